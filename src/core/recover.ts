@@ -32,7 +32,7 @@ import type { GroupEvent } from './events.ts';
 import { addLease, endLostNesting } from './leases.ts';
 import type { KeptMember } from './member.ts';
 import { memberFor } from './members.ts';
-import { NEVER, type GroupState, type HandedLease, type Lease } from './state.ts';
+import { NEVER, type BudgetStop, type GroupState, type HandedLease, type Lease } from './state.ts';
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -49,6 +49,8 @@ export interface Stored {
   readonly members?: Readonly<Record<string, KeptMember>>;
   /** The calls by upstream. Absent: an older release did not count them. */
   readonly upstreams?: Readonly<Record<string, CallsThere>>;
+  /** The budget that had no room for the last call. Absent or null: none, as far as was written. */
+  readonly budgetStop?: BudgetStop | null;
   /** Leases of a release that wrote a row for each. */
   readonly leases: readonly HandedLease[];
 }
@@ -92,6 +94,7 @@ export function recover(
   const next = Math.max(firstAttachment, (bound?.next ?? 0) + ATTACHMENTS_UNWRITTEN_MAX);
   const state = emptyState(settings, next, controls, isStored, new Map(members));
   for (const [id, there] of Object.entries(stored.upstreams ?? {})) state.upstreams.set(id, there);
+  state.budgetStop = stored.budgetStop ?? null;
   if (bound !== null) {
     const { seq, since } = bound;
     Object.assign(state.bound, { seq, since, waiters, waitersUntil });

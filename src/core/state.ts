@@ -190,8 +190,15 @@ export interface GroupState {
   /** From when on they are written with the controls, unless the group falls idle before. */
   upstreamsDueAt: InstantMs;
   /** The budget that had no room for a call, with nothing granted since. Null: none. */
-  budgetStop: { readonly window: Period; readonly limitUsd: number; readonly at: InstantMs } | null;
+  budgetStop: BudgetStop | null;
   readonly decisions: DecisionLog;
+}
+
+/** A budget that had no room for a call. */
+export interface BudgetStop {
+  readonly window: Period;
+  readonly limitUsd: number;
+  readonly at: InstantMs;
 }
 
 export const NEVER = instant(Number.POSITIVE_INFINITY);

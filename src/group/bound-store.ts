@@ -5,6 +5,7 @@ import type { Amounts } from '../core/parts/ahead.ts';
 import type { BoundRow } from '../core/parts/bound.ts';
 import type { CallsThere } from '../core/parts/upstream-calls.ts';
 import type { Stored } from '../core/recover.ts';
+import type { BudgetStop } from '../core/state.ts';
 import { instant, type InstantMs, type LeaseId } from '../core/words/ids.ts';
 import type { GroupWrite } from '../core/writes.ts';
 import type { CostRows } from './cost-rows.ts';
@@ -56,10 +57,11 @@ type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
     readonly minute?: HistoryPoint;
     readonly upstreams?: Readonly<Record<string, CallsThere>>;
     readonly calls?: readonly StoredCall[];
+    readonly budgetStop?: BudgetStop;
   };
 
 /** Things that ride on the bound of a pool that falls idle. */
-export type LeftAtRest = Pick<StoredRow, 'minute' | 'calls'>;
+export type LeftAtRest = Pick<StoredRow, 'minute' | 'calls' | 'budgetStop'>;
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
@@ -130,6 +132,7 @@ export class BoundStore {
       return { ...stored, bound: null, untold: [], ...rest };
     }
     const { mark, held, at, waiters = 0, heirs = [], minute = null, calls = [] } = last.row;
+    const { budgetStop = null } = last.row;
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
@@ -137,6 +140,7 @@ export class BoundStore {
     const there = isDead ? { mark: 0, waiters: 0 } : { mark, waiters };
     return {
       ...stored,
+      budgetStop,
       bound: { ...last.row, ...there, ended, lapsed, heirs },
       // A row of the ring tells once more what ended by that of the controls before it.
       untold: last.row === bound ? last.row.ended : [],

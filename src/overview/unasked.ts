@@ -149,7 +149,7 @@ function byGroup(
   };
 }
 
-/** Tells of a budget that was spent when the pool said so, as long as its period lasts and it is not raised. */
+/** Tells of a budget that was spent when the pool said so, as long as its period lasts and it is neither raised nor gone. */
 function restingBudget(
   // A release of before did not tell.
   said: PoolStatus['budget_spent'] = null,
@@ -158,10 +158,14 @@ function restingBudget(
   now: InstantMs,
 ): PoolStatus['budget_spent'] {
   if (said === null || group === undefined) return null;
-  const { budgets } = ratesOf(group.limits);
-  const limit = { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
-  const isOver = periodBegin(said.window, now) > saidAt;
-  return isOver || (limit[said.window] ?? said.limit_usd) > said.limit_usd ? null : said;
+  if (periodBegin(said.window, now) > saidAt) return null;
+  // It may be the budget of a member.
+  const isInForce = [group, ...group.members].some(({ limits }) => {
+    const { perHourUsd: hour, perDayUsd: day, perMonthUsd: month } = ratesOf(limits).budgets;
+    const limit = { hour, day, month }[said.window];
+    return limit !== null && limit <= said.limit_usd;
+  });
+  return isInForce ? said : null;
 }
 
 function newBudget(group: GroupConfig | undefined): SpendStatus | null {

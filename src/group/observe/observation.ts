@@ -129,8 +129,9 @@ export class Observation {
     this.feed.note(now);
     if (!this.#tables.isOpen) return null;
     const isHistoryDue = this.#history.isDue(isCarried(this.#state), now);
-    // The one row that a pool without slots in use writes is to carry the lines too.
-    if (isHistoryDue && this.#calls.hasUnkept && !isCarried(this.#state)) return 'bound';
+    // The one row that a pool without slots in use writes is to carry the lines too, and the budget that stops it.
+    const isMore = this.#calls.hasUnkept || this.#state.budgetStop !== null;
+    if (isHistoryDue && isMore && !isCarried(this.#state)) return 'bound';
     return isHistoryDue || this.#markers.isDue || this.#calls.isDue ? 'rest' : null;
   }
 
@@ -146,7 +147,12 @@ export class Observation {
   takeAtRest(now: InstantMs): LeftAtRest {
     const minute = this.#history.takeOpen(this.#state, now);
     const calls = this.#calls.carry();
-    return { ...(minute !== null && { minute }), ...(calls.length > 0 && { calls }) };
+    const { budgetStop } = this.#state;
+    return {
+      ...(minute !== null && { minute }),
+      ...(calls.length > 0 && { calls }),
+      ...(budgetStop !== null && { budgetStop }),
+    };
   }
 
   /** Writes all that is not on disk: nothing will come any more. */

@@ -5,6 +5,7 @@ import { queueLength } from '../../core/parts/queue.ts';
 import { periodBegin, PERIODS, spentIn, type Period } from '../../core/parts/spend.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
+import type { BudgetSettings } from '../../core/words/limits.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 
 /** Tells which limits besides slots keep calls out of a pool. */
@@ -15,25 +16,31 @@ export function stopsOf(
   return { budget_spent: budgetSpent(state, now), rate_used_up: rateUsedUp(state, now) };
 }
 
-/** Finds the budget that is spent, or that had no room for the last call, as long as its period lasts and it is not raised. */
-function budgetSpent(
-  { settings: { budgets }, controls: { spend }, budgetStop: stop }: GroupState,
-  now: InstantMs,
-): PoolStatus['budget_spent'] {
-  const limits: Readonly<Record<Period, number | null>> = {
-    hour: budgets.perHourUsd,
-    day: budgets.perDayUsd,
-    month: budgets.perMonthUsd,
-  };
+/**
+ * Finds the budget that is spent, or that had no room for the last call, as long as its period lasts and it is neither raised
+ * nor gone.
+ */
+function budgetSpent(state: GroupState, now: InstantMs): PoolStatus['budget_spent'] {
+  const { settings, controls, budgetStop: stop } = state;
+  const { spend } = controls;
+  const limits = limitsUsd(settings.budgets);
   const spent = PERIODS.findLast((period) => {
     const limit = limits[period];
     return limit !== null && spentIn(spend.total, period, now) >= limit;
   });
   if (spent !== undefined) return { window: spent, limit_usd: limits[spent] ?? 0 };
   if (stop === null || periodBegin(stop.window, now) > stop.at) return null;
-  // Of a member's budget the group knows no more than that.
-  const limitUsd = limits[stop.window] ?? stop.limitUsd;
-  return limitUsd > stop.limitUsd ? null : { window: stop.window, limit_usd: stop.limitUsd };
+  // It may be the budget of a member.
+  const holders = isSplit(state) ? [state, ...state.serving] : [state];
+  const isInForce = holders.some(({ settings: { budgets } }) => {
+    const limit = limitsUsd(budgets)[stop.window];
+    return limit !== null && limit <= stop.limitUsd;
+  });
+  return isInForce ? { window: stop.window, limit_usd: stop.limitUsd } : null;
+}
+
+function limitsUsd(budgets: BudgetSettings): Readonly<Record<Period, number | null>> {
+  return { hour: budgets.perHourUsd, day: budgets.perDayUsd, month: budgets.perMonthUsd };
 }
 
 /** Finds the limit that has nothing left, or the one with the least left where the next in line waits for time alone. */

@@ -168,6 +168,29 @@ describe('a pool that rests', () => {
       });
     });
 
+    it('a budget without room, for as long as its period lasts and it is neither raised nor gone', () => {
+      const said = { budget_spent: { window: 'day', limit_usd: 5 } } as const;
+      const now = (limits: Group['limits'], afterMs = 0) =>
+        shown(said, { config: configured({ limits }), afterMs }).budget_spent;
+      expect(now({ budget_usd: { per_day: 5 } })).toEqual(said.budget_spent);
+      expect(now({ budget_usd: { per_day: 4 } })).toEqual(said.budget_spent);
+      expect(now({ budget_usd: { per_day: 5 } }, 12 * HOUR_MS)).toBeNull();
+      expect(now({ budget_usd: { per_day: 6 } })).toBeNull();
+      expect(now({ budget_usd: { per_month: 5 } })).toBeNull();
+      expect(now({})).toBeNull();
+    });
+
+    it('a budget of a member without room, until that is gone', () => {
+      const said = { budget_spent: { window: 'day', limit_usd: 2 } } as const;
+      const member = (per_day: number | null) => ({
+        members: [{ upstream: 'openai', limits: { budget_usd: { per_day } } }],
+      });
+      expect(shown(said, { config: configured(member(2)) }).budget_spent).toEqual(
+        said.budget_spent,
+      );
+      expect(shown(said, { config: configured(member(null)) }).budget_spent).toBeNull();
+    });
+
     it('nothing of a budget that is new', () => {
       const config = configured({ limits: { budget_usd: { per_day: 5 } } });
       expect(shown({ spend: null }, { config }).spend).toMatchObject({ day_usd: 0 });

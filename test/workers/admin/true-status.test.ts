@@ -43,7 +43,9 @@ it('a group with free slots that waits for a rate is rate limited, and full only
   await lease.release('success', 200);
 });
 
-it('a budget without room is told, until it is raised', async () => {
+it('a budget without room is told, also after a reset of the object, until it is raised', async () => {
+  // Of this day, whatever the clock says.
+  stopTime();
   const budget = (per_day: number) => ({
     groups: [{ name: 'paid', limits: { budget_usd: { per_day } } }],
   });
@@ -57,8 +59,34 @@ it('a budget without room is told, until it is raised', async () => {
     budget_spent: { window: 'day', limit_usd: 0.000001 },
     last_hour: { rejected: { budget_exhausted: 1 } },
   });
+  await resetPool('paid');
+  expect(await shown('paid')).toMatchObject({
+    state: 'budget spent',
+    budget_spent: { window: 'day', limit_usd: 0.000001 },
+  });
   await put(budget(5));
   await until(async () => expect((await shown('paid')).state).toBe('flowing'));
+});
+
+it('a budget without room is none any more once it is taken away, or a call was granted since', async () => {
+  stopTime();
+  const paid = { name: 'once-paid', limits: { max_concurrency: 2 } };
+  await put({ groups: [{ ...paid, limits: { budget_usd: { per_day: 0.01 } } }] });
+  const price = { input: 0.001, output: 0.001 };
+  const dear = { inputTokens: 1_000, maxOutputTokens: 10, reserve: 'none', price } as const;
+  const refuse = (ticket: string) =>
+    pool('once-paid').acquire(request('once-paid', ticket, { estimate: dear }));
+  await refuse('dear');
+  expect((await shown('once-paid')).state).toBe('budget spent');
+  const { lease } = await take('once-paid', 'cheap');
+  await lease.release('success', 200);
+  expect((await shown('once-paid')).state).toBe('flowing');
+  await resetPool('once-paid');
+  expect((await shown('once-paid')).state).toBe('flowing');
+  await refuse('dear-again');
+  expect((await shown('once-paid')).state).toBe('budget spent');
+  await put({ groups: [paid] });
+  await until(async () => expect((await shown('once-paid')).state).toBe('flowing'));
 });
 
 it('the last hour outlives a reset of the object, and the totals since its start do not', async () => {
