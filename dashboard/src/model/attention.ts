@@ -51,7 +51,7 @@ const RULES: readonly Rule[] = [
   ({ state, budget_spent: budget }) =>
     state !== 'budget spent' || budget === null
       ? null
-      : `the budget of this ${budget.window}, ${usd(budget.limit_usd)}, has no room: calls are refused`,
+      : `${usd(budget.limit_usd)} has no room: calls are refused`,
   counts('egress', (times) => `the provider serves nobody from where the Worker runs, ${times} ×`),
   counts('quota', (times) => `the provider says that the account has nothing left, ${times} ×`),
   ({ members = [] }) => {
@@ -59,7 +59,7 @@ const RULES: readonly Rule[] = [
     if (out.length === 0) return null;
     return `${out.map((member) => `${member.id} is ${memberStateOf(member).words}`).join('; ')}`;
   },
-  counts('overBudget', (calls) => `a budget is spent: ${calls} refused`),
+  counts('overBudget', (calls) => `a budget has no room for some calls: ${calls} refused`),
   ({ rates, queued }) => {
     const spent = ['rpd', 'tpd'].find((name) => (rates?.[name]?.left ?? 1) <= 0);
     return spent === undefined

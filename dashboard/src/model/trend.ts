@@ -17,7 +17,7 @@ interface Step {
   readonly quota: number;
   /** Refusals because nobody is served from where the Worker calls. */
   readonly egress: number;
-  /** Calls that were refused because a budget is spent. */
+  /** Calls that were refused because a budget had no room for them. */
   readonly overBudget: number;
   /** Slots that were taken back because their holder was gone. */
   readonly expired: number;

@@ -25,7 +25,7 @@ const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
   [
     'a budget is spent, and everything is refused',
     { budget_spent: { window: 'day', limit_usd: 2 } },
-    'the budget of this day, $2, has no room: calls are refused',
+    '$2 has no room: calls are refused',
   ],
   [
     'the provider serves nobody from here',
@@ -38,9 +38,9 @@ const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
     'the provider says that the account has nothing left, 2 ×',
   ],
   [
-    'a budget is spent',
+    'a budget has no room for large calls',
     { rejected_total: { budget_exhausted: 4 } },
-    'a budget is spent: 4 refused',
+    'a budget has no room for some calls: 4 refused',
   ],
   [
     'the limit of a day is used up',

@@ -11,8 +11,8 @@ export function TotalsLine() {
     { name: 'waiting', value: count(totals.waiting) },
     { name: 'longest wait', value: totals.waiting === 0 ? '–' : duration(totals.oldestWaitMs) },
     { name: 'granted in the last hour', value: count(totals.granted) },
-    { name: 'rejected', value: count(totals.rejected) },
-    { name: '429s from upstreams in the same hour', value: count(totals.refused) },
+    { name: 'rejected in that hour', value: count(totals.rejected) },
+    { name: '429s from upstreams in that hour', value: count(totals.refused) },
     ...(totals.dayUsd === null ? [] : [{ name: 'today (UTC)', value: usd(totals.dayUsd) }]),
   ];
   return (
