@@ -14,6 +14,8 @@ import { signedIn } from './support/dashboard.ts';
 /** A slot is freed in a hurry, on the phone too, whatever callers call themselves. */
 
 const LONG = 'a-name-that-does-not-end-'.repeat(8);
+/** The longest name that a group may have. */
+const LONGEST = 'g'.repeat(64);
 const HEBREW = 'מודל מחקר 🚀';
 
 /** Names as callers may choose them. */
@@ -48,6 +50,7 @@ beforeAll(async () => {
           holds: NO_HOLDS,
           warn_wait_ms: 200,
         },
+        { name: LONGEST, match: { upstreams: ['practice'], models: ['none'] } },
       ],
     }),
   });
@@ -113,6 +116,11 @@ it.each(SIZES)(
     await cancel.scrollIntoViewIfNeeded();
     expect(await isWhollyInView(cancel)).toBe(true);
     await region('In flight').getByText(HEBREW, { exact: true }).waitFor();
+    // What is beside the names is in sight too: nothing has to be scrolled to.
+    for (const name of ['In flight', 'Waiting'] as const) {
+      const beyond = await region(name).evaluate((list) => list.scrollWidth - list.clientWidth);
+      expect(beyond).toBeLessThanOrEqual(0);
+    }
     await expectNoSidewaysScroll(page);
     await expectAccessible(page);
   },
@@ -212,6 +220,53 @@ it('on a phone every page can be reached, and going offline moves nothing', asyn
   expect(await heading.boundingBox()).toEqual(before);
   process.kill(stage.workerdPid(), 'SIGCONT');
   await page.getByText('live', { exact: true }).waitFor();
+});
+
+it('on a desktop all pages are in sight at once', async () => {
+  page = await signedIn(browser, stage, '/admin/config');
+  await page.getByText('live', { exact: true }).waitFor();
+  const pages = page.getByRole('navigation', { name: 'Pages' });
+  expect(await pages.getAttribute('data-more')).toBeNull();
+  for (const link of await pages.getByRole('link').all()) {
+    expect(await isWhollyInView(link)).toBe(true);
+  }
+});
+
+it.each(SIZES)(
+  'nothing of an upstream is cut off on %s, however long its groups are called',
+  async (_w, view) => {
+    await holdAll();
+    page = await signedIn(browser, stage, '/admin/upstreams', view);
+    const row = page.locator('.used > li', {
+      has: page.getByRole('heading', { name: 'practice' }),
+    });
+    await row.getByText(LONGEST).waitFor();
+    await row.getByText(/calls today/).waitFor();
+    await expectNoSidewaysScroll(page);
+    const cut = await row.evaluate((element) =>
+      [...element.querySelectorAll('*')]
+        .filter((part) => part.scrollWidth > part.clientWidth + 1 && part.clientWidth > 1)
+        .map((part) => part.outerHTML.slice(0, 120)),
+    );
+    expect(cut).toEqual([]);
+  },
+);
+
+it.each(['', '/edit'])(
+  'a group with the longest name fits on a phone: its page%s',
+  async (part) => {
+    page = await signedIn(browser, stage, `/admin/groups/${LONGEST}${part}`, VIEWS.phone);
+    await page.getByRole('heading', { name: LONGEST, level: 1 }).waitFor();
+    await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
+    await expectNoSidewaysScroll(page);
+  },
+);
+
+it('a change of a group with the longest name fits on a phone', async () => {
+  await stage.admin.setLimit(LONGEST, 7);
+  page = await signedIn(browser, stage, '/admin/audit', VIEWS.phone);
+  await expect.poll(() => page.getByRole('link', { name: LONGEST }).count()).toBeGreaterThan(0);
+  await expectNoSidewaysScroll(page);
 });
 
 it('names of callers stand apart from what is beside them, wherever they are told', async () => {

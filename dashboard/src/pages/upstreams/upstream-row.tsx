@@ -58,7 +58,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
         )}
         {groups.length === 0 && <li class="help">no group was called yet</li>}
       </ul>
-      <div class="said">
+      <div class="tally">
         {seen.refusals.length === 0 ? (
           <span class="help">no refusals today</span>
         ) : (
