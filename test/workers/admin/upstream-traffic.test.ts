@@ -4,7 +4,7 @@ import { configSchema, type ConfigInput } from '../../../src/contract/config/con
 import { directoryOf } from '../../../src/env.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import { resetPool, take } from '../support/pool.ts';
-import { passTime } from '../support/time.ts';
+import { stopTime } from '../support/time.ts';
 import { env, noteVersion } from '../support/worker.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 
@@ -31,7 +31,8 @@ async function refuse(group: string, upstream: string, kind: RefusalKind, waitMs
 }
 
 beforeEach(() => {
-  passTime(0);
+  // Counts are of this day, whatever the clock says.
+  stopTime();
   return () => void vi.restoreAllMocks();
 });
 
