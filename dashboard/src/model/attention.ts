@@ -2,7 +2,7 @@ import { count, duration, usd } from '../format.ts';
 import { memberStateOf } from './members.ts';
 import type { GroupStatus } from './status.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
-import { isQueueGrowing, lately, type Tally, type Trend } from './trend.ts';
+import { isQueueGrowing, lately, oldestWaitMs, type Tally, type Trend } from './trend.ts';
 
 /** A group that somebody had better look at. */
 export interface Attention {
@@ -33,10 +33,11 @@ const isFailing: Rule = ({ breaker, queued }) =>
 const isPaused: Rule = ({ paused, queued }) =>
   paused ? `paused by an operator${waiting(queued)}` : null;
 
-const isSlow: Rule = (group) =>
-  group.state === 'full' && group.oldest_wait_ms > LONG_WAIT_MS
-    ? `full${waiting(group.queued)}, the oldest for ${duration(group.oldest_wait_ms)}`
-    : null;
+const isSlow: Rule = (group, trend, nowMs) => {
+  const waitMs = oldestWaitMs(group, trend, nowMs);
+  if (group.state !== 'full' || waitMs <= LONG_WAIT_MS) return null;
+  return `full${waiting(group.queued)}, the oldest for ${duration(waitMs)}`;
+};
 
 const isWaitedFor: Rule = ({ paused_until, queued }, _trend, nowMs) => {
   const leftMs = paused_until === null ? 0 : Date.parse(paused_until) - nowMs;

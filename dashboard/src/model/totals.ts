@@ -1,6 +1,7 @@
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupStatus } from './status.ts';
+import { oldestWaitMs, type Trend } from './trend.ts';
 
 /** All groups taken together. */
 export interface Totals {
@@ -19,7 +20,11 @@ export interface Totals {
 }
 
 /** Adds all groups up. A call that needs a slot in several groups counts in each. */
-export function totalsOf(groups: readonly GroupStatus[]): Totals {
+export function totalsOf(
+  groups: readonly GroupStatus[],
+  trendOf: (name: string) => Trend | undefined,
+  nowMs: number,
+): Totals {
   const sum = (of: (group: GroupStatus) => number): number =>
     groups.reduce((total, group) => total + of(group), 0);
   return {
@@ -27,7 +32,10 @@ export function totalsOf(groups: readonly GroupStatus[]): Totals {
     inUse: sum((group) => group.in_use),
     slots: sum((group) => slotsOfGroup(group).capacity ?? 0),
     waiting: sum((group) => group.queued),
-    oldestWaitMs: Math.max(0, ...groups.map((group) => group.oldest_wait_ms)),
+    oldestWaitMs: Math.max(
+      0,
+      ...groups.map((group) => oldestWaitMs(group, trendOf(group.name), nowMs)),
+    ),
     granted: sum(({ last_hour: { granted } }) => granted),
     rejected: sum(({ last_hour: { rejected } }) => countOf(rejected)),
     refused: sum(({ last_hour: { refusals } }) => refusedForLimits(refusals)),

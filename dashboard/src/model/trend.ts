@@ -37,6 +37,8 @@ export interface Trend {
   /** The oldest first; at most `STEPS`. */
   readonly steps: readonly Step[];
   readonly totals: Totals;
+  /** When the feed told of the group last, in epoch milliseconds. */
+  readonly toldAt: number;
 }
 
 /** Adds what the feed says of a group at this moment. What was before the first word is not known. */
@@ -60,7 +62,12 @@ export function withStatus(before: Trend | undefined, group: GroupStatus, nowMs:
     const since = totals[tally] < was[tally] ? 0 : was[tally];
     step[tally] = (open?.[tally] ?? 0) + totals[tally] - since;
   }
-  return { at, steps: [...(open === undefined ? steps : steps.slice(0, -1)), step], totals };
+  return {
+    at,
+    steps: [...(open === undefined ? steps : steps.slice(0, -1)), step],
+    totals,
+    toldAt: nowMs,
+  };
 }
 
 /** The same with the steps that have passed since: nothing was said, so nothing has changed. */
@@ -70,7 +77,16 @@ export function until(trend: Trend, nowMs: number): Trend {
   if (at === trend.at || last === undefined) return trend;
   const quiet: Step = { ...last, ...NOTHING };
   const added = Array.from({ length: Math.min(STEPS, at - trend.at) }, () => quiet);
-  return { at, steps: [...trend.steps, ...added].slice(-STEPS), totals: trend.totals };
+  return { ...trend, at, steps: [...trend.steps, ...added].slice(-STEPS) };
+}
+
+/** How long the call has waited that waits longest: it goes on where nothing changes, of which the feed says nothing. */
+export function oldestWaitMs(
+  { queued, oldest_wait_ms: toldMs }: Pick<GroupStatus, 'queued' | 'oldest_wait_ms'>,
+  trend: Trend | undefined,
+  nowMs: number,
+): number {
+  return queued === 0 ? 0 : toldMs + Math.max(0, nowMs - (trend?.toldAt ?? nowMs));
 }
 
 /** How often it happened within the steps that are kept. */

@@ -77,6 +77,15 @@ describe('a group needs attention when', () => {
     expect(attentionOf(groupStatus(changes), seen(changes), NOW)?.says).toBe(says);
   });
 
+  it('somebody has waited for long since the feed said so, because nothing changes', () => {
+    const group = groupStatus({ in_use: 5, queued: 3, oldest_wait_ms: 1_000 });
+    const trend = withStatus(undefined, group, NOW);
+    expect(attentionOf(group, trend, NOW + 29_000)).toBeNull();
+    expect(attentionOf(group, trend, NOW + 40_000)?.says).toBe(
+      'full, 3 waiting, the oldest for 41 s',
+    );
+  });
+
   it('its queue grows', () => {
     let trend: Trend | undefined;
     for (let i = 0; i <= 6; i += 1) {

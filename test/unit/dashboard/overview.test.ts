@@ -5,7 +5,10 @@ import {
   type GroupFilter,
 } from '../../../dashboard/src/model/group-filter.ts';
 import { totalsOf } from '../../../dashboard/src/model/totals.ts';
+import { withStatus } from '../../../dashboard/src/model/trend.ts';
 import { groupStatus, partitionStatus } from './group-status.ts';
+
+const NOW = Date.parse('2026-03-14T12:30:00Z');
 
 describe('the search', () => {
   const group = groupStatus({
@@ -40,11 +43,12 @@ describe('the totals', () => {
       day_usd_by_key: {},
       day_usd_by_agent: {},
     };
-    const totals = totalsOf([
+    const all = [
       groupStatus({ in_use: 3, queued: 2, oldest_wait_ms: 500, spend }),
       groupStatus({
         limit: { configured: null, effective: null, source: 'configured' },
         in_use: 9,
+        queued: 1,
         oldest_wait_ms: 900,
         rejected_total: { queue_full: 100 },
         refusals_total: { requests: 100 },
@@ -55,13 +59,16 @@ describe('the totals', () => {
           steps: [],
         },
       }),
-    ]);
+    ];
+    // They were told three seconds ago, and nothing has changed since.
+    const trends = new Map(all.map((group) => [group.name, withStatus(undefined, group, NOW)]));
+    const totals = totalsOf(all, (name) => trends.get(name), NOW + 3_000);
     expect(totals).toEqual({
       groups: 2,
       inUse: 12,
       slots: 5,
-      waiting: 2,
-      oldestWaitMs: 900,
+      waiting: 3,
+      oldestWaitMs: 3_900,
       granted: 8,
       rejected: 3,
       refused: 4,
@@ -70,6 +77,6 @@ describe('the totals', () => {
   });
 
   it('have no cost where nobody counts it', () => {
-    expect(totalsOf([groupStatus()]).dayUsd).toBeNull();
+    expect(totalsOf([groupStatus()], () => undefined, NOW).dayUsd).toBeNull();
   });
 });

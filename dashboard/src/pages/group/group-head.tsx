@@ -4,6 +4,7 @@ import { attentionOf } from '../../model/attention.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
+import { oldestWaitMs } from '../../model/trend.ts';
 import { may } from '../../session.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 import { GroupActions } from './group-actions.tsx';
@@ -32,7 +33,8 @@ function summaryOf(group: GroupStatus): string {
   const parts = [slotsInWords(slotsOfGroup(group))];
   if (group.cooling > 0) parts.push(`${count(group.cooling)} cooling down`);
   parts.push(`${count(group.queued)} waiting`);
-  if (group.queued > 0) parts.push(`oldest ${duration(group.oldest_wait_ms)}`);
+  const waitMs = oldestWaitMs(group, trendOf(group.name), now.value);
+  if (group.queued > 0) parts.push(`oldest ${duration(waitMs)}`);
   const until = group.paused_until;
   if (until !== null) parts.push(`paused, ends ${relative(until, now.value)}`);
   return parts.join(' · ');

@@ -1,10 +1,14 @@
-import { groups } from '../../feed.ts';
+import { groups, now, trendOf } from '../../feed.ts';
 import { count, duration, usd } from '../../format.ts';
 import { totalsOf } from '../../model/totals.ts';
 
 /** All groups taken together, in one line. */
 export function TotalsLine() {
-  const totals = totalsOf(groups.value.map((group) => group.value));
+  const totals = totalsOf(
+    groups.value.map((group) => group.value),
+    trendOf,
+    now.value,
+  );
   const figures = [
     { name: 'groups', value: count(totals.groups) },
     { name: `of ${count(totals.slots)} slots in use`, value: count(totals.inUse) },
