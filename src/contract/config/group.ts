@@ -237,7 +237,7 @@ export const groupSchema = z
       ),
     warn_at: z.number().min(0.01).max(1).nullable().default(0.8).meta({
       description:
-        'Warns when this part of the limit is in use for a minute while calls wait. Null: never.',
+        'Warns when this part of the limit was in use for a minute, in the mean, whether calls wait or not. Null: never.',
       unit: 'of the limit',
     }),
     warn_wait_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({

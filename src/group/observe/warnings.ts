@@ -12,15 +12,13 @@ import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
 import { LimitSteps } from './limit-steps.ts';
+import { NearLimit } from './near-limit.ts';
 
 /** Maximum of warnings that are kept for the dashboard, the oldest go first. */
 const KEPT_MAX = 100;
 
 /** How long one kind of warning is not repeated. */
 const SILENT_MS = 600_000;
-
-/** How long the limit must be nearly in use. */
-const NEAR_MS = 60_000;
 
 /** How many minutes in a row the queue must be longer at the end of, and how long at the last. */
 const GROWING_MINUTES = 3;
@@ -48,7 +46,7 @@ export class Warnings {
   readonly #steps: LimitSteps;
   readonly #toldAt = new Map<string, number>();
   readonly #totals: Partial<Record<WarningKind, number>> = {};
-  #nearSince: InstantMs | null = null;
+  readonly #near = new NearLimit();
   /** The queue at the ends of the last minutes. */
   #lengths: number[] = [];
   #seen = { quota: 0, egress: 0, expired: 0, served: 0 };
@@ -129,16 +127,12 @@ export class Warnings {
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);
     const inUse = slotsInUse - unclaimed.slots - lending.idle;
-    const isNear = warnAt !== null && limit > 0 && inUse >= warnAt * limit;
-    if (!isNear) {
-      this.#nearSince = null;
-      return;
-    }
-    this.#nearSince ??= now;
-    if (now - this.#nearSince < NEAR_MS) return;
+    const mean = this.#near.note(inUse, limit, warnAt, now);
+    if (mean === null) return;
+    const used = Math.round(10 * mean) / 10;
     const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
-    const message = `${inUse} of ${limit} slots have been in use for a minute, and ${waiting}.`;
-    this.#warn('near_limit', message, { in_use: inUse, limit, queued }, now);
+    const message = `${used} of ${limit} slots have been in use for a minute, and ${waiting}.`;
+    this.#warn('near_limit', message, { in_use: used, limit, queued }, now);
   }
 
   #noteBreaker({ id, controls: { breaker } }: Member, now: InstantMs): void {
