@@ -232,7 +232,11 @@ describe('a limit of a day', () => {
 
 it('says nothing in a group without such limits', async () => {
   await define('free', 5, { holds: NO_COOLDOWN, limits: { rpm: 10 } });
-  for (let call = 0; call < 9; call += 1) await spend('free', 100);
+  for (let call = 0; call < 9; call += 1) {
+    await spend('free', 100);
+    // So that none has to wait for the next request of the minute.
+    passTime(6_000);
+  }
   expect(await messages('free')).toEqual([]);
 });
 
