@@ -12,7 +12,7 @@ export const callLogSchema = z.strictObject({
   }),
   sample: z.number().min(0).max(1).default(0.1).meta({
     description:
-      'Part of the calls that have a line though they were not slow, refused, retried or dear. All attempts of a call are in it, or none.',
+      'Part of the calls that have a line though they were not slow, refused, retried or dear. All attempts of a call are in it, or none. In a minute it takes no more room than there is for all of the days.',
     unit: 'of calls',
   }),
   slow_ms: z.int().min(0).max(3_600_000).nullable().default(30_000).meta({

@@ -63,15 +63,15 @@ export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: numb
   const member = decision.placed?.member ?? null;
   return {
     at,
-    lease: text(leaseId),
-    tenant: text(holder.tenant),
-    key: text(holder.caller),
-    upstream: text(holder.upstream),
+    lease: keptText(leaseId),
+    tenant: keptText(holder.tenant),
+    key: keptText(holder.caller),
+    upstream: keptText(holder.upstream),
     outcome: outcomeOf(decision),
     kept_for: why,
-    ...(agent !== null && { agent: text(agent) }),
-    ...(member !== null && { member: text(member) }),
-    ...(model !== null && { model: text(model) }),
+    ...(agent !== null && { agent: keptText(agent) }),
+    ...(member !== null && { member: keptText(member) }),
+    ...(model !== null && { model: keptText(model) }),
     ...(lane !== 'normal' && { lane }),
     ...(slots !== 1 && { slots }),
     ...(waitedMs !== null && { waited_ms: Math.round(waitedMs) }),
@@ -80,7 +80,7 @@ export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: numb
     ...(rejection !== null && { rejection: rejection.reason }),
     ...(upstreamStatus !== null && { upstream_status: upstreamStatus }),
     ...(upstreamSignal !== null && { upstream_said: upstreamSignal.kind }),
-    ...(notes?.requestId !== undefined && { upstream_request_id: text(notes.requestId) }),
+    ...(notes?.requestId !== undefined && { upstream_request_id: keptText(notes.requestId) }),
     ...sentOf(decision),
     ...(used !== undefined && {
       input_tokens: used.inputTokens,
@@ -103,6 +103,7 @@ function outcomeOf({ decided, ended }: Decision): StoredCall['outcome'] {
   return ended === 'unused' ? 'left' : ended;
 }
 
-function text(written: string): string {
+/** Cuts a text that somebody else wrote to what is kept of it, which is what it is found by. */
+export function keptText(written: string): string {
   return written.slice(0, TEXT_LENGTH_MAX);
 }

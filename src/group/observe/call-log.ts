@@ -3,8 +3,8 @@ import type { CallLogConfig } from '../../contract/config/call-log.ts';
 import { latestFirst, type Decision, type DecisionLog } from '../../core/parts/decision-log.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { isEnd, keptFor, lineOf } from './call-line.ts';
-import type { CallRows } from './call-rows.ts';
-import { fitting, searchCalls, textsOf } from './call-search.ts';
+import { CALL_ROWS_MAX, type CallRows } from './call-rows.ts';
+import { asKept, fitting, searchCalls, textsOf } from './call-search.ts';
 
 /**
  * Calls for which a row may be written: a fortieth of a row for each. With the most groups that a call may be in, that is a
@@ -20,6 +20,7 @@ const LENGTH_MAX = 32_768;
 const ROWS_A_MINUTE = 10;
 
 const DAY_MS = 86_400_000;
+const DAY_MINUTES = 1_440;
 
 /**
  * The log that is kept of a pool's calls. Lines are gathered in memory, and written as one row with whatever is written then:
@@ -40,6 +41,8 @@ export class CallLog {
   /** All of them ride on the bound. */
   #isCarried = false;
   #rowsOfMinute = 0;
+  /** Lines of this minute of calls that nothing was wrong with. */
+  #samplesOfMinute = 0;
   /** Decisions that have a line. */
   readonly #logged = new WeakSet<Decision>();
 
@@ -75,6 +78,7 @@ export class CallLog {
       this.#calls += 1;
       const why = keptFor(decision, config);
       if (why === null) continue;
+      if (why === 'sample' && !this.#hasRoomForSample(config)) continue;
       this.#logged.add(decision);
       this.#add(lineOf(decision, why, now));
     }
@@ -83,6 +87,7 @@ export class CallLog {
   /** Notes that a minute is over: its lines are due. */
   endMinute(): void {
     this.#rowsOfMinute = 0;
+    this.#samplesOfMinute = 0;
     this.#isOwed = true;
   }
 
@@ -111,7 +116,7 @@ export class CallLog {
   search(filter: CallQuery, decisions: DecisionLog, now: InstantMs): CallsFound {
     this.#dropWritten();
     const keptFrom = now - this.#config().days * DAY_MS;
-    const within = { ...filter, fromMs: Math.max(filter.fromMs, keptFrom) };
+    const within = asKept({ ...filter, fromMs: Math.max(filter.fromMs, keptFrom) });
     const found = searchCalls(
       within,
       this.#lines.toReversed(),
@@ -130,6 +135,14 @@ export class CallLog {
       .filter((decision) => isEnd(decision) && !this.#logged.has(decision))
       .map((decision) => lineOf(decision, 'recent', decision.endedAt ?? decision.decidedAt))
       .filter(fitting(filter));
+  }
+
+  /** Takes the place of a line in the sample, of which no more comes in a minute than the rows hold for all of the days. */
+  #hasRoomForSample({ days }: CallLogConfig): boolean {
+    const rows = Math.max(1, Math.floor(CALL_ROWS_MAX / (days * DAY_MINUTES)));
+    if (this.#samplesOfMinute >= rows * CALLS_A_ROW) return false;
+    this.#samplesOfMinute += 1;
+    return true;
   }
 
   get #isFull(): boolean {

@@ -1,5 +1,6 @@
 import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
 import { ticketOf, type LeaseId } from '../../core/words/ids.ts';
+import { keptText } from './call-line.ts';
 import type { CallRow } from './call-rows.ts';
 
 /** Maximum rows that one search of a pool reads. The next one goes on where it ended. */
@@ -26,6 +27,15 @@ export function searchCalls(
     calls.push(...row.calls.filter(fits).toReversed());
   }
   return { calls, doneTo: fromMs };
+}
+
+/** Cuts what is looked for as it is cut in lines. */
+export function asKept(query: CallQuery): CallQuery {
+  const cut = Object.entries(query).map(([name, value]) => {
+    if (Array.isArray(value)) return [name, value.map(keptText)];
+    return [name, typeof value === 'string' ? keptText(value) : value];
+  });
+  return Object.fromEntries(cut) as CallQuery;
 }
 
 /** Lists texts of which one must stand in a row that has a call which fits; empty: any row may. */

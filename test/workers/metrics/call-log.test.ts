@@ -23,14 +23,14 @@ import { configure, until } from '../support/worker.ts';
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Calls that went well have a line too. */
-const ALL = { sample: 1 };
+/** Calls that went well have a line too, some hundred in a minute. */
+const ALL = { sample: 1, days: 1 };
 const NONE = { sample: 0 };
 
 const LOGS: Record<string, object> = {
   ended: NONE,
   names: ALL,
-  sampled: { sample: 0.3 },
+  sampled: { sample: 0.3, days: 1 },
   lone: ALL,
   refused: NONE,
   off: { days: 0, sample: 1 },
@@ -39,11 +39,13 @@ const LOGS: Record<string, object> = {
   reset: ALL,
   crash: ALL,
   flush: ALL,
-  kept: { ...ALL, days: 2 },
+  kept: { sample: 1, days: 2 },
   paged: ALL,
   storm: NONE,
   taken: ALL,
   bytes: ALL,
+  busy: { sample: 1 },
+  long: ALL,
 };
 
 beforeAll(async () => {
@@ -167,6 +169,18 @@ describe('a line', () => {
     }
   });
 
+  it('is found by a name that is longer than what is kept of it', async () => {
+    const agent = `run "${'é'.repeat(300)}`;
+    await call('long', 'mine', { agent, model: 'm'.repeat(400) });
+    for (const isWritten of [false, true]) {
+      if (isWritten) await pool('long').flush();
+      for (const filter of [{ agent }, { anyOf: [agent] }, { model: 'm'.repeat(400) }]) {
+        expect(leasesIn(await find('long', filter))).toEqual(['mine.1']);
+      }
+      expect(await find('long', { agent: agent.slice(0, 100) })).toEqual([]);
+    }
+  });
+
   it('is of a part of the calls that went well: of all attempts of one, or none', async () => {
     for (let ticket = 0; ticket < 200; ticket += 1) await call('sampled', `s-${ticket}`);
     const lines = await find('sampled', { limit: 1_000 });
@@ -219,12 +233,12 @@ describe('what it costs', () => {
 
   it('is a fortieth of a row for each of many, and all of them are found', async () => {
     const counts = await countRows('rows');
-    for (let ticket = 0; ticket < 300; ticket += 1) await call('rows', `r-${ticket}`);
+    for (let ticket = 0; ticket < 240; ticket += 1) await call('rows', `r-${ticket}`);
     passTime(MINUTE_MS);
     await pool('rows').status();
     await until(async () => expect((await counts())['call_log']).toBeGreaterThan(0));
-    expect((await counts())['call_log']).toBeLessThanOrEqual(300 / CALLS_A_ROW);
-    expect(new Set(leasesIn(await find('rows', { limit: 1_000 }))).size).toBe(300);
+    expect((await counts())['call_log']).toBeLessThanOrEqual(240 / CALLS_A_ROW);
+    expect(new Set(leasesIn(await find('rows', { limit: 1_000 }))).size).toBe(240);
   });
 
   it('is one row a minute at the most where calls are few in each', async () => {
@@ -264,6 +278,22 @@ describe('what it costs', () => {
     );
     expect(bytes).toBeLessThanOrEqual(rowsMax * 33_000);
     for (const { lease } of held) await lease.release('unused', null);
+  });
+
+  it('is a row of the sample a minute where a week is kept, and what went wrong has a line besides', async () => {
+    const first = Math.floor(Date.now() / MINUTE_MS);
+    for (let ticket = 0; ticket < 100; ticket += 1) await call('busy', `b-${ticket}`);
+    await call('busy', 'again', { attempt: 2 });
+    const minutes = Math.floor(Date.now() / MINUTE_MS) - first + 1;
+    const lines = await find('busy', { limit: 1_000 });
+    const sample = lines.filter((line) => line.kept_for === 'sample');
+    expect(sample.length).toBeGreaterThanOrEqual(CALLS_A_ROW);
+    expect(sample.length).toBeLessThanOrEqual(minutes * CALLS_A_ROW);
+    expect(leasesIn(lines)).toContain('again.2');
+    passTime(MINUTE_MS);
+    const fromMs = Date.now();
+    await call('busy', 'later');
+    expect(leasesIn(await find('busy', { fromMs }))).toEqual(['later.1']);
   });
 
   it('is nothing where it is off', async () => {
