@@ -1,4 +1,5 @@
 import { groups } from '../../feed.ts';
+import { exact } from '../../format.ts';
 import { TimeRange } from '../../ui/time-range.tsx';
 import { useQuery } from '../../ui/use-query.ts';
 import { CallsForm } from './calls-form.tsx';
@@ -16,7 +17,7 @@ const UNSAID = '7d';
 /** Finds calls of all groups by any name that somebody has, and groups by their names. */
 export function CallsPage() {
   const [{ q = '' }] = useQuery();
-  const { found, problem, more } = useCalls(UNSAID);
+  const { found, problem, isBusy, more } = useCalls(UNSAID);
   const longestMs = Math.max(0, ...(found?.calls.map(({ waited_ms }) => waited_ms ?? 0) ?? []));
   return (
     <div class="found-calls">
@@ -30,8 +31,10 @@ export function CallsPage() {
           {found.missing} pools did not answer or were not asked: name a group or a shorter time.
         </p>
       )}
-      {found?.calls.length === 0 && <Nothing />}
-      <ul class="calls" aria-busy={found === null && problem === null}>
+      {found?.calls.length === 0 && !isBusy && (
+        <Nothing since={more === null ? null : found.searchedTo} />
+      )}
+      <ul class="calls" aria-busy={isBusy}>
         {found?.calls.map((call) => (
           <FoundLine
             key={`${call.group} ${call.partition} ${call.lease} ${call.at}`}
@@ -49,7 +52,9 @@ export function CallsPage() {
   );
 }
 
-function Nothing() {
+/** @param since up to when was searched, where there is more before */
+function Nothing({ since }: { readonly since: string | null }) {
+  if (since !== null) return <p class="help">No call since {exact(since)} fits.</p>;
   return (
     <p class="help">
       No call fits. Those that were slow, refused, sent again or dear are kept for 7 days unless the

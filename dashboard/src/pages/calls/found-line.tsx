@@ -52,12 +52,12 @@ function Details({ call }: { readonly call: FoundCall }) {
       </p>
       <dl>
         {factsOf(call).map(([name, value]) => (
-          <>
+          <div key={name}>
             <dt>{name}</dt>
             <dd>
               <bdi>{value}</bdi>
             </dd>
-          </>
+          </div>
         ))}
       </dl>
     </div>

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, type Problem } from '../../api.ts';
 import { returns } from '../../feed.ts';
 import { OUTCOMES, type FoundCall } from '../../model/found-call.ts';
@@ -6,15 +6,21 @@ import { rangeStartMs } from '../../model/history-range.ts';
 import { useQuery } from '../../ui/use-query.ts';
 import { useRange } from '../../ui/use-range.ts';
 
+/** Pages without a call that are passed over, before somebody has to ask for more. */
+const EMPTY_PAGES_MAX = 30;
+
 interface Found {
   readonly calls: readonly FoundCall[];
   readonly cursor: string | null;
+  /** All that fits and was over since then is among them. */
+  readonly searchedTo: string;
   /** Pools that did not answer, or were not asked. */
   readonly missing: number;
 }
 
 /**
- * The calls that the link of the page looks for, asked for when it changes and when the feed is back.
+ * The calls that the link of the page looks for, asked for when it changes and when the feed is back. What a pool has on disk it
+ * searches in stretches: those without a call are passed over.
  *
  * @param unsaid the stretch of a link that names none
  */
@@ -23,11 +29,13 @@ export function useCalls(unsaid: string) {
   const { range } = useRange(unsaid);
   const [found, setFound] = useState<Found | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(true);
+  /** Counts searches: what the newest one does not ask for is not shown. */
+  const searches = useRef(0);
   const known = (Object.keys(OUTCOMES) as FoundCall['outcome'][]).find((one) => one === outcome);
 
-  const ask = async (before: Found | null, isOver: () => boolean): Promise<void> => {
-    const cursor = before?.cursor ?? null;
-    const result = await api('findCalls', {
+  const askPage = (cursor: string | null) =>
+    api('findCalls', {
       query: {
         ...(q === undefined ? {} : { q }),
         ...(group === undefined ? {} : { group }),
@@ -37,23 +45,40 @@ export function useCalls(unsaid: string) {
         ...(cursor === null ? {} : { cursor }),
       },
     });
-    if (isOver()) return;
-    setProblem(result.ok ? null : result.problem);
-    if (!result.ok) return;
-    const { calls, next_cursor: next, pools, unreachable } = result.body;
-    const missing = pools.left_out + unreachable.length;
-    setFound({ calls: [...(before?.calls ?? []), ...calls], cursor: next, missing });
+
+  const ask = async (before: Found | null): Promise<void> => {
+    const search = (searches.current += 1);
+    let present = before;
+    setBusy(true);
+    for (let pages = 0; pages < EMPTY_PAGES_MAX; pages += 1) {
+      const result = await askPage(present?.cursor ?? null);
+      if (search !== searches.current) return;
+      setProblem(result.ok ? null : result.problem);
+      if (!result.ok) break;
+      present = joined(present, result.body);
+      setFound(present);
+      if (result.body.calls.length > 0 || present.cursor === null) break;
+    }
+    setBusy(false);
   };
 
   useEffect(() => {
-    let isOver = false;
     setFound(null);
-    ask(null, () => isOver).catch(() => undefined);
+    ask(null).catch(() => undefined);
     return () => {
-      isOver = true;
+      searches.current += 1;
     };
   }, [q, group, known, range, returns.value]);
 
-  const hasMore = found !== null && found.cursor !== null;
-  return { found, problem, more: hasMore ? () => void ask(found, () => false) : null };
+  const hasMore = !isBusy && found !== null && found.cursor !== null;
+  return { found, problem, isBusy, more: hasMore ? () => void ask(found) : null };
+}
+
+function joined(
+  before: Found | null,
+  page: Extract<Awaited<ReturnType<typeof api<'findCalls'>>>, { ok: true }>['body'],
+): Found {
+  const { calls, next_cursor: cursor, searched_to: searchedTo, pools, unreachable } = page;
+  const missing = pools.left_out + unreachable.length;
+  return { calls: [...(before?.calls ?? []), ...calls], cursor, searchedTo, missing };
 }
