@@ -51,6 +51,7 @@ it('a call is explained by the headgate-lease of its answer', async () => {
 
 it('a refused one is found by its outcome', async () => {
   await page.getByRole('button', { name: 'Show all' }).click();
+  await expect.poll(() => calls().count()).toBe(3);
   await page.getByLabel('Outcome').selectOption('rejected');
   await page.getByRole('button', { name: 'Find' }).click();
   await expect.poll(() => calls().count()).toBe(1);
@@ -61,7 +62,12 @@ it('any call is found from the one box, by its lease and by its tenant, with all
   const lease = String(waited.headers()['headgate-lease']);
   await page.goto(`${stage.url()}/admin`);
   await page.getByRole('article').first().waitFor();
-  await page.keyboard.press('/');
+  const box = page.getByLabel('Find a call, agent, tenant, key or group');
+  const isInBox = () => box.evaluate((field) => field === document.activeElement);
+  // Keys are listened to a moment after the page is drawn.
+  await expect
+    .poll(async () => (await isInBox()) || (await page.keyboard.press('/'), isInBox()))
+    .toBe(true);
   await page.keyboard.type(lease);
   await page.keyboard.press('Enter');
   const found = page.locator('.found-calls .calls > li');
@@ -72,7 +78,7 @@ it('any call is found from the one box, by its lease and by its tenant, with all
   await found.locator('summary').click();
   await found.getByText(lease.split(' ').at(-1) ?? lease).waitFor();
   const tenant = await found.locator('dt:text-is("Tenant") + dd').textContent();
-  await page.getByLabel('Find a call, agent, tenant, key or group').fill(String(tenant));
+  await box.fill(String(tenant));
   await page.keyboard.press('Enter');
   await expect.poll(() => found.count()).toBeGreaterThan(1);
   // A link leads there again.
@@ -82,6 +88,29 @@ it('any call is found from the one box, by its lease and by its tenant, with all
   await page.getByRole('link', { name: 'practice around that time' }).click();
   await page.getByRole('heading', { name: 'practice', level: 1 }).waitFor();
   expect(new URL(page.url()).searchParams.get('from')).toMatch(/^20.*Z$/);
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+});
+
+it('a search goes on through stretches in which nothing is found, and says how far it came', async () => {
+  const address = '**/admin/api/calls?*';
+  const cursors: (string | null)[] = [];
+  await page.route(address, async (route) => {
+    const cursor = new URL(route.request().url()).searchParams.get('cursor');
+    cursors.push(cursor);
+    // As a pool with many rows tells: each stretch begins where the one before ended.
+    const endedAt = Number(cursor ?? Date.now()) - 3_600_000;
+    const answer = await route.fetch();
+    const body = { ...(await answer.json()), calls: [], next_cursor: String(endedAt) };
+    await route.fulfill({ json: { ...body, searched_to: new Date(endedAt).toISOString() } });
+  });
+  await page.goto(`${stage.url()}/admin/calls?q=rare`);
+  await page.getByText(/^No call since .* fits\.$/).waitFor();
+  expect(cursors).toHaveLength(30);
+  expect(new Set(cursors).size).toBe(30);
+  await page.unroute(address);
+  await page.getByRole('button', { name: 'Earlier calls' }).click();
+  await page.getByText(/^No call fits\./).waitFor();
+  expect(await page.getByRole('button', { name: 'Earlier calls' }).count()).toBe(0);
   await page.goto(`${stage.url()}/admin/groups/practice`);
 });
 
@@ -116,6 +145,16 @@ it('a chart shows what is drawn over, in a link that leads there again; wider, a
   await page.getByRole('link', { name: 'What was changed in this time' }).click();
   await page.getByRole('heading', { name: 'Audit' }).waitFor();
   await expect.poll(() => page.getByLabel('From').inputValue()).toMatch(/^20/);
+  // Whatever changed the group up to now is in it, as the import of the first configuration.
+  await page.goto(`${stage.url()}/admin/groups/practice`);
+  await page.getByRole('link', { name: 'What was changed in this time' }).click();
+  await page.getByText('config: import').waitFor();
+  await page.getByLabel('Who').fill('nobody');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.getByText(/^No entry is like this/).waitFor();
+  await page.reload();
+  await page.getByText(/^No entry is like this/).waitFor();
+  expect(await page.getByLabel('Who').inputValue()).toBe('nobody');
   await page.goto(`${stage.url()}/admin/groups/practice`);
 });
 

@@ -11,18 +11,26 @@ export interface AuditFilter {
 
 export const NO_FILTER: AuditFilter = { actor: '', action: '', since: '', until: '' };
 
-/** The filter that a link asks for: the time that another page showed, and who or what. */
+const MINUTE_MS = 60_000;
+
+/** The filter that a link asks for: who, what, and a time, of which its form knows whole minutes: none of it is left out. */
 export function filterIn(query: Readonly<Record<string, string>>): AuditFilter {
-  const local = (instant: string | undefined): string => {
+  const local = (instant: string | undefined, toMinute: (minutes: number) => number): string => {
     const ms = Date.parse(instant ?? '');
-    return Number.isNaN(ms) ? '' : asLocal(ms);
+    return Number.isNaN(ms) ? '' : asLocal(toMinute(ms / MINUTE_MS) * MINUTE_MS);
   };
   return {
     actor: query['actor'] ?? '',
     action: query['action'] ?? '',
-    since: local(query['from']),
-    until: local(query['to']),
+    since: local(query['from'], Math.floor),
+    until: local(query['to'], Math.ceil),
   };
+}
+
+/** The terms of a link to a filter, which says the same in every time zone; empty: none. */
+export function linkTerms(filter: AuditFilter): Record<string, string> {
+  const { actor = '', action = '', since = '', until = '' } = auditQuery(filter);
+  return { actor, action, from: since, to: until };
 }
 
 interface AuditQuery {

@@ -3,7 +3,9 @@ import {
   actionParts,
   withInstants,
   auditQuery,
+  filterIn,
   filterProblem,
+  linkTerms,
   NO_FILTER,
 } from '../../../dashboard/src/model/audit.ts';
 
@@ -21,6 +23,18 @@ describe('the filter of the audit log', () => {
       since: new Date(since).toISOString(),
       until: new Date(since).toISOString(),
     });
+  });
+
+  it('stands in a link, with all of the time that another page showed', () => {
+    const link = { from: '2026-11-20T10:00:30Z', to: '2026-11-20T10:07:01Z', action: 'group a:' };
+    const filter = filterIn(link);
+    expect(auditQuery(filter)).toEqual({
+      action: 'group a:',
+      since: '2026-11-20T10:00:00.000Z',
+      until: '2026-11-20T10:08:00.000Z',
+    });
+    expect(filterIn(linkTerms(filter))).toEqual(filter);
+    expect(linkTerms(filterIn({ from: 'yesterday' }))).toEqual(linkTerms(NO_FILTER));
   });
 
   it.each([

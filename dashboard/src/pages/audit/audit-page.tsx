@@ -1,7 +1,13 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
-import { auditQuery, filterIn, filterProblem, type AuditFilter } from '../../model/audit.ts';
+import {
+  auditQuery,
+  filterIn,
+  filterProblem,
+  linkTerms,
+  type AuditFilter,
+} from '../../model/audit.ts';
 import { waysBack } from '../../model/way-back.ts';
 import { may } from '../../session.ts';
 import { useQuery } from '../../ui/use-query.ts';
@@ -17,9 +23,10 @@ const PAGE = 50;
 
 /** Page of who changed what, newest first. */
 export function AuditPage() {
-  const [query] = useQuery();
-  // The time that another page showed comes along in the link.
-  const [filter, setFilter] = useState(() => filterIn(query));
+  const [query, setQuery] = useQuery();
+  // It stands in the link: the time that another page showed comes along.
+  const { actor = '', action = '', from = '', to = '' } = query;
+  const filter = useMemo(() => filterIn({ actor, action, from, to }), [actor, action, from, to]);
   const [older, setOlder] = useState<readonly Entry[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
@@ -50,7 +57,11 @@ export function AuditPage() {
   return (
     <>
       <h1>Audit</h1>
-      <AuditFilterForm initial={filter} onFilter={setFilter} />
+      <AuditFilterForm
+        key={[actor, action, from, to].join(' ')}
+        initial={filter}
+        onFilter={(next) => setQuery(linkTerms(next))}
+      />
       {problem !== null && <p role="alert">{problem}</p>}
       <div class="audit" aria-busy={answer === null}>
         {answer?.ok === true && newest.length === 0 && (

@@ -53,7 +53,7 @@ export function GroupCharts({ name }: { readonly name: string }) {
         <>
           <MarkerList markers={shown.markers} />
           <p class="help">
-            <a href={auditOf(name, range)}>What was changed in this time</a>
+            <a href={auditOf(range)}>What was changed in this time</a>
           </p>
         </>
       )}
@@ -61,11 +61,11 @@ export function GroupCharts({ name }: { readonly name: string }) {
   );
 }
 
-/** Makes the link to the audit log of the time shown. */
-function auditOf(name: string, range: HistoryRange): string {
+/** Makes the link to the audit log of the time shown: all of it, as what is changed elsewhere changes a group too. */
+function auditOf(range: HistoryRange): string {
   const now = Date.now();
   const time = linkOf(rangeStartMs(range, now), range.endMs ?? now);
-  return `/admin/audit?${new URLSearchParams({ ...time, action: `group ${name}:` })}`;
+  return `/admin/audit?${new URLSearchParams(time)}`;
 }
 
 /** The moment that all charts point at, for fingers and keys that cannot hover. */
