@@ -336,6 +336,24 @@ describe('the dashboard and the alert rules', () => {
     },
   );
 
+  it('lead to who is behind a line, in the time that is shown', () => {
+    const links = dashboard.panels.flatMap((panel) =>
+      'fieldConfig' in panel && 'links' in panel.fieldConfig.defaults
+        ? panel.fieldConfig.defaults.links.map(({ url }) => ({ url, targets: panel.targets }))
+        : [],
+    );
+    expect(links.length).toBeGreaterThan(5);
+    for (const { url, targets } of links) {
+      expect(url).toContain('${headgate}/admin/groups/${__field.labels.group}?');
+      // Else the link has no name of a group.
+      for (const { expr } of targets) expect(expr).toMatch(/\bby \((\w+, )*group\b/);
+    }
+    for (const { url } of [...links, ...dashboard.links]) {
+      expect(url).toContain('?from=${__from:date:iso}&to=${__to:date:iso}');
+    }
+    expect(dashboard.templating.list.map(({ name }) => name)).toContain('headgate');
+  });
+
   it('show every metric somewhere', () => {
     const asked = new Set(
       QUERIES.flatMap(([, expression]) => selectorsOf(expression)).map(({ metric }) =>
