@@ -143,7 +143,9 @@ function reasonNotToSend(
   { url, secret: name }: WebhookConfig,
   { secret, allowsHttp }: WebhookDependencies,
 ): string | null {
-  if (name !== null && secret(name) === null) return `the secret ${name} is not set`;
+  const value = name === null ? null : secret(name);
+  if (name !== null && value === null) return `the secret ${name} is not set`;
+  if (value !== null && !isUsable(value)) return `the secret ${name} has no base64 behind whsec_`;
   return allowsHttp || url.startsWith('https://') ? null : 'the address is not https';
 }
 
@@ -218,4 +220,13 @@ async function signature(
 function keyBytes(secret: string): Uint8Array {
   if (!secret.startsWith('whsec_')) return new TextEncoder().encode(secret);
   return Uint8Array.from(atob(secret.slice('whsec_'.length)), (char) => char.charCodeAt(0));
+}
+
+/** Whether a secret can sign. */
+function isUsable(secret: string): boolean {
+  try {
+    return keyBytes(secret).length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -117,7 +117,17 @@ describe('a warning', () => {
   });
 
   it.each([
-    ['the secret is not set', { secret: () => null }, 'the secret WEBHOOK_SECRET is not set'],
+    ['the secret is not set', { secret: (): null => null }, 'the secret WEBHOOK_SECRET is not set'],
+    [
+      'the secret is no base64',
+      { secret: (): string => 'whsec_no base64!' },
+      'the secret WEBHOOK_SECRET has no base64 behind whsec_',
+    ],
+    [
+      'the secret is empty',
+      { secret: (): string => 'whsec_' },
+      'the secret WEBHOOK_SECRET has no base64 behind whsec_',
+    ],
     [
       'the address is plain http',
       { target: async () => ({ ...TARGET, url: 'http://ops.example' }) },
@@ -257,5 +267,9 @@ describe('a test', () => {
       error: 'the secret WEBHOOK_SECRET is not set',
     });
     expect(unset.sent).toEqual([]);
+    const wrong = receiver([], { secret: () => 'whsec_?' });
+    expect(await testWebhook(TARGET, wrong.all)).toMatchObject({
+      error: 'the secret WEBHOOK_SECRET has no base64 behind whsec_',
+    });
   });
 });
