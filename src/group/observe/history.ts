@@ -139,6 +139,7 @@ export class History {
   takeOpen(state: GroupState, now: InstantMs): HistoryPoint | null {
     const point = this.#open(state, now);
     this.#isTaken = true;
+    this.#idleWrittenAt = now;
     return isEventful(point) ? point : null;
   }
 

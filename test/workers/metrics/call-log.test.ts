@@ -33,6 +33,7 @@ const LOGS: Record<string, object> = {
   sampled: { sample: 0.3, days: 1 },
   lone: ALL,
   refused: NONE,
+  never: NONE,
   off: { days: 0, sample: 1 },
   rows: ALL,
   minutes: ALL,
@@ -53,7 +54,7 @@ beforeAll(async () => {
     groups: Object.entries(LOGS).map(([name, log]) => ({
       name,
       match: { models: [name] },
-      limits: { max_concurrency: name === 'refused' ? 0 : 4 },
+      limits: { max_concurrency: name === 'refused' || name === 'never' ? 0 : 4 },
       queue: { max_length: 0 },
       holds: NO_COOLDOWN,
       log,
@@ -294,6 +295,21 @@ describe('what it costs', () => {
     const fromMs = Date.now();
     await call('busy', 'later');
     expect(leasesIn(await find('busy', { fromMs }))).toEqual(['later.1']);
+  });
+
+  it('is a row in 15 s at the most where a pool grants nothing, however many it refuses', async () => {
+    await pool('never').status();
+    const counts = await countRows('never');
+    for (let ticket = 0; ticket < 30; ticket += 1) {
+      await pool('never').acquire(request('never', `n-${ticket}`));
+      passTime(1_000);
+      // Longer than what nobody waits for is gathered: else all of them would come in one row.
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+    const { bound = 0, history = 0, call_log = 0 } = await counts();
+    // Besides the first one a row of the history, where a minute ends meanwhile, with one of its quarter.
+    expect(bound + history + call_log).toBeLessThanOrEqual(1 + 2 + 2);
+    expect(await find('never')).toHaveLength(30);
   });
 
   it('is nothing where it is off', async () => {
