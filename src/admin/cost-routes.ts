@@ -49,7 +49,7 @@ async function costsOf(env: Env, { period, which, by }: Query): Promise<Costs> {
     readCosts(env, directory, name),
     which === 'this' ? budgetsBy(env, directory, by, period) : new Map<string, Budget>(),
   ]);
-  const rows = costRows(pools, by, directory.config.keys);
+  const rows = costRows(pools, by);
   const total = rows.reduce<CostSums>(addSums, NO_COSTS);
   const spent = new Set(rows.map((row) => row.name));
   const unspent = [...budgets.keys()].filter((each) => !spent.has(each));

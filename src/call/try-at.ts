@@ -33,6 +33,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
       : byMember(candidate, members, turn, metering);
   const admitted = await admitWithBody(candidate, turn, {
     ...call,
+    team: call.caller.key?.team ?? null,
     listener: turn.listener,
     ...way,
   });

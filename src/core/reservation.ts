@@ -56,7 +56,9 @@ export function reservationOf(
   const demand = { requests, inputTokens, outputTokens };
   const reserved = { demand, usd, inputEstimate: estimate?.inputTokens ?? null };
   if (estimate?.isBilled !== true) return reserved;
-  return { ...reserved, billed: hasWaited ? 'waited' : 'at_once' };
+  const { team } = estimate;
+  const billed = hasWaited ? 'waited' : 'at_once';
+  return { ...reserved, billed, ...(team !== undefined && { team }) };
 }
 
 /**
@@ -137,7 +139,7 @@ function noteBilled(
   const isUnpriced = actual === null ? usd === 0 : actual.isUnpriced === true;
   const hasWaited = reserved.billed === 'waited';
   const used = { usd, inputTokens, outputTokens, cachedTokens: actual?.cachedTokens ?? 0 };
-  noteCost(costs, { key, model, ...used, isUnpriced, hasWaited }, now);
+  noteCost(costs, { key, team: reserved.team ?? null, model, ...used, isUnpriced, hasWaited }, now);
 }
 
 /** Moves what a lease has reserved from one member to another. The limits over all members count it as before. */

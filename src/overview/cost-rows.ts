@@ -1,4 +1,3 @@
-import type { GatewayKeyConfig } from '../contract/config/config.ts';
 import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';
 import type { PoolCosts } from './costs.ts';
 
@@ -13,12 +12,7 @@ export interface CostRow extends CostSums {
 }
 
 /** Adds up the lines of all pools, the most expensive first. By whatever, the rows add up to the same. */
-export function costRows(
-  pools: readonly PoolCosts[],
-  by: CostsBy,
-  keys: readonly GatewayKeyConfig[],
-): CostRow[] {
-  const teams = new Map(keys.map(({ id, team }) => [id, team] as const));
+export function costRows(pools: readonly PoolCosts[], by: CostsBy): CostRow[] {
   const rows = new Map<string | null, CostSums>();
   let rest: CostSums | null = null;
   const add = (name: string | null, sums: CostSums): void => {
@@ -29,9 +23,8 @@ export function costRows(
       if (costs.days.length > 0) add(group, totalOf(costs));
       continue;
     }
-    for (const line of costs.lines) {
-      add(by === 'team' ? (teams.get(line.key ?? '') ?? null) : line[by], line);
-    }
+    // Lines of a release before name no team.
+    for (const line of costs.lines) add(line[by] ?? null, line);
     if (costs.rest !== null) rest = addSums(rest ?? NO_COSTS, costs.rest);
   }
   const all = [...rows].map(([name, sums]) => ({

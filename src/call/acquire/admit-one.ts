@@ -54,6 +54,8 @@ export interface AdmitContext {
   readonly metering: Estimator | null;
   /** The pool in whose costs the call stands. Absent or null: none. */
   readonly billed?: Placement | null;
+  /** Team of the key that the call comes with. Null: none. */
+  readonly team: string | null;
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
 }
@@ -89,8 +91,9 @@ export async function admitOne(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  { env, table, signal, ctx, after, listener, metering, members, billed }: AdmitContext,
+  context: AdmitContext,
 ): Promise<AdmittedOne> {
+  const { env, table, signal, ctx, after, listener, metering, members } = context;
   const pool = poolSource(env, placement, table);
   const byMembers = members?.group === placement.group ? members : null;
   // Of members those are left whose prices are known.
@@ -98,7 +101,7 @@ export async function admitOne(
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
   const request = {
     ...requestFor(call, ticket, placement, manner, table.snapshot),
-    ...(metering === null ? {} : { estimate: estimateFor(metering, placement, billed) }),
+    ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
     ...(byMembers !== null && excludedIn(byMembers)),
   };
   const way =
@@ -182,10 +185,11 @@ function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<Excl
 function estimateFor(
   metering: Estimator,
   placement: Placement,
-  billed: Placement | null | undefined,
+  { billed, team }: Pick<AdmitContext, 'billed' | 'team'>,
 ): CallEstimate {
   const estimate = metering.estimateFor(placement);
-  return placement === billed ? { ...estimate, isBilled: true } : estimate;
+  if (placement !== billed) return estimate;
+  return { ...estimate, isBilled: true, ...(team !== null && { team }) };
 }
 
 /**

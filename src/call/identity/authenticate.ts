@@ -15,7 +15,7 @@ export interface Caller {
   readonly id: string;
   readonly gatewayKeyId: string | null;
   /** Its gateway key, by which it may use some groups and not others. */
-  readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow'> | null;
+  readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow' | 'team'> | null;
   /** Lanes of its gateway key: of calls that ask for none, and the best that it allows. */
   readonly keyLanes: Ticket['keyLanes'];
   /** How long its gateway key lets it wait; null: as long as groups do. */

@@ -110,7 +110,7 @@ export const COST_ROUTES = routes({
     tag: 'status',
     summary: 'Costs and tokens of a day or month, by key, team, model or group',
     description:
-      'Each call is counted once, when it has ended, in the narrowest group that stands for something of a provider; limits of keys and teams come on top. Calls that no group counts (neither budget nor `track_usage`) are not in it. After a restart of an object the last 10 seconds of it may be missing. A key counts for the team that it has now. CSV with `format=csv`, or by `Accept: text/csv`.',
+      'Each call is counted once, when it has ended, in the narrowest group that stands for something of a provider; limits of keys and teams come on top. Calls that no group counts (neither budget nor `track_usage`) are not in it. After a restart of an object the last 10 seconds of it may be missing. A call counts for the team that its key had then. CSV with `format=csv`, or by `Accept: text/csv`.',
     role: 'viewer',
     query: z.strictObject({
       period: z.enum(['day', 'month']).default('month').describe('Kind of the period, of UTC.'),

@@ -14,13 +14,18 @@ export interface CostSums {
   readonly waited: number;
 }
 
-/** The sums of one key and one model. */
-interface CostLine extends CostSums {
+/** Those who a call is charged to, and what it called. */
+interface Charged {
   readonly key: string | null;
+  /** The team that the key had at the call: it may have another one since, or be gone. */
+  readonly team: string | null;
   readonly model: string | null;
 }
 
-/** A table of costs, by key and model, and the sum of what found no line of its own in it. */
+/** The sums of one key and one model. */
+interface CostLine extends CostSums, Charged {}
+
+/** A table of costs, by key, its team and model, and the sum of what found no line of its own in it. */
 export interface CostTable {
   readonly lines: readonly CostLine[];
   /** Null: everything has its line. */
@@ -45,14 +50,12 @@ interface Writable {
 }
 
 /** The use of one call. */
-export interface CalledFor extends Omit<CostSums, 'calls' | 'unpriced' | 'waited'> {
-  readonly key: string | null;
-  readonly model: string | null;
+export interface CalledFor extends Omit<CostSums, 'calls' | 'unpriced' | 'waited'>, Charged {
   readonly isUnpriced: boolean;
   readonly hasWaited: boolean;
 }
 
-/** Maximum pairs of a key and a model that have a line of their own. */
+/** Maximum pairs of a key, in its team, and a model that have a line of their own. */
 export const COST_LINES_MAX = 200;
 
 export const DAY_MS = 86_400_000;
@@ -81,12 +84,14 @@ export function dayOf(at: number): number {
 /** Counts a call, in the day in which it ended. A clock that went back is still in the day that it was in. */
 export function noteCost(costs: Costs, call: CalledFor, now: InstantMs): void {
   const table = openDay(costs, dayOf(now));
-  const { key, model, isUnpriced, hasWaited, ...used } = call;
+  const { key, team, model, isUnpriced, hasWaited, ...used } = call;
   const sums = { ...used, calls: 1, unpriced: isUnpriced ? 1 : 0, waited: hasWaited ? 1 : 0 };
-  const at = table.lines.findIndex((line) => line.key === key && line.model === model);
+  const at = table.lines.findIndex(
+    (line) => line.key === key && line.team === team && line.model === model,
+  );
   const line = table.lines[at];
-  if (line !== undefined) table.lines[at] = { key, model, ...addSums(line, sums) };
-  else if (table.lines.length < COST_LINES_MAX) table.lines.push({ key, model, ...sums });
+  if (line !== undefined) table.lines[at] = { key, team, model, ...addSums(line, sums) };
+  else if (table.lines.length < COST_LINES_MAX) table.lines.push({ key, team, model, ...sums });
   else table.rest = addSums(table.rest ?? NO_COSTS, sums);
 }
 
@@ -101,10 +106,10 @@ export function joinCosts(tables: readonly CostTable[]): CostTable {
   if (first !== undefined && second === undefined) return first;
   const byPair = new Map<string, CostLine>();
   for (const line of tables.flatMap(({ lines }) => lines)) {
-    const { key, model } = line;
-    const pair = JSON.stringify([key, model]);
+    const { key, team, model } = line;
+    const pair = JSON.stringify([key, team, model]);
     const known = byPair.get(pair);
-    byPair.set(pair, known === undefined ? line : { key, model, ...addSums(known, line) });
+    byPair.set(pair, known === undefined ? line : { key, team, model, ...addSums(known, line) });
   }
   const all = [...byPair.values()].toSorted((a, b) => b.usd - a.usd || b.calls - a.calls);
   const folded = [...tables.flatMap(({ rest }) => rest ?? []), ...all.slice(COST_LINES_MAX)];

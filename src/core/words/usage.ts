@@ -16,6 +16,8 @@ export interface CallEstimate {
   readonly pricesAt?: Readonly<Record<string, TokenPrices>>;
   /** The call stands in the costs of this group, and of no other that it is in. Absent: it does not. */
   readonly isBilled?: boolean;
+  /** Team of the key that a call in these costs comes with. Absent: none. */
+  readonly team?: string;
 }
 
 /** USD per token of the input, and of the output. */
@@ -63,4 +65,6 @@ export interface Reserved {
   readonly inputEstimate: number | null;
   /** The call stands in the costs of this group, and whether it had to wait here. Absent: it does not. */
   readonly billed?: 'at_once' | 'waited';
+  /** The team that it is charged to there. Absent: none. */
+  readonly team?: string;
 }

@@ -29,8 +29,14 @@ let strict: Strict;
 /** The names of the test's own pools: objects outlive their tests, and so do their costs. */
 let named: { readonly up: string; readonly wide: string; readonly free: string };
 
+/** Goes to noon of the next day of UTC, so that no test runs into the end of a day. */
+function toNoon(): void {
+  passTime(DAY_MS - (Date.now() % DAY_MS) + DAY_MS / 2);
+}
+
 beforeEach(async () => {
   passTime(0);
+  toNoon();
   scenes += 1;
   const [up, wide, free] = [`up${scenes}`, `wide${scenes}`, `free${scenes}`];
   named = { up, wide, free };
@@ -121,6 +127,21 @@ it('each call counts once, whatever groups it is in and however it is looked at'
   );
 });
 
+it('a call stays with the team that its key had, wherever the key is now', async () => {
+  const [id, before, after] = [`moved${scenes}`, `before${scenes}`, `after${scenes}`];
+  const secret = await newKey(id, { team: before });
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=team', before, { calls: 1 });
+  await change('PATCH', `/keys/${id}`, { team: after });
+  expect(await ask(secret)).toBe(200);
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=team', after, { calls: 2 });
+  await change('DELETE', `/keys/${id}`);
+  expect(await rowOf('by=team', before)).toMatchObject({ calls: 1 });
+  expect(await rowOf('by=team', after)).toMatchObject({ calls: 2 });
+  expect(await rowOf('by=key', id)).toMatchObject({ calls: 3 });
+});
+
 it('a refused call is none, and one without a known price costs nothing and says so', async () => {
   const secret = await newKey(`odd${scenes}`);
   await change('PATCH', `/groups/${named.wide}`, { limits: null });
@@ -153,7 +174,7 @@ it('a reset loses none that was written, and the month that is over stays', asyn
   await resetPool(named.up);
   expect(await rowOf('by=key&period=day', `kept${scenes}`)).toMatchObject({ calls: 1 });
   // Whatever the day is, this is in the next month.
-  const today = new Date();
+  const today = new Date(Date.now());
   const next = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 1, 12);
   passTime(next - today.getTime());
   expect(await ask(secret)).toBe(200);
