@@ -4,6 +4,7 @@ import { errorShape } from './choose-path.ts';
 import type { ProxyCall } from './call.ts';
 import { errorResponse } from './errors/wire-error.ts';
 import { traceError } from './observe/trace.ts';
+import { rateHeaders } from './rate-headers.ts';
 import { LEFT_STATUS, never, type FinalResult } from './result.ts';
 
 /** The response to a call: an upstream's, or an error in the caller's dialect, with all that Headgate says on it. */
@@ -15,6 +16,8 @@ export function respond(
   const response = responseOf(result, call);
   const { headers } = response;
   if (result.kind === 'answered') putAnswerHeaders(headers, result.said);
+  if (result.kind === 'rejected')
+    putAnswerHeaders(headers, rateHeaders(result.rates ?? [], headers));
   if (cors !== null) addCors(headers, cors);
   if (isPageVisit(call.request)) headers.append('content-security-policy', 'sandbox');
   return response;

@@ -1,5 +1,6 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
+import type { RateRoom } from '../core/parts/rate-room.ts';
 
 /** The finds in the body of a call. */
 export interface BodyRead {
@@ -31,6 +32,8 @@ export interface Rejected {
   readonly reply: ErrorReply;
   /** Finds of the body, by which a newer configuration may know the upstream; null: none that would do. */
   readonly read: EarlierRead | null;
+  /** Room in the limits of requests and tokens that the caller is told of. Absent: none. */
+  readonly rates?: readonly RateRoom[];
   /** A newer configuration than that of the call's beginning has decided so. Absent: no. */
   readonly isByNewer?: true;
 }

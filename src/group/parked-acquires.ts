@@ -18,6 +18,9 @@ type Pending = Extract<Effect, { kind: 'pending' }>;
 /** An end of a wait that its caller has to hear of. */
 type Ending = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
 
+/** Fields of a rejection besides what it is for. Other answers have the version alone. */
+type Said = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'configVersion' | 'rates'>;
+
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 
 /**
@@ -25,7 +28,7 @@ const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
  * for hear how it ended when they ask again.
  */
 export class ParkedAcquires {
-  readonly #configVersion: () => number;
+  readonly #said: () => Said;
   readonly #nextAttachment: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
   /** Waiters that an operator took out, and whose callers may still be on their way back. */
@@ -34,8 +37,8 @@ export class ParkedAcquires {
   readonly #missed: BoundedMap<TicketId, Ending>;
 
   /** @param waitersMax waiters that there may be: as many may miss how it ended */
-  constructor(configVersion: () => number, nextAttachment: () => number, waitersMax: number) {
-    this.#configVersion = configVersion;
+  constructor(said: () => Said, nextAttachment: () => number, waitersMax: number) {
+    this.#said = said;
     this.#nextAttachment = nextAttachment;
     this.#dismissed = new BoundedSet(waitersMax);
     this.#missed = new BoundedMap(waitersMax);
@@ -88,12 +91,12 @@ export class ParkedAcquires {
       position,
       estimateMs,
       ...later,
-      configVersion: this.#configVersion(),
+      configVersion: this.#said().configVersion,
     };
   }
 
   moved(): AcquireAnswer {
-    return { kind: 'moved', configVersion: this.#configVersion() };
+    return { kind: 'moved', configVersion: this.#said().configVersion };
   }
 
   gone(): Gone {
@@ -121,7 +124,7 @@ export class ParkedAcquires {
         return {
           kind: 'declined',
           isPaused: effect.isPaused,
-          configVersion: this.#configVersion(),
+          configVersion: this.#said().configVersion,
         };
       case 'moved':
         return this.moved();
@@ -129,6 +132,6 @@ export class ParkedAcquires {
   }
 
   #rejected(rejection: Rejection): AcquireAnswer {
-    return { kind: 'rejected', rejection, configVersion: this.#configVersion() };
+    return { kind: 'rejected', rejection, ...this.#said() };
   }
 }

@@ -133,7 +133,7 @@ export class Pool {
       host === null,
     );
     const parked = new ParkedAcquires(
-      () => link.definition.version,
+      () => ({ configVersion: link.definition.version, ...ratesNow(state, now()) }),
       () => state.nextAttachment,
       waiters,
     );

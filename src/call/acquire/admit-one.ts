@@ -124,9 +124,9 @@ export async function admitOne(
   });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
-  const rejectedAs = (reply: ErrorReply): Rejected => {
+  const rejectedAs = (reply: ErrorReply, rates: readonly RateRoom[] = []): Rejected => {
     noteRejection(env, request, reply.reason, waitedMs);
-    return rejected(reply);
+    return { ...rejected(reply), rates };
   };
   const cancel = (): void => {
     ticket.rounds.noteCancelled();
@@ -148,7 +148,7 @@ export async function admitOne(
       return { kind: 'admitted', placement, by };
     }
     case 'rejected':
-      return rejectedAs(replyTo(acquired.rejection, placement));
+      return rejectedAs(replyTo(acquired.rejection, placement), acquired.rates);
     case 'declined':
       return { kind: 'declined', placement, isPaused: acquired.isPaused };
     case 'moved':

@@ -115,9 +115,9 @@ async function tryAll(
     return { kind: 'admitted', admission: admissionOf(granted, context) };
   }
   giveBack(granted, context);
-  for (const one of tries) {
+  for (const [index, one] of tries.entries()) {
     if (one.kind === 'declined') noteQueued(one.placement);
-    else if (one.kind !== 'admitted') return one;
+    else if (one.kind !== 'admitted') return withRatesToTell(one, placements[index], granted);
   }
   return null;
 }
@@ -140,7 +140,7 @@ async function takeInOrder(
     if (one.kind !== 'admitted') {
       giveBack(held, context);
       if (one.kind === 'left' && !context.signal.aborted) return takenAway();
-      return one;
+      return withRatesToTell(one, placement, held);
     }
     if (!isLast && one.by.kind === 'leased') one.by.lease.keep(() => revoked.abort());
     held.push(one);
@@ -194,7 +194,7 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
     placements: held.map(({ placement }) => placement),
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
-    rates: ratesToTell(held),
+    rates: ratesToTell(limitedOf(held)),
     reportAnswer: (status, notes) => {
       for (const { lease } of leases) lease.reportAnswer(status, notes);
     },
@@ -237,12 +237,33 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
   };
 }
 
-/** Picks the limits that a caller is told of: its own before those that it shares. */
-function ratesToTell(held: readonly One[]): readonly RateRoom[] {
-  const limited = held.flatMap(({ placement: { group }, by }) =>
+/** Room in the limits of one group of a call. */
+interface Limited {
+  readonly group: string;
+  readonly rates: readonly RateRoom[];
+}
+
+function limitedOf(held: readonly One[]): Limited[] {
+  return held.flatMap(({ placement: { group }, by }) =>
     by.kind === 'leased' && by.rates !== undefined ? [{ group, rates: by.rates }] : [],
   );
+}
+
+/** Picks the limits that a caller is told of: its own before those that it shares. */
+function ratesToTell(limited: readonly Limited[]): readonly RateRoom[] {
   return (limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0])?.rates ?? [];
+}
+
+/** Has a caller that a group rejects told of the same limits as one that is served. `held`: what it was granted. */
+function withRatesToTell<T extends Exclude<AdmittedOne, One>>(
+  one: T,
+  placement: Placement | undefined,
+  held: readonly One[],
+): T {
+  if (one.kind !== 'rejected' || placement === undefined) return one;
+  const { rates = [] } = one;
+  const own = rates.length === 0 ? [] : [{ group: placement.group, rates }];
+  return { ...one, rates: ratesToTell([...limitedOf(held), ...own]) };
 }
 
 /** The leases among what a call holds, narrow first: fewer where it bypasses a group. */

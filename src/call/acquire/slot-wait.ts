@@ -1,4 +1,5 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
+import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import { FailureStreak } from './failure-streak.ts';
 import type { GrantedTurn, Turn } from './open-calls.ts';
@@ -37,7 +38,12 @@ interface Overloaded extends MayBypass {
 /** The end of the asking for a slot. */
 export type SlotEnd =
   | GrantedTurn
-  | { readonly kind: 'rejected'; readonly rejection: Rejection }
+  | {
+      readonly kind: 'rejected';
+      readonly rejection: Rejection;
+      /** Room in the group's limits of requests and tokens. Absent: it has none. */
+      readonly rates?: readonly RateRoom[];
+    }
   /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
   | { readonly kind: 'declined'; readonly isPaused: boolean }
   /** Route again, no earlier than by that version of the configuration. */

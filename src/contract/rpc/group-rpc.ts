@@ -145,7 +145,13 @@ export type AcquireAnswer =
       readonly askAgainMs?: number;
       readonly configVersion: number;
     }
-  | { readonly kind: 'rejected'; readonly rejection: Rejection; readonly configVersion: number }
+  | {
+      readonly kind: 'rejected';
+      readonly rejection: Rejection;
+      /** Room in the limits of requests and tokens. Absent: the group has none. */
+      readonly rates?: readonly RateRoom[];
+      readonly configVersion: number;
+    }
   /**
    * The group was retired, its matching changed while the call waited, or the call is new here and was routed by an older
    * configuration: decide again from the beginning, no earlier than by that version.

@@ -1,8 +1,9 @@
 // What callers are told of the limits that they have here: exact with each call, nothing without limits, and never in the
 // place of what the upstream says of its own.
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { NO_COOLDOWN, nothingLeaks } from '../support/pool.ts';
+import { stopTime } from '../support/time.ts';
 import { configure } from '../support/worker.ts';
 import { newStage, send, type Stage } from './stage.ts';
 
@@ -10,14 +11,34 @@ afterAll(nothingLeaks);
 
 type Said = Record<string, string>;
 
-async function told(stage: Stage, label: string, headers: Said = {}): Promise<Said> {
-  const one = send(stage, label, { headers });
+// What was taken a minute ago counts no longer.
+beforeEach(stopTime);
+
+async function told(
+  stage: Stage,
+  label: string,
+  headers: Said = {},
+  stream = false,
+): Promise<Said> {
+  const one = send(stage, label, { headers, stream });
   const answer = await one.response;
   expect(answer.status).toBe(200);
   await one.end;
-  return Object.fromEntries(
-    [...answer.headers].filter(([name]) => name.startsWith('x-ratelimit-')),
-  );
+  return saidOn(answer);
+}
+
+/** What a call that does not want to wait is told with its refusal. */
+async function refused(stage: Stage, label: string, headers: Said = {}): Promise<Said> {
+  const one = send(stage, label, { headers: { 'headgate-max-wait': '0', ...headers } });
+  const answer = await one.response;
+  expect(answer.status).toBe(429);
+  expect(answer.headers.get('headgate-reason')).not.toBeNull();
+  await one.end;
+  return saidOn(answer);
+}
+
+function saidOn({ headers }: Response): Said {
+  return Object.fromEntries([...headers].filter(([name]) => name.startsWith('x-ratelimit-')));
 }
 
 describe('a call of a group with rates', () => {
@@ -53,6 +74,24 @@ describe('a call of a group with rates', () => {
     expect(both).toBeLessThanOrEqual(50 + 10 * reserved);
   });
 
+  it('is told the same with a stream', async () => {
+    const stage = await newStage({ group: { limits: { rpm: 3, burst: 1 } } });
+    expect(await told(stage, 'stream', {}, true)).toMatchObject({
+      'x-ratelimit-remaining-requests': '2',
+    });
+  });
+
+  it('is told with its refusal that nothing is left, and when all is back', async () => {
+    const stage = await newStage({ group: { limits: { rpm: 1, burst: 1 } } });
+    await told(stage, 'last');
+    const said = await refused(stage, 'one-more');
+    expect(said).toMatchObject({
+      'x-ratelimit-limit-requests': '1',
+      'x-ratelimit-remaining-requests': '0',
+    });
+    expect(said['x-ratelimit-reset-requests']).toMatch(/^(?:1m[0-2]s|5\ds)$/);
+  });
+
   it('is told of nothing where the group has none', async () => {
     const stage = await newStage();
     expect(await told(stage, 'free')).toEqual({});
@@ -86,7 +125,7 @@ it("a key's own limits go before those of the group that it shares", async () =>
       },
     ],
     keys: [
-      { id: 'few', hash: await gatewayKeyHash('hg_few'), limits: { rpm: 4 } },
+      { id: 'few', hash: await gatewayKeyHash('hg_few'), limits: { rpd: 4 } },
       { id: 'many', hash: await gatewayKeyHash('hg_many') },
     ],
   });
@@ -98,5 +137,29 @@ it("a key's own limits go before those of the group that it shares", async () =>
   expect(await told(stage, 'b', as('hg_many'))).toMatchObject({
     'x-ratelimit-limit-requests': '100',
     'x-ratelimit-remaining-requests': '98',
+  });
+  for (const label of ['c', 'd', 'e']) await told(stage, label, as('hg_few'));
+  expect(await refused(stage, 'f', as('hg_few'))).toMatchObject({
+    'x-ratelimit-limit-requests': '4',
+    'x-ratelimit-remaining-requests': '0',
+  });
+});
+
+it('a key is told of its own limits where a group that it shares has no room', async () => {
+  const stage = await newStage();
+  await configure({
+    upstreams: [{ id: stage.upstream, base_url: stage.strict.url, auth: 'none' }],
+    groups: [
+      {
+        name: stage.group,
+        match: { upstreams: [stage.upstream] },
+        limits: { rpm: 0 },
+        holds: NO_COOLDOWN,
+      },
+    ],
+    keys: [{ id: 'few', hash: await gatewayKeyHash('hg_few'), limits: { rpm: 7 } }],
+  });
+  expect(await refused(stage, 'g', { 'headgate-key': 'hg_few' })).toMatchObject({
+    'x-ratelimit-limit-requests': '7',
   });
 });
