@@ -16,8 +16,9 @@ export function respond(
   const response = responseOf(result, call);
   const { headers } = response;
   if (result.kind === 'answered') putAnswerHeaders(headers, result.said);
-  if (result.kind === 'rejected')
+  else if (result.kind === 'rejected') {
     putAnswerHeaders(headers, rateHeaders(result.rates ?? [], headers));
+  }
   if (cors !== null) addCors(headers, cors);
   if (isPageVisit(call.request)) headers.append('content-security-policy', 'sandbox');
   return response;

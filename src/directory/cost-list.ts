@@ -1,7 +1,7 @@
 import { poolName } from '../contract/pool-name.ts';
 import type { KnownCosts, SaidCosts } from '../contract/rpc/costs-rpc.ts';
 import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
-import { poolKey } from '../routing/pool.ts';
+import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
  * - `costs (group_name, object_name, jurisdiction, partition_key, said_at, said)`: what pools said of their costs, as JSON
@@ -27,10 +27,13 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly said: string;
 }
 
+/** A pool that says what its costs are, if it has any. */
+type Saying = PlacedPool & Pick<PresentPool, 'costs'>;
+
 /** The costs of pools as they said them last, so that none is woken for them. */
 export class CostList {
   readonly #sql: SqlStorage;
-  readonly #unwritten = new Map<string, PresentPool & { readonly saidAt: number }>();
+  readonly #unwritten = new Map<string, Saying & { readonly saidAt: number }>();
   #untilPruned = 0;
 
   constructor(sql: SqlStorage) {
@@ -43,7 +46,7 @@ export class CostList {
   }
 
   /** Notes what a pool said of its costs, if it has any. */
-  note(present: PresentPool, now: number): void {
+  note(present: Saying, now: number): void {
     if (present.costs !== undefined) {
       this.#unwritten.set(poolKey(present), { ...present, saidAt: now });
     }

@@ -267,11 +267,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return isListed;
   }
 
-  async unlist(pool: PlacedPool): Promise<void> {
-    if (pool.jurisdiction === undefined) {
-      this.#list.unlist(pool, this.#jurisdictionOf(pool.group));
-    } else {
+  async unlist(pool: PlacedPool, costs?: string): Promise<void> {
+    if (pool.jurisdiction !== undefined) {
       this.#drop(pool);
+    } else {
+      const gone = this.#list.unlist(pool, this.#jurisdictionOf(pool.group));
+      for (const one of gone)
+        this.#costs.note({ ...one, ...(costs !== undefined && { costs }) }, Date.now());
+      this.#flushSoon();
     }
     this.#publisher.publish();
   }

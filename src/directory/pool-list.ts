@@ -72,21 +72,25 @@ export class PoolList {
 
   /**
    * Takes a pool off the list that does not know its jurisdiction. Where its group was moved to another
-   * one (`current`), the rows of the old one go first: only a retired pool asks for this.
+   * one (`current`), the rows of the old one go first: only a retired pool asks for this. Returns those that have gone.
    */
-  unlist({ group, partition }: PlacedPool, current: string | null): void {
+  unlist({ group, partition }: PlacedPool, current: string | null): PlacedPool[] {
     const name = poolName(group, partition);
-    const retired = this.#sql.exec(
-      `DELETE FROM pools WHERE group_name = ? AND object_name = ? AND jurisdiction <> ?`,
-      group,
-      name,
-      current ?? '',
-    );
-    // Rows are counted as the statement runs, and a statement without results has run already.
-    if (retired.rowsWritten === 0) {
-      this.#sql.exec(`DELETE FROM pools WHERE group_name = ? AND object_name = ?`, group, name);
-    }
+    const taken = (where: string, ...values: string[]): PlacedPool[] =>
+      this.#sql
+        .exec<{ jurisdiction: string }>(
+          `DELETE FROM pools WHERE group_name = ? AND object_name = ? ${where} RETURNING jurisdiction`,
+          group,
+          name,
+          ...values,
+        )
+        .toArray()
+        // The cast is sound: the column is written from a configuration's field alone.
+        .map((row) => ({ group, partition, jurisdiction: row.jurisdiction || null }) as PlacedPool);
+    const retired = taken('AND jurisdiction <> ?', current ?? '');
+    const gone = retired.length > 0 ? retired : taken('');
     this.#recount(group);
+    return gone;
   }
 
   /** Takes exactly this pool off the list. Once the shared pool is gone, nobody shares any more. */

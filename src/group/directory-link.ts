@@ -298,7 +298,8 @@ export class DirectoryLink {
   /** Takes a retired pool that has become empty off the list. */
   leave(): void {
     if (!this.#listed || !this.isRetired) return;
-    this.#parts.waitUntil(this.#unlist(this.#parts.identity).catch(() => {}));
+    const { identity, costs, waitUntil } = this.#parts;
+    waitUntil(this.#unlist(identity, costs() ?? undefined).catch(() => {}));
   }
 
   /** Takes the pool off the list until its next 2xx, also where it did not know that it is there. */
@@ -307,11 +308,11 @@ export class DirectoryLink {
   }
 
   /** Counts as not told from now on, also if the message fails: one that is listed still is only told in vain. */
-  #unlist(pool: Parameters<DirectoryRpc['unlist']>[0]): Promise<void> {
+  #unlist(...[pool, costs]: Parameters<DirectoryRpc['unlist']>): Promise<void> {
     this.#setListed(false);
     return this.#tell(() => {
       this.#setListed(false); // it may have been listed just before
-      return directoryOf(this.#parts.env).unlist(pool);
+      return directoryOf(this.#parts.env).unlist(pool, costs);
     });
   }
 

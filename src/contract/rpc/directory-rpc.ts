@@ -126,9 +126,12 @@ export interface DirectoryRpc {
   list(pool: ListedPool): Promise<boolean>;
   /**
    * Called by a retired pool when it has become empty, and by one that was idle for long. With a
-   * `jurisdiction` that very pool is meant.
+   * `jurisdiction` that very pool is meant. `costs`: `SaidCosts` of a retired one as JSON, which is not asked any more.
    */
-  unlist(pool: ListedPool & { readonly jurisdiction?: Jurisdiction }): Promise<void>;
+  unlist(
+    pool: ListedPool & { readonly jurisdiction?: Jurisdiction },
+    costs?: string,
+  ): Promise<void>;
   pools(): Promise<ListedPool[]>;
   /** Lists pools that have left the list at an instant or later, in epoch milliseconds, the last first: they have logs. */
   pastPools(since: number): Promise<ListedPool[]>;

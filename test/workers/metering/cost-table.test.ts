@@ -2,6 +2,7 @@
 // while its pool rests, which nobody wakes for it.
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { directoryOf } from '../../../src/env.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import {
   inside,
@@ -13,7 +14,7 @@ import {
 } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
-import { admin, call, change, configure, until, worker } from '../support/worker.ts';
+import { admin, call, change, configure, env, until, worker } from '../support/worker.ts';
 import { CHAT, chatBody, post, PRICE } from './scene.ts';
 
 afterAll(nothingLeaks);
@@ -71,6 +72,13 @@ async function ask(secret: string, model = 'm', upstream = named.up): Promise<nu
   const answer = await post(`/${upstream}${CHAT}`, chatBody('hello', { model }), { headers });
   await answer.text();
   return answer.status;
+}
+
+/** What the directory keeps of costs of this month, without asking any pool. */
+async function saidOf(group: string): Promise<number> {
+  const month = new Date(Date.now()).toISOString().slice(0, 7);
+  const pools = await directoryOf(env).costs(month);
+  return pools.filter((pool) => pool.group === group).length;
 }
 
 /** Reads costs, of this test's keys alone. */
@@ -191,6 +199,18 @@ it('a reset loses none that was written, and the month that is over stays', asyn
   expect(await rowOf('by=key&period=month&which=last', `kept${scenes}`)).toMatchObject({
     calls: 1,
   });
+});
+
+it('a group that is deleted has had them all the same', async () => {
+  const secret = await newKey(`gone${scenes}`);
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key', `gone${scenes}`, { calls: 1 });
+  await change('DELETE', `/groups/${named.up}`);
+  // It rests by then, and whoever is past the end of its window is not asked.
+  await until(async () => expect(await saidOf(named.up)).toBe(1));
+  passTime(DAY_MS / 24);
+  expect(await rowOf('by=group', named.up)).toMatchObject({ calls: 1 });
+  expect(await rowOf('by=key', `gone${scenes}`)).toMatchObject({ calls: 1 });
 });
 
 it('a pool that rests is not woken for them', async () => {
