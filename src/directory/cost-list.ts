@@ -1,6 +1,7 @@
 import { poolName } from '../contract/pool-name.ts';
-import type { KnownCosts, SaidCosts } from '../contract/rpc/costs-rpc.ts';
+import type { KnownCosts, PeriodCosts } from '../contract/rpc/costs-rpc.ts';
 import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
+import { addSums, NO_COSTS, type CostLine, type CostSums } from '../core/parts/costs.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
@@ -17,6 +18,9 @@ const KEPT_MS = 63 * 86_400_000;
 /** Maximum pools; those that said nothing for longest go first. */
 const POOLS_MAX = 5_000;
 
+/** Maximum lines that are read, of all groups: what comes then is in the rest of its group, so the sums hold. */
+const LINES_MAX = 20_000;
+
 /** How many are noted before it is looked for old ones again. */
 const PRUNE_EVERY = 100;
 
@@ -24,7 +28,15 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly partition_key: string | null;
   readonly jurisdiction: string;
-  readonly said: string;
+  /** `PeriodCosts` as JSON. Null: the pool had none then. */
+  readonly costs: string | null;
+}
+
+/** The sums of a group while its pools are added up. */
+interface Summing {
+  readonly lines: Map<string, CostLine>;
+  rest: CostSums | null;
+  readonly days: Map<string, CostSums>;
 }
 
 /** A pool that says what its costs are, if it has any. */
@@ -70,18 +82,38 @@ export class CostList {
     this.#unwritten.clear();
   }
 
-  /** Lists the pools that had costs in a day or month. */
-  of(period: string): KnownCosts[] {
+  /**
+   * Lists the groups that had costs in a day or month. They are added up pool by pool, for thousands of pools have more to
+   * say together than there is room for.
+   */
+  of(period: string, except: ReadonlySet<string>): KnownCosts[] {
     this.flush();
-    const rows = this.#sql
-      .exec<Row>(`SELECT group_name, partition_key, jurisdiction, said FROM costs`)
-      .toArray();
-    return rows.flatMap(({ group_name: group, partition_key: partition, ...row }) => {
-      const costs = (JSON.parse(row.said) as SaidCosts)[period];
+    const rows = this.#sql.exec<Row>(
+      `SELECT group_name, partition_key, jurisdiction, json_extract(said, ?) AS costs FROM costs`,
+      `$."${period}"`,
+    );
+    const groups = new Map<string, Summing>();
+    let room = LINES_MAX;
+    for (const { group_name: group, partition_key: partition, costs, ...row } of rows) {
       // The cast is sound: the column is written from a configuration's field alone.
-      const jurisdiction = (row.jurisdiction || null) as KnownCosts['jurisdiction'];
-      return costs === undefined ? [] : [{ group, partition, jurisdiction, costs }];
-    });
+      const jurisdiction = (row.jurisdiction || null) as NonNullable<
+        PlacedPool['jurisdiction']
+      > | null;
+      if (costs === null || except.has(poolKey({ group, partition, jurisdiction }))) continue;
+      const sums = groups.get(group) ?? { lines: new Map(), rest: null, days: new Map() };
+      groups.set(group, sums);
+      room -= addTo(sums, JSON.parse(costs) as PeriodCosts, room);
+    }
+    return [...groups].map(([group, { lines, rest, days }]) => ({
+      group,
+      costs: {
+        lines: [...lines.values()],
+        rest,
+        days: [...days]
+          .map(([date, sums]) => ({ date, ...sums }))
+          .toSorted((x, y) => (x.date < y.date ? -1 : 1)),
+      },
+    }));
   }
 
   #pruneNowAndThen(now: number): void {
@@ -94,4 +126,22 @@ export class CostList {
       POOLS_MAX,
     );
   }
+}
+
+/** Adds the costs of a pool, with so many new lines at the most. Returns how many there are. */
+function addTo(sums: Summing, { lines, rest, days }: PeriodCosts, room: number): number {
+  const before = sums.lines.size;
+  for (const line of lines) {
+    const { key, team, model } = line;
+    const id = JSON.stringify([key, team, model]);
+    const known = sums.lines.get(id);
+    if (known !== undefined) sums.lines.set(id, { ...line, ...addSums(known, line) });
+    else if (sums.lines.size - before < room) sums.lines.set(id, line);
+    else sums.rest = addSums(sums.rest ?? NO_COSTS, line);
+  }
+  if (rest !== null) sums.rest = addSums(sums.rest ?? NO_COSTS, rest);
+  for (const day of days) {
+    sums.days.set(day.date, addSums(sums.days.get(day.date) ?? NO_COSTS, day));
+  }
+  return sums.lines.size - before;
 }

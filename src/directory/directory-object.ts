@@ -272,8 +272,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       this.#drop(pool);
     } else {
       const gone = this.#list.unlist(pool, this.#jurisdictionOf(pool.group));
-      for (const one of gone)
-        this.#costs.note({ ...one, ...(costs !== undefined && { costs }) }, Date.now());
+      const told = costs === undefined ? {} : { costs };
+      for (const one of gone) this.#costs.note({ ...one, ...told }, Date.now());
       this.#flushSoon();
     }
     this.#publisher.publish();
@@ -307,8 +307,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#presence.all(Date.now());
   }
 
-  async costs(period: string): Promise<KnownCosts[]> {
-    return this.#costs.of(period);
+  async costs(period: string, except: readonly string[]): Promise<KnownCosts[]> {
+    return this.#costs.of(period, new Set(except));
   }
 
   async awake(span: WatchSpan): Promise<PlacedPool[]> {

@@ -1,19 +1,12 @@
-import type { KnownCosts, PeriodCosts } from '../contract/rpc/costs-rpc.ts';
+import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
-import { logEvent } from '../runtime/log.ts';
 import { within } from '../runtime/within.ts';
 import { ASKED_MAX, askPools, readPresence, type Directory } from './pools.ts';
 
 /** How long the directory may take to read what all pools have said of their costs. */
 const READ_MS_MAX = 10_000;
-
-/** The costs of one pool in a day or month. */
-export interface PoolCosts {
-  readonly group: string;
-  readonly costs: PeriodCosts;
-}
 
 /** A pool that is in use and did not answer. */
 interface Silent {
@@ -30,25 +23,26 @@ export async function readCosts(
   env: Env,
   directory: Directory,
   period: string,
-): Promise<{ readonly pools: readonly PoolCosts[]; readonly unreachable: readonly Silent[] }> {
-  const [said, awake] = await Promise.all([readSaid(env, period), poolsInUse(env, directory)]);
+): Promise<{ readonly pools: readonly KnownCosts[]; readonly unreachable: readonly Silent[] }> {
+  const awake = await poolsInUse(env, directory);
   const asked = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
     pool.costs(period),
   );
-  const answers = new Map(
-    asked.flatMap((one) =>
-      'answer' in one
-        ? [[poolKey(one.pool), { group: one.pool.group, costs: one.answer }] as const]
-        : [],
+  const answers = asked.filter((one) => 'answer' in one);
+  const said = await within(
+    READ_MS_MAX,
+    directoryOf(env).costs(
+      period,
+      answers.map(({ pool }) => poolKey(pool)),
     ),
   );
-  const rest = said.filter((pool) => !answers.has(poolKey(pool)));
+  const own = answers.map(({ pool: { group }, answer: costs }) => ({ group, costs }));
   const unreachable = asked.flatMap((one) =>
     'error' in one
       ? [{ group: one.pool.group, partition: one.pool.partition, error: one.error }]
       : [],
   );
-  return { pools: [...answers.values(), ...rest], unreachable };
+  return { pools: [...own, ...said], unreachable };
 }
 
 /** Lists the pools that may have counted calls since they said so last: limits of keys and teams count none. */
@@ -65,14 +59,4 @@ async function poolsInUse(env: Env, directory: Directory): Promise<PlacedPool[]>
     [...directory.pools.filter(isAsked), ...awake].map((one) => [poolKey(one), one]),
   );
   return [...all.values()].filter(({ group }) => kindOfLimits(group) === null);
-}
-
-async function readSaid(env: Env, period: string): Promise<readonly KnownCosts[]> {
-  try {
-    return await within(READ_MS_MAX, directoryOf(env).costs(period));
-  } catch (error) {
-    // Of a release before, for the minutes after a deploy.
-    logEvent('directory_unreachable', { error: String(error) });
-    return [];
-  }
 }

@@ -1,5 +1,4 @@
 import type { CostSums, CostTable } from '../../core/parts/costs.ts';
-import type { GroupConfig } from '../config/config.ts';
 
 /** The sums of one day. */
 interface DaySums extends CostSums {
@@ -19,10 +18,8 @@ export interface PeriodCosts extends CostTable {
  */
 export type SaidCosts = Readonly<Record<string, PeriodCosts>>;
 
-/** The costs of a pool as it said them last. */
+/** The costs of a group's pools, as each said them last. */
 export interface KnownCosts {
   readonly group: string;
-  readonly partition: string | null;
-  readonly jurisdiction: GroupConfig['jurisdiction'];
   readonly costs: PeriodCosts;
 }

@@ -141,8 +141,11 @@ export interface DirectoryRpc {
   wake(pool: PresentPool): Promise<Woken>;
   /** Everything that is known of pools without asking them. One that is not listed and not here was never used. */
   presence(): Promise<KnownPool[]>;
-  /** The costs of a day or month (`2026-11-24`, `2026-11`) as pools said them last, of those that had any. */
-  costs(period: string): Promise<KnownCosts[]>;
+  /**
+   * The costs of a day or month (`2026-11-24`, `2026-11`) as pools said them last, by group, of those that had any.
+   * `except`: the keys of pools that have said it themselves.
+   */
+  costs(period: string, except: readonly string[]): Promise<KnownCosts[]>;
   /**
    * Lists the pools that are to be asked how they are, for the hub of the dashboards. Every other one that comes into use
    * within some seconds is told to tell it by the answer to its word.

@@ -23,7 +23,7 @@ interface Charged {
 }
 
 /** The sums of one key and one model. */
-interface CostLine extends CostSums, Charged {}
+export interface CostLine extends CostSums, Charged {}
 
 /** A table of costs, by key, its team and model, and the sum of what found no line of its own in it. */
 export interface CostTable {

@@ -1,6 +1,6 @@
 // Costs by key, team, model and group: each call once, in whatever groups it is; kept over resets, over the end of a month, and
 // while its pool rests, which nobody wakes for it.
-import { runDurableObjectAlarm } from 'cloudflare:test';
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
@@ -77,7 +77,7 @@ async function ask(secret: string, model = 'm', upstream = named.up): Promise<nu
 /** What the directory keeps of costs of this month, without asking any pool. */
 async function saidOf(group: string): Promise<number> {
   const month = new Date(Date.now()).toISOString().slice(0, 7);
-  const pools = await directoryOf(env).costs(month);
+  const pools = await directoryOf(env).costs(month, []);
   return pools.filter((pool) => pool.group === group).length;
 }
 
@@ -233,6 +233,58 @@ it('a pool that rests is not woken for them', async () => {
     (object) => (object as unknown as { ctx: DurableObjectState }).ctx.id.name,
   );
   expect(names).not.toContain(named.up);
+});
+
+it('of thousands of pools add up, each with keys of its own', async () => {
+  const [month, group, pools] = [
+    new Date(Date.now()).toISOString().slice(0, 7),
+    `many${scenes}`,
+    2_500,
+  ];
+  const one = {
+    usd: 1,
+    inputTokens: 10,
+    cachedTokens: 0,
+    outputTokens: 1,
+    calls: 1,
+    unpriced: 0,
+    waited: 0,
+  };
+  await runInDurableObject(directoryOf(env) as never, (_instance, { storage }) => {
+    for (let pool = 0; pool < pools; pool += 1) {
+      const lines = Array.from({ length: 10 }, (_, at) => ({
+        ...one,
+        key: `${pool}-${at}`,
+        team: null,
+        model: 'm',
+      }));
+      const costs = {
+        lines,
+        rest: null,
+        days: [{ ...one, date: `${month}-01`, calls: 10, usd: 10 }],
+      };
+      storage.sql.exec(
+        `INSERT INTO costs (group_name, object_name, jurisdiction, partition_key, said_at, said)
+         VALUES (?, ?, '', ?, ?, ?)`,
+        group,
+        `${group}#${pool}`,
+        String(pool),
+        Date.now(),
+        JSON.stringify({ [month]: costs }),
+      );
+    }
+  });
+  expect(await rowOf('by=group', group)).toMatchObject({ calls: 10 * pools, usd: 10 * pools });
+  const { rows, total, days } = await costs('by=key');
+  const sum = (of: readonly { calls: number }[]) => of.reduce((all, { calls }) => all + calls, 0);
+  expect(sum(rows)).toBe(total.calls);
+  expect(sum(days)).toBe(total.calls);
+  expect(total.calls).toBeGreaterThanOrEqual(10 * pools);
+  // So many lines are told of, and what comes then is one.
+  expect(rows.length).toBeLessThan(20_100);
+  expect(rows.find(({ is_rest: isRest }: { is_rest: boolean }) => isRest)?.calls).toBeGreaterThan(
+    0,
+  );
 });
 
 it('come as CSV, by the query or the Accept header', async () => {
