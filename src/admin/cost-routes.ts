@@ -124,15 +124,25 @@ async function budgetsBy(
     (pool): Promise<Pick<PoolStatus, 'spend'>> => pool.status(),
     ({ status }) => status,
   );
-  const spends = new Map(asked.map((one) => [one.pool, 'answer' in one ? one.answer.spend : null]));
+  const spends = new Map(
+    asked.flatMap((one) => ('answer' in one ? [[one.pool, one.answer.spend] as const] : [])),
+  );
   return new Map(
     [...limits].map(([pool, { name, limit }]) => {
-      const spend = spends.get(pool) ?? null;
-      const [spent, reserved] = [spend?.[SPENT[period]] ?? 0, spend?.reserved_usd ?? 0];
-      const left = Math.max(0, limit - spent - reserved);
-      return [name, { limit_usd: limit, spent_usd: spent, reserved_usd: reserved, left_usd: left }];
+      const spend = spends.get(pool);
+      return [name, spend === undefined ? unknown(limit) : budgetOf(limit, spend, period)];
     }),
   );
+}
+
+function budgetOf(limit: number, spend: PoolStatus['spend'], period: Query['period']): Budget {
+  const [spent, reserved] = [spend?.[SPENT[period]] ?? 0, spend?.reserved_usd ?? 0];
+  const left = Math.max(0, limit - spent - reserved);
+  return { limit_usd: limit, spent_usd: spent, reserved_usd: reserved, left_usd: left };
+}
+
+function unknown(limit: number): Budget {
+  return { limit_usd: limit, spent_usd: null, reserved_usd: null, left_usd: null };
 }
 
 /** Lists the groups whose budgets rows have, with the rows' names. A model has none. */
@@ -179,6 +189,8 @@ function csvOf({ by, name, rows, total }: Costs): string {
   return toCsv(header, [...lines, [name, '(total)', ...sumsOf(total), null, null]]);
 }
 
-function sumsOf(row: Costs['total']): number[] {
-  return COLUMNS.map((column) => row[column]);
+/** Where the price of no call is known the cost is not 0, but left out. */
+function sumsOf(row: Costs['total']): (number | null)[] {
+  const isUnknown = row.calls > 0 && row.unpriced_calls === row.calls;
+  return COLUMNS.map((column) => (column === 'usd' && isUnknown ? null : row[column]));
 }

@@ -10,6 +10,7 @@ import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { resting, untouched } from './unasked.ts';
+import { kindOfLimits, limitGroups } from '../routing/key-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { within } from '../runtime/within.ts';
@@ -89,7 +90,9 @@ export async function readUnasked(
   const known = await readPresence(env);
   if (known === null) return new Map();
   const now = instant(steadyClock.now());
-  const groups = new Map(config.groups.map((group) => [group.name, group]));
+  const isOfCallers = pools.some(({ group }) => kindOfLimits(group) !== null);
+  const all = isOfCallers ? [...config.groups, ...limitGroups(config)] : config.groups;
+  const groups = new Map(all.map((group) => [group.name, group]));
   const made = pools.flatMap((pool): [PlacedPool, PoolMetrics][] => {
     const key = poolKey(pool);
     const of = known.get(key);

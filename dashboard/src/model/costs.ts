@@ -48,14 +48,22 @@ export function rowName(
   return name ?? `no ${by}`;
 }
 
-/** The part of a budget that is spent or set aside, from 0 on; above 1 it is exceeded. */
-export function usedPart({ limit_usd: limit, left_usd: left }: CostBudget): number {
+/** Words for a cost. Where the price of no call is known it is not $0. */
+export function costWords(of: Pick<CostRow, 'usd' | 'calls' | 'unpriced_calls'>): string {
+  return of.calls > 0 && of.unpriced_calls === of.calls ? 'not known' : usd(of.usd);
+}
+
+/** The part of a budget that is spent or set aside, from 0 on; above 1 it is exceeded. Null: nobody knows. */
+export function usedPart({ limit_usd: limit, left_usd: left }: CostBudget): number | null {
+  if (left === null) return null;
   return limit === 0 ? 1 : (limit - left) / limit;
 }
 
 /** Words for what a budget has left. */
 export function budgetWords({ limit_usd: limit, left_usd: left }: CostBudget): string {
-  return `${usd(left)} of ${usd(limit)} left`;
+  return left === null
+    ? `${usd(limit)}, what is left is not known`
+    : `${usd(left)} of ${usd(limit)} left`;
 }
 
 /** Words for a range, which is one number where both ends round to the same. */

@@ -35,13 +35,17 @@ const sumsSchema = z.object(sums);
 
 const budgetSchema = z.object({
   limit_usd: usd.meta({ description: 'The budget of this day or month.', unit: 'USD' }),
-  spent_usd: usd.meta({
+  spent_usd: usd.nullable().meta({
     description:
-      'What counts towards it, by the group that holds the budget. After a restart of its object it may be more than the costs beside it.',
+      'What counts towards it, by the group that holds the budget. After a restart of its object it may be more than the costs beside it. Null: the group did not answer.',
     unit: 'USD',
   }),
-  reserved_usd: usd.meta({ description: 'Estimates of the calls in flight.', unit: 'USD' }),
-  left_usd: usd.meta({ description: 'What is left for new calls.', unit: 'USD' }),
+  reserved_usd: usd
+    .nullable()
+    .meta({ description: 'Estimates of the calls in flight. Null: as above.', unit: 'USD' }),
+  left_usd: usd
+    .nullable()
+    .meta({ description: 'What is left for new calls. Null: as above.', unit: 'USD' }),
 });
 
 const range = (what: string, unit: string) =>

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   budgetWords,
   choiceOf,
+  costWords,
   csvAddress,
   PERIODS,
   rangeWords,
@@ -61,6 +62,16 @@ describe('words', () => {
     expect(budgetWords(budget(10, 4))).toBe('$4 of $10 left');
     expect(usedPart(budget(10, 4))).toBeCloseTo(0.6);
     expect(usedPart(budget(0, 0))).toBe(1);
+    const unheard = { limit_usd: 10, spent_usd: null, reserved_usd: null, left_usd: null };
+    expect(budgetWords(unheard)).toBe('$10, what is left is not known');
+    expect(usedPart(unheard)).toBeNull();
+  });
+
+  it('are not $0 where nobody knows a price', () => {
+    expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 2 }))).toBe('not known');
+    expect(costWords(row('a', 0.2, { calls: 2, unpriced_calls: 1 }))).toBe('$0.2');
+    expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 0 }))).toBe('$0');
+    expect(costWords(row('a', 0, { calls: 0, unpriced_calls: 0 }))).toBe('$0');
   });
 
   it('tell a range no more exactly than it is known', () => {

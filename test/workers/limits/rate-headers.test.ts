@@ -27,7 +27,7 @@ async function told(
   return saidOn(answer);
 }
 
-/** What a call that does not want to wait is told with its refusal. */
+/** Reads what a call that does not want to wait is told with its refusal. */
 async function refused(stage: Stage, label: string, headers: Said = {}): Promise<Said> {
   const one = send(stage, label, { headers: { 'headgate-max-wait': '0', ...headers } });
   const answer = await one.response;

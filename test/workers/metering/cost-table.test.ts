@@ -74,11 +74,11 @@ async function ask(secret: string, model = 'm', upstream = named.up): Promise<nu
   return answer.status;
 }
 
-/** What the directory keeps of costs of this month, without asking any pool. */
+/** Counts what the directory keeps of a group's costs of this month, without asking any pool. */
 async function saidOf(group: string): Promise<number> {
   const month = new Date(Date.now()).toISOString().slice(0, 7);
   const pools = await directoryOf(env).costs(month, []);
-  return pools.filter((pool) => pool.group === group).length;
+  return pools.filter((one) => one.group === group).length;
 }
 
 /** Reads costs, of this test's keys alone. */
@@ -149,6 +149,32 @@ it('a call stays with the team that its key had, wherever the key is now', async
   expect(await rowOf('by=team', after)).toMatchObject({ calls: 2 });
   expect(await rowOf('by=key', id)).toMatchObject({ calls: 3 });
 });
+
+it('a budget that nobody has called for is whole, and wakes nobody; one that does not answer is not known', async () => {
+  const limits = { budget_usd: { per_month: 3 } };
+  await newKey(`idle${scenes}`, { limits });
+  const asked = vi.spyOn(GroupObject.prototype, 'status');
+  expect((await rowOf('by=key', `idle${scenes}`)).budget).toMatchObject({
+    limit_usd: 3,
+    left_usd: 3,
+  });
+  expect(asked.mock.contexts.map(nameOf)).not.toContain(`key:idle${scenes}`);
+  const secret = await newKey(`busy${scenes}`, { limits });
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key', `busy${scenes}`, { calls: 1 });
+  asked.mockRejectedValue(new Error('out of reach'));
+  expect((await rowOf('by=key', `busy${scenes}`)).budget).toEqual({
+    limit_usd: 3,
+    spent_usd: null,
+    reserved_usd: null,
+    left_usd: null,
+  });
+});
+
+/** The name of an object. */
+function nameOf(object: unknown): string | undefined {
+  return (object as { ctx: DurableObjectState }).ctx.id.name;
+}
 
 it('a refused call is none, and one without a known price costs nothing and says so', async () => {
   const secret = await newKey(`odd${scenes}`);
@@ -229,10 +255,7 @@ it('a pool that rests is not woken for them', async () => {
   });
   const asked = vi.spyOn(GroupObject.prototype, 'costs');
   expect(await rowOf('by=key', `calm${scenes}`)).toMatchObject({ calls: 1 });
-  const names = asked.mock.contexts.map(
-    (object) => (object as unknown as { ctx: DurableObjectState }).ctx.id.name,
-  );
-  expect(names).not.toContain(named.up);
+  expect(asked.mock.contexts.map(nameOf)).not.toContain(named.up);
 });
 
 it('of thousands of pools add up, each with keys of its own', async () => {
@@ -251,14 +274,14 @@ it('of thousands of pools add up, each with keys of its own', async () => {
     waited: 0,
   };
   await runInDurableObject(directoryOf(env) as never, (_instance, { storage }) => {
-    for (let pool = 0; pool < pools; pool += 1) {
+    for (let number = 0; number < pools; number += 1) {
       const lines = Array.from({ length: 10 }, (_, at) => ({
         ...one,
-        key: `${pool}-${at}`,
+        key: `${number}-${at}`,
         team: null,
         model: 'm',
       }));
-      const costs = {
+      const told = {
         lines,
         rest: null,
         days: [{ ...one, date: `${month}-01`, calls: 10, usd: 10 }],
@@ -267,10 +290,10 @@ it('of thousands of pools add up, each with keys of its own', async () => {
         `INSERT INTO costs (group_name, object_name, jurisdiction, partition_key, said_at, said)
          VALUES (?, ?, '', ?, ?, ?)`,
         group,
-        `${group}#${pool}`,
-        String(pool),
+        `${group}#${number}`,
+        String(number),
         Date.now(),
-        JSON.stringify({ [month]: costs }),
+        JSON.stringify({ [month]: told }),
       );
     }
   });
@@ -300,7 +323,8 @@ it('come as CSV, by the query or the Accept header', async () => {
   );
   expect(answer.headers.get('cache-control')).toBe('no-store');
   const text = await answer.text();
-  expect(text).toContain(`"'=HYPERLINK(""http://x"")"`);
+  // Its price is not known, which is not 0.
+  expect(text).toContain(`"'=HYPERLINK(""http://x"")",,70,20,11,1,1,0,,`);
   expect(text.split('\r\n')[0]).toBe(
     'period,model,usd,input_tokens,cached_tokens,output_tokens,calls,unpriced_calls,waited_calls,budget_usd,budget_left_usd',
   );

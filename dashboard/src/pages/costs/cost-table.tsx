@@ -1,7 +1,8 @@
-import { count, usd } from '../../format.ts';
+import { count } from '../../format.ts';
 import {
   budgetWords,
   BY,
+  costWords,
   rowName,
   usedPart,
   type CostBudget,
@@ -56,7 +57,7 @@ export function CostTable({ costs }: { readonly costs: Costs }) {
           <tfoot>
             <tr>
               <th scope="row">Total</th>
-              <td class="number">{usd(total.usd)}</td>
+              <td class="number">{costWords(total)}</td>
               {hasBudgets && <td />}
               <td class="number">{count(total.calls)}</td>
               <td class="number">{count(total.input_tokens)}</td>
@@ -82,14 +83,13 @@ function Row(props: {
 }) {
   const { costs, row, hasBudgets } = props;
   const part = costs.total.usd === 0 ? 0 : row.usd / costs.total.usd;
-  const isUnknown = row.calls > 0 && row.unpriced_calls === row.calls;
   return (
     <tr>
       <th scope="row" title={row.name ?? undefined}>
         <bdi>{rowName(row, costs.by)}</bdi>
       </th>
       <td class="number">
-        {isUnknown ? 'not known' : usd(row.usd)}
+        {costWords(row)}
         <Level part={part} isBad={false} />
       </td>
       {hasBudgets && <td>{row.budget === null ? '–' : <BudgetLeft of={row.budget} />}</td>}
@@ -107,7 +107,7 @@ function BudgetLeft({ of: budget }: { readonly of: CostBudget }) {
   return (
     <>
       {budgetWords(budget)}
-      <Level part={part} isBad={part >= 1} />
+      {part !== null && <Level part={part} isBad={part >= 1} />}
     </>
   );
 }

@@ -1,8 +1,9 @@
 import { api } from '../../api.ts';
-import { count, usd } from '../../format.ts';
+import { count } from '../../format.ts';
 import {
   BY,
   choiceOf,
+  costWords,
   csvAddress,
   PERIODS,
   type By,
@@ -82,7 +83,7 @@ function CostsOf({ costs }: { readonly costs: Costs }) {
   return (
     <>
       <p class="cost-total">
-        <b>{usd(total.usd)}</b> in {name} (UTC), for {count(total.calls)}{' '}
+        <b>{costWords(total)}</b> in {name} (UTC), for {count(total.calls)}{' '}
         {total.calls === 1 ? 'call' : 'calls'}: {count(total.input_tokens)} tokens in,{' '}
         {count(total.cached_tokens)} of them from a cache, {count(total.output_tokens)} out
       </p>

@@ -1,5 +1,5 @@
-import { count, usd } from '../../format.ts';
-import type { Costs } from '../../model/costs.ts';
+import { count } from '../../format.ts';
+import { costWords, type Costs } from '../../model/costs.ts';
 import { Level } from '../../ui/level.tsx';
 
 /** Costs of a month by its days. */
@@ -30,7 +30,7 @@ export function DayBars({ costs: { period, days } }: { readonly costs: Costs }) 
               <tr key={day.date}>
                 <th scope="row">{day.date}</th>
                 <td class="number">
-                  {usd(day.usd)}
+                  {costWords(day)}
                   <Level part={most === 0 ? 0 : day.usd / most} isBad={false} />
                 </td>
                 <td class="number">{count(day.calls)}</td>

@@ -1,5 +1,4 @@
-import { usd } from '../../format.ts';
-import { budgetWords, usedPart, type CostRow } from '../../model/costs.ts';
+import { budgetWords, costWords, usedPart, type CostRow } from '../../model/costs.ts';
 import { budgetOf, type SpentOf } from '../../model/teams.ts';
 import { Level } from '../../ui/level.tsx';
 
@@ -21,6 +20,7 @@ export function SpentHeadings() {
 /** Costs of a key or team: today, this month, and of its budget. Undefined: no call was counted. */
 export function SpentCells({ of: spent }: { readonly of: SpentOf | undefined }) {
   const budget = spent === undefined ? null : budgetOf(spent);
+  const part = budget === null ? null : usedPart(budget);
   return (
     <>
       <td class="number">{money(spent?.day)}</td>
@@ -31,7 +31,7 @@ export function SpentCells({ of: spent }: { readonly of: SpentOf | undefined }) 
         ) : (
           <>
             {budgetWords(budget)}
-            <Level part={usedPart(budget)} isBad={budget.left_usd <= 0} />
+            {part !== null && <Level part={part} isBad={part >= 1} />}
           </>
         )}
       </td>
@@ -39,7 +39,8 @@ export function SpentCells({ of: spent }: { readonly of: SpentOf | undefined }) 
   );
 }
 
-/** Words for a cost: one that was not counted is not $0. */
+/** Words for a cost: one that was not counted is not $0, nor is one whose price nobody knows. */
 function money(row: CostRow | undefined) {
-  return row === undefined || row.calls === 0 ? <span class="dim">–</span> : usd(row.usd);
+  if (row === undefined || row.calls === 0) return <span class="dim">–</span>;
+  return costWords(row);
 }
