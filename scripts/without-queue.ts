@@ -112,7 +112,17 @@ function chances(seed: number): () => number {
 /** Calls played for each day of the table. */
 const PLAYED = 50_000;
 
-/** Makes the rows of the table in docs/patterns.md. */
+/** Makes the row of a queue in the table of docs/patterns.md that has a row for each pattern. */
+export function queueRow(): string {
+  const cells = DAYS.map((day) => {
+    const { failed, triesMore } = play(day, PLAYED, 1);
+    const [fail, tries] = [failed, triesMore].map((part) => twoDigits(part * day.calls));
+    return `${fail} fail, ${tries} tries more`;
+  });
+  return `| a queue | each client makes three tries, as SDKs do | ${cells.join(' | ')} |`;
+}
+
+/** Makes the rows of the table of what that costs. */
 export function tableRows(): string[] {
   return DAYS.map((day) => {
     const { waited, failed, triesMore } = play(day, PLAYED, 1);
@@ -136,7 +146,7 @@ function twoDigits(value: number): string {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  for (const row of tableRows()) console.log(row);
+  for (const row of [queueRow(), ...tableRows()]) console.log(row);
   for (const day of DAYS) {
     const { waited, failed, triesMore } = play(day, PLAYED, 1);
     const [tries, fails] = [triesMore / waited, failed / waited].map((part) => part.toFixed(2));

@@ -53,7 +53,6 @@ async function costsOf(env: Env, { period, which, by }: Query): Promise<Costs> {
   const total = rows.reduce<CostSums>(addSums, NO_COSTS);
   const spent = new Set(rows.map((row) => row.name));
   const unspent = [...budgets.keys()].filter((each) => !spent.has(each));
-  const priced = total.calls - total.unpriced;
   return {
     period,
     name,
@@ -74,7 +73,8 @@ async function costsOf(env: Env, { period, which, by }: Query): Promise<Costs> {
       })),
     ],
     days: costDays(pools).map(({ date, ...sums }) => ({ date, ...shown(sums) })),
-    without_queue: withoutQueue(total.waited, priced === 0 ? 0 : total.usd / priced),
+    // Calls without a known price are taken for free ones: with the price of others it would say too much.
+    without_queue: withoutQueue(total.waited, total.calls === 0 ? 0 : total.usd / total.calls),
     not_metered: notMetered(directory),
     unreachable: [...unreachable],
   };

@@ -26,7 +26,8 @@ const sums = {
     unit: 'calls',
   }),
   waited_calls: count.meta({
-    description: 'Those of them that had to wait for their slot in a queue.',
+    description:
+      'Those of them that had to wait in the queue of the group that they count in; waits for limits of keys and teams are none.',
     unit: 'calls',
   }),
 };

@@ -341,7 +341,12 @@ it('tell who waited', async () => {
   const calls = [ask(secret), ask(secret), ask(secret)];
   expect(await Promise.all(calls)).toEqual([200, 200, 200]);
   await untilCosts('by=key', `slow${scenes}`, { calls: 3, waited_calls: 2 });
-  const { without_queue: estimate } = await costs('by=key');
+  expect(await ask(secret, 'unheard-of')).toBe(200);
+  await untilCosts('by=key', `slow${scenes}`, { calls: 4, unpriced_calls: 1 });
+  const { without_queue: estimate, total } = await costs('by=key');
+  // One whose price nobody knows is taken for free.
+  const meanUsd = total.usd / total.calls;
+  expect(estimate.usd_one_step.to).toBeCloseTo(total.waited_calls * 0.75 * meanUsd, 9);
   expect(estimate.tries_more.to).toBeGreaterThanOrEqual(2);
   expect(estimate.usd_whole_run.to).toBeGreaterThan(estimate.usd_one_step.to);
 });
