@@ -67,9 +67,23 @@ describe('a page of a configured origin', () => {
       'access-control-expose-headers': 'etag,retry-after,www-authenticate',
       vary: 'origin',
     });
-    const problem = await call('/admin/api/groups/nowhere', { headers });
-    expect(problem.status).toBe(404);
-    expect(await said(problem)).toMatchObject({ 'access-control-allow-origin': APP });
+  });
+
+  it.each([
+    [401, 'GET', '/admin/api/groups', { authorization: 'Bearer wrong' }],
+    [404, 'GET', '/admin/api/groups/nowhere', {}],
+    [404, 'GET', '/admin/api/nothing', {}],
+    [405, 'DELETE', '/admin/api/groups', {}],
+    [422, 'PUT', '/admin/api/groups/all', {}],
+  ])('reads why it was answered with %d', async (status, method, path, more) => {
+    const headers = { origin: APP, authorization: TOKEN, ...more };
+    const body = method === 'PUT' ? JSON.stringify({ no_field: 1 }) : undefined;
+    const answer = await call(path, { method, headers, ...(body !== undefined && { body }) });
+    expect(answer.status).toBe(status);
+    expect(await said(answer)).toMatchObject({
+      'access-control-allow-origin': APP,
+      vary: 'origin',
+    });
   });
 
   it('changes something with a token', async () => {
