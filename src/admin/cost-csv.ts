@@ -19,5 +19,5 @@ function written(cell: Cell): string {
 
 /** Writes a number without an exponent, which spreadsheets may take for text. */
 function plain(value: number): string {
-  return Number.isInteger(value) ? String(value) : value.toFixed(9).replace(/0+$/, '');
+  return Number.isInteger(value) ? String(value) : value.toFixed(9).replace(/\.?0+$/, '');
 }

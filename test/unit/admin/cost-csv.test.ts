@@ -36,5 +36,7 @@ describe('a cell', () => {
       'a,b,c\r\n0.0000004,1200000000000,\r\n',
     );
     expect(toCsv([], [[0.1 + 0.2]])).toBe('\r\n0.3\r\n');
+    // Sums are as good as whole.
+    expect(toCsv([], [[2.9999999999999996, 10.0000000001, 1e-12]])).toBe('\r\n3,10,0\r\n');
   });
 });
