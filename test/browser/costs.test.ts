@@ -73,13 +73,13 @@ async function makeKey(id: string, team?: string): Promise<string> {
 }
 
 /** Calls with a key, of which the Worker hears within seconds. */
-async function ask(secret: string): Promise<void> {
+async function ask(secret: string, model = 'gpt-4o-mini'): Promise<void> {
   await until(async () => {
     const answer = await fetch(`${stage.url()}/practice/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'headgate-key': secret },
       body: JSON.stringify({
-        model: 'gpt-4o-mini',
+        model,
         max_tokens: 50,
         messages: [{ role: 'user', content: 'hello' }],
       }),
@@ -171,6 +171,19 @@ it('a team gets a budget, and its keys show what is left', async () => {
     })
     .toEqual(['ci', 'web', 'lone']);
   await expectAccessible(page);
+});
+
+it('a long name hides no cost on a phone', async () => {
+  await ask(await makeKey('long'), 'x'.repeat(300));
+  await until(async () => {
+    const answer = await stage.admin.request('GET', '/costs?by=model');
+    if (!(await answer.text()).includes('xxxx')) throw new Error('the call is not counted yet');
+  });
+  page = await signedIn(browser, stage, '/admin/costs?by=model', VIEWS.phone);
+  const row = page.getByRole('row').filter({ hasText: 'xxxx' });
+  await row.waitFor();
+  const cost = await row.getByRole('cell').first().boundingBox();
+  expect((cost?.x ?? 0) + (cost?.width ?? Infinity)).toBeLessThanOrEqual(VIEWS.phone.width);
 });
 
 it.each(['desktop', 'phone'] as const)('is accessible and fits: %s', async (view) => {
