@@ -58,7 +58,12 @@ export function reservationOf(
   if (estimate?.isBilled !== true) return reserved;
   const { team } = estimate;
   const billed = hasWaited ? 'waited' : 'at_once';
-  return { ...reserved, billed, ...(team !== undefined && { team }) };
+  return {
+    ...reserved,
+    billed,
+    ...(estimate.price === null && { isUnpriced: true as const }),
+    ...(team !== undefined && { team }),
+  };
 }
 
 /**
@@ -136,7 +141,7 @@ function noteBilled(
   const { inputTokens, outputTokens } = actual === null ? reserved.demand : (actual.seen ?? actual);
   const usd = actual === null ? reserved.usd : actual.usd;
   if (usd === 0 && inputTokens + outputTokens === 0) return;
-  const isUnpriced = actual === null ? usd === 0 : actual.isUnpriced === true;
+  const isUnpriced = (actual ?? reserved).isUnpriced === true;
   const hasWaited = reserved.billed === 'waited';
   const used = { usd, inputTokens, outputTokens, cachedTokens: actual?.cachedTokens ?? 0 };
   noteCost(costs, { key, team: reserved.team ?? null, model, ...used, isUnpriced, hasWaited }, now);

@@ -65,6 +65,8 @@ export interface Reserved {
   readonly inputEstimate: number | null;
   /** The call stands in the costs of this group, and whether it had to wait here. Absent: it does not. */
   readonly billed?: 'at_once' | 'waited';
+  /** Its price was not known. Absent: it was. */
+  readonly isUnpriced?: true;
   /** The team that it is charged to there. Absent: none. */
   readonly team?: string;
 }
