@@ -90,7 +90,9 @@ const agentModelSchema = z.looseObject({
     .max(100)
     .default([])
     .describe('Its keys, which are not taken over.'),
+  api_key: z.string().max(10_000).optional().describe('The same where there is one.'),
   rpm: rate.meta({ description: 'Requests per minute. 0: no limit.', unit: 'requests' }),
+  enabled: z.boolean().optional().describe('`false`: switched off. Absent: on.'),
 });
 export const agentModelListSchema = z.looseObject({
   model_list: z.array(agentModelSchema).min(1).max(1_000).describe('Models.'),

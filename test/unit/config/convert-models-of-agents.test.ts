@@ -60,6 +60,29 @@ it('repeats no key, whatever is wrong', () => {
   expect(refused).not.toContain('471');
 });
 
+it('switches off the members of entries that are off, and takes a key in the older field for one', () => {
+  const imported = importConfig({
+    model_list: [
+      { model_name: 'a', model: 'openai/x', api_key: 'sk-4711', api_base: 'https://a.example/v1' },
+      { model_name: 'b', model: 'openai/y', api_key: '' },
+      { model_name: 'a', model: 'openai/z', enabled: false },
+    ],
+  });
+  if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+  expect(imported.config.groups.map(({ members }) => members)).toMatchObject([
+    [
+      { upstream: 'a-example', secret: 'UPSTREAM_A_1_KEY', enabled: true },
+      { upstream: 'openai', models: { a: 'z' }, enabled: false },
+    ],
+    [{ upstream: 'openai', secret: 'UPSTREAM_OPENAI_API_KEY', enabled: true }],
+  ]);
+  expect(imported.notes).toContain(
+    'Set the secret UPSTREAM_A_1_KEY to the key of model_list[0]; keys are not taken over.',
+  );
+  expect(imported.notes).toContain('model_list[2] is switched off there, and its member here.');
+  expect(JSON.stringify(imported)).not.toContain('4711');
+});
+
 it('without an address is refused at its place', () => {
   const imported = importConfig({ model_list: [{ model_name: 'a', model: 'nowhere/b' }] });
   expect(imported.ok ? [] : imported.errors).toEqual([
