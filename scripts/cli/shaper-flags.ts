@@ -12,6 +12,9 @@ const DEFAULT_SLOTS = 4;
 /** How long a call waits there, where nothing else is said. */
 const DEFAULT_WAIT_MS = 30_000;
 
+/** The longest that a call may wait here. */
+const WAIT_MAX_MS = 3_600_000;
+
 /** The most new tries that a group may have here. */
 const RETRIES_MAX = 10;
 
@@ -57,7 +60,7 @@ export function convertFlags(text: string): Converted {
   const groups = [...pools].map(([name, { slots, operations, isForAll }]): GroupInput => ({
     name,
     match: { upstreams: [id], ...(isForAll ? {} : { operations: [...operations] }) },
-    limits: { max_concurrency: slots ?? numberOf(flags, 'concurrency') ?? DEFAULT_SLOTS },
+    limits: { max_concurrency: slots ?? (numberOf(flags, 'concurrency') || DEFAULT_SLOTS) },
     ...settings,
   }));
   const all = numberOf(flags, 'global-concurrency') ?? 0;
@@ -72,9 +75,14 @@ export function convertFlags(text: string): Converted {
   return { ok: true, config: { upstreams, groups }, notes: [...notes, ...unusedNotes(flags)] };
 }
 
+/** Name of the program: flags before it are those of others in the same script. */
+const PROGRAM = /(?:^|[/\\])ai-concurrency-shaper(?:\.exe)?$/;
+
 /** Reads flags as Go writes them: one dash or two, the value behind a space or an equals sign. */
 function readFlags(text: string): Map<string, string[]> {
-  const words = parseArgsStringToArgv(text.replace(/^\s*#.*$/gm, '').replace(/\\\r?\n/g, ' '));
+  const script = text.replace(/^\s*#.*$/gm, '').replace(/\\\r?\n/g, ' ');
+  const all = parseArgsStringToArgv(script);
+  const words = all.slice(all.findLastIndex((word) => PROGRAM.test(word)) + 1);
   const flags = new Map<string, string[]>();
   for (let at = 0; at < words.length; at += 1) {
     const [, name, inline] = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(words[at] ?? '') ?? [];
@@ -133,7 +141,8 @@ function routeOf(route: string) {
       .replace(/@([^:@]+):(\d+)$/, ':$2@$1')
       .replace(/:@/, '@'),
   )?.groups ?? {};
-  return { path, group, slots: slots === null ? null : Number(slots) };
+  // None is no number there, and would let nothing through here.
+  return { path, group, slots: Number(slots) || null };
 }
 
 /** Finds the operation that a route asks for; routes are parts of paths there. Null: it takes no slot. */
@@ -156,8 +165,12 @@ function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Part
   if (tries !== null && max !== tries) {
     notes.push(`-retry ${tries}: ${RETRIES_MAX} new tries are the most that a group may have.`);
   }
+  const wait = msOf(flags, 'queue-timeout');
+  if (wait === 0) {
+    notes.push('-queue-timeout 0: an hour is the longest that a call may wait here.');
+  }
   return {
-    queue: { timeout_ms: msOf(flags, 'queue-timeout') || DEFAULT_WAIT_MS },
+    queue: { timeout_ms: wait === 0 ? WAIT_MAX_MS : (wait ?? DEFAULT_WAIT_MS) },
     holds: {
       ...(released === null ? {} : { release_cooldown_ms: released }),
       ...(cancelled === null ? {} : { cancel_cooldown_ms: cancelled }),

@@ -46,6 +46,12 @@ describe('pools', () => {
     ]);
   });
 
+  it('without a number of slots, or with none, share the rest: none lets nothing through here', () => {
+    expect(poolsOf(`${OPENAI} -limit "POST /v1/responses:0" -concurrency 0`)).toEqual([
+      ['shaped', 4, 'responses'],
+    ]);
+  });
+
   it('have one over all of them besides', () => {
     expect(poolsOf(`${OPENAI} -global-concurrency 10`)).toContainEqual(['openai-all', 10, 'all']);
   });
@@ -69,6 +75,17 @@ describe('settings', () => {
       retries: { max: 10 },
     });
     expect(taken(OPENAI).groups[0]).toMatchObject({ queue: { timeout_ms: 30_000 }, holds: {} });
+  });
+
+  it('of a wait without an end become the longest that there is, and that is told', () => {
+    const { groups, notes } = taken(`${OPENAI} -queue-timeout 0`);
+    expect(groups[0]).toMatchObject({ queue: { timeout_ms: 3_600_000 } });
+    expect(notes).toEqual(['-queue-timeout 0: an hour is the longest that a call may wait here.']);
+  });
+
+  it('of other programs in the same script are none of ours', () => {
+    const script = `#!/bin/sh\nset -eu\nexport KEY=4711\nexec /usr/bin/${OPENAI} -tui`;
+    expect(taken(script).notes).toEqual(['-tui is the dashboard at /admin, and headgate status.']);
   });
 
   it('without a counterpart are told, each once', () => {
