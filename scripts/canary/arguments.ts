@@ -134,7 +134,7 @@ function optionsOf(argv: readonly string[]) {
     // Its message would repeat what stands there, which may be the token: npm takes options away that have no `--` before them.
     const { code } = error as { readonly code?: string };
     if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-      throw new NotPossible('Options alone are expected, behind npm run canary --');
+      throw new NotPossible('Options alone are expected; npm run canary wants -- before them.');
     }
     throw new NotPossible(error instanceof Error ? error.message : String(error));
   }

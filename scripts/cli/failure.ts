@@ -24,6 +24,13 @@ export class Failure extends Error {
   }
 }
 
+/** Ends what nobody answered in time. */
+export class TooLate extends Failure {
+  constructor(origin: string, waitMs: number) {
+    super(EXIT.unreachable, `No answer from ${origin} within ${waitMs / 1_000} s.`);
+  }
+}
+
 /** Picks the exit code of an answer that is none. */
 export function exitOfStatus(status: number): ExitCode {
   if (status === 401 || status === 403 || status === 429) return EXIT.notAllowed;

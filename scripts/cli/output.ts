@@ -1,8 +1,11 @@
 import Table from 'cli-table3';
 import { escapeUnseen } from '../serve/log-lines.ts';
 
-/** Maximum length of a cell: callers name agents and models as they like. */
-const CELL_LENGTH_MAX = 48;
+/** Maximum lengths of a cell, the next one where the terminal is too narrow: callers name agents and models as they like. */
+const CELL_LENGTHS = [48, 24, 16, 10] as const;
+
+/** Maximum length of a cell of the first column: what is named there is what the next command wants. */
+const NAME_LENGTH_MAX = 128;
 
 type Cell = string | number | null;
 
@@ -20,11 +23,25 @@ function cellText(cell: Cell, lengthMax: number): string {
   return text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text;
 }
 
-/** Draws a table without lines; numbers stand to the right. */
+/** Draws a table, with shorter cells where it would not fit. What does not fit then goes on in the next line. */
 export function table(
   head: readonly string[],
   rows: readonly (readonly Cell[])[],
-  lengthMax = CELL_LENGTH_MAX,
+  width = process.stdout.isTTY ? process.stdout.columns : Infinity,
+): string {
+  let drawn = '';
+  for (const lengthMax of CELL_LENGTHS) {
+    drawn = tableOf(head, rows, lengthMax);
+    if (drawn.split('\n').every((line) => line.length <= width)) break;
+  }
+  return drawn;
+}
+
+/** Draws a table without lines; numbers stand to the right. */
+export function tableOf(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  lengthMax: number,
 ): string {
   const edges = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];
   const others = ['bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid'];
@@ -36,14 +53,19 @@ export function table(
       rows.length > 0 && rows.every((row) => typeof row[column] === 'number') ? 'right' : 'left',
     ),
   });
-  drawn.push(...rows.map((row) => row.map((cell) => cellText(cell, lengthMax))));
+  const lengthOf = (column: number): number =>
+    column === 0 ? Math.max(lengthMax, NAME_LENGTH_MAX) : lengthMax;
+  drawn.push(...rows.map((row) => row.map((cell, column) => cellText(cell, lengthOf(column)))));
   return drawn.toString().replace(/ +$/gm, '');
 }
 
 /** Writes the answer for scripts, or the text for people. */
 export function show(output: Output, answer: unknown, text: () => string): void {
-  output.out(output.isJson ? JSON.stringify(answer, null, 2) : text());
+  output.out(output.isJson ? escapeLines(JSON.stringify(answer, null, 2)) : text());
 }
+
+/** Escapes within each line what would move the cursor. In JSON that means the same: a line ends between strings alone. */
+export const escapeLines = (text: string): string => text.split('\n').map(escapeUnseen).join('\n');
 
 /** Writes sentences of the server for people, each on its line. */
 export function noteAll(output: Output, sentences: readonly string[]): void {

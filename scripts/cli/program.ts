@@ -17,7 +17,7 @@ import {
 } from './commands/keys.ts';
 import { showLeases, showStatus, showWaiters } from './commands/status.ts';
 import { EXIT, Failure, type ExitCode } from './failure.ts';
-import type { Output } from './output.ts';
+import { escapeLines, type Output } from './output.ts';
 import { targetOf, type Target, type TargetOptions } from './target.ts';
 import { endOf, type While } from './while.ts';
 
@@ -40,7 +40,8 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
   if (first === 'canary') return canary(rest, env);
   const secrets = secretsOf(args, env);
   const hidden = (text: string): string => hide(text, secrets).replaceAll(KEY, '***');
-  const note = (text: string): void => void process.stderr.write(`${hidden(text)}\n`);
+  const note = (text: string): void => void process.stderr.write(`${escapeLines(hidden(text))}\n`);
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', outlive);
   let code: ExitCode = EXIT.ok;
   const program = programOf(env, note, (ended) => {
     code = ended;
@@ -54,6 +55,11 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
     note(error.message);
     return error.code;
   }
+}
+
+/** Goes on where nobody reads any more, as behind `| head`: what was begun is still to be done. */
+function outlive(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
 }
 
 /** Reads the version of this package. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createAdminClient, type AdminClient } from '../../src/contract/admin/client.ts';
 import { nearestNames } from '../../src/config/nearest-names.ts';
-import { EXIT, exitOfStatus, Failure } from './failure.ts';
+import { EXIT, exitOfStatus, Failure, TooLate } from './failure.ts';
 
 /** How long an answer may take: a preview over many pools is the longest. */
 const ANSWER_WAIT_MS = 30_000;
@@ -33,12 +33,18 @@ function originOf(given: string): string {
 
 function tokenOf(options: TargetOptions, env: NodeJS.ProcessEnv): string | null {
   const { token, tokenFile } = options;
-  if (token !== undefined) return token;
-  if (tokenFile === undefined) return env['HEADGATE_TOKEN'] || env['ADMIN_TOKEN'] || null;
+  const given = token ?? (tokenFile === undefined ? null : tokenIn(tokenFile));
+  const found = given ?? (env['HEADGATE_TOKEN'] || env['ADMIN_TOKEN'] || null);
+  // A header takes no others, and what the platform says of one would repeat the token.
+  if (found === null || /^[\x21-\x7e]+$/.test(found)) return found;
+  throw new Failure(EXIT.usage, 'The token is empty, or has spaces or letters that no token has.');
+}
+
+function tokenIn(file: string): string {
   try {
-    return readFileSync(tokenFile, 'utf8').trim();
+    return readFileSync(file, 'utf8').trim();
   } catch {
-    throw new Failure(EXIT.usage, `--token-file ${tokenFile}: cannot be read.`);
+    throw new Failure(EXIT.usage, `--token-file ${file}: cannot be read.`);
   }
 }
 
@@ -50,20 +56,42 @@ export function targetOf(options: TargetOptions, env: NodeJS.ProcessEnv): Target
   const admin = createAdminClient({
     baseUrl: `${url}/admin/api`,
     headers,
-    fetch: (address, init) => ask(address, init),
+    fetch: (address, init) => askWhole(address, init),
   });
   return { url, token, admin };
 }
 
 /** Sends a request; nobody there is a failure with the address, and never with what was sent. */
-export async function ask(address: string, init: RequestInit = {}): Promise<Response> {
+export async function ask(
+  address: string,
+  init: RequestInit = {},
+  waitMs = ANSWER_WAIT_MS,
+): Promise<Response> {
   try {
-    return await fetch(address, { ...init, signal: AbortSignal.timeout(ANSWER_WAIT_MS) });
+    return await fetch(address, { ...init, signal: AbortSignal.timeout(waitMs) });
   } catch (error) {
-    const { code } = ((error as Error).cause ?? {}) as { readonly code?: string };
-    const why = code ?? (error as Error).name;
-    throw new Failure(EXIT.unreachable, `Nobody answers at ${new URL(address).origin} (${why}).`);
+    throw unanswered(address, error, waitMs);
   }
+}
+
+/** Sends a request and waits for the last byte, so that an answer which breaks off is none. */
+async function askWhole(address: string, init: RequestInit): Promise<Response> {
+  const response = await ask(address, init);
+  try {
+    const { status, headers } = response;
+    const body = await response.text();
+    return new Response(body === '' ? null : body, { status, headers });
+  } catch (error) {
+    throw unanswered(address, error, ANSWER_WAIT_MS);
+  }
+}
+
+function unanswered(address: string, error: unknown, waitMs: number): Failure {
+  const { origin } = new URL(address);
+  const { name, cause } = error as Error;
+  if (name === 'TimeoutError') return new TooLate(origin, waitMs);
+  const { code = name } = (cause ?? {}) as { readonly code?: string };
+  return new Failure(EXIT.unreachable, `Nobody answers at ${origin} (${code}).`);
 }
 
 type Answered<Body> =

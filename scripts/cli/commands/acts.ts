@@ -29,7 +29,7 @@ async function groupOfLease(target: Target, lease: string): Promise<string> {
 
 const endText = (until: string | null): string => (until === null ? '' : ` until ${until}`);
 
-/** Pauses groups, or lets them go on. Each is told; the first that cannot be ends the rest. */
+/** Pauses groups, or lets them go on. Each is told, to scripts too; the first that cannot be ends the rest. */
 export async function switchGroups(
   target: Target,
   output: Output,
@@ -37,20 +37,25 @@ export async function switchGroups(
   groups: readonly string[],
   until: string | null = null,
 ): Promise<void> {
-  const answers = [];
-  for (const name of groups) {
-    const params = { name };
-    const asked =
-      route === 'pauseGroup'
-        ? await target.admin(route, { params, ...(until === null ? {} : { body: { until } }) })
-        : await target.admin(route, { params });
-    const answer = await takenOf(target, name, asked);
-    const { paused } = answer.group;
-    answers.push({ group: name, paused, until, version: answer.version });
-    if (!output.isJson) output.out(`${name} ${paused ? `is paused${endText(until)}` : 'goes on'}.`);
-    noteAll(output, answer.warnings);
+  const answers: unknown[] = [];
+  try {
+    for (const name of groups) {
+      const params = { name };
+      const asked =
+        route === 'pauseGroup'
+          ? await target.admin(route, { params, ...(until === null ? {} : { body: { until } }) })
+          : await target.admin(route, { params });
+      const answer = await takenOf(target, name, asked);
+      const { paused } = answer.group;
+      answers.push({ group: name, paused, until, version: answer.version });
+      if (!output.isJson) {
+        output.out(`${name} ${paused ? `is paused${endText(until)}` : 'goes on'}.`);
+      }
+      noteAll(output, answer.warnings);
+    }
+  } finally {
+    if (output.isJson) show(output, answers, () => '');
   }
-  if (output.isJson) show(output, answers, () => '');
 }
 
 /** Sets how many slots a group has, and says what that does at once. */

@@ -6,6 +6,7 @@ import { escapeUnseen } from '../../serve/log-lines.ts';
 import { EXIT, Failure, type ExitCode } from '../failure.ts';
 import { noteAll, show, table, type Output } from '../output.ts';
 import { taken, type Target } from '../target.ts';
+import { shortGroup, shortUpstream } from '../without-defaults.ts';
 
 /** Reads a file, or what is piped in where its name is a dash. */
 export async function readText(file: string): Promise<string> {
@@ -36,15 +37,22 @@ async function planOf(target: Target, document: unknown, as: 'put' | 'rollback' 
 
 type Plan = Awaited<ReturnType<typeof planOf>>['plan'];
 
-const written = (value: unknown): string =>
-  value === undefined ? '(nothing)' : escapeUnseen(JSON.stringify(value));
+/** Writes a value; of a whole group or upstream, what is not as it would be anyway. */
+function valueText(path: string, value: unknown): string {
+  if (value === undefined) return '(nothing)';
+  const [, list] = /^(groups|upstreams)\[[^\]]*\]$/.exec(path) ?? [];
+  const isWhole = list !== undefined && typeof value === 'object' && value !== null;
+  const shorten = list === 'groups' ? shortGroup : shortUpstream;
+  return escapeUnseen(JSON.stringify(isWhole ? shorten(value) : value));
+}
 
 function planText({ version, changes, changes_omitted: omitted }: Plan): string {
   if (changes.length === 0) return `Nothing differs from version ${version}.`;
   return [
     `Against version ${version}:`,
     ...changes.map(
-      ({ path, from, to }) => `  ${escapeUnseen(path)}: ${written(from)} → ${written(to)}`,
+      ({ path, from, to }) =>
+        `  ${escapeUnseen(path)}: ${valueText(path, from)} → ${valueText(path, to)}`,
     ),
     ...(omitted > 0 ? [`  and ${omitted} more`] : []),
   ].join('\n');
@@ -99,6 +107,8 @@ async function change(
     if (output.isJson) show(output, { applied: false, plan }, () => '');
     return EXIT.ok;
   }
+  // Nobody says yes to what was not shown.
+  if (!isSure && output.isJson) output.note(planText(plan));
   if (!isSure && !(await isConfirmed(output, 'Apply this?'))) {
     show(output, { applied: false, plan }, () => 'Nothing was changed.');
     return EXIT.no;

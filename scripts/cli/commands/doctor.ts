@@ -1,10 +1,16 @@
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
-import { EXIT, Failure, type ExitCode } from '../failure.ts';
-import { show, table, type Output } from '../output.ts';
+import { EXIT, Failure, TooLate, type ExitCode } from '../failure.ts';
+import { show, tableOf, type Output } from '../output.ts';
 import { ask, taken, type Target } from '../target.ts';
 
 /** Maximum providers that are asked at a time. */
 const PROVIDERS_AT_ONCE = 6;
+
+/** How long a provider may take to say which models it has. */
+const PROVIDER_WAIT_MS = 10_000;
+
+/** How long the answer to the call may take, with its wait in the queue. */
+const CALL_WAIT_MS = 60_000;
 
 /** Maximum length of what is said of a finding: it stands last in its line. */
 const DETAIL_LENGTH_MAX = 300;
@@ -43,7 +49,7 @@ export async function doctor(
   const findings = [...setUp, who, ...providers, await callFinding(target.url, options)];
   const rows = findings.map(({ check, result, detail }) => [check, result, detail]);
   show(output, { url: target.url, findings }, () =>
-    table(['check', 'result', 'detail'], rows, DETAIL_LENGTH_MAX),
+    tableOf(['check', 'result', 'detail'], rows, DETAIL_LENGTH_MAX),
   );
   const isWell = findings.every(({ result }) => result === 'ok' || result === 'skipped');
   return isWell ? EXIT.ok : EXIT.no;
@@ -124,7 +130,7 @@ const headersOf = (key: string | null): Record<string, string> => ({
 async function askProvider({ id: check, url }: Place, key: string | null): Promise<Finding> {
   const startedAt = performance.now();
   try {
-    const response = await ask(url, { headers: headersOf(key) });
+    const response = await ask(url, { headers: headersOf(key) }, PROVIDER_WAIT_MS);
     await response.body?.cancel();
     const ms = Math.round(performance.now() - startedAt);
     const reason = response.headers.get('headgate-reason');
@@ -132,7 +138,8 @@ async function askProvider({ id: check, url }: Place, key: string | null): Promi
       return { check, result: 'skipped', detail: 'set HEADGATE_KEY to ask it with a gateway key' };
     }
     if (reason !== null) {
-      return { check, result: 'failed', detail: `Headgate refused with ${reason}` };
+      const what = reason === 'upstream_unreachable' ? 'cannot reach it' : 'refused';
+      return { check, result: 'failed', detail: `Headgate ${what} (${reason})` };
     }
     const { status } = response;
     const wantsKey = status === 401 || status === 403;
@@ -140,9 +147,13 @@ async function askProvider({ id: check, url }: Place, key: string | null): Promi
     const isWell = status < 400 || (wantsKey && key === null) || status === 404;
     return { check, result: isWell ? 'ok' : 'failed', detail };
   } catch (error) {
-    return { check, result: 'failed', detail: (error as Error).message };
+    return { check, result: 'failed', detail: silence(error, PROVIDER_WAIT_MS) };
   }
 }
+
+/** Words a request that was not answered: what was slow is the provider, or the queue before it. */
+const silence = (error: unknown, waitMs: number): string =>
+  error instanceof TooLate ? `no answer within ${waitMs / 1_000} s` : (error as Error).message;
 
 /** Makes one call for one token, if a model was named: it is the only one that may cost. */
 async function callFinding(url: string, { model, key }: DoctorOptions): Promise<Finding> {
@@ -151,7 +162,7 @@ async function callFinding(url: string, { model, key }: DoctorOptions): Promise<
     return { check, result: 'skipped', detail: 'name a --model to make one; it may cost a token' };
   }
   const startedAt = performance.now();
-  const response = await ask(`${url}/v1/chat/completions`, {
+  const request = {
     method: 'POST',
     headers: { ...headersOf(key), 'content-type': 'application/json' },
     body: JSON.stringify({
@@ -159,15 +170,24 @@ async function callFinding(url: string, { model, key }: DoctorOptions): Promise<
       max_completion_tokens: 1,
       messages: [{ role: 'user', content: 'Say ok.' }],
     }),
-  });
-  await response.body?.cancel();
-  const ms = Math.round(performance.now() - startedAt);
+  };
+  try {
+    const response = await ask(`${url}/v1/chat/completions`, request, CALL_WAIT_MS);
+    await response.body?.cancel();
+    return callEnd(response, Math.round(performance.now() - startedAt));
+  } catch (error) {
+    return { check, result: 'failed', detail: silence(error, CALL_WAIT_MS) };
+  }
+}
+
+/** Says how the call ended. */
+function callEnd(response: Response, ms: number): Finding {
   const reason = response.headers.get('headgate-reason');
   const groups = response.headers.get('headgate-groups');
   const by = reason === null ? 'the provider answers' : `Headgate refused (${reason}) with`;
   const where = groups === null ? '' : `, groups ${groups}`;
   return {
-    check,
+    check: 'test call',
     result: response.ok ? 'ok' : 'failed',
     detail: `${by} ${response.status} in ${ms} ms${where}`,
   };

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { checkConfig } from '../../../src/config/check-config.ts';
@@ -7,11 +6,11 @@ import { importConfig } from '../../../src/config/import-config.ts';
 import { keepKnownCaps } from '../../../src/config/keep-known-caps.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
-import { groupSchema } from '../../../src/contract/config/group.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
 import { convertFlags } from '../shaper-flags.ts';
+import { shortGroup, shortUpstream } from '../without-defaults.ts';
 import { readDocument, readText } from './config.ts';
 
 /** Systems whose configurations are turned into ours, and a field by which each is known. */
@@ -43,6 +42,7 @@ export async function importFile(
     system === 'shaper'
       ? fromFlags(convertFlags(await readText(file)))
       : turned(system, await readDocument(file));
+  refuseCredentials(config);
   const { errors, warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, {
     privateUpstreams: true,
     jurisdiction: null,
@@ -51,11 +51,27 @@ export async function importFile(
   const all = [...notes, ...errors.map(({ path, message }) => `${path}: ${message}`), ...warnings];
   const document = short(config);
   const yaml = stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
-  if (to !== undefined) await writeFile(to, yaml);
+  if (to !== undefined) await writeText(to, yaml);
   if (to === undefined || output.isJson) {
     show(output, { config: document, notes: all }, () => yaml.trimEnd());
   }
   if (!output.isJson) noteAll(output, all);
+}
+
+async function writeText(file: string, text: string): Promise<void> {
+  await writeFile(file, text).catch((error: NodeJS.ErrnoException) => {
+    throw new Failure(EXIT.usage, `${file} cannot be written (${error.code}).`);
+  });
+}
+
+/** Refuses addresses with what may open something: they would be repeated. */
+function refuseCredentials({ upstreams }: Config): void {
+  for (const { id, base_url: base } of upstreams) {
+    const { username, password, search } = new URL(base ?? 'https://none');
+    if (username + password + search === '') continue;
+    const what = `The address of the upstream "${id}" has a user name, a password or a query`;
+    throw new Failure(EXIT.invalid, `${what}. Take it out: keys become secrets of their own.`);
+  }
 }
 
 function turned(system: Exclude<ForeignSystem, 'shaper'>, document: unknown): Turned {
@@ -88,37 +104,8 @@ function refusal(errors: readonly FieldError[]): Failure {
 
 /** Leaves out whatever is as it would be anyway. */
 function short({ upstreams, groups }: Config): object {
-  const group = groupSchema.parse({ name: 'x' });
-  const [member] = groupSchema.parse({ name: 'x', members: [{ upstream: 'x' }] }).members;
   return {
-    ...(upstreams.length === 0
-      ? {}
-      : {
-          upstreams: upstreams.map(({ id, base_url: base, dialect, auth }) =>
-            without({ id, base_url: base, dialect, auth }, {}),
-          ),
-        }),
-    groups: groups.map((each) => ({
-      ...without(each, group),
-      ...(each.members.length === 0
-        ? {}
-        : { members: each.members.map((one) => without(one, { ...member, upstream: '' })) }),
-    })),
+    ...(upstreams.length === 0 ? {} : { upstreams: upstreams.map(shortUpstream) }),
+    groups: groups.map(shortGroup),
   };
 }
-
-/** Drops fields that are equal to those of `defaults`, however deep. */
-function without(value: object, defaults: object): object {
-  const usual = new Map<string, unknown>(Object.entries(defaults));
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([name, each]: [string, unknown]) => {
-      const other = usual.get(name);
-      if (each === undefined || isDeepStrictEqual(each, other)) return [];
-      const isNested = isPlain(each) && isPlain(other);
-      return [[name, isNested ? without(each, other) : each]];
-    }),
-  );
-}
-
-const isPlain = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -136,6 +136,30 @@ describe('acting', () => {
   });
 });
 
+describe('what was begun', () => {
+  it('is told to scripts where one of several groups is not there', async () => {
+    const { code, out } = await headgate(['pause', 'practice', 'nowhere', '--json']);
+    expect(code).toBe(5);
+    expect(JSON.parse(out)).toMatchObject([{ group: 'practice', paused: true }]);
+    expect((await headgate(['resume', 'practice'])).code).toBe(0);
+  });
+
+  it('is done to its end where nobody reads what is said of it', async () => {
+    const unread = '("$@"; echo "code $?" >&2) | true';
+    const program = [process.execPath, 'scripts/headgate.ts'];
+    const env = {
+      PATH: process.env['PATH'],
+      HEADGATE_URL: stage.url(),
+      HEADGATE_TOKEN: STAGE_TOKEN,
+    };
+    const run = (...args: string[]) =>
+      runToEnd(['sh', '-c', unread, 'sh', ...program, ...args], { cwd: ROOT, env });
+    expect((await run('pause', 'practice', 'practice')).err).toBe('code 0\n');
+    expect((await headgate(['status'])).out).toMatch(/^practice +paused/m);
+    expect((await run('resume', 'practice')).err).toBe('code 0\n');
+  });
+});
+
 describe('for a while', () => {
   interface Temporary {
     readonly groups: { temporary: { field: string; until: string }[] }[];
@@ -178,6 +202,9 @@ describe('configuring', () => {
       expect(no.code).toBe(1);
       expect(no.out).toContain('Nothing was changed.');
     }
+    const asked = await headgate(['apply', path, '--json'], { input: 'n\n' });
+    expect(JSON.parse(asked.out)).toMatchObject({ applied: false });
+    expect(asked.err).toMatch(/max_concurrency: 2 → 4\nApply this\?/);
     expect((await stage.admin.group('practice')).limit.effective).toBe(2);
     const yes = await headgate(['apply', path], { input: 'y\n' });
     expect(yes.code).toBe(0);
@@ -185,6 +212,14 @@ describe('configuring', () => {
     expect(await headgate(['diff', path])).toMatchObject({ code: 0 });
     const again = await jsonOf<{ applied: boolean }>('apply', path, '--yes');
     expect(again.applied).toBe(false);
+  });
+
+  it('a plan shows of a new group what is not as usual', async () => {
+    const own = practiceConfig(2)(stage.upstream) as { groups: object[] };
+    const added = { name: 'added', match: { models: ['m'] }, limits: { rpm: 5 } };
+    const document = { ...own, groups: [...own.groups, added] };
+    const { out } = await headgate(['diff', await file('more.json', JSON.stringify(document))]);
+    expect(out).toContain(`groups[added]: (nothing) → ${JSON.stringify(added)}\n`);
   });
 
   it('rollback lists the versions, takes one change back, and goes back to a version', async () => {
@@ -321,6 +356,14 @@ describe('whoever asks', () => {
     expect((await headgate(['status'], { env })).code).toBe(4);
   });
 
+  it('a token that is none is not sent, nor repeated', async () => {
+    for (const HEADGATE_TOKEN of ['wrong\n4711', 'wrong–4711']) {
+      const { code, err } = await headgate(['status'], { env: { HEADGATE_TOKEN } });
+      expect([code, err]).toEqual([2, expect.stringContaining('The token is empty, or has')]);
+      expect(err).not.toContain('4711');
+    }
+  });
+
   it('nobody there ends with 3, and wrong usage with 2', async () => {
     const nobody = { HEADGATE_URL: 'http://127.0.0.1:9' };
     expect((await headgate(['status'], { env: nobody })).code).toBe(3);
@@ -382,6 +425,23 @@ describe('import', () => {
       expect(JSON.parse(json.out)).toMatchObject({ config: { groups: [{}] } });
     },
   );
+
+  it('writes a file, or says that it cannot; and repeats no password', async () => {
+    const path = await file('foreign', SHAPES[0]?.[1] ?? '');
+    const to = join(stage.dataDir, 'turned.yaml');
+    expect(await headgate(['import', 'clawith', path, '-o', to])).toMatchObject({
+      code: 0,
+      out: '',
+    });
+    expect((await headgate(['diff', to])).code).toBe(1);
+    const nowhere = join(stage.dataDir, 'nowhere', 'turned.yaml');
+    const refused = await headgate(['import', 'clawith', path, '-o', nowhere]);
+    expect([refused.code, refused.err]).toEqual([2, `${nowhere} cannot be written (ENOENT).\n`]);
+    const input = 'ai-concurrency-shaper -upstream https://me:word-4711@llm.example.com';
+    const told = await headgate(['import', 'shaper', '-'], { input });
+    expect(told.code).toBe(7);
+    expect(told.out + told.err).not.toContain('4711');
+  });
 
   it('of another shape than it says ends with 7', async () => {
     const path = await file('foreign', '{ "groups": [] }');

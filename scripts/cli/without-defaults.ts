@@ -1,0 +1,37 @@
+import { isDeepStrictEqual } from 'node:util';
+import { groupSchema } from '../../src/contract/config/group.ts';
+import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
+
+const GROUP = groupSchema.parse({ name: 'x' });
+const [MEMBER] = groupSchema.parse({ name: 'x', members: [{ upstream: 'x' }] }).members;
+const UPSTREAM = upstreamSchema.parse({ id: 'x', base_url: 'https://x.example' });
+
+/** Leaves out of a group whatever is as it would be anyway. */
+export function shortGroup(group: object): object {
+  const { members } = group as { readonly members?: readonly object[] };
+  return {
+    ...without(group, GROUP),
+    ...(members === undefined || members.length === 0
+      ? {}
+      : { members: members.map((each) => without(each, { ...MEMBER, upstream: '' })) }),
+  };
+}
+
+/** Leaves out of an upstream whatever is as it would be anyway. */
+export const shortUpstream = (upstream: object): object => without(upstream, UPSTREAM);
+
+/** Drops fields that are equal to those of `defaults`, however deep. */
+function without(value: object, defaults: object): object {
+  const usual = new Map<string, unknown>(Object.entries(defaults));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, each]: [string, unknown]) => {
+      const other = usual.get(name);
+      if (each === undefined || isDeepStrictEqual(each, other)) return [];
+      const isNested = isPlain(each) && isPlain(other);
+      return [[name, isNested ? without(each, other) : each]];
+    }),
+  );
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
