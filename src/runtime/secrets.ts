@@ -56,5 +56,5 @@ export function wayToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string
 export function howToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string): string {
   return bootId === undefined
     ? `npx wrangler secret put ${name}`
-    : `${name}=… in the environment of npm run serve, and restart it`;
+    : `${name}=… where Headgate is started, and restart it`;
 }
