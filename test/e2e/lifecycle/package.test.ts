@@ -1,6 +1,6 @@
 // The package as people get it: packed, installed into an empty folder, run by the Node of the machine.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -23,7 +23,18 @@ const MACHINE_PATH = (process.env['PATH'] ?? '')
   .filter((folder) => !folder.includes('node_modules'))
   .join(delimiter);
 
+/** Most bytes of the package: nothing of the project's sources, tests and pictures belongs to it. */
+const PACKED_MAX = 1_500_000;
+
+/** A package as `npm pack` tells of it, as far as it is looked at. */
+interface Packed {
+  readonly size: number;
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
 let folder: string;
+let packed: Packed;
 let upstream: StrictUpstream;
 let served: Script | undefined;
 
@@ -34,11 +45,13 @@ beforeAll(async () => {
   const quick = { cwd: ROOT, env: { ...process.env, NODE_ENV: 'production' } };
   await run('npm', ['run', 'build:cli'], quick);
   // Worker and dashboard are built already; others serve them at this moment.
-  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], quick);
-  const [tarball = ''] = await readdir(folder);
+  const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
+  const { stdout } = await run('npm', pack, quick);
+  // A list, or an object by name: which one depends on npm.
+  [packed] = Object.values(JSON.parse(stdout) as Record<string, Packed>) as [Packed];
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
   const options = ['--prefer-offline', '--omit=dev', '--no-audit', '--no-fund'];
-  await run('npm', ['install', ...options, `./${tarball}`], { cwd: folder });
+  await run('npm', ['install', ...options, `./${packed.filename}`], { cwd: folder });
 }, INSTALLING);
 
 afterAll(async () => {
@@ -59,6 +72,16 @@ function serve(more: NodeJS.ProcessEnv = {}, ...args: string[]): Script {
   const data = ['--port', '0', '--data', join(folder, 'data')];
   return runProgram([program, 'serve', ...data, ...args], { PATH: MACHINE_PATH, ...more });
 }
+
+it('has what people read first, and is small', () => {
+  const paths = packed.files.map(({ path }) => path);
+  const wanted = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/cli/headgate.js'];
+  expect(paths).toEqual(expect.arrayContaining([...wanted, 'dashboard/dist/index.html']));
+  expect(paths.filter((path) => /^(?:src|test|scripts|docs)\/|\.(?:ts|map)$/.test(path))).toEqual(
+    [],
+  );
+  expect(packed.size).toBeLessThan(PACKED_MAX);
+});
 
 it('serves a call, is looked at, and stops, without the project', async () => {
   const config = join(folder, 'headgate.json');
@@ -86,6 +109,16 @@ it('serves a call, is looked at, and stops, without the project', async () => {
     /^practice +\S+ +0 /m.test((await npx('status')).out),
   );
 
+  served.kill('SIGTERM');
+  expect(await served.exited).toBe(0);
+
+  served = serve({ ADMIN_TOKEN: STAGE_TOKEN });
+  const [, again = ''] = await served.untilPrinted(/listens on (http:[^\s,]+),/);
+  const kept = await runToEnd(['npx', '--no-install', 'headgate', 'status'], {
+    cwd: folder,
+    env: env(again),
+  });
+  expect(kept.out).toMatch(/^practice /m);
   served.kill('SIGTERM');
   expect(await served.exited).toBe(0);
 });
