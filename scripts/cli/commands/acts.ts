@@ -1,3 +1,4 @@
+import { AUTO_PREFIX } from '../../../src/contract/pool-name.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
 import { takenOf, type Target } from '../target.ts';
@@ -68,11 +69,15 @@ export async function setLimit(
 ): Promise<void> {
   const params = { name: group };
   const body = { limits: { max_concurrency: slots } };
-  const preview = await takenOf(
-    target,
-    group,
-    await target.admin('previewGroup', { params, query: { as: 'patch' }, body }),
-  );
+  const ask = () => target.admin('previewGroup', { params, query: { as: 'patch' }, body });
+  let asked = await ask();
+  if (!asked.ok && asked.status === 404 && group.startsWith(AUTO_PREFIX)) {
+    // An automatic group has a limit of its own in an entry of its own, which begins with the limit that it has.
+    await takenOf(target, group, await target.admin('configureGroup', { params }));
+    if (!output.isJson) output.note(`${group} has an entry of its own now.`);
+    asked = await ask();
+  }
+  const preview = await takenOf(target, group, asked);
   const answer = await target.admin('patchGroup', {
     params,
     body,
@@ -82,10 +87,13 @@ export async function setLimit(
   const { now } = preview;
   const from = now?.slots.from ?? null;
   show(output, { group, from, to: slots, until, version, now }, () => {
+    // Of a group that was never called nobody knows the slots before.
+    const isKnown = slots === null || typeof now?.slots.to === 'number';
+    const before = isKnown ? `${from ?? 'any number of'} → ` : '';
     const granted = now?.granted_at_once ?? 0;
     const above = now?.in_use_above ?? 0;
     return [
-      `${group}: ${from ?? 'any number of'} → ${slots ?? 'any number of'} slots${endText(until)} (version ${version}).`,
+      `${group}: ${before}${slots ?? 'any number of'} slots${endText(until)} (version ${version}).`,
       ...(granted > 0 ? [`${granted} that waited got a slot at once.`] : []),
       ...(above > 0 ? [`${above} in flight above it go on to their end.`] : []),
     ].join('\n');

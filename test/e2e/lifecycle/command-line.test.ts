@@ -136,6 +136,22 @@ describe('acting', () => {
   });
 });
 
+describe('an automatic group', () => {
+  it('gets its limit in an entry of its own, and an unknown one is not made', async () => {
+    const limited = await headgate(['limit', 'auto:openai', '2']);
+    expect([limited.code, limited.err]).toEqual([0, 'auto:openai has an entry of its own now.\n']);
+    // Nobody has called it, so that what it had before is not known.
+    const again = await headgate(['limit', 'auto:openai', '3']);
+    expect([again.code, again.out, again.err]).toEqual([
+      0,
+      expect.stringMatching(/^auto:openai: 3 slots \(version \d+\)\.$/m),
+      '',
+    ]);
+    expect((await headgate(['limit', 'auto:nowhere', '2'])).code).toBe(5);
+    expect((await headgate(['apply', await documentWith(2), '--yes'])).code).toBe(0);
+  });
+});
+
 describe('what was begun', () => {
   it('is told to scripts where one of several groups is not there', async () => {
     const { code, out } = await headgate(['pause', 'practice', 'nowhere', '--json']);
