@@ -163,17 +163,18 @@ const lastHourSchema = z
     granted: count.describe('Calls granted.'),
     rejected: totals.describe('Calls refused here, by reason.'),
     refusals: totals.describe('Refusals of the upstream, by kind.'),
+    // A list of numbers each: every word of the feed has them, for every group.
     steps: z
-      .array(
-        z.object({
-          refused: count.describe('Refusals of the upstream for its limits.'),
-          wait_p95_ms: ms.nullable().meta({
-            description: '95th percentile of the waits. Null: no call was granted.',
-            unit: 'ms',
-          }),
+      .object({
+        refused: z.array(count).describe('Refusals of the upstream for its limits.'),
+        wait_p95_ms: z.array(ms.nullable()).meta({
+          description: '95th percentile of the waits. Null: no call was granted.',
+          unit: 'ms',
         }),
-      )
-      .describe('The same hour in 12 steps of five minutes by the clock, the present one last.'),
+      })
+      .describe(
+        'The same hour in 12 steps of five minutes by the clock, the present one last. Empty: nothing was.',
+      ),
   })
   .describe(
     'The last 60 minutes by the clock, the present one among them. Of an idle group: of when it was used last, until that is an hour ago.',
@@ -375,7 +376,12 @@ export const NOT_TOLD_BEFORE = {
   upstreams: [],
   budget_spent: null,
   rate_used_up: null,
-  last_hour: { granted: 0, rejected: {}, refusals: {}, steps: [] },
+  last_hour: {
+    granted: 0,
+    rejected: {},
+    refusals: {},
+    steps: { refused: [], wait_p95_ms: [] },
+  },
 } as const;
 
 /** One pool of slots: a group, or one partition of it. */

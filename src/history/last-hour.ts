@@ -11,19 +11,16 @@ const STEPS = 12;
 /** Makes the figures of an hour of its minutes, which are in the order of time. */
 export function lastHourOf(minutes: readonly HistoryPoint[], now: number): LastHour {
   const firstAt = Math.floor(now / STEP_MS) * STEP_MS - (STEPS - 1) * STEP_MS;
-  const steps = new Map(inSteps(minutes, STEP_MS).map((step) => [step.at, step]));
+  const known = new Map(inSteps(minutes, STEP_MS).map((step) => [step.at, step]));
+  const steps = Array.from({ length: STEPS }, (_, index) => known.get(firstAt + index * STEP_MS));
   return {
     granted: minutes.reduce((sum, { granted }) => sum + granted, 0),
     rejected: sumUp(minutes.map(({ rejected }) => rejected)),
     refusals: sumUp(minutes.map(({ refusals }) => refusals)),
-    steps: Array.from({ length: STEPS }, (_, index) => {
-      const step = steps.get(firstAt + index * STEP_MS);
-      if (step === undefined) return { refused: 0, wait_p95_ms: null };
-      return {
-        refused: refusedForLimits(step.refusals),
-        wait_p95_ms: quantileMs(step.waits, 0.95),
-      };
-    }),
+    steps: {
+      refused: steps.map((step) => (step === undefined ? 0 : refusedForLimits(step.refusals))),
+      wait_p95_ms: steps.map((step) => (step === undefined ? null : quantileMs(step.waits, 0.95))),
+    },
   };
 }
 

@@ -1,26 +1,30 @@
-import type { LastHour } from '../contract/status.ts';
+import { NOT_TOLD_BEFORE, type LastHour } from '../contract/status.ts';
 import { longest, sumUp } from './joins.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** An hour in which nothing happened. */
-export const NOTHING_LATELY: LastHour = { granted: 0, rejected: {}, refusals: {}, steps: [] };
+export const NOTHING_LATELY: LastHour = NOT_TOLD_BEFORE.last_hour;
 
 /** Adds up the last hours of several pools. */
 export function joinLastHours(all: readonly LastHour[]): LastHour {
-  const steps = Math.max(0, ...all.map((each) => each.steps.length));
+  const length = Math.max(0, ...all.map(({ steps }) => steps.refused.length));
+  const steps = Array.from({ length }, (_, index) => index);
   return {
-    granted: all.reduce((sum, { granted }) => sum + granted, 0),
+    granted: sumOf(all.map(({ granted }) => granted)),
     rejected: sumUp(all.map(({ rejected }) => rejected)),
     refusals: sumUp(all.map(({ refusals }) => refusals)),
-    steps: Array.from({ length: steps }, (_, index) => {
-      const same = all.flatMap((each) => each.steps[index] ?? []);
-      return {
-        refused: same.reduce((sum, { refused }) => sum + refused, 0),
-        wait_p95_ms: longest(same.map(({ wait_p95_ms: ms }) => ms)),
-      };
-    }),
+    steps: {
+      refused: steps.map((index) => sumOf(all.map((each) => each.steps.refused[index] ?? 0))),
+      wait_p95_ms: steps.map((index) =>
+        longest(all.map((each) => each.steps.wait_p95_ms[index] ?? null)),
+      ),
+    },
   };
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** Reads what a pool that rests has said of its last hour: it holds until nobody has used the pool for one. */

@@ -25,7 +25,7 @@ const hour = (changes: Partial<GroupStatus['last_hour']>): GroupStatus['last_hou
   granted: 0,
   rejected: {},
   refusals: {},
-  steps: [],
+  steps: { refused: [], wait_p95_ms: [] },
   ...changes,
 });
 

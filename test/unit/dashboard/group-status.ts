@@ -37,7 +37,7 @@ export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
     upstreams: [],
     budget_spent: null,
     rate_used_up: null,
-    last_hour: { granted: 0, rejected: {}, refusals: {}, steps: [] },
+    last_hour: { granted: 0, rejected: {}, refusals: {}, steps: { refused: [], wait_p95_ms: [] } },
     idle_ms: 0,
     overlaps_with: [],
     partitions: [],

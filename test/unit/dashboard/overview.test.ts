@@ -56,7 +56,7 @@ describe('the totals', () => {
           granted: 8,
           rejected: { queue_full: 1, busy: 2 },
           refusals: { requests: 4, overload: 1 },
-          steps: [],
+          steps: { refused: [], wait_p95_ms: [] },
         },
       }),
     ];

@@ -6,14 +6,14 @@ import { definitionFrom } from '../../../src/group/definition.ts';
 import { poolStatus } from '../../../src/group/observe/status.ts';
 import { groupStatus } from '../../../src/overview/group-status.ts';
 import { TestGroup } from '../../support/core-builders.ts';
+import { NOTHING_LATELY } from '../../../src/overview/last-hours.ts';
 
 const CONFIG = JSON.stringify({ name: 'g', limits: { max_concurrency: 1 } });
 const DEFINITION = definitionFrom({ version: 1, routingVersion: 1, config: CONFIG }, null);
 
 function statusOf(group: TestGroup): PoolStatus {
-  const last_hour = { granted: 0, rejected: {}, refusals: {}, steps: [] };
   const waits = { wait_p50_ms: null, wait_p95_ms: null };
-  const seen = { ...waits, last_hour, passedUnlimited: 0, idleMs: 0 };
+  const seen = { ...waits, last_hour: NOTHING_LATELY, passedUnlimited: 0, idleMs: 0 };
   return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
 }
 

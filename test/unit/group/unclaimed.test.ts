@@ -6,6 +6,7 @@ import { definitionFrom, type Definition } from '../../../src/group/definition.t
 import { poolPreview } from '../../../src/group/observe/preview.ts';
 import { poolStatus } from '../../../src/group/observe/status.ts';
 import { TestGroup } from '../../support/core-builders.ts';
+import { NOTHING_LATELY } from '../../../src/overview/last-hours.ts';
 
 const CONFIG = JSON.stringify({ name: 'g', limits: { max_concurrency: 4 } });
 const DEFINITION: Definition = definitionFrom(
@@ -23,9 +24,8 @@ beforeEach(() => {
 });
 
 function status() {
-  const last_hour = { granted: 0, rejected: {}, refusals: {}, steps: [] };
   const waits = { wait_p50_ms: null, wait_p95_ms: null };
-  const seen = { ...waits, last_hour, passedUnlimited: 0, idleMs: 0 };
+  const seen = { ...waits, last_hour: NOTHING_LATELY, passedUnlimited: 0, idleMs: 0 };
   return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
 }
 

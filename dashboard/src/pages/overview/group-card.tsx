@@ -44,7 +44,7 @@ function Waits({ group }: { readonly group: GroupStatus }) {
       wait p50 <b>{duration(p50)}</b> p95 <b>{duration(p95)}</b>{' '}
       <Sparkline
         kind="line"
-        values={group.last_hour.steps.map((step) => step.wait_p95_ms)}
+        values={group.last_hour.steps.wait_p95_ms}
         name={`p95 of waits in the last hour, now ${duration(p95)}`}
       />
     </p>
@@ -60,11 +60,7 @@ function Refusals({ group }: { readonly group: GroupStatus }) {
       title={`Refusals of the upstream in the last hour: ${kinds.join(', ') || 'none'}`}
     >
       429s in 1 h <b>{count(refusedForLimits(refusals))}</b>{' '}
-      <Sparkline
-        kind="bars"
-        values={steps.map(({ refused }) => refused)}
-        name="429s in the last hour, by five minutes"
-      />
+      <Sparkline kind="bars" values={steps.refused} name="429s in the last hour, by five minutes" />
     </p>
   );
 }

@@ -1,0 +1,38 @@
+// The last hour of a group is that of its pools together, step by step.
+import { expect, it } from 'vitest';
+import type { LastHour } from '../../../src/contract/status.ts';
+import { joinLastHours, NOTHING_LATELY, restingHour } from '../../../src/overview/last-hours.ts';
+
+const BUSY: LastHour = {
+  granted: 5,
+  rejected: { busy: 1 },
+  refusals: { requests: 2 },
+  steps: { refused: [0, 2], wait_p95_ms: [null, 900] },
+};
+
+const OTHER: LastHour = {
+  granted: 1,
+  rejected: { busy: 2, paused: 1 },
+  refusals: {},
+  steps: { refused: [3, 1], wait_p95_ms: [20, 30] },
+};
+
+it('counts add up, and of waits the longest is told', () => {
+  expect(joinLastHours([BUSY, OTHER])).toEqual({
+    granted: 6,
+    rejected: { busy: 3, paused: 1 },
+    refusals: { requests: 2 },
+    steps: { refused: [3, 3], wait_p95_ms: [20, 900] },
+  });
+});
+
+it('a pool in which nothing was changes nothing', () => {
+  expect(joinLastHours([NOTHING_LATELY, BUSY, NOTHING_LATELY])).toEqual(BUSY);
+  expect(joinLastHours([])).toEqual(NOTHING_LATELY);
+});
+
+it('what a pool that rests has said holds for an hour, and an older one said nothing', () => {
+  expect(restingHour(BUSY, 3_599_999)).toBe(BUSY);
+  expect(restingHour(BUSY, 3_600_000)).toEqual(NOTHING_LATELY);
+  expect(restingHour(undefined, 0)).toEqual(NOTHING_LATELY);
+});
