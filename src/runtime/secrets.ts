@@ -53,8 +53,9 @@ export function wayToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string
 }
 
 /** Tells an operator in one line how to set a secret where this Worker runs. */
-export function howToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string): string {
-  return bootId === undefined
-    ? `npx wrangler secret put ${name}`
-    : `${name}=… where Headgate is started, and restart it`;
+export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string): string {
+  const { command } = wayToSet(env, name);
+  return env.BOOT_ID === undefined
+    ? command
+    : `${command} where Headgate is started, and restart it`;
 }

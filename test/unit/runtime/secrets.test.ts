@@ -4,7 +4,7 @@ import { howToSet, readSecret, wayToSet } from '../../../src/runtime/secrets.ts'
 test('a secret is set with wrangler on Cloudflare, and in the environment where Headgate hosts itself', () => {
   expect(howToSet({}, 'UPSTREAM_KEY')).toBe('npx wrangler secret put UPSTREAM_KEY');
   expect(howToSet({ BOOT_ID: 'b1' }, 'UPSTREAM_KEY')).toBe(
-    'UPSTREAM_KEY=… where Headgate is started, and restart it',
+    "export UPSTREAM_KEY='…' where Headgate is started, and restart it",
   );
   expect(wayToSet({}, 'UPSTREAM_KEY').command).toBe('npx wrangler secret put UPSTREAM_KEY');
   expect(wayToSet({ BOOT_ID: 'b1' }, 'UPSTREAM_KEY')).toEqual({

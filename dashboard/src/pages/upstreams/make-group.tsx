@@ -46,7 +46,8 @@ export function MakeGroup({
   if (done !== null) {
     return (
       <p role="status">
-        ✓ <a href={`/admin/groups/${encodeURIComponent(done)}`}>{done}</a> takes the calls to {id}.
+        ✓ <a href={`/admin/groups/${encodeURIComponent(done)}`}>{done}</a> takes the calls to {id}
+        {plan !== null && plan.models.length > 0 && ` for ${plan.models.join(', ')}`}.
       </p>
     );
   }
