@@ -23,8 +23,9 @@ export function SuggestedLimits({ form }: { readonly form: FormState }) {
     <details class="suggested">
       <summary>Limits that its provider publishes or has told ({plans.length})</summary>
       <ul>
-        {plans.map((plan) => (
-          <li key={planWords(plan)}>
+        {plans.map(({ upstream, plan }, index) => (
+          <li key={index}>
+            {upstreams.length > 1 && `${upstream}, `}
             <b>{planWords(plan)}</b>: {suggestedWords(plan.limits)}{' '}
             <button type="button" onClick={() => take(plan, form)}>
               Use<span class="visually-hidden"> {planWords(plan)}</span>
@@ -39,15 +40,21 @@ export function SuggestedLimits({ form }: { readonly form: FormState }) {
   );
 }
 
-async function plansOf(upstreams: readonly string[]): Promise<readonly Suggestion[]> {
+/** A plan, and whose it is: those of two providers may have the same name. */
+interface PlanThere {
+  readonly upstream: string;
+  readonly plan: Suggestion;
+}
+
+async function plansOf(upstreams: readonly string[]): Promise<readonly PlanThere[]> {
   const asked = await Promise.all(
     upstreams.map((id) => api('getUpstream', { params: { id } }).catch(() => null)),
   );
-  return asked.flatMap((one) =>
-    one?.ok === true
-      ? [...one.body.seen_limits.map(suggestionSeen), ...one.body.suggested_limits]
-      : [],
-  );
+  return asked.flatMap((one) => {
+    if (one?.ok !== true) return [];
+    const { id: upstream, seen_limits: seen, suggested_limits: published } = one.body;
+    return [...seen.map(suggestionSeen), ...published].map((plan) => ({ upstream, plan }));
+  });
 }
 
 /** Puts them into the fields; what they do not tell stays as it is. */
