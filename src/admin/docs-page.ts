@@ -107,7 +107,8 @@ function routeHtml(
     </h3>
     <p>${prose(summary)}.</p>
     <p class="note">${prose(description)}</p>
-    <pre>${curlOf(method, path, operation, schemas)}</pre>
+    <pre tabindex="0" role="region" aria-label="curl of ${operationId}">
+${curlOf(method, path, operation, schemas)}</pre>
     ${
       parameters.length === 0
         ? ''
@@ -158,13 +159,15 @@ function prose(text: string): Html[] {
 }
 
 /** Light and dark, by what the reader's system says. */
-export const DOCS_STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8882; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+export const DOCS_STYLE = `:root { color-scheme: light dark; --line: #8884; --soft: #8882;
+  --quiet: light-dark(#555, #aaa); --link: light-dark(#0b57d0, #8ab4f8); }
+body { background: Canvas; color: CanvasText; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 h2 { border-bottom: 1px solid var(--line); margin-top: 2.5rem; }
 h3 { font-size: 1rem; margin: 1.5rem 0 0.25rem; }
 h3 a { color: inherit; text-decoration: none; }
 p { margin: 0.25rem 0; }
-.note, dd, li { color: GrayText; }
+.note, dd, li { color: var(--quiet); }
+a { color: var(--link); }
 .method { display: inline-block; min-width: 4.5rem; font-weight: 700; }
 code, pre { font: 0.875rem/1.5 ui-monospace, monospace; }
 pre { background: var(--soft); padding: 0.75rem; border-radius: 6px; overflow-x: auto; }

@@ -157,7 +157,7 @@ it('a team gets a budget, and its keys show what is left', async () => {
   await page.getByRole('button', { name: 'Edit team apps' }).click();
   await page.getByLabel('Budget per month', { exact: true }).fill('1');
   await page.getByRole('button', { name: 'Save team' }).click();
-  const teams = page.getByRole('region', { name: 'Teams', exact: true }).last();
+  const teams = page.getByRole('region', { name: 'Table of teams' });
   await expect.poll(() => teams.textContent()).toContain('of $1 left');
   await page.getByRole('button', { name: 'Edit lone' }).click();
   const team = page.getByLabel('Team', { exact: true });

@@ -36,6 +36,7 @@ const PAGES = [
   { name: 'audit', path: '/admin/audit', heading: 'Audit' },
   { name: 'config', path: '/admin/config', heading: 'Import / export' },
   { name: 'setup', path: '/admin/setup', heading: 'Set-up' },
+  { name: 'docs', path: '/admin/api/docs', heading: 'Headgate admin API' },
 ] as const;
 
 const LOOKS = (['desktop', 'phone'] as const).flatMap((view) =>

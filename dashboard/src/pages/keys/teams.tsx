@@ -70,7 +70,7 @@ function TeamTable(props: {
 }) {
   const { teams, spent, onEdit, onRemove } = props;
   return (
-    <div class="table" tabIndex={0} role="region" aria-label="Teams">
+    <div class="table" tabIndex={0} role="region" aria-label="Table of teams">
       <table>
         <thead>
           <tr>

@@ -26,7 +26,7 @@ export function GroupTable({ choice, onChange }: TableProps) {
         {`${shown.length + (isIdleShown ? idle.length : 0)} groups are shown`}
       </p>
       {shown.length + idle.length === 0 && <p class="help">No group is like that.</p>}
-      <div class="table groups" tabIndex={0} role="region" aria-labelledby="all-title">
+      <div class="table groups" tabIndex={0} role="region" aria-label="Table of groups">
         <table ref={table}>
           <Heads sort={sort} onSort={(to) => onChange({ view: 'table', sort: to })} />
           <tbody>
