@@ -9,6 +9,7 @@ const inFolders = await Promise.all(
 );
 const PAGES = [
   'README.md',
+  'AGENTS.md',
   'ARCHITECTURE.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
