@@ -285,7 +285,7 @@ describe('the page of the document', () => {
       await worker.fetch(`${API}/openapi.json`)
     ).json();
     const routes = Object.values(document.paths).flatMap((methods) => Object.keys(methods));
-    expect([...text.matchAll(/<pre[^>]*>curl/g)]).toHaveLength(routes.length);
+    expect([...text.matchAll(/<pre[^>]*>\s*curl/g)]).toHaveLength(routes.length);
     expect(text).toContain('"$HEADGATE/admin/api/groups/NAME/pause"'.replaceAll('"', '&quot;'));
     expect(text).toMatch(/<code>max_concurrency<\/code>\s+whole number/);
   });
