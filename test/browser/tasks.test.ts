@@ -171,6 +171,20 @@ it('one call is found by the id of its answer, and says why it waited', async ()
   expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
 });
 
+it('why calls waited at a time is read off the charts of that time', async () => {
+  const { clicks } = await timed('why calls waited at some time', async (operator) => {
+    await operator.link('practice');
+    await operator.button('24 hours');
+    const charts = page.getByRole('region', { name: 'Over time' });
+    const causes = charts.locator('figure').filter({ hasText: 'What calls waited for' });
+    await causes.locator('canvas').waitFor();
+    await operator.drag(causes.locator('.u-over'), 0.85, 0.995);
+    await expect.poll(() => new URL(page.url()).searchParams.has('from')).toBe(true);
+    await causes.getByText(/all slots in use/).waitFor();
+  });
+  expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
+});
+
 it('whoever looks is warned at 80 % of a limit of a day', async () => {
   const { clicks } = await timed('be warned at 80 %', async (operator) => {
     for (let calls = 0; calls < 8; calls += 1) {

@@ -42,6 +42,20 @@ export class Operator {
     await this.#page.keyboard.type(text);
   }
 
+  /** Draws over part of a thing from left to right, as parts of its width: one press. */
+  async drag(thing: Locator, from: number, to: number): Promise<void> {
+    this.#clicks += 1;
+    await thing.first().scrollIntoViewIfNeeded();
+    const box = await thing.first().boundingBox();
+    if (box === null) throw new Error('It is not to be seen.');
+    const { mouse } = this.#page;
+    const y = box.y + box.height / 2;
+    await mouse.move(box.x + box.width * from, y);
+    await mouse.down();
+    await mouse.move(box.x + box.width * to, y, { steps: 10 });
+    await mouse.up();
+  }
+
   press(key: string): Promise<void> {
     return this.#page.keyboard.press(key);
   }
