@@ -18,8 +18,8 @@ type Pending = Extract<Effect, { kind: 'pending' }>;
 /** An end of a wait that its caller has to hear of. */
 type Ending = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
 
-/** Fields of a rejection besides what it is for. Other answers have the version alone. */
-type Said = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'configVersion' | 'rates'>;
+/** The limits of requests and tokens that a refused call is told of. */
+type Rates = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'rates'>;
 
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 
@@ -28,7 +28,8 @@ const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
  * for hear how it ended when they ask again.
  */
 export class ParkedAcquires {
-  readonly #said: () => Said;
+  readonly #configVersion: () => number;
+  readonly #rates: () => Rates;
   readonly #nextAttachment: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
   /** Waiters that an operator took out, and whose callers may still be on their way back. */
@@ -37,8 +38,14 @@ export class ParkedAcquires {
   readonly #missed: BoundedMap<TicketId, Ending>;
 
   /** @param waitersMax waiters that there may be: as many may miss how it ended */
-  constructor(said: () => Said, nextAttachment: () => number, waitersMax: number) {
-    this.#said = said;
+  constructor(
+    configVersion: () => number,
+    rates: () => Rates,
+    nextAttachment: () => number,
+    waitersMax: number,
+  ) {
+    this.#configVersion = configVersion;
+    this.#rates = rates;
     this.#nextAttachment = nextAttachment;
     this.#dismissed = new BoundedSet(waitersMax);
     this.#missed = new BoundedMap(waitersMax);
@@ -91,12 +98,12 @@ export class ParkedAcquires {
       position,
       estimateMs,
       ...later,
-      configVersion: this.#said().configVersion,
+      configVersion: this.#configVersion(),
     };
   }
 
   moved(): AcquireAnswer {
-    return { kind: 'moved', configVersion: this.#said().configVersion };
+    return { kind: 'moved', configVersion: this.#configVersion() };
   }
 
   gone(): Gone {
@@ -124,7 +131,7 @@ export class ParkedAcquires {
         return {
           kind: 'declined',
           isPaused: effect.isPaused,
-          configVersion: this.#said().configVersion,
+          configVersion: this.#configVersion(),
         };
       case 'moved':
         return this.moved();
@@ -132,6 +139,6 @@ export class ParkedAcquires {
   }
 
   #rejected(rejection: Rejection): AcquireAnswer {
-    return { kind: 'rejected', rejection, ...this.#said() };
+    return { kind: 'rejected', rejection, configVersion: this.#configVersion(), ...this.#rates() };
   }
 }

@@ -133,7 +133,8 @@ export class Pool {
       host === null,
     );
     const parked = new ParkedAcquires(
-      () => ({ configVersion: link.definition.version, ...ratesNow(state, now()) }),
+      () => link.definition.version,
+      () => ratesNow(state, now()),
       () => state.nextAttachment,
       waiters,
     );
