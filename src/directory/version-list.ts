@@ -33,7 +33,6 @@ export class VersionList {
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec(TABLE);
-    this.#takeOver();
   }
 
   has(version: number): boolean {
@@ -99,13 +98,6 @@ export class VersionList {
     if (row === undefined) return null;
     const stream = new Blob([row.body]).stream().pipeThrough(new DecompressionStream('gzip'));
     return withDefaults(await new Response(stream).json());
-  }
-
-  /** Takes over the table of a release that kept no ends. */
-  #takeOver(): void {
-    const columns = this.#sql.exec<{ name: string }>('PRAGMA table_info(versions)').toArray();
-    if (columns.some(({ name }) => name === 'temporary')) return;
-    this.#sql.exec('ALTER TABLE versions ADD COLUMN temporary TEXT');
   }
 }
 

@@ -69,8 +69,6 @@ describe('versions', () => {
       directoryOf(env) as never,
       (_instance, { storage }: DurableObjectState) => {
         storage.sql.exec('DELETE FROM versions');
-        // It had no such column either.
-        storage.sql.exec('ALTER TABLE versions DROP COLUMN temporary');
       },
     );
     await abortAllDurableObjects();
