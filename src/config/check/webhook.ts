@@ -8,7 +8,16 @@ export function webhookErrors(
   { privateUpstreams }: { readonly privateUpstreams: boolean },
 ): FieldError[] {
   if (webhook === null) return [];
-  return [...secretErrors(webhook), ...(privateUpstreams ? [] : addressErrors(webhook))];
+  const where = privateUpstreams ? [] : addressErrors(webhook);
+  return [...secretErrors(webhook), ...credentialErrors(webhook), ...where];
+}
+
+/** Finds a credential that fetch refuses to send: each delivery would fail. */
+function credentialErrors({ url }: WebhookConfig): FieldError[] {
+  const { username, password } = new URL(url);
+  if (username === '' && password === '') return [];
+  const message = 'may not hold a user name or password, with which it cannot be called';
+  return [{ path: 'webhook.url', message }];
 }
 
 /** Finds that the generic format is not signed: whoever takes it must be able to tell that it comes from here. */

@@ -27,6 +27,14 @@ describe('the address of a receiver', () => {
   });
 });
 
+it('the address of a receiver holds no credential that fetch would refuse', () => {
+  for (const isPrivate of [false, true]) {
+    expect(problems('https://user:pw@ops.example/hook', isPrivate)).toEqual([
+      'webhook.url may not hold a user name or password, with which it cannot be called',
+    ]);
+  }
+});
+
 it('the generic format needs a secret, and that of Slack none', () => {
   const errorsOf = (format: 'generic' | 'slack') => {
     const config = configSchema.parse({ webhook: { url: 'https://ops.example/hook', format } });
