@@ -106,7 +106,8 @@ describe('calls of several groups', () => {
     await until(async () => expect((await admin('GET', path)).json).toMatchObject({ total: 2 }));
     const meant = { calls: 1, groups: { [group]: 1, 'key:one': 1 } };
     expect((await admin('DELETE', `${path}&dry_run=true`)).json).toMatchObject(meant);
-    expect((await admin('DELETE', path)).json).toMatchObject(meant);
+    // The call may have ended, and given its other slot back, before the other pool is asked.
+    expect((await admin('DELETE', path)).json).toMatchObject({ calls: 1 });
     expect(await runs.end).not.toBe('done');
     // What is taken back is not taken back again.
     expect((await admin('DELETE', path)).json).toMatchObject({ calls: 0, groups: {} });
