@@ -45,8 +45,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+/** A page may be shown before what it shows is known: who is quick must not be ahead of it. */
+const SLOW_MS = 500;
+
 async function signIn(path = '/admin', view = {}): Promise<Page> {
   const opened = await browser.open(view);
+  await opened.route('**/admin/api/upstreams?*', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, SLOW_MS));
+    await route.continue();
+  });
   await opened.goto(`${serve.url}${path}`);
   await opened.getByLabel('Token').fill(STAGE_TOKEN);
   await opened.getByRole('button', { name: 'Sign in' }).click();

@@ -69,10 +69,11 @@ export function UpstreamsPage() {
         isOpen={searched !== ''}
         edit={setEdited}
       />
-      {edited !== null && (
+      {/* Before they are known a built-in one would be taken for a new one, which needs an address. */}
+      {edited !== null && upstreams !== null && (
         <UpstreamDialog
           upstream={edited === 'new' ? null : edited}
-          known={upstreams ?? []}
+          known={upstreams}
           etag={etag}
           changed={again}
           close={(isChanged) => {
