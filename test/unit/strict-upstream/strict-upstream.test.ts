@@ -71,9 +71,9 @@ describe('what it counts', () => {
   it('holds each model to its own limit', async () => {
     upstream.configure({ limits: { 'glm-5.1': 1, 'glm-4.6': 2 }, silentAfterChunks: 0 }, 'models');
     const models = ['glm-5.1', 'glm-5.1', 'glm-4.6', 'glm-4.6', 'glm-4.6', 'glm-9'];
-    const statuses: number[] = [];
-    for (const model of models) statuses.push((await chat('models', {}, model)).status);
-    expect(statuses).toEqual([200, 429, 200, 200, 429, 200]);
+    const answers: Response[] = [];
+    for (const model of models) answers.push(await chat('models', {}, model));
+    expect(answers.map(({ status }) => status)).toEqual([200, 429, 200, 200, 429, 200]);
     const stats = upstream.stats('models');
     expect(stats.models['glm-5.1']).toMatchObject({ admitted: 1, rejected429: 1 });
     expect(stats.models['glm-4.6']).toMatchObject({ admitted: 2, rejected429: 1 });
