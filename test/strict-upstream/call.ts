@@ -4,7 +4,7 @@ import { Grant, decide, headersNow } from './admission.ts';
 import { jsonAnswer } from './answer.ts';
 import type { StrictAnswer, StrictUsage } from './answer.ts';
 import { bytesAnswer, seededHash } from './bytes.ts';
-import { keyOf } from './credential.ts';
+import { accountOf, keyOf } from './credential.ts';
 import { control, readBody, sendJson } from './control.ts';
 import type { CountedCall } from './counts.ts';
 import { makeAnswer } from './dialects.ts';
@@ -19,6 +19,7 @@ import { recogniseRoute } from './route.ts';
 import type { StrictScope } from './scope.ts';
 import type { StrictBehaviour } from './settings.ts';
 import { behaviourOf } from './settings.ts';
+import { usageFor } from './usage.ts';
 import { pause, writeAnswer } from './writer.ts';
 
 const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
@@ -79,18 +80,8 @@ function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
   return true;
 }
 
-function usageOf({ behaviour, route }: Exchange, prompt: StrictPrompt): StrictUsage {
-  const { chunks, inputTokens, cachedTokens, outputTokens, reasoningTokens } = behaviour;
-  const input = inputTokens ?? prompt.inputTokens;
-  const writes = chunks > 0 && route.operation !== 'embeddings';
-  const output = writes ? (outputTokens ?? chunks) : 0;
-  return {
-    input,
-    cached: Math.min(cachedTokens, input),
-    output,
-    reasoning: Math.min(reasoningTokens, output),
-  };
-}
+const usageOf = ({ behaviour, route }: Exchange, prompt: StrictPrompt): StrictUsage =>
+  usageFor(behaviour, prompt, route.operation !== 'embeddings');
 
 function answerOf(exchange: Exchange, prompt: StrictPrompt, body: Buffer): StrictAnswer {
   const { behaviour, route, query, scope } = exchange;
@@ -157,16 +148,6 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
   });
 }
 
-/** Whose the key of a request is. Null: nobody asks. Undefined: nobody's. */
-function accountOf(
-  { settings }: StrictScope,
-  { headers }: IncomingMessage,
-): string | null | undefined {
-  if (settings.accounts === null) return null;
-  const key = headers.authorization?.replace(/^bearer /i, '') ?? String(headers['x-api-key'] ?? '');
-  return settings.accounts[key];
-}
-
 function open(
   scope: StrictScope,
   target: string,
@@ -176,8 +157,8 @@ function open(
   const [path = '/', query = ''] = target.split('?', 2);
   const method = req.method ?? 'GET';
   const route = recogniseRoute(method, path, req.headers['anthropic-version'] !== undefined);
-  const account = accountOf(scope, req);
   const key = keyOf(req.headers);
+  const account = accountOf(scope, key);
   const { settings } = scope;
   const ofKey = key === null ? undefined : settings.byKey[key];
   const asked = behaviourOf({ ...settings, ...ofKey }, req.headers);

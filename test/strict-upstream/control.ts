@@ -3,6 +3,8 @@ import type { StrictFailure } from './failures.ts';
 import type { StrictScope } from './scope.ts';
 import type { StrictSettings } from './settings.ts';
 import { mergeSettings } from './settings.ts';
+import type { SocketAct } from './sockets/acts.ts';
+import { actOn } from './sockets/acts.ts';
 
 /** Answers with one JSON document. */
 export function sendJson(res: ServerResponse, status: number, body: unknown): void {
@@ -32,6 +34,9 @@ function obey(scope: StrictScope, verb: string, body: string): boolean {
       return true;
     case 'resume':
       scope.resume();
+      return true;
+    case 'act':
+      actOn(scope, JSON.parse(body) as SocketAct);
       return true;
     default:
       return verb === 'stats';

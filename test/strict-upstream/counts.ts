@@ -1,5 +1,6 @@
 import type { RefusalForm, StrictRefusal, StrictRefusalKind } from './refusal.ts';
 import type { StrictSettings } from './settings.ts';
+import type { SeenSocket } from './sockets/seen.ts';
 
 /** Arrivals and refusals beyond this are counted but not listed. */
 const LISTED_MAX = 20_000;
@@ -71,7 +72,16 @@ export interface StrictStats extends StrictTally {
   readonly accounts: Readonly<Record<string, StrictTally>>;
   /** By the key that calls came with. */
   readonly keys: Readonly<Record<string, StrictTally>>;
+  /** Calls that are a whole WebSocket, from the upgrade to its close; in the tally of all calls too. */
+  readonly sessions: StrictTally;
+  /** Calls that are one turn of a WebSocket; in the tally of all calls too. */
+  readonly turns: StrictTally;
+  /** WebSockets that were accepted, of whichever kind, in the order of their upgrades. */
+  readonly sockets: readonly SeenSocket[];
 }
+
+/** One call of a WebSocket: the whole of it, or a turn. */
+type SocketCall = 'sessions' | 'turns';
 
 const emptyTally = (): StrictTally => ({
   inFlight: 0,
@@ -100,6 +110,12 @@ function leave(tally: StrictTally, end: CallEnd): void {
   if (end === 'aborted') tally.aborted += 1;
 }
 
+function tallyOf(tallies: Map<string, StrictTally>, name: string): StrictTally {
+  const tally = tallies.get(name) ?? emptyTally();
+  tallies.set(name, tally);
+  return tally;
+}
+
 const copyOf = (tally: StrictTally): StrictTally => ({ ...tally, refused: { ...tally.refused } });
 
 /** Epoch milliseconds, with fractions; it never goes back. */
@@ -111,6 +127,9 @@ export class StrictCounts {
   readonly models = new Map<string, StrictTally>();
   readonly accounts = new Map<string, StrictTally>();
   readonly keys = new Map<string, StrictTally>();
+  readonly sessions = emptyTally();
+  readonly turns = emptyTally();
+  readonly sockets: SeenSocket[] = [];
   readonly arrivals: StrictArrival[] = [];
   readonly refusals: SeenRefusal[] = [];
   uncounted = 0;
@@ -126,6 +145,9 @@ export class StrictCounts {
         [...this.accounts].map(([name, tally]) => [name, copyOf(tally)]),
       ),
       keys: Object.fromEntries([...this.keys].map(([key, tally]) => [key, copyOf(tally)])),
+      sessions: copyOf(this.sessions),
+      turns: copyOf(this.turns),
+      sockets: this.sockets.map((socket) => ({ ...socket, messages: [...socket.messages] })),
     };
   }
 
@@ -173,7 +195,7 @@ export class CountedCall {
     enter(tally);
     if (limit !== null && tally.admitted >= limit) this.overLimit = limit;
     else this.#takeSlot(tally);
-    if (key !== null) this.#countIn(counts.keys, key, limitsByKey[key] ?? null);
+    if (key !== null) this.#countIn(tallyOf(counts.keys, key), limitsByKey[key] ?? null);
   }
 
   get ended(): boolean {
@@ -182,7 +204,12 @@ export class CountedCall {
 
   /** The key says whose call it is, so that account's limit is known. */
   ofAccount(account: string, { accountLimit }: StrictSettings): void {
-    this.#countIn(this.#counts.accounts, account, accountLimit);
+    this.#countIn(tallyOf(this.#counts.accounts, account), accountLimit);
+  }
+
+  /** It is a call of a WebSocket, of which there may be a limit of their own. */
+  ofSocket(kind: SocketCall, { sessionLimit, turnLimit }: StrictSettings): void {
+    this.#countIn(this.#counts[kind], kind === 'sessions' ? sessionLimit : turnLimit);
   }
 
   /** The body was read, so the model and its own limit are known. */
@@ -190,13 +217,11 @@ export class CountedCall {
     this.#arrival.model = model;
     this.#arrival.label = label;
     if (model === null || this.#ended) return;
-    this.#countIn(this.#counts.models, model, limits[model] ?? null);
+    this.#countIn(tallyOf(this.#counts.models, model), limits[model] ?? null);
   }
 
-  /** Counts the call as one of a model, a key or an account, which may have a limit of its own. */
-  #countIn(tallies: Map<string, StrictTally>, name: string, limit: number | null): void {
-    const tally = tallies.get(name) ?? emptyTally();
-    tallies.set(name, tally);
+  /** Counts the call as one of a model, a key, an account or a kind, which may have a limit of its own. */
+  #countIn(tally: StrictTally, limit: number | null): void {
     this.#tallies.push(tally);
     enter(tally);
     if (this.overLimit !== null) return;

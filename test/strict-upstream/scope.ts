@@ -2,6 +2,7 @@ import { StrictCounts } from './counts.ts';
 import { FailureScript } from './failures.ts';
 import { StrictRateLimiter } from './rates.ts';
 import type { StrictSettings } from './settings.ts';
+import type { StrictSocket } from './sockets/socket.ts';
 
 /** A request as it arrived, where requests are kept. */
 export interface StrictRequest {
@@ -20,6 +21,8 @@ export class StrictScope {
   limiter = new StrictRateLimiter();
   failures = new FailureScript();
   received: StrictRequest[] = [];
+  /** WebSockets that are open. */
+  readonly sockets = new Set<StrictSocket>();
   #silent: (() => void)[] = [];
   #resumes = 0;
 

@@ -66,6 +66,26 @@ export interface StrictBehaviour {
   readonly outputTokens: number | null;
   /** How many of these are reasoning; the first ones. */
   readonly reasoningTokens: number;
+  /** Closes a WebSocket with this code. */
+  readonly closeCode: number | null;
+  /** The reason that goes with it. */
+  readonly closeReason: string | null;
+  /** When it does: after so many content chunks of a turn, or messages of an echo; null: at once. */
+  readonly closeAfterChunks: number | null;
+  /** Ends a turn of the Responses API as one that is incomplete. */
+  readonly incomplete: boolean;
+  /** Sends messages of a WebSocket as binary ones, whatever their kind. */
+  readonly binary: boolean;
+  /** Sends each message of a WebSocket in so many fragments. */
+  readonly fragments: number;
+  /** Sends so many bytes as soon as a WebSocket is open, as fast as they are taken. */
+  readonly floodBytes: number | null;
+  /** How large each message of that flood is. */
+  readonly floodMessageBytes: number;
+  /** Pings a WebSocket so often. */
+  readonly pingEveryMs: number | null;
+  /** Agrees to permessage-deflate where it is offered. */
+  readonly deflate: boolean;
 }
 
 /** The configuration of a scope. */
@@ -76,6 +96,10 @@ export interface StrictSettings extends StrictBehaviour {
   readonly limits: Readonly<Record<string, number>>;
   /** Whose each key is: others are refused with 401. Null: every key is taken, and of no account. */
   readonly accounts: Readonly<Record<string, string>> | null;
+  /** WebSockets that may be open at once where each is a call; null: any number. */
+  readonly sessionLimit: number | null;
+  /** Turns of WebSockets that may be in flight at once; null: any number. */
+  readonly turnLimit: number | null;
   /** Calls that may be in flight at once of one account, whatever keys they come with; null: any number. */
   readonly accountLimit: number | null;
   /** The header of answers that names the account; null: none does. */
@@ -94,7 +118,7 @@ export interface StrictSettings extends StrictBehaviour {
   readonly sendsLimitHeaders: boolean | null;
   /** Limit headers say that nothing remains, whatever does. */
   readonly liesInHeaders: boolean;
-  /** Keeps all that arrives, to be asked for with `received`. */
+  /** Keeps all that arrives, to be asked for with `received`; of WebSockets their messages too. */
   readonly keepsRequests: boolean;
 }
 
@@ -125,12 +149,24 @@ const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   cachedTokens: 0,
   outputTokens: null,
   reasoningTokens: 0,
+  closeCode: null,
+  closeReason: null,
+  closeAfterChunks: null,
+  incomplete: false,
+  binary: false,
+  fragments: 1,
+  floodBytes: null,
+  floodMessageBytes: 65_536,
+  pingEveryMs: null,
+  deflate: false,
 };
 
 export const DEFAULT_SETTINGS: StrictSettings = {
   ...DEFAULT_BEHAVIOUR,
   limit: null,
   limits: {},
+  sessionLimit: null,
+  turnLimit: null,
   accounts: null,
   accountLimit: null,
   accountHeader: null,
@@ -161,9 +197,15 @@ const NUMBERS = new Set<string>([
   'cachedTokens',
   'outputTokens',
   'reasoningTokens',
+  'closeCode',
+  'closeAfterChunks',
+  'fragments',
+  'floodBytes',
+  'floodMessageBytes',
+  'pingEveryMs',
 ]);
 
-const TEXTS = new Set<string>(['redirect', 'fail', 'egressRefused']);
+const TEXTS = new Set<string>(['redirect', 'fail', 'egressRefused', 'closeReason']);
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 

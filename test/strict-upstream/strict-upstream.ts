@@ -7,6 +7,9 @@ import type { StrictFailure } from './failures.ts';
 import { StrictScope, type StrictRequest } from './scope.ts';
 import type { StrictSettings } from './settings.ts';
 import { DEFAULT_SETTINGS, mergeSettings } from './settings.ts';
+import type { SocketAct } from './sockets/acts.ts';
+import { actOn } from './sockets/acts.ts';
+import { handleUpgrade } from './sockets/upgrade.ts';
 
 /** Settings of the server's own scope, and the ones that every new scope begins with. */
 export interface StrictOptions extends Partial<StrictSettings> {
@@ -36,24 +39,39 @@ export interface StrictUpstream {
   failNext(calls: number, failure: StrictFailure, scope?: string): void;
   /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
   resume(scope?: string): void;
+  /** Does something to WebSockets that are open. */
+  act(act: SocketAct, scope?: string): void;
   /** Base URL of an isolated scope, made at its first use. */
   scopeUrl(name: string): string;
   close(): Promise<void>;
 }
 
 const SCOPE_PATH = /^\/scope\/([^/?]+)(\/.*)?$/;
+
+type ScopeOf = (name: string | null) => StrictScope;
+
+/** The scope that a request is for, and its target there. */
+function scoped(scopeOf: ScopeOf, target: string): [StrictScope, string] {
+  const found = SCOPE_PATH.exec(target);
+  if (found === null) return [scopeOf(null), target];
+  return [scopeOf(decodeURIComponent(found[1] ?? '')), found[2] ?? '/'];
+}
+
 /** A server for more than a thousand calls at once, with no time-out of its own. */
-function makeServer(scopeOf: (name: string | null) => StrictScope): Server {
+function makeServer(scopeOf: ScopeOf): Server {
   const server = createServer((req, res) => {
-    const target = req.url ?? '/';
-    const scoped = SCOPE_PATH.exec(target);
-    const scope = scopeOf(scoped === null ? null : decodeURIComponent(scoped[1] ?? ''));
-    handleCall(scope, scoped === null ? target : (scoped[2] ?? '/'), req, res).catch(
-      (error: unknown) => {
-        console.error('strict upstream:', error);
-        res.destroy();
-      },
-    );
+    const [scope, target] = scoped(scopeOf, req.url ?? '/');
+    handleCall(scope, target, req, res).catch((error: unknown) => {
+      console.error('strict upstream:', error);
+      res.destroy();
+    });
+  });
+  server.on('upgrade', (req, socket, head) => {
+    const [scope, target] = scoped(scopeOf, req.url ?? '/');
+    handleUpgrade(scope, target, { req, socket, head }).catch((error: unknown) => {
+      console.error('strict upstream:', error);
+      socket.destroy();
+    });
   });
   server.requestTimeout = 0;
   server.headersTimeout = 0;
@@ -68,7 +86,7 @@ export async function startStrictUpstream(options: StrictOptions = {}): Promise<
   const initial = mergeSettings(DEFAULT_SETTINGS, settings);
   const own = new StrictScope(initial);
   const scopes = new Map<string, StrictScope>();
-  const scopeOf = (name: string | null): StrictScope => {
+  const scopeOf: ScopeOf = (name) => {
     if (name === null) return own;
     const scope = scopes.get(name) ?? new StrictScope(initial);
     scopes.set(name, scope);
@@ -93,11 +111,13 @@ export async function startStrictUpstream(options: StrictOptions = {}): Promise<
       const scope = scopeOf(name ?? null);
       scope.settings = mergeSettings(scope.settings, partial);
     },
+    act: (act, name) => actOn(scopeOf(name ?? null), act),
     scopeUrl: (name) => `${url}/scope/${encodeURIComponent(name)}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
+        for (const scope of [own, ...scopes.values()]) actOn(scope, { do: 'cut' });
       }),
   };
 }

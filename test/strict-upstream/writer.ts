@@ -36,7 +36,12 @@ export async function pause(ms: number, gone: AbortSignal): Promise<void> {
   if (ms > 0) await delay(ms, undefined, { signal: gone });
 }
 
-async function silence({ behaviour, gone, resumed }: WriteContext): Promise<void> {
+/** Is silent for as long as the behaviour asks, unless the connection goes first. */
+export async function silence({
+  behaviour,
+  gone,
+  resumed,
+}: Pick<WriteContext, 'behaviour' | 'gone' | 'resumed'>): Promise<void> {
   if (behaviour.silentMs !== null) {
     await pause(behaviour.silentMs, gone);
     return;

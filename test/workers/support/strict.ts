@@ -43,9 +43,52 @@ interface Stats {
   readonly keys: Readonly<
     Record<string, Pick<Stats, 'inFlight' | 'peak' | 'total' | 'rejected429'>>
   >;
+  /** Calls that are a whole WebSocket, and calls that are a turn of one; counted above too. */
+  readonly sessions: SocketTally;
+  readonly turns: SocketTally;
+  /** WebSockets that were accepted, in the order of their upgrades. */
+  readonly sockets: readonly SeenSocket[];
   /** In the order in which the calls arrived. */
   readonly arrivals: readonly Arrival[];
 }
+
+type SocketTally = Pick<
+  Stats,
+  'inFlight' | 'peak' | 'total' | 'completed' | 'rejected429' | 'aborted'
+>;
+
+/** One WebSocket, as the upstream saw it. */
+interface SeenSocket {
+  readonly index: number;
+  readonly kind: 'realtime' | 'responses' | 'live' | 'echo';
+  readonly path: string;
+  readonly query: string;
+  readonly key: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The subprotocol that it speaks; empty: none. */
+  readonly protocol: string;
+  readonly state: 'open' | 'closed';
+  readonly messageCount: number;
+  readonly messageBytes: number;
+  /** What its client sent, where `keepsRequests` is set. */
+  readonly messages: readonly ({ readonly text: string } | { readonly base64: string })[];
+  readonly sentBytes: number;
+  readonly pings: number;
+  readonly pongs: number;
+  /** 1005: a close without a code. 1006: none came. */
+  readonly closeCode: number | null;
+  readonly closeReason: string | null;
+  readonly closedBy: 'client' | 'upstream' | 'cut' | null;
+  readonly error: string | null;
+}
+
+/** Something that the upstream does to WebSockets that are open: to all, or to the one of an index. */
+type Act = (
+  | { readonly do: 'close'; readonly code?: number; readonly reason?: string }
+  | { readonly do: 'cut' | 'ping' }
+  | { readonly do: 'send'; readonly text: string }
+  | { readonly do: 'send-binary' | 'send-raw'; readonly base64: string }
+) & { readonly index?: number };
 
 /** One isolated scope of the strict upstream, controlled over HTTP because it runs in Node. */
 export interface Strict {
@@ -56,6 +99,7 @@ export interface Strict {
   failNext(failure: string, calls?: number): Promise<void>;
   /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
   resume(): Promise<void>;
+  act(act: Act): Promise<void>;
 }
 
 /** A scope of its own for a test. */
@@ -73,6 +117,7 @@ export async function strictScope(name: string, settings: Settings = {}): Promis
     configure: async (partial) => void (await control('configure', partial)),
     failNext: async (failure, calls = 1) => void (await control('fail-next', { calls, failure })),
     resume: async () => void (await control('resume')),
+    act: async (act) => void (await control('act', act)),
   };
   await strict.configure(settings);
   return strict;
