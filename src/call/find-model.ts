@@ -20,11 +20,11 @@ export const UNSAID: Proof = { isBound: true, against: () => null };
 
 /** Tells whether the body of a call must be looked into for its model. */
 export function looksIntoBody(
-  { limited, model }: Operation,
+  { limited, model, socket }: Operation,
   rule: ModelRule,
   isKnown: boolean,
 ): boolean {
-  if (!limited || model.from === 'path') return false;
+  if (!limited || model.from === 'path' || socket !== undefined) return false;
   // Of an opaque upstream nobody knows where a model may stand: one in the body is the best guess.
   if (model.from === 'none') return rule.isTrue && rule.isWanted;
   return rule.isTrue || (rule.isWanted && !isKnown);

@@ -33,6 +33,8 @@ import {
   type Moved,
   type Rejected,
 } from './result.ts';
+import { carrySession } from './socket/session.ts';
+import { SocketUsage } from './socket/socket-usage.ts';
 import type { Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 import type { Turn } from './tries.ts';
@@ -103,6 +105,9 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   reportAnswer(sending, answer);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
   admission.reportServed(warningIn(answer, sending), proofBy(answer, members, turn.tries));
+  if (answer.webSocket !== null) {
+    return passSession(sending, { held, answer, socket: answer.webSocket }, waitMs);
+  }
   const meter = metering?.meterFor(answer) ?? null;
   const settle = (outcome: Outcome): Promise<void> => {
     // What the upstream did not do because the call is wrong uses no tokens.
@@ -122,6 +127,27 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   if (response === null) return noAnswer(candidate, held);
   const said = signature(sending, waitMs, response.headers);
   return answered(response, said, isAboutKey(candidate));
+}
+
+/** Passes a session on, and settles it when the upstream holds it no longer. */
+function passSession(
+  sending: Sending,
+  opened: { readonly held: HeldCall; readonly answer: Response; readonly socket: WebSocket },
+  waitMs: number,
+): Answered {
+  const { candidate, metering, admission } = sending;
+  const { call } = candidate;
+  call.body.answered();
+  const usage = metering === null ? null : new SocketUsage(candidate.located.operation.shape);
+  const { response, done } = carrySession(opened, candidate, usage);
+  const settled = done.then((outcome) =>
+    admission.release(outcome, usage?.isKnown === true ? metering?.settlement(usage) : undefined),
+  );
+  countInFlight(
+    departures.watch(call.request, settled, () => opened.held.cut('left')),
+    call.ctx,
+  );
+  return answered(response, signature(sending, waitMs, response.headers), isAboutKey(candidate));
 }
 
 /** Tells the groups of the call what is noted of an answer. */

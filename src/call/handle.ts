@@ -11,6 +11,8 @@
  * `try-at.ts` is one try: `metering.ts` measures the call, and `acquire/admit.ts` waits for its slots,
  * with its body as far as `wait-with-body.ts` has room for that;
  * `forward.ts` sends it, holds the slots to the answer's last byte, and hands what `read-answer.ts` says to its groups;
+ * `socket/session.ts` carries it to its close, where it is a WebSocket that holds a slot; `socket/open-turns.ts` one on which
+ * each request for a response is a call of its own (`socket/turns.ts`, `socket/turn.ts`);
  * `pass-through.ts` does so without slots, for what generates nothing;
  * `result.ts` has all that may come of it on the way;
  * `respond.ts` makes the response of that, with every header of ours.
@@ -56,6 +58,8 @@ import { locate } from './locate.ts';
 import { planAt, type Candidate } from './plan.ts';
 import { respond } from './respond.ts';
 import { answered, rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
+import { openTurns } from './socket/open-turns.ts';
+import { isUpgrade, unserved, UPGRADE_WAIT_MS } from './socket/upgrade.ts';
 import { unsupported } from './unsupported.ts';
 
 /** Shared by all calls without a query: nobody adds to it. */
@@ -137,9 +141,12 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   try {
     if (isModelList(known)) return answered(await listModels(known));
     // Before anything of its body is read: what a slow upload takes counts as its wait.
-    const ticket = newTicket(known);
+    const ticket = newTicket(known, isUpgrade(call.request) ? UPGRADE_WAIT_MS : null);
     const located = await locate(known, earlier);
     if (located.kind !== 'located') return located;
+    const { socket } = located.operation;
+    if (socket === 'unserved') return rejected(unserved(call.url));
+    if (socket === 'turns') return await openTurns(known, located);
     const candidate = await planAt(known, located);
     if (candidate.kind !== 'planned') return candidate;
     // On the unified routes the path does not say whose key it is.
@@ -163,7 +170,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
 
 /** Finds out who makes a call and what its headers say, as far as that can be served. */
 async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
-  const { request, table, query, url } = call;
+  const { request, table, query } = call;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
   const identified = await identify(table, request.headers, query);
@@ -172,7 +179,7 @@ async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
     return identified;
   }
   const { caller } = identified;
-  const reply = unsupported(request, url, caller);
+  const reply = unsupported(caller);
   return reply === null
     ? { ...call, kind: 'known', caller, headers: headers.value }
     : rejected(reply);

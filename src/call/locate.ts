@@ -1,6 +1,7 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
-import { classify, type Operation } from '../upstream/operation/operation.ts';
+import type { Operation } from '../upstream/operation/operation.ts';
+import { isResponses } from '../upstream/operation/upgrades.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
@@ -14,6 +15,7 @@ import {
 } from './find-model.ts';
 import { disagreement, maybeTrue, modelRule, proofOf } from './model-rule.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
+import { operationOf, unsaidModel, unserved } from './socket/upgrade.ts';
 
 /** Where a call goes, and what it asks for. */
 export interface Located {
@@ -58,7 +60,7 @@ async function locateDirect(
   path: string,
 ): Promise<Located | Rejected | Left> {
   const { request, query, table, headers } = call;
-  const operation = classify(request.method, path, query, upstream.dialect);
+  const operation = operationOf(request, path, query, upstream);
   const rule = modelRule(call, upstream, operation);
   const said = headers.model;
   const shown = operation.model.from === 'path' ? operation.model.value : null;
@@ -68,6 +70,9 @@ async function locateDirect(
   }
   // What the path shows is what the upstream will serve: the header only says what is not shown.
   const known = shown ?? said;
+  if (rule.isWanted && known === null && operation.socket === 'session') {
+    return rejected(unsaidModel(path));
+  }
   const located = { kind: 'located', upstream, path, operation, said, chosenBy: null } as const;
   const wantsModel = looksIntoBody(operation, rule, known !== null);
   const wantsStream = mayStream(call, upstream, operation);
@@ -99,12 +104,14 @@ async function locateUnified(
 ): Promise<Located | Rejected | Left> {
   const { request, url, query, table, headers } = call;
   const shape = unifiedShape(url.pathname);
-  const operation = classify(request.method, url.pathname, query, shape);
+  // What an upstream serves over WebSocket is known once it is chosen.
+  const operation = operationOf(request, url.pathname, query, { dialect: shape, sockets: 'turns' });
+  if (operation.socket !== undefined) return locateSocket(call, shape, operation);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   const isInBody = operation.model.from === 'body';
   if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
-    return locateNamed(call, shape);
+    return locateNamed(call, shape, headers.model);
   }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
   const proof = isInBody && maybeTrue(call) ? UNSAID : null;
@@ -129,7 +136,7 @@ async function locateUnified(
     });
   }
   const { upstream, path, prefix } = chosen;
-  const there = classify(request.method, path, query, upstream.dialect);
+  const there = operationOf(request, path, query, upstream);
   const { isTrue } = modelRule(call, upstream, there);
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;
@@ -138,28 +145,46 @@ async function locateUnified(
   return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
 }
 
-/** Locates a call whose headers say where it goes, or of whose body nothing says so. */
+/** Locates a WebSocket: its upstream is chosen by what its headers or its URL name, as nothing else is there of it yet. */
+async function locateSocket(
+  call: KnownCall,
+  shape: UnifiedShape,
+  { model }: Operation,
+): Promise<Located | Rejected | Left> {
+  const shown = model.from === 'path' ? model.value : null;
+  const located = await locateNamed(call, shape, call.headers.model ?? shown);
+  if (located.kind !== 'rejected' || !isResponses(call.url.pathname)) return located;
+  // Its models stand in its messages: over HTTP each finds its upstream.
+  return rejected(unserved(call.url));
+}
+
+/** Locates a call whose headers or URL say where it goes, or of whose body nothing says so. `named`: the model they name. */
 async function locateNamed(
   call: KnownCall,
   shape: UnifiedShape,
+  named: string | null,
 ): Promise<Located | Rejected | Left> {
   const { headers } = call;
-  const chosen = choosePath(call, shape, headers.model);
+  const chosen = choosePath(call, shape, named);
   if (chosen.kind === 'rejected') return chosen;
   const { upstream, path, prefix } = chosen;
   const said = headers.model?.slice(prefix.length) ?? null;
   const of = { ...call, headers: { ...headers, model: said } };
   const direct = await locateDirect(of, upstream, path);
   if (direct.kind !== 'located') return direct;
-  const located = { ...direct, chosenBy: { model: headers.model, prefix } };
+  const located = { ...direct, chosenBy: { model: named, prefix } };
   return located.model === said ? located : withoutPrefix(call, located, prefix);
 }
 
 /** Takes the prefix off that named the upstream in front of the body's model. */
 function withoutPrefix({ body }: KnownCall, located: Located, prefix: string): Located | Rejected {
-  const { model } = located;
+  const { model, operation } = located;
   if (prefix === '' || model?.toLowerCase().startsWith(prefix.toLowerCase()) !== true) {
     return located;
+  }
+  if (operation.socket !== undefined) {
+    const message = `model: the prefix ${prefix} cannot be taken off in the URL of a WebSocket. Send the model without it and name the upstream in the path, as in /${located.upstream.id}/v1/realtime.`;
+    return rejected({ reason: 'model_unknown', message });
   }
   if (!body.dropModelPrefix(prefix.length)) {
     const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;
@@ -177,7 +202,7 @@ export async function relocate(
   const place = placeNow(call, located);
   if (place.kind === 'rejected') return place;
   const { upstream, path } = place;
-  const operation = classify(request.method, path, query, upstream.dialect);
+  const operation = operationOf(request, path, query, upstream);
   const { isTrue } = modelRule(call, upstream, operation);
   // One that was kept to be sent again was read, but nobody has searched it.
   const wasSearched = request.bodyUsed && !body.isKept;

@@ -214,7 +214,7 @@ export class Metering {
   }
 
   /** Settles what the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
-  settlement(meter: UsageMeter | null): Settle | undefined {
+  settlement(meter: Pick<UsageMeter, 'end'> | null): Settle | undefined {
     if (meter === null) return undefined;
     const { usage, outputTokensSeen } = meter.end();
     const billed = {

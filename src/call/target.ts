@@ -6,7 +6,7 @@ import {
   placeCredentials,
 } from '../upstream/transfer/credentials.ts';
 import type { Fetcher } from '../upstream/transfer/fetch-answer.ts';
-import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
+import { asUpgrade, upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
 import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 
@@ -18,7 +18,9 @@ export interface Target {
 }
 
 /** Makes the way out of a call, with the right key in the right place. */
-export function targetOf(candidate: Candidate): Target {
+export function targetOf(
+  candidate: Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'member'>,
+): Target {
   const { call, located, spilledFrom, member } = candidate;
   const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;
@@ -31,6 +33,7 @@ export function targetOf(candidate: Candidate): Target {
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = candidate.key;
+  if (operation.socket !== undefined) asUpgrade(headers);
   // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
   if (spilledFrom !== null || member !== null) {
     dropCredentials(headers, query);

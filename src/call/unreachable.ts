@@ -17,6 +17,11 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     slow: 'its first byte did not come in time',
     stalled: 'the caller took nothing of it in time',
     max_hold: 'the call took longer than its group allows',
+    slow_reader: 'one side did not read what the other one sent',
+    overfull: 'more waited behind it than there is room for',
+    draining: 'its group is being drained',
+    key_invalid: 'its key opens nothing any more',
+    restart: 'Headgate ends',
   };
   const because = cutBy === null ? 'the connection failed' : why[cutBy];
   const message = `The upstream ${upstreamId} gave no answer: ${because}.`;

@@ -16,7 +16,15 @@ export function whereNext(
   turn: Turn,
   kind: UpstreamSignal['kind'],
 ): Again['where'] | null {
-  if (!canBeSentAgain(candidate)) return null;
+  return canBeSentAgain(candidate) ? whereNextIfKept(candidate, turn, kind) : null;
+}
+
+/** The same of a call that is there to be sent once more. */
+export function whereNextIfKept(
+  candidate: Candidate,
+  turn: Turn,
+  kind: UpstreamSignal['kind'],
+): Again['where'] | null {
   const { ticket, tries, hasNext, hasOtherPlace } = turn;
   const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;

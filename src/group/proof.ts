@@ -1,3 +1,4 @@
+import { isTaken } from '../core/words/outcome.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { RowWriter } from './row-writer.ts';
 import type { Tables } from './tables.ts';
@@ -11,7 +12,7 @@ interface ProofParts {
   readonly host: TrialHost | null;
 }
 
-/** The proof that a pool is worth a row: its first 2xx. From then on it is stored, and listed. */
+/** The proof that a pool is worth a row: its first 2xx, or 101. From then on it is stored, and listed. */
 export class Proof {
   readonly #parts: ProofParts;
 
@@ -26,7 +27,7 @@ export class Proof {
 
   /** Takes note of an upstream's status. */
   note(status: number | null): void {
-    if (status === null || status < 200 || status > 299) return;
+    if (status === null || !isTaken(status)) return;
     const { host } = this.#parts;
     if (host === null) this.give();
     else host.onProved();

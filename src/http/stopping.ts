@@ -1,12 +1,15 @@
 import type { Context } from 'hono';
 import type { Stopping } from '../contract/rpc/forwarded.ts';
 import { directoryOf, type Env } from '../env.ts';
+import { openSockets } from '../call/socket/open-sockets.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 
 /** Has all pools that are in use write what waits for a later write, as the process is about to end. Nobody else may ask it. */
 export async function stopping({ env, req }: Context<{ Bindings: Env }>): Promise<Response> {
   const { isStopping }: Partial<Stopping> = { ...(req.raw.cf as object | undefined) };
   if (isStopping !== true) return new Response(null, { status: 404 });
+  // They would only break, without a word why.
+  openSockets.stop();
   const [directory, known] = await Promise.all([readDirectory(env), directoryOf(env).presence()]);
   const inUse = known.filter(({ said }) => said === null);
   await askPools(env, directory.config, inUse, (pool) => pool.flush());

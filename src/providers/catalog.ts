@@ -4,7 +4,7 @@ import { PROVIDERS } from './index.ts';
 import type { Provider } from './provider.ts';
 
 function upstreamOf(provider: Provider, baseUrl: string): Upstream {
-  const { id, dialect = 'openai', keyNamesAccount = true } = provider;
+  const { id, dialect = 'openai', keyNamesAccount = true, speaksTurns = false } = provider;
   const defaults = DIALECT_DEFAULTS[dialect];
   return {
     id,
@@ -24,6 +24,7 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,
+    sockets: speaksTurns ? 'turns' : 'sessions',
     via: null,
   };
 }

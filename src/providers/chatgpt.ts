@@ -15,6 +15,8 @@ export const chatgpt = {
   id: 'chatgpt',
   baseUrl: null,
   hosts: /^chatgpt\.com$/,
+  // Codex asks it over WebSocket first.
+  speaksTurns: true,
   account: CHATGPT_ACCOUNT,
   accountSelectors: {
     headers: ['chatgpt-account-id'],

@@ -27,6 +27,8 @@ export const openai = {
     'tts-1*',
     'whisper-1', // The other Whispers are open weights that resellers serve.
   ],
+  // https://developers.openai.com/api/docs/guides/websocket-mode
+  speaksTurns: true,
   account: CHATGPT_ACCOUNT,
   accountSelectors: {
     headers: ['openai-organization', 'openai-project'],

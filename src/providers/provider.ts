@@ -53,6 +53,11 @@ export interface Provider {
    * @default true
    */
   readonly keyNamesAccount?: boolean;
+  /**
+   * True: it serves Responses over WebSocket, where each `response.create` is a call of its own.
+   * @default false
+   */
+  readonly speaksTurns?: boolean;
   /** Signs by which the account of a key is told that does not last. Absent: each key stands for itself. */
   readonly account?: AccountSigns;
   /**

@@ -9,6 +9,8 @@ import {
   ADMINISTRATION_NAME,
   neededRoutes,
   UNKNOWN_NAME,
+  type Operation,
+  type SocketUse,
 } from '../upstream/operation/operation.ts';
 import { LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
@@ -78,13 +80,13 @@ const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-o
  */
 export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
-  { upstream, path }: { readonly upstream: Upstream; readonly path: string },
+  { upstream, path, operation: { socket } }: Place,
   { method, headers }: Pick<Request, 'method' | 'headers'>,
 ): ErrorReply | null {
   const override = METHOD_OVERRIDES.find((name) => headers.has(name));
   if (override !== undefined) return closed(upstream, `a call with the header ${override}`);
   const isListed = [key.allow, upstream.allow].map(matcherOf);
-  const shut = neededRoutes(method, path, upstream.dialect).filter(
+  const shut = neededFor(method, { path, socket }, upstream).filter(
     (name) => !(LISTED.has(name) && isListed.some((matches) => matches(name))),
   );
   const [first] = shut.toSorted((a, b) => Number(LISTED.has(a)) - Number(LISTED.has(b)));
@@ -96,12 +98,32 @@ export function closedRoute(
     case UNKNOWN_NAME:
       return closed(upstream, 'a route that Headgate does not know');
     case 'realtime':
-      return closed(upstream, 'a realtime session, which runs past every limit (use HTTP)');
+      return closed(
+        upstream,
+        'what sets up a realtime session, which then runs past every limit (connect by WebSocket)',
+      );
     default: {
       const message = `The operation ${first} takes no slot, so the operator's key of the upstream ${upstream.id} is not used for it unless it is listed: allow: [${first}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
       return { reason: 'key_forbidden', message };
     }
   }
+}
+
+/** The way of a call, as far as it opens or closes it. */
+interface Place {
+  readonly upstream: Upstream;
+  readonly path: string;
+  readonly operation: Pick<Operation, 'socket'>;
+}
+
+/** A session has its slot, and each turn its own: neither is a route without one. */
+function neededFor(
+  method: string,
+  { path, socket }: { readonly path: string; readonly socket: SocketUse | undefined },
+  { dialect }: Upstream,
+): readonly string[] {
+  if (socket === undefined || socket === 'unserved') return neededRoutes(method, path, dialect);
+  return neededRoutes('POST', path, dialect).filter((name) => name === ADMINISTRATION_NAME);
 }
 
 const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);

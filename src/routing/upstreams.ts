@@ -1,6 +1,6 @@
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import type { Upstream } from '../contract/config/upstream.ts';
+import type { Sockets, Upstream } from '../contract/config/upstream.ts';
 import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerAt } from '../providers/index.ts';
 
@@ -51,10 +51,19 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     accountBy: entry.account_by,
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
+    sockets: SOCKETS[entry.websocket ?? 'auto'] ?? base.sockets,
     injectsUsage: entry.inject_usage,
     via: entry.via ?? base.via,
   };
 }
+
+/** Calls that a setting means; null: what is known of the provider holds. */
+const SOCKETS: Readonly<Record<UpstreamConfig['websocket'], Sockets | null>> = {
+  auto: null,
+  session: 'any',
+  turns: 'turns',
+  off: 'none',
+};
 
 function secretOf(auth: UpstreamConfig['auth']): string | null {
   return typeof auth === 'object' ? auth.secret : null;
@@ -65,7 +74,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
   const defaults = DIALECT_DEFAULTS[dialect];
   const url = new URL(baseUrl);
   const path = url.pathname.replace(/\/+$/, '');
-  const { keyNamesAccount = true } = providerAt(url.hostname) ?? {};
+  const { keyNamesAccount = true, speaksTurns = false } = providerAt(url.hostname) ?? {};
   return {
     baseUrl: normalBaseUrl(baseUrl),
     dialect,
@@ -80,6 +89,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
     // An Azure resource is its own account, and its callers may hold Entra tokens.
     keyNamesAccount: dialect !== 'azure' && keyNamesAccount,
     ...NOT_CONFIGURED,
+    sockets: speaksTurns ? 'turns' : 'sessions',
     via: null,
   };
 }

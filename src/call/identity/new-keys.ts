@@ -1,3 +1,4 @@
+import { isTaken } from '../../core/words/outcome.ts';
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { trialsOf, type Env } from '../../env.ts';
@@ -103,7 +104,7 @@ export function noteKeyAnswer(
   status: number,
   isGenerating: boolean,
 ): void {
-  if (status >= 200 && status <= 299 && isGenerating) {
+  if (isTaken(status) && isGenerating) {
     for (const key of keys) good.add(key);
   } else if ((status === 401 || status === 403) && !keys.some((key) => good.has(key))) {
     countRefused(asked);

@@ -6,12 +6,12 @@ import { hasMembers, membersOf, secretOf, type GroupMember } from '../../routing
 import type { Placement } from '../../routing/placement.ts';
 import { siblingPath } from '../../routing/sibling-path.ts';
 import { readSecret } from '../../runtime/secrets.ts';
-import { classify } from '../../upstream/operation/operation.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { isPriced } from '../metering.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';
+import { operationOf } from '../socket/upgrade.ts';
 
 /** A member that may take a call, and what the call is there. */
 export interface MemberPlace {
@@ -143,7 +143,7 @@ function locatedAt(
   if (upstream === asCalled.upstream && model === null) return asCalled;
   const path = siblingPath(asCalled.upstream, upstream, asCalled.path, model);
   if (path === null) return null;
-  const operation = classify(request.method, path, query, upstream.dialect);
+  const operation = operationOf(request, path, query, upstream);
   return { ...asCalled, upstream, path, operation, model: model ?? asCalled.model };
 }
 

@@ -110,6 +110,12 @@ export const upstreamSchema = z
       description:
         "What names the account of a caller's own key, so that keys of one account share an automatic group. `auto`: what is known of the provider. `key`: each key is an account. `claim:<name>`: a claim of keys that are JSON Web Tokens. `answer:<header>`: a header of the upstream's answers. `header:<name>`: a header of the call, of callers with a gateway key.",
     }),
+    websocket: z
+      .enum(['auto', 'session', 'turns', 'off'])
+      .default('auto')
+      .describe(
+        'Calls that come as WebSockets. `auto`: realtime routes as sessions, each of which holds its slot from the upgrade to the close, and Responses turn by turn where the provider is known to speak them so. `turns`: Responses turn by turn at this one too. `session`: whatever comes as a WebSocket is a session. `off`: none.',
+      ),
     inject_usage: z
       .boolean()
       .default(false)

@@ -4,6 +4,12 @@ import type { Dialect } from '../dialect.ts';
 /** How a caller's or the operator's key is placed on a request to the upstream. */
 export type KeyPlace = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key';
 
+/**
+ * The calls of an upstream that may come as WebSockets: none, sessions on the routes that are known for them, Responses
+ * turn by turn besides, or whatever comes, as sessions.
+ */
+export type Sockets = 'none' | 'sessions' | 'turns' | 'any';
+
 /** One provider endpoint, built in or configured, with every default filled in. */
 export interface Upstream {
   readonly id: string;
@@ -37,6 +43,8 @@ export interface Upstream {
   readonly prices: UpstreamConfig['prices'];
   /** Whether its rate-limit headers are believed; `auto`: as its provider is known for. */
   readonly limitHeaders: UpstreamConfig['limit_headers'];
+  /** The calls that may come as WebSockets. */
+  readonly sockets: Sockets;
   /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
   readonly injectsUsage: boolean;
   /** Name of a service or VPC binding that carries the calls, or null: the public network. */

@@ -7,3 +7,8 @@
  * - `unused`: the upstream was never called.
  */
 export type Outcome = 'success' | 'cancelled' | 'failed' | 'refused' | 'unused';
+
+/** Tells whether an upstream's status says that it has taken the call: a 2xx, or the 101 of a WebSocket. */
+export function isTaken(status: number): boolean {
+  return status === 101 || (status >= 200 && status <= 299);
+}

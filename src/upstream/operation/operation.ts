@@ -19,7 +19,15 @@ export interface Operation {
   /** Whether the call takes a slot. */
   readonly limited: boolean;
   readonly model: ModelPlace;
+  /** Use of the WebSocket that the call comes as. Absent: it comes as none. */
+  readonly socket?: SocketUse;
 }
+
+/**
+ * Uses of a WebSocket. `session`: it holds its slot from the upgrade to the close. `turns`: each message that asks
+ * for a response is a call of its own, and the connection takes no slot. `unserved`: nothing is served over one here.
+ */
+export type SocketUse = 'session' | 'turns' | 'unserved';
 
 /** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
 const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;

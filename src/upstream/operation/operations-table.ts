@@ -119,12 +119,16 @@ export const OPERATIONS: readonly OperationRow[] = [
   ...STORED,
 ];
 
+/** The operation of every session over WebSocket. */
+export const SESSION_NAME = 'realtime';
+
 /** The operation of an upstream of which nothing is known. */
 export const OPAQUE = 'opaque';
 
 /** Names of the operations that take a slot. */
 export const LIMITED_OPERATIONS: readonly string[] = [
   ...new Set(OPERATIONS.flatMap(({ name, limited }) => (limited ? [name] : []))),
+  SESSION_NAME,
   OPAQUE,
 ];
 

@@ -1,6 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { KeyPlace, Upstream } from '../../contract/config/upstream.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
+import { dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
 
 /** The keys that a call brought. */
 export interface Credentials {
@@ -14,7 +15,8 @@ export interface Credentials {
 
 const GATEWAY_HEADER = 'headgate-key';
 const KEY_HEADERS = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
-const KEY_PARAMETER = 'key';
+/** Gemini's, and that of Azure, which browsers use for what they cannot say in a header. */
+const KEY_PARAMETERS = ['key', 'api-key'] as const;
 
 /** Every header that says who calls. */
 export const CREDENTIAL_HEADERS: readonly string[] = [
@@ -36,7 +38,8 @@ export function readCredentials(headers: Headers, query: URLSearchParams): Crede
   const candidates = [
     signed ? '' : keyOfAuthorization(authorization),
     ...KEY_HEADERS.map((name) => (headers.get(name) ?? '').trim()),
-    ...query.getAll(KEY_PARAMETER),
+    ...KEY_PARAMETERS.flatMap((name) => query.getAll(name)),
+    ...keysInSubprotocols(headers),
   ].filter((value) => value !== '');
 
   const named = (headers.get(GATEWAY_HEADER) ?? '').trim();
@@ -96,9 +99,10 @@ export function placeCredentials(
     const value = headers.get(name);
     if (value !== null && leaves(value.trim())) headers.delete(name);
   }
-  for (const value of new Set(query.getAll(KEY_PARAMETER))) {
-    if (leaves(value)) query.delete(KEY_PARAMETER, value);
+  for (const name of KEY_PARAMETERS) {
+    for (const value of new Set(query.getAll(name))) if (leaves(value)) query.delete(name, value);
   }
+  dropSubprotocols(headers, leaves);
 
   if (injected === null || injected === 'none') return;
   if (injected.place === 'bearer') headers.set('authorization', `Bearer ${injected.key}`);
@@ -122,6 +126,7 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
   };
   for (const name of named.headers) headers.delete(name);
   for (const name of named.query) query.delete(name);
+  dropSubprotocols(headers, () => true);
 }
 
 /** Names in lower case under which a call says whose account it is for. */

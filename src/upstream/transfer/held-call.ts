@@ -25,7 +25,17 @@ export type CutReason =
   /** The caller took nothing for too long, though there was something for it. */
   | 'stalled'
   /** The call held its slot for too long. */
-  | 'max_hold';
+  | 'max_hold'
+  /** One side of a WebSocket did not read what the other one sent. */
+  | 'slow_reader'
+  /** More waits behind a turn than there is room for. */
+  | 'overfull'
+  /** The group of a session is being drained. */
+  | 'draining'
+  /** The key of a WebSocket opens nothing any more. */
+  | 'key_invalid'
+  /** The process ends. */
+  | 'restart';
 
 /** How long an upstream may take to its headers where the group says nothing. */
 const HEADERS_WAIT_MS = 600_000;
@@ -83,6 +93,7 @@ export class HeldCall {
   readonly #after: Schedule;
   readonly #callOffMaxHold: () => void;
   #cutBy: CutReason | null = null;
+  #endWith: ((reason: CutReason) => void) | null = null;
 
   constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
     this.#limits = limits;
@@ -111,7 +122,14 @@ export class HeldCall {
   /** Aborts the upstream call. The first reason stays. */
   cut(reason: CutReason): void {
     this.#cutBy ??= reason;
-    this.#stop.abort();
+    if (this.#endWith === null) this.#stop.abort();
+    else this.#endWith(this.#cutBy);
+  }
+
+  /** Has the call ended by its own ways from now on, where it is cut: a WebSocket is closed before it is broken. */
+  endWith(end: (reason: CutReason) => void): void {
+    this.#endWith = end;
+    if (this.#cutBy !== null) end(this.#cutBy);
   }
 
   /**
@@ -271,7 +289,8 @@ export class HeldCall {
 }
 
 /** The runtime takes any status and length from an upstream, but passes on only those of HTTP. */
-function canBeRelayed({ status, headers }: Response): boolean {
+function canBeRelayed({ status, headers, webSocket }: Response): boolean {
+  if (webSocket !== null) return true;
   const length = headers.get('content-length');
   return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
 }

@@ -1,6 +1,7 @@
 import { isOurCookie } from './our-cookies.ts';
-import { holdsGatewayKey } from './gateway-key.ts';
+import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
+import { dropSubprotocols } from './subprotocols.ts';
 
 /** Headers that Cloudflare or a proxy before us added: they speak of the way to us. */
 const OF_THE_WAY_HERE = new Set(['cdn-loop', 'forwarded', 'true-client-ip', 'x-real-ip']);
@@ -14,6 +15,15 @@ const OF_THE_RUNTIME = new Set([
   'cache-control',
   'pragma',
 ]);
+
+/** Headers by which one connection agrees on WebSocket: the runtime does so anew on the next one. */
+const OF_THE_HANDSHAKE = ['sec-websocket-key', 'sec-websocket-version', 'sec-websocket-extensions'];
+
+/** Makes a request one for a WebSocket, in place. */
+export function asUpgrade(headers: Headers): void {
+  for (const name of OF_THE_HANDSHAKE) headers.delete(name);
+  headers.set('upgrade', 'websocket');
+}
 
 /**
  * The headers of a caller's request as the upstream gets them: end-to-end ones alone, without ours, and
@@ -30,6 +40,7 @@ export function upstreamRequestHeaders(
   gatewayKey: string | null = null,
 ): Headers {
   const headers = new Headers(incoming);
+  dropSubprotocols(headers, (key) => isGatewayKey(key, gatewayKey));
   deleteHeaders(
     headers,
     (name, value) =>

@@ -85,7 +85,10 @@ function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
   if (input === null && output === null) return null;
   const read = count(fields, 'cache_read_input_tokens');
   const written = count(fields, 'cache_creation_input_tokens');
-  const details = inner(fields, 'input_tokens_details');
+  const details = {
+    ...inner(fields, 'input_tokens_details'),
+    ...inner(fields, 'input_token_details'),
+  };
   const leavesOutCache = shape === 'anthropic' || shape === 'bedrock';
   return {
     inputTokens: (input ?? 0) + (leavesOutCache ? (read ?? 0) + (written ?? 0) : 0),
@@ -98,7 +101,8 @@ function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
 /** Gemini. What its own tools read comes on top of the prompt, thoughts on top of the candidates. */
 function fromGemini(fields: Fields): Usage | null {
   const input = count(fields, 'promptTokenCount');
-  const output = count(fields, 'candidatesTokenCount');
+  // A live session's are those of its responses.
+  const output = count(fields, 'candidatesTokenCount') ?? count(fields, 'responseTokenCount');
   if (input === null && output === null) return null;
   return {
     inputTokens: (input ?? 0) + (count(fields, 'toolUsePromptTokenCount') ?? 0),

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { StrictDialect } from '../settings.ts';
 
-/** What is spoken at a path: one of the providers' protocols, or whatever comes is sent back. */
+/** The protocol of a path: one of the providers' protocols, or whatever comes is sent back. */
 export type SocketKind = 'realtime' | 'responses' | 'live' | 'echo';
 
 export interface SocketEndpoint {

@@ -2,7 +2,7 @@ import type { StrictBehaviour } from '../settings.ts';
 import type { SocketEndpoint } from './endpoint.ts';
 import type { SocketEnd, StrictSocket } from './socket.ts';
 
-/** What speaks to the client of one WebSocket. */
+/** The side of one WebSocket that speaks to its client. */
 export interface SocketPeer {
   readonly socket: StrictSocket;
   readonly endpoint: SocketEndpoint;

@@ -4,7 +4,7 @@ import type { SocketKind } from './endpoint.ts';
 /** A message of a WebSocket's client: text, or what it is in base64. */
 type SeenMessage = { readonly text: string } | { readonly base64: string };
 
-/** What is known of a WebSocket from its upgrade on. */
+/** Facts of a WebSocket from its upgrade on. */
 interface SocketUpgrade {
   readonly index: number;
   readonly kind: SocketKind;

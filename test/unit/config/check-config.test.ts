@@ -302,7 +302,7 @@ describe('names of operations', () => {
       `${at}[1]: "embedings" is no operation; did you mean "embeddings"`,
     ],
     [group('batches'), `${at}[0]: "batches" takes no slot, so no call of it is ever counted; `],
-    [group('realtime'), `${at}[0]: "realtime" takes no slot`],
+    [group('files'), `${at}[0]: "files" takes no slot`],
     [group('count_tokens'), `${at}[0]: "count_tokens" takes no slot`],
     [group('batch*'), `${at}[0]: "batch*" takes no slot`],
     [group('zzzzzz*'), `${at}[0]: "zzzzzz*" is no operation; known here: `],

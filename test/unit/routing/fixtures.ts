@@ -25,6 +25,7 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,
+    sockets: 'sessions',
     via: null,
     ...more,
   };

@@ -140,8 +140,8 @@ it.each(['0', '200ms'])('a paused group answers 503 to a max-wait of %s', async 
   expect(await response.json()).toMatchObject({ error: { type: 'server_error', code: 'paused' } });
 });
 
-it.each(['/x-openai/v1/realtime?model=m', '/v1/realtime', '/x-gemini/ws/live'])(
-  'a WebSocket call is answered with 501: %s',
+it.each(['/x-openai/v1/files', '/x-anthropic/v1/messages', '/x-gemini/ws/other'])(
+  'a WebSocket call that nothing is served over is answered with 501: %s',
   async (path) => {
     const headers = { upgrade: 'websocket', connection: 'upgrade' };
     const response = await worker.fetch(`https://headgate.test${path}`, { headers });

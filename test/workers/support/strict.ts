@@ -70,7 +70,7 @@ interface SeenSocket {
   readonly state: 'open' | 'closed';
   readonly messageCount: number;
   readonly messageBytes: number;
-  /** What its client sent, where `keepsRequests` is set. */
+  /** Messages that its client sent, where `keepsRequests` is set. */
   readonly messages: readonly ({ readonly text: string } | { readonly base64: string })[];
   readonly sentBytes: number;
   readonly pings: number;

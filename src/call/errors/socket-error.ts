@@ -1,0 +1,32 @@
+import type { ErrorReply } from '../../contract/reasons.ts';
+import type { Dialect } from '../../contract/dialect.ts';
+import { errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
+
+/**
+ * An error of ours as an event of Responses over WebSocket. The flat fields are those that the API documents for a stream,
+ * the nested ones and the status those of an error of the connection; agents and SDKs read when to come back from the
+ * headers, at one place or the other.
+ */
+export function errorEvent(shape: Dialect, reply: ErrorReply, streamId: string | null): string {
+  const { reason, message } = reply;
+  const status = statusIn(shape, reason);
+  const retryAfterMs = retryAfterMsOf(reply);
+  const { error } = errorBody('openai', reply, status) as { readonly error: object };
+  const headers = {
+    'headgate-reason': reason,
+    ...(retryAfterMs !== null && {
+      'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
+      'retry-after-ms': String(retryAfterMs),
+    }),
+  };
+  return JSON.stringify({
+    type: 'error',
+    status,
+    ...(streamId !== null && { stream_id: streamId }),
+    code: reason,
+    message,
+    param: null,
+    error: { ...error, headers },
+    headers,
+  });
+}

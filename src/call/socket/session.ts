@@ -1,0 +1,76 @@
+import type { Outcome } from '../../core/words/outcome.ts';
+import { isFailure, NO_FRAME } from '../../upstream/socket/close.ts';
+import { SocketPipe, type SocketEnd } from '../../upstream/socket/socket-pipe.ts';
+import type { HeldCall } from '../../upstream/transfer/held-call.ts';
+import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
+import type { Candidate } from '../plan.ts';
+import { dropWhenUnread } from './drop-unread.ts';
+import { whyEnd } from './may-go-on.ts';
+import { openSockets } from './open-sockets.ts';
+import type { SocketUsage } from './socket-usage.ts';
+
+/** A session that the upstream has taken. */
+interface Opened {
+  readonly held: HeldCall;
+  readonly answer: Response;
+  readonly socket: WebSocket;
+}
+
+/** A session on its way. */
+interface Session {
+  /** The 101 to its caller. */
+  readonly response: Response;
+  /** Resolves once the upstream holds it no longer. */
+  readonly done: Promise<Outcome>;
+}
+
+/** Carries a session between its caller and its upstream while it holds its slot. `usage` null: nobody wants to know it. */
+export function carrySession(
+  { held, answer, socket }: Opened,
+  { call, rules, placements }: Candidate,
+  usage: SocketUsage | null,
+): Session {
+  const { after, ctx } = call;
+  const { client, server } = socketPair();
+  const pipe = new SocketPipe(server, socket, {
+    after,
+    breakUpstream: () => held.giveUp(),
+    idleMs: rules.hold.idleMs,
+    ...(usage !== null && {
+      onUpstream: (frame) => {
+        usage.read(frame);
+        pipe.toCaller(frame);
+      },
+    }),
+  });
+  held.endWith((reason) => pipe.cut(reason));
+  const groups = new Set(placements.map(({ group }) => group));
+  const stopLooking = openSockets.watch(
+    { cut: (reason) => held.cut(reason), whyEnd: () => whyEnd(call, groups) },
+    after,
+  );
+  const done = pipe.done.then((end) => {
+    stopLooking();
+    held.giveUp();
+    dropWhenUnread(pipe, ctx, after);
+    return outcomeOf(end);
+  });
+  return { response: switched(answer, client), done };
+}
+
+/** The 101 that gives a caller its end of a pair. */
+export function switched(answer: Response, webSocket: WebSocket): Response {
+  const headers = callerResponseHeaders(new Headers(answer.headers));
+  return new Response(null, { status: 101, webSocket, headers });
+}
+
+/** Makes two sockets: one goes out with the answer, what is sent on the other comes out there. */
+export function socketPair(): { readonly client: WebSocket; readonly server: WebSocket } {
+  const { 0: client, 1: server } = new WebSocketPair();
+  return { client, server };
+}
+
+function outcomeOf({ by, code }: SocketEnd): Outcome {
+  if (by === 'upstream') return isFailure(code) ? 'failed' : 'success';
+  return by === 'caller' && code !== NO_FRAME ? 'success' : 'cancelled';
+}

@@ -1,0 +1,62 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import type { Frame } from '../../upstream/socket/frame.ts';
+import { usageFromJson, type Usage } from '../../upstream/usage/usage.ts';
+import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
+
+/** How a message that tells usage may be told from others without parsing it. */
+const MAY_TELL = /"usage(?:Metadata)?"\s*:/;
+
+const decoder = new TextDecoder();
+
+/** The use of a session, or of a turn: of each of its answers the upstream reports it once, and they add up. */
+export class SocketUsage {
+  readonly #shape: Dialect;
+  #sum: Usage | null = null;
+
+  constructor(shape: Dialect) {
+    this.#shape = shape;
+  }
+
+  /** Reads a message of the upstream. */
+  read(frame: Frame): void {
+    const text = typeof frame === 'string' ? frame : decoder.decode(frame);
+    if (MAY_TELL.test(text)) this.#add(usageFromJson(this.#shape, reportIn(text)));
+  }
+
+  /** Whether anything was reported. */
+  get isKnown(): boolean {
+    return this.#sum !== null;
+  }
+
+  end(): MeteredUsage {
+    return { usage: this.#sum, outputTokensSeen: this.#sum?.outputTokens ?? 0 };
+  }
+
+  #add(usage: Usage | null): void {
+    if (usage === null) return;
+    const before = this.#sum;
+    this.#sum = before === null ? usage : sumOf(before, usage);
+  }
+}
+
+function sumOf(one: Usage, other: Usage): Usage {
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+  };
+}
+
+/** OpenAI reports with the event that ends an answer, Gemini in a field of its own. */
+function reportIn(text: string): unknown {
+  try {
+    const message = JSON.parse(text) as {
+      readonly response?: { readonly usage?: unknown } | null;
+      readonly usageMetadata?: unknown;
+    };
+    return message.response?.usage ?? message.usageMetadata;
+  } catch {
+    return null;
+  }
+}

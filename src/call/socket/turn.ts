@@ -1,0 +1,186 @@
+import type { Outcome } from '../../core/words/outcome.ts';
+import { isFailure } from '../../upstream/socket/close.ts';
+import type { CreateMessage, ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
+import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
+import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
+import type { Admission, Settle } from '../acquire/admission.ts';
+import { retryBudgetOf } from '../isolate.ts';
+import type { Metering } from '../metering.ts';
+import type { Candidate } from '../plan.ts';
+import { readAnswer } from '../read-answer.ts';
+import type { Again } from '../result.ts';
+import type { Turn as Attempt } from '../tries.ts';
+import { whereNextIfKept } from '../where-next.ts';
+import { SocketUsage } from './socket-usage.ts';
+
+/** How long the first event of an answer may take where the group says nothing. */
+const FIRST_EVENT_MS = 600_000;
+
+/** How long an answer that goes on by itself may take to do so: between two of its parts nothing else is said. */
+const GOES_ON_MS = 5_000;
+
+interface TurnParts {
+  readonly candidate: Candidate;
+  readonly admission: Admission;
+  readonly metering: Metering | null;
+  readonly turn: Attempt;
+  readonly pipe: SocketPipe;
+}
+
+/** One request for a response on a connection, while it holds its slots: from its message to the event that ends the answer. */
+export class Turn {
+  readonly #create: CreateMessage;
+  readonly #parts: TurnParts;
+  readonly #answered = Promise.withResolvers<Again['where'] | null>();
+  readonly #ended = Promise.withResolvers<void>();
+  readonly #idle: BoundWatch;
+  #callOffHold = (): void => {};
+  readonly #usage: SocketUsage;
+  /** Ends the turn whose answer has ended, and may go on by itself; null: it has not. */
+  #endNow: (() => void) | null = null;
+  #isAnswered = false;
+  #isOver = false;
+  /** Inputs that the upstream has taken, and will go on with by itself. */
+  #steers = 0;
+
+  constructor(create: CreateMessage, parts: TurnParts) {
+    this.#create = create;
+    this.#parts = parts;
+    this.#usage = new SocketUsage(parts.candidate.located.operation.shape);
+    const { candidate, admission, pipe } = parts;
+    const { after } = candidate.call;
+    const { hold } = candidate.rules;
+    const onOver = (): void => pipe.cut('idle');
+    this.#idle = new BoundWatch({ afterMs: hold.idleMs ?? FIRST_EVENT_MS, onOver, after });
+    this.#callOffHold = after(hold.maxHoldMs, () => pipe.cut('max_hold'));
+    admission.keep(() => pipe.cut('revoked'));
+  }
+
+  /** Null: the answer has begun, or is an error that its caller was told. Otherwise where the turn is to be tried again. */
+  get answered(): Promise<Again['where'] | null> {
+    return this.#answered.promise;
+  }
+
+  /** Resolves when the slots are given back. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
+  send(): void {
+    const { pipe, turn, candidate } = this.#parts;
+    turn.tries.noteSent();
+    retryBudgetOf(candidate.located.upstream.id).noteCall();
+    this.#idle.begin();
+    pipe.toUpstream(this.#create.frame);
+  }
+
+  /** Hears an event of its answer, and passes it on unless the turn is tried again. */
+  hear(event: ResponsesEvent, frame: string): void {
+    const { pipe, candidate } = this.#parts;
+    this.#noteHeard();
+    const { means } = event;
+    if (means.kind === 'error' && !this.#isOver) {
+      candidate.call.ctx.waitUntil(this.#refused(means, frame));
+      return;
+    }
+    if (!this.#isAnswered) this.#begun();
+    pipe.toCaller(frame);
+    switch (means.kind) {
+      case 'begun':
+        this.#steers = 0;
+        this.#endNow = null;
+        break;
+      case 'steered':
+        this.#steers = Math.max(0, this.#steers + (means.isTaken ? 1 : -1));
+        if (this.#steers === 0) this.#endNow?.();
+        break;
+      case 'ended':
+        this.#endedBy(means.isFailed ? 'failed' : 'success', frame);
+        break;
+      case 'error':
+      case 'other':
+    }
+  }
+
+  /** Ends the turn with its connection. */
+  cut({ by, code }: SocketEnd, outcome: Outcome | null = null): Promise<void> {
+    const isBroken = by === 'upstream' && isFailure(code);
+    return this.#end(outcome ?? (isBroken ? 'failed' : 'cancelled'));
+  }
+
+  #noteHeard(): void {
+    const { hold } = this.#parts.candidate.rules;
+    if (hold.idleMs === null) this.#idle.end();
+    else this.#idle.begin();
+  }
+
+  #begun(): void {
+    this.#isAnswered = true;
+    const { admission, turn } = this.#parts;
+    const { sent } = turn.tries;
+    admission.reportAnswer(200, sent > 1 ? { sent } : undefined);
+    admission.reportServed(null, {});
+    this.#answered.resolve(null);
+  }
+
+  #endedBy(outcome: Outcome, frame: string): void {
+    const { metering, candidate } = this.#parts;
+    const { ctx, after } = candidate.call;
+    this.#usage.read(frame);
+    const end = (): void => {
+      const settle = this.#usage.isKnown ? metering?.settlement(this.#usage) : undefined;
+      ctx.waitUntil(this.#end(outcome, settle));
+    };
+    if (this.#steers === 0) return end();
+    // It goes on with what it was sent meanwhile, on the same slot.
+    this.#endNow = end;
+    after(GOES_ON_MS, () => {
+      if (this.#endNow === end) end();
+    });
+  }
+
+  /** Reads an error as the answer that it would have been, and goes on as with that. */
+  async #refused(
+    { status, headers }: Extract<ResponsesEvent['means'], { kind: 'error' }>,
+    frame: string,
+  ): Promise<void> {
+    const { candidate, admission, metering, turn, pipe } = this.#parts;
+    const response = new Response(frame, { status, headers });
+    const { refusal } = await readAnswer(response, candidate.located.upstream, false);
+    const wasAnswered = this.#isAnswered;
+    this.#isAnswered = true;
+    admission.reportAnswer(status, undefined);
+    let where: Again['where'] | null = null;
+    let outcome: Outcome = 'success';
+    if (refusal !== null) {
+      const { signal, scope, isFinal } = refusal;
+      const isRepeat = turn.tries.noteRefused(candidate.located.upstream.id, signal);
+      admission.report(signal, scope, isRepeat);
+      outcome = isFinal ? 'refused' : 'failed';
+      const mayGoAgain = !wasAnswered && pipe.isOpen && this.#canBeSentAgain;
+      where = mayGoAgain ? whereNextIfKept(candidate, turn, signal.kind) : null;
+    }
+    if (where === null) pipe.toCaller(frame);
+    const ended = this.#end(outcome, metering?.notServed);
+    this.#answered.resolve(where);
+    await ended;
+  }
+
+  get #canBeSentAgain(): boolean {
+    return this.#create.frame.length <= this.#parts.candidate.rules.retries.max_body_bytes;
+  }
+
+  async #end(outcome: Outcome, settle?: Settle): Promise<void> {
+    if (this.#isOver) return this.ended;
+    this.#isOver = true;
+    this.#idle.stop();
+    this.#callOffHold();
+    await this.#parts.admission.release(outcome, settle);
+    this.#answered.resolve(null);
+    this.#ended.resolve();
+  }
+}

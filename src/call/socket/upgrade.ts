@@ -1,0 +1,53 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import type { Sockets } from '../../contract/config/upstream.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { classify, type Operation } from '../../upstream/operation/operation.ts';
+import {
+  classifyUpgrade,
+  isNamedInMessage,
+  isResponses,
+} from '../../upstream/operation/upgrades.ts';
+
+/** How long a WebSocket waits for its slot where its caller does not say: most clients give an upgrade little longer. */
+export const UPGRADE_WAIT_MS = 10_000;
+
+/** Tells whether a call comes as a WebSocket. */
+export function isUpgrade({ headers }: Pick<Request, 'headers'>): boolean {
+  return headers.get('upgrade')?.toLowerCase() === 'websocket';
+}
+
+/** Tells what a call is at an upstream: a WebSocket is something else than a GET of the same path. */
+export function operationOf(
+  request: Pick<Request, 'method' | 'headers'>,
+  path: string,
+  query: URLSearchParams,
+  upstream: { readonly dialect: Dialect; readonly sockets: Sockets },
+): Operation {
+  return isUpgrade(request)
+    ? classifyUpgrade(path, query, upstream)
+    : classify(request.method, path, query, upstream.dialect);
+}
+
+/**
+ * The error reply to a WebSocket that nothing is served over. Coding agents go on with HTTP at once on 426, and connect
+ * five times more on anything else. Its header `Upgrade` would not get through: the runtime keeps what is of the
+ * connection for itself.
+ */
+export function unserved({ pathname }: URL): ErrorReply {
+  if (isResponses(pathname)) {
+    const message = `Responses are not served over WebSocket here. Use HTTP: POST ${pathname}.`;
+    return { reason: 'http_required', message };
+  }
+  const message =
+    'Nothing is served over WebSocket on this route. If the upstream serves sessions there, set `websocket: session` for it; else use the HTTP routes.';
+  return { reason: 'websocket_unsupported', message };
+}
+
+/** The error reply to a session that names no model, where something goes by it. */
+export function unsaidModel(path: string): ErrorReply {
+  const where = isNamedInMessage(path)
+    ? 'The first message of a session names it, which comes after the slot is taken'
+    : 'Name it in the query as ?model=…';
+  const message = `headgate-model: expected the model of the session, because groups here go by it. ${where}.`;
+  return { reason: 'header_invalid', message };
+}

@@ -1,0 +1,64 @@
+import type { Dialect } from '../../contract/dialect.ts';
+import type { Sockets } from '../../contract/config/upstream.ts';
+import { classify, type Operation } from './operation.ts';
+import { SESSION_NAME } from './operations-table.ts';
+
+/**
+ * Paths of sessions, by their end as those of operations are: OpenAI, Azure and whoever copies them name the model or
+ * the deployment in the query; Gemini and Vertex in the first message.
+ */
+const NAMED_IN_QUERY = /\/(?:realtime|live)(?:\/translations)?$/i;
+const NAMED_IN_MESSAGE: readonly RegExp[] = [
+  /\/ws\/[^/]+\.GenerativeService\.BidiGenerateContent(?:Constrained)?$/i,
+  /\/ws\/[^/]+\.LlmBidiService\/BidiGenerateContent$/i,
+];
+
+const RESPONSES = /\/responses$/i;
+
+/** Parameters of the query that name the model of a session: OpenAI's, and the older one of Azure. */
+const MODEL_PARAMETERS = ['model', 'deployment'];
+
+const NO_MODEL: Operation['model'] = { from: 'none' };
+
+/** Tells what a call that comes as a WebSocket is, by its path behind the upstream's base URL. */
+export function classifyUpgrade(
+  path: string,
+  query: URLSearchParams,
+  { dialect, sockets }: { readonly dialect: Dialect; readonly sockets: Sockets },
+): Operation {
+  if (isResponses(path) && sockets !== 'any') {
+    // As the call that each turn is.
+    const turn = classify('POST', path, query, dialect);
+    const socket = sockets === 'turns' ? 'turns' : 'unserved';
+    return { ...turn, limited: false, model: NO_MODEL, socket };
+  }
+  const { shape } = classify('GET', path, query, dialect);
+  const isServed = sockets === 'any' || (sockets !== 'none' && isSession(path));
+  if (!isServed) {
+    return { name: SESSION_NAME, shape, limited: false, model: NO_MODEL, socket: 'unserved' };
+  }
+  const named = MODEL_PARAMETERS.map((name) => query.get(name)).find((value) => value !== null);
+  const model = named ? ({ from: 'path', value: named } as const) : NO_MODEL;
+  return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
+}
+
+/** Tells whether a path is that of Responses, which agents ask for over WebSocket first. */
+export function isResponses(path: string): boolean {
+  return RESPONSES.test(plain(path));
+}
+
+/** Tells whether the first message of a session names its model, which is seen after the upgrade only. */
+export function isNamedInMessage(path: string): boolean {
+  return NAMED_IN_MESSAGE.some((pattern) => pattern.test(plain(path)));
+}
+
+function isSession(path: string): boolean {
+  return NAMED_IN_QUERY.test(plain(path)) || isNamedInMessage(path);
+}
+
+/** A regular expression would take quadratic time over a path of slashes. */
+function plain(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}

@@ -1,0 +1,132 @@
+import type { Frame } from './frame.ts';
+
+/** A message of a client, as far as it matters for slots. */
+export interface ClientMessage {
+  readonly frame: Frame;
+  /** `create` asks for a response, with the fields that a POST has; `steer` goes on with one that runs. */
+  readonly kind: 'create' | 'steer' | 'other';
+  /** Null: it names none. */
+  readonly model: string | null;
+  /** One of several streams of answers on a connection; null: the one that has no name. */
+  readonly streamId: string | null;
+}
+
+/** The request for a response. */
+export type CreateMessage = ClientMessage & { readonly frame: string; readonly kind: 'create' };
+
+/** The news of an answer, by what it means for its slot. */
+export interface ResponsesEvent {
+  readonly streamId: string | null;
+  readonly means:
+    | { readonly kind: 'begun' }
+    | { readonly kind: 'ended'; readonly isFailed: boolean }
+    /** With the status that the same would have over HTTP. */
+    | {
+        readonly kind: 'error';
+        readonly status: number;
+        readonly headers: Readonly<Record<string, string>>;
+      }
+    /** Input was taken that the answer goes on with by itself once it has ended, or that was not to be. */
+    | { readonly kind: 'steered'; readonly isTaken: boolean }
+    | { readonly kind: 'other' };
+}
+
+/** How a message that begins or ends something is told from hundreds of others without parsing it. */
+const TELLING =
+  /"type"\s*:\s*"(?:response\.(?:created|completed|failed|incomplete|steer\.\w+)|error)"/;
+
+/** Tells whether a message of a client may ask for a response, without parsing it. */
+export function mayCreate(frame: Frame): boolean {
+  return typeof frame === 'string' && frame.includes('response.create');
+}
+
+/** Reads a message of a client. */
+export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
+  const message = typeof frame === 'string' ? parsed(frame) : null;
+  const streamId = textOr(message?.['stream_id']);
+  const other = { frame, kind: 'other', model: null, streamId } as const;
+  switch (message?.['type']) {
+    case 'response.create':
+      return { ...other, kind: 'create', model: textOr(message['model']) };
+    case 'response.steer':
+      return { ...other, kind: 'steer' };
+    default:
+      return other;
+  }
+}
+
+/** Tells whether a message asks for a response. */
+export function isCreate(message: ClientMessage): message is CreateMessage {
+  return message.kind === 'create';
+}
+
+/** Tells whether a message of the upstream may begin or end something. */
+export function isTelling(frame: Frame): frame is string {
+  return typeof frame === 'string' && TELLING.test(frame);
+}
+
+/** Reads a message of the upstream; null: it is no event. */
+export function readEvent(frame: Frame): ResponsesEvent | null {
+  const message = typeof frame === 'string' ? parsed(frame) : null;
+  if (message === null || typeof message['type'] !== 'string') return null;
+  return { streamId: textOr(message['stream_id']), means: meaningOf(message['type'], message) };
+}
+
+function meaningOf(
+  type: string,
+  message: Readonly<Record<string, unknown>>,
+): ResponsesEvent['means'] {
+  switch (type) {
+    case 'response.created':
+      return { kind: 'begun' };
+    case 'response.completed':
+    case 'response.incomplete':
+      return { kind: 'ended', isFailed: false };
+    case 'response.failed':
+      return { kind: 'ended', isFailed: true };
+    case 'response.steer.accepted':
+      return { kind: 'steered', isTaken: true };
+    case 'response.steer.pending':
+    case 'response.steer.failed':
+      return { kind: 'steered', isTaken: false };
+    case 'error':
+      return { kind: 'error', status: statusOf(message), headers: headersOf(message['headers']) };
+    default:
+      return { kind: 'other' };
+  }
+}
+
+/** An error of the connection has its status, one of the answer its code alone. */
+function statusOf({ status, code, error }: Readonly<Record<string, unknown>>): number {
+  if (typeof status === 'number' && status >= 400 && status <= 599) return status;
+  const inner =
+    typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : null;
+  const said = textOr(code) ?? textOr(inner) ?? '';
+  if (/rate_limit|too_many/.test(said)) return 429;
+  return /server_error|overloaded|unavailable/.test(said) ? 500 : 400;
+}
+
+function headersOf(value: unknown): Record<string, string> {
+  if (typeof value !== 'object' || value === null) return {};
+  const texts = Object.entries(value).filter(
+    ([name, text]) => /^[\w-]+$/.test(name) && isPlain(text),
+  );
+  return Object.fromEntries(texts.map(([name, text]) => [name, String(text)]));
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'string' && /^[\x20-\x7e]*$/.test(value));
+}
+
+function textOr(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+function parsed(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

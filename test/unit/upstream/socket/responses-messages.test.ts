@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import {
+  isTelling,
+  mayCreate,
+  readClientMessage,
+  readEvent,
+} from '../../../../src/upstream/socket/responses-messages.ts';
+
+describe('messages of a client', () => {
+  it('a request for a response has its model and its stream', () => {
+    const frame = '{"type":"response.create","model":"gpt-5","stream_id":"s","input":"hi"}';
+    expect(mayCreate(frame)).toBe(true);
+    expect(readClientMessage(frame)).toEqual({
+      frame,
+      kind: 'create',
+      model: 'gpt-5',
+      streamId: 's',
+    });
+  });
+
+  it.each([
+    ['{"type":"response.steer","input":"response.create"}', 'steer'],
+    ['{"type":"other","note":"response.create"}', 'other'],
+    ['[1]', 'other'],
+    ['not JSON', 'other'],
+  ])('others are none: %s', (frame, kind) => {
+    expect(readClientMessage(frame).kind).toBe(kind);
+  });
+
+  it('bytes are none', () => {
+    expect(mayCreate(new ArrayBuffer(3))).toBe(false);
+    expect(readClientMessage(new ArrayBuffer(3)).kind).toBe('other');
+  });
+});
+
+describe('events of the upstream', () => {
+  it.each([
+    ['response.created', { kind: 'begun' }],
+    ['response.completed', { kind: 'ended', isFailed: false }],
+    ['response.incomplete', { kind: 'ended', isFailed: false }],
+    ['response.failed', { kind: 'ended', isFailed: true }],
+    ['response.steer.accepted', { kind: 'steered', isTaken: true }],
+    ['response.steer.pending', { kind: 'steered', isTaken: false }],
+    ['response.steer.failed', { kind: 'steered', isTaken: false }],
+  ])('%s', (type, means) => {
+    const frame = JSON.stringify({ sequence_number: 1, type });
+    expect(isTelling(frame)).toBe(true);
+    expect(readEvent(frame)).toEqual({ streamId: null, means });
+  });
+
+  it('a text that quotes an event is none', () => {
+    const delta = JSON.stringify({ type: 'response.output_text.delta', delta: '{"type":"error"}' });
+    expect(isTelling(delta)).toBe(false);
+  });
+
+  it.each([
+    [{ status: 429 }, 429],
+    [{ status: 7, error: { code: 'rate_limit_exceeded' } }, 429],
+    [{ code: 'server_error' }, 500],
+    [{ error: { code: 'previous_response_not_found' } }, 400],
+    [{}, 400],
+  ])('an error has the status that it would have over HTTP: %j', (fields, status) => {
+    expect(readEvent(JSON.stringify({ type: 'error', ...fields }))?.means).toMatchObject({
+      status,
+    });
+  });
+
+  it('of the headers of an error none is left that is no header', () => {
+    const headers = { 'retry-after': 3, 'x\n': 'y', a: 'b\r\nc', d: ['e'], f: 'g' };
+    const event = readEvent(JSON.stringify({ type: 'error', headers }));
+    expect(event?.means).toMatchObject({ headers: { 'retry-after': '3', f: 'g' } });
+  });
+});

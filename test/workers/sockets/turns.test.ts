@@ -1,0 +1,336 @@
+// Responses over WebSocket: each response.create is a call of its own, with a slot from its message to the event that ends
+// its answer. The upstream counts turns by itself, and refuses one too many.
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { COUNTING, untilCounted } from '../metering/scene.ts';
+import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { admin, change, configure, until } from '../support/worker.ts';
+import { closeAll, connect, create, endOf, untilEvent, upgrade } from './client.ts';
+
+const RESPONSES = '/x/v1/responses';
+
+let strict: Strict;
+
+function config(fields: object = {}, upstream: object = {}): ConfigInput {
+  const group = { name: 'turns', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
+  return {
+    upstreams: [{ id: 'x', base_url: strict.url, websocket: 'turns', ...upstream }],
+    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
+  };
+}
+
+beforeEach(async () => {
+  strict = await strictScope('turns', { turnLimit: 1, keepsRequests: true });
+  await configure(config());
+});
+
+afterEach(async () => {
+  await strict.resume();
+  closeAll();
+  await untilStatus('turns', { in_use: 0, queued: 0 });
+  const { turns } = await strict.stats();
+  if (turns.peak > 1) throw new Error(`${turns.peak} turns at once`);
+});
+
+afterAll(nothingLeaks);
+
+const HELD = '[[strict silent-after-chunks=1]]';
+
+it('a connection takes no slot, a turn has one until its answer ends', async () => {
+  const client = await connect(RESPONSES);
+  await untilStatus('turns', { in_use: 0 });
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  await untilStatus('turns', { in_use: 1 });
+  await strict.resume();
+  await untilEvent(client, 'response.completed');
+  await untilStatus('turns', { in_use: 0 });
+  client.send(create('again'));
+  await untilEvent(client, 'response.completed', 2);
+  const { turns, sockets } = await strict.stats();
+  expect(turns).toMatchObject({ total: 2, peak: 1, rejected429: 0 });
+  expect(sockets[0]?.messages).toEqual([
+    { text: JSON.stringify(create(HELD)) },
+    { text: JSON.stringify(create('again')) },
+  ]);
+});
+
+it('turns of many connections wait for one another', async () => {
+  const clients = await Promise.all(Array.from({ length: 5 }, () => connect(RESPONSES)));
+  for (const client of clients) client.send(create('hello'));
+  await Promise.all(clients.map((client) => untilEvent(client, 'response.completed')));
+  expect((await strict.stats()).turns).toMatchObject({ total: 5, peak: 1, rejected429: 0 });
+});
+
+it('messages behind a turn that waits keep their order, those of another stream pass', async () => {
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  const client = await connect(RESPONSES);
+  client.send(create('first'));
+  await untilStatus('turns', { queued: 1 });
+  client.send({ type: 'x.behind' });
+  client.send({ type: 'x.beside', stream_id: 's' });
+  await until(async () => {
+    const [, socket] = (await strict.stats()).sockets;
+    expect(socket?.messages).toEqual([{ text: '{"type":"x.beside","stream_id":"s"}' }]);
+  });
+  await strict.resume();
+  await untilEvent(client, 'response.completed');
+  await until(async () => {
+    const [, socket] = (await strict.stats()).sockets;
+    expect(socket?.messages.map((message) => JSON.stringify(message))).toEqual([
+      expect.stringContaining('x.beside'),
+      expect.stringContaining('first'),
+      expect.stringContaining('x.behind'),
+    ]);
+  });
+});
+
+it('more than 1 MiB behind a turn that waits closes the connection with 1009', async () => {
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  const client = await connect(RESPONSES);
+  client.send(create('first'));
+  for (let sent = 0; sent < 5; sent += 1) client.send('x'.repeat(262_144));
+  expect(await endOf(client)).toMatchObject({ code: 1009, reason: 'headgate: overfull' });
+  await untilStatus('turns', { queued: 0 });
+});
+
+it('a turn that is refused gets an error event, and its connection stays', async () => {
+  await configure(config({ on_saturated: 'reject' }));
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  const client = await connect(RESPONSES);
+  client.send(create('refused', { stream_id: 's' }));
+  await untilEvent(client, 'error');
+  expect(client.events()).toEqual([
+    expect.objectContaining({
+      type: 'error',
+      status: 429,
+      stream_id: 's',
+      code: 'busy',
+      error: expect.objectContaining({ type: 'rate_limit_error', code: 'busy' }),
+      headers: expect.objectContaining({
+        'headgate-reason': 'busy',
+        'retry-after': expect.stringMatching(/^\d+$/),
+      }),
+    }),
+  ]);
+  await strict.resume();
+  await untilEvent(other, 'response.completed');
+  client.send(create('served'));
+  await untilEvent(client, 'response.completed');
+});
+
+it('headgate-max-wait holds for each turn', async () => {
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  const client = await connect(RESPONSES, { 'headgate-max-wait': '50ms' });
+  client.send(create('late'));
+  await untilEvent(client, 'error');
+  expect(client.events()[0]).toMatchObject({ status: 429, code: 'queue_timeout' });
+});
+
+it('a turn that the upstream refuses is tried again before its client hears of it', async () => {
+  await strict.failNext('concurrency', 1);
+  const client = await connect(RESPONSES);
+  client.send(create('again'));
+  await untilEvent(client, 'response.completed');
+  expect(client.events().some(({ type }) => type === 'error')).toBe(false);
+  expect((await strict.stats()).turns).toMatchObject({ total: 2, rejected429: 1 });
+});
+
+it("an error that is the client's own passes on, and gives the slot back", async () => {
+  const client = await connect(RESPONSES);
+  client.send(create('[[strict status=400]]'));
+  await untilEvent(client, 'error');
+  await untilStatus('turns', { in_use: 0 });
+  client.send(create('right'));
+  expect(await untilEvent(client, 'response.completed')).toBeDefined();
+});
+
+it('an answer that is incomplete or fails gives its slot back', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create('[[strict incomplete=true]]'));
+  await untilEvent(client, 'response.incomplete');
+  client.send(create('[[strict error-after-chunks=1]]'));
+  await until(() =>
+    expect(client.events().some(({ type }) => type === 'error' || type === 'response.failed')).toBe(
+      true,
+    ),
+  );
+  await untilStatus('turns', { in_use: 0 });
+});
+
+it('a client that goes ends its turn, and the slot is free', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  client.close(1001, 'bye');
+  await untilStatus('turns', { in_use: 0 });
+  const { sockets } = await strict.stats();
+  expect(sockets[0]).toMatchObject({ closeCode: 1001, closeReason: 'bye' });
+});
+
+it('a client that goes while its turn waits leaves the queue', async () => {
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  const client = await connect(RESPONSES);
+  client.send(create('never'));
+  await untilStatus('turns', { queued: 1 });
+  client.close(1000);
+  await untilStatus('turns', { queued: 0 });
+  expect((await strict.stats()).turns.total).toBe(1);
+});
+
+it('an upstream that cuts in the middle of a turn ends the connection, and the slot is free', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  await strict.act({ do: 'cut' });
+  expect(await endOf(client)).toMatchObject({ code: 1011 });
+});
+
+it('an operator who revokes the lease of a turn closes its connection with 1008', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  const [lease] = await pool('turns').leases();
+  await admin('DELETE', `/groups/turns/leases/${lease?.id ?? ''}`);
+  expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: revoked' });
+});
+
+it('a turn that takes too long, or is silent for too long, closes its connection with 1008', async () => {
+  await configure(config({ holds: { ...NO_COOLDOWN, max_hold_ms: 1_000 } }));
+  const long = await connect(RESPONSES);
+  long.send(create(HELD));
+  expect(await endOf(long)).toMatchObject({ code: 1008, reason: 'headgate: max_hold' });
+  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
+  const silent = await connect(RESPONSES);
+  silent.send(create(HELD));
+  expect(await endOf(silent)).toMatchObject({ code: 1008, reason: 'headgate: idle' });
+});
+
+it('a group that is drained refuses new turns, and those that run go on', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  await change('POST', '/groups/turns/drain');
+  const other = await connect(RESPONSES);
+  other.send(create('new'));
+  await untilEvent(other, 'error');
+  expect(other.events()[0]).toMatchObject({ code: 'draining' });
+  await strict.resume();
+  await untilEvent(client, 'response.completed');
+});
+
+it('a turn keeps its slot when the object of its group is reset', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  await resetPool('turns');
+  const other = await connect(RESPONSES);
+  other.send(create('next'));
+  await strict.resume();
+  await untilEvent(client, 'response.completed');
+  expect(await untilEvent(other, 'response.completed')).toBeDefined();
+});
+
+it('each turn goes by its own model', async () => {
+  await configure(config({ name: 'small', match: { upstreams: ['x'], models: ['small'] } }));
+  const client = await connect(RESPONSES);
+  client.send(create(HELD, { model: 'small' }));
+  await untilEvent(client, 'response.created');
+  await untilStatus('small', { in_use: 1 });
+  await strict.resume();
+  expect(await untilEvent(client, 'response.completed')).toBeDefined();
+  await untilStatus('small', { in_use: 0 });
+});
+
+it('a gateway key opens the connection, and the key of the operator goes out', async () => {
+  const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
+  const keys = [{ id: 'k1', hash: await sha256('hg_turns_key_1') }];
+  await configure({ ...config({}, secret), keys });
+  const client = await connect(RESPONSES, { authorization: 'Bearer hg_turns_key_1' });
+  client.send(create('hello'));
+  await untilEvent(client, 'response.completed');
+  const [socket] = (await strict.stats()).sockets;
+  expect(socket?.key).toBe('operator-secret-4711');
+  await configure({ ...config({}, secret), keys: [{ id: 'k2', hash: await sha256('hg_x') }] });
+  client.send(create('revoked'));
+  expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
+  expect((await strict.stats()).turns.total).toBe(1);
+});
+
+it.each([
+  ['that is not known to speak it', { websocket: 'auto' }],
+  ['that is closed to it', { websocket: 'off' }],
+])('an upstream %s is a 426', async (_, upstream) => {
+  await configure(config({}, upstream));
+  const response = await upgrade(RESPONSES);
+  expect(response.status).toBe(426);
+  expect(response.headers.get('headgate-reason')).toBe('http_required');
+  await response.text();
+  expect((await strict.stats()).sockets).toHaveLength(0);
+});
+
+it.each([404, 405, 501])('an upstream that answers %d is a 426', async (status) => {
+  await strict.configure({ status });
+  const response = await upgrade(RESPONSES);
+  expect(response.status).toBe(426);
+  await response.text();
+});
+
+it("another answer of the upstream is the caller's", async () => {
+  await strict.configure({ status: 401 });
+  const response = await upgrade(RESPONSES);
+  expect(response.status).toBe(401);
+  expect(response.headers.get('headgate-reason')).toBeNull();
+  await response.text();
+});
+
+it('what goes by members goes over HTTP', async () => {
+  const members = [{ name: 'a', upstream: 'x', secret: 'UPSTREAM_TEST_KEY' }];
+  const keys = [{ id: 'k1', hash: await sha256('hg_turns_key_1') }];
+  await configure({ ...config({ name: 'with-members', members }), keys });
+  const response = await upgrade(RESPONSES, { 'headgate-key': 'hg_turns_key_1' });
+  expect(response.status).toBe(426);
+  await response.text();
+});
+
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
+  return `sha256:${new Uint8Array(digest).toHex()}`;
+}
+
+it('streams of one connection have a slot each, and run side by side where there is room', async () => {
+  await strict.configure({ turnLimit: 2 });
+  await configure(config({ name: 'two', limits: { max_concurrency: 2 } }));
+  const client = await connect(RESPONSES);
+  client.send(create(HELD, { stream_id: 'a' }));
+  client.send(create(HELD, { stream_id: 'b' }));
+  await untilEvent(client, 'response.created', 2);
+  await untilStatus('two', { in_use: 2 });
+  await strict.resume();
+  await untilEvent(client, 'response.completed', 2);
+  await untilStatus('two', { in_use: 0 });
+  await strict.configure({ turnLimit: 1 });
+  const { turns } = await strict.stats();
+  expect(turns.peak).toBe(2);
+  strict = await strictScope('turns');
+});
+
+it('what an answer used is counted, as the event that ends it reports it', async () => {
+  await strict.configure({ inputTokens: 70, outputTokens: 11 });
+  await configure(config({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
+  const client = await connect(RESPONSES);
+  client.send(create('hello'));
+  expect(await untilEvent(client, 'response.completed')).toBeDefined();
+  await untilCounted('counted', { requests: 1, inputTokens: 70, outputTokens: 11 });
+});
