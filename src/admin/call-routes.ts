@@ -160,6 +160,7 @@ function shown(call: StoredCall, group: string, partition: string | null): Shown
     output_tokens: call.output_tokens ?? null,
     cost_usd: call.cost_usd ?? null,
     kept_for: call.kept_for,
+    ...(call.kind !== undefined && { kind: call.kind }),
   };
 }
 

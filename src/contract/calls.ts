@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LANES } from '../core/words/ticket.ts';
+import { holdKind } from './hold-kind.ts';
 import { upstreamSaidSchema, waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 
@@ -31,6 +32,7 @@ const ms = z.number().min(0).nullable();
 
 /** A call in one of its groups, once it was over there. */
 export const callLineSchema = z.object({
+  kind: holdKind('What it was'),
   at: z.iso.datetime().describe('When its pool heard that it was over.'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   tenant: z.string().describe('The tenant that it was charged to.'),
@@ -84,6 +86,7 @@ export interface StoredCall {
   readonly upstream: string;
   readonly outcome: CallLine['outcome'];
   readonly kept_for: CallLine['kept_for'];
+  readonly kind?: NonNullable<CallLine['kind']>;
   readonly agent?: string;
   readonly member?: string;
   readonly model?: string;

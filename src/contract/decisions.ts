@@ -3,6 +3,7 @@ import type { Decision, PassedOver, PlacedBy, WaitCause } from '../core/parts/de
 import type { Rejection } from '../core/words/rejection.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { LANES } from '../core/words/ticket.ts';
+import { holdKind } from './hold-kind.ts';
 import type { Frozen } from './frozen.ts';
 
 /**
@@ -190,6 +191,7 @@ const endedSchema = z.enum([
 
 /** One decision of a pool, and what became of the call. */
 export const decisionInfoSchema = z.object({
+  kind: holdKind('What asked'),
   lease: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   ticket: z.string().describe('Id of the ticket.'),
   attempt: z.int().describe('Number of the attempt of the call in this group; 1 is the first.'),

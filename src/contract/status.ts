@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { suggestedLimitsSchema } from './admin/suggestion-schemas.ts';
 import { LANES } from '../core/words/ticket.ts';
 import type { Frozen } from './frozen.ts';
+import { holdKind } from './hold-kind.ts';
 
 /** The state of a pool of slots at one moment: a group, or one partition of it. */
 
@@ -320,6 +321,7 @@ const poolStatusSchema = gaugesSchema.extend({
 
 /** A slot that is held. */
 export const leaseInfoSchema = z.object({
+  kind: holdKind('What holds it'),
   id: z.string().describe('Id of the lease, as in the header `headgate-lease`.'),
   caller: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
   tenant: z.string().describe('The tenant that it is charged to.'),
@@ -342,8 +344,9 @@ export const leaseInfoSchema = z.object({
     ),
 });
 
-/** A call that waits for a slot. */
+/** A call, or another holder to be, that waits for a slot. */
 export const waiterInfoSchema = z.object({
+  kind: holdKind('What waits'),
   ticket: z.string().describe('Id of the ticket.'),
   lane: z.enum(LANES).describe('The lane in which it waits.'),
   tenant: z.string().describe('The tenant that it is charged to.'),

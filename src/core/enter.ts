@@ -59,8 +59,8 @@ export function joinQueue(
   }
   const lease = state.leases.get(leaseId);
   if (lease?.phase === 'held') {
-    // It has not begun, or its caller would not ask.
-    lease.named = lease.member;
+    // It has not begun, or its caller would not ask. One that is held by its id may have.
+    if (!lease.isById) lease.named = lease.member;
     attach(state, lease, now);
     effects.push(grantOf(state, lease, now, asked));
     return;

@@ -25,7 +25,8 @@ export type GroupEvent =
       /** All acquire calls of the ticket before this one have ended, and one was lost: no other can bring it a lease. */
       readonly isAnew?: boolean;
     }
-  | { readonly kind: 'renew'; readonly leaseId: LeaseId }
+  /** `claim`: its holder holds it by its id, from now on if it did not before. */
+  | { readonly kind: 'renew'; readonly leaseId: LeaseId; readonly claim?: Claim }
   /** The call has its slots in all its groups now. */
   | { readonly kind: 'confirm'; readonly leaseId: LeaseId }
   | {

@@ -171,6 +171,7 @@ function grant(
       heirOf,
       waitsElsewhere,
       reserved,
+      isById: ticket.isById ?? false,
     },
     now,
   );

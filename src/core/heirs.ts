@@ -24,8 +24,12 @@ const PACE_MIN = 2;
 
 const NONE: Heirs = { ids: [], unlisted: 0 };
 
-/** Whether a waiter may have the slot of a lease unwritten: a single one, and by its first acquire calls. */
+/**
+ * Whether a waiter may have the slot of a lease unwritten: a single one, and by its first acquire calls. Of one that is held by its id
+ * nobody knows which acquire calls were lost.
+ */
 export function mayInherit({ ticket, isAnew }: Waiter): boolean {
+  if (ticket.isById === true) return false;
   return ticket.slots === 1 && ticket.parents.length === 0 && !isAnew;
 }
 

@@ -8,7 +8,7 @@ import {
 } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
-import { LANES } from './words/ticket.ts';
+import { LANES, type Holder } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
@@ -53,7 +53,7 @@ type NewLease = Pick<
   | 'waitsElsewhere'
   | 'reserved'
 > &
-  Partial<Pick<Lease, 'named'>>;
+  Partial<Pick<Lease, 'named' | 'isById'>>;
 
 /**
  * Makes a lease, counts it, and charges its tenant with the hold to be expected. The caller has checked
@@ -80,7 +80,8 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
   const member = memberOfClaim(state, claim, now);
   const parent = isOurs ? claim.nested : null;
   const isNested = parent !== null && maySharePassage(state, parent);
-  const bare = { waitsElsewhere: false, reserved: isOurs ? claim.reserved : null };
+  const { isById = false } = claim;
+  const bare = { waitsElsewhere: false, reserved: isOurs ? claim.reserved : null, isById };
   const named = claim.member ?? IMPLICIT;
   const wanted = { id, ticketId, holder, lane, member: member.id, named, nested: parent, ...bare };
   if (!isOurs) {
@@ -158,14 +159,14 @@ export function claimGranted(
   // One that may have been let pass on its parent's slots is not known to hold any.
   if (ticket.parents.length > 0 || ticket.slots > unclaimed) return null;
   bound.grantedBefore.delete(leaseId);
-  const { id: ticketId, holder, lane, slots, estimate } = ticket;
+  const { id: ticketId, holder, lane, slots, estimate, isById = false } = ticket;
   const demand = demandAt(demandOf(controls.factors, state.guessRates, ticket), there.id);
   const reserved = reservationOf(isMeteredAt(state, there.id), demand, {
     estimate,
     hasWaited: false,
   });
   const none = { attachment: null, hasLapsed: false, heldMs: 0, nested: null, heirOf: [] };
-  const claim = { leaseId, ticketId, holder, lane, member, slots, reserved, ...none };
+  const claim = { leaseId, ticketId, holder, lane, member, slots, reserved, isById, ...none };
   return claimLease(state, claim, now);
 }
 
@@ -192,6 +193,7 @@ export function boundSlotsOf({ slots, nested }: Lease): number {
 function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
   return {
     named: wanted.member,
+    isById: false,
     ...wanted,
     grantedAt: now,
     callableAt: now,
@@ -330,6 +332,16 @@ export function attach(state: GroupState, lease: Lease, now: InstantMs): void {
  */
 export function renewLease(lease: Lease, now: InstantMs): void {
   if (lease.phase === 'held') lease.until = after(now, LEASE_TTL_MS);
+}
+
+/** Has a lease held by its id from now on, by a holder of that kind: its answer may be disposed of. */
+export function holdById(lease: Lease, { kind }: Holder): void {
+  if (lease.isById) return;
+  lease.isById = true;
+  if (kind === undefined) return;
+  lease.holder = { ...lease.holder, kind };
+  const { decision } = lease;
+  if (decision !== null) decision.ticket = { ...decision.ticket, holder: lease.holder };
 }
 
 /**

@@ -174,6 +174,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     grantedAt,
     until: cooled ?? after(now, LEASE_TTL_MS),
     attachment,
+    isById: rest.isById ?? false,
     waitsElsewhere: false,
     heirOf: [],
     callableAt: grantedAt,
@@ -195,7 +196,8 @@ export function handedOf(lease: Lease): HandedLease {
   const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
   const of = { id, ticketId, holder, lane, member: named };
-  return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested };
+  const byId = lease.isById ? { isById: true } : {};
+  return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested, ...byId };
 }
 
 /** Counts the leases that another instance has granted: they are the same holders'. */

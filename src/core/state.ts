@@ -28,7 +28,7 @@ type LeasePhase = 'held' | 'revoking' | 'cooling';
 export interface Lease {
   readonly id: LeaseId;
   readonly ticketId: TicketId;
-  readonly holder: Holder;
+  holder: Holder;
   readonly lane: Lane;
   /** The member where it counts. */
   member: MemberId;
@@ -46,6 +46,8 @@ export interface Lease {
   until: InstantMs;
   /** The answer that holds it. Only the disposal of that one frees it. */
   attachment: number;
+  /** It is held by its id: no answer's disposal frees it, and its holder was told when it lapses. */
+  isById: boolean;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
   /** Slots that were at the upstream then, its own among them; 0: not known any more. */
@@ -84,6 +86,8 @@ export type HandedLease = Pick<
 > & {
   /** Absent: it is of a release before members. */
   readonly member?: MemberId;
+  /** Absent: it is held by its answer. */
+  readonly isById?: boolean;
   /** End of the cooldown of a `cooling` lease. */
   readonly coolingUntil: InstantMs | null;
 };

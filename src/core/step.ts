@@ -41,6 +41,7 @@ import {
   expireLeases,
   extendByLostTime,
   claimLease,
+  holdById,
   keepForHeir,
   renewLease,
   leaseOfLent,
@@ -231,6 +232,7 @@ function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) return;
   renewLease(lease, now);
+  if (event.claim?.isById === true && lease.phase === 'held') holdById(lease, event.claim.holder);
   // A hold that outlasts its charge is charged as it goes on, or long streams would ride for free.
   const heldMs = now - lease.grantedAt;
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
@@ -330,7 +332,7 @@ function giveBack(
 function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
-  if (lease.attachment !== event.attachment) return;
+  if (lease.isById || lease.attachment !== event.attachment) return;
   lease.isLost = true;
   endLease(state, lease, 'cancelled', null, now, effects);
 }
@@ -362,16 +364,24 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
   if (waiter !== undefined) leave(state, waiter, { kind: 'left' }, now, effects);
   lease ??= lentLeaseOf(state, event.claim, now, effects) ?? undefined;
   if (lease === undefined) {
-    lease = claimLease(state, event.claim, now);
-    // Where nothing was stored of an instance before, others may follow the first holder that comes from there.
-    if (!state.bound.isStored) {
-      state.grantsFrom = after(now, settleMs(queueLength(state.queue), slotsHeld(state)));
-    }
+    lease = takeUp(state, event.claim, now) ?? undefined;
   } else {
     noteNamed(state, lease, event.claim.member ?? IMPLICIT, now);
     attach(state, lease, now);
   }
-  effects.push(grantOf(state, lease, now));
+  effects.push(lease === undefined ? { kind: 'gone', ticketId } : grantOf(state, lease, now));
+}
+
+/** Makes the lease of a holder that is not known here. Null: it may not be taken up. */
+function takeUp(state: GroupState, claim: Claim, now: InstantMs): Lease | null {
+  // Its holder was told when it lapses, and does not go on beyond that: there is nothing to count above the limit.
+  if (claim.isById === true) return claimOf(state, { leaseId: claim.leaseId, claim }, now);
+  const lease = claimLease(state, claim, now);
+  // Where nothing was stored of an instance before, others may follow the first holder that comes from there.
+  if (!state.bound.isStored) {
+    state.grantsFrom = after(now, settleMs(queueLength(state.queue), slotsHeld(state)));
+  }
+  return lease;
 }
 
 function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) {

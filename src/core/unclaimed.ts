@@ -42,6 +42,8 @@ export interface Claim {
   readonly nested: Lease['nested'];
   /** The part of rates and budgets that it was granted with. */
   readonly reserved: Reserved | null;
+  /** It is held by its id, or is from now on. Absent: by its answer. */
+  readonly isById?: boolean;
   /** The lent slot on which its call began, and the loan that it is of. Absent: it asked for its slots. */
   readonly lent?: LentSlot;
 }

@@ -78,7 +78,10 @@ export class AcquireCalls {
     const id = claim.ticketId;
     const superseded = parked.current(id);
     const answer = this.#park(id, { kind: 'resume', claim });
-    superseded?.(parked.gone());
+    // Who asks for a lease that is held by its id may do so beside its holder, and asks again.
+    const again = (): AcquireAnswer =>
+      parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs: null });
+    superseded?.(claim.isById === true ? again() : parked.gone());
     return (await answer) as ResumeAnswer;
   }
 

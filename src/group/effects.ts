@@ -20,6 +20,8 @@ interface EffectTargets {
   readonly handle: (id: LeaseId, attachment: number) => LeaseHandle;
   /** Told as an answer with a lease leaves, behind the write that it waited for. */
   readonly onLeaving: () => void;
+  /** Until when the holder of a lease may count on it, as the answer leaves. */
+  readonly countsUntil: (lease: Lease) => number;
   /** Fields of a grant's answer besides its lease. */
   readonly grantFields: (
     lease: Lease,
@@ -63,8 +65,8 @@ export class EffectRunner {
   }
 
   #grant({ ticketId: id, lease, isCovered, lent }: Extract<Effect, { kind: 'grant' }>): void {
-    const { batch, acquires, handle, onLeaving, grantFields } = this.#targets;
-    const { id: leaseId, attachment, nested, heirOf, reserved } = lease;
+    const { batch, acquires, handle, onLeaving, countsUntil, grantFields } = this.#targets;
+    const { id: leaseId, attachment, nested, heirOf, reserved, isById } = lease;
     const parked = acquires.take(id);
     const answer = (): void => {
       onLeaving();
@@ -76,6 +78,7 @@ export class EffectRunner {
         ...(nested === null ? {} : { nested }),
         ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
+        ...(isById ? { expiresAt: countsUntil(lease) } : {}),
         ...(lent === undefined ? {} : { lent }),
         ...(lease.named === IMPLICIT ? {} : { member: lease.named }),
         ...grantFields(lease),

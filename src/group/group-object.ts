@@ -16,6 +16,7 @@ import {
   type KeepLoanAnswer,
   type LeaseRpc,
   type LoanReport,
+  type RenewByIdAnswer,
   type ResumeAnswer,
   type ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
@@ -85,7 +86,11 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#pool.loans.giveBack(request);
   }
 
-  // Holders whose stub no longer works.
+  // Holders that hold by an id, or whose stub no longer works.
+
+  renew(id: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
+    return this.#pool.byId.renew(leaseId(id), status, held);
+  }
 
   async release(
     id: string,

@@ -1,5 +1,5 @@
 import { isProvedLater } from '../contract/pool-name.ts';
-import { isCovered, markOf } from '../core/parts/bound.ts';
+import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
 import { memberOf } from '../core/members.ts';
 import { rateRooms } from '../core/parts/rate-room.ts';
 import { recover } from '../core/recover.ts';
@@ -29,6 +29,7 @@ import { HandOver } from './hand-over.ts';
 import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
+import { LeasesById } from './leases-by-id.ts';
 import { Loans } from './loans.ts';
 import { CostView } from './observe/cost-view.ts';
 import { LimitsSeen } from './observe/limits-seen.ts';
@@ -59,6 +60,7 @@ export class Pool {
   readonly loans: Loans;
   readonly acquires: AcquireCalls;
   readonly operator: Operator;
+  readonly byId: LeasesById;
   readonly handOver: HandOver;
   readonly view: PoolView;
   readonly presence: Presence;
@@ -148,6 +150,7 @@ export class Pool {
       loanRenewals,
       handle: (id, attachment) => this.leases.handle(id, attachment),
       onLeaving: () => checkMark(state, markOf(state.bound)),
+      countsUntil: ({ until }) => countsUntil(state.bound, until),
       grantFields: (lease) => ({
         configVersion: link.definition.version,
         ...(wantsServed(memberOf(state, lease), now()) ? { wantsServed: true } : {}),
@@ -184,6 +187,7 @@ export class Pool {
     this.loans = new Loans({ shell, renewals: loanRenewals, leases });
     this.handOver = handOver;
     this.acquires = acquires;
+    this.byId = new LeasesById({ shell, parked, acquires, leases, proof });
     this.presence = presence;
     this.recallsWindow = tables.isOpen && stored.isOfProcess;
     this.operator = new Operator(shell, batch, parked, link);

@@ -46,6 +46,7 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
     mayBorrow: request.mayBorrow ?? false,
     excluded: (request.excluded ?? []).map(memberId),
     excludedForNow: (request.excludedForNow ?? []).map(memberId),
+    isById: request.byId ?? false,
   };
 }
 
@@ -64,6 +65,7 @@ export function claimFrom(request: ResumeRequest): Claim {
     heldMs: request.heldMs ?? 0,
     nested: nested === undefined ? null : { in: leaseId(nested.in), slots: nested.slots },
     reserved: request.reserved ?? null,
+    isById: request.byId ?? false,
     ...(request.member === undefined ? {} : { member: memberId(request.member) }),
     ...(lent === undefined ? {} : { lent: lentFrom(lent) }),
   };
@@ -107,6 +109,14 @@ export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
 
 /** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
-  const { caller, tenant = caller, agent, upstream, model, isolate } = from;
-  return { caller, tenant, agent, upstream, model, ...(isolate === undefined ? {} : { isolate }) };
+  const { caller, tenant = caller, agent, upstream, model, isolate, kind } = from;
+  return {
+    caller,
+    tenant,
+    agent,
+    upstream,
+    model,
+    ...(isolate === undefined ? {} : { isolate }),
+    ...(kind === undefined ? {} : { kind }),
+  };
 }

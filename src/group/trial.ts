@@ -10,7 +10,15 @@ import { claimFrom } from './requests.ts';
 /** Calls of `GroupRpc` that a pool takes while it is on trial. */
 export type TrialCalls = Pick<
   GroupRpc,
-  'acquire' | 'resume' | 'cancel' | 'release' | 'report' | 'opened' | 'status' | 'reconfigure'
+  | 'acquire'
+  | 'resume'
+  | 'renew'
+  | 'cancel'
+  | 'release'
+  | 'report'
+  | 'opened'
+  | 'status'
+  | 'reconfigure'
 >;
 
 /** Messages of a trial to the object that it is in. */
@@ -175,11 +183,12 @@ export class Trial {
   }
 }
 
-function trialCalls({ acquires, leases, view, link }: Pool): TrialCalls {
+function trialCalls({ acquires, byId, leases, view, link }: Pool): TrialCalls {
   // oxlint-disable require-await -- as in `GroupObject`: a throw must become a rejection
   return {
     acquire: (request) => acquires.acquire(request),
     resume: (request) => acquires.resume(request),
+    renew: (id, status, held) => byId.renew(leaseId(id), status, held),
     cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
     opened: (sliceMs) => acquires.opened(sliceMs),
     release: async (id, outcome, status, settlement, held) =>

@@ -6,6 +6,7 @@ import type {
   AcquireAnswer,
   AcquireRequest,
   GroupDefinition,
+  RenewByIdAnswer,
   ResumeAnswer,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
@@ -74,6 +75,15 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer | Proved> {
     const answer = await this.#trialOf(request)?.call((pool) => pool.resume(request));
+    return answer ?? PROVED;
+  }
+
+  async renew(
+    leaseId: string,
+    status: number | null,
+    held: ResumeRequest,
+  ): Promise<RenewByIdAnswer | Proved> {
+    const answer = await this.#trialOf(held)?.call((pool) => pool.renew(leaseId, status, held));
     return answer ?? PROVED;
   }
 

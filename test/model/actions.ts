@@ -44,6 +44,8 @@ export type Action =
       readonly slots: number;
       /** It understands that it need not be parked. */
       readonly mayAskLater: boolean;
+      /** Its lease is held by its id. */
+      readonly isById?: boolean;
       readonly manner: Manner;
       /** Members that have refused it. */
       readonly excluded?: readonly string[];
@@ -194,6 +196,7 @@ const askArb = fc.record({
   ),
   parent: fc.constantFrom(null, null, null, 0, 1),
   mayAskLater: fc.nat(3).map((nat) => nat > 0),
+  isById: fc.nat(3).map((nat) => nat === 0),
 });
 
 function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pick: number }> {

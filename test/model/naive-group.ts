@@ -1,4 +1,5 @@
 import type { GroupEvent } from '../../src/core/events.ts';
+import type { Claim } from '../../src/core/unclaimed.ts';
 import { instant, type LeaseId, type MemberId } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
@@ -136,6 +137,7 @@ export class NaiveGroup extends NaiveLeases {
       case 'renew': {
         if (lease?.phase !== 'held') return;
         this.renewLease(lease);
+        lease.isById ||= event.claim?.isById === true;
         const heldMs = this.now - lease.grantedAt;
         if (heldMs > lease.chargedMs) this.chargeTo(lease, heldMs);
         return;
@@ -150,6 +152,7 @@ export class NaiveGroup extends NaiveLeases {
         return this.#releaseUnseen(event);
       case 'detach':
         if (lease?.attachment !== event.attachment || lease.phase === 'cooling') return;
+        if (lease.isById) return;
         lease.isLost = true;
         return this.end(lease, 'cancelled');
       case 'cancel':
@@ -207,14 +210,18 @@ export class NaiveGroup extends NaiveLeases {
     this.#dismiss(waiter);
     if (claim !== undefined) {
       const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
-      const isHere = claim.slots <= this.places.unclaimedFor(claim) && this.mayClaim(claim);
-      if (isHere && !isKnown) {
+      if (this.#isHere(claim) && !isKnown) {
         const lease = this.claim(claim);
         this.end(lease, outcome);
         return this.keepForHeir(lease);
       }
     }
     this.tombstone(leaseId);
+  }
+
+  /** Whether the slots of a lease are among those that nobody has claimed. */
+  #isHere(claim: Claim): boolean {
+    return claim.slots <= this.places.unclaimedFor(claim) && this.mayClaim(claim);
   }
 
   /** Extends what holders could not renew for a while: they have as long left as before it. */
@@ -236,7 +243,7 @@ export class NaiveGroup extends NaiveLeases {
     }
     const lease = this.lease(leaseId);
     if (lease?.phase === 'held') {
-      lease.named = this.places.countsAt(lease);
+      if (!lease.isById) lease.named = this.places.countsAt(lease);
       return this.answerWith(lease, isAnew);
     }
     if (lease !== undefined) {
@@ -287,7 +294,7 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Gives a caller the lease again whose answer was lost with the instance before. */
   #claimGranted(ticket: Ticket, leaseId: LeaseId, isAnew: boolean): boolean {
-    const { id: ticketId, holder, lane, slots, parents } = ticket;
+    const { id: ticketId, holder, lane, slots, parents, isById = false } = ticket;
     const known = this.grantedBefore.find(({ id }) => id === leaseId);
     if (known === undefined) return false;
     const member = known.member as MemberId;
@@ -301,7 +308,7 @@ export class NaiveGroup extends NaiveLeases {
       reserved: null,
       heirOf: [],
     };
-    const claim = { leaseId, ticketId, holder, lane, member, slots, ...unheard };
+    const claim = { leaseId, ticketId, holder, lane, member, slots, isById, ...unheard };
     this.grant(this.claim(claim), isAnew);
     return true;
   }
@@ -441,6 +448,11 @@ export class NaiveGroup extends NaiveLeases {
     }
     this.attachments = Math.max(this.attachments, (attachment ?? 0) + 1);
     this.#waiters = this.#waiters.filter((waiter) => waiter.ticketId !== ticketId);
+    const isLost = this.lease(leaseId) === undefined && !this.#isHere(claim);
+    if (claim.isById === true && isLost) {
+      this.answers.push(`gone ${ticketId}`);
+      return;
+    }
     const lease = this.lease(leaseId);
     if (lease !== undefined) {
       const before = this.places.countsAt(lease);
@@ -450,7 +462,10 @@ export class NaiveGroup extends NaiveLeases {
       return this.answerWith(lease);
     }
     if (this.mayClaim(claim)) this.grant(this.claim(claim));
-    else this.open({ id: leaseId, ticketId, holder, lane, slots, named, waitsElsewhere: false });
+    else {
+      const bare = { waitsElsewhere: false, isById: false };
+      this.open({ id: leaseId, ticketId, holder, lane, slots, named, ...bare });
+    }
     if (this.bound.isStored) return;
     this.grantsFrom = this.now + settlingMs(this.#waiters.length, this.slotsHeld());
   }
@@ -605,7 +620,9 @@ export class NaiveGroup extends NaiveLeases {
     this.order.granted(waiter, this.now, this.view());
     const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, named, this.now) : [];
     const { isAnew } = waiter;
-    const wanted = { id: leaseId, ticketId, holder, lane, slots, named, waitsElsewhere };
+    const { isById = false } = waiter.ticket;
+    const own = { waitsElsewhere, isById };
+    const wanted = { id: leaseId, ticketId, holder, lane, slots, named, ...own };
     this.places.noteGrant(wanted, this.now);
     this.open(wanted, nested, { heirOf: heirOf as LeaseId[], isAnew });
   }

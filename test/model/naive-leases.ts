@@ -27,6 +27,8 @@ export type NaiveLease = Pick<
     readonly isClaimed: boolean;
     /** It ended without a word of its holder. */
     isLost: boolean;
+    /** No answer's disposal ends it. */
+    isById: boolean;
   };
 
 function powerOfTwo(least: number): number {
@@ -42,7 +44,8 @@ export function boundSlots({ slots, nested }: NaiveLease): number {
 
 /** Whether a waiter may have a slot before that is written. */
 export function mayInherit({ ticket, isAnew }: NaiveWaiter): boolean {
-  return ticket.slots === 1 && ticket.parents.length === 0 && !isAnew;
+  const isPlain = ticket.slots === 1 && ticket.parents.length === 0;
+  return isPlain && !isAnew && ticket.isById !== true;
 }
 
 /** The leases of a naive group, and what is told about them. */
@@ -237,7 +240,12 @@ export abstract class NaiveLeases {
   }
 
   protected open(
-    wanted: NaiveHold & { readonly id: string; readonly ticketId: string; readonly named: string },
+    wanted: NaiveHold & {
+      readonly id: string;
+      readonly ticketId: string;
+      readonly named: string;
+      readonly isById: boolean;
+    },
     nested: NaiveLease['nested'] = null,
     by: Pick<NaiveLease, 'heirOf'> & { readonly isAnew: boolean } = { heirOf: [], isAnew: false },
   ): void {
@@ -286,6 +294,7 @@ export abstract class NaiveLeases {
   /** Makes the lease of a holder of an earlier instance, with slots out of those that nobody has claimed. */
   protected claim(claim: Claim): NaiveLease {
     const { leaseId: id, ticketId, holder, lane, nested, heldMs, member: named = '' } = claim;
+    const { isById = false } = claim;
     const member = this.places.countsAt({ named });
     this.hearOfHeir(claim, member);
     const unmarked = claim.slots - this.places.claim(member, claim.slots);
@@ -309,6 +318,7 @@ export abstract class NaiveLeases {
       seeksParent: nested !== null,
       isClaimed: true,
       isLost: false,
+      isById,
     } as NaiveLease;
     this.order.see(holder, this.now, this.view());
     this.leaseList.push(lease);

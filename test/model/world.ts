@@ -209,7 +209,12 @@ export class World {
         return { kind: 'cancel', ticketId: ticket.id };
       case 'resume':
         return { kind: 'resume', claim: this.#claimOf(issued, action) };
-      case 'renew':
+      case 'renew': {
+        const { isById } = ticket;
+        const told = { back: 0, hasLapsed: false };
+        const claim = isById === true ? { claim: this.#claimOf(issued, told) } : {};
+        return { kind: 'renew', leaseId, ...claim };
+      }
       case 'confirm':
       case 'revoke':
         return { kind: action.kind, leaseId };
@@ -221,7 +226,7 @@ export class World {
     { ticket, attempt }: Issued,
     { back, hasLapsed }: Pick<Extract<Action, { kind: 'resume' }>, 'back' | 'hasLapsed'>,
   ): Claim {
-    const { id: ticketId, holder, lane, slots } = ticket;
+    const { id: ticketId, holder, lane, slots, isById = false } = ticket;
     const leaseId = leaseIdOf(ticketId, attempt);
     const {
       attachments = [],
@@ -233,7 +238,7 @@ export class World {
     const newer = this.#state.nextAttachment + 3;
     const attachment = back === 'newer' ? newer : (attachments.at(-1 - (back ?? Infinity)) ?? null);
     const heldMs = this.now - grantedAt;
-    const told = { ticketId, holder, lane, slots, heldMs, nested, heirOf, reserved: null };
+    const told = { ticketId, holder, lane, slots, heldMs, nested, heirOf, isById, reserved: null };
     const member = named === IMPLICIT ? {} : { member: named };
     return { leaseId, attachment, hasLapsed, ...told, ...member };
   }
@@ -247,7 +252,8 @@ export class World {
 
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
     const { ageMs, patienceMs, timeoutMs, sliceMs, agentAgeMs, parent } = action;
-    const { tenant, agent, lane, slots, wait, manner, mayAskLater, excluded = [] } = action;
+    const { tenant, agent, lane, slots, wait, manner, mayAskLater, isById = false } = action;
+    const { excluded = [] } = action;
     const parents = parent === null ? [] : [this.#picked(parent)];
     const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
       holder: { ...SOMEBODY, tenant, agent, caller: tenant === 'cid' ? tenant : SOMEBODY.caller },
@@ -255,6 +261,7 @@ export class World {
       slots,
       wait,
       ...manner,
+      isById,
       ...(excluded.length > 0 && { excluded: excluded.map(memberId) }),
       agentStartedAt: agentAgeMs === null ? null : instant(this.now - agentAgeMs),
       deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),

@@ -78,7 +78,7 @@ export class LeaseHolder {
   #notes: CallNotes | undefined;
   #isReleased = false;
   /** Nothing was said of the lease by its id: only the instance that granted it can have heard of it. */
-  #isSole = true;
+  #isSole: boolean;
   #isEndTold = false;
   #reported: Promise<unknown> | null = null;
   #moving: Promise<unknown> | null = null;
@@ -108,6 +108,8 @@ export class LeaseHolder {
     this.#onEnd = onEnd;
     this.#pool = pool;
     this.#self = self;
+    // Of one that is held by its id other requests may have spoken.
+    this.#isSole = self.byId !== true;
     this.#granted = granted;
     this.wantsServed = granted.wantsServed ?? false;
     this.hasWaiters = granted.hasWaiters ?? false;

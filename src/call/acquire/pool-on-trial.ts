@@ -6,6 +6,7 @@ import type {
   GroupRpc,
   KeepLoanAnswer,
   LoanReport,
+  RenewByIdAnswer,
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
@@ -25,6 +26,7 @@ export type CallPool = Pick<
   | 'release'
   | 'report'
   | 'resume'
+  | 'renew'
   | 'keepLoan'
   | 'giveBack'
   | 'opened'
@@ -65,6 +67,19 @@ export class PoolOnTrial implements CallPool {
     }
     const { group, partition } = await this.#findOwn();
     return this.#stub().resume({ ...request, group, partition });
+  }
+
+  async renew(
+    leaseId: string,
+    status: number | null,
+    held: ResumeRequest,
+  ): Promise<RenewByIdAnswer> {
+    if (this.#own === null) {
+      const answer = await this.#ways.trials().renew(leaseId, status, held);
+      if (answer.kind !== 'proved') return answer;
+    }
+    const { group, partition } = await this.#findOwn();
+    return this.#stub().renew(leaseId, status, { ...held, group, partition });
   }
 
   cancel(ticketId: string): Promise<void> {

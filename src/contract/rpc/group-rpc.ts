@@ -4,7 +4,7 @@ import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { HandedGroup } from '../../core/state.ts';
-import type { Lane } from '../../core/words/ticket.ts';
+import type { HoldKind, Lane } from '../../core/words/ticket.ts';
 import type { CallEstimate, Reserved, Settlement } from '../../core/words/usage.ts';
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from '../config/config.ts';
@@ -91,6 +91,14 @@ export interface AcquireRequest {
   readonly estimate?: CallEstimate;
   /** Its isolate may start calls like this one on slots that it is lent. Absent: `granted` comes without `lent`. */
   readonly mayBorrow?: boolean;
+  /**
+   * The lease is held by its id: the disposal of an answer frees nothing, and an acquire call that is repeated for the same
+   * attempt gets the same lease again. It lasts until it is released by its id, or is not renewed for one TTL. Absent: it is
+   * held by its answer.
+   */
+  readonly byId?: boolean;
+  /** The kind of the holder. Absent: a call. */
+  readonly kind?: HoldKind;
   /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
   readonly excluded?: readonly string[];
   /** Those of them that refused it once, for what passes. Absent: none. */
@@ -129,6 +137,8 @@ export type AcquireAnswer =
       readonly hasWaiters?: boolean;
       /** Room in the limits of requests and tokens, this call counted. Absent: the group has none. */
       readonly rates?: readonly RateRoom[];
+      /** When a lease that is held by its id lapses unless it is renewed, in epoch milliseconds. Absent: it is not. */
+      readonly expiresAt?: number;
       /** Slots that the isolate is lent besides. Absent: none. */
       readonly lent?: LentSlots;
       readonly configVersion: number;
@@ -306,6 +316,13 @@ export interface ResumeRequest {
   readonly nested?: NestedLease;
   readonly heirOf?: readonly string[];
   readonly reserved?: Reserved;
+  /**
+   * It is held by its id, or is from now on. An instance that does not know it takes it up only if its slots are among those
+   * that an earlier one has handed out, and never above the limit. Absent: it is held by its answer.
+   */
+  readonly byId?: boolean;
+  /** The kind of the holder. Absent: a call. */
+  readonly kind?: HoldKind;
   /** The lent slot on which its call began: where the lease is not known, it takes the place of that one. Absent: none. */
   readonly lent?: {
     readonly loan: string;
@@ -318,6 +335,20 @@ export interface ResumeRequest {
 export type ResumeAnswer =
   | Extract<AcquireAnswer, { kind: 'granted' }>
   /** The lease had ended for good (released, or force-released): stop and do not resume. */
+  | Gone;
+
+/** The answer to a renewal by a lease's id. */
+export type RenewByIdAnswer =
+  | {
+      readonly kind: 'ok';
+      /** To be told from now on: `ResumeRequest.attachment`. */
+      readonly attachment: number;
+      /** When it lapses unless it is renewed before, in epoch milliseconds. */
+      readonly expiresAt: number;
+    }
+  /** An operator took it away: stop, then release it. */
+  | { readonly kind: 'revoking' }
+  /** It has ended, or lapsed: stop. Of an instance that was replaced it says nothing, as with `resume`. */
   | Gone;
 
 /** A pool that was on trial, for its own object to go on with. */
@@ -349,6 +380,11 @@ export interface GroupRpc {
     held?: ResumeRequest,
   ): Promise<void>;
   resume(request: ResumeRequest): Promise<ResumeAnswer>;
+  /**
+   * Renews a lease by its id, and answers at once. It is held by its id from then on, also where an answer has held it until
+   * now. `held` is what its holder would resume, with `byId`. `status` is the upstream's, once known.
+   */
+  renew(leaseId: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer>;
   /** Keeps a loan from now on, in place of whoever kept it before. */
   keepLoan(report: LoanReport): Promise<KeepLoanAnswer>;
   /** Gives lent slots back. Those that an earlier instance has lent come back as well. */

@@ -2,7 +2,13 @@ import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { ListedPool } from './directory-rpc.ts';
-import type { AcquireAnswer, AcquireRequest, ResumeAnswer, ResumeRequest } from './group-rpc.ts';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  RenewByIdAnswer,
+  ResumeAnswer,
+  ResumeRequest,
+} from './group-rpc.ts';
 import type { PoolStatus } from '../status.ts';
 
 /** The pool's key has had its first success: it is to be asked itself. */
@@ -17,6 +23,11 @@ export interface Proved {
 export interface TrialsRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved>;
   resume(request: ResumeRequest): Promise<ResumeAnswer | Proved>;
+  renew(
+    leaseId: string,
+    status: number | null,
+    held: ResumeRequest,
+  ): Promise<RenewByIdAnswer | Proved>;
   cancel(pool: ListedPool, ticketId: string): Promise<void>;
   release(
     pool: ListedPool,

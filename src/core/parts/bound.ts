@@ -1,4 +1,12 @@
-import { after, instant, type InstantMs, type LeaseId, type MemberId } from '../words/ids.ts';
+import {
+  after,
+  earlier,
+  instant,
+  type InstantMs,
+  type LeaseId,
+  type MemberId,
+} from '../words/ids.ts';
+import { LEASE_TTL_MS } from '../words/settings.ts';
 
 /**
  * The bound of what a group has handed out, on disk. Everything at or below the mark counts as handed out
@@ -280,6 +288,15 @@ export function noteFreed(bound: Bound, id: LeaseId, isUnclaimed: boolean): void
 /** Remembers for the next write that the slots of a lease came free because nobody renewed it. */
 export function noteLapsed(bound: Bound, id: LeaseId): void {
   if (bound.isStored) bound.lapsed.push(id);
+}
+
+/**
+ * Finds until when a holder may count on a lease without another word. An instance that came after the last write to arrive counts
+ * what was handed out for one TTL from its begin.
+ */
+export function countsUntil({ isStored, confirmed }: Bound, until: InstantMs): InstantMs {
+  if (!isStored || confirmed === null) return until;
+  return earlier(until, after(confirmed.at, LEASE_TTL_MS));
 }
 
 /**

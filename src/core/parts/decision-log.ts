@@ -66,7 +66,7 @@ export interface Placed {
  * did not ask again in time.
  */
 export interface Decision {
-  readonly ticket: Ticket;
+  ticket: Ticket;
   readonly leaseId: LeaseId;
   readonly arrivedAt: InstantMs;
   readonly decidedAt: InstantMs;

@@ -6,6 +6,14 @@ export const LANES = ['high', 'normal', 'low'] as const;
 
 export type Lane = (typeof LANES)[number];
 
+/**
+ * The kind of a holder that is no call: a WebSocket session, a turn on a connection, a lease that its caller asked for, or a
+ * run that goes on at its upstream.
+ */
+export const HOLD_KINDS = ['session', 'turn', 'lease', 'run'] as const;
+
+export type HoldKind = (typeof HOLD_KINDS)[number];
+
 /** The holder of a slot. */
 export interface Holder {
   /** The tenant that is charged: shares of the group are fair between tenants. */
@@ -19,6 +27,8 @@ export interface Holder {
   readonly model: string | null;
   /** The isolate of the Worker that its call is in. Absent: not known. */
   readonly isolate?: string;
+  /** Absent: a call. */
+  readonly kind?: HoldKind;
 }
 
 /** One logical call that asks for slots. */
@@ -50,6 +60,8 @@ export interface Ticket {
   readonly estimate: CallEstimate | null;
   /** Its isolate may start calls on slots that it is lent. Absent: it may not. */
   readonly mayBorrow?: boolean;
+  /** Its lease is held by its id: the disposal of an answer does not free it. Absent: it does. */
+  readonly isById?: boolean;
   /** Members that refused it, or that it cannot go to. Absent: none. */
   readonly excluded?: readonly MemberId[];
   /** Those of them that refused it for what passes: it may go there again once they have served others. Absent: none. */

@@ -57,7 +57,7 @@ function chanceOf(ticket: TicketId): number {
 export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: number): StoredCall {
   const { ticket, leaseId, waitedFor, rejection, upstreamStatus, upstreamSignal } = decision;
   const { holder, lane, slots } = ticket;
-  const { agent, model } = holder;
+  const { agent, model, kind } = holder;
   const { notes, used } = decision;
   const { waitedMs, heldMs } = timesOf(decision);
   const member = decision.placed?.member ?? null;
@@ -69,6 +69,7 @@ export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: numb
     upstream: keptText(holder.upstream),
     outcome: outcomeOf(decision),
     kept_for: why,
+    ...(kind !== undefined && { kind }),
     ...(agent !== null && { agent: keptText(agent) }),
     ...(member !== null && { member: keptText(member) }),
     ...(model !== null && { model: keptText(model) }),

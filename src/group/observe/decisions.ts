@@ -21,9 +21,10 @@ export function decisionInfos({ decisions }: GroupState, filter: DecisionFilter)
 
 function infoOf(decision: Decision): DecisionInfo {
   const { ticket, leaseId, arrivedAt, decidedAt, upstreamSignal, endedAt } = decision;
-  const { tenant, agent, upstream, model } = ticket.holder;
+  const { tenant, agent, upstream, model, kind } = ticket.holder;
   return {
     lease: leaseId,
+    ...(kind === undefined ? {} : { kind }),
     ticket: ticket.id,
     attempt: attemptOf(leaseId),
     lane: ticket.lane,

@@ -70,8 +70,9 @@ export function leaseInfos(state: GroupState, now: InstantMs, most = Infinity): 
   return [...state.leases.values()]
     .toSorted((a, b) => a.grantedAt - b.grantedAt)
     .slice(0, most)
-    .map(({ holder: { tenant, agent, caller, upstream, model }, ...lease }) => ({
+    .map(({ holder: { tenant, agent, caller, upstream, model, kind }, ...lease }) => ({
       id: lease.id,
+      ...(kind === undefined ? {} : { kind }),
       tenant,
       agent,
       caller,
@@ -92,9 +93,10 @@ export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity):
   const first = probableOrder(state).slice(0, most);
   return first.map((waiter, position) => {
     const { ticket, lane, isPromoted } = waiter;
-    const { tenant, agent, upstream, model } = ticket.holder;
+    const { tenant, agent, upstream, model, kind } = ticket.holder;
     return {
       ticket: ticket.id,
+      ...(kind === undefined ? {} : { kind }),
       lane,
       tenant,
       agent,

@@ -194,6 +194,7 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   release: true,
   report: true,
   resume: true,
+  renew: true,
   keepLoan: true,
   giveBack: true,
   status: true,

@@ -1,0 +1,49 @@
+import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.ts';
+import { countsUntil } from '../core/parts/bound.ts';
+import { isOfNewer } from '../core/unclaimed.ts';
+import type { LeaseId } from '../core/words/ids.ts';
+import type { AcquireCalls } from './acquire-calls.ts';
+import type { Leases } from './leases.ts';
+import type { ParkedAcquires } from './parked-acquires.ts';
+import type { Proof } from './proof.ts';
+import { claimFrom } from './requests.ts';
+import type { Shell } from './shell.ts';
+
+interface LeasesByIdParts {
+  readonly shell: Shell;
+  readonly parked: ParkedAcquires;
+  readonly acquires: AcquireCalls;
+  readonly leases: Leases;
+  readonly proof: Proof;
+}
+
+/** Side of those that hold leases by their ids alone: nothing of theirs is parked between two renewals. */
+export class LeasesById {
+  readonly #parts: LeasesByIdParts;
+
+  constructor(parts: LeasesByIdParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws an instance that a newer one has replaced, which granted the lease */
+  async renew(id: LeaseId, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
+    const { shell, parked, acquires, leases, proof } = this.#parts;
+    const request = { ...held, byId: true };
+    const claim = claimFrom(request);
+    if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
+    proof.note(status);
+    shell.apply({ kind: 'renew', leaseId: id, claim });
+    const lease = shell.state.leases.get(id);
+    if (lease?.phase === 'revoking') return { kind: 'revoking' };
+    if (lease?.phase === 'cooling') return parked.gone();
+    if (lease !== undefined) {
+      const { attachment, until } = lease;
+      await leases.proveCurrent();
+      return { kind: 'ok', attachment, expiresAt: countsUntil(shell.state.bound, until) };
+    }
+    const taken = await acquires.resume(request);
+    if (taken.kind === 'gone') return taken;
+    const { attachment, expiresAt = shell.now() } = taken;
+    return { kind: 'ok', attachment, expiresAt };
+  }
+}
