@@ -39,6 +39,7 @@ export class AnswerReader {
   /** The answer under way says that the connection ends with it. */
   #isLast = false;
   #isOver = false;
+  #isSwitched = false;
 
   /** Takes note of a request by its head. */
   expect(head: string): void {
@@ -54,6 +55,11 @@ export class AnswerReader {
   /** Whether the last answer of the connection is there, whole. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Whether the connection speaks another protocol from here on. */
+  get isSwitched(): boolean {
+    return this.#isSwitched;
   }
 
   follow(bytes: Buffer): void {
@@ -82,6 +88,7 @@ export class AnswerReader {
     const head = begun.toString('latin1', 0, end + 2);
     // More is to come on the same request, after 103 or 100.
     if (/^HTTP\/1\.1 1(?!01)/.test(head)) return next;
+    this.#isSwitched = head.startsWith('HTTP/1.1 101');
     this.#isLast = CLOSES.test(head);
     this.#body = bodyOf(head, isToHead);
     if (this.#body === null) this.#canFollow = false;

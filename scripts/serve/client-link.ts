@@ -37,6 +37,9 @@ const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
 const readBuffer = (): Buffer =>
   process.platform === 'win32' ? Buffer.allocUnsafeSlow(READ_BUFFER.length) : READ_BUFFER;
 
+/** Bytes behind a request for a WebSocket that are kept until its answer: clients wait for that before they send. */
+const BEHIND_BYTES_MAX = 65_536;
+
 /** Surroundings of a link. */
 export interface LinkOptions {
   /** Header lines, each with its CR LF, that every request gets. */
@@ -55,6 +58,9 @@ export interface LinkOptions {
  *
  * A client that is idle outlives its connection to workerd, which closes what is idle for some seconds without a word
  * before: its next request goes over a new one. None goes out twice, and none over a connection that is about to close.
+ *
+ * Once a WebSocket is open, bytes pass both ways as they are, and neither side is read faster than the other takes. There
+ * workerd reads all the time, so a FIN of the client passes as it is, behind all that came before it.
  */
 export class ClientLink {
   readonly #client: Socket;
@@ -73,6 +79,9 @@ export class ClientLink {
   #aheadBytes = 0;
   /** Whether the client is to see that workerd closes its connection, however idle it is. */
   #isEnding = false;
+  /** What came behind a request for a WebSocket that is not answered. Null: none was made. */
+  #behind: Buffer | null = null;
+  #isWebSocket = false;
 
   constructor(client: Socket, options: LinkOptions) {
     this.#client = client;
@@ -84,7 +93,7 @@ export class ClientLink {
     client.on('finish', () => {
       this.#lingersSince ??= performance.now();
     });
-    client.on('end', () => this.#leave());
+    client.on('end', () => this.#clientIsOver());
     // An error is a reset, or as good as one: it passes on as a reset.
     client.on('error', () => this.#leave());
     client.on('close', () => this.#leave());
@@ -198,6 +207,13 @@ export class ClientLink {
     this.#client.end();
   }
 
+  #clientIsOver(): void {
+    if (this.#isWebSocket && this.#target !== null) {
+      this.#target.end();
+      this.#lingersSince ??= performance.now();
+    } else this.#leave();
+  }
+
   #leave(): void {
     this.#target?.resetAndDestroy();
     this.#target = null;
@@ -212,9 +228,14 @@ export class ClientLink {
   #passRequests(data: Buffer): void {
     // Read to its end all the same: bytes that nobody reads would turn the answer into a reset.
     if (this.#isRefused || this.#lingersSince !== null) return;
+    if (this.#isWebSocket || this.#behind !== null) {
+      this.#passFrames(data);
+      return;
+    }
     if (this.#isIdle && performance.now() - this.#idleSince >= TARGET_REST_MS) this.#drop();
-    const { bytes, malformed, isUnderWay, heads } = this.#scanner.scan(data);
+    const { bytes, malformed, isUnderWay, heads, behind } = this.#scanner.scan(data);
     for (const head of heads) this.#answers.expect(head);
+    this.#behind = behind;
     if (bytes.length > 0 && !this.#send(bytes)) this.#holdBack();
     if (malformed === null) return;
     this.#isRefused = true;
@@ -222,6 +243,25 @@ export class ClientLink {
     // In mid-body an answer may be under way already: the call is cut off.
     if (isUnderWay) this.#client.resetAndDestroy();
     else this.#refuse(malformed);
+  }
+
+  /** Passes on what a WebSocket's client sends, once it is known to be one. */
+  #passFrames(data: Buffer): void {
+    if (this.#behind === null) {
+      if (!this.#send(data)) this.#client.pause();
+      return;
+    }
+    this.#behind = Buffer.concat([this.#behind, data]);
+    if (this.#behind.length > BEHIND_BYTES_MAX) this.#client.resetAndDestroy();
+  }
+
+  /** Decides about what came behind a request for a WebSocket, if its answer is there. */
+  #readSwitch(behind: Buffer): void {
+    const { isSwitched, isAtRest } = this.#answers;
+    if (!isSwitched && !isAtRest) return;
+    this.#isWebSocket = isSwitched;
+    this.#behind = null;
+    if (behind.length > 0) this.#passRequests(behind);
   }
 
   /**
@@ -259,6 +299,7 @@ export class ClientLink {
     if (target !== this.#target) return true;
     this.#answers.follow(bytes);
     if (this.#answers.isAtRest) this.#idleSince = performance.now();
+    if (this.#behind !== null) this.#readSwitch(this.#behind);
     const goesOn = this.#client.write(Buffer.from(bytes));
     if (this.#answers.isOver && !this.#scanner.isBetween) this.#linger();
     return goesOn;

@@ -18,7 +18,15 @@ export interface Scanned {
   readonly isUnderWay: boolean;
   /** Heads of the requests that begin in the bytes, as the client sent them. */
   readonly heads: readonly string[];
+  /**
+   * Bytes behind a request that asks for a WebSocket: its answer tells whether they are frames, or requests that are to
+   * be scanned. Null: none asks for one.
+   */
+  readonly behind: Buffer | null;
 }
+
+/** A request that workerd may answer with 101: from there on the connection speaks no HTTP. */
+const WEBSOCKET = /^GET [^\r]*\r\n(?:.*\r\n)*?upgrade:[\t ]*websocket[\t ]*\r\n/i;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -55,7 +63,7 @@ export class RequestScanner {
     const bad = (malformed: Malformed): Scanned => {
       const isUnderWay = start < 0;
       const before = isUnderWay ? NOTHING : this.#withAdded(bytes.subarray(0, start), headEnds);
-      return { bytes: before, malformed, isUnderWay, heads };
+      return { bytes: before, malformed, isUnderWay, heads, behind: null };
     };
     while (at < bytes.length) {
       if (this.#body === 0) {
@@ -65,7 +73,7 @@ export class RequestScanner {
         if (end < 0) {
           if (!this.#hold(bytes, at, seen)) return bad('header');
           const before = this.#withAdded(bytes.subarray(0, at), headEnds);
-          return { bytes: before, malformed: null, isUnderWay: false, heads };
+          return { bytes: before, malformed: null, isUnderWay: false, heads, behind: null };
         }
         const head = bytes.toString('latin1', at, end + 2);
         const length = readHead(head);
@@ -74,6 +82,11 @@ export class RequestScanner {
         headEnds.push(end + 2);
         heads.push(head);
         at = end + HEAD_END.length;
+        if (length === 0 && WEBSOCKET.test(head)) {
+          const before = this.#withAdded(bytes.subarray(0, at), headEnds);
+          const behind = bytes.subarray(at);
+          return { bytes: before, malformed: null, isUnderWay: false, heads, behind };
+        }
       } else if (typeof this.#body === 'number') {
         const taken = Math.min(this.#body, bytes.length - at);
         this.#body -= taken;
@@ -85,7 +98,8 @@ export class RequestScanner {
         at = read.at;
       }
     }
-    return { bytes: this.#withAdded(bytes, headEnds), malformed: null, isUnderWay: false, heads };
+    const all = this.#withAdded(bytes, headEnds);
+    return { bytes: all, malformed: null, isUnderWay: false, heads, behind: null };
   }
 
   /** `headEnds`: behind the header lines of every head in the bytes, and of those that are not passed on. */

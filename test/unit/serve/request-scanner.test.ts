@@ -47,10 +47,6 @@ describe('proper requests', () => {
     ['an address in brackets', 'GET / HTTP/1.1\r\nHost: [::1]:8787\r\n\r\n'],
     ['bytes above ASCII', 'GET /\xfc HTTP/1.1\r\nHost: h\r\nX: \xff\t\xfe\r\n\r\n'],
     ['the version before', 'GET / HTTP/1.0\r\nHost: h\r\n\r\n'],
-    [
-      'an upgrade',
-      'GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n' + GET,
-    ],
     ['Expect', post('Expect: 100-continue\r\nContent-Length: 4\r\n', 'abcd') + GET],
   ])('pass as they are, wherever they are cut: %s', (_name, text) => {
     expect(scan(text)).toEqual(wellPassed(text));
@@ -163,6 +159,39 @@ const MALFORMED: readonly (readonly [string, string, string])[] = [
   ],
   ['a head without end', get(`Host: h\r\nX: ${'x'.repeat(70_000)}\r\n`), 'head'],
 ];
+
+describe('a request for a WebSocket', () => {
+  const UPGRADE = 'GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nuPGRADE: WebSocket\r\n\r\n';
+
+  it('passes as others do, and what is behind it waits', () => {
+    const whole = latin1(`${GET}${UPGRADE}\x81\x05hello`);
+    for (let cut = 1; cut < whole.length; cut += 1) {
+      const scanner = new RequestScanner();
+      const first = scanner.scan(whole.subarray(0, cut));
+      const rest = whole.subarray(cut);
+      // What comes behind it is no longer scanned.
+      const second = first.behind === null ? scanner.scan(rest) : { bytes: '', behind: rest };
+      expect(`${first.bytes.toString()}${second.bytes.toString()}`).toBe(`${GET}${UPGRADE}`);
+      const behind = Buffer.concat([first.behind, second.behind].map((b) => b ?? Buffer.alloc(0)));
+      expect(behind.toString('latin1')).toBe('\x81\x05hello');
+    }
+  });
+
+  it.each([
+    ['POST', post('Upgrade: websocket\r\n')],
+    ['a body', UPGRADE.replace('\r\n\r\n', '\r\nContent-Length: 4\r\n\r\nabcd')],
+    ['another protocol', GET.replace('\r\n\r\n', '\r\nUpgrade: h2c\r\n\r\n')],
+    [
+      'its words elsewhere',
+      GET.replace('\r\n\r\n', '\r\nX-Upgrade: websocket\r\nX: Upgrade: websocket\r\n\r\n'),
+    ],
+  ])('is none with %s', (_name, text) => {
+    expect(new RequestScanner().scan(latin1(text + GET))).toMatchObject({
+      bytes: latin1(text + GET),
+      behind: null,
+    });
+  });
+});
 
 describe('malformed requests', () => {
   it.each(MALFORMED)('never pass: %s', (_name, text, what) => {
