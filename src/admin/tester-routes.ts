@@ -1,8 +1,11 @@
 import type { Env } from '../env.ts';
+import type { GatewayKeyConfig } from '../contract/config/config.ts';
 import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
+import { unknownOperation } from '../config/check/operations.ts';
+import { classify } from '../upstream/operation/operation.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';
 import { hashedPlacements } from '../routing/hashed-partition.ts';
 import {
@@ -15,10 +18,10 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { readSecret } from '../runtime/secrets.ts';
 import { fingerprint } from '../runtime/digests.ts';
-import { forbiddenFor, refusedKey } from '../routing/key-access.ts';
+import { closedRoute, forbiddenFor, refusedKey } from '../routing/key-access.ts';
 import { laneOf } from '../routing/lane-of.ts';
 import type { AdminApp } from './context.ts';
-import { serve } from './serve.ts';
+import { invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
 type Call = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
@@ -26,6 +29,8 @@ type Call = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
 /** Serves which groups a call would take, without making it. */
 export function addTesterRoutes(app: AdminApp): void {
   serve(app, 'testCall', async ({ context, body: call }) => {
+    const errors = call.path === null ? unknownOperation(call.operation, 'operation') : [];
+    if (errors.length > 0) throw invalid(errors);
     const snapshot = await currentSnapshot(context.env);
     const upstreams = resolveUpstreams(snapshot.config, BUILT_IN_UPSTREAMS);
     const routes = compileRoutes(snapshot.config, upstreams);
@@ -42,6 +47,8 @@ const NOTHING = {
   upstream: null,
   model: null,
   chosen_by: null,
+  operation: null,
+  takes_slot: null,
   credential: null,
   groups: [],
 } as const;
@@ -98,11 +105,11 @@ async function tested(
   const secret = upstream.secret === null ? null : readSecret(env, upstream.secret);
   const injected = secret === null ? null : await fingerprint(fingerprintKey, secret);
   const given = key === null ? call.key : null;
+  const asked = askedFor(call, upstream, routes);
   const placed = routes.place({
     upstream,
     model,
-    operation: call.operation,
-    path: null,
+    ...asked.at,
     caller: call.key ?? 'anonymous',
     keyIds: keyIdsOf(call.key),
     keyFingerprint: upstream.isKeyless ? null : (injected ?? given),
@@ -110,22 +117,42 @@ async function tested(
     account: null,
     header: (name) => call.headers[name] ?? null,
   });
-  const placements = await hashedPlacements(placed, env, fingerprintKey);
+  const taken = asked.takesSlot ? placed : [];
+  const placements = await hashedPlacements(taken, env, fingerprintKey);
   const refusal =
     (key === null ? keyRefusal(call, config.keys.length > 0, upstream) : refusedKey(key, null)) ??
-    (key === null ? null : forbiddenFor(key, placements)) ??
+    (key === null ? null : (asked.closedTo(key) ?? forbiddenFor(key, placements))) ??
     tooMany(placements);
   const keyLanes = { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' } as const;
   return {
     upstream: { id: upstream.id, base_url: upstream.baseUrl, dialect: upstream.dialect },
     model,
     chosen_by: by,
+    operation: asked.at.operation,
+    takes_slot: asked.takesSlot,
     credential: credentialOf(upstream),
     groups: placements.map((placement) =>
       shown(placement, laneOf({ lane: call.lane, keyLanes }, placement)),
     ),
     refusal: refusal === null ? null : wire(refusal),
   };
+}
+
+/** Tells what a call asks for: what its path says, else an operation that takes a slot. */
+function askedFor(call: Call, upstream: Upstream, routes: Routes) {
+  const { method, path } = call;
+  if (path === null) {
+    const at = { operation: call.operation, method, path };
+    return { at, takesSlot: true, closedTo: () => null };
+  }
+  const operation = classify(method, path, new URLSearchParams(), upstream.dialect);
+  const at = { operation: operation.name, method, path };
+  const named = routes.namedPath({ upstream, keyIds: keyIdsOf(call.key), ...at });
+  const isNamed = named === 'in all readings';
+  const asked = { upstream, path, operation: isNamed ? { isNamed } : {} } as const;
+  const closedTo = (key: GatewayKeyConfig): ErrorReply | null =>
+    upstream.secret === null ? null : closedRoute(key, asked, { method, headers: new Headers() });
+  return { at, takesSlot: operation.limited || named !== 'no', closedTo };
 }
 
 function keyIdsOf(key: string | null): string[] {

@@ -32,13 +32,16 @@ export function looksIntoBody(
 
 /** Tells whether comments may be sent to a call if it asks for a stream in its body. */
 export function mayStream(
-  { table, headers, caller: { keyIds, keyTimeoutMs } }: KnownCall,
+  { request, table, headers, caller: { keyIds, keyTimeoutMs } }: KnownCall,
   upstream: Upstream,
+  path: string,
   { name, limited, model }: Operation,
 ): boolean {
   if (!limited || model.from !== 'body') return false;
   if (keepaliveForWaitMs(keyTimeoutMs ?? 0) !== null) return true;
-  return headers.wantsKeepalive || table.routes.mayKeepAlive({ upstream, operation: name, keyIds });
+  const { method } = request;
+  const call = { upstream, operation: name, method, path, keyIds };
+  return headers.wantsKeepalive || table.routes.mayKeepAlive(call);
 }
 
 /** Tells whether a path asks for a stream. Without `alt=sse` Gemini's is an array, which has no comments. */

@@ -8,6 +8,7 @@ import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
+import { bareBody } from './bare.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures, retryBudgetOf } from './isolate.ts';
 import { learnAccount, moveToAccount } from './learn-account.ts';
@@ -79,10 +80,12 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     await admission.release('unused');
     return notRenamed(candidate, member, turn);
   }
+  const bare = await bareOf(sending, held);
+  if (typeof bare === 'object') return bare;
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
-  const open = (): BodyInit | null => body.open(metering?.asking);
+  const open = (): BodyInit | null => (bare === 'bare' ? null : body.open(metering?.asking));
   const init = { method: request.method, headers: target.headers, body: open() };
   const openAgain = (): BodyInit | null => {
     tries.noteSent();
@@ -148,6 +151,20 @@ function passSession(
     call.ctx,
   );
   return answered(response, signature(sending, waitMs, response.headers), isAboutKey(candidate));
+}
+
+/** Looks whether the call goes out without a body. What cannot go out gives its slots back. */
+async function bareOf(
+  { candidate, admission }: Sending,
+  held: HeldCall,
+): Promise<'bare' | 'with body' | Rejected | Left> {
+  const { call } = candidate;
+  const looking = bareBody(call.request.method, call.body, held.signal);
+  const bare = await looking.catch(() => noAnswer(candidate, held));
+  if (typeof bare !== 'object') return bare;
+  held.giveUp();
+  call.ctx.waitUntil(admission.release('unused'));
+  return bare;
 }
 
 /** Tells the groups of the call what is noted of an answer. */

@@ -1,7 +1,7 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
-import type { Operation } from '../upstream/operation/operation.ts';
-import { isResponses } from '../upstream/operation/upgrades.ts';
+import { classify, type Operation } from '../upstream/operation/operation.ts';
+import { classifyUpgrade, isResponses } from '../upstream/operation/upgrades.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
@@ -14,8 +14,9 @@ import {
   UNSAID,
 } from './find-model.ts';
 import { disagreement, maybeTrue, modelRule, proofOf } from './model-rule.ts';
+import { operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
-import { operationOf, unsaidModel, unserved } from './socket/upgrade.ts';
+import { isUpgrade, unsaidModel, unserved } from './socket/upgrade.ts';
 
 /** Where a call goes, and what it asks for. */
 export interface Located {
@@ -60,8 +61,8 @@ async function locateDirect(
   path: string,
 ): Promise<Located | Rejected | Left> {
   const { request, query, table, headers } = call;
-  const operation = operationOf(request, path, query, upstream);
-  const rule = modelRule(call, upstream, operation);
+  const operation = operationOf(call, upstream, path);
+  const rule = modelRule(call, upstream, path, operation);
   const said = headers.model;
   const shown = operation.model.from === 'path' ? operation.model.value : null;
   if (shown !== null && rule.isTrue) {
@@ -75,7 +76,7 @@ async function locateDirect(
   }
   const located = { kind: 'located', upstream, path, operation, said, chosenBy: null } as const;
   const wantsModel = looksIntoBody(operation, rule, known !== null);
-  const wantsStream = mayStream(call, upstream, operation);
+  const wantsStream = mayStream(call, upstream, path, operation);
   if (!wantsModel && !wantsStream && !mayHoldKeys(request)) {
     call.body.hold(unreadBody(request));
     const isStream = isStreamPath(path, query);
@@ -104,9 +105,8 @@ async function locateUnified(
 ): Promise<Located | Rejected | Left> {
   const { request, url, query, table, headers } = call;
   const shape = unifiedShape(url.pathname);
-  // What an upstream serves over WebSocket is known once it is chosen.
-  const operation = operationOf(request, url.pathname, query, { dialect: shape, sockets: 'turns' });
-  if (operation.socket !== undefined) return locateSocket(call, shape, operation);
+  if (isUpgrade(request)) return locateSocket(call, shape);
+  const operation = classify(request.method, url.pathname, query, shape);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   const isInBody = operation.model.from === 'body';
@@ -136,8 +136,8 @@ async function locateUnified(
     });
   }
   const { upstream, path, prefix } = chosen;
-  const there = operationOf(request, path, query, upstream);
-  const { isTrue } = modelRule(call, upstream, there);
+  const there = operationOf(call, upstream, path);
+  const { isTrue } = modelRule(call, upstream, path, there);
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;
   const located = { kind: 'located', upstream, path, operation: there, model, isProven } as const;
@@ -149,13 +149,15 @@ async function locateUnified(
 async function locateSocket(
   call: KnownCall,
   shape: UnifiedShape,
-  { model }: Operation,
 ): Promise<Located | Rejected | Left> {
+  const { url, query } = call;
+  // What the upstream serves over WebSocket is known once it is chosen.
+  const { model } = classifyUpgrade(url.pathname, query, { dialect: shape, sockets: 'turns' });
   const shown = model.from === 'path' ? model.value : null;
   const located = await locateNamed(call, shape, call.headers.model ?? shown);
-  if (located.kind !== 'rejected' || !isResponses(call.url.pathname)) return located;
+  if (located.kind !== 'rejected' || !isResponses(url.pathname)) return located;
   // Its models stand in its messages: over HTTP each finds its upstream.
-  return rejected(unserved(call.url));
+  return rejected(unserved(url));
 }
 
 /** Locates a call whose headers or URL say where it goes, or of whose body nothing says so. `named`: the model they name. */
@@ -198,12 +200,12 @@ export async function relocate(
   call: KnownCall,
   located: Located,
 ): Promise<Located | Rejected | Left> {
-  const { request, query, headers, body } = call;
+  const { request, headers, body } = call;
   const place = placeNow(call, located);
   if (place.kind === 'rejected') return place;
   const { upstream, path } = place;
-  const operation = operationOf(request, path, query, upstream);
-  const { isTrue } = modelRule(call, upstream, operation);
+  const operation = operationOf(call, upstream, path);
+  const { isTrue } = modelRule(call, upstream, path, operation);
   // One that was kept to be sent again was read, but nobody has searched it.
   const wasSearched = request.bodyUsed && !body.isKept;
   const isKnown = located.isProven || (!isTrue && (located.model !== null || wasSearched));

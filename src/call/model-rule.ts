@@ -20,12 +20,15 @@ const UNLIMITED: ModelRule = { isWanted: false, isTrue: false };
 
 /** Tells the rule for a call to an upstream. */
 export function modelRule(
-  { table, caller }: KnownCall,
+  { table, caller, request }: KnownCall,
   upstream: Upstream,
+  path: string,
   operation: Operation,
 ): ModelRule {
   if (!operation.limited) return UNLIMITED;
-  const call = { upstream, operation: operation.name, keyIds: caller.keyIds };
+  const { method } = request;
+  const { keyIds } = caller;
+  const call = { upstream, operation: operation.name, method, path, keyIds };
   const use = table.routes.useOfModel(call);
   const isOurSecret = upstream.secret !== null && caller.credentials.providerKey === null;
   return {

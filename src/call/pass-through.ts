@@ -1,5 +1,6 @@
 import { fetchAnswer } from '../upstream/transfer/fetch-answer.ts';
 import { callerResponseHeaders } from '../upstream/transfer/response-headers.ts';
+import { bareBody } from './bare.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
@@ -18,11 +19,9 @@ export async function passThrough(
   request.signal.addEventListener('abort', () => left.abort(), { once: true });
   body.onFault(() => left.abort());
   try {
-    const goesBare = request.method === 'GET' || request.method === 'HEAD';
-    if (goesBare && !(await isEmpty(body.open(), left.signal))) {
-      const message = `A ${request.method} cannot be passed on with a body.`;
-      return rejected({ reason: 'body_unreadable', message });
-    }
+    const bare = await bareBody(request.method, body, left.signal);
+    if (typeof bare === 'object') return bare;
+    const goesBare = bare === 'bare';
     const outgoing: RequestInit = {
       method: request.method,
       headers,
@@ -41,22 +40,6 @@ export async function passThrough(
     const { fault } = body;
     return fault === null ? unreachable(upstream.id, null) : rejected(fault);
   }
-}
-
-/**
- * Tells whether a body has no bytes. Clients that say the length of every body, or write each in chunks, do so for a
- * GET as well; the runtime has one then, and sends no GET with it.
- */
-async function isEmpty(body: BodyInit | null, signal: AbortSignal): Promise<boolean> {
-  if (!(body instanceof ReadableStream)) return body === null;
-  const reader = body.getReader();
-  const { promise: left, reject } = Promise.withResolvers<never>();
-  signal.addEventListener('abort', () => reject(new Error('left')), { once: true });
-  signal.throwIfAborted();
-  // On Workers a read may stay open for ever when the client has left: only the signal tells.
-  const { done } = await Promise.race([reader.read(), left]);
-  reader.cancel().catch(() => {});
-  return done;
 }
 
 /**

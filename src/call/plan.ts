@@ -122,6 +122,7 @@ export function routedCall(
 ): RoutedCall {
   return {
     ...at,
+    method: request.method,
     caller: caller.id,
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,

@@ -28,6 +28,8 @@ export function withImpliedWay(group: GroupConfig): GroupConfig {
       base_urls: [],
       keys: [],
       operations: [],
+      paths: [],
+      methods: [],
     },
     // Each provider key has its own, as without an entry.
     partition_by: ['api_key'],

@@ -1,10 +1,13 @@
 import { inOrder, type CompiledGroup, type ModelNames, type ModelUse } from './group-match.ts';
+import type { CalledAt } from './path-match.ts';
 import { PatternIndex } from './pattern-index.ts';
 
 /** A call as far as groups look at it before its body is read. */
 interface CallBeforeModel {
   readonly operation: string;
   readonly keyIds: readonly string[];
+  /** Null: no group names paths, or it is any call of its operation. */
+  readonly at: CalledAt | null;
 }
 
 /** Everything that is asked of the groups of a call before its model is known. */
@@ -35,10 +38,10 @@ export class GroupIndex {
   readonly #byModel = new PatternIndex();
   /** Found by neither. */
   readonly #others: number[] = [];
-  /** Groups for anybody, by what they say to an operation: as many as there are operations. */
+  /** Groups for anybody, by any path, by what they say to an operation: as many as there are operations. */
   readonly #forAnybody: readonly CompiledGroup[];
   readonly #saidByOperation = new Map<string, BeforeModel>();
-  /** Groups for some keys that are not found by them. */
+  /** Groups for some keys that are not found by them, and for some paths. */
   readonly #forSomebody: readonly CompiledGroup[];
 
   /** @param groups the narrowest first */
@@ -51,9 +54,11 @@ export class GroupIndex {
       else if (PatternIndex.takes(models)) this.#byModel.add(models, entry);
       else this.#others.push(entry);
     }
-    this.#forAnybody = groups.filter(({ config }) => config.match.keys.length === 0);
+    const isForAnybody = ({ config, matchesPath }: CompiledGroup): boolean =>
+      config.match.keys.length === 0 && matchesPath === null;
+    this.#forAnybody = groups.filter(isForAnybody);
     this.#forSomebody = groups.filter(
-      ({ config: { match } }) => match.keys.length > 0 && !PatternIndex.takes(match.keys),
+      (group) => !isForAnybody(group) && !PatternIndex.takes(group.config.match.keys),
     );
   }
 
@@ -94,8 +99,11 @@ export class GroupIndex {
   }
 }
 
-function takes(group: CompiledGroup, { operation, keyIds }: CallBeforeModel): boolean {
-  return group.matchesOperation(operation) && group.matchesCaller(keyIds);
+/** Tells whether a group is for a call, whatever its model. */
+export function takes(group: CompiledGroup, { operation, keyIds, at }: CallBeforeModel): boolean {
+  const { matchesPath } = group;
+  if (!group.matchesOperation(operation) || !group.matchesCaller(keyIds)) return false;
+  return matchesPath === null || (at !== null && matchesPath(at));
 }
 
 /** Picks the greater of two uses of a model. */

@@ -4,6 +4,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { compileGlobs } from './glob.ts';
 import { hasMembers } from './members.ts';
+import { compilePaths, type PathTest } from './path-match.ts';
 import { PatternIndex } from './pattern-index.ts';
 
 /**
@@ -36,6 +37,7 @@ export interface CompiledGroup {
   readonly isTargeted: boolean;
   matchesUpstream(upstream: Upstream): boolean;
   matchesOperation(operation: string): boolean;
+  readonly matchesPath: PathTest;
   /** True if one of the ids or fingerprints of the caller's keys is listed. */
   matchesCaller(keyIds: readonly string[]): boolean;
   /** Null: the group does not look at the model, so that a call without one matches too. */
@@ -132,6 +134,7 @@ function compileGroup(config: GroupConfig): CompiledGroup {
     isTargeted: match.models.length > 0 || namesUpstreams(config) || hasMembers(config),
     matchesUpstream: compileUpstreams(config),
     matchesOperation: operations,
+    matchesPath: compilePaths(match),
     matchesCaller: (keyIds) => match.keys.length === 0 || keyIds.some(keys),
     matchesModel: compileModels(match.models),
     modelUse: modelUseOf(config),

@@ -10,7 +10,6 @@ import {
   neededRoutes,
   UNKNOWN_NAME,
   type Operation,
-  type SocketUse,
 } from '../upstream/operation/operation.ts';
 import { LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
@@ -74,20 +73,31 @@ export function forbiddenUpstream(
 /** Headers by which a request says that it means another method than its own. */
 const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'];
 
+/** A call at an upstream, as far as it says what is asked for. */
+interface Asked {
+  readonly upstream: Upstream;
+  readonly path: string;
+  readonly operation: Pick<Operation, 'isNamed' | 'socket'>;
+}
+
 /**
  * Rejects a call that the operator's key must not go out with: what takes no slot is the whole
- * account's, other callers' answers and files too, so it is closed unless the operator lists it.
+ * account's, other callers' answers and files too, so it is closed unless the operator lists it. That a group names
+ * its path is no leave; what nobody knows can be listed where one does.
  */
 export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
-  { upstream, path, operation: { socket } }: Place,
+  { upstream, path, operation }: Asked,
   { method, headers }: Pick<Request, 'method' | 'headers'>,
 ): ErrorReply | null {
   const override = METHOD_OVERRIDES.find((name) => headers.has(name));
   if (override !== undefined) return closed(upstream, `a call with the header ${override}`);
   const isListed = [key.allow, upstream.allow].map(matcherOf);
-  const shut = neededFor(method, { path, socket }, upstream).filter(
-    (name) => !(LISTED.has(name) && isListed.some((matches) => matches(name))),
+  const isNamed = operation.isNamed === true;
+  const mayBeListed = (name: string): boolean =>
+    LISTED.has(name) || (name === UNKNOWN_NAME && isNamed);
+  const shut = neededFor(method, { upstream, path, operation }).filter(
+    (name) => !(mayBeListed(name) && isListed.some((matches) => matches(name))),
   );
   const [first] = shut.toSorted((a, b) => Number(LISTED.has(a)) - Number(LISTED.has(b)));
   switch (first) {
@@ -95,8 +105,11 @@ export function closedRoute(
       return null;
     case ADMINISTRATION_NAME:
       return closed(upstream, 'a route that administers the account');
-    case UNKNOWN_NAME:
-      return closed(upstream, 'a route that Headgate does not know');
+    case UNKNOWN_NAME: {
+      if (!isNamed) return closed(upstream, 'a route that Headgate does not know');
+      const message = `Headgate does not know what this route does, so the operator's key of the upstream ${upstream.id} is not used for it unless that is listed: allow: [${UNKNOWN_NAME}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
+      return { reason: 'key_forbidden', message };
+    }
     case 'realtime':
       return closed(
         upstream,
@@ -109,19 +122,10 @@ export function closedRoute(
   }
 }
 
-/** The way of a call, as far as it opens or closes it. */
-interface Place {
-  readonly upstream: Upstream;
-  readonly path: string;
-  readonly operation: Pick<Operation, 'socket'>;
-}
-
 /** A session has its slot, and each turn its own: neither is a route without one. */
-function neededFor(
-  method: string,
-  { path, socket }: { readonly path: string; readonly socket: SocketUse | undefined },
-  { dialect }: Upstream,
-): readonly string[] {
+function neededFor(method: string, { upstream, path, operation }: Asked): readonly string[] {
+  const { dialect } = upstream;
+  const { socket } = operation;
   if (socket === undefined || socket === 'unserved') return neededRoutes(method, path, dialect);
   return neededRoutes('POST', path, dialect).filter((name) => name === ADMINISTRATION_NAME);
 }

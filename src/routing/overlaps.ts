@@ -4,6 +4,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs, globsMayOverlap } from './glob.ts';
 import { matchingGroups } from './configured-auto-groups.ts';
 import { hasMembers, hasRouteIn } from './members.ts';
+import { METHODS_WITH_BODY } from '../contract/methods.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
 type Match = GroupConfig['match'];
@@ -70,7 +71,15 @@ export function replacedBy(
   });
 }
 
-const NOTHING_NAMED: Match = { models: [], upstreams: [], base_urls: [], keys: [], operations: [] };
+const NOTHING_NAMED: Match = {
+  models: [],
+  upstreams: [],
+  base_urls: [],
+  keys: [],
+  operations: [],
+  paths: [],
+  methods: [],
+};
 
 /** Maximum pairs that are compared before the search for a crowd is given up. */
 const COMPARISONS_MAX = 1_000_000;
@@ -122,8 +131,19 @@ function mayMeet(a: Match, b: Match): boolean {
     fieldsMeet(a.base_urls, b.base_urls) &&
     fieldsMeet(a.keys, b.keys) &&
     fieldsMeet(a.operations, b.operations) &&
+    pathsMeet(a, b) &&
     (fieldsMeet(a.models, b.models) || qualifiedMeet(a, b) || qualifiedMeet(b, a))
   );
+}
+
+/** A configuration of the version before names no paths. */
+function pathsMeet(
+  { paths: a = [], methods: ofA = [] }: Partial<Match>,
+  { paths: b = [], methods: ofB = [] }: Partial<Match>,
+): boolean {
+  if (a.length === 0 || b.length === 0) return true;
+  const [one, two] = [ofA, ofB].map((all) => (all.length === 0 ? METHODS_WITH_BODY : all));
+  return fieldsMeet(a, b) && one?.some((method) => two?.includes(method)) === true;
 }
 
 function fieldsMeet(a: readonly string[], b: readonly string[]): boolean {

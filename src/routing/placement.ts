@@ -10,7 +10,7 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupOf } from './auto-groups.ts';
 import { inForce } from './everything-paused.ts';
 import { isAutomatic, matchingGroups } from './configured-auto-groups.ts';
-import { greaterUse, GroupIndex, type BeforeModel } from './group-index.ts';
+import { greaterUse, GroupIndex, takes, type BeforeModel } from './group-index.ts';
 import {
   autoRank,
   compareRanked,
@@ -23,20 +23,22 @@ import {
 import { byTier, hasMembers, hasRouteIn, membersOf } from './members.ts';
 import { compileCanonical, modelNames } from './model-names.ts';
 import { partitionOf } from './partition.ts';
+import { calledAt, namesPaths, type CalledAt } from './path-match.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
 /** A call as it is known before its body is read. */
 interface CallBeforeModel {
   readonly upstream: Upstream;
   readonly operation: string;
+  readonly method: string;
+  /** Path behind the upstream's base URL. Null: any of its operation. */
+  readonly path: string | null;
   /** Id of the caller's gateway key, and the fingerprints of the keys that it brought. */
   readonly keyIds: readonly string[];
 }
 
 /** A call that needs a slot. */
 export interface RoutedCall extends CallBeforeModel {
-  /** Path behind the upstream's base URL. Null: any of its operation. */
-  readonly path: string | null;
   /** The model as the upstream will see it, or null where the call names none. */
   readonly model: string | null;
   /** The one who is charged. */
@@ -76,8 +78,13 @@ export interface Placement {
 /** Maximum groups of a call: one that matches more is refused. */
 export const GROUPS_PER_CALL_MAX = 4;
 
+/** How the groups of a call name its path: not at all, as one of the readings that servers have of it, or in all of them. */
+type NamedPath = 'no' | 'in a reading' | 'in all readings';
+
 /** The way of every call at one version of the configuration. */
 export interface Routes {
+  /** How groups that a call may belong to name its path, so that it takes a slot whatever it asks for. */
+  namedPath(call: CallBeforeModel): NamedPath;
   /** Uses of the call's model, in any group that it may belong to. */
   useOfModel(call: CallBeforeModel): ModelUse;
   /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */
@@ -138,14 +145,22 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     withMembers.map((group) => [group, hasRouteIn(group.config, upstreams)] as const),
   );
   // Nothing is translated, so a call that none of its members has a route for is none of a group's.
-  const takes = (group: CompiledGroup, at: Upstream, path: string | null): boolean =>
+  const hasRoute = (group: CompiledGroup, at: Upstream, path: string | null): boolean =>
     routesIn.get(group)?.(at, path) ?? true;
+  const byPath = groups.filter(({ config: group }) => namesPaths(group));
+  // Where nobody names any, no path is read for that.
+  const atOf = ({ method, path }: CallBeforeModel): CalledAt | null =>
+    byPath.length === 0 || path === null ? null : calledAt(method, path);
+  const asked = (call: CallBeforeModel) => {
+    const { operation, keyIds } = call;
+    return { operation, keyIds, at: atOf(call) };
+  };
   const compiled = new WeakMap<Upstream, UpstreamRoutes>();
   // At its first call: most isolates see few of two hundred upstreams before the next version.
   const of = (upstream: Upstream): UpstreamRoutes => {
     const known = compiled.get(upstream);
     if (known !== undefined) return known;
-    const possible = groupsAt(upstream).filter((group) => takes(group, upstream, null));
+    const possible = groupsAt(upstream).filter((group) => hasRoute(group, upstream, null));
     const made = compileUpstream(upstream, possible, automatic);
     compiled.set(upstream, made);
     return made;
@@ -163,8 +178,21 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
   const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
     modelNames(upstream, model, of(upstream).canonical(model));
   const beforeModel = (call: CallBeforeModel) =>
-    of(call.upstream).index.beforeModel(call, ownOf(call));
+    of(call.upstream).index.beforeModel(asked(call), ownOf(call));
   return {
+    namedPath(call) {
+      const at = atOf(call);
+      const own = byPath.filter(
+        (group) =>
+          group.matchesUpstream(call.upstream) && hasRoute(group, call.upstream, call.path),
+      );
+      if (at === null || own.length === 0) return 'no';
+      const { operation, keyIds } = call;
+      const isNamed = (path: string): boolean =>
+        own.some((group) => takes(group, { operation, keyIds, at: { ...at, paths: [path] } }));
+      if (at.paths.every(isNamed)) return 'in all readings';
+      return at.paths.some(isNamed) ? 'in a reading' : 'no';
+    },
     groupsOf: (upstream) =>
       of(upstream).groups.flatMap((group) => (group.isTargeted ? [group.config.name] : [])),
     countsSome:
@@ -227,8 +255,8 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
       const model = routes.canonical(call.model);
       const names = modelNames(call.upstream, call.model, model);
       const ofAll = routes.index
-        .matching(call, names)
-        .filter((group) => takes(group, call.upstream, call.path));
+        .matching(asked(call), names)
+        .filter((group) => hasRoute(group, call.upstream, call.path));
       const matched = [...ownOf(call), ...ofAll];
       const ranked = matched.map((group) => ({
         rank: group.rank,

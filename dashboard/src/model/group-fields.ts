@@ -21,6 +21,8 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
       'match.base_urls': 'Base URLs',
       'match.keys': 'Keys',
       'match.operations': 'Operations',
+      'match.paths': 'Paths',
+      'match.methods': 'Methods',
     },
   },
   {

@@ -9,9 +9,9 @@ import { readSecret } from '../../runtime/secrets.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { isPriced } from '../metering.ts';
+import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';
-import { operationOf } from '../socket/upgrade.ts';
 
 /** A member that may take a call, and what the call is there. */
 export interface MemberPlace {
@@ -137,13 +137,13 @@ function placeOf(
 function locatedAt(
   upstream: Upstream,
   model: string | null,
-  { request, query }: KnownCall,
+  call: KnownCall,
   asCalled: Located,
 ): Located | null {
   if (upstream === asCalled.upstream && model === null) return asCalled;
   const path = siblingPath(asCalled.upstream, upstream, asCalled.path, model);
   if (path === null) return null;
-  const operation = operationOf(request, path, query, upstream);
+  const operation = operationOf(call, upstream, path, asCalled.operation);
   return { ...asCalled, upstream, path, operation, model: model ?? asCalled.model };
 }
 

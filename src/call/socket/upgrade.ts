@@ -1,12 +1,5 @@
-import type { Dialect } from '../../contract/dialect.ts';
-import type { Sockets } from '../../contract/config/upstream.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { classify, type Operation } from '../../upstream/operation/operation.ts';
-import {
-  classifyUpgrade,
-  isNamedInMessage,
-  isResponses,
-} from '../../upstream/operation/upgrades.ts';
+import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
 /** How long a WebSocket waits for its slot where its caller does not say: most clients give an upgrade little longer. */
 export const UPGRADE_WAIT_MS = 10_000;
@@ -14,18 +7,6 @@ export const UPGRADE_WAIT_MS = 10_000;
 /** Tells whether a call comes as a WebSocket. */
 export function isUpgrade({ headers }: Pick<Request, 'headers'>): boolean {
   return headers.get('upgrade')?.toLowerCase() === 'websocket';
-}
-
-/** Tells what a call is at an upstream: a WebSocket is something else than a GET of the same path. */
-export function operationOf(
-  request: Pick<Request, 'method' | 'headers'>,
-  path: string,
-  query: URLSearchParams,
-  upstream: { readonly dialect: Dialect; readonly sockets: Sockets },
-): Operation {
-  return isUpgrade(request)
-    ? classifyUpgrade(path, query, upstream)
-    : classify(request.method, path, query, upstream.dialect);
 }
 
 /**

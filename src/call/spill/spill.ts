@@ -6,10 +6,10 @@ import type { Ticket } from '../acquire/admission.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { groupsWithMembers } from '../members/member-plan.ts';
+import { operationOf } from '../operation-of.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { mayBeRenamed, RENAMED_BYTES_MAX } from '../renamed-body.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
-import { operationOf } from '../socket/upgrade.ts';
 
 /**
  * Reasons for which another upstream would not reject the call. What broke on the way to the upstream is not
@@ -132,7 +132,7 @@ async function spillTo(
   const { upstream, model } = entry;
   const path = siblingPath(located.upstream, upstream, located.path, model);
   if (path === null) return null;
-  const operation = operationOf(call.request, path, call.query, upstream);
+  const operation = operationOf(call, upstream, path, located.operation);
   if (model !== null && operation.model.from === 'path' && operation.model.value !== model) {
     // A path whose name cannot be changed here: the call would count as one model and be served by another.
     if (path === siblingPath(located.upstream, upstream, located.path, null)) return null;

@@ -33,7 +33,14 @@ export function groupErrors(
       return [{ path: `${path}.fairness.by[${index}]`, message }];
     }),
   ];
-  return [...unknown, ...credentials];
+  return [...unknown, ...credentials, ...methodErrors(group, path)];
+}
+
+/** Finds methods of no paths, which would say nothing. */
+function methodErrors({ match }: GroupConfig, path: string): FieldError[] {
+  if (match.methods.length === 0 || match.paths.length > 0) return [];
+  const message = 'says by which methods match.paths are called; name paths, or leave it out';
+  return [{ path: `${path}.match.methods`, message }];
 }
 
 function isCredential(by: string): boolean {

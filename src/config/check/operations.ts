@@ -1,21 +1,24 @@
 import type { Config } from '../../contract/config/config.ts';
 import { quoteName, type FieldError } from '../field-error.ts';
 import { nearestNames } from '../nearest-names.ts';
+import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import {
   LIMITED_OPERATIONS,
   LISTED_OPERATIONS,
 } from '../../upstream/operation/operations-table.ts';
 import { compileGlobs } from '../../routing/glob.ts';
+import { namesPaths } from '../../routing/path-match.ts';
 
 /** Finds names of operations that mean nothing where they stand, and so would never match. */
 export function operationErrors(config: Config): FieldError[] {
   return [
-    ...config.groups.flatMap(({ match }, index) =>
-      wrongNames(match.operations, `groups[${index}].match.operations`, LIMITED_OPERATIONS, [
+    ...config.groups.flatMap(({ match }, index) => {
+      const known = namesPaths({ match }) ? ALL : LIMITED_OPERATIONS;
+      return wrongNames(match.operations, `groups[${index}].match.operations`, known, [
         'takes no slot, so no call of it is ever counted',
-        [...LISTED_OPERATIONS, ...NEVER_LISTED],
-      ]),
-    ),
+        ALL,
+      ]);
+    }),
     ...config.keys.flatMap(({ allow }, index) => notListed(allow, `keys[${index}].allow`)),
     ...config.upstreams.flatMap(({ allow }, index) =>
       notListed(allow, `upstreams[${index}].allow`),
@@ -24,10 +27,23 @@ export function operationErrors(config: Config): FieldError[] {
 }
 
 /** Names that never go with the operator's key, or need not be listed. */
-const NEVER_LISTED = ['realtime', 'administration', 'other', 'count_tokens', 'health'];
+const NEVER_LISTED = ['realtime', 'administration', 'count_tokens', 'health'];
+
+/** Names that can be listed for it. */
+const MAY_BE_LISTED = [...LISTED_OPERATIONS, UNKNOWN_NAME];
+
+const ALL = [...new Set([...LIMITED_OPERATIONS, ...MAY_BE_LISTED, ...NEVER_LISTED])];
+
+/** Finds a name that no call which takes a slot may have. */
+export function unknownOperation(name: string, path: string): FieldError[] {
+  return wrongNames([name], path, LIMITED_OPERATIONS, ['takes no slot', ALL]).map((error) => ({
+    ...error,
+    path,
+  }));
+}
 
 function notListed(names: readonly string[], path: string): FieldError[] {
-  return wrongNames(names, path, LISTED_OPERATIONS, ['cannot be listed here', NEVER_LISTED]);
+  return wrongNames(names, path, MAY_BE_LISTED, ['cannot be listed here', NEVER_LISTED]);
 }
 
 function wrongNames(

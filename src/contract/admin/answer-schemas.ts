@@ -237,6 +237,14 @@ export const testedSchema = z.object({
     .enum(['upstream', 'model', 'default'])
     .nullable()
     .describe('How the upstream was chosen. Null: none was found.'),
+  operation: z
+    .string()
+    .nullable()
+    .describe('The operation, by its path where one is given. Null: no upstream was found.'),
+  takes_slot: z
+    .boolean()
+    .nullable()
+    .describe('Whether it takes slots at all. Null: no upstream was found.'),
   credential: z
     .enum(['operator', 'caller', 'none'])
     .nullable()

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { configSchema } from '../config/config.ts';
 import { upstreamSchema } from '../config/upstream-config.ts';
 import { foreignSchemas } from '../config/foreign-schemas.ts';
+import { METHODS } from '../methods.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import {
   auditPageSchema,
@@ -56,7 +57,17 @@ export const testedCallSchema = z.strictObject({
     .min(1)
     .max(100)
     .default('chat')
-    .describe('Operation, as in `match.operations`.'),
+    .describe('Operation, as in `match.operations`, where no path says it.'),
+  path: z
+    .string()
+    .max(2_000)
+    .regex(/^\/[^?#]*$/, 'expected a path behind the base URL, as in /v1/custom/run')
+    .nullable()
+    .default(null)
+    .describe(
+      'Path behind the base URL of its upstream, as in `/v1/custom/run`. Null: any of the operation, which no `match.paths` names.',
+    ),
+  method: z.enum(METHODS).default('POST').describe('Method by which the path is called.'),
   shape: z
     .enum(['openai', 'anthropic'])
     .default('openai')

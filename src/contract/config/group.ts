@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { callLogSchema } from './call-log.ts';
 import { LANES } from '../../core/words/ticket.ts';
+import { METHODS } from '../methods.ts';
 import { JURISDICTIONS, LOCATIONS } from './places.ts';
 import { limitsSchema, text } from './limits.ts';
 import { affinitySchema, membersSchema } from './members.ts';
@@ -32,6 +33,11 @@ const partitionBy = z.union([
     ),
 ]);
 
+const pathGlob = text.regex(
+  /^(?!.*\/\/)(?!.+\/$)[/*][^\s?#%;\\]*$/,
+  'expected a path behind the base URL, as in /v1/custom/*: it begins with / or *, and has no query, escape or slash at its end',
+);
+
 const matchSchema = z.strictObject({
   models: patterns.describe(
     'Globs of models: `gpt-4o` is that model at any upstream, `openai/gpt-4o` only at OpenAI.',
@@ -44,6 +50,20 @@ const matchSchema = z.strictObject({
     'Ids of gateway keys, or fingerprints of provider keys. Never keys themselves.',
   ),
   operations: patterns.describe('Operations, as in `chat`, `messages`, `embeddings`.'),
+  paths: z
+    .array(pathGlob)
+    .max(200)
+    .default([])
+    .describe(
+      'Globs of paths behind the base URL, as in `/v1/custom/*`. A call that takes no slot otherwise takes one where its path is named here.',
+    ),
+  methods: z
+    .array(z.enum(METHODS))
+    .max(METHODS.length)
+    .default([])
+    .describe(
+      'Methods of the calls that `paths` names. Empty: those with a body, POST, PUT and PATCH.',
+    ),
 });
 
 /** How long a call may wait where nobody says otherwise, as in an automatic group. */

@@ -18,6 +18,8 @@ export interface Operation {
   readonly shape: Dialect;
   /** Whether the call takes a slot. */
   readonly limited: boolean;
+  /** It does because a group names its path, in all readings of it. Absent: it is named in some at the most. */
+  readonly isNamed?: true;
   readonly model: ModelPlace;
   /** Use of the WebSocket that the call comes as. Absent: it comes as none. */
   readonly socket?: SocketUse;

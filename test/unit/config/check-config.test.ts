@@ -294,6 +294,9 @@ describe('names of operations', () => {
   const key = (...allow: string[]): ConfigInput => ({ keys: [{ id: 'k', hash: HASH, allow }] });
   const upstream = (...allow: string[]): ConfigInput => ({ upstreams: [{ id: 'openai', allow }] });
   const at = 'groups[0].match.operations';
+  const named = (match: NonNullable<ConfigInput['groups']>[number]['match']): ConfigInput => ({
+    groups: [{ name: 'g', match }],
+  });
 
   test.each<[ConfigInput, string]>([
     [group('chta'), `${at}[0]: "chta" is no operation; did you mean "chat"?`],
@@ -306,10 +309,19 @@ describe('names of operations', () => {
     [group('count_tokens'), `${at}[0]: "count_tokens" takes no slot`],
     [group('batch*'), `${at}[0]: "batch*" takes no slot`],
     [group('zzzzzz*'), `${at}[0]: "zzzzzz*" is no operation; known here: `],
+    [group('other'), `${at}[0]: "other" takes no slot`],
+    [
+      named({ paths: ['/x'], operations: ['filez'] }),
+      `${at}[0]: "filez" is no operation; did you mean "files"`,
+    ],
+    [
+      named({ methods: ['GET'] }),
+      'groups[0].match.methods: says by which methods match.paths are called; name paths, or leave it out',
+    ],
     [key('file'), 'keys[0].allow[0]: "file" is no operation; did you mean "files"'],
     [key('files', 'administration'), 'keys[0].allow[1]: "administration" cannot be listed here'],
     [upstream('realtime'), 'upstreams[0].allow[0]: "realtime" cannot be listed here'],
-    [upstream('other'), 'upstreams[0].allow[0]: "other" cannot be listed here'],
+    [upstream('administration'), 'upstreams[0].allow[0]: "administration" cannot be listed here'],
     [
       upstream('bathces'),
       'upstreams[0].allow[0]: "bathces" is no operation; did you mean "batches"',
@@ -323,7 +335,9 @@ describe('names of operations', () => {
   test.each<[ConfigInput]>([
     [group('chat', 'Embeddings', 'audio_*', '*', 'opaque', 'runs', 'conversations')],
     [key('files', 'batches', 'responses', 'opaque', '*')],
-    [upstream('fine_tuning', 'vector_*', 'models')],
+    [upstream('fine_tuning', 'vector_*', 'models', 'other')],
+    [named({ paths: ['/v1/custom/*'], operations: ['other', 'files', 'count_tokens'] })],
+    [named({ paths: ['/v1/custom/*'], methods: ['GET', 'POST'] })],
   ])('%j is taken', (input) => {
     expect(errors(input)).toEqual([]);
   });

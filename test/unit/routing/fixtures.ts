@@ -49,6 +49,7 @@ export function aCall(upstream: Upstream, more: Partial<RoutedCall> = {}): Route
     model: 'gpt-4o',
     caller: 'fp-caller',
     keyIds: ['fp-caller'],
+    method: 'POST',
     path: null,
     keyFingerprint: 'fp-caller',
     account: null,

@@ -11,6 +11,7 @@ import {
   type ModelNames,
   type ModelUse,
 } from '../../../src/routing/group-match.ts';
+import { calledAt } from '../../../src/routing/path-match.ts';
 import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
 import { byId, aCall as aCallOf, aConfig, anUpstream } from './fixtures.ts';
 
@@ -42,7 +43,8 @@ function searched(groups: readonly CompiledGroup[], upstream: Upstream, call: Ca
     (group) =>
       group.matchesUpstream(upstream) &&
       group.matchesOperation(call.operation) &&
-      group.matchesCaller(call.keyIds),
+      group.matchesCaller(call.keyIds) &&
+      (group.matchesPath === null || (call.at !== null && group.matchesPath(call.at))),
   );
   const facts = all.map(factsOf);
   return {
@@ -79,6 +81,8 @@ const aGroup = fc.record({
     base_urls: some('https://api.openai.com', 'https://*.azure.com'),
     keys: some('team-a', 'Team-*', '*-b', 'fp_1'),
     operations: some('chat', 'embeddings', 'c*'),
+    paths: some('/v1/*', '/v1/tools/run', '*'),
+    methods: fc.subarray<'GET' | 'POST'>(['GET', 'POST']),
   }),
   queue: fc.constantFrom({}, { keepalive: { after_ms: 15_000 } }),
   track_usage: fc.boolean(),
@@ -87,6 +91,11 @@ const aGroup = fc.record({
 const aCall = fc.record({
   operation: fc.constantFrom('chat', 'embeddings', 'count_tokens'),
   keyIds: some('team-a', 'TEAM-A', 'team-b', 'fp_1', 'fp_2'),
+  at: fc.option(
+    fc
+      .tuple(fc.constantFrom('GET', 'POST'), fc.constantFrom('/v1/tools/run', '/v1%2Fx', '/other'))
+      .map(([method, path]) => calledAt(method, path)),
+  ),
 });
 const aModel = some('gpt-4o', 'gpt-4o-mini', 'o3', 'x/y', 'openai/gpt-4o', 'openai/x/y', '');
 
@@ -128,7 +137,7 @@ describe('of a thousand groups a call looks at those alone that may be its own',
       },
     }));
     const index = indexAt(counted, anUpstream('openai'));
-    const call = { operation: 'chat', keyIds: ['m7'] };
+    const call = { operation: 'chat', keyIds: ['m7'], at: null };
     index.beforeModel(call, []); // what any caller is told of an operation is put together once
     looks = 0;
     index.beforeModel(call, []);
@@ -187,6 +196,7 @@ const anyGroup = fc.record({
     ),
     keys: fc.oneof(fc.constant<string[]>([]), patterns),
     operations: some('chat', '*', 'constructor'),
+    paths: fc.oneof(fc.constant<string[]>([]), some('/a', '/A/b', '*/b', '*')),
   }),
   track_usage: fc.boolean(),
 });
@@ -195,6 +205,7 @@ const anyCall = fc.record({
   operation: fc.constantFrom('chat', 'constructor', 'files'),
   keyIds: fc.array(aName, { maxLength: 3 }),
   model: fc.option(fc.oneof(aName, fc.constant(''))),
+  path: fc.option(fc.constantFrom('/a', '/a/B/', '/c')),
 });
 
 /** Matches as the documentation says it: a star is any text, everything else itself, in lower case. */
@@ -217,6 +228,7 @@ function isFor({ match }: Group, call: RoutedCall): boolean {
     base_urls: baseUrls = [],
     keys = [],
     operations = [],
+    paths = [],
   } = match ?? {};
   const urls = baseUrls.flatMap((url) => [url.replace(/\/+$/, ''), `${url.replace(/\/+$/, '')}/*`]);
   const { baseUrl, openaiAt, id } = call.upstream;
@@ -226,6 +238,8 @@ function isFor({ match }: Group, call: RoutedCall): boolean {
     (urls.length === 0 ||
       [baseUrl, `${baseUrl}${openaiAt}`].some((url) => anyMatches(urls, url))) &&
     (operations.length === 0 || anyMatches(operations, call.operation)) &&
+    (paths.length === 0 ||
+      (call.path !== null && anyMatches(paths, call.path.replace(/\/$/, '')))) &&
     (keys.length === 0 || call.keyIds.some((key) => anyMatches(keys, key))) &&
     (models.length === 0 ||
       (call.model !== null &&

@@ -43,8 +43,22 @@ describe('limits of keys', () => {
     expect(groupsOf('slots')).toEqual(['key:slots', 'auto:openai']);
     expect(groupsOf('free')).toEqual(['auto:openai']);
     expect(groupsOf()).toEqual(['auto:openai']);
-    expect(routes.useOfModel({ upstream: openai, operation: 'chat', keyIds: ['slots'] })).toBe(
-      routes.useOfModel({ upstream: openai, operation: 'chat', keyIds: [] }),
+    expect(
+      routes.useOfModel({
+        upstream: openai,
+        operation: 'chat',
+        method: 'POST',
+        path: null,
+        keyIds: ['slots'],
+      }),
+    ).toBe(
+      routes.useOfModel({
+        upstream: openai,
+        operation: 'chat',
+        method: 'POST',
+        path: null,
+        keyIds: [],
+      }),
     );
   });
 

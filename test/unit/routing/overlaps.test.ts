@@ -27,6 +27,10 @@ test.each<[string, Match, Match, boolean]>([
     { base_urls: ['https://x/v1'] },
     true,
   ],
+  ['different paths', { paths: ['/v1/a/*'] }, { paths: ['/v1/b/*'] }, false],
+  ['a path and what lies below', { paths: ['/v1/*'] }, { paths: ['/V1/b/*'] }, true],
+  ['a path and any', { paths: ['/v1/*'] }, { operations: ['chat'] }, true],
+  ['not by different methods', { paths: ['/v1/*'], methods: ['GET'] }, { paths: ['/v1/*'] }, false],
   ['different operations', { operations: ['chat'] }, { operations: ['images'] }, false],
 ])('%s', (_, a, b, expected) => {
   const found = overlaps(

@@ -169,7 +169,15 @@ test('the first lane rule of a group that matches the model counts', () => {
     null,
     null,
   ]);
-  expect(routes.useOfModel({ upstream: openrouter, operation: 'chat', keyIds: [] })).toBe('place');
+  expect(
+    routes.useOfModel({
+      upstream: openrouter,
+      operation: 'chat',
+      method: 'POST',
+      path: null,
+      keyIds: [],
+    }),
+  ).toBe('place');
 });
 
 describe('an automatic group', () => {
@@ -277,7 +285,13 @@ describe('partitions', () => {
 });
 
 describe('the use of the model', () => {
-  const before = { upstream: openai, operation: 'chat', keyIds: ['team-a'] };
+  const before = {
+    method: 'POST',
+    path: null,
+    upstream: openai,
+    operation: 'chat',
+    keyIds: ['team-a'],
+  };
   test.each<[string, Group[], ModelUse]>([
     ['no group', [], 'none'],
     ['a group of the upstream', [{ name: 'a', match: { upstreams: ['openai'] } }], 'none'],

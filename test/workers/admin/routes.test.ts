@@ -216,6 +216,35 @@ describe('the tester', () => {
     });
   });
 
+  it('tells what a path asks for, and whether it takes slots', async () => {
+    await put({
+      ...config,
+      groups: [{ name: 'custom', match: { upstreams: ['openai'], paths: ['/v1/custom/*'] } }],
+    });
+    const of = async (path: string, more: object = {}) =>
+      bodyOf(await asAdmin('testCall', { body: { upstream: 'openai', path, ...more } }));
+    const custom = { operation: 'other', takes_slot: true, groups: [{ group: 'custom' }] };
+    expect(await of('/v1/custom/run')).toMatchObject(custom);
+    expect(await of('/v1/custom/run', { method: 'GET' })).toMatchObject({
+      operation: 'other',
+      takes_slot: false,
+      groups: [],
+    });
+    expect(await of('/v1/custom/run', { key: 'team' })).toMatchObject({
+      refusal: { reason: 'key_forbidden' },
+    });
+    expect(await of('/v1/chat/completions', { key: 'team' })).toMatchObject({
+      operation: 'chat',
+      takes_slot: true,
+      refusal: null,
+    });
+    const wrong = await asAdmin('testCall', { body: { operation: 'chta' } });
+    expect(wrong).toMatchObject({
+      status: 422,
+      problem: { errors: [{ path: 'operation', message: expect.stringContaining('"chat"') }] },
+    });
+  });
+
   it('tells of an upstream that takes no key, whose pool all callers share', async () => {
     await put({ upstreams: [{ id: 'house', base_url: 'https://llm.example.com', auth: 'none' }] });
     const body = { model: 'house/m', key: 'a1b2c3d4e5f60718' };

@@ -1,0 +1,23 @@
+// The table of operations names every operation, on the side where it is.
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { OPERATIONS } from '../../../src/upstream/operation/operations-table.ts';
+
+const text = readFileSync('docs/http.md', 'utf8');
+const [, section = ''] = text.split('\n## Operations\n');
+const [limited = '', free = ''] = section.split('\n## ')[0]?.split('| takes none') ?? [];
+
+test.each([
+  ['that take a slot', limited, true],
+  ['that take none', free, false],
+])('operations %s are in their table', (_, table, isLimited) => {
+  const names = new Set(
+    OPERATIONS.flatMap(({ name, limited: is }) => (is === isLimited ? [name] : [])),
+  );
+  // What such an operation has left behind goes by its name.
+  const both = new Set(OPERATIONS.flatMap(({ name, limited: is }) => (is ? [name] : [])));
+  const missing = [...names].filter(
+    (name) => !table.includes(`\`${name}\``) && (isLimited || !both.has(name)),
+  );
+  expect(missing).toEqual([]);
+});
