@@ -75,12 +75,18 @@ module.exports = {
       from: { path: '^dashboard/' },
       to: { path: '^src/', pathNot: '^src/(contract|core|config)/' },
     },
+    {
+      name: 'client-stands-alone',
+      severity: 'error',
+      from: { path: '^packages/client/' },
+      to: { pathNot: '^packages/client/' },
+    },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'src-never-imports-test',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^(test|bench|scripts|dashboard)/' },
+      to: { path: '^(test|bench|scripts|dashboard|packages)/' },
     },
   ],
   options: {

@@ -16,7 +16,7 @@ function riddlesIn(source: string): string[] {
 
 test('doc comments begin with a verb or a noun phrase', async () => {
   const files = await Array.fromAsync(
-    glob('{src,dashboard,test,scripts,bench}/**/*.{ts,tsx}', {
+    glob('{src,packages,dashboard,test,scripts,bench}/**/*.{ts,tsx}', {
       exclude: (path) => /(?:^|\/)(?:node_modules|dist)$/.test(path),
     }),
   );

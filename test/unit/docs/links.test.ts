@@ -14,6 +14,7 @@ const PAGES = [
   'CHANGELOG.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
+  'packages/client/README.md',
   'test/strict-upstream/README.md',
   ...inFolders.flat().filter((path) => path.endsWith('.md')),
 ];

@@ -1,0 +1,184 @@
+import { HeadgateError } from './errors.ts';
+import type { Gate } from './gate.ts';
+import { requestBody, type LeaseRequest } from './request.ts';
+import type { Answer } from './server.ts';
+import { backOff, jittered, orAborted, sleep } from './waits.ts';
+
+/** A lease as Headgate gave it. */
+export interface Granted {
+  /** By what it is renewed and released; every renewal gives another one. */
+  readonly lease: string;
+  readonly leaseIds: readonly string[];
+  readonly groups: readonly string[];
+  readonly member: string | null;
+  readonly waitedMs: number;
+  readonly lifetime: Lifetime;
+}
+
+/** How long a lease lives from now on. */
+export interface Lifetime {
+  /** When it ends unless it is renewed, in epoch milliseconds of this machine. */
+  readonly endsAt: number;
+  readonly renewWithinMs: number;
+}
+
+/** Headgate lets a request wait for 25 s, and then tells it to come again. */
+const SLICE_TIMEOUT_MS = 40_000;
+
+/** How long it is asked while nothing answers. */
+const PATIENCE_MS = 10_000;
+
+/** The same where work may go on without it. */
+const PATIENCE_BEFORE_PASSING_MS = 2_000;
+
+/** Shortest time between two requests of one wait, in case the answers come at once. */
+const PACE_MS = 100;
+
+/** Refusals of Headgate's that are none of what was asked for. */
+const OWN_TROUBLE = new Set(['limiter_unavailable', 'limiter_overloaded', 'internal']);
+
+/** One wait for a lease, over as many requests as it takes. */
+interface Wait {
+  readonly request: LeaseRequest;
+  /** When it is over. Infinity: not by itself. */
+  readonly until: number;
+  /** Names the wait from the second request on. */
+  ticket: string | undefined;
+  /** Names it before, so that an answer which was lost is had again. */
+  key: string;
+  /** When nothing answered for the first time since something did; null: it answers. */
+  silentSince: number | null;
+  failures: number;
+}
+
+/** Waits for a lease. Null: Headgate cannot be reached, and work passes then. */
+export async function acquire(gate: Gate, request: LeaseRequest): Promise<Granted | null> {
+  const { signal, maxWaitMs, ticket } = request;
+  const until = Date.now() + (maxWaitMs ?? Infinity);
+  const wait: Wait = { request, until, ticket, key: newKey(), silentSince: null, failures: 0 };
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      if (gate.passes()) return null;
+      const sentAt = Date.now();
+      const answer = await ask(gate, wait).catch((error: unknown) => again(gate, wait, error));
+      if (answer === 'pass') return null;
+      if (answer !== 'again') {
+        if (answer.status === 201) return granted(answer);
+        wait.ticket = String(answer.body['ticket']);
+        const pause = answer.retryAfterMs ?? PACE_MS - (Date.now() - sentAt);
+        if (pause > 0) await sleep(jittered(pause), signal);
+      }
+    }
+  } catch (error) {
+    if (wait.ticket !== undefined) leaveQueue(gate, wait.ticket);
+    throw error;
+  }
+}
+
+/** Sends one request of a wait. One that is abandoned goes on to its end, and what it gets is given back. */
+async function ask(gate: Gate, wait: Wait): Promise<Answer> {
+  const { request, ticket, key } = wait;
+  const { signal, maxWaitMs } = request;
+  // One that does not wait needs no seat.
+  const leave = maxWaitMs === 0 ? () => {} : await gate.seats.take(request.lane, signal);
+  const left = Math.max(0, wait.until - Date.now());
+  const asked = gate.server.exchange({
+    method: 'POST',
+    path: '/leases',
+    body: { ...requestBody(request), ticket },
+    ...(ticket === undefined && { idempotencyKey: key }),
+    timeoutMs: Math.min(SLICE_TIMEOUT_MS, left + 10_000),
+  });
+  void asked.then(leave, leave);
+  try {
+    const answer = await orAborted(asked, signal);
+    wait.silentSince = null;
+    wait.failures = 0;
+    gate.answered();
+    return answer;
+  } catch (error) {
+    if (signal?.aborted) void asked.then((answer) => giveBack(gate, answer), ignore);
+    throw error;
+  }
+}
+
+/** Decides whether a wait goes on after an error, and lets time pass. */
+async function again(gate: Gate, wait: Wait, error: unknown): Promise<'again' | 'pass'> {
+  const { signal, maxWaitMs } = wait.request;
+  if (signal?.aborted || !(error instanceof HeadgateError)) throw error;
+  wait.failures += 1;
+  const now = Date.now();
+  if (error.reason === 'unreachable' || OWN_TROUBLE.has(error.reason)) {
+    wait.silentSince ??= now;
+    const pause = Math.max(backOff(wait.failures), error.retryAfterMs ?? 0);
+    const mayPass = gate.onUnavailable === 'pass' && error.reason === 'unreachable';
+    if (now + pause > patience(wait, wait.silentSince, mayPass)) {
+      if (!mayPass) throw error;
+      gate.passFromNow();
+      return 'pass';
+    }
+    // The same ticket or key again: whatever the lost answer was, it is had then.
+    await sleep(pause, signal);
+    return 'again';
+  }
+  // What the group refuses stands, unless the caller said how long it is willing to wait.
+  const wantsMore = maxWaitMs !== undefined && isTemporary(error);
+  const pause = jittered(error.retryAfterMs ?? 1_000);
+  if (!wantsMore || now + pause > wait.until) throw error;
+  wait.ticket = undefined;
+  wait.key = newKey();
+  await sleep(pause, signal);
+  return 'again';
+}
+
+/** Tells until when a wait goes on that is answered by nobody. */
+function patience({ request, until }: Wait, silentSince: number, mayPass: boolean): number {
+  if (mayPass) return Math.min(until, silentSince + PATIENCE_BEFORE_PASSING_MS);
+  return request.maxWaitMs === undefined ? silentSince + PATIENCE_MS : until;
+}
+
+/** Tells whether there is merely no slot now, so that the same request may succeed later. */
+export function isTemporary({ status, reason }: HeadgateError): boolean {
+  return (status === 429 || status === 503) && !OWN_TROUBLE.has(reason);
+}
+
+function granted({ body, sentAt }: Answer): Granted {
+  return {
+    lease: String(body['lease']),
+    leaseIds: body['lease_ids'] as readonly string[],
+    groups: body['groups'] as readonly string[],
+    member: (body['member'] as string | null | undefined) ?? null,
+    waitedMs: Number(body['waited_ms'] ?? 0),
+    lifetime: lifetimeOf({ body, sentAt }),
+  };
+}
+
+/** Reads how long a lease lives. Clocks of two machines differ, so it counts from when it was asked for. */
+export function lifetimeOf({ body, sentAt }: Pick<Answer, 'body' | 'sentAt'>): Lifetime {
+  const renewWithinMs = Number(body['renew_within_ms']);
+  const expiresInMs = body['expires_in_ms'];
+  const lastsMs = typeof expiresInMs === 'number' ? expiresInMs : 3 * renewWithinMs;
+  return { endsAt: sentAt + lastsMs, renewWithinMs };
+}
+
+/** Gives back what came for somebody who has left. */
+function giveBack(gate: Gate, { status, body }: Answer): void {
+  if (status !== 201) return leaveQueue(gate, String(body['ticket']));
+  const path = `/leases/${encodeURIComponent(String(body['lease']))}`;
+  gate.server.exchange({ method: 'DELETE', path, body: { outcome: 'cancelled' } }).catch(ignore);
+}
+
+/** Leaves the queue. Whoever cannot say so is forgotten after a while. */
+function leaveQueue(gate: Gate, ticket: string): void {
+  const path = `/tickets/${encodeURIComponent(ticket)}`;
+  gate.server.exchange({ method: 'DELETE', path }).catch(ignore);
+}
+
+function ignore(): void {}
+
+/** Makes a key that nobody else makes. `randomUUID` is not there on pages without TLS. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

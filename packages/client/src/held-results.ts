@@ -1,0 +1,158 @@
+import { isResponse } from './provider-answer.ts';
+import type { Outcome } from './request.ts';
+
+/** A result under a lease: of what is read bit by bit the reading remains, of everything else all. */
+export type Held<T> = T extends Response
+  ? T
+  : T extends ReadableStream<infer Chunk>
+    ? ReadableStream<Chunk>
+    : T extends AsyncIterable<infer Chunk>
+      ? AsyncIterableIterator<Chunk>
+      : T;
+
+/** The end of work, as its result tells of it. */
+export interface Ending {
+  /** Aborted when the work must stop. */
+  readonly signal: AbortSignal;
+  /** Ends the lease, whatever comes after. Never rejects. */
+  end(outcome: Outcome, error?: unknown): Promise<void>;
+}
+
+/** Ends the lease with the end of a result that is read bit by bit, and at once with every other. */
+export async function holdUntilRead<T>(result: T, ending: Ending): Promise<Held<T>> {
+  const held = await wrapped(result, ending);
+  return held as Held<T>;
+}
+
+async function wrapped(result: unknown, ending: Ending): Promise<unknown> {
+  if (isResponse(result)) return heldResponse(result, ending);
+  if (isStream(result)) return result.locked ? atOnce(result, ending) : heldStream(result, ending);
+  if (isAsyncIterable(result)) return new HeldIterator(result[Symbol.asyncIterator](), ending);
+  return atOnce(result, ending);
+}
+
+async function atOnce<T>(result: T, ending: Ending): Promise<T> {
+  await ending.end('success');
+  return result;
+}
+
+async function heldResponse(response: Response, ending: Ending): Promise<Response> {
+  const { body, status, statusText, headers, url, redirected } = response;
+  const unknownBody: unknown = body; // Of another fetch it may be a stream of Node's.
+  if (body === null || !isStream(unknownBody) || body.locked) return atOnce(response, ending);
+  const held = new Response(heldStream(body, ending), { status, statusText, headers });
+  // What a constructor does not take.
+  return Object.defineProperties(held, { url: { value: url }, redirected: { value: redirected } });
+}
+
+function heldStream<T>(source: ReadableStream<T>, ending: Ending): ReadableStream<T> {
+  const reader = source.getReader();
+  const { signal } = ending;
+  let onLost: () => void = () => {};
+  const end = (outcome: Outcome, error?: unknown): Promise<void> => {
+    signal.removeEventListener('abort', onLost);
+    return ending.end(outcome, error);
+  };
+  return new ReadableStream<T>(
+    {
+      start(controller) {
+        onLost = () => {
+          controller.error(signal.reason);
+          reader.cancel(signal.reason).catch(() => undefined);
+          end('cancelled').catch(() => undefined);
+        };
+        if (signal.aborted) onLost();
+        else signal.addEventListener('abort', onLost, { once: true });
+      },
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (signal.aborted) return;
+          if (!done) return controller.enqueue(value);
+          await end('success');
+          controller.close();
+        } catch (error) {
+          await end('failed', error);
+          throw error;
+        }
+      },
+      async cancel(reason) {
+        try {
+          await reader.cancel(reason);
+        } finally {
+          await end('cancelled');
+        }
+      },
+    },
+    // Nothing is read ahead of whoever reads.
+    { highWaterMark: 0 },
+  );
+}
+
+/** Passes on what an iterator gives, and ends the lease with it. */
+class HeldIterator<T> implements AsyncIterableIterator<T> {
+  readonly #source: AsyncIterator<T>;
+  readonly #ending: Ending;
+  /** Rejects the step that somebody waits for. */
+  #onLost: (reason: unknown) => void = () => {};
+
+  constructor(source: AsyncIterator<T>, ending: Ending) {
+    this.#source = source;
+    this.#ending = ending;
+    ending.signal.addEventListener('abort', () => this.#lose(), { once: true });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<T>> {
+    return this.#step(this.#source.next());
+  }
+
+  async throw(error?: unknown): Promise<IteratorResult<T>> {
+    if (this.#source.throw !== undefined) return this.#step(this.#source.throw(error));
+    await this.#ending.end('failed');
+    throw error;
+  }
+
+  async return(value?: unknown): Promise<IteratorResult<T>> {
+    try {
+      const last = await this.#source.return?.(value);
+      return last ?? { done: true, value };
+    } finally {
+      await this.#ending.end('cancelled');
+    }
+  }
+
+  async #step(step: Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
+    const { signal } = this.#ending;
+    try {
+      const taken = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        this.#onLost = reject;
+        if (signal.aborted) reject(signal.reason);
+        step.then(resolve, reject);
+      });
+      if (taken.done === true) await this.#ending.end('success');
+      return taken;
+    } catch (error) {
+      await this.#ending.end('failed', error);
+      throw error;
+    }
+  }
+
+  #lose(): void {
+    this.#onLost(this.#ending.signal.reason);
+    // A generator that waits for its next piece hears of it after that, and nobody waits for it.
+    this.#source.return?.().catch(() => undefined);
+    this.#ending.end('cancelled').catch(() => undefined);
+  }
+}
+
+function isStream(value: unknown): value is ReadableStream<unknown> {
+  return Object.prototype.toString.call(value) === '[object ReadableStream]';
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+}

@@ -1,0 +1,86 @@
+import type { Gate } from './gate.ts';
+import type { Held } from './held-results.ts';
+import type { LeaseRequest } from './request.ts';
+import { withLease } from './with-lease.ts';
+
+/** Runs functions under leases of one kind, in the manner of p-limit. */
+export interface Limit {
+  /** Waits for a slot, runs the function with the arguments, and gives its outcome. */
+  <Args extends unknown[], T>(
+    run: (...args: Args) => T | PromiseLike<T>,
+    ...args: Args
+  ): Promise<Held<T>>;
+  /** Runs the function for every item, each under its own lease. */
+  map<Item, T>(
+    items: Iterable<Item>,
+    run: (item: Item, index: number) => T | PromiseLike<T>,
+  ): Promise<Held<T>[]>;
+  /** Functions that run here now. Others run elsewhere. */
+  readonly activeCount: number;
+  /** Functions that wait here. */
+  readonly pendingCount: number;
+  /** Takes all that wait here out of the queue: their promises reject with an `AbortError`. */
+  clearQueue(): void;
+}
+
+export function createLimit(gate: Gate, request: LeaseRequest): Limit {
+  let activeCount = 0;
+  let pendingCount = 0;
+  let waiting = new Set<AbortController>();
+
+  async function limit<Args extends unknown[], T>(
+    run: (...args: Args) => T | PromiseLike<T>,
+    ...args: Args
+  ): Promise<Held<T>> {
+    const leave = new AbortController();
+    const wait = (): void => {
+      waiting.add(leave);
+      pendingCount += 1;
+    };
+    const go = (): void => {
+      if (waiting.delete(leave)) pendingCount -= 1;
+    };
+    wait();
+    try {
+      const signal = both(request.signal, leave.signal);
+      return await withLease(gate, { ...request, signal }, async () => {
+        go();
+        activeCount += 1;
+        try {
+          return await run(...args);
+        } catch (error) {
+          // It may be run once more, and waits until then.
+          wait();
+          throw error;
+        } finally {
+          activeCount -= 1;
+        }
+      });
+    } finally {
+      go();
+    }
+  }
+
+  return Object.defineProperties(limit, {
+    activeCount: { get: () => activeCount },
+    pendingCount: { get: () => pendingCount },
+    map: {
+      value: <Item, T>(items: Iterable<Item>, run: (item: Item, index: number) => T) =>
+        Promise.all(Array.from(items, (item, index) => limit(run, item, index))),
+    },
+    clearQueue: {
+      value: () => {
+        const all = waiting;
+        waiting = new Set();
+        pendingCount = 0;
+        for (const leave of all) {
+          leave.abort(new DOMException('The queue was cleared.', 'AbortError'));
+        }
+      },
+    },
+  }) as unknown as Limit;
+}
+
+function both(given: AbortSignal | undefined, own: AbortSignal): AbortSignal {
+  return given === undefined ? own : AbortSignal.any([given, own]);
+}

@@ -1,0 +1,36 @@
+/** A group as a caller sees it: with its own work, and nobody else's. */
+export interface GroupStatus {
+  readonly name: string;
+  readonly kind: 'configured' | 'automatic' | 'key' | 'team';
+  readonly partition: string | null;
+  readonly limits: {
+    /** Slots that can be granted over all who share the group. Null: any number. */
+    readonly slots: number | null;
+    readonly slots_each: number | null;
+    readonly slots_each_agent: number | null;
+  };
+  readonly paused: boolean;
+  readonly paused_until: string | null;
+  readonly draining: boolean;
+  readonly in_flight: number;
+  readonly slots_in_use: number;
+  /** Leases and calls that wait, the next one first. */
+  readonly waiting: readonly {
+    readonly ticket: string;
+    readonly position: number;
+    readonly estimate_ms: number;
+    readonly waited_ms: number;
+    readonly lane: 'high' | 'normal' | 'low';
+    readonly agent: string | null;
+    readonly slots: number;
+  }[];
+}
+
+/** Headgate's `GET /status`, word for word; it may tell more than is written here. */
+export interface Status {
+  readonly at: string;
+  readonly key: { readonly id: string; readonly kind: 'gateway' | 'provider' };
+  readonly may_use: readonly string[];
+  readonly groups: readonly GroupStatus[];
+  readonly unreachable: readonly string[];
+}

@@ -1,0 +1,96 @@
+import { acquire, isTemporary, type Granted } from './acquire.ts';
+import { HeadgateError } from './errors.ts';
+import type { Gate } from './gate.ts';
+import { holdUntilRead, type Held } from './held-results.ts';
+import { HeldLease, type Lease, type Verdict } from './lease.ts';
+import { isResponse } from './provider-answer.ts';
+import type { LeaseRequest, Outcome } from './request.ts';
+import { sleep } from './waits.ts';
+
+/** The work under a lease. It is run once more where a provider refused it and Headgate says that this helps. */
+export type Work<T> = (lease: Lease) => T | PromiseLike<T>;
+
+/** Runs work under a lease, and releases it with the work's end, or with the end of what the work returned. */
+export async function withLease<T>(
+  gate: Gate,
+  request: LeaseRequest,
+  work: Work<T>,
+): Promise<Held<T>> {
+  const { signal, maxWaitMs } = request;
+  const until = Date.now() + (maxWaitMs ?? Infinity);
+  let refused: Refused<T> | null = null;
+  for (;;) {
+    const ticket = refused?.verdict.ticket ?? undefined;
+    let granted: Granted | null;
+    try {
+      granted = await acquire(gate, ticket === undefined ? request : { ...request, ticket });
+    } catch (error) {
+      // The provider's own refusal tells more than that there is no slot to try again.
+      if (refused !== null && error instanceof HeadgateError && isTemporary(error)) {
+        return refused.settle();
+      }
+      throw error;
+    }
+    const tried: Tried<T> = await attempt(new HeldLease(gate, granted, signal), work);
+    if ('held' in tried) return tried.held;
+    const { verdict } = tried;
+    if (verdict.ticket === null || Date.now() + verdict.afterMs > until) return tried.settle();
+    await sleep(verdict.afterMs, signal);
+    refused = tried;
+  }
+}
+
+/** A try that the provider refused, and that is worth another one. */
+interface Refused<T> {
+  readonly verdict: Verdict;
+  /** Gives the refusal to the caller, if there is no other try. */
+  readonly settle: () => Held<T>;
+}
+
+type Tried<T> = Refused<T> | { readonly held: Held<T> };
+
+async function attempt<T>(lease: HeldLease, work: Work<T>): Promise<Tried<T>> {
+  let result: T;
+  try {
+    result = await work(lease);
+  } catch (error) {
+    const verdict = await verdictOn(lease, error);
+    if (verdict?.action === 'again') return { verdict, settle: () => raise(error) };
+    await lease.release(outcomeOf(lease));
+    throw told(lease, error);
+  }
+  const verdict = isResponse(result) && !result.ok ? await verdictOn(lease, result) : null;
+  if (verdict?.action === 'again') return { verdict, settle: () => result as Held<T> };
+  const end = async (outcome: Outcome, error?: unknown): Promise<void> => {
+    if (error !== undefined) await verdictOn(lease, error);
+    await lease.release(outcome);
+  };
+  return { held: await holdUntilRead(result, { signal: lease.signal, end }) };
+}
+
+/** Asks Headgate about an error or a `Response`, where it is a provider's and nobody has asked yet. */
+async function verdictOn(lease: HeldLease, said: unknown): Promise<Verdict | null> {
+  const { judged } = lease;
+  if (judged !== null && judged.said === said) return judged.verdict;
+  if (said instanceof HeadgateError || lease.signal.aborted) return null;
+  // What is no provider's answer is not for Headgate to judge.
+  return lease.report(said).catch(() => null);
+}
+
+function raise(error: unknown): never {
+  throw error;
+}
+
+function outcomeOf({ signal }: Lease): Outcome {
+  return signal.aborted ? 'cancelled' : 'failed';
+}
+
+/** Says that the lease is gone where that is why the work broke off. */
+function told({ lost }: HeldLease, error: unknown): unknown {
+  if (lost === null || lost === error) return error;
+  const { reason, message, status } = lost;
+  return new HeadgateError(reason, message, {
+    ...(status !== null && { status }),
+    cause: error,
+  });
+}

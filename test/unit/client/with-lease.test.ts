@@ -1,0 +1,287 @@
+import { expect, test } from 'vitest';
+import { KEY, failureOf, hanging, pass, stage, stopTheClock } from './support.ts';
+import { problem } from './scripted-headgate.ts';
+
+stopTheClock();
+
+test('work runs under a lease, which is told of and given back', async () => {
+  const { headgate, gate } = stage(1);
+  const request = { group: 'glm', agent: 'run-7', agentStartedAt: new Date(5_000), slots: 2 };
+  const result = await gate.withLease(request, (lease) => {
+    expect(headgate.held.size).toBe(1);
+    expect(lease).toMatchObject({
+      ids: ['l-t1#1'],
+      groups: ['glm'],
+      member: 'second',
+      waitedMs: 7,
+    });
+    lease.usage = { inputTokens: 10, outputTokens: 20 };
+    return 'done';
+  });
+  expect(result).toBe('done');
+  expect(headgate.held.size).toBe(0);
+  expect(headgate.asked).toEqual(['POST /leases', 'DELETE /leases']);
+  const [post, end] = headgate.seen;
+  expect(post?.body).toEqual({ group: 'glm', agent: 'run-7', agent_started_at: 5_000, slots: 2 });
+  expect(post?.headers).toMatchObject({
+    authorization: `Bearer ${KEY}`,
+    'idempotency-key': expect.stringMatching(/^[0-9a-f]{32}$/),
+  });
+  expect(end?.body).toEqual({
+    outcome: 'success',
+    usage: { input_tokens: 10, output_tokens: 20 },
+  });
+});
+
+test('an upstream and a model place it as well, and all that is told goes along', async () => {
+  const { headgate, gate } = stage(1);
+  const place = { upstream: 'bedrock', model: 'claude' };
+  const estimate = { inputTokens: 1, outputTokens: 2 };
+  const wish = { lane: 'low', maxWaitMs: 9_000, parents: ['p#1'], estimate } as const;
+  await gate.withLease({ ...place, ...wish }, () => null);
+  expect(headgate.seen[0]?.body).toEqual({
+    ...place,
+    lane: 'low',
+    max_wait_ms: 9_000,
+    parents: ['p#1'],
+    estimate: { input_tokens: 1, output_tokens: 2 },
+  });
+});
+
+test.each([
+  [
+    'throws',
+    (): never => {
+      throw new Error('broken');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('broken'))],
+])('work that %s gives back its lease, and its error is the caller’s', async (_, work) => {
+  const { headgate, gate } = stage(1);
+  await expect(gate.withLease({ group: 'glm' }, work)).rejects.toThrow('broken');
+  expect(headgate.asked).toEqual(['POST /leases', 'DELETE /leases']);
+  expect(headgate.seen[1]?.body).toEqual({ outcome: 'failed' });
+});
+
+test('whatever runs at once, no more than the limit do', async () => {
+  const { headgate, gate } = stage(3);
+  let running = 0;
+  let peak = 0;
+  const works = Array.from({ length: 50 }, async (_, at) =>
+    gate.withLease({ group: 'glm' }, async () => {
+      peak = Math.max(peak, (running += 1));
+      await Promise.resolve();
+      running -= 1;
+      if (at % 5 === 0) throw new Error('some fail');
+    }),
+  );
+  await Promise.allSettled(works);
+  expect([peak, headgate.peak, headgate.held.size]).toEqual([3, 3, 0]);
+});
+
+test('a lease is renewed for as long as the work takes', async () => {
+  const { headgate, gate } = stage(1);
+  const { promise, resolve } = hanging();
+  const work = gate.withLease({ group: 'glm' }, async ({ signal }) => {
+    await promise;
+    return signal.aborted;
+  });
+  await pass(600_000);
+  const renewals = headgate.asked.filter((asked) => asked === 'PUT /leases').length;
+  expect(renewals).toBeGreaterThanOrEqual(600 / 15);
+  expect(renewals).toBeLessThanOrEqual(600 / 8);
+  resolve();
+  expect(await work).toBe(false);
+  await pass(600_000);
+  expect(headgate.asked.at(-1)).toBe('DELETE /leases');
+});
+
+test('a lease that was revoked stops the work, which hears why', async () => {
+  const { headgate, gate } = stage(1);
+  const work = gate.withLease({ group: 'glm' }, async ({ signal }) => {
+    await new Promise((_, reject) =>
+      signal.addEventListener('abort', () => reject(new Error('I was stopped'))),
+    );
+  });
+  const ended = failureOf(work);
+  await pass(1);
+  headgate.revoke();
+  await pass(15_000);
+  expect(await ended).toMatchObject({
+    name: 'HeadgateError',
+    reason: 'revoked',
+    status: 410,
+    cause: { message: 'I was stopped' },
+  });
+  expect(headgate.held.size).toBe(0);
+});
+
+test('a lease that nothing could renew is lost before another may have its slot', async () => {
+  const { headgate, gate } = stage(1);
+  const work = gate.withLease({ group: 'glm' }, async ({ signal }) => {
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  const ended = failureOf(work);
+  await pass(1);
+  headgate.fault('PUT', ...Array.from({ length: 100 }, () => 'lost' as const));
+  await pass(44_000);
+  expect(headgate.held.size).toBe(1);
+  await pass(1_000);
+  expect(await ended).toMatchObject({ reason: 'lease_lost', status: null });
+  expect(headgate.asked.filter((asked) => asked === 'PUT /leases').length).toBeGreaterThan(5);
+});
+
+test('renewals that fail in between lose nothing', async () => {
+  const { headgate, gate } = stage(1);
+  const { promise, resolve } = hanging();
+  const work = gate.withLease({ group: 'glm' }, async ({ signal }) => {
+    await promise;
+    return signal.aborted;
+  });
+  await pass(1);
+  headgate.fault('PUT', 'lost', 'answer lost', problem(503, 'limiter_unavailable', 1));
+  await pass(120_000);
+  resolve();
+  expect(await work).toBe(false);
+});
+
+test('an answer that was lost costs no slot: the same key asks again', async () => {
+  const { headgate, gate } = stage(1);
+  headgate.fault('POST', 'answer lost', 'lost', problem(502, 'limiter_unavailable'));
+  const work = gate.withLease({ group: 'glm' }, () => headgate.held.size);
+  await pass(5_000);
+  expect(await work).toBe(1);
+  const keys = headgate.seen
+    .filter(({ method }) => method === 'POST')
+    .map(({ headers }) => headers['idempotency-key']);
+  expect(keys).toHaveLength(4);
+  expect(new Set(keys).size).toBe(1);
+  expect(headgate.held.size).toBe(0);
+});
+
+test('a release that fails is made again, and its caller does not wait for that', async () => {
+  const { headgate, gate } = stage(1);
+  headgate.fault('DELETE', 'lost', problem(503, 'limiter_unavailable', 1), 'answer lost');
+  expect(await gate.withLease({ group: 'glm' }, () => 'done')).toBe('done');
+  expect(headgate.held.size).toBe(1);
+  await pass(5_000);
+  expect(headgate.held.size).toBe(0);
+});
+
+test('a signal that aborts the wait leaves the queue', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const giveUp = new AbortController();
+  const second = gate.withLease({ group: 'glm', signal: giveUp.signal }, () => 'never');
+  await pass(1);
+  headgate.slice();
+  await pass(1_000);
+  expect(headgate.waiting).toBe(1);
+  giveUp.abort(new Error('no more wish'));
+  await expect(second).rejects.toThrow('no more wish');
+  await pass(1);
+  expect(headgate.waiting).toBe(0);
+  expect(headgate.asked.at(-1)).toBe('DELETE /tickets');
+  await first.release();
+  expect(headgate.held.size).toBe(0);
+});
+
+test('one that aborts before the first answer gives back what comes', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const giveUp = new AbortController();
+  const others = [1, 2].map(() => gate.acquire({ group: 'glm', signal: giveUp.signal }));
+  const ended = Promise.allSettled(others);
+  await pass(1);
+  giveUp.abort();
+  expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await first.release();
+  headgate.slice();
+  await pass(1_000);
+  expect([headgate.held.size, headgate.waiting]).toEqual([0, 0]);
+});
+
+test('a signal that aborts the work is the lease’s signal too', async () => {
+  const { headgate, gate } = stage(1);
+  const giveUp = new AbortController();
+  const work = gate.withLease({ group: 'glm', signal: giveUp.signal }, async ({ signal }) => {
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  await pass(1);
+  giveUp.abort(new Error('no more wish'));
+  await expect(work).rejects.toThrow('no more wish');
+  expect(headgate.seen.at(-1)).toMatchObject({ method: 'DELETE', body: { outcome: 'cancelled' } });
+});
+
+test('a wait of many slices keeps its ticket', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const second = gate.withLease({ group: 'glm' }, () => 'at last');
+  for (let slices = 0; slices < 5; slices += 1) {
+    await pass(1_000);
+    headgate.slice();
+  }
+  await first.release();
+  await pass(1_000);
+  expect(await second).toBe('at last');
+  const tickets = headgate.seen
+    .filter(({ method }) => method === 'POST')
+    .map(({ body }) => body['ticket']);
+  expect(tickets).toEqual([undefined, undefined, ...Array.from({ length: 5 }, () => 't2')]);
+});
+
+test('acquire and release by hand, once however often, and by await using', async () => {
+  const { headgate, gate } = stage(1);
+  const lease = await gate.acquire({ group: 'glm' });
+  await Promise.all([lease.release(), lease.release('failed')]);
+  await lease.release();
+  {
+    await using second = await gate.acquire({ group: 'glm' });
+    expect(second.groups).toEqual(['glm']);
+  }
+  expect(headgate.asked).toEqual([
+    'POST /leases',
+    'DELETE /leases',
+    'POST /leases',
+    'DELETE /leases',
+  ]);
+});
+
+test('tryAcquire has a lease or null, and other errors are errors', async () => {
+  const { headgate, gate } = stage(1);
+  const lease = await gate.tryAcquire({ group: 'glm' });
+  expect(await gate.tryAcquire({ group: 'glm' })).toBeNull();
+  await lease?.release();
+  headgate.fault('POST', problem(403, 'key_forbidden'), problem(503, 'draining', 15));
+  await expect(gate.tryAcquire({ group: 'glm' })).rejects.toMatchObject({
+    reason: 'key_forbidden',
+  });
+  expect(await gate.tryAcquire({ group: 'glm' })).toBeNull();
+});
+
+test('an error of Headgate inside of the work is no word of a provider', async () => {
+  const { headgate, gate } = stage(2);
+  const work = gate.withLease({ group: 'glm' }, () => {
+    headgate.fault('POST', problem(429, 'queue_full', 1));
+    return gate.withLease({ group: 'other' }, () => null);
+  });
+  await expect(work).rejects.toMatchObject({ reason: 'queue_full', retryAfterMs: 1_000 });
+  expect(headgate.asked).not.toContain('PATCH /leases');
+});
+
+test('the key stands in no error', async () => {
+  const { headgate, gate } = stage(1);
+  headgate.fault('POST', problem(401, 'key_invalid'), new Response('<html>', { status: 404 }));
+  for (const reason of ['key_invalid', 'not_understood']) {
+    const error: unknown = await gate.acquire({ group: 'glm' }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ reason });
+    expect(
+      String((error as Error).stack) + JSON.stringify(error) + String((error as Error).cause),
+    ).not.toContain(KEY);
+  }
+});
+
+test('status is Headgate’s own', async () => {
+  const { gate } = stage(1);
+  expect(await gate.status()).toEqual({ at: 'now', groups: [] });
+});
