@@ -59,7 +59,8 @@ import { planAt, type Candidate } from './plan.ts';
 import { respond } from './respond.ts';
 import { answered, rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
 import { openTurns } from './socket/open-turns.ts';
-import { isUpgrade, unserved, UPGRADE_WAIT_MS } from './socket/upgrade.ts';
+import { sessionTicket } from './socket/session-ticket.ts';
+import { isUpgrade, unserved } from './socket/upgrade.ts';
 import { unsupported } from './unsupported.ts';
 
 /** Shared by all calls without a query: nobody adds to it. */
@@ -141,7 +142,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   try {
     if (isModelList(known)) return answered(await listModels(known));
     // Before anything of its body is read: what a slow upload takes counts as its wait.
-    const ticket = newTicket(known, isUpgrade(call.request) ? UPGRADE_WAIT_MS : null);
+    const ticket = isUpgrade(call.request) ? sessionTicket(known) : newTicket(known);
     const located = await locate(known, earlier);
     if (located.kind !== 'located') return located;
     const { socket } = located.operation;

@@ -3,6 +3,7 @@ import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
+import type { HoldKind } from '../../core/words/ticket.ts';
 import type { AskedLanes } from '../../routing/lane-of.ts';
 import { timeoutMsOf } from '../../routing/timeouts.ts';
 import type { Placement } from '../../routing/placement.ts';
@@ -11,6 +12,8 @@ import type { Rounds } from './rounds.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface Ticket extends AskedLanes {
+  /** What holds the slot, where it is no proxied call. */
+  readonly kind?: HoldKind;
   readonly enqueuedAt: number;
   /** How long the caller is willing to wait; null: as long as the groups allow. */
   readonly maxWaitMs: number | null;

@@ -197,13 +197,14 @@ function estimateFor(
  * and nobody needs to know at once what it uses.
  */
 function mayRunOnLent(
-  { slots, parents }: Ticket,
+  { slots, parents, kind }: Ticket,
   placement: Placement,
   { attempt, isTry, waitsElsewhere, holdsNarrower }: Manner,
   { env, metering }: Pick<AdmitContext, 'env' | 'metering'>,
 ): boolean {
   if (isTry || waitsElsewhere || holdsNarrower || attempt > 1) return false;
-  if (placement.isUnproved === true) return false;
+  // Lent slots are for what is over soon.
+  if (placement.isUnproved === true || kind !== undefined) return false;
   return slots === 1 && parents.length === 0 && metering === null && !isOnTrial(env, placement);
 }
 
@@ -272,6 +273,7 @@ function requestFor(
     agentStartedAt: ticket.agentStartedAt,
     lane: laneOf(ticket, placement),
     slots: ticket.slots,
+    ...(ticket.kind !== undefined && { kind: ticket.kind }),
     parents: ticket.parents,
     upstream: call.upstream.id,
     // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.

@@ -8,15 +8,12 @@ const TICK_MS = 0.001;
 
 let last = 0;
 
-/** Makes the ticket of a call. `waitsMs`: how long it waits if its caller does not say; null: as long as its groups allow. */
-export function newTicket(
-  { headers, caller }: Pick<KnownCall, 'headers' | 'caller'>,
-  waitsMs: number | null = null,
-): Ticket {
+/** Makes the ticket of a call. */
+export function newTicket({ headers, caller }: Pick<KnownCall, 'headers' | 'caller'>): Ticket {
   const { maxWaitMs, lane, weight: slots, agent, agentStartedAt, parents } = headers;
   const { keyLanes, keyTimeoutMs } = caller;
   const of = { lane, keyLanes, keyTimeoutMs, slots, agent, agentStartedAt, parents };
-  return { enqueuedAt: ticketTime(), maxWaitMs: maxWaitMs ?? waitsMs, ...of, rounds: new Rounds() };
+  return { enqueuedAt: ticketTime(), maxWaitMs, ...of, rounds: new Rounds() };
 }
 
 /**

@@ -146,7 +146,7 @@ export class Turns {
   }
 
   async #tryUntilAnswered(create: CreateMessage): Promise<void> {
-    const ticket = newTicket(this.#known);
+    const ticket = { ...newTicket(this.#known), kind: 'turn' } as const;
     const tries = new Tries(this.#known.request.headers);
     for (;;) {
       const granted = await this.#admit(create, ticket);

@@ -1,9 +1,6 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
-/** How long a WebSocket waits for its slot where its caller does not say: most clients give an upgrade little longer. */
-export const UPGRADE_WAIT_MS = 10_000;
-
 /** Tells whether a call comes as a WebSocket. */
 export function isUpgrade({ headers }: Pick<Request, 'headers'>): boolean {
   return headers.get('upgrade')?.toLowerCase() === 'websocket';

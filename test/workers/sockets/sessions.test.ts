@@ -37,6 +37,7 @@ it('a session holds its slot until it is closed, and the next one waits for it',
   const first = await connect(REALTIME, { authorization: 'Bearer k' });
   expect(first.response.headers.get('headgate-groups')).toBe('rt');
   await untilStatus('rt', { in_use: 1 });
+  expect(await pool('rt').leases()).toEqual([expect.objectContaining({ kind: 'session' })]);
   const second = connect(REALTIME, { authorization: 'Bearer k' });
   await untilStatus('rt', { in_use: 1, queued: 1 });
   first.close(1000, 'done');
@@ -85,7 +86,8 @@ it('who finds no slot in time is refused at the upgrade with 429 and when to com
   const first = await connect(REALTIME);
   const response = await upgrade(REALTIME, { 'headgate-max-wait': '50ms' });
   expect(response.status).toBe(429);
-  expect(response.headers.get('headgate-reason')).toBe('queue_timeout');
+  // Before the time is over, where it would not do.
+  expect(response.headers.get('headgate-reason')).toMatch(/^(?:queue_timeout|infeasible)$/);
   expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
   await response.text();
   first.close(1000);
@@ -95,7 +97,7 @@ it('a session waits 10 seconds for its slot if its caller does not say', async (
   const first = await connect(REALTIME);
   const response = await upgrade(REALTIME);
   expect(response.status).toBe(429);
-  expect(await response.text()).toMatch(/within 1\d{4} ms/);
+  expect(await response.text()).toMatch(/1\d{4} ms/);
   first.close(1000);
 });
 
