@@ -2,6 +2,7 @@ import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { whenQuiet } from '../runtime/when-quiet.ts';
+import type { CutReason } from '../core/words/cut.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
@@ -115,6 +116,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const settle = (outcome: Outcome): Promise<void> => {
     // What the upstream did not do because the call is wrong uses no tokens.
     const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
+    reportCut(admission, answer.status, held.cutBy);
     const released = admission.release(outcome, settlement);
     const [placement] = admission.placements;
     if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
@@ -143,9 +145,11 @@ function passSession(
   call.body.answered();
   const usage = metering === null ? null : new SocketUsage(candidate.located.operation.shape);
   const { response, done } = carrySession(opened, candidate, usage);
-  const settled = done.then((outcome) =>
-    admission.release(outcome, usage?.isKnown === true ? metering?.settlement(usage) : undefined),
-  );
+  const settled = done.then(({ outcome, cutBy }) => {
+    reportCut(admission, opened.answer.status, cutBy);
+    const settle = usage?.isKnown === true ? metering?.settlement(usage) : undefined;
+    return admission.release(outcome, settle);
+  });
   countInFlight(
     departures.watch(call.request, settled, () => opened.held.cut('left')),
     call.ctx,
@@ -179,6 +183,11 @@ function reportAnswer(
       ? undefined
       : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
   admission.reportAnswer(status, notes);
+}
+
+/** Tells the groups of a call why it was cut short, if it was by us. */
+function reportCut(admission: Admission, status: number, reason: CutReason | null): void {
+  if (reason !== null && reason !== 'left') admission.reportAnswer(status, { cut: reason });
 }
 
 /** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */

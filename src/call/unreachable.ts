@@ -1,4 +1,4 @@
-import type { CutReason } from '../upstream/transfer/held-call.ts';
+import type { CutReason } from '../core/words/cut.ts';
 import { rejected, type Rejected } from './result.ts';
 
 /** The rejection of a call that its upstream refuses for where it comes from, with nowhere else to go. */

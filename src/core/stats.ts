@@ -124,11 +124,15 @@ export function noteSignal(lease: Lease, { kind, retryAfterMs }: UpstreamSignal)
 
 /** Notes what the holder of a lease tells of its call at the end. */
 export function noteAnswer(
+  { totals }: Pick<GroupState, 'totals'>,
   lease: Lease,
   { status, notes }: Pick<Extract<GroupEvent, { kind: 'release' }>, 'status' | 'notes'>,
 ): void {
   if (typeof status === 'number') decisionOf(lease).upstreamStatus = status;
-  if (notes !== undefined) decisionOf(lease).notes = notes;
+  if (notes === undefined) return;
+  decisionOf(lease).notes = notes;
+  const { cut } = notes;
+  if (cut !== undefined) totals.cut[cut] = (totals.cut[cut] ?? 0) + 1;
 }
 
 /** Finds the log's entry of a lease. One that an earlier instance granted gets one of its own, which is in no list until it ends. */

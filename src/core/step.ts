@@ -266,14 +266,14 @@ function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, e
       state.tombstones.add(event.leaseId, now);
       return;
     }
-    noteAnswer(claimed, event);
+    noteAnswer(state, claimed, event);
     const mayBePassed = mayHavePassed(claimed);
     endLease(state, claimed, event.outcome, event.settlement, now, effects);
     if (mayBePassed && state.bound.heirsBefore.size > 0) keepForHeir(state, claimed, now);
     return;
   }
   if (lease.phase === 'cooling') return;
-  noteAnswer(lease, event);
+  noteAnswer(state, lease, event);
   const isVacant = event.isSole === true && mayHaveHeir(state, lease);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
   if (isVacant && !state.leases.has(lease.id)) noteVacated(state.bound, lease);

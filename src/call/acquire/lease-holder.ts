@@ -121,10 +121,10 @@ export class LeaseHolder {
     return this.#self.leaseId;
   }
 
-  /** The upstream's status, told to the group with the next renewal or the release, and what is told with that alone. */
+  /** The upstream's status, told to the group with the next renewal or the release, and what is told with that alone: later notes come on top. */
   reportAnswer(status: number, notes?: CallNotes): void {
     this.#status = status;
-    this.#notes = notes;
+    if (notes !== undefined) this.#notes = { ...this.#notes, ...notes };
   }
 
   /**

@@ -47,7 +47,7 @@ export class LentLease implements HeldLease {
 
   reportAnswer(status: number, notes?: CallNotes): void {
     this.#status = status;
-    this.#notes = notes;
+    if (notes !== undefined) this.#notes = { ...this.#notes, ...notes };
     this.#own?.reportAnswer(status, notes);
   }
 

@@ -1,5 +1,5 @@
 import type { Schedule } from '../../runtime/call-clock.ts';
-import type { CutReason } from '../../upstream/transfer/held-call.ts';
+import type { CutReason } from '../../core/words/cut.ts';
 
 /** How often an open WebSocket looks whether it may go on: as soon as a change has come to every isolate. */
 const LOOK_MS = 5_000;

@@ -1,3 +1,4 @@
+import type { CutReason } from '../../core/words/cut.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import { isFailure, NO_FRAME } from '../../upstream/socket/close.ts';
 import { SocketPipe, type SocketEnd } from '../../upstream/socket/socket-pipe.ts';
@@ -21,7 +22,13 @@ interface Session {
   /** The 101 to its caller. */
   readonly response: Response;
   /** Resolves once the upstream holds it no longer. */
-  readonly done: Promise<Outcome>;
+  readonly done: Promise<SessionEnd>;
+}
+
+interface SessionEnd {
+  readonly outcome: Outcome;
+  /** Why we have ended it; null: one of its sides has. */
+  readonly cutBy: CutReason | null;
 }
 
 /** Carries a session between its caller and its upstream while it holds its slot. `usage` null: nobody wants to know it. */
@@ -53,7 +60,7 @@ export function carrySession(
     stopLooking();
     held.giveUp();
     dropWhenUnread(pipe, ctx, after);
-    return outcomeOf(end);
+    return readEnd(end);
   });
   return { response: switched(answer, client), done };
 }
@@ -70,7 +77,8 @@ export function socketPair(): { readonly client: WebSocket; readonly server: Web
   return { client, server };
 }
 
-function outcomeOf({ by, code }: SocketEnd): Outcome {
-  if (by === 'upstream') return isFailure(code) ? 'failed' : 'success';
-  return by === 'caller' && code !== NO_FRAME ? 'success' : 'cancelled';
+function readEnd({ by, code }: SocketEnd): SessionEnd {
+  if (by === 'upstream') return { outcome: isFailure(code) ? 'failed' : 'success', cutBy: null };
+  if (by !== 'caller') return { outcome: 'cancelled', cutBy: by };
+  return { outcome: code === NO_FRAME ? 'cancelled' : 'success', cutBy: null };
 }

@@ -109,6 +109,9 @@ export class Turn {
   /** Ends the turn with its connection. */
   cut({ by, code }: SocketEnd, outcome: Outcome | null = null): Promise<void> {
     const isBroken = by === 'upstream' && isFailure(code);
+    if (by !== 'upstream' && by !== 'caller' && by !== 'left') {
+      this.#parts.admission.reportAnswer(200, { cut: by });
+    }
     return this.#end(outcome ?? (isBroken ? 'failed' : 'cancelled'));
   }
 

@@ -1,5 +1,6 @@
 import type { Histogram } from '../../core/parts/histogram.ts';
 import type { Invariant } from '../../core/parts/totals.ts';
+import type { CutReason } from '../../core/words/cut.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { PoolStatus } from '../status.ts';
 import type { WarningKind } from '../warnings.ts';
@@ -14,6 +15,8 @@ export interface PoolMetrics {
   readonly moved_total: number;
   /** By outcome. Those that expired are counted in the status. */
   readonly ended_total: Readonly<Partial<Record<Outcome, number>>>;
+  /** By why. Absent: from the release before. */
+  readonly cut_total?: Readonly<Partial<Record<CutReason, number>>>;
   readonly input_tokens_total: number;
   readonly output_tokens_total: number;
   readonly cost_usd_total: number;

@@ -1,3 +1,4 @@
+import type { CutReason } from '../words/cut.ts';
 import type { Outcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
 import type { RefusalKind } from '../words/signal.ts';
@@ -25,6 +26,8 @@ export interface Totals {
   moved: number;
   /** Ends of leases by their outcome, those aside that expired. */
   ended: Partial<Record<Outcome, number>>;
+  /** Calls that were cut short, by why. Those whose callers left are none. */
+  cut: Partial<Record<CutReason, number>>;
   /** Leases that ended at their TTL because nobody renewed them. */
   expired: number;
   /** Leases that had lapsed and were taken up again by a holder that still streams. */
@@ -60,6 +63,7 @@ export function emptyTotals(): Totals {
     left: 0,
     moved: 0,
     ended: {},
+    cut: {},
     expired: 0,
     resurrected: 0,
     refusals: {},

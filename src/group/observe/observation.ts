@@ -198,6 +198,7 @@ export class Observation {
       left_total: totals.left,
       moved_total: totals.moved,
       ended_total: totals.ended,
+      cut_total: totals.cut,
       input_tokens_total: totals.inputTokens,
       output_tokens_total: totals.outputTokens,
       cost_usd_total: totals.usd,

@@ -81,6 +81,7 @@ export const REJECTIONS = counter('rejections', 'Calls that were refused, by rea
 export const LEFT = counter('departures', 'Callers that left the queue by themselves.');
 export const MOVED = counter('moves', 'Waiting calls that were routed again.');
 export const ENDED = counter('leases_ended', 'Leases that ended, by outcome.');
+export const CUT = counter('calls_cut', 'Calls that Headgate cut short, by reason.');
 export const RESURRECTED = counter('leases_resurrected', 'Lapsed leases that were taken up again.');
 export const REFUSALS = counter('upstream_refusals', 'Refusals of the upstream, by kind.');
 export const TOKENS = counter('tokens', 'Tokens as limits count them.');

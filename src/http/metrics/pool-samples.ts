@@ -121,6 +121,7 @@ function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void
   to.add(families.MOVED, labels, metrics.moved_total);
   const ended = { ...metrics.ended_total, expired: status.expired_total };
   to.addEach(families.ENDED, labels, 'outcome', ended);
+  to.addEach(families.CUT, labels, 'reason', metrics.cut_total ?? {});
   to.add(families.RESURRECTED, labels, status.resurrected_total);
   to.addEach(families.REFUSALS, labels, 'kind', status.refusals_total);
   to.addEach(families.TOKENS, labels, 'direction', {

@@ -1,4 +1,4 @@
-import type { CutReason } from '../transfer/held-call.ts';
+import type { CutReason } from '../../core/words/cut.ts';
 
 /** The end of a WebSocket, as it is said to one of its sides. Without a code none was given. */
 export interface SocketClose {

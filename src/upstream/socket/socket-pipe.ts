@@ -1,6 +1,6 @@
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { BoundWatch } from '../transfer/bound-watch.ts';
-import type { CutReason } from '../transfer/held-call.ts';
+import type { CutReason } from '../../core/words/cut.ts';
 import type { Frame } from './frame.ts';
 import { closeFor, passedOn, type SocketClose } from './close.ts';
 

@@ -1,3 +1,4 @@
+import type { CutReason } from '../../core/words/cut.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { whenQuiet } from '../../runtime/when-quiet.ts';
@@ -9,33 +10,6 @@ import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pip
 import type { UsageMeter } from '../usage/usage-meter.ts';
 import { pipeObserved } from './observed-pipe.ts';
 import { pipeWatched } from './watched-pipe.ts';
-
-/** Why a call was cut short. */
-export type CutReason =
-  /** The caller has gone. */
-  | 'left'
-  /** The rest of the caller's body may not go out. */
-  | 'body'
-  /** An operator took the lease away. */
-  | 'revoked'
-  /** The upstream was silent for too long. */
-  | 'idle'
-  /** The first byte of the answer took longer than the call is to wait for it here. */
-  | 'slow'
-  /** The caller took nothing for too long, though there was something for it. */
-  | 'stalled'
-  /** The call held its slot for too long. */
-  | 'max_hold'
-  /** One side of a WebSocket did not read what the other one sent. */
-  | 'slow_reader'
-  /** More waits behind a turn than there is room for. */
-  | 'overfull'
-  /** The group of a session is being drained. */
-  | 'draining'
-  /** The key of a WebSocket opens nothing any more. */
-  | 'key_invalid'
-  /** The process ends. */
-  | 'restart';
 
 /** How long an upstream may take to its headers where the group says nothing. */
 const HEADERS_WAIT_MS = 600_000;

@@ -1,0 +1,26 @@
+/** Why a call was cut short. */
+export type CutReason =
+  /** The caller has gone. */
+  | 'left'
+  /** The rest of the caller's body may not go out. */
+  | 'body'
+  /** An operator took the lease away. */
+  | 'revoked'
+  /** The upstream was silent for too long. */
+  | 'idle'
+  /** The first byte of the answer took longer than the call is to wait for it here. */
+  | 'slow'
+  /** The caller took nothing for too long, though there was something for it. */
+  | 'stalled'
+  /** The call held its slot for too long. */
+  | 'max_hold'
+  /** One side of a WebSocket did not read what the other one sent. */
+  | 'slow_reader'
+  /** More waits behind a turn than there is room for. */
+  | 'overfull'
+  /** The group of a session is being drained. */
+  | 'draining'
+  /** The key of a WebSocket opens nothing any more. */
+  | 'key_invalid'
+  /** The process ends. */
+  | 'restart';
