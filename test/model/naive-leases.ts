@@ -213,7 +213,9 @@ export abstract class NaiveLeases {
     const wanted = Math.min(8, waiters.length) - write.unlisted;
     const left = waiters.filter(({ leaseId }) => write.heirs.includes(leaseId)).length;
     if (wanted <= 0) return false;
-    const isLittle = left < wanted / 2 || write.answering.length > write.held / 2;
+    // A lease that two answers bring is one.
+    const answering = new Set(write.answering).size;
+    const isLittle = left < wanted / 2 || answering > write.held / 2;
     return isLittle || now >= write.at + 1_000;
   }
 
