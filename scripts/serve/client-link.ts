@@ -79,7 +79,7 @@ export class ClientLink {
   #aheadBytes = 0;
   /** Whether the client is to see that workerd closes its connection, however idle it is. */
   #isEnding = false;
-  /** What came behind a request for a WebSocket that is not answered. Null: none was made. */
+  /** Bytes that came behind a request for a WebSocket that is not answered. Null: none was made. */
   #behind: Buffer | null = null;
   #isWebSocket = false;
 

@@ -12,7 +12,7 @@ import type { Rounds } from './rounds.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface Ticket extends AskedLanes {
-  /** What holds the slot, where it is no proxied call. */
+  /** Kind of what holds the slot, where it is no proxied call. */
   readonly kind?: HoldKind;
   readonly enqueuedAt: number;
   /** How long the caller is willing to wait; null: as long as the groups allow. */

@@ -38,7 +38,7 @@ async function standstill(count: () => number): Promise<void> {
   await expect.poll(stands, PATIENT).toBe(true);
 }
 
-/** What a socket has received so far. */
+/** Bytes that a socket has received so far. */
 function heard(socket: Socket): () => string {
   let text = '';
   socket.on('data', (data) => (text += data.toString('latin1')));
