@@ -147,7 +147,16 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     if (located.kind !== 'located') return located;
     const { socket } = located.operation;
     if (socket === 'unserved') return rejected(unserved(call.url));
-    if (socket === 'turns') return await openTurns(known, located);
+    if (socket === 'turns') {
+      const keyThere = ownKey === null ? null : `${located.upstream.id} ${ownKey}`;
+      if (keyThere !== null) await delayNewKey(call, keyThere, []);
+      const opened = await openTurns(known, located);
+      // That it was connected says nothing of what the key may do there.
+      if (keyThere !== null && opened.kind === 'answered') {
+        noteKeyAnswer(call, [keyThere], opened.response.status, false);
+      }
+      return opened;
+    }
     const candidate = await planAt(known, located);
     if (candidate.kind !== 'planned') return candidate;
     // On the unified routes the path does not say whose key it is.

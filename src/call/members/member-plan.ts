@@ -144,6 +144,7 @@ function locatedAt(
   const path = siblingPath(asCalled.upstream, upstream, asCalled.path, model);
   if (path === null) return null;
   const operation = operationOf(call, upstream, path, asCalled.operation);
+  if (operation.socket === 'unserved') return null;
   return { ...asCalled, upstream, path, operation, model: model ?? asCalled.model };
 }
 

@@ -58,7 +58,7 @@ export async function openTurns(
     ...classify('POST', path, query, upstream.dialect),
     socket: 'turns',
   } as const;
-  const turns = new Turns(known, { ...located, operation }, found.key);
+  const turns = new Turns(known, { ...located, operation, isProven: true }, found.key);
   const pipe = new SocketPipe(server, webSocket, {
     after,
     breakUpstream: () => stop.abort(),

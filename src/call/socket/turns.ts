@@ -1,9 +1,9 @@
-import { routingTable } from '../../config/snapshots.ts';
+import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { Reservation } from '../../upstream/body/body-budget.ts';
 import type { Frame } from '../../upstream/socket/frame.ts';
-import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import {
   isCreate,
   isTelling,
@@ -13,36 +13,20 @@ import {
   type ClientMessage,
   type CreateMessage,
 } from '../../upstream/socket/responses-messages.ts';
-import { estimateCall } from '../../upstream/usage/estimate.ts';
-import { admit } from '../acquire/admit.ts';
-import type { Admission, Ticket } from '../acquire/admission.ts';
+import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
+import type { Ticket } from '../acquire/admission.ts';
 import { newTicket } from '../acquire/ticket.ts';
 import type { KnownCall } from '../call.ts';
-import { UNCONFIRMED } from '../changed-since.ts';
 import { errorEvent } from '../errors/socket-error.ts';
-import { identify, type UpstreamKey } from '../identity/authenticate.ts';
-import { comebacks } from '../isolate.ts';
+import type { UpstreamKey } from '../identity/authenticate.ts';
+import { bodyBudget, comebacks } from '../isolate.ts';
 import type { Located } from '../locate.ts';
-import { Metering } from '../metering.ts';
-import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { Tries } from '../tries.ts';
 import { Turn } from './turn.ts';
+import { TurnAdmission, type Granted } from './turn-admission.ts';
 
 /** Maximum bytes of messages that wait behind a turn which waits for its slot. */
 const BEHIND_BYTES_MAX = 1_048_576;
-
-/** Maximum reroutes of a turn caused by moving groups before it is refused. */
-const MOVES_MAX = 20;
-const MOVE_PAUSE_MS = 100;
-
-const encoder = new TextEncoder();
-
-/** A turn that has its slots. */
-interface Granted {
-  readonly candidate: Candidate;
-  readonly admission: Admission;
-  readonly metering: Metering | null;
-}
 
 /**
  * The turns of one connection. Messages of the client pass on in their order: behind one that waits for its slot those of
@@ -51,9 +35,9 @@ interface Granted {
  */
 export class Turns {
   readonly #known: KnownCall;
-  readonly #located: Located;
-  readonly #key: UpstreamKey;
+  readonly #shape: Dialect;
   readonly #over = new AbortController();
+  readonly #admission: TurnAdmission;
   readonly #running = new Map<string | null, Turn>();
   #pipe: SocketPipe | null = null;
   /** Messages that wait behind a turn, by the stream of both. */
@@ -63,8 +47,8 @@ export class Turns {
   /** @param located of the call that each turn is; @param key the one that the connection was made with */
   constructor(known: KnownCall, located: Located, key: UpstreamKey) {
     this.#known = known;
-    this.#located = located;
-    this.#key = key;
+    this.#shape = located.operation.shape;
+    this.#admission = new TurnAdmission({ known, located, key, signal: this.#over.signal });
   }
 
   begin(pipe: SocketPipe): void {
@@ -146,10 +130,20 @@ export class Turns {
   }
 
   async #tryUntilAnswered(create: CreateMessage): Promise<void> {
+    // It is in memory whatever anybody says: who waits with much of it takes the room of others.
+    const room = bodyBudget.count(sizeOf(create.frame));
+    try {
+      await this.#tryWithin(room, create);
+    } finally {
+      room.release();
+    }
+  }
+
+  async #tryWithin(room: Reservation, create: CreateMessage): Promise<void> {
     const ticket = { ...newTicket(this.#known), kind: 'turn' } as const;
     const tries = new Tries(this.#known.request.headers);
     for (;;) {
-      const granted = await this.#admit(create, ticket);
+      const granted = await this.#admit(create, ticket, room);
       const pipe = this.#pipe;
       if (granted === null || pipe === null) return;
       const asked = { listener: null, hasNext: false, firstByteMs: null, hasOtherPlace: false };
@@ -170,88 +164,29 @@ export class Turns {
   }
 
   /** Gets a turn its slots. Null: it was told why not, or nobody is there any more. */
-  async #admit(create: CreateMessage, ticket: Ticket): Promise<Granted | null> {
-    let version = 0;
-    for (let moves = 0; moves < MOVES_MAX; moves += 1) {
-      const candidate = await this.#plan(create, version);
-      if (candidate === null) return null;
-      const { call, rules, routed, placements } = candidate;
-      const metering = rules.isMetered ? meteringOf(candidate.located, create) : null;
-      const admitted = await admit(routed, { ...ticket, ...lanesOf(call) }, placements, {
-        ...call,
-        signal: this.#over.signal,
-        team: call.caller.key?.team ?? null,
-        listener: null,
-        metering,
-        members: null,
-      });
-      switch (admitted.kind) {
-        case 'admitted':
-          return { candidate, admission: admitted.admission, metering };
-        case 'rejected':
-          this.#refuse(create, admitted.reply);
-          return null;
-        case 'left':
-          return null;
-        case 'moved':
-          version = admitted.configVersion;
-          if (moves > 0) await pause(MOVE_PAUSE_MS);
-      }
+  async #admit(create: CreateMessage, ticket: Ticket, room: Reservation): Promise<Granted | null> {
+    const admitted = await this.#admission.admit(create, ticket, room);
+    switch (admitted.kind) {
+      case 'granted':
+        return admitted;
+      case 'rejected':
+        this.#refuse(create, admitted.reply);
+        // The connection is nobody's any more.
+        if (admitted.isOfKey) this.#pipe?.cut('key_invalid');
+        return null;
+      case 'elsewhere':
+        this.#pipe?.cut('restart');
+        return null;
+      case 'left':
+        return null;
     }
-    const message = 'The configuration of the group could not be read. Try again in a moment.';
-    this.#refuse(create, { reason: 'limiter_unavailable', message });
-    return null;
   }
 
-  /** Plans a turn by the newest configuration: its key may be revoked by now. Null: it was refused. */
-  async #plan(create: CreateMessage, version: number): Promise<Candidate | null> {
-    const { env, ctx, request, query } = this.#known;
-    const table = await routingTable(env, ctx, version);
-    if (table === null) return this.#refuse(create, UNCONFIRMED);
-    const identified = await identify(table, request.headers, query);
-    if (identified.kind === 'rejected') {
-      this.#refuse(create, identified.reply);
-      this.#pipe?.cut('key_invalid');
-      return null;
-    }
-    const upstream = table.upstreams.get(this.#located.upstream.id);
-    const call = { ...this.#known, table, caller: identified.caller };
-    const at = { ...this.#located, model: create.model, isProven: true };
-    const planned = upstream === undefined ? null : await planAt(call, { ...at, upstream });
-    if (planned?.kind === 'rejected') return this.#refuse(create, planned.reply);
-    if (planned === null || !this.#isOfConnection(planned)) {
-      // Another address, another key, or members: on a new connection it will be so.
-      this.#pipe?.cut('restart');
-      return null;
-    }
-    const forbidden = forbiddenAt(planned);
-    return forbidden === null ? planned : this.#refuse(create, forbidden);
-  }
-
-  #isOfConnection({ located: { upstream }, key, members }: Candidate): boolean {
-    const { baseUrl, via } = this.#located.upstream;
-    const isSamePlace = upstream.baseUrl === baseUrl && upstream.via === via;
-    return isSamePlace && members === null && key.fingerprint === this.#key.fingerprint;
-  }
-
-  #refuse({ streamId }: CreateMessage, reply: ErrorReply): null {
+  #refuse({ streamId }: CreateMessage, reply: ErrorReply): void {
     const { caller } = this.#known;
     const spaced = comebacks.space(reply, caller.id, steadyClock.now());
-    this.#pipe?.toCaller(errorEvent(this.#located.operation.shape, spaced, streamId));
-    return null;
+    this.#pipe?.toCaller(errorEvent(this.#shape, spaced, streamId));
   }
-}
-
-function lanesOf({
-  caller: { keyLanes, keyTimeoutMs },
-}: KnownCall): Pick<Ticket, 'keyLanes' | 'keyTimeoutMs'> {
-  return { keyLanes, keyTimeoutMs };
-}
-
-function meteringOf(located: Located, { frame }: CreateMessage): Metering {
-  const bytes = encoder.encode(frame);
-  const facts = { chunks: [bytes], contentLength: bytes.length, contentType: 'application/json' };
-  return new Metering(located, estimateCall({ ...facts, contentEncoding: null }));
 }
 
 function sizeOf(frame: Frame): number {

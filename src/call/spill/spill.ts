@@ -133,6 +133,7 @@ async function spillTo(
   const path = siblingPath(located.upstream, upstream, located.path, model);
   if (path === null) return null;
   const operation = operationOf(call, upstream, path, located.operation);
+  if (operation.socket === 'unserved') return null;
   if (model !== null && operation.model.from === 'path' && operation.model.value !== model) {
     // A path whose name cannot be changed here: the call would count as one model and be served by another.
     if (path === siblingPath(located.upstream, upstream, located.path, null)) return null;

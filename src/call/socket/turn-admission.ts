@@ -1,0 +1,151 @@
+import { routingTable } from '../../config/snapshots.ts';
+import { poolName } from '../../contract/pool-name.ts';
+import { pause } from '../../runtime/background.ts';
+import type { Reservation } from '../../upstream/body/body-budget.ts';
+import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
+import { estimateCall } from '../../upstream/usage/estimate.ts';
+import { admit, type Admitted } from '../acquire/admit.ts';
+import type { Admission, Ticket } from '../acquire/admission.ts';
+import type { KnownCall } from '../call.ts';
+import { UNCONFIRMED } from '../changed-since.ts';
+import { tooManyBytes } from '../crowded.ts';
+import { identify, type UpstreamKey } from '../identity/authenticate.ts';
+import type { Located } from '../locate.ts';
+import { Metering } from '../metering.ts';
+import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
+import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
+
+/** Maximum reroutes of a turn caused by moving groups before it is refused. */
+const MOVES_MAX = 20;
+const MOVE_PAUSE_MS = 100;
+
+const encoder = new TextEncoder();
+
+/** A turn that has its slots. */
+export interface Granted {
+  readonly kind: 'granted';
+  readonly candidate: Candidate;
+  readonly admission: Admission;
+  readonly metering: Metering | null;
+}
+
+/** A turn that is refused. */
+interface Refused extends Rejected {
+  /** The key of the whole connection opens nothing any more. Absent: it does. */
+  readonly isOfKey?: true;
+}
+
+/** By the configuration in force the turn would go another way than its connection: on a new one it will. */
+interface Elsewhere {
+  readonly kind: 'elsewhere';
+}
+
+const ELSEWHERE: Elsewhere = { kind: 'elsewhere' };
+
+/** The connection on which turns are made. */
+interface Connection {
+  readonly known: KnownCall;
+  /** Of the call that each turn is. */
+  readonly located: Located;
+  /** The key that it was made with. */
+  readonly key: UpstreamKey;
+  /** Aborts when it ends. */
+  readonly signal: AbortSignal;
+}
+
+/** Gets the turns of a connection their slots, each by the configuration that is in force then. */
+export class TurnAdmission {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Waits for the slots of a turn. `room`: what its message holds of the memory for bodies. */
+  async admit(
+    create: CreateMessage,
+    ticket: Ticket,
+    room: Reservation,
+  ): Promise<Granted | Refused | Elsewhere | Left> {
+    let version = 0;
+    for (let moves = 0; moves < MOVES_MAX; moves += 1) {
+      const candidate = await this.#plan(create, version);
+      if (candidate.kind !== 'planned') return candidate;
+      const { rules } = candidate;
+      const metering = rules.isMetered ? meteringOf(candidate.located, create) : null;
+      const admitted = await this.#wait(candidate, { ticket, room, metering });
+      switch (admitted.kind) {
+        case 'admitted':
+          return { kind: 'granted', candidate, admission: admitted.admission, metering };
+        case 'rejected':
+          return admitted;
+        case 'left':
+          return LEFT;
+        case 'moved':
+          version = admitted.configVersion;
+          if (moves > 0) await pause(MOVE_PAUSE_MS);
+      }
+    }
+    const message = 'The configuration of the group could not be read. Try again in a moment.';
+    return rejected({ reason: 'limiter_unavailable', message });
+  }
+
+  /** Waits with the message, where there is room for that; a turn that need not wait is served in any case. */
+  async #wait(
+    { call, routed, placements }: Candidate,
+    { ticket, room, metering }: { ticket: Ticket; room: Reservation; metering: Metering | null },
+  ): Promise<Admitted> {
+    const [narrowest] = placements;
+    const pool = narrowest === undefined ? '' : poolName(narrowest.group, narrowest.partition);
+    const mayWait = room.rest(pool);
+    const { key, keyLanes, keyTimeoutMs } = call.caller;
+    const maxWaitMs = mayWait ? ticket.maxWaitMs : 0;
+    const admitted = await admit(
+      routed,
+      { ...ticket, keyLanes, keyTimeoutMs, maxWaitMs },
+      placements,
+      {
+        ...call,
+        signal: this.#connection.signal,
+        team: key?.team ?? null,
+        listener: null,
+        metering,
+        members: null,
+      },
+    );
+    room.move();
+    const isForRoom = !mayWait && admitted.kind === 'rejected' && admitted.reply.reason === 'busy';
+    return isForRoom ? tooManyBytes() : admitted;
+  }
+
+  /** Plans a turn by the newest configuration: its key may be revoked by now. */
+  async #plan(create: CreateMessage, version: number): Promise<Candidate | Refused | Elsewhere> {
+    const { known, located } = this.#connection;
+    const { env, ctx, request, query } = known;
+    const table = await routingTable(env, ctx, version);
+    if (table === null) return rejected(UNCONFIRMED);
+    const identified = await identify(table, request.headers, query);
+    if (identified.kind === 'rejected') return { ...identified, isOfKey: true };
+    const upstream = table.upstreams.get(located.upstream.id);
+    if (upstream === undefined) return ELSEWHERE;
+    const call = { ...known, table, caller: identified.caller };
+    const planned = await planAt(call, { ...located, upstream, model: create.model });
+    if (planned.kind === 'rejected') return planned;
+    if (!this.#isSameWay(planned)) return ELSEWHERE;
+    const forbidden = forbiddenAt(planned);
+    return forbidden === null ? planned : rejected(forbidden);
+  }
+
+  #isSameWay({ located: { upstream }, key, members }: Candidate): boolean {
+    const { located, key: own } = this.#connection;
+    const { baseUrl, via } = located.upstream;
+    const isSamePlace = upstream.baseUrl === baseUrl && upstream.via === via;
+    return isSamePlace && members === null && key.fingerprint === own.fingerprint;
+  }
+}
+
+function meteringOf(located: Located, { frame }: CreateMessage): Metering {
+  const bytes = encoder.encode(frame);
+  const facts = { chunks: [bytes], contentLength: bytes.length, contentType: 'application/json' };
+  return new Metering(located, estimateCall({ ...facts, contentEncoding: null }));
+}
