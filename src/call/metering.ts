@@ -12,7 +12,11 @@ import { estimateCall, type CallEstimate as BodyEstimate } from '../upstream/usa
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
-import { createUsageMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
+import {
+  createUsageMeter,
+  TEXT_BYTES_PER_TOKEN,
+  type UsageMeter,
+} from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
@@ -30,6 +34,20 @@ const TOKENS_PER_PRICE = 1_000_000;
 interface Measured {
   readonly kind: 'measured';
   readonly metering: Metering;
+}
+
+/** Measures a call by what its caller says of it: it is not made through Headgate. */
+export function measureAsSaid(
+  located: Located,
+  said: { readonly inputTokens: number | null; readonly outputTokens: number | null },
+): Metering {
+  return new Metering(located, {
+    inputTokens: said.inputTokens ?? UNKNOWN_BYTES / TEXT_BYTES_PER_TOKEN,
+    isInputGuess: said.inputTokens === null,
+    maxOutputTokens: said.outputTokens,
+    isStream: false,
+    wantsUsage: false,
+  });
 }
 
 /** Looks into the body of a call for what it will use. Rejected: what was left of the body may not go out. */
@@ -55,7 +73,11 @@ export async function measure(
 }
 
 /** Tells whether it is known what a call costs at a member, where a budget is to hold it. */
-export function isPriced(located: Located, group: GroupConfig, member: MemberConfig): boolean {
+export function isPriced(
+  located: Pick<Located, 'upstream' | 'model'>,
+  group: GroupConfig,
+  member: MemberConfig,
+): boolean {
   if (group.dry_run || !(hasBudget(group.limits) || hasBudget(member.limits))) return true;
   return priceAt(located) !== null || fallbackOf(member) !== null || fallbackOf(group) !== null;
 }
@@ -65,7 +87,7 @@ function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | null {
   return fallback === null ? null : priceOf('', '*', { '*': fallback });
 }
 
-function priceAt({ upstream, model }: Located): Price | null {
+function priceAt({ upstream, model }: Pick<Located, 'upstream' | 'model'>): Price | null {
   const aliased = model === null ? null : aliasedModel(upstream, model);
   return priceOf(priceListId(upstream), aliased, upstream.prices);
 }

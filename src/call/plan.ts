@@ -93,8 +93,8 @@ function membersFor(
  * Gives a call that goes with its caller's own key the pools of that key, or of the account that it is known to be of, in
  * groups whose other calls go by members.
  */
-function withOwnPartitions(
-  { table: { routes } }: KnownCall,
+export function withOwnPartitions(
+  { table: { routes } }: Pick<KnownCall, 'table'>,
   placed: readonly Placement[],
   { keyFingerprint, account }: RoutedCall,
 ): readonly Placement[] {

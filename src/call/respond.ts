@@ -1,3 +1,4 @@
+import type { Dialect } from '../contract/dialect.ts';
 import { putAnswerHeaders } from '../contract/answer-headers.ts';
 import { addCors } from './cors.ts';
 import { errorShape } from './choose-path.ts';
@@ -5,7 +6,7 @@ import type { ProxyCall } from './call.ts';
 import { errorResponse } from './errors/wire-error.ts';
 import { traceError } from './observe/trace.ts';
 import { rateHeaders } from './rate-headers.ts';
-import { LEFT_STATUS, never, type FinalResult } from './result.ts';
+import { LEFT_STATUS, never, type FinalResult, type Rejected } from './result.ts';
 
 /** The response to a call: an upstream's, or an error in the caller's dialect, with all that Headgate says on it. */
 export function respond(
@@ -16,11 +17,16 @@ export function respond(
   const response = responseOf(result, call);
   const { headers } = response;
   if (result.kind === 'answered') putAnswerHeaders(headers, result.said);
-  else if (result.kind === 'rejected') {
-    putAnswerHeaders(headers, rateHeaders(result.rates ?? [], headers));
-  }
   if (cors !== null) addCors(headers, cors);
   if (isPageVisit(call.request)) headers.append('content-security-policy', 'sandbox');
+  return response;
+}
+
+/** The response to what Headgate refuses, with the room in limits that the caller is told of. */
+export function rejectedResponse(dialect: Dialect, { reply, rates = [] }: Rejected): Response {
+  traceError(reply.reason);
+  const response = errorResponse(dialect, reply);
+  putAnswerHeaders(response.headers, rateHeaders(rates, response.headers));
   return response;
 }
 
@@ -32,8 +38,7 @@ function responseOf(
     case 'answered':
       return result.response;
     case 'rejected':
-      traceError(result.reply.reason);
-      return errorResponse(errorShape(request, url, table), result.reply);
+      return rejectedResponse(errorShape(request, url, table), result);
     case 'left':
       return new Response(null, { status: LEFT_STATUS });
     default:

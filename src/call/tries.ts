@@ -21,8 +21,8 @@ const BUDGET_MAX = 50;
 /**
  * How long the pause before a retry is: half of it for certain and half by chance, twice as long with each.
  */
-const RETRY_PAUSE_MS = 250;
-const RETRY_PAUSE_MAX_MS = 4_000;
+export const RETRY_PAUSE_MS = 250;
+export const RETRY_PAUSE_MAX_MS = 4_000;
 
 /** Refusals that may stop a whole group for a while; some of them only if they say for how long. */
 const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp', 'unknown']);
@@ -32,6 +32,11 @@ const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window
 interface LastRefusal {
   readonly kind: RefusalKind;
   readonly answer: Answered;
+}
+
+/** How often a call may go back into the queue that is refused so. */
+export function reentriesMaxOf(kind: RefusalKind): number {
+  return kind === 'concurrency' ? CROWDED_REENTRIES_MAX : REENTRIES_MAX;
 }
 
 /** The tries of one call: how often it was sent, and why it was sent again. */
@@ -84,8 +89,7 @@ export class Tries {
 
   /** Tells whether the call may wait for its turn once more; counted if so. */
   mayReenter(kind: RefusalKind): boolean {
-    const max = kind === 'concurrency' ? CROWDED_REENTRIES_MAX : REENTRIES_MAX;
-    if (this.#reentered >= max) return false;
+    if (this.#reentered >= reentriesMaxOf(kind)) return false;
     this.#reentered += 1;
     return true;
   }

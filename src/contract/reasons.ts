@@ -21,6 +21,13 @@ export type Reason =
   | 'header_invalid'
   | 'websocket_unsupported'
   | 'http_required'
+  | 'field_invalid'
+  | 'group_unknown'
+  | 'method_unknown'
+  | 'lease_unknown'
+  | 'lease_gone'
+  | 'lease_revoked'
+  | 'hold_exceeded'
   | 'internal';
 
 interface ReasonShape {
@@ -62,6 +69,13 @@ export const REASONS: Record<Reason, ReasonShape> = {
   header_invalid: { status: 400, permanent: true },
   websocket_unsupported: { status: 501, permanent: true },
   http_required: { status: 426, permanent: true },
+  field_invalid: { status: 400, permanent: true },
+  group_unknown: { status: 404, permanent: true },
+  method_unknown: { status: 405, permanent: true },
+  lease_unknown: { status: 404, permanent: true },
+  lease_gone: { status: 410, permanent: true },
+  lease_revoked: { status: 410, permanent: true },
+  hold_exceeded: { status: 410, permanent: true },
   internal: { status: 500, permanent: false },
 };
 

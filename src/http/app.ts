@@ -13,6 +13,7 @@ import { callsInFlight } from '../call/calls-in-flight.ts';
 import { createDashboardRoutes, favicon } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
 import { departures } from '../call/isolate.ts';
+import { leases } from '../call/leases/lease-routes.ts';
 import { adminCors, statusCors } from './own-cors.ts';
 import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from '../call/handle.ts';
@@ -21,7 +22,7 @@ import { status } from './status/status-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
 const OWN_URL =
-  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|metrics|status|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
+  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 
 /** Makes the Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -58,6 +59,9 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.use('/admin/api/*', adminCors);
   app.get('/metrics', metrics);
   app.get('/status', status);
+  for (const path of ['/leases', '/leases/*', '/tickets/*']) {
+    app.all(path, ({ req, env, executionCtx }) => leases(req.raw, env, executionCtx));
+  }
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));

@@ -125,6 +125,11 @@ export interface Routes {
    * their pools' names.
    */
   place(call: RoutedCall): readonly Placement[];
+  /**
+   * The pools of a caller that names its group: that one, and those of the limits of its key and team. Null: no such group, or
+   * it is not for that caller's keys.
+   */
+  placeIn(group: string, call: RoutedCall): readonly Placement[] | null;
 }
 
 /** A call by a model alone, whose upstream is looked for. */
@@ -249,6 +254,20 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
         return routes.canonical(isPrefixed ? name.slice(prefix.length) : name);
       });
       return first === second;
+    },
+    placeIn(name, call) {
+      const named = groups.find(({ config: group }) => group.name === name);
+      if (named?.matchesCaller(call.keyIds) !== true) return null;
+      const model = of(call.upstream).canonical(call.model);
+      const names = modelNames(call.upstream, call.model, model);
+      return [...ownOf(call), named]
+        .map((group) => ({
+          rank: group.rank,
+          name: group.config.name,
+          placement: configuredPlacement(group, call, names, model),
+        }))
+        .toSorted(compareRanked)
+        .map(({ placement }) => placement);
     },
     place(call) {
       const routes = of(call.upstream);

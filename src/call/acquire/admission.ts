@@ -12,8 +12,6 @@ import type { Rounds } from './rounds.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface Ticket extends AskedLanes {
-  /** Kind of what holds the slot, where it is no proxied call. */
-  readonly kind?: HoldKind;
   readonly enqueuedAt: number;
   /** How long the caller is willing to wait; null: as long as the groups allow. */
   readonly maxWaitMs: number | null;
@@ -25,6 +23,10 @@ export interface Ticket extends AskedLanes {
   /** Leases of the call that this one is made for. */
   readonly parents: readonly string[];
   readonly rounds: Rounds;
+  /** The kind of the holder to be. Absent: a call. */
+  readonly kind?: HoldKind;
+  /** Its leases are held by their ids. Absent: by their answers. */
+  readonly byId?: boolean;
 }
 
 /** Tells when a ticket has waited for as long as it may in a group, as far as the Worker knows the group. */

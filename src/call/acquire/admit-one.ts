@@ -99,11 +99,7 @@ export async function admitOne(
   // Of members those are left whose prices are known.
   const unpriced = byMembers === null ? (metering?.rejectUnpriced(placement) ?? null) : null;
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
-  const request = {
-    ...requestFor(call, ticket, placement, manner, table.snapshot),
-    ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
-    ...(byMembers !== null && excludedIn(byMembers)),
-  };
+  const request = slotRequest(call, ticket, placement, manner, context);
   const way =
     byMembers === null && mayRunOnLent(ticket, placement, manner, { env, metering })
       ? { name: poolName(placement.group, placement.partition), pool, ctx, after }
@@ -173,6 +169,23 @@ export async function admitOne(
   }
 }
 
+/** Makes the request by which a group is asked for the slots of a call. */
+export function slotRequest(
+  call: RoutedCall,
+  ticket: Ticket,
+  placement: Placement,
+  manner: Manner,
+  context: Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team'>,
+): SlotRequest {
+  const { table, metering, members } = context;
+  const byMembers = members?.group === placement.group ? members : null;
+  return {
+    ...requestFor(call, ticket, placement, manner, table.snapshot),
+    ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
+    ...(byMembers !== null && excludedIn(byMembers)),
+  };
+}
+
 /** Writes only what there is of them. */
 function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<ExcludedMembers> {
   return {
@@ -236,7 +249,7 @@ async function bypassByNewest(
 }
 
 /** Takes the ticket out, as far as the object can be reached: otherwise it is dropped by itself. */
-async function takeOut(pool: PoolSource, ticketId: string): Promise<void> {
+export async function takeOut(pool: PoolSource, ticketId: string): Promise<void> {
   try {
     await within(CANCEL_LOST_MS, pool().cancel(ticketId));
   } catch {
@@ -278,6 +291,8 @@ function requestFor(
     upstream: call.upstream.id,
     // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
     model: call.model?.slice(0, MODEL_BYTES_MAX) ?? null,
+    ...(ticket.kind !== undefined && { kind: ticket.kind }),
+    ...(ticket.byId === true && { byId: true }),
     passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
   };
 }

@@ -68,7 +68,7 @@ export async function admit(
  * Finds the one of a call's pools in whose costs it stands: the narrowest that stands for something of a provider. Limits of a
  * key or a team come on top.
  */
-function billedOf(placements: readonly Placement[]): Placement | null {
+export function billedOf(placements: readonly Placement[]): Placement | null {
   return placements.find(({ isOfProvider }) => isOfProvider) ?? null;
 }
 

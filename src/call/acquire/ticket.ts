@@ -20,7 +20,7 @@ export function newTicket({ headers, caller }: Pick<KnownCall, 'headers' | 'call
  * The time of a new ticket by the isolate's clock: no two of an isolate are the same, so that after a
  * reset of the group, when all ask again at once, they come out in the order in which they came.
  */
-function ticketTime(): number {
+export function ticketTime(): number {
   last = Math.max(steadyClock.now(), last + TICK_MS);
   return last;
 }

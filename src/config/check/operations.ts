@@ -3,6 +3,7 @@ import { quoteName, type FieldError } from '../field-error.ts';
 import { nearestNames } from '../nearest-names.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import {
+  LEASE,
   LIMITED_OPERATIONS,
   LISTED_OPERATIONS,
 } from '../../upstream/operation/operations-table.ts';
@@ -13,7 +14,7 @@ import { namesPaths } from '../../routing/path-match.ts';
 export function operationErrors(config: Config): FieldError[] {
   return [
     ...config.groups.flatMap(({ match }, index) => {
-      const known = namesPaths({ match }) ? ALL : LIMITED_OPERATIONS;
+      const known = namesPaths({ match }) ? ALL : COUNTED;
       return wrongNames(match.operations, `groups[${index}].match.operations`, known, [
         'takes no slot, so no call of it is ever counted',
         ALL,
@@ -25,6 +26,9 @@ export function operationErrors(config: Config): FieldError[] {
     ),
   ];
 }
+
+/** Names by which groups match what takes a slot. */
+const COUNTED = [...LIMITED_OPERATIONS, LEASE];
 
 /** Names that never go with the operator's key, or need not be listed. */
 const NEVER_LISTED = ['realtime', 'administration', 'count_tokens', 'health'];

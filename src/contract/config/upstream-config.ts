@@ -6,7 +6,15 @@ import { priceSchema, text } from './limits.ts';
 /** Upstreams as operators configure them. */
 
 /** Ids that the Worker's own routes take. */
-export const RESERVED_UPSTREAM_IDS = ['v1', 'admin', 'status', 'metrics', 'healthz'];
+export const RESERVED_UPSTREAM_IDS = [
+  'v1',
+  'admin',
+  'status',
+  'metrics',
+  'healthz',
+  'leases',
+  'tickets',
+];
 
 const pathPrefix = z
   .string()

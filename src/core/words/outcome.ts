@@ -12,3 +12,6 @@ export type Outcome = 'success' | 'cancelled' | 'failed' | 'refused' | 'unused';
 export function isTaken(status: number): boolean {
   return status === 101 || (status >= 200 && status <= 299);
 }
+
+/** Outcomes that a holder may tell by itself. */
+export const OUTCOMES_TOLD = ['success', 'failed', 'cancelled'] as const satisfies Outcome[];

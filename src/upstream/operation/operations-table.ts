@@ -122,6 +122,9 @@ export const OPERATIONS: readonly OperationRow[] = [
 /** The operation of every session over WebSocket. */
 export const SESSION_NAME = 'realtime';
 
+/** The name by which groups match leases that callers ask for by themselves. */
+export const LEASE = 'lease';
+
 /** The operation of an upstream of which nothing is known. */
 export const OPAQUE = 'opaque';
 

@@ -13,8 +13,12 @@ function filesWith(pattern: RegExp): string[] {
 }
 
 it.each([
-  ['a call is placed', /\broutes\s*\.place\(/, ['plan.ts']],
-  ['the rules of its groups are asked for', /\bcallRules\(/, ['call-rules.ts', 'plan.ts']],
+  ['a call, or a lease, is placed', /\broutes\s*\.place\(/, ['leases/plan-lease.ts', 'plan.ts']],
+  [
+    'the rules of its groups are asked for',
+    /\bcallRules\(/,
+    ['call-rules.ts', 'leases/plan-lease.ts', 'plan.ts'],
+  ],
   ['its body is given up', /\.discard\(/, ['body.ts']],
   ['its body is kept', /\bkeepBody\(/, ['body.ts']],
   ['its body has its last end', /\bbody\.end\(/, ['handle.ts']],

@@ -1,0 +1,177 @@
+import type { RenewByIdAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import { RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import { definedGroup } from '../../routing/key-groups.ts';
+import type { Placement } from '../../routing/placement.ts';
+import { poolOf } from '../../routing/pool.ts';
+import { pause } from '../../runtime/background.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { within } from '../../runtime/within.ts';
+import { isOverload } from '../acquire/failure-streak.ts';
+import type { Settle } from '../acquire/admission.ts';
+import { poolSource, type PoolSource } from '../acquire/pools.ts';
+import { resumeRetryMs } from '../acquire/retry-delays.ts';
+import type { KnownCall } from '../call.ts';
+import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
+
+/** How long a message to a pool may take, and all tries of one together. */
+const ANSWER_LOST_MS = 3_000;
+const TRIES_MS = 8_000;
+
+type Surroundings = Pick<KnownCall, 'env' | 'table' | 'after'>;
+
+/** Finds the object of a pool, also of one whose group is not configured any more. */
+function poolAtSource({ env, table }: Surroundings, at: PoolAt): PoolSource {
+  const placement = placementOf({ table }, at);
+  const { group, partition, jurisdiction } = at;
+  if (placement.config !== null || jurisdiction === null) return poolSource(env, placement, table);
+  return () => poolOf(env, group, partition, { location: null, jurisdiction });
+}
+
+/** Describes the pool of a lease as the one that a call is placed in. */
+export function placementOf(
+  { table }: Pick<Surroundings, 'table'>,
+  at: PoolAt & Pick<PoolHold, 'isOfProvider'>,
+): Placement {
+  const { group, partition, assumed, isOfProvider = false } = at;
+  const config = definedGroup(table.snapshot.config, group) ?? null;
+  return { group, partition, assumed, config, isOfProvider, ruledLane: null };
+}
+
+/** Tells of a lease in one pool to an instance that may not know it. */
+function claimOf(lease: LeaseToken, hold: PoolHold): ResumeRequest {
+  const { caller, agent, slots, ticketId, grantedAt, upstream, wanted } = lease;
+  const { expiresAt, isOfProvider: _, wantsServed: __, jurisdiction: ___, ...at } = hold;
+  const now = steadyClock.now();
+  return {
+    ...at,
+    caller,
+    agent,
+    slots,
+    ticketId,
+    upstream,
+    model: wanted.model ?? null,
+    kind: 'lease',
+    byId: true,
+    heldMs: Math.max(0, now - grantedAt),
+    hasLapsed: now >= expiresAt,
+  };
+}
+
+export type Renewed =
+  | { readonly kind: 'ok'; readonly pools: readonly PoolHold[] }
+  | { readonly kind: 'revoking' }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'unreachable'; readonly group: string };
+
+/** Renews a lease in all its pools. */
+export async function renewAll(call: Surroundings, lease: LeaseToken): Promise<Renewed> {
+  const answers = await Promise.all(
+    lease.pools.map(async (hold) => [hold, await renewOne(call, lease, hold)] as const),
+  );
+  const pools: PoolHold[] = [];
+  let unreachable: string | null = null;
+  for (const [hold, answer] of answers) {
+    if (answer === null) unreachable ??= hold.group;
+    else if (answer.kind !== 'ok') return { kind: answer.kind };
+    else pools.push({ ...hold, attachment: answer.attachment, expiresAt: answer.expiresAt });
+  }
+  return unreachable === null ? { kind: 'ok', pools } : { kind: 'unreachable', group: unreachable };
+}
+
+async function renewOne(
+  call: Surroundings,
+  lease: LeaseToken,
+  hold: PoolHold,
+): Promise<RenewByIdAnswer | null> {
+  const pool = poolAtSource(call, hold);
+  return tryFor(call.after, async () => {
+    const answer = await pool().renew(hold.leaseId, null, claimOf(lease, hold));
+    if (answer.kind === 'gone' && (answer.attachment ?? hold.attachment) < hold.attachment) {
+      throw new Error('an instance that was replaced says gone');
+    }
+    return answer;
+  });
+}
+
+/** Ends a lease in all its pools. Returns the groups that could not be told. */
+export async function releaseAll(
+  call: Surroundings,
+  lease: LeaseToken,
+  end: {
+    readonly outcome: Outcome;
+    readonly status: number | null;
+    readonly settle: Settle | undefined;
+  },
+): Promise<readonly string[]> {
+  const left = await Promise.all(
+    lease.pools.map(async (hold) => {
+      const pool = poolAtSource(call, hold);
+      const { status, settle } = end;
+      // What a provider says is about the groups that stand for it, never about the caller's own.
+      const isOther = end.outcome === 'failed' && hold.isOfProvider !== true;
+      const outcome = isOther ? 'success' : end.outcome;
+      const settlement = settle?.(placementOf(call, hold));
+      const ended = await tryFor(call.after, async () => {
+        await pool().release(hold.leaseId, outcome, status, settlement, claimOf(lease, hold));
+        return true;
+      });
+      return ended === null ? [hold.group] : [];
+    }),
+  );
+  return left.flat();
+}
+
+/** Tells a pool of a lease what was said to its holder. */
+export async function reportTo(
+  call: Surroundings,
+  lease: LeaseToken,
+  hold: PoolHold,
+  signal: UpstreamSignal,
+  isRepeat: boolean,
+): Promise<void> {
+  const pool = poolAtSource(call, hold);
+  await tryFor(call.after, async () => {
+    await pool().report(hold.leaseId, signal, isRepeat, claimOf(lease, hold));
+    return true;
+  });
+}
+
+/** Takes a ticket out of all its pools. Returns the groups that could not be told. */
+export async function cancelAll(
+  call: Surroundings,
+  ticketId: string,
+  pools: readonly PoolAt[],
+): Promise<readonly string[]> {
+  const left = await Promise.all(
+    pools.map(async (at) => {
+      const pool = poolAtSource(call, at);
+      const done = await tryFor(call.after, async () => {
+        await pool().cancel(ticketId);
+        return true;
+      });
+      return done === null ? [at.group] : [];
+    }),
+  );
+  return left.flat();
+}
+
+/** How soon a lease is to be renewed: a third of what is left of it, and no later than a holder does. */
+export function renewWithinMs(leftMs: number): number {
+  return Math.max(0, Math.min(RENEW_EVERY_MS, Math.floor(leftMs / 3)));
+}
+
+/** Tries until there is an answer, as a pool that is reset has it soon. Null: there was none. */
+async function tryFor<T>(after: Schedule, work: () => Promise<T>): Promise<T | null> {
+  const untilAt = steadyClock.now() + TRIES_MS;
+  for (let retries = 0; steadyClock.now() < untilAt; retries += 1) {
+    try {
+      return await within(ANSWER_LOST_MS, work(), after);
+    } catch (error) {
+      await pause(resumeRetryMs(retries, isOverload(error)), after);
+    }
+  }
+  return null;
+}

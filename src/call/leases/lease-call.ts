@@ -1,0 +1,100 @@
+import type { Reason } from '../../contract/reasons.ts';
+import { readCallerHeaders } from '../../contract/request-headers.ts';
+import { mayBeOld, newerTable, type RoutingTable } from '../../config/snapshots.ts';
+import type { Env } from '../../env.ts';
+import type { Background } from '../../runtime/background.ts';
+import { CallClock } from '../../runtime/call-clock.ts';
+import { CallBody } from '../body.ts';
+import type { KnownCall } from '../call.ts';
+import { EarlyAnswer } from '../early-answer.ts';
+import { identify } from '../identity/authenticate.ts';
+import { delayUnknownKey } from '../identity/new-keys.ts';
+import { rejected, type Left, type Rejected } from '../result.ts';
+
+/** The answer of a route of ours. */
+export interface Said {
+  readonly kind: 'said';
+  readonly status: number;
+  readonly body: object | null;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type Answer = Said | Rejected | Left;
+
+/** A request as it came, before it is known who makes it. */
+export interface Asked {
+  readonly request: Request;
+  readonly signal: AbortSignal;
+  readonly env: Env;
+  readonly ctx: Background;
+}
+
+/** Reasons that a newer configuration may do away with; the first ones even if the copy is a second old. */
+const NOT_THERE: ReadonlySet<Reason> = new Set<Reason>(['upstream_unknown', 'group_unknown']);
+const BY_CONFIG: ReadonlySet<Reason> = new Set<Reason>([
+  'key_missing',
+  'key_invalid',
+  'key_forbidden',
+  'secret_missing',
+  'price_unknown',
+  'too_many_groups',
+]);
+
+/** Answers a request by who makes it, and once more where only a newer configuration knows the answer. */
+export async function answerAs(
+  asked: Asked,
+  table: RoutingTable,
+  answer: (call: KnownCall) => Promise<Answer>,
+): Promise<Answer> {
+  const first = await answerBy(asked, table, answer);
+  if (first.kind !== 'rejected') return first;
+  const { reason } = first.reply;
+  if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(table))) return first;
+  const newer = await newerTable(asked.env, asked.ctx);
+  return newer === null || newer === table ? first : answerBy(asked, newer, answer);
+}
+
+async function answerBy(
+  asked: Asked,
+  table: RoutingTable,
+  answer: (call: KnownCall) => Promise<Answer>,
+): Promise<Answer> {
+  const { request } = asked;
+  const headers = readCallerHeaders(request.headers);
+  if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
+  const url = new URL(request.url);
+  // A key in the query is none: addresses end up in logs.
+  const query = new URLSearchParams();
+  const identified = await identify(table, request.headers, query);
+  if (identified.kind === 'rejected') {
+    if (identified.reply.reason === 'key_invalid') await delayUnknownKey(asked);
+    return identified;
+  }
+  const { after } = new CallClock();
+  const { caller } = identified;
+  const parts = { url, query, table, after, caller, headers: headers.value };
+  return answer({
+    kind: 'known',
+    ...asked,
+    ...parts,
+    body: new CallBody(),
+    early: new EarlyAnswer(),
+  });
+}
+
+/** Makes an answer. */
+export function said(status: number, body: object | null, headers: Said['headers'] = {}): Said {
+  return { kind: 'said', status, body, headers };
+}
+
+/** The answer to what is sent back and was never given out, or to another caller. */
+export function unknownToken(what: 'lease' | 'ticket'): Rejected {
+  const message = `The ${what} is not one that was given to this key: send it as it was answered.`;
+  return rejected({ reason: 'lease_unknown', message });
+}
+
+/** The answer where pools could not be told, who hear it the next time. */
+export function notTold(groups: readonly string[]): Rejected {
+  const message = `The group ${groups.join(', ')} cannot be reached at the moment. Send the same again shortly.`;
+  return rejected({ reason: 'limiter_unavailable', message });
+}

@@ -1,0 +1,169 @@
+/**
+ * Leases that a caller asks for by itself, by file: `lease-routes.ts` takes a request in; `lease-call.ts` finds out who makes it, and
+ * `read-json.ts` what it says; `post-lease.ts` asks for a lease, of the groups that `plan-lease.ts` finds, through
+ * `admit-lease.ts` and `ask-by-id.ts`; `report-lease.ts` and `settle-lease.ts` take in what came of its call; `held-pools.ts` talks
+ * to the pools that hold it. Nothing is kept here between two requests: `lease-token.ts` is all that there is of a lease.
+ */
+import { addCors, corsHeaders, preflightResponse } from '../cors.ts';
+import { routingTable, type RoutingTable } from '../../config/snapshots.ts';
+import {
+  leaseRequestSchema,
+  releaseRequestSchema,
+  reportRequestSchema,
+  type RenewalAnswer,
+} from '../../contract/leases.ts';
+import type { Env } from '../../env.ts';
+import type { Background } from '../../runtime/background.ts';
+import { wrongPlace } from '../../runtime/places.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { KnownCall } from '../call.ts';
+import { countInFlight } from '../calls-in-flight.ts';
+import { UNCONFIRMED } from '../changed-since.ts';
+import { errorResponse } from '../errors/wire-error.ts';
+import { comebacks, departures } from '../isolate.ts';
+import { rejectedResponse } from '../respond.ts';
+import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
+import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
+import { answerAs, notTold, said, unknownToken, type Answer, type Asked } from './lease-call.ts';
+import { openLease, openTicket, sealLease } from './lease-token.ts';
+import { expiry, postLease } from './post-lease.ts';
+import { rulesOf } from './plan-lease.ts';
+import { readJson } from './read-json.ts';
+import { patchLease } from './report-lease.ts';
+import { settleBy } from './settle-lease.ts';
+
+/** Answers everything at `/leases` and `/tickets`. */
+export async function leases(request: Request, env: Env, ctx: Background): Promise<Response> {
+  const wrong = wrongPlace(env);
+  if (wrong !== null) {
+    return errorResponse('opaque', { reason: 'setting_invalid', message: wrong });
+  }
+  const table = await routingTable(env, ctx);
+  if (table === null) return errorResponse('opaque', UNCONFIRMED);
+  const cors = corsHeaders(request, table.snapshot.config.cors_origins);
+  const preflight = preflightResponse(request, cors);
+  if (preflight !== null) return preflight;
+  const left = new AbortController();
+  const signal = AbortSignal.any([request.signal, left.signal]);
+  const answering = route({ request, signal, env, ctx }, table);
+  countInFlight(
+    departures.watch(request, answering, () => left.abort()),
+    ctx,
+  );
+  const response = responseTo(await answering);
+  response.headers.set('cache-control', 'no-store');
+  if (cors !== null) addCors(response.headers, cors);
+  return response;
+}
+
+type Route = (call: KnownCall) => Promise<Answer>;
+
+async function route(asked: Asked, table: RoutingTable): Promise<Answer> {
+  const found = await routeOf(asked);
+  return typeof found === 'function' ? answerAs(asked, table, found) : found;
+}
+
+/** Finds what a request asks for. Its body is read once: a newer configuration may decide on it anew. */
+async function routeOf({ request }: Asked): Promise<Route | Rejected> {
+  const [, place = '', token = '', ...more] = new URL(request.url).pathname.split('/');
+  const key = `${request.method} /${place}${token === '' ? '' : '/*'}`;
+  if (more.length > 0) return unknownRoute(key);
+  switch (key) {
+    case 'POST /leases': {
+      const read = await readJson(request, leaseRequestSchema);
+      return read.kind === 'rejected' ? read : (call) => spaced(call, postLease(call, read.value));
+    }
+    case 'PUT /leases/*':
+      return (call) => putLease(call, token);
+    case 'PATCH /leases/*': {
+      const read = await readJson(request, reportRequestSchema);
+      return read.kind === 'rejected' ? read : (call) => patchLease(call, token, read.value);
+    }
+    case 'DELETE /leases/*': {
+      const read = await readJson(request, releaseRequestSchema, true);
+      if (read.kind === 'rejected') return read;
+      const { outcome = 'success', usage } = read.value;
+      return async (call) => {
+        const lease = await openLease(call.table.snapshot.fingerprintKey, call.caller.id, token);
+        if (lease === null) return unknownToken('lease');
+        const settle = settleBy(call, lease, usage);
+        const left = await releaseAll(call, lease, { outcome, status: null, settle });
+        return left.length > 0 ? notTold(left) : said(204, null);
+      };
+    }
+    case 'DELETE /tickets/*':
+      return (call) => deleteTicket(call, token);
+    default:
+      return unknownRoute(key);
+  }
+}
+
+/** Renews a lease, unless its groups let nobody hold so long. */
+async function putLease(call: KnownCall, token: string): Promise<Answer> {
+  const sentAt = steadyClock.now();
+  const { fingerprintKey } = call.table.snapshot;
+  const lease = await openLease(fingerprintKey, call.caller.id, token);
+  if (lease === null) return unknownToken('lease');
+  const { maxHoldMs } = rulesOf(call, lease).hold;
+  const holdLeftMs = lease.grantedAt + maxHoldMs - sentAt;
+  if (holdLeftMs <= 0) {
+    const message = `The lease has been held for ${maxHoldMs} ms, which is the most in its groups (holds.max_hold_ms). Stop, and release it.`;
+    return rejected({ reason: 'hold_exceeded', message });
+  }
+  const renewed = await renewAll(call, lease);
+  switch (renewed.kind) {
+    case 'ok': {
+      const { pools } = renewed;
+      const expiresAt = Math.min(...pools.map((hold) => hold.expiresAt));
+      const body: RenewalAnswer = {
+        lease: await sealLease(fingerprintKey, { ...lease, pools }),
+        ...expiry(expiresAt, sentAt, holdLeftMs),
+      };
+      return said(200, body);
+    }
+    case 'revoking': {
+      const message = 'The operator took the lease away. Stop, and release it.';
+      return rejected({ reason: 'lease_revoked', message });
+    }
+    case 'gone': {
+      const message = 'The lease has ended, or was not renewed in time. Stop.';
+      return rejected({ reason: 'lease_gone', message });
+    }
+    case 'unreachable':
+      return notTold([renewed.group]);
+  }
+}
+
+async function deleteTicket(call: KnownCall, token: string): Promise<Answer> {
+  const ticket = await openTicket(call.table.snapshot.fingerprintKey, call.caller.id, token);
+  if (ticket === null) return unknownToken('ticket');
+  const left = await cancelAll(call, ticket.ticketId, ticket.pools);
+  return left.length > 0 ? notTold(left) : said(204, null);
+}
+
+function unknownRoute(key: string): Rejected {
+  const message = `There is no ${key.replace('*', '…')}: expected POST /leases, PUT, PATCH or DELETE /leases/{lease}, or DELETE /tickets/{ticket}.`;
+  return rejected({ reason: 'method_unknown', message });
+}
+
+/** Spaces the tries of a caller whom nobody can say how long it has to wait. */
+async function spaced({ caller }: KnownCall, answering: Promise<Answer>): Promise<Answer> {
+  const answer = await answering;
+  if (answer.kind !== 'rejected') return answer;
+  return { ...answer, reply: comebacks.space(answer.reply, caller.id, steadyClock.now()) };
+}
+
+function responseTo(answer: Answer): Response {
+  switch (answer.kind) {
+    case 'said': {
+      const { status, body, headers } = answer;
+      return body === null
+        ? new Response(null, { status, headers })
+        : Response.json(body, { status, headers });
+    }
+    case 'rejected':
+      return rejectedResponse('opaque', answer);
+    case 'left':
+      return new Response(null, { status: LEFT_STATUS });
+  }
+}

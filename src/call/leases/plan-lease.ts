@@ -1,0 +1,195 @@
+import type { GroupConfig } from '../../contract/config/config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { hashedPlacements, mayHash } from '../../routing/hashed-partition.ts';
+import { forbiddenFor } from '../../routing/key-access.ts';
+import { byTier, hasMembers, membersOf, type GroupMember } from '../../routing/members.ts';
+import type { Placement, RoutedCall } from '../../routing/placement.ts';
+import { LEASE } from '../../upstream/operation/operations-table.ts';
+import type { KnownCall } from '../call.ts';
+import { callRules, type CallRules } from '../call-rules.ts';
+import { accountOf } from '../identity/accounts.ts';
+import { keyFor } from '../identity/authenticate.ts';
+import type { Located } from '../locate.ts';
+import { isPriced, measureAsSaid, type Metering } from '../metering.ts';
+import { withOwnPartitions } from '../plan.ts';
+import { rejected, type Rejected } from '../result.ts';
+import { placementOf } from './held-pools.ts';
+import type { LeaseToken, Wanted } from './lease-token.ts';
+
+/** The place of a member, as a lease looks at it: what is called there is its holder's affair. */
+export interface LeaseMember {
+  readonly id: string;
+  readonly located: Located;
+  readonly member: GroupMember;
+}
+
+/** A lease that is wanted, with everything that it goes by. */
+export interface LeasePlan {
+  readonly kind: 'planned';
+  readonly call: KnownCall;
+  readonly located: Located;
+  readonly routed: RoutedCall;
+  /** The pools that it needs slots of, narrow first. */
+  readonly placements: readonly Placement[];
+  readonly rules: CallRules;
+  /** Null: no group of it counts tokens or cost. */
+  readonly metering: Metering | null;
+  /** The group whose members it goes by; null: none. */
+  readonly members: {
+    readonly group: string;
+    readonly places: ReadonlyMap<string, LeaseMember>;
+    readonly impossible: readonly string[];
+  } | null;
+}
+
+/** The upstream of a lease in a group that names none: nothing is called there. */
+export const NOWHERE: Upstream = {
+  id: 'leases',
+  baseUrl: 'https://leases.invalid',
+  dialect: 'opaque',
+  keyPlace: 'bearer',
+  openaiAt: null,
+  anthropicAt: null,
+  models: [],
+  aliases: {},
+  secret: null,
+  isKeyless: false,
+  allow: [],
+  keyNamesAccount: true,
+  accountBy: 'auto',
+  prices: {},
+  limitHeaders: 'auto',
+  injectsUsage: false,
+  sockets: 'none',
+  via: null,
+};
+
+/** Plans a lease: in which groups, by which of their rules, as a proxied call is planned. */
+export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeasePlan | Rejected> {
+  const upstream = upstreamFor(call, wanted);
+  if (upstream === null) return rejected(unknownUpstream(wanted.upstream ?? ''));
+  const { caller, table, env } = call;
+  const found = await keyFor(upstream, caller, table, env);
+  if (found.kind === 'rejected') return found;
+  const { key } = found;
+  const model = wanted.model ?? null;
+  const routed: RoutedCall = {
+    upstream,
+    path: null,
+    method: call.request.method,
+    operation: LEASE,
+    model,
+    caller: caller.id,
+    keyIds: caller.keyIds,
+    keyFingerprint: key.fingerprint,
+    account: await accountOf(call, upstream, key),
+    header: (name) => call.request.headers.get(name),
+  };
+  const placed =
+    wanted.group === undefined
+      ? table.routes.place(routed)
+      : table.routes.placeIn(wanted.group, routed);
+  if (placed === null) return rejected(unknownGroup(wanted.group ?? ''));
+  const located = locatedAt(upstream, model);
+  const isByMembers = caller.credentials.providerKey === null || upstream.isKeyless;
+  const own = isByMembers ? placed : withOwnPartitions(call, placed, routed);
+  const placements = mayHash(table.routes, env)
+    ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
+    : own;
+  const forbidden = caller.key === null ? null : forbiddenFor(caller.key, placements);
+  if (forbidden !== null) return rejected(forbidden);
+  const members = isByMembers ? membersFor(call, located, placements) : null;
+  if (members !== null && 'reply' in members) return members;
+  const rules = callRules(placements, members?.group ?? null);
+  const metering = rules.isMetered ? measureAsSaid(located, estimateOf(wanted)) : null;
+  return { kind: 'planned', call, located, routed, placements, rules, metering, members };
+}
+
+/** Finds the upstream by which a lease is counted, priced, and what is reported of it is read. Null: there is none. */
+export function upstreamFor(
+  { table }: Pick<KnownCall, 'table'>,
+  { group, upstream }: Wanted,
+): Upstream | null {
+  if (upstream !== undefined) return table.upstreams.get(upstream) ?? null;
+  const config = table.snapshot.config.groups.find(({ name }) => name === group);
+  const ids = config === undefined ? [] : upstreamsNamed(config);
+  return ids.map((id) => table.upstreams.get(id)).find((one) => one !== undefined) ?? NOWHERE;
+}
+
+/** Describes a lease as a call: of some operation, that nobody sends. */
+export function locatedAt(upstream: Upstream, model: string | null): Located {
+  const { dialect: shape } = upstream;
+  return {
+    kind: 'located',
+    upstream,
+    path: '/',
+    operation: { name: LEASE, shape, limited: true, model: { from: 'none' } },
+    model,
+    isProven: true,
+    said: null,
+    chosenBy: null,
+    isStream: false,
+  };
+}
+
+/** Reads the expected use of a lease. */
+export function estimateOf({ estimate }: Wanted): Parameters<typeof measureAsSaid>[1] {
+  return {
+    inputTokens: estimate?.input_tokens ?? null,
+    outputTokens: estimate?.output_tokens ?? null,
+  };
+}
+
+/** The rules of a lease in the groups that it holds slots of, as they are now. */
+export function rulesOf(call: Pick<KnownCall, 'table'>, { pools }: LeaseToken): CallRules {
+  const withMember = pools.find(({ member }) => member !== undefined)?.group ?? null;
+  return callRules(
+    pools.map((hold) => placementOf(call, hold)),
+    withMember,
+  );
+}
+
+/** Lists the upstreams that a group names: those of its members, or the one that it is for. */
+function upstreamsNamed(config: GroupConfig): string[] {
+  const ofMembers = byTier(membersOf(config)).map(({ config: { upstream } }) => upstream);
+  const [only, ...others] = config.match.upstreams;
+  const isOne = only !== undefined && others.length === 0 && !only.includes('*');
+  return isOne ? [...ofMembers, only] : ofMembers;
+}
+
+function membersFor(
+  { table }: KnownCall,
+  located: Located,
+  placements: readonly Placement[],
+): LeasePlan['members'] | Rejected {
+  const [config, ...others] = placements.flatMap(({ config: each }) =>
+    each !== null && hasMembers(each) ? [each] : [],
+  );
+  if (config === undefined) return null;
+  if (others.length > 0) {
+    const names = [config, ...others].map(({ name }) => name).join(', ');
+    const message = `The lease belongs to several groups that name members (${names}), and it can be at those of one.`;
+    return rejected({ reason: 'too_many_groups', message });
+  }
+  const names = table.routes.namesOf(located.upstream, located.model);
+  const places = new Map<string, LeaseMember>();
+  const impossible: string[] = [];
+  for (const member of membersOf(config)) {
+    const there = table.upstreams.get(member.config.upstream);
+    const model = names.map((name) => member.models.get(name)).find((name) => name !== undefined);
+    const at = there === undefined ? null : locatedAt(there, model ?? located.model);
+    if (at === null || !isPriced(at, config, member.config)) impossible.push(member.id);
+    else places.set(member.id, { id: member.id, located: at, member });
+  }
+  return { group: config.name, places, impossible };
+}
+
+function unknownUpstream(id: string): Rejected['reply'] {
+  const message = `There is no upstream ${JSON.stringify(id.slice(0, 64))}: upstream names one by its id.`;
+  return { reason: 'upstream_unknown', message };
+}
+
+function unknownGroup(name: string): Rejected['reply'] {
+  const message = `There is no group ${JSON.stringify(name.slice(0, 64))} for this key: group names one of the configuration. Automatic groups are found by upstream and model.`;
+  return { reason: 'group_unknown', message };
+}

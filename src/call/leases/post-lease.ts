@@ -1,0 +1,233 @@
+import { tableSince } from '../../config/snapshots.ts';
+import type { LeaseAnswer, LeaseRequest, TicketAnswer } from '../../contract/leases.ts';
+import { pause } from '../../runtime/background.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { Ticket } from '../acquire/admission.ts';
+import { Rounds } from '../acquire/rounds.ts';
+import { ticketTime } from '../acquire/ticket.ts';
+import type { KnownCall } from '../call.ts';
+import { identify } from '../identity/authenticate.ts';
+import { retryBudgetOf } from '../isolate.ts';
+import { rateHeaders } from '../rate-headers.ts';
+import { LEFT, rejected, type Rejected } from '../result.ts';
+import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
+import { renewWithinMs } from './held-pools.ts';
+import { said, unknownToken, type Answer, type Said } from './lease-call.ts';
+import { openTicket, sealLease, sealTicket, type TicketToken } from './lease-token.ts';
+import { planLease, type LeasePlan } from './plan-lease.ts';
+import { ticketIdOf } from './signed-token.ts';
+
+/** How long a request is parked at the most: clients and what stands before us give up after 30 s. */
+const PARKED_MAX_MS = 25_000;
+
+const IDEMPOTENCY_LENGTH_MAX = 256;
+
+/** Maximum reroutes of one request. */
+const MOVES_MAX = 20;
+const MOVE_PAUSE_MS = 100;
+
+/** Maximum length of a lease's id: what is longer is a lease as its holder has it, and begins with the id. */
+const LEASE_ID_LENGTH_MAX = 100;
+
+/** Answers `POST /leases`. */
+export async function postLease(first: KnownCall, wanted: LeaseRequest): Promise<Answer> {
+  const receivedAt = steadyClock.now();
+  const past = await pastOf(first, wanted);
+  if (past.kind === 'rejected') return past;
+  const { isKept } = past;
+  const parkUntil = receivedAt + parkedMs(first.request);
+  let { ticket } = past;
+  let call = first;
+  for (let moves = 1; ; moves += 1) {
+    const plan = await planLease(call, wanted);
+    if (plan.kind === 'rejected') return plan;
+    const { ticketId, attempt } = ticket;
+    const admitted = await admitLease({
+      plan,
+      ticketId,
+      attempt,
+      parkUntil,
+      isKept,
+      ticket: askedBy(call, wanted, ticket),
+      refused: { by: ticket.refusedBy, forNow: ticket.refusedForNow },
+      signal: call.signal,
+      after: call.after,
+    });
+    switch (admitted.kind) {
+      case 'admitted':
+        return leased(plan, wanted, ticket, admitted, receivedAt);
+      case 'parked':
+        return parked(call, { ...ticket, attempt: admitted.attempt }, admitted);
+      case 'rejected':
+      case 'left':
+        return admitted;
+      case 'moved': {
+        const moved = await movedTo(call, admitted.configVersion, moves, parkUntil);
+        if (moved.kind !== 'known') return moved;
+        call = moved;
+        ticket = { ...ticket, attempt: admitted.attempt };
+      }
+    }
+  }
+}
+
+/** How long a request may be parked. `Prefer: wait=10` (RFC 7240) says less, in seconds. */
+function parkedMs({ headers }: Request): number {
+  const seconds = /(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])/i.exec(headers.get('prefer') ?? '')?.[1];
+  return seconds === undefined ? PARKED_MAX_MS : Math.min(PARKED_MAX_MS, Number(seconds) * 1_000);
+}
+
+/** A request that has come before, or the first of its call. */
+interface Past {
+  readonly kind: 'past';
+  readonly ticket: TicketToken;
+  readonly isKept: boolean;
+}
+
+async function pastOf(
+  { request, caller, table }: KnownCall,
+  wanted: LeaseRequest,
+): Promise<Past | Rejected> {
+  const { fingerprintKey } = table.snapshot;
+  if (wanted.ticket !== undefined) {
+    const ticket = await openTicket(fingerprintKey, caller.id, wanted.ticket);
+    return ticket === null ? unknownToken('ticket') : { kind: 'past', ticket, isKept: true };
+  }
+  const name = request.headers.get('idempotency-key');
+  if (name !== null && (name === '' || name.length > IDEMPOTENCY_LENGTH_MAX)) {
+    const message = `idempotency-key: expected 1 to ${IDEMPOTENCY_LENGTH_MAX} characters.`;
+    return rejected({ reason: 'header_invalid', message });
+  }
+  const { group, upstream, model, slots } = wanted;
+  const same = JSON.stringify([caller.id, name, group, upstream, model, slots]);
+  const ticketId = name === null ? crypto.randomUUID() : await ticketIdOf(fingerprintKey, same);
+  const nothing = { reentered: 0, retried: 0, refusedBy: [], refusedForNow: [], pools: [] };
+  const ticket = { caller: caller.id, ticketId, attempt: 1, enqueuedAt: ticketTime(), ...nothing };
+  return { kind: 'past', ticket, isKept: name !== null };
+}
+
+/** The ticket that pools are asked with. What the body does not say its headers may. */
+function askedBy(
+  { caller, headers }: KnownCall,
+  wanted: LeaseRequest,
+  { enqueuedAt }: TicketToken,
+): Ticket {
+  const { keyLanes, keyTimeoutMs } = caller;
+  return {
+    enqueuedAt,
+    maxWaitMs: wanted.max_wait_ms ?? headers.maxWaitMs,
+    lane: wanted.lane ?? headers.lane,
+    keyLanes,
+    keyTimeoutMs,
+    slots: wanted.slots ?? headers.weight,
+    agent: wanted.agent ?? headers.agent,
+    agentStartedAt: wanted.agent_started_at ?? headers.agentStartedAt,
+    parents: wanted.parents?.map(leaseIdIn) ?? headers.parents,
+    rounds: new Rounds(),
+    kind: 'lease',
+    byId: true,
+  };
+}
+
+function leaseIdIn(text: string): string {
+  return text.length <= LEASE_ID_LENGTH_MAX ? text : text.split('.').slice(0, 2).join('.');
+}
+
+async function leased(
+  { call, located, rules }: LeasePlan,
+  wanted: LeaseRequest,
+  ticket: TicketToken,
+  { holds, member, rates }: Extract<LeaseAdmitted, { kind: 'admitted' }>,
+  receivedAt: number,
+): Promise<Said> {
+  const now = steadyClock.now();
+  retryBudgetOf(located.upstream.id).noteCall();
+  const { pools: _, ...past } = ticket;
+  const asked = askedBy(call, wanted, ticket);
+  const { group, upstream, model, estimate } = wanted;
+  const lease = await sealLease(call.table.snapshot.fingerprintKey, {
+    ...past,
+    wanted: {
+      ...(group !== undefined && { group }),
+      ...(upstream !== undefined && { upstream }),
+      ...(model !== undefined && { model }),
+      ...(estimate !== undefined && { estimate }),
+    },
+    upstream: located.upstream.id,
+    agent: asked.agent,
+    slots: asked.slots,
+    mayWait: rules.mayWait && asked.maxWaitMs !== 0,
+    grantedAt: now,
+    member,
+    pools: holds,
+  });
+  const expiresAt = Math.min(...holds.map((hold) => hold.expiresAt));
+  const groups = holds.map((hold) => hold.group);
+  const leaseIds = holds.map(({ leaseId }) => leaseId);
+  const waitedMs = Math.round(now - ticket.enqueuedAt);
+  const body: LeaseAnswer = {
+    lease,
+    lease_ids: leaseIds,
+    groups,
+    member,
+    ...expiry(expiresAt, receivedAt, rules.hold.maxHoldMs),
+    waited_ms: Math.max(0, waitedMs),
+  };
+  return said(201, body, {
+    ...rateHeaders(rates, new Headers()),
+    'headgate-groups': groups.join(', '),
+    'headgate-lease': leaseIds.join(', '),
+    'headgate-wait-ms': String(body.waited_ms),
+    ...(member !== null && { 'headgate-member': member }),
+  });
+}
+
+/** Tells until when a lease lasts, and how soon it is to be renewed. `sentAt`: no later than its request was sent. */
+export function expiry(
+  expiresAt: number,
+  sentAt: number,
+  holdLeftMs: number,
+): Pick<LeaseAnswer, 'expires_at' | 'expires_after_ms' | 'renew_within_ms'> {
+  const leftMs = Math.max(0, expiresAt - steadyClock.now());
+  return {
+    expires_at: new Date(expiresAt).toISOString(),
+    expires_after_ms: Math.max(0, Math.floor(expiresAt - sentAt)),
+    renew_within_ms: Math.max(0, Math.min(renewWithinMs(leftMs), Math.ceil(holdLeftMs))),
+  };
+}
+
+async function parked(
+  { table }: KnownCall,
+  ticket: TicketToken,
+  { pools, position, estimateMs, askAgainMs }: Extract<LeaseAdmitted, { kind: 'parked' }>,
+): Promise<Said> {
+  const body: TicketAnswer = {
+    ticket: await sealTicket(table.snapshot.fingerprintKey, { ...ticket, pools }),
+    position,
+    estimate_ms: estimateMs === null ? null : Math.round(estimateMs),
+    retry_after_ms: Math.round(askAgainMs),
+  };
+  return said(202, body, { 'retry-after': String(Math.ceil(askAgainMs / 1_000)) });
+}
+
+/** The same request by a newer configuration, from who makes it on. */
+async function movedTo(
+  call: KnownCall,
+  configVersion: number,
+  moves: number,
+  untilAt: number,
+): Promise<KnownCall | Answer> {
+  if (moves >= MOVES_MAX || steadyClock.now() >= untilAt) return unread();
+  const table = await tableSince(call, configVersion, untilAt);
+  if (table === null) return call.signal.aborted ? LEFT : unread();
+  if (moves > 1) await pause(MOVE_PAUSE_MS * moves);
+  const identified = await identify(table, call.request.headers, call.query);
+  return identified.kind === 'rejected'
+    ? identified
+    : { ...call, table, caller: identified.caller };
+}
+
+function unread(): Rejected {
+  const message = 'The configuration of the group could not be read. Try again in a moment.';
+  return rejected({ reason: 'limiter_unavailable', message });
+}

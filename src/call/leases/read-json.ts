@@ -1,0 +1,40 @@
+import { explainIssues } from '../../config/explain-issues.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { textWithin } from '../../upstream/body/bounded-body.ts';
+
+/** Maximum of a body: a report has the headers and the error of a provider in it. */
+const BYTES_MAX = 131_072;
+
+export type JsonRead<T> =
+  | { readonly kind: 'read'; readonly value: T }
+  | { readonly kind: 'rejected'; readonly reply: ErrorReply; readonly read: null };
+
+/** Reads the body of a request of ours. `isOptional`: none is the same as an empty object. */
+export async function readJson<T>(
+  request: Request,
+  schema: { safeParse(value: unknown): SafeParsed<T> } & Parameters<typeof explainIssues>[1],
+  isOptional = false,
+): Promise<JsonRead<T>> {
+  const text = await textWithin(new Response(request.body), BYTES_MAX);
+  if (text === null) return unreadable(`The body has more than ${BYTES_MAX} bytes.`);
+  let value: unknown;
+  try {
+    value = isOptional && text.trim() === '' ? {} : JSON.parse(text);
+  } catch {
+    return unreadable('The body is no JSON: it must be an object.');
+  }
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { kind: 'read', value: parsed.data };
+  const [first] = explainIssues(parsed.error, schema, value);
+  const where = first === undefined || first.path === '' ? 'the body' : first.path;
+  const message = `${where}: ${first?.message ?? 'not understood'}.`;
+  return { kind: 'rejected', reply: { reason: 'field_invalid', message }, read: null };
+}
+
+type SafeParsed<T> =
+  | { readonly success: true; readonly data: T }
+  | { readonly success: false; readonly error: Parameters<typeof explainIssues>[0] };
+
+function unreadable(message: string): JsonRead<never> {
+  return { kind: 'rejected', reply: { reason: 'body_unreadable', message }, read: null };
+}

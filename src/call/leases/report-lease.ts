@@ -1,0 +1,186 @@
+import type { Upstream } from '../../contract/config/upstream.ts';
+import type { ReportAnswer, ReportRequest } from '../../contract/leases.ts';
+import { SERVED, type RefusalKind } from '../../core/words/signal.ts';
+import { membersOf } from '../../routing/members.ts';
+import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
+import type { KnownCall } from '../call.ts';
+import { retryBudgetOf } from '../isolate.ts';
+import { hintsIn, nearlyEmpty, readAnswer } from '../read-answer.ts';
+import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../tries.ts';
+import { placementOf, releaseAll, reportTo } from './held-pools.ts';
+import { notTold, said, unknownToken, type Answer } from './lease-call.ts';
+import { openLease, sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
+import { rulesOf } from './plan-lease.ts';
+import { meteringOf, placeOf } from './settle-lease.ts';
+
+/** Statuses that no answer with a body may have, as the runtime makes one. */
+const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/** Headers that are about the body as it was sent, which is told as text. */
+const OF_BODY = ['content-encoding', 'content-length', 'transfer-encoding'];
+
+/** Refusals that another turn helps against. */
+const WAITABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>([
+  'concurrency',
+  'requests',
+  'tokens',
+  'ramp',
+  'unknown',
+]);
+
+/** Refusals that another try at the same place may help against. */
+const RETRIABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>(['overload', 'error']);
+
+/** Answers `PATCH /leases/{lease}`. */
+export async function patchLease(
+  call: KnownCall,
+  token: string,
+  told: ReportRequest,
+): Promise<Answer> {
+  const { fingerprintKey } = call.table.snapshot;
+  const lease = await openLease(fingerprintKey, call.caller.id, token);
+  if (lease === null) return unknownToken('lease');
+  const { located } = placeOf(call, lease);
+  const { upstream } = located;
+  const answer = answerOf(told);
+  // A key is its holder's own: that it is refused says nothing of anybody else's.
+  const { refusal } = await readAnswer(answer, upstream, false);
+  if (refusal === null) {
+    if (answer !== null) await tellServed(call, lease, answer, upstream);
+    return reported({ action: 'go_on', after_ms: 0 });
+  }
+  const { kind } = refusal.signal;
+  // Where its holder calls from is not where the Worker does.
+  if (kind !== 'egress') await tellRefused(call, lease, refusal);
+  const next = nextOf(call, lease, upstream, kind);
+  const notTo = await releaseAll(call, lease, {
+    outcome: refusal.isFinal ? 'refused' : 'failed',
+    status: told.status ?? null,
+    settle: meteringOf(call, lease)?.notServed,
+  });
+  if (notTo.length > 0) return notTold(notTo);
+  if (next === null) return reported({ action: 'stop', after_ms: 0 });
+  const { afterMs, ...past } = next;
+  const { wanted: _, upstream: __, agent: ___, slots: ____, ...rest } = lease;
+  const ticket = await sealTicket(fingerprintKey, {
+    caller: rest.caller,
+    ticketId: rest.ticketId,
+    attempt: rest.attempt + 1,
+    enqueuedAt: rest.enqueuedAt,
+    ...past,
+    pools: rest.pools.map(({ group, partition, assumed, jurisdiction }) => ({
+      group,
+      partition,
+      assumed,
+      jurisdiction,
+    })),
+  });
+  return reported({ action: 'again', after_ms: Math.round(afterMs), ticket });
+}
+
+function reported(answer: ReportAnswer): Answer {
+  return said(200, answer);
+}
+
+/** Makes the answer of a provider as it would have come through; null: there was none. */
+function answerOf({ status, headers = {}, error }: ReportRequest): Response | null {
+  if (status === undefined) return null;
+  const text = typeof error === 'object' ? JSON.stringify(error) : (error ?? null);
+  const all = new Headers();
+  for (const [name, value] of Object.entries(headers)) putSaid(all, name, value);
+  for (const name of OF_BODY) all.delete(name);
+  return new Response(NO_BODY.has(status) ? null : text, { status, headers: all });
+}
+
+/** Names and values that no header can have are none. */
+function putSaid(headers: Headers, name: string, value: string): void {
+  try {
+    headers.append(name, value);
+  } catch {
+    // It was made up.
+  }
+}
+
+/** Lists the pools that stand for something of a provider, narrow first: that of the members where there are some. */
+function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
+  const withMember = pools.filter(({ member }) => member !== undefined);
+  return withMember.length > 0 ? withMember : pools.filter((hold) => hold.isOfProvider === true);
+}
+
+async function tellServed(
+  call: KnownCall,
+  lease: LeaseToken,
+  answer: Response,
+  upstream: Upstream,
+): Promise<void> {
+  const { feedForward } = rulesOf(call, lease);
+  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, feedForward);
+  const [warned] = ofProvider(lease);
+  const mistake = answer.ok ? {} : { isMistake: true };
+  await Promise.all(
+    lease.pools.map(async (hold) => {
+      const isWarned = warning !== null && hold === warned;
+      if (!isWarned && hold.wantsServed !== true) return;
+      const signal = { ...(isWarned ? warning : SERVED), ...mistake };
+      await reportTo(call, lease, hold, signal, false);
+    }),
+  );
+}
+
+async function tellRefused(
+  call: KnownCall,
+  lease: LeaseToken,
+  { signal, scope }: UpstreamRefusal,
+): Promise<void> {
+  const about = scope === 'model' ? ofProvider(lease)[0] : ofProvider(lease).at(-1);
+  if (about === undefined) return;
+  const isRepeat = lease.reentered + lease.retried > 0;
+  await reportTo(call, lease, about, signal, isRepeat);
+}
+
+interface Next {
+  readonly reentered: number;
+  readonly retried: number;
+  readonly refusedBy: readonly string[];
+  readonly refusedForNow: readonly string[];
+  readonly afterMs: number;
+}
+
+/** Decides whether a call that was refused asks again, as a proxied one would; null: it does not. */
+function nextOf(
+  call: KnownCall,
+  lease: LeaseToken,
+  upstream: Upstream,
+  kind: UpstreamRefusal['signal']['kind'],
+): Next | null {
+  const { reentered, retried, refusedBy, refusedForNow, member } = lease;
+  const past = { reentered, retried, refusedBy, refusedForNow };
+  if (kind === 'served' || !lease.mayWait) return null;
+  const passes = WAITABLE.has(kind) || RETRIABLE.has(kind);
+  if (member !== null && hasOther(call, lease)) {
+    if (reentered >= reentriesMaxOf(kind)) return null;
+    const forNow = passes ? [...refusedForNow, member] : refusedForNow;
+    const by = { refusedBy: [...refusedBy, member], refusedForNow: forNow };
+    return { ...past, ...by, reentered: reentered + 1, afterMs: 0 };
+  }
+  if (WAITABLE.has(kind)) {
+    if (reentered >= reentriesMaxOf(kind)) return null;
+    // Members that refused it before may be asked again, once all have.
+    return { ...past, refusedBy: [], refusedForNow: [], reentered: reentered + 1, afterMs: 0 };
+  }
+  const { max, budget } = rulesOf(call, lease).retries;
+  if (!RETRIABLE.has(kind) || retried >= max) return null;
+  if (!retryBudgetOf(upstream.id).take(budget)) return null;
+  const mostMs = Math.min(RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS * 2 ** retried);
+  return { ...past, retried: retried + 1, afterMs: (mostMs * (1 + Math.random())) / 2 };
+}
+
+/** Tells whether a member is left that has not refused the call. */
+function hasOther(call: KnownCall, { pools, member, refusedBy }: LeaseToken): boolean {
+  const hold = pools.find((each) => each.member !== undefined);
+  if (hold === undefined) return false;
+  const { config } = placementOf(call, hold);
+  return membersOf(config).some(
+    ({ id, config: { enabled } }) => enabled && id !== member && !refusedBy.includes(id),
+  );
+}

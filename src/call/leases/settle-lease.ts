@@ -1,0 +1,58 @@
+import type { ReleaseRequest } from '../../contract/leases.ts';
+import { membersOf } from '../../routing/members.ts';
+import { countsTokens } from '../../routing/metered.ts';
+import type { Settle } from '../acquire/admission.ts';
+import type { KnownCall } from '../call.ts';
+import { measureAsSaid, type Metering } from '../metering.ts';
+import { placementOf } from './held-pools.ts';
+import type { LeaseToken } from './lease-token.ts';
+import { estimateOf, locatedAt, NOWHERE, upstreamFor, type LeaseMember } from './plan-lease.ts';
+
+/** Finds where the call of a lease goes: to its member, or where its caller said. */
+export function placeOf(
+  call: KnownCall,
+  lease: LeaseToken,
+): Pick<LeaseMember, 'located'> & Partial<LeaseMember> {
+  const model = lease.wanted.model ?? null;
+  const hold = lease.pools.find(({ member }) => member !== undefined);
+  const members = hold === undefined ? [] : membersOf(placementOf(call, hold).config);
+  const member = members.find(({ id }) => id === lease.member);
+  const upstream = upstreamFor(call, lease.wanted) ?? NOWHERE;
+  if (member === undefined) return { located: locatedAt(upstream, model) };
+  const there = call.table.upstreams.get(member.config.upstream) ?? upstream;
+  const names = call.table.routes.namesOf(upstream, model);
+  const named = names.map((name) => member.models.get(name)).find((name) => name !== undefined);
+  return { id: member.id, member, located: locatedAt(there, named ?? model) };
+}
+
+/** Measures the call of a lease; null: none of its groups counts. */
+export function meteringOf(call: KnownCall, lease: LeaseToken): Metering | null {
+  const counts = lease.pools.some((hold) => {
+    const { config } = placementOf(call, hold);
+    return config !== null && countsTokens(config);
+  });
+  if (!counts) return null;
+  const { located, id, member } = placeOf(call, lease);
+  const metering = measureAsSaid(located, estimateOf(lease.wanted));
+  return id === undefined || member === undefined ? metering : metering.at({ id, member, located });
+}
+
+/** Settles a lease by what its holder says that the call has used. Undefined: what was reserved counts. */
+export function settleBy(
+  call: KnownCall,
+  lease: LeaseToken,
+  usage: ReleaseRequest['usage'],
+): Settle | undefined {
+  const metering = usage === undefined ? null : meteringOf(call, lease);
+  if (usage === undefined || metering === null) return undefined;
+  const { inputTokens } = estimateOf(lease.wanted);
+  const cacheReadTokens = usage.cached_tokens ?? 0;
+  const outputTokens = usage.output_tokens ?? 0;
+  const counted = {
+    inputTokens: Math.max(usage.input_tokens ?? inputTokens ?? 0, cacheReadTokens),
+    cacheReadTokens,
+    cacheWriteTokens: 0,
+    outputTokens,
+  };
+  return metering.settlement({ end: () => ({ usage: counted, outputTokensSeen: outputTokens }) });
+}

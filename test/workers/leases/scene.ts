@@ -1,0 +1,131 @@
+import { expect } from 'vitest';
+import {
+  leaseAnswerSchema,
+  renewalAnswerSchema,
+  reportAnswerSchema,
+  ticketAnswerSchema,
+  type LeaseAnswer,
+  type ReleaseRequest,
+  type RenewalAnswer,
+  type ReportAnswer,
+  type ReportRequest,
+  type TicketAnswer,
+} from '../../../src/contract/leases.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { NO_COOLDOWN } from '../support/pool.ts';
+import { call, configure } from '../support/worker.ts';
+
+export interface Told<Body> {
+  readonly status: number;
+  readonly reason: string | null;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+/** The shapes of answers, by method and status. */
+const ANSWERS: Readonly<
+  Record<
+    string,
+    | typeof leaseAnswerSchema
+    | typeof ticketAnswerSchema
+    | typeof renewalAnswerSchema
+    | typeof reportAnswerSchema
+  >
+> = {
+  'POST 201': leaseAnswerSchema,
+  'POST 202': ticketAnswerSchema,
+  'PUT 200': renewalAnswerSchema,
+  'PATCH 200': reportAnswerSchema,
+};
+
+type Headings = Record<string, string>;
+
+async function send<Body>(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Headings = {},
+): Promise<Told<Body>> {
+  const answer = await call(path, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  const schema = ANSWERS[`${method} ${answer.status}`];
+  const told = schema?.strict().safeParse(JSON.parse(text));
+  expect(told?.error).toBe(undefined);
+  return {
+    status: answer.status,
+    reason: answer.headers.get('headgate-reason'),
+    headers: answer.headers,
+    body: (text === '' ? null : JSON.parse(text)) as Body,
+  };
+}
+
+/** Asks for a lease. */
+export function post(
+  body: object,
+  headers: Headings = {},
+): Promise<Told<LeaseAnswer & TicketAnswer & { readonly detail: string }>> {
+  return send('POST', '/leases', body, headers);
+}
+
+/** Asks, and fails unless it is granted. */
+export async function leased(body: object, headers: Headings = {}): Promise<LeaseAnswer> {
+  const answer = await post(body, headers);
+  expect(answer).toMatchObject({ status: 201 });
+  return answer.body;
+}
+
+/** Asks without being parked, and returns the place in the queue. */
+export async function queued(body: object, headers: Headings = {}): Promise<TicketAnswer> {
+  const answer = await post(body, { prefer: 'wait=0', ...headers });
+  expect(answer).toMatchObject({ status: 202 });
+  return answer.body;
+}
+
+export function put(lease: string, headers: Headings = {}): Promise<Told<RenewalAnswer>> {
+  return send('PUT', `/leases/${lease}`, undefined, headers);
+}
+
+export function patch(
+  lease: string,
+  body: ReportRequest,
+  headers: Headings = {},
+): Promise<Told<ReportAnswer>> {
+  return send('PATCH', `/leases/${lease}`, body, headers);
+}
+
+export function del(
+  lease: string,
+  body?: ReleaseRequest,
+  headers: Headings = {},
+): Promise<Told<null>> {
+  return send('DELETE', `/leases/${lease}`, body, headers);
+}
+
+export function leave(ticket: string, headers: Headings = {}): Promise<Told<null>> {
+  return send('DELETE', `/tickets/${ticket}`, undefined, headers);
+}
+
+type GroupInput = NonNullable<ConfigInput['groups']>[number];
+
+/** A group with so many slots, without cool-downs. */
+export function group(name: string, slots: number, more: Partial<GroupInput> = {}): GroupInput {
+  return {
+    name,
+    limits: { max_concurrency: slots },
+    ...more,
+    holds: { ...NO_COOLDOWN, ...more.holds },
+  };
+}
+
+/** Configures groups for an upstream that is never called, and whatever else is given. */
+export function limitTo(groups: readonly GroupInput[], more: ConfigInput = {}): Promise<void> {
+  return configure({
+    upstreams: [{ id: 'up', base_url: 'https://up.test' }],
+    groups: [...groups],
+    ...more,
+  });
+}
