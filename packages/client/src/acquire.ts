@@ -34,6 +34,9 @@ const PATIENCE_BEFORE_PASSING_MS = 2_000;
 /** Shortest time between two requests of one wait, in case the answers come at once. */
 const PACE_MS = 100;
 
+/** Time over which many come back that were told the same. */
+const COMING_BACK_MS = 1_000;
+
 /** Refusals of Headgate's that are none of what was asked for. */
 const OWN_TROUBLE = new Set(['limiter_unavailable', 'limiter_overloaded', 'internal']);
 
@@ -42,6 +45,8 @@ interface Wait {
   readonly request: LeaseRequest;
   /** When it is over. Infinity: not by itself. */
   readonly until: number;
+  /** How long it may wait from its first request on, the same in all of them. Infinity: as long as the group allows. */
+  maxWaitMs: number;
   /** Names the wait from the second request on. */
   ticket: string | undefined;
   /** Names it before, so that an answer which was lost is had again. */
@@ -54,43 +59,56 @@ interface Wait {
 /** Waits for a lease. Null: Headgate cannot be reached, and work passes then. */
 export async function acquire(gate: Gate, request: LeaseRequest): Promise<Granted | null> {
   const { signal, maxWaitMs, ticket } = request;
+  signal?.throwIfAborted();
   const until = Date.now() + (maxWaitMs ?? Infinity);
-  const wait: Wait = { request, until, ticket, key: newKey(), silentSince: null, failures: 0 };
+  // One that does not wait needs no seat.
+  const leave = maxWaitMs === 0 ? () => {} : await gate.seatsFor(request).take(request);
+  const wait: Wait = {
+    request,
+    until,
+    ticket,
+    // Headgate counts the time of an earlier ticket from that ticket's first request on.
+    maxWaitMs: ticket === undefined ? leftUntil(until) : (maxWaitMs ?? Infinity),
+    key: newKey(),
+    silentSince: null,
+    failures: 0,
+  };
   try {
-    for (;;) {
-      signal?.throwIfAborted();
-      if (gate.passes()) return null;
-      const sentAt = Date.now();
-      const answer = await ask(gate, wait).catch((error: unknown) => again(gate, wait, error));
-      if (answer === 'pass') return null;
-      if (answer !== 'again') {
-        if (answer.status === 201) return granted(answer);
-        wait.ticket = String(answer.body['ticket']);
-        const pause = answer.retryAfterMs ?? PACE_MS - (Date.now() - sentAt);
-        if (pause > 0) await sleep(jittered(pause), signal);
-      }
-    }
+    return await goOnAsking(gate, wait);
   } catch (error) {
     if (wait.ticket !== undefined) leaveQueue(gate, wait.ticket);
     throw error;
+  } finally {
+    leave();
+  }
+}
+
+async function goOnAsking(gate: Gate, wait: Wait): Promise<Granted | null> {
+  const { signal } = wait.request;
+  for (;;) {
+    signal?.throwIfAborted();
+    if (gate.passes()) return null;
+    const answer = await ask(gate, wait).catch((error: unknown) => again(gate, wait, error));
+    if (answer === 'pass') return null;
+    if (answer !== 'again') {
+      if (answer.status === 201) return granted(answer);
+      wait.ticket = String(answer.body['ticket']);
+      await sleep(pauseBefore(answer), signal);
+    }
   }
 }
 
 /** Sends one request of a wait. One that is abandoned goes on to its end, and what it gets is given back. */
 async function ask(gate: Gate, wait: Wait): Promise<Answer> {
-  const { request, ticket, key } = wait;
-  const { signal, maxWaitMs } = request;
-  // One that does not wait needs no seat.
-  const leave = maxWaitMs === 0 ? () => {} : await gate.seats.take(request.lane, signal);
-  const left = Math.max(0, wait.until - Date.now());
+  const { request, ticket, key, maxWaitMs } = wait;
+  const { signal } = request;
   const asked = gate.server.exchange({
     method: 'POST',
     path: '/leases',
-    body: { ...requestBody(request), ticket },
+    body: requestBody({ ...request, maxWaitMs, ticket }),
     ...(ticket === undefined && { idempotencyKey: key }),
-    timeoutMs: Math.min(SLICE_TIMEOUT_MS, left + 10_000),
+    timeoutMs: Math.min(SLICE_TIMEOUT_MS, leftUntil(wait.until) + 10_000),
   });
-  void asked.then(leave, leave);
   try {
     const answer = await orAborted(asked, signal);
     wait.silentSince = null;
@@ -98,9 +116,18 @@ async function ask(gate: Gate, wait: Wait): Promise<Answer> {
     gate.answered();
     return answer;
   } catch (error) {
-    if (signal?.aborted) void asked.then((answer) => giveBack(gate, answer), ignore);
+    if (signal?.aborted) asked.then((answer) => giveBack(gate, answer)).catch(ignore);
     throw error;
   }
+}
+
+const leftUntil = (until: number): number => Math.max(0, until - Date.now());
+
+/** Reads when the next request of a wait is wanted. Whoever comes five seconds late has lost its place. */
+function pauseBefore({ body, sentAt }: Answer): number {
+  const told = Number(body['retry_after_ms'] ?? 0);
+  if (told > 0) return told + Math.random() * COMING_BACK_MS;
+  return Math.max(0, sentAt + PACE_MS - Date.now());
 }
 
 /** Decides whether a wait goes on after an error, and lets time pass. */
@@ -126,9 +153,10 @@ async function again(gate: Gate, wait: Wait, error: unknown): Promise<'again' | 
   const wantsMore = maxWaitMs !== undefined && isTemporary(error);
   const pause = jittered(error.retryAfterMs ?? 1_000);
   if (!wantsMore || now + pause > wait.until) throw error;
+  await sleep(pause, signal);
   wait.ticket = undefined;
   wait.key = newKey();
-  await sleep(pause, signal);
+  wait.maxWaitMs = leftUntil(wait.until);
   return 'again';
 }
 
@@ -140,6 +168,7 @@ function patience({ request, until }: Wait, silentSince: number, mayPass: boolea
 
 /** Tells whether there is merely no slot now, so that the same request may succeed later. */
 export function isTemporary({ status, reason }: HeadgateError): boolean {
+  if (reason === 'queue_timeout') return true;
   return (status === 429 || status === 503) && !OWN_TROUBLE.has(reason);
 }
 
@@ -157,9 +186,7 @@ function granted({ body, sentAt }: Answer): Granted {
 /** Reads how long a lease lives. Clocks of two machines differ, so it counts from when it was asked for. */
 export function lifetimeOf({ body, sentAt }: Pick<Answer, 'body' | 'sentAt'>): Lifetime {
   const renewWithinMs = Number(body['renew_within_ms']);
-  const expiresInMs = body['expires_in_ms'];
-  const lastsMs = typeof expiresInMs === 'number' ? expiresInMs : 3 * renewWithinMs;
-  return { endsAt: sentAt + lastsMs, renewWithinMs };
+  return { endsAt: sentAt + Number(body['expires_after_ms']), renewWithinMs };
 }
 
 /** Gives back what came for somebody who has left. */

@@ -1,3 +1,4 @@
+import type { LeaseRequest } from './request.ts';
 import { Seats, seatsHere } from './seats.ts';
 import type { Server } from './server.ts';
 
@@ -11,12 +12,21 @@ const PASS_MS = 15_000;
 export class Gate {
   readonly server: Server;
   readonly onUnavailable: OnUnavailable;
-  readonly seats = new Seats(seatsHere());
+  readonly #seats = new Map<string, Seats>();
   #passesUntil = 0;
 
   constructor(server: Server, onUnavailable: OnUnavailable) {
     this.server = server;
     this.onUnavailable = onUnavailable;
+  }
+
+  /** Finds the seats of a place. Each has its own, so that none waits for the queue of another. */
+  seatsFor(request: LeaseRequest): Seats {
+    const place = 'group' in request ? [request.group] : [request.upstream, request.model ?? null];
+    const key = JSON.stringify(place);
+    const seats = this.#seats.get(key) ?? new Seats(seatsHere());
+    this.#seats.set(key, seats);
+    return seats;
   }
 
   /** Tells whether work passes at the moment. */

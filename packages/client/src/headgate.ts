@@ -15,13 +15,13 @@ export interface HeadgateOptions {
   /** A gateway key, or where there are none the provider key that the work uses. */
   readonly key: string;
   /** @default the global one */
-  readonly fetch?: Fetch;
+  readonly fetch?: Fetch | undefined;
   /**
    * Choice for work while Headgate cannot be reached: `throw` an error, or `pass`, which runs it without a lease. A
    * refusal of Headgate's is an error in either case.
    * @default throw
    */
-  readonly onUnavailable?: OnUnavailable;
+  readonly onUnavailable?: OnUnavailable | undefined;
 }
 
 /** A Headgate, as work inside of this process uses it. */

@@ -10,6 +10,9 @@ export interface ProviderAnswer {
 /** Most characters of an error that are told. */
 const ERROR_LENGTH_MAX = 16_384;
 
+/** Most characters of a header that is told: what says when to come again is short. */
+const HEADER_LENGTH_MAX = 4_096;
+
 /** Longest time for which one is read that does not end. */
 const READING_MS = 5_000;
 
@@ -104,7 +107,8 @@ function plain(headers: unknown): Record<string, string> {
       : Object.entries(found);
   return Object.fromEntries(
     pairs
-      .filter(([name, value]) => typeof value === 'string' && !SECRET.test(name))
+      .filter(([name, value]) => !SECRET.test(name) && typeof value === 'string')
+      .filter(([, value]) => (value as string).length <= HEADER_LENGTH_MAX)
       .map(([name, value]) => [name.toLowerCase(), value as string]),
   );
 }

@@ -1,8 +1,11 @@
-import { orAborted } from './waits.ts';
+import type { LeaseRequest } from './request.ts';
+import { HeadgateError } from './errors.ts';
+import { orAborted, within } from './waits.ts';
 
-const RANK = { high: 0, normal: 1, low: 2 } as const;
+const RANK = { high: 1, normal: 2, low: 3 } as const;
 
-type Lane = keyof typeof RANK;
+/** Whoever has been in the queue already has its age there, and goes before. */
+const RANK_WITH_TICKET = 0;
 
 interface Waiting {
   readonly rank: number;
@@ -10,8 +13,8 @@ interface Waiting {
 }
 
 /**
- * Bounds how many requests wait at Headgate at once: each holds a connection, of which browsers and Workers have six, and
- * with all of them waiting no lease could be renewed or given back. The others wait here, better lanes first.
+ * Bounds how many wait in one queue of Headgate at once: each holds a connection, of which browsers and Workers have six,
+ * and with all of them waiting no lease could be renewed or given back. The others wait here, better lanes first.
  */
 export class Seats {
   #free: number;
@@ -21,22 +24,21 @@ export class Seats {
     this.#free = seats;
   }
 
-  /** Waits for a seat; returns how to leave it. */
-  async take(lane: Lane = 'normal', signal?: AbortSignal): Promise<() => void> {
+  /** Waits for a seat, for as long as the request may; returns how to leave it. */
+  async take({ lane = 'normal', ticket, maxWaitMs, signal }: LeaseRequest): Promise<() => void> {
     if (this.#free > 0) this.#free -= 1;
     else {
-      const turn = new Promise<void>((enter) => this.#queue({ rank: RANK[lane], enter }));
-      await orAborted(turn, signal).catch((error: unknown) => {
-        // Its turn comes all the same, and goes to the next one then.
-        turn.then(() => this.#leave()).catch(() => undefined);
-        throw error;
-      });
+      const rank = ticket === undefined ? RANK[lane] : RANK_WITH_TICKET;
+      const turn = new Promise<void>((enter) => this.#queue({ rank, enter }));
+      await orAborted(within(turn, maxWaitMs ?? Infinity, tooLate), signal).catch(
+        (error: unknown) => {
+          // Its turn comes all the same, and goes to the next one then.
+          turn.then(() => this.#leave()).catch(() => undefined);
+          throw error;
+        },
+      );
     }
-    let left = false;
-    return () => {
-      if (!left) this.#leave();
-      left = true;
-    };
+    return () => this.#leave();
   }
 
   #queue(mine: Waiting): void {
@@ -51,7 +53,10 @@ export class Seats {
   }
 }
 
-/** Most requests that wait at once: as many as a server wants to have open, or half of what the others have. */
+const tooLate = (): Error =>
+  new HeadgateError('queue_timeout', 'No slot within the time: more wait here than ask at once.');
+
+/** Seats of one queue: as many as a server wants to have open, or a third of what the others have. */
 export function seatsHere(): number {
   const { process, document, navigator } = globalThis as {
     process?: { versions?: { node?: string } };
@@ -62,5 +67,5 @@ export function seatsHere(): number {
     process?.versions?.node !== undefined &&
     document === undefined &&
     navigator?.userAgent !== 'Cloudflare-Workers';
-  return isServer ? 100 : 3;
+  return isServer ? 100 : 2;
 }

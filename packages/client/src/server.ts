@@ -18,8 +18,6 @@ export interface Exchange {
 export interface Answer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
-  /** When the next request may come, where the answer says it. */
-  readonly retryAfterMs: number | null;
   /** When the request was sent, in epoch milliseconds of this machine: whatever lasts was given after it. */
   readonly sentAt: number;
 }
@@ -59,8 +57,7 @@ export class Server {
       });
       const text = await response.text();
       if (!response.ok) throw refusal(response, text);
-      const { headers: told, status } = response;
-      return { status, body: fieldsOf(text), retryAfterMs: retryAfterMs(told), sentAt };
+      return { status: response.status, body: fieldsOf(text), sentAt };
     } catch (cause) {
       if (cause instanceof HeadgateError) throw cause;
       throw new HeadgateError('unreachable', 'Headgate cannot be reached.', { cause });

@@ -9,7 +9,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', onAbort);
       resolve();
-    }, ms);
+    }, timerMs(ms));
     signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
@@ -25,15 +25,31 @@ export function orAborted<T>(promise: Promise<T>, signal: AbortSignal | undefine
   });
 }
 
+/** Gives a promise's outcome, or an error where it takes longer. The promise itself goes on. */
+export async function within<T>(promise: Promise<T>, ms: number, late: () => Error): Promise<T> {
+  let callOff: () => void = () => {};
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    callOff = later(ms, () => reject(late()));
+  });
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    callOff();
+  }
+}
+
 /** Adds up to a quarter by chance, so that many who wait for one thing do not come back at once. */
 export const jittered = (ms: number): number => ms * (1 + Math.random() / 4);
 
 /** Pause before a try after so many failures: 200 ms, twice as long each time, 5 s at the most. */
 export const backOff = (failures: number): number => jittered(Math.min(100 * 2 ** failures, 5_000));
 
+/** Bounds a time to what timers take: they take a longer one for none. */
+const timerMs = (ms: number): number => Math.min(Math.max(0, ms), 2 ** 31 - 1);
+
 /** Does something later, without keeping a process alive for it. Returns how to call it off. */
 export function later(ms: number, what: () => void): () => void {
-  const timer: unknown = setTimeout(what, Math.max(0, ms));
+  const timer: unknown = setTimeout(what, timerMs(ms));
   // Node's timers are objects, those of browsers numbers.
   if (typeof timer === 'object' && timer !== null && 'unref' in timer) {
     (timer as { unref(): void }).unref();

@@ -71,8 +71,8 @@ describe('an async iterable', () => {
     const next = failureOf(read.next());
     headgate.revoke();
     await pass(15_000);
-    expect(await next).toMatchObject({ reason: 'revoked' });
-    await expect(read.next()).rejects.toMatchObject({ reason: 'revoked' });
+    expect(await next).toMatchObject({ reason: 'lease_revoked' });
+    await expect(read.next()).rejects.toMatchObject({ reason: 'lease_revoked' });
   });
 });
 
@@ -116,7 +116,7 @@ describe('a stream', () => {
     const read = failureOf(stream.getReader().read());
     headgate.revoke();
     await pass(15_000);
-    expect(await read).toMatchObject({ reason: 'revoked' });
+    expect(await read).toMatchObject({ reason: 'lease_revoked' });
   });
 
   test('one that is locked is somebody else’s to read', async () => {

@@ -93,3 +93,22 @@ test('one that leaves while others wait before it takes no place', async () => {
   expect((await Promise.all(all)).length).toBe(101);
   expect(headgate.seen.filter(({ method }) => method === 'DELETE')).toHaveLength(101);
 });
+
+test('the time that one may wait holds here too', async () => {
+  const { headgate, gate } = stage(0);
+  const all = Promise.allSettled(
+    Array.from({ length: 101 }, () => gate.withLease({ group: 'glm' }, () => 1)),
+  );
+  const late = gate.withLease({ group: 'glm', maxWaitMs: 3_000 }, () => 2);
+  const failed = failureOf(late);
+  // The queue of another group is none of its.
+  const other = failureOf(gate.withLease({ group: 'other', maxWaitMs: 3_000 }, () => 3));
+  await pass(3_000);
+  expect(await failed).toMatchObject({ reason: 'queue_timeout', status: null });
+  expect(headgate.seen.filter(({ body }) => body['group'] === 'other')).toHaveLength(1);
+  headgate.limit = 1_000;
+  headgate.slice();
+  await pass(1_000);
+  await all;
+  expect(await other).toBe('it did not fail');
+});

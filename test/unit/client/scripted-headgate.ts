@@ -85,7 +85,7 @@ export class ScriptedHeadgate {
       case 'POST leases':
         return this.#post(seen, signal);
       case 'PUT leases':
-        if (!this.held.has(id) || this.#revoked.has(id)) return problem(410, 'revoked');
+        if (!this.held.has(id) || this.#revoked.has(id)) return problem(410, 'lease_revoked');
         return Response.json({ lease: id, ...lifetime() });
       case 'PATCH leases': {
         const verdict = this.verdicts.shift() ?? { action: 'go_on', after_ms: 0 };
@@ -126,7 +126,8 @@ export class ScriptedHeadgate {
         },
         slice: () => {
           leave();
-          resolve(Response.json({ ticket, position: 0, estimate_ms: 0 }, { status: 202 }));
+          const told = { ticket, position: 0, estimate_ms: null, retry_after_ms: 0 };
+          resolve(Response.json(told, { status: 202 }));
         },
       };
       this.#waiting.push(mine);
@@ -153,8 +154,9 @@ export class ScriptedHeadgate {
 }
 
 const lifetime = () => ({
-  expires_at: Date.now() + TTL_MS,
-  expires_in_ms: TTL_MS,
+  // Clocks differ: nothing may go by this.
+  expires_at: new Date(0).toISOString(),
+  expires_after_ms: TTL_MS,
   renew_within_ms: TTL_MS / 3,
 });
 

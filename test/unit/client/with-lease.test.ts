@@ -109,7 +109,7 @@ test('a lease that was revoked stops the work, which hears why', async () => {
   await pass(15_000);
   expect(await ended).toMatchObject({
     name: 'HeadgateError',
-    reason: 'revoked',
+    reason: 'lease_revoked',
     status: 410,
     cause: { message: 'I was stopped' },
   });
