@@ -14,6 +14,8 @@ export type Held<T> = T extends Response
 export interface Ending {
   /** Aborted when the work must stop. */
   readonly signal: AbortSignal;
+  /** Aborts it, where nobody wants the result any more: what made it may not notice otherwise. */
+  stop(): void;
   /** Ends the lease, whatever comes after. Never rejects. */
   end(outcome: Outcome, error?: unknown): Promise<void>;
 }
@@ -22,6 +24,24 @@ export interface Ending {
 export async function holdUntilRead<T>(result: T, ending: Ending): Promise<Held<T>> {
   const held = await wrapped(result, ending);
   return held as Held<T>;
+}
+
+/**
+ * Ends the lease with the last byte of a `Response`, which is read to its end before it is given on, and of everything else
+ * as above. Many that are waited for together would otherwise wait for one another to be read.
+ */
+export async function holdUntilReceived<T>(result: T, ending: Ending): Promise<Held<T>> {
+  if (!isResponse(result) || result.body === null || result.bodyUsed) {
+    return holdUntilRead(result, ending);
+  }
+  try {
+    const whole = await result.arrayBuffer();
+    await ending.end('success');
+    return likeness(result, whole) as Held<T>;
+  } catch (error) {
+    await ending.end('failed', error);
+    throw error;
+  }
 }
 
 async function wrapped(result: unknown, ending: Ending): Promise<unknown> {
@@ -37,12 +57,18 @@ async function atOnce<T>(result: T, ending: Ending): Promise<T> {
 }
 
 async function heldResponse(response: Response, ending: Ending): Promise<Response> {
-  const { body, status, statusText, headers, url, redirected } = response;
+  const { body } = response;
   const unknownBody: unknown = body; // Of another fetch it may be a stream of Node's.
   if (body === null || !isStream(unknownBody) || body.locked) return atOnce(response, ending);
-  const held = new Response(heldStream(body, ending), { status, statusText, headers });
+  return likeness(response, heldStream(body, ending));
+}
+
+/** Makes a `Response` with another body. */
+function likeness(response: Response, body: ReadableStream | ArrayBuffer): Response {
+  const { status, statusText, headers, url, redirected } = response;
+  const made = new Response(body, { status, statusText, headers });
   // What a constructor does not take.
-  return Object.defineProperties(held, { url: { value: url }, redirected: { value: redirected } });
+  return Object.defineProperties(made, { url: { value: url }, redirected: { value: redirected } });
 }
 
 function heldStream<T>(source: ReadableStream<T>, ending: Ending): ReadableStream<T> {
@@ -77,6 +103,8 @@ function heldStream<T>(source: ReadableStream<T>, ending: Ending): ReadableStrea
         }
       },
       async cancel(reason) {
+        signal.removeEventListener('abort', onLost);
+        ending.stop();
         try {
           await reader.cancel(reason);
         } finally {
@@ -93,13 +121,14 @@ function heldStream<T>(source: ReadableStream<T>, ending: Ending): ReadableStrea
 class HeldIterator<T> implements AsyncIterableIterator<T> {
   readonly #source: AsyncIterator<T>;
   readonly #ending: Ending;
+  readonly #onAbort = (): void => this.#lose();
   /** Rejects the step that somebody waits for. */
   #onLost: (reason: unknown) => void = () => {};
 
   constructor(source: AsyncIterator<T>, ending: Ending) {
     this.#source = source;
     this.#ending = ending;
-    ending.signal.addEventListener('abort', () => this.#lose(), { once: true });
+    ending.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   [Symbol.asyncIterator](): this {
@@ -117,6 +146,10 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
   }
 
   async return(value?: unknown): Promise<IteratorResult<T>> {
+    const { signal } = this.#ending;
+    signal.removeEventListener('abort', this.#onAbort);
+    this.#ending.stop();
+    this.#onLost(signal.reason);
     try {
       const last = await this.#source.return?.(value);
       return last ?? { done: true, value };

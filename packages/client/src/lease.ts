@@ -1,7 +1,7 @@
 import type { Granted } from './acquire.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
-import { readAnswer } from './provider-answer.ts';
+import { readAnswer, readFailure, type ProviderAnswer } from './provider-answer.ts';
 import { Renewals } from './renewals.ts';
 import { endBody, type Outcome, type Usage } from './request.ts';
 import type { Exchange } from './server.ts';
@@ -29,11 +29,11 @@ export interface Lease {
   readonly waitedMs: number;
   /** Nothing is held: Headgate could not be reached, and `onUnavailable` is `pass`. */
   readonly isBypass: boolean;
-  /** Aborted when the lease is revoked or lost, and with the signal of its request. Hand it to whatever works. */
+  /** Aborted when the lease is revoked or lost, with the signal of its request, and where its result is not read to its end. */
   readonly signal: AbortSignal;
   /** Tokens that the work used, once they are known. Told when the lease ends. */
   usage: Usage | null;
-  /** Tells what the provider said: its `Response`, or the error that an SDK threw. */
+  /** Tells what the provider said: its `Response`, the error that an SDK threw, or why the connection broke. */
   report(answer: unknown): Promise<Verdict>;
   /** Gives the slots back. Once, however often it is called; it never throws. */
   release(outcome?: Outcome): Promise<void>;
@@ -82,15 +82,21 @@ export class HeldLease implements Lease {
   }
 
   async report(said: unknown): Promise<Verdict> {
-    const answer = await readAnswer(said);
-    if (answer === null) {
-      throw new TypeError('report: expected a Response, or an error with the status of one.');
-    }
+    return this.tell(said, (await readAnswer(said)) ?? readFailure(said));
+  }
+
+  /** Tells Headgate an answer, as it was read from what the provider or its SDK said. */
+  async tell(said: unknown, answer: ProviderAnswer): Promise<Verdict> {
     const verdict = this.#over ? GO_ON : await this.#ask({ ...answer });
     this.judged = { said, verdict };
     // The slots went back with the answer.
     if (verdict.action !== 'go_on') this.#released ??= Promise.resolve(this.#stop());
     return verdict;
+  }
+
+  /** Tells the work that nobody wants its result any more. */
+  stopWork(): void {
+    this.#abort.abort(new DOMException('The result is not read to its end.', 'AbortError'));
   }
 
   release(outcome: Outcome = 'success'): Promise<void> {

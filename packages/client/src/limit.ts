@@ -1,11 +1,14 @@
 import type { Gate } from './gate.ts';
-import type { Held } from './held-results.ts';
+import { holdUntilReceived, type Held } from './held-results.ts';
 import type { LeaseRequest } from './request.ts';
 import { withLease } from './with-lease.ts';
 
 /** Runs functions under leases of one kind, in the manner of p-limit. */
 export interface Limit {
-  /** Waits for a slot, runs the function with the arguments, and gives its outcome. */
+  /**
+   * Waits for a slot, runs the function with the arguments, and gives its outcome. A `Response` is read to its end before: its
+   * slot is free then, whoever reads it when.
+   */
   <Args extends unknown[], T>(
     run: (...args: Args) => T | PromiseLike<T>,
     ...args: Args
@@ -43,7 +46,7 @@ export function createLimit(gate: Gate, request: LeaseRequest): Limit {
     wait();
     try {
       const signal = both(request.signal, leave.signal);
-      return await withLease(gate, { ...request, signal }, async () => {
+      const work = async (): Promise<T> => {
         go();
         activeCount += 1;
         try {
@@ -55,7 +58,8 @@ export function createLimit(gate: Gate, request: LeaseRequest): Limit {
         } finally {
           activeCount -= 1;
         }
-      });
+      };
+      return await withLease(gate, { ...request, signal }, work, holdUntilReceived);
     } finally {
       go();
     }

@@ -1,9 +1,9 @@
 import { later } from './waits.ts';
 
-/** A provider's answer, in the words of the HTTP routes. */
+/** A provider's answer in the words of the HTTP routes; without a status it is why there was none. */
 export interface ProviderAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly error?: string;
 }
 
@@ -47,6 +47,12 @@ export async function readAnswer(said: unknown): Promise<ProviderAnswer | null> 
   return null;
 }
 
+/** Reads why there was no answer. */
+export function readFailure(said: unknown): ProviderAnswer {
+  const error = said instanceof Error ? said.message : String(said);
+  return { error: error.slice(0, ERROR_LENGTH_MAX) || 'unknown' };
+}
+
 /** Tells a `Response`, of whichever fetch, from everything else. */
 export function isResponse(value: unknown): value is Response {
   return Object.prototype.toString.call(value) === '[object Response]';
@@ -83,9 +89,9 @@ function errorOf(fields: Fields): string | undefined {
     if (text !== undefined) return text;
   }
   if (typeof message !== 'string') return undefined;
-  // The AWS SDK has its exception in the name, as ThrottlingException.
-  const text = '$metadata' in fields ? `${String(name)}: ${message}` : message;
-  return text.slice(0, ERROR_LENGTH_MAX);
+  // The AWS SDK has made an exception of what was this.
+  const isOfAws = '$metadata' in fields;
+  return (isOfAws ? JSON.stringify({ __type: name, message }) : message).slice(0, ERROR_LENGTH_MAX);
 }
 
 /** Writes a body that an SDK has parsed as it was; undefined: that cannot be done. */

@@ -4,7 +4,7 @@ import { orAborted, within } from './waits.ts';
 
 const RANK = { high: 1, normal: 2, low: 3 } as const;
 
-/** Whoever has been in the queue already has its age there, and goes before. */
+/** Goes before all others: one that has been in the queue has its age there. */
 const RANK_WITH_TICKET = 0;
 
 interface Waiting {

@@ -1,20 +1,24 @@
 import { acquire, isTemporary, type Granted } from './acquire.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
-import { holdUntilRead, type Held } from './held-results.ts';
+import { holdUntilRead, type Ending, type Held } from './held-results.ts';
 import { HeldLease, type Lease, type Verdict } from './lease.ts';
-import { isResponse } from './provider-answer.ts';
+import { isResponse, readAnswer } from './provider-answer.ts';
 import type { LeaseRequest, Outcome } from './request.ts';
 import { sleep } from './waits.ts';
 
 /** The work under a lease. It is run once more where a provider refused it and Headgate says that this helps. */
 export type Work<T> = (lease: Lease) => T | PromiseLike<T>;
 
+/** A way to hold a lease until its result needs it no more. */
+type Hold = <T>(result: T, ending: Ending) => Promise<Held<T>>;
+
 /** Runs work under a lease, and releases it with the work's end, or with the end of what the work returned. */
 export async function withLease<T>(
   gate: Gate,
   request: LeaseRequest,
   work: Work<T>,
+  hold: Hold = holdUntilRead,
 ): Promise<Held<T>> {
   const { signal, maxWaitMs } = request;
   const until = Date.now() + (maxWaitMs ?? Infinity);
@@ -31,7 +35,7 @@ export async function withLease<T>(
       }
       throw error;
     }
-    const tried: Tried<T> = await attempt(new HeldLease(gate, granted, signal), work);
+    const tried: Tried<T> = await attempt(new HeldLease(gate, granted, signal), work, hold);
     if ('held' in tried) return tried.held;
     const { verdict } = tried;
     if (verdict.ticket === null || Date.now() + verdict.afterMs > until) return tried.settle();
@@ -49,7 +53,7 @@ interface Refused<T> {
 
 type Tried<T> = Refused<T> | { readonly held: Held<T> };
 
-async function attempt<T>(lease: HeldLease, work: Work<T>): Promise<Tried<T>> {
+async function attempt<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Tried<T>> {
   let result: T;
   try {
     result = await work(lease);
@@ -65,7 +69,7 @@ async function attempt<T>(lease: HeldLease, work: Work<T>): Promise<Tried<T>> {
     if (error !== undefined) await verdictOn(lease, error);
     await lease.release(outcome);
   };
-  return { held: await holdUntilRead(result, { signal: lease.signal, end }) };
+  return { held: await hold(result, { signal: lease.signal, stop: () => lease.stopWork(), end }) };
 }
 
 /** Asks Headgate about an error or a `Response`, where it is a provider's and nobody has asked yet. */
@@ -73,8 +77,9 @@ async function verdictOn(lease: HeldLease, said: unknown): Promise<Verdict | nul
   const { judged } = lease;
   if (judged !== null && judged.said === said) return judged.verdict;
   if (said instanceof HeadgateError || lease.signal.aborted) return null;
-  // What is no provider's answer is not for Headgate to judge.
-  return lease.report(said).catch(() => null);
+  // What is no provider's answer may be anything, a fault of the work among it.
+  const answer = await readAnswer(said);
+  return answer === null ? null : lease.tell(said, answer);
 }
 
 function raise(error: unknown): never {

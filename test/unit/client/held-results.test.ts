@@ -41,6 +41,21 @@ describe('an async iterable', () => {
     expect(headgate.seen.at(-1)?.body).toEqual({ outcome: 'cancelled' });
   });
 
+  test('stops the work where its reader leaves in the middle of a step', async () => {
+    const { headgate, gate } = stage(1);
+    const read = await gate.withLease({ group: 'glm' }, async function* ({ signal }) {
+      yield 1;
+      await new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('stopped')));
+      });
+    });
+    await read.next();
+    const step = failureOf(read.next());
+    await read.return?.();
+    expect(await step).toMatchObject({ name: 'AbortError' });
+    expect(headgate.held.size).toBe(0);
+  });
+
   test('gives it back where it breaks, and tells what the provider said', async () => {
     const { headgate, gate } = stage(1);
     const error = sdkError(529);
@@ -91,11 +106,13 @@ describe('a stream', () => {
   test('gives it back where it is cancelled', async () => {
     const { headgate, gate } = stage(1);
     const source = Promise.withResolvers<unknown>();
-    const stream = await gate.withLease(
-      { group: 'glm' },
-      () => new ReadableStream({ cancel: source.resolve }),
-    );
+    let isStopped = false;
+    const stream = await gate.withLease({ group: 'glm' }, ({ signal }) => {
+      signal.addEventListener('abort', () => (isStopped = true));
+      return new ReadableStream({ cancel: source.resolve });
+    });
     await stream.cancel('enough');
+    expect(isStopped).toBe(true);
     expect(await source.promise).toBe('enough');
     expect(headgate.held.size).toBe(0);
   });

@@ -112,3 +112,22 @@ test('the time that one may wait holds here too', async () => {
   await all;
   expect(await other).toBe('it did not fail');
 });
+
+test('many Responses that are waited for together do not wait to be read', async () => {
+  const { headgate, gate } = stage(2);
+  const limit = gate.limit('glm');
+  const pages = await limit.map([1, 2, 3, 4, 5], (n) => new Response(`page ${n}`, { status: 203 }));
+  expect(headgate.held.size).toBe(0);
+  expect(pages.map(({ status }) => status)).toEqual([203, 203, 203, 203, 203]);
+  expect(await pages[4]?.text()).toBe('page 5');
+  const empty = await limit(() => new Response(null, { status: 204 }));
+  expect(empty.status).toBe(204);
+});
+
+test('a Response that breaks off is an error, and its slot is free', async () => {
+  const { headgate, gate } = stage(1);
+  const broken = new ReadableStream({ pull: (to) => to.error(new Error('broken off')) });
+  const work = gate.limit('glm')(() => new Response(broken));
+  await expect(work).rejects.toThrow('broken off');
+  expect(headgate.held.size).toBe(0);
+});

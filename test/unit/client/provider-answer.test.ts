@@ -28,7 +28,7 @@ test.each([
       $metadata: { httpStatusCode: 429 },
       $response: { headers },
     },
-    { status: 429, headers: told, error: 'ThrottlingException: Too many' },
+    { status: 429, headers: told, error: '{"__type":"ThrottlingException","message":"Too many"}' },
   ],
   [
     'axios, ky',
