@@ -44,6 +44,7 @@ beforeAll(async () => {
   await ensureBuilt();
   const quick = { cwd: ROOT, env: { ...process.env, NODE_ENV: 'production' } };
   await run('npm', ['run', 'build:cli'], quick);
+  await run('npm', ['run', 'build:client'], quick);
   // Worker and dashboard are built already; others serve them at this moment.
   const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
   const { stdout } = await run('npm', pack, quick);
@@ -77,10 +78,16 @@ it('has what people read first, and is small', () => {
   const paths = packed.files.map(({ path }) => path);
   const wanted = ['README.md', 'LICENSE', 'CHANGELOG.md', 'dist/index.js', 'dist/cli/headgate.js'];
   expect(paths).toEqual(expect.arrayContaining([...wanted, 'dashboard/dist/index.html']));
-  expect(paths.filter((path) => /^(?:src|test|scripts|docs)\/|\.(?:ts|map)$/.test(path))).toEqual(
-    [],
-  );
+  const source = /^(?:src|test|scripts|docs)\/|\/src\/|(?<!\.d)\.ts$|\.map$/;
+  expect(paths.filter((path) => source.test(path))).toEqual([]);
   expect(packed.size).toBeLessThan(PACKED_MAX);
+});
+
+it('has the client for work in a process', async () => {
+  const script = "import('headgate/client').then((client) => console.log(Object.keys(client)))";
+  const node = ['node', '-e', script];
+  const { out } = await runToEnd(node, { cwd: folder, env: { PATH: MACHINE_PATH } });
+  expect(out).toBe("[ 'HeadgateError', 'createHeadgate' ]\n");
 });
 
 it('serves a call, is looked at, and stops, without the project', async () => {
