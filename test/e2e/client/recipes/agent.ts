@@ -1,0 +1,22 @@
+import type { Headgate } from 'headgate/client';
+
+/** A model's turn: the agent has finished, or a tool is to be run. */
+interface Step {
+  readonly text: string;
+  readonly tool: (() => Promise<string>) | null;
+}
+
+type Generate = (messages: readonly string[], signal: AbortSignal) => Promise<Step>;
+
+export async function runAgent(gate: Headgate, generate: Generate, task: string) {
+  const run = { agent: crypto.randomUUID(), agentStartedAt: new Date() };
+  const messages = [task];
+  for (;;) {
+    const step = await gate.withLease({ group: 'glm', ...run }, (lease) =>
+      generate(messages, lease.signal),
+    );
+    if (step.tool === null) return step.text;
+    // No slot is held while a tool runs. The run that began first comes first again after it.
+    messages.push(step.text, await step.tool());
+  }
+}

@@ -1,0 +1,23 @@
+import { ConverseCommand, type BedrockRuntimeClient } from '@aws-sdk/client-bedrock-runtime';
+import type { Headgate } from 'headgate/client';
+
+/** Wants a client with `maxAttempts: 1`: one that tries again by itself would do so without waiting its turn. */
+export async function converse(
+  gate: Headgate,
+  bedrock: BedrockRuntimeClient,
+  modelId: string,
+  text: string,
+) {
+  return gate.withLease({ upstream: 'bedrock', model: modelId }, async (lease) => {
+    const command = new ConverseCommand({
+      modelId,
+      messages: [{ role: 'user', content: [{ text }] }],
+    });
+    const answer = await bedrock.send(command, { abortSignal: lease.signal });
+    lease.usage = {
+      inputTokens: answer.usage?.inputTokens,
+      outputTokens: answer.usage?.outputTokens,
+    };
+    return answer;
+  });
+}
