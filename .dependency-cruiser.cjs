@@ -17,6 +17,10 @@ const layers = {
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/', 'src/history/'],
     'cloudflare:workers',
   ],
+  runs: [
+    ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/'],
+    'cloudflare:workers',
+  ],
   directory: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/', 'src/config/'],
     // A change that goes back by itself is checked like any other.

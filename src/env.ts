@@ -1,6 +1,7 @@
 import type { DirectoryRpc } from './contract/rpc/directory-rpc.ts';
 import type { FeedRpc } from './contract/rpc/feed-rpc.ts';
 import type { GroupRpc } from './contract/rpc/group-rpc.ts';
+import type { RunsRpc } from './contract/rpc/runs-rpc.ts';
 import type { TrialsRpc } from './contract/rpc/trials-rpc.ts';
 
 /** A place for an object that is created; see `location` and `jurisdiction` of a group. */
@@ -39,6 +40,8 @@ export interface Env {
   readonly GROUPS: ObjectNamespace<GroupRpc>;
   readonly DIRECTORY: ObjectNamespace<DirectoryRpc>;
   readonly FEED: ObjectNamespace<FeedRpc>;
+  /** Holds the leases of runs. Absent: the slot of a call that starts one goes back with its answer. */
+  readonly RUNS?: ObjectNamespace<RunsRpc>;
   /** Self-hosted only, where every object has a file: pools whose keys had no success yet are in one. */
   readonly TRIALS?: ObjectNamespace<TrialsRpc>;
   /** A copy of the configuration for isolates that begin. Absent: they ask the directory. */
@@ -114,6 +117,16 @@ export function directoryOf(env: Pick<Env, 'DIRECTORY'> & PlaceVariables): Direc
 export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): TrialsRpc {
   if (TRIALS === undefined) throw new Error('There are no trials here.');
   return TRIALS.getByName('trials');
+}
+
+/** Finds the object of an upstream's runs, whose leases are of groups in a jurisdiction; null: of none. Null: there is none. */
+export function runsOf(
+  env: Pick<Env, 'RUNS'> & PlaceVariables,
+  upstream: string,
+  jurisdiction: string | null,
+): RunsRpc | null {
+  if (env.RUNS === undefined) return null;
+  return keptIn(env.RUNS, jurisdiction ?? jurisdictionOf(env)).getByName(upstream);
 }
 
 /** Finds the hub of the dashboards, which is one object. */

@@ -31,6 +31,7 @@ const OBJECTS = [
   { binding: 'GROUPS', className: 'GroupObject' },
   { binding: 'DIRECTORY', className: 'DirectoryObject' },
   { binding: 'FEED', className: 'FeedObject' },
+  { binding: 'RUNS', className: 'RunsObject' },
   { binding: 'TRIALS', className: 'TrialsObject' },
 ];
 

@@ -1,6 +1,6 @@
 import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
-import type { OnSaturated } from '../contract/config/reactions.ts';
+import { MAX_RUN_MS, type OnSaturated } from '../contract/config/reactions.ts';
 import { countsTokens } from '../routing/metered.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
@@ -41,6 +41,8 @@ export function callRules(
       // A directory of the version before knows nothing of it.
       stalledMs: strictest(holds.map((each) => each.stalled_ms ?? null)),
       maxHoldMs: Math.min(...holds.map((each) => each.max_hold_ms)),
+      // As above.
+      maxRunMs: Math.min(...holds.map((each) => each.max_run_ms ?? MAX_RUN_MS)),
     },
     retries: ofProvider.retries,
     feedForward: ofProvider.feed_forward,

@@ -7,6 +7,7 @@ import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
+import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
 import { bareBody } from './bare.ts';
@@ -35,6 +36,7 @@ import {
   type Moved,
   type Rejected,
 } from './result.ts';
+import { holdRun, mayStartRun } from './runs/hold-run.ts';
 import { carrySession } from './socket/session.ts';
 import { SocketUsage } from './socket/socket-usage.ts';
 import type { Target } from './target.ts';
@@ -83,6 +85,9 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   }
   const bare = await bareOf(sending, held);
   if (typeof bare === 'object') return bare;
+  const watchesRun = mayStartRun(candidate);
+  // What it says of a run must be readable.
+  if (watchesRun) target.headers.set('accept-encoding', 'identity');
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
@@ -112,8 +117,28 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   if (answer.webSocket !== null) {
     return passSession(sending, { held, answer, socket: answer.webSocket }, waitMs);
   }
+  const { answer: looked, isHeld } = watchesRun
+    ? await holdRun(candidate, admission, answer)
+    : { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
-  const settle = (outcome: Outcome): Promise<void> => {
+  const pipe = metering?.pipeFor(meter, answer) ?? null;
+  const settle = isHeld ? leaving(sending) : settling(sending, held, answer, meter);
+  const response = await relay(sending, held, looked, pipe, settle);
+  if (response === null) return noAnswer(candidate, held);
+  const said = signature(sending, waitMs, response.headers);
+  return answered(response, said, isAboutKey(candidate));
+}
+
+type SettleCall = (outcome: Outcome) => Promise<void>;
+
+/** Settles a call that is over, and gives its slots back. */
+function settling(
+  { admission, metering }: Sending,
+  held: HeldCall,
+  answer: Response,
+  meter: UsageMeter | null,
+): SettleCall {
+  return (outcome) => {
     // What the upstream did not do because the call is wrong uses no tokens.
     const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
     reportCut(admission, answer.status, held.cutBy);
@@ -122,16 +147,14 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
     return released;
   };
-  const response = await relay(
-    sending,
-    held,
-    answer,
-    metering?.pipeFor(meter, answer) ?? null,
-    settle,
-  );
-  if (response === null) return noAnswer(candidate, held);
-  const said = signature(sending, waitMs, response.headers);
-  return answered(response, said, isAboutKey(candidate));
+}
+
+/** Leaves the slots of a call to its run: until that has ended it counts as what was reserved for it. */
+function leaving({ admission }: Sending): SettleCall {
+  return () => {
+    admission.letGo();
+    return Promise.resolve();
+  };
 }
 
 /** Passes a session on, and settles it when the upstream holds it no longer. */

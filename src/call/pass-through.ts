@@ -4,15 +4,17 @@ import { bareBody } from './bare.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
+import { endRun, mayEndRun } from './runs/end-run.ts';
 import type { Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
 /** Passes on a call that takes no slot: the runtime carries its body by itself. */
 export async function passThrough(
-  { request, ctx, body }: KnownCall,
-  { upstream }: Located,
+  call: KnownCall,
+  located: Located,
   { url, headers, fetcher }: Target,
 ): Promise<Answered | Rejected> {
+  const { request, ctx, body } = call;
   ctx.waitUntil(body.sent);
   // The incoming signal does not reach subrequests by itself, so it is bridged.
   const left = new AbortController();
@@ -30,7 +32,10 @@ export async function passThrough(
       redirect: 'manual',
       encodeResponseBody: 'manual',
     };
-    const answer = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
+    const isAsking = mayEndRun(call, located);
+    if (isAsking) headers.set('accept-encoding', 'identity');
+    const sent = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
+    const answer = isAsking ? await endRun(call, located, sent) : sent;
     const { status, statusText, headers: given } = answer;
     const init: ResponseInit = { status, statusText, headers: given, encodeBody: 'manual' };
     const response = new Response(whileSent(answer.body, body, ctx), init);
@@ -38,7 +43,7 @@ export async function passThrough(
     return answered(response);
   } catch {
     const { fault } = body;
-    return fault === null ? unreachable(upstream.id, null) : rejected(fault);
+    return fault === null ? unreachable(located.upstream.id, null) : rejected(fault);
   }
 }
 

@@ -19,10 +19,11 @@ import { metrics } from './metrics/metrics-route.ts';
 import { proxy } from '../call/handle.ts';
 import { stopping } from './stopping.ts';
 import { status } from './status/status-route.ts';
+import { webhook } from './webhooks/webhook-route.ts';
 
 /** URLs of our own routes, and of whatever else an upstream cannot be called. */
 const OWN_URL =
-  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
+  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 
 /** Makes the Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
@@ -62,6 +63,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   for (const path of ['/leases', '/leases/*', '/tickets/*']) {
     app.all(path, ({ req, env, executionCtx }) => leases(req.raw, env, executionCtx));
   }
+  app.post('/webhooks/:upstream', webhook);
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));

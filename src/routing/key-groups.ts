@@ -20,7 +20,13 @@ type GroupsAndLimits = Pick<Config, 'groups'> & KeysAndTeams & WithPause;
 const DEFAULTS = groupSchema.parse({
   name: 'key',
   adaptive: 'off',
-  holds: { release_cooldown_ms: 0, cancel_cooldown_ms: 0, failure_hold_ms: 0 },
+  holds: {
+    release_cooldown_ms: 0,
+    cancel_cooldown_ms: 0,
+    failure_hold_ms: 0,
+    // The groups of the provider say that.
+    max_run_ms: 86_400_000,
+  },
 });
 
 /**

@@ -217,8 +217,8 @@ async function signature(
 }
 
 /** Reads a secret: those of the standard are `whsec_` and base64; any other text is taken as it is. */
-function keyBytes(secret: string): Uint8Array {
-  if (!secret.startsWith('whsec_')) return new TextEncoder().encode(secret);
+export function keyBytes(secret: string): Uint8Array<ArrayBuffer> {
+  if (!secret.startsWith('whsec_')) return new Uint8Array(new TextEncoder().encode(secret));
   return Uint8Array.from(atob(secret.slice('whsec_'.length)), (char) => char.charCodeAt(0));
 }
 

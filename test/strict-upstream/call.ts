@@ -120,6 +120,12 @@ function admitted(exchange: Exchange, prompt: StrictPrompt): RefusalForm | null 
   return null;
 }
 
+function runAnswer({ req, path, scope }: Exchange, body: Buffer) {
+  const { runs, runLimit } = scope.settings;
+  const asked = { method: req.method ?? 'GET', path, body: body.toString('utf8') };
+  return runs ? scope.runs.answer(asked, runLimit) : null;
+}
+
 async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Promise<void> {
   const { res, route, query, call, scope, gone } = exchange;
   const refused = admitted(exchange, prompt);
@@ -133,6 +139,8 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
     sendError(exchange, refused.status, inArray ? [refused.body] : refused.body);
     return;
   }
+  const ran = runAnswer(exchange, body);
+  if (ran !== null) return sendError(exchange, ran.status, ran.body);
   const onBreak = (): void => call?.end('broken', behaviour.accountingLagMs);
   if (answeredShort(exchange, onBreak)) return;
   res.setHeader('x-request-id', `req_${prompt.digest}`);

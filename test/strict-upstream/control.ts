@@ -35,6 +35,11 @@ function obey(scope: StrictScope, verb: string, body: string): boolean {
     case 'resume':
       scope.resume();
       return true;
+    case 'end-run': {
+      const { id, status } = JSON.parse(body) as { id?: string; status: string };
+      for (const one of id === undefined ? scope.runs.going : [id]) scope.runs.end(one, status);
+      return true;
+    }
     case 'act':
       actOn(scope, JSON.parse(body) as SocketAct);
       return true;
@@ -52,8 +57,10 @@ export async function control(
 ): Promise<void> {
   const body = (await readBody(req)).toString('utf8');
   try {
-    if (obey(scope, verb, body)) sendJson(res, 200, scope.counts.stats());
-    else sendJson(res, 404, { error: `There is no control named ${verb}.` });
+    const { counts, runs } = scope;
+    if (obey(scope, verb, body)) {
+      sendJson(res, 200, { ...counts.stats(), runs: { ...runs.tally, going: runs.going } });
+    } else sendJson(res, 404, { error: `There is no control named ${verb}.` });
   } catch (error) {
     sendJson(res, 400, { error: String(error) });
   }

@@ -1,6 +1,7 @@
 import { StrictCounts } from './counts.ts';
 import { FailureScript } from './failures.ts';
 import { StrictRateLimiter } from './rates.ts';
+import { StrictRuns } from './runs.ts';
 import type { StrictSettings } from './settings.ts';
 import type { StrictSocket } from './sockets/socket.ts';
 
@@ -21,6 +22,7 @@ export class StrictScope {
   limiter = new StrictRateLimiter();
   failures = new FailureScript();
   received: StrictRequest[] = [];
+  runs = new StrictRuns();
   /** WebSockets that are open. */
   readonly sockets = new Set<StrictSocket>();
   #silent: (() => void)[] = [];
@@ -36,6 +38,7 @@ export class StrictScope {
     this.limiter = new StrictRateLimiter();
     this.failures = new FailureScript();
     this.received = [];
+    this.runs = new StrictRuns();
   }
 
   /** How a call that arrives now waits for the next `resume`, however late it goes silent. */

@@ -100,6 +100,10 @@ export interface StrictSettings extends StrictBehaviour {
   readonly sessionLimit: number | null;
   /** Turns of WebSockets that may be in flight at once; null: any number. */
   readonly turnLimit: number | null;
+  /** Whether calls start runs that go on after their answers. */
+  readonly runs: boolean;
+  /** Runs that may go on at once; null: any number. */
+  readonly runLimit: number | null;
   /** Calls that may be in flight at once of one account, whatever keys they come with; null: any number. */
   readonly accountLimit: number | null;
   /** The header of answers that names the account; null: none does. */
@@ -167,6 +171,8 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   limits: {},
   sessionLimit: null,
   turnLimit: null,
+  runs: false,
+  runLimit: null,
   accounts: null,
   accountLimit: null,
   accountHeader: null,

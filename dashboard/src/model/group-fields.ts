@@ -119,6 +119,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
       'holds.idle_ms': 'Longest silence',
       'holds.stalled_ms': 'Longest stall',
       'holds.max_hold_ms': 'Longest call',
+      'holds.max_run_ms': 'Longest run',
     },
   },
   {

@@ -1,3 +1,4 @@
+import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
@@ -74,6 +75,10 @@ export interface Admission {
   keep(onRevoked: () => void): void;
   /** Moves the slot in the pool of the call's key to the pool of its account, as soon as that is known. */
   moveToAccount(placement: Placement, account: string): void;
+  /** Its leases as they are told to whoever holds them for a run of the call. Null: one is not to be held. */
+  forRun(status: number): Promise<readonly RunLease[] | null>;
+  /** Leaves its leases to a run that holds them. */
+  letGo(): void;
   /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
   release(outcome: Outcome, settle?: Settle): Promise<void>;
 }

@@ -291,7 +291,6 @@ function requestFor(
     upstream: call.upstream.id,
     // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
     model: call.model?.slice(0, MODEL_BYTES_MAX) ?? null,
-    ...(ticket.kind !== undefined && { kind: ticket.kind }),
     ...(ticket.byId === true && { byId: true }),
     passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
   };

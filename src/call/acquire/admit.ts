@@ -229,6 +229,24 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
         own.lease.moveTo(poolSource(env, to, table), { partition, assumed, ...tenant });
       }
     },
+    forRun: async (status) => {
+      const all = await Promise.all(
+        leases.map(async ({ placement: { config }, lease }) => {
+          const heldAt = await lease.forRun();
+          if (heldAt === null) return null;
+          const { jurisdiction = null, location = null } = config ?? {};
+          return { held: heldAt, jurisdiction, location, status };
+        }),
+      );
+      const there = all.filter((one) => one !== null);
+      return there.length === all.length && all.length > 0 ? there : null;
+    },
+    letGo: () => {
+      for (const { by } of held) {
+        if (by.kind === 'leased') by.lease.letGo();
+        else by.end();
+      }
+    },
     release: async (outcome, settle) => {
       await Promise.all(
         held.map((one) => end(one, outcomeFor(ofProvider.includes(one), outcome), settle)),

@@ -55,6 +55,8 @@ export type HeldLease = Pick<
   | 'keep'
   | 'confirm'
   | 'release'
+  | 'forRun'
+  | 'letGo'
 >;
 
 /**
@@ -188,6 +190,27 @@ export class LeaseHolder {
     if (this.#isReleased) return;
     this.#moving = this.#move(pool, { ...this.#self, ...to }).catch(() => {});
     this.#ctx.waitUntil(this.#moving);
+  }
+
+  /** Tells of the lease to whoever is to hold it by its id from now on. Null: there is none to be held. */
+  async forRun(): Promise<ResumeRequest | null> {
+    if (this.#moving !== null) await this.#moving;
+    // A lent slot becomes a lease first.
+    if (this.#granted.lease === null && (await this.#resume()) === 'gone') return null;
+    if (this.#isReleased || this.#isRevoked) return null;
+    this.#isSole = false;
+    return { ...ownFieldsOf(this.#held()), byId: true, kind: 'run' };
+  }
+
+  /** Leaves the lease to whoever holds it by its id by now. */
+  letGo(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#isEndTold = true;
+    this.#callOffRenewal?.();
+    this.#granted.lease?.[Symbol.dispose]();
+    this.#onKnown();
+    this.#onEnd?.({ outcome: 'success', status: this.#status, reason: null, used: null });
   }
 
   /** Gives the slot back. Later calls change nothing. */
@@ -370,6 +393,34 @@ export class LeaseHolder {
       }
     }
   }
+}
+
+/** Leaves out what was about the call's isolate, and about its wait. */
+function ownFieldsOf(held: ResumeRequest): ResumeRequest {
+  const { leaseId, ticketId, caller, agent, upstream, model, group, partition, assumed } = held;
+  const { tenant, lane, slots, member, attachment, hasLapsed, heldMs } = held;
+  const { nested, heirOf, reserved } = held;
+  return {
+    leaseId,
+    ticketId,
+    caller,
+    agent,
+    upstream,
+    model,
+    group,
+    partition,
+    assumed,
+    ...(tenant !== undefined && { tenant }),
+    ...(lane !== undefined && { lane }),
+    ...(slots !== undefined && { slots }),
+    ...(member !== undefined && { member }),
+    ...(attachment !== undefined && { attachment }),
+    ...(hasLapsed !== undefined && { hasLapsed }),
+    ...(heldMs !== undefined && { heldMs }),
+    ...(nested !== undefined && { nested }),
+    ...(heirOf !== undefined && { heirOf }),
+    ...(reserved !== undefined && { reserved }),
+  };
 }
 
 function disposeOf(answer: ResumeAnswer): void {

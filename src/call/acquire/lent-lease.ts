@@ -66,6 +66,17 @@ export class LentLease implements HeldLease {
   /** One that waits for other groups has asked. */
   async confirm(): Promise<void> {}
 
+  forRun(): Promise<ResumeRequest | null> {
+    return this.#isReleased ? Promise.resolve(null) : this.#takeOwn().forRun();
+  }
+
+  letGo(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#callOff?.();
+    this.#takeOwn().letGo();
+  }
+
   async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;

@@ -3,6 +3,9 @@ import { text } from './limits.ts';
 
 /** How a group takes what its upstream says and does: cool-downs, pauses, new tries, other upstreams. */
 
+/** How long a run holds its slot at the most, where nobody says otherwise. */
+export const MAX_RUN_MS = 900_000;
+
 const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 
 export const holdsSchema = z.strictObject({
@@ -31,6 +34,11 @@ export const holdsSchema = z.strictObject({
   }),
   max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000).meta({
     description: 'Longest time that one call may hold its slot; then it is cut.',
+    unit: 'ms',
+  }),
+  max_run_ms: z.int().min(0).max(86_400_000).default(MAX_RUN_MS).meta({
+    description:
+      'Longest time that a run holds the slot of the call which started it, where it goes on at the upstream after the answer: a background response, a run of an assistant, a video. 0: it holds none.',
     unit: 'ms',
   }),
 });

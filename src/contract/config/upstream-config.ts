@@ -14,6 +14,7 @@ export const RESERVED_UPSTREAM_IDS = [
   'healthz',
   'leases',
   'tickets',
+  'webhooks',
 ];
 
 const pathPrefix = z
@@ -89,6 +90,14 @@ export const upstreamSchema = z
     anthropic_at: pathPrefix.describe(
       'Where the Anthropic-shaped routes begin below `base_url`. Absent: by dialect. Null: it has none.',
     ),
+    webhook_secret: z
+      .string()
+      .regex(/^WEBHOOK_[A-Z0-9_]{1,50}$/, 'expected the name of a secret that begins with WEBHOOK_')
+      .nullable()
+      .default(null)
+      .describe(
+        'Name of the Worker secret, which begins with `WEBHOOK_`, by which its webhooks are signed that tell here, at `/webhooks/{id}`, when runs end. Null: it tells nothing.',
+      ),
     via: z
       .string()
       .regex(/^[A-Z][A-Z0-9_]{0,49}$/, 'expected the name of a binding')

@@ -82,6 +82,7 @@ const GEMINI: readonly OperationRow[] = [
 
 /** An ARN that came unencoded has one slash. */
 const BEDROCK: readonly OperationRow[] = [
+  slot('async_invoke', 'bedrock', /\/async-invoke$/),
   slot(
     'invoke',
     'bedrock',

@@ -12,11 +12,14 @@ export interface PeekedAnswer {
 }
 
 /** Reads the beginning of an answer without taking it away from whoever passes the answer on. */
-export async function peekAnswer(answer: Response): Promise<PeekedAnswer> {
+export async function peekAnswer(
+  answer: Response,
+  bytesMax = REFUSAL_BYTES_MAX,
+): Promise<PeekedAnswer> {
   const { body, status, statusText, headers } = answer;
   if (body === null) return { text: '', answer };
   const [peeked, rest] = body.tee();
-  const text = await beginningOf(peeked, headers.get('content-encoding'));
+  const text = await beginningOf(peeked, headers.get('content-encoding'), bytesMax);
   const same = new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
   return { text, answer: same };
 }
@@ -24,6 +27,7 @@ export async function peekAnswer(answer: Response): Promise<PeekedAnswer> {
 async function beginningOf(
   body: ReadableStream<Uint8Array>,
   contentEncoding: string | null,
+  bytesMax: number,
 ): Promise<string> {
   const packing = packingOf(contentEncoding);
   if (packing === null) {
@@ -35,7 +39,7 @@ async function beginningOf(
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const timer = setTimeout(() => resolve(null), READ_WAIT_MS);
   let text = '';
-  let left = REFUSAL_BYTES_MAX;
+  let left = bytesMax;
   try {
     while (left > 0) {
       const read = await Promise.race([reader.read(), late]);

@@ -6,4 +6,6 @@ export interface HoldLimits {
   readonly stalledMs: number | null;
   /** Longest time for the whole call. */
   readonly maxHoldMs: number;
+  /** Longest time that what goes on at the upstream after the answer keeps the slots. 0: it keeps none. */
+  readonly maxRunMs: number;
 }

@@ -146,7 +146,7 @@ describe('a document of our own shape', () => {
     [
       { upstreams: [{ id: 'admin' }] },
       'upstreams[0].id',
-      'may not be one of v1, admin, status, metrics, healthz, leases, tickets',
+      'may not be one of v1, admin, status, metrics, healthz, leases, tickets, webhooks',
     ],
     [
       { upstreams: [{ id: 'a', aliases: { 'x y': 1 } }] },

@@ -94,6 +94,7 @@ describe('calls that take a slot and name their model in the body', () => {
     ['openai', '/v1/t2a_async_v2', 'audio_speech', 'openai'],
     ['openai', '/v1/contextualizedembeddings', 'embeddings', 'openai'], // Voyage
     ['openai', '/v1/video/submit', 'videos', 'openai'], // SiliconFlow
+    ['bedrock', '/async-invoke', 'async_invoke', 'bedrock'],
     ['bedrock', '/retrieveAndGenerateStream', 'generate', 'bedrock'],
     // Anthropic's shape, at Anthropic and elsewhere.
     ['anthropic', '/v1/messages', 'messages', 'anthropic'],
@@ -246,7 +247,8 @@ describe('calls that pass without a slot', () => {
     azure GET /openai/v1/models models openai
     azure GET /openai/deployments?api-version=2022-12-01 other azure
     azure POST /openai/files?api-version=2024-10-21 files azure
-    bedrock POST /async-invoke async_invoke bedrock
+    bedrock GET /async-invoke async_invoke bedrock
+    bedrock GET /async-invoke/arn%3Aaws async_invoke bedrock
     bedrock POST /model/amazon.nova-pro-v1%3A0/count-tokens count_tokens bedrock
     ollama GET /api/tags models ollama
     ollama POST /api/show models ollama

@@ -48,6 +48,14 @@ interface Stats {
   readonly turns: SocketTally;
   /** WebSockets that were accepted, in the order of their upgrades. */
   readonly sockets: readonly SeenSocket[];
+  /** Runs that go on after the answers of their calls, and their ids. */
+  readonly runs: {
+    readonly inFlight: number;
+    readonly peak: number;
+    readonly total: number;
+    readonly rejected: number;
+    readonly going: readonly string[];
+  };
   /** In the order in which the calls arrived. */
   readonly arrivals: readonly Arrival[];
 }
@@ -97,6 +105,8 @@ export interface Strict {
   configure(settings: Settings): Promise<void>;
   /** Has the next calls go wrong: refused as a kind, or broken by a fault. */
   failNext(failure: string, calls?: number): Promise<void>;
+  /** Ends a run, or all that go on. */
+  endRun(status: string, id?: string): Promise<void>;
   /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
   resume(): Promise<void>;
   act(act: Act): Promise<void>;
@@ -116,6 +126,7 @@ export async function strictScope(name: string, settings: Settings = {}): Promis
     stats: () => control('stats'),
     configure: async (partial) => void (await control('configure', partial)),
     failNext: async (failure, calls = 1) => void (await control('fail-next', { calls, failure })),
+    endRun: async (status, id) => void (await control('end-run', { status, ...(id && { id }) })),
     resume: async () => void (await control('resume')),
     act: async (act) => void (await control('act', act)),
   };

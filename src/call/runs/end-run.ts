@@ -1,0 +1,41 @@
+import type { RoutingTable } from '../../config/snapshots.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
+import { runsOf, type Env } from '../../env.ts';
+import { asksForRun, runSaid } from '../../upstream/operation/runs.ts';
+import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
+import type { KnownCall } from '../call.ts';
+import type { Located } from '../locate.ts';
+import { isJson, RUN_BYTES_MAX } from './hold-run.ts';
+
+/** Tells whether the answer to a call may say that a run has ended. */
+export function mayEndRun({ request, env }: KnownCall, { path }: Located): boolean {
+  return env.RUNS !== undefined && request.method !== 'HEAD' && asksForRun(path);
+}
+
+/** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */
+export async function endRun(
+  { env, ctx, table }: KnownCall,
+  { upstream }: Located,
+  answer: Response,
+): Promise<Response> {
+  if (!answer.ok || !isJson(answer)) return answer;
+  const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
+  const run = runSaid(peeked.text);
+  if (run !== null && run.state !== 'goes on') {
+    const outcome = run.state === 'cancelled' ? 'cancelled' : 'success';
+    ctx.waitUntil(tellEnd(env, table, upstream.id, { id: run.id, outcome }));
+  }
+  return peeked.answer;
+}
+
+/** Tells that a run has ended to whoever may hold its leases. */
+export async function tellEnd(
+  env: Env,
+  { snapshot }: RoutingTable,
+  upstream: string,
+  { id, outcome }: { readonly id: string; readonly outcome: Outcome },
+): Promise<void> {
+  const places = new Set([null, ...snapshot.config.groups.map((group) => group.jurisdiction)]);
+  const ends = [...places].flatMap((place) => runsOf(env, upstream, place)?.end(id, outcome) ?? []);
+  await Promise.allSettled(ends);
+}

@@ -1,0 +1,63 @@
+import { runsOf } from '../../env.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { within } from '../../runtime/within.ts';
+import { mayAskForRun, runSaid, startsRun } from '../../upstream/operation/runs.ts';
+import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
+import type { Admission } from '../acquire/admission.ts';
+import type { Candidate } from '../plan.ts';
+
+/** How much of an answer is looked at: what it says of a run stands near its beginning. */
+export const RUN_BYTES_MAX = 262_144;
+
+/** How long the object of the runs may take; then the slots go back with the answer. */
+const HOLD_LOST_MS = 8_000;
+
+/** Tells whether the answer to a call may be that a run has begun, with its body as far as it is there. */
+export function mayStartRun({ call, located, rules }: Candidate): boolean {
+  const { request, body } = call;
+  if (request.method !== 'POST' || rules.hold.maxRunMs === 0) return false;
+  const starts = startsRun(located.path);
+  if (starts !== 'if asked') return starts === 'always';
+  const isPacked = (request.headers.get('content-encoding') ?? 'identity') !== 'identity';
+  return isPacked || mayAskForRun(body.bytes);
+}
+
+/** An answer that was looked at, and whether its run holds the leases of the call by now. */
+interface Looked {
+  readonly answer: Response;
+  readonly isHeld: boolean;
+}
+
+/**
+ * Looks whether an answer says that a run has begun, and hands the leases of its call over to that, before its caller hears
+ * of it: so nobody can say that it has ended before it is held.
+ */
+export async function holdRun(
+  { call, located, rules }: Candidate,
+  admission: Admission,
+  answer: Response,
+): Promise<Looked> {
+  if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
+  const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
+  const run = runSaid(peeked.text);
+  const looked = { answer: peeked.answer, isHeld: false };
+  if (run?.state !== 'goes on') return looked;
+  const { maxRunMs, maxHoldMs } = rules.hold;
+  try {
+    const leases = await admission.forRun(answer.status);
+    if (leases === null) return looked;
+    const { jurisdiction = null } = leases.find((one) => one.jurisdiction !== null) ?? {};
+    const runs = runsOf(call.env, located.upstream.id, jurisdiction);
+    if (runs === null) return looked;
+    const forMs = Math.min(maxRunMs, maxHoldMs);
+    const holding = runs.hold({ run: run.id, forMs, leases });
+    return { ...looked, isHeld: await within(HOLD_LOST_MS, holding, call.after) };
+  } catch (error) {
+    logEvent('run_not_held', { upstream: located.upstream.id, error: String(error) });
+    return looked;
+  }
+}
+
+export function isJson({ headers }: Response): boolean {
+  return /[/+]json\b/i.test(headers.get('content-type') ?? '');
+}

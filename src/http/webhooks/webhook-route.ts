@@ -1,0 +1,58 @@
+import type { Context } from 'hono';
+import { ProblemError, problemResponse } from '../../admin/problem.ts';
+import { tellEnd } from '../../call/runs/end-run.ts';
+import { routingTable } from '../../config/snapshots.ts';
+import type { Env } from '../../env.ts';
+import { readSecret } from '../../runtime/secrets.ts';
+import { isSigned } from '../../runtime/webhook-signature.ts';
+import { textWithin } from '../../upstream/body/bounded-body.ts';
+
+/** Maximum length of a message: those of runs name little more than the id. */
+const BYTES_MAX = 65_536;
+
+/** Events that say that what went on has ended, as in `response.completed`. */
+const ENDED = /\.(?:completed|succeeded|failed|incomplete|expired)$/;
+const CANCELLED = /\.cancell?ed$/;
+
+/** Takes what a provider says of its runs: `POST /webhooks/{upstream}`, signed. */
+export async function webhook(context: Context<{ Bindings: Env }>): Promise<Response> {
+  try {
+    return await take(context);
+  } catch (error) {
+    if (error instanceof ProblemError) return problemResponse(error);
+    throw error;
+  }
+}
+
+async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Promise<Response> {
+  const id = req.param('upstream') ?? '';
+  const table = await routingTable(env, executionCtx);
+  if (table === null) throw new ProblemError(503, 'The configuration cannot be reached.');
+  const entry = table.snapshot.config.upstreams.find((upstream) => upstream.id === id);
+  const name = entry?.webhook_secret ?? null;
+  if (name === null) {
+    throw new ProblemError(404, 'No upstream of that name has a webhook_secret.');
+  }
+  const secret = readSecret(env, name);
+  if (secret === null) throw new ProblemError(503, `The secret ${name} is not set.`);
+  const body = await textWithin(new Response(req.raw.body), BYTES_MAX);
+  if (body === null) throw new ProblemError(413, `A message has at most ${BYTES_MAX} bytes.`);
+  const signed = await isSigned(req.raw.headers, body, secret, Date.now()).catch(() => false);
+  if (!signed) throw new ProblemError(401, 'The signature is not that of the secret, or too old.');
+  const end = endOf(body);
+  if (end !== null) await tellEnd(env, table, id, end);
+  return new Response(null, { status: 204 });
+}
+
+/** Reads which run has ended; null: none that is told of. */
+function endOf(body: string): { id: string; outcome: 'success' | 'cancelled' } | null {
+  try {
+    const { type, data } = JSON.parse(body) as { type?: unknown; data?: { id?: unknown } };
+    const id = data?.id;
+    if (typeof type !== 'string' || typeof id !== 'string') return null;
+    if (CANCELLED.test(type)) return { id, outcome: 'cancelled' };
+    return ENDED.test(type) ? { id, outcome: 'success' } : null;
+  } catch {
+    throw new ProblemError(400, 'The message is no JSON.');
+  }
+}

@@ -1,0 +1,51 @@
+import { isProvedLater } from '../contract/pool-name.ts';
+import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import { directoryOf, trialsOf, type Env } from '../env.ts';
+import { poolOf } from '../routing/pool.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { within } from '../runtime/within.ts';
+import type { HeldByRun } from './run.ts';
+
+/** How long a pool may take to an answer. */
+const ANSWER_LOST_MS = 5_000;
+
+/** Renews a lease by its id, wherever its pool is. */
+export function renewLease(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
+  return within(ANSWER_LOST_MS, renewAt(env, lease));
+}
+
+async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
+  const held = heldNow(lease);
+  const { leaseId, group, partition } = held;
+  const { status } = lease;
+  if (env.TRIALS === undefined || !isProvedLater(held)) {
+    return poolOf(env, group, partition, lease).renew(leaseId, status, held);
+  }
+  const answer = await trialsOf(env).renew(leaseId, status, held);
+  if (answer.kind !== 'proved') return answer;
+  const own = partition === null ? null : await directoryOf(env).share(group, partition);
+  return poolOf(env, group, own, lease).renew(leaseId, status, { ...held, partition: own });
+}
+
+/** Gives a lease back. Whatever fails: its TTL ends it. */
+export async function releaseLease(env: Env, lease: HeldByRun, outcome: Outcome): Promise<void> {
+  const held = heldNow(lease);
+  const { leaseId, group, partition } = held;
+  const end = [leaseId, outcome, lease.status, undefined, held] as const;
+  const isOnTrial = env.TRIALS !== undefined && isProvedLater(held);
+  try {
+    const released = isOnTrial
+      ? trialsOf(env).release({ group, partition }, ...end)
+      : poolOf(env, group, partition, lease).release(...end);
+    await within(ANSWER_LOST_MS, released);
+  } catch {
+    // As said.
+  }
+}
+
+/** Tells of the lease as its holder would now. */
+function heldNow({ held, grantedAt, expiresAt }: HeldByRun): ResumeRequest {
+  const now = steadyClock.now();
+  return { ...held, heldMs: now - grantedAt, hasLapsed: now >= expiresAt };
+}

@@ -1,0 +1,64 @@
+import type { HeldByRun, Run } from './run.ts';
+
+/**
+ * The rows of runs. A renewal of all writes one row: a run has its own written when it begins, when a renewal of it fails or
+ * another instance of its pool has taken it up, and when it ends.
+ */
+const TABLES = [
+  `CREATE TABLE IF NOT EXISTS run (id TEXT PRIMARY KEY, until INTEGER NOT NULL,
+     is_late INTEGER NOT NULL, leases TEXT NOT NULL) WITHOUT ROWID`,
+  `CREATE TABLE IF NOT EXISTS renewal (id INTEGER PRIMARY KEY CHECK (id = 0),
+     expires_at INTEGER NOT NULL) WITHOUT ROWID`,
+];
+
+interface Row extends Record<string, SqlStorageValue> {
+  readonly id: string;
+  readonly until: number;
+  readonly is_late: number;
+  readonly leases: string;
+}
+
+export class RunStore {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    for (const table of TABLES) sql.exec(table);
+  }
+
+  load(): Map<string, Run> {
+    const [renewal] = this.#sql
+      .exec<{ expires_at: number }>('SELECT expires_at FROM renewal')
+      .toArray();
+    const renewedTo = renewal?.expires_at ?? 0;
+    const rows = this.#sql.exec<Row>('SELECT id, until, is_late, leases FROM run').toArray();
+    return new Map(
+      rows.map(({ id, until, is_late: isLate, leases }) => {
+        const stored = JSON.parse(leases) as HeldByRun[];
+        const all = stored.map((one) =>
+          isLate === 1 ? one : { ...one, expiresAt: Math.max(one.expiresAt, renewedTo) },
+        );
+        return [id, { id, until, leases: all, isLate: isLate === 1 }];
+      }),
+    );
+  }
+
+  put({ id, until, leases, isLate }: Run): void {
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO run (id, until, is_late, leases) VALUES (?, ?, ?, ?)',
+      id,
+      until,
+      isLate ? 1 : 0,
+      JSON.stringify(leases),
+    );
+  }
+
+  remove(id: string): void {
+    this.#sql.exec('DELETE FROM run WHERE id = ?', id);
+  }
+
+  /** Notes until when all leases count that are not late. */
+  noteRenewed(expiresAt: number): void {
+    this.#sql.exec('INSERT OR REPLACE INTO renewal (id, expires_at) VALUES (0, ?)', expiresAt);
+  }
+}

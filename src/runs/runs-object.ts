@@ -1,0 +1,166 @@
+import { DurableObject } from 'cloudflare:workers';
+import type { RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import type { Env } from '../env.ts';
+import { logEvent } from '../runtime/log.ts';
+import { mapConcurrently } from '../runtime/map-concurrently.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { releaseLease, renewLease } from './lease-of-run.ts';
+import type { HeldByRun, Run } from './run.ts';
+import { RunStore } from './run-store.ts';
+
+/** How often leases are renewed: three times within the shortest that one lasts. */
+const RENEW_EVERY_MS = 12_000;
+const AT_ONCE = 16;
+
+/** Maximum of runs that one upstream has here; the slots of others go back with their answers. */
+const RUNS_MAX = 2_000;
+
+/** The end of a renewal: the lease as it is by then. `late`: that could not be told. */
+type Renewed = HeldByRun | 'late' | 'revoked' | 'gone';
+
+/**
+ * The leases of all runs at one upstream: renewed until somebody says that their run has ended, or its time is over.
+ */
+export class RunsObject extends DurableObject<Env> implements RunsRpc {
+  readonly #store: RunStore;
+  readonly #runs: Map<string, Run>;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    this.#store = new RunStore(ctx.storage.sql);
+    this.#runs = this.#store.load();
+    if (this.#runs.size === 0) return;
+    ctx
+      .blockConcurrencyWhile(async () => {
+        if ((await ctx.storage.getAlarm()) === null) await this.#arm();
+      })
+      .catch(() => {});
+  }
+
+  async hold({ run: id, forMs, leases }: RunRequest): Promise<boolean> {
+    if (this.#runs.size >= RUNS_MAX) return false;
+    const now = steadyClock.now();
+    const asked = leases.map((lease): HeldByRun => {
+      const { heldMs = 0, hasLapsed } = lease.held;
+      return { ...lease, grantedAt: now - heldMs, expiresAt: hasLapsed ? now : Infinity };
+    });
+    const renewed = await Promise.all(asked.map((lease) => this.#renew(lease)));
+    const taken = renewed.filter((one) => typeof one === 'object');
+    if (taken.length < leases.length) return false;
+    const run = { id, until: now + forMs, leases: taken, isLate: false };
+    const before = this.#runs.get(id);
+    this.#keep(run);
+    if (before !== undefined) await this.#release(replacedBy(before, run), 'success');
+    await this.#arm();
+    return true;
+  }
+
+  async end(id: string, outcome: Outcome): Promise<void> {
+    const run = this.#runs.get(id);
+    if (run === undefined) return;
+    this.#runs.delete(id);
+    await this.#release(run.leases, outcome);
+    // Behind the release: whoever finds the row of one that was not released goes on with it.
+    if (!this.#runs.has(id)) this.#store.remove(id);
+  }
+
+  override async alarm(): Promise<void> {
+    try {
+      const now = steadyClock.now();
+      const all = [...this.#runs.values()];
+      const due = all.filter(({ until }) => until <= now);
+      await mapConcurrently(due, AT_ONCE, (run) => this.#runOut(run));
+      const renewedTo: number[] = [];
+      await mapConcurrently([...this.#runs.values()], AT_ONCE, async (run) => {
+        renewedTo.push(await this.#renewRun(run));
+      });
+      if (renewedTo.length > 0) this.#store.noteRenewed(Math.min(...renewedTo));
+    } finally {
+      await this.#arm();
+    }
+  }
+
+  /** Nobody has said that it ended. */
+  async #runOut({ id, leases }: Run): Promise<void> {
+    logEvent('run_not_ended', { upstream: leases[0]?.held.upstream ?? null, run: id });
+    await this.end(id, 'cancelled');
+  }
+
+  /** Renews the leases of a run, and drops those that are gone. Returns until when they count; late ones say nothing. */
+  async #renewRun(run: Run): Promise<number> {
+    const renewed = await Promise.all(run.leases.map((lease) => this.#renew(lease)));
+    // Meanwhile it may have ended, or begun anew.
+    if (this.#runs.get(run.id) !== run) return Infinity;
+    if (renewed.includes('revoked')) {
+      await this.end(run.id, 'cancelled');
+      return Infinity;
+    }
+    const leases = run.leases.flatMap((lease, index): HeldByRun[] => {
+      const one = renewed[index] ?? 'late';
+      if (one === 'late') return [lease];
+      return typeof one === 'object' ? [one] : [];
+    });
+    if (leases.length === 0) {
+      this.#runs.delete(run.id);
+      this.#store.remove(run.id);
+      return Infinity;
+    }
+    const isLate = renewed.includes('late');
+    const next = { ...run, leases, isLate };
+    if (isLate || run.isLate || isOther(run, next)) this.#keep(next);
+    else this.#runs.set(run.id, next);
+    return isLate ? Infinity : Math.min(...leases.map(({ expiresAt }) => expiresAt));
+  }
+
+  async #renew(lease: HeldByRun): Promise<Renewed> {
+    try {
+      const answer = await renewLease(this.env, lease);
+      switch (answer.kind) {
+        case 'ok': {
+          const { attachment, expiresAt } = answer;
+          return { ...lease, held: { ...lease.held, attachment }, expiresAt };
+        }
+        case 'revoking':
+          return 'revoked';
+        case 'gone': {
+          const { attachment: known = 0 } = lease.held;
+          // An instance that another one has replaced says so too.
+          return (answer.attachment ?? known) < known ? 'late' : 'gone';
+        }
+      }
+    } catch {
+      return 'late';
+    }
+  }
+
+  #keep(run: Run): void {
+    this.#runs.set(run.id, run);
+    this.#store.put(run);
+  }
+
+  async #release(leases: readonly HeldByRun[], outcome: Outcome): Promise<void> {
+    await Promise.all(leases.map((lease) => releaseLease(this.env, lease, outcome)));
+  }
+
+  async #arm(): Promise<void> {
+    if (this.#runs.size === 0) return this.ctx.storage.deleteAlarm();
+    const untils = [...this.#runs.values()].map(({ until }) => until);
+    const inMs = Math.min(RENEW_EVERY_MS, Math.min(...untils) - steadyClock.now());
+    await this.ctx.storage.setAlarm(Date.now() + Math.max(0, inMs));
+  }
+}
+
+/** Leases that a run held before it began anew under its id. */
+function replacedBy({ leases }: Run, next: Run): HeldByRun[] {
+  const kept = new Set(next.leases.map(({ held }) => held.leaseId));
+  return leases.filter(({ held }) => !kept.has(held.leaseId));
+}
+
+/** Whether an instance of a pool has taken a lease up, or one is gone. */
+function isOther({ leases: before }: Run, { leases }: Run): boolean {
+  return (
+    before.length !== leases.length ||
+    before.some(({ held }, index) => held.attachment !== leases[index]?.held.attachment)
+  );
+}

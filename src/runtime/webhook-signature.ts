@@ -1,0 +1,43 @@
+import { keyBytes } from './webhook.ts';
+
+/** How far the instant of a message may be from now: an older one may be sent again by whoever saw it. */
+const TOLERANCE_MS = 300_000;
+
+/** Maximum of signatures that are looked at: one for each secret while it is being changed. */
+const SIGNATURES_MAX = 8;
+
+/**
+ * Tells whether a message is signed as Standard Webhooks (standardwebhooks.com, version 1) has it. The runtime compares
+ * signatures in constant time.
+ */
+export async function isSigned(
+  headers: Headers,
+  body: string,
+  secret: string,
+  now: number,
+): Promise<boolean> {
+  const id = headers.get('webhook-id') ?? '';
+  const timestamp = headers.get('webhook-timestamp') ?? '';
+  if (id === '' || !/^\d{1,12}$/.test(timestamp)) return false;
+  if (Math.abs(now - Number(timestamp) * 1_000) > TOLERANCE_MS) return false;
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', keyBytes(secret), algorithm, false, ['verify']);
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${body}`);
+  const signatures = (headers.get('webhook-signature') ?? '').split(' ').slice(0, SIGNATURES_MAX);
+  for (const each of signatures) {
+    const bytes = bytesOf(each);
+    if (bytes !== null && (await crypto.subtle.verify('HMAC', key, bytes, signed))) return true;
+  }
+  return false;
+}
+
+/** The bytes of a signature of version 1; null: it is none. */
+function bytesOf(signature: string): Uint8Array<ArrayBuffer> | null {
+  const [version, value = ''] = signature.split(',');
+  if (version !== 'v1') return null;
+  try {
+    return Uint8Array.fromBase64(value);
+  } catch {
+    return null;
+  }
+}

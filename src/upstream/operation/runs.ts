@@ -1,0 +1,96 @@
+import { parseCutJson } from '../json/cut-json.ts';
+import { readingsOf } from './path-readings.ts';
+
+/**
+ * Runs go on at an upstream after the answer to the call that started them, and are asked for by their ids: background
+ * responses, runs of assistants' threads, videos, Bedrock's asynchronous invocations, Gemini's operations.
+ */
+
+/** Paths whose POST may start a run. */
+const STARTS =
+  /\/(?:responses|threads\/(?:[^/]+\/)?runs|threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs|videos|video\/generations(?:\/jobs)?|async-invoke)$|:predictLongRunning$/i;
+
+/** Those of them that start one only if their body wants it. */
+const STARTS_IF_ASKED = /\/responses$/i;
+
+/** Paths by which a run is asked for, or cancelled. */
+const ASKS =
+  /\/(?:responses|videos|video\/generations(?:\/jobs)?|async-invoke|operations|threads\/[^/]+\/runs)\/[^/]+(?:\/cancel)?$/i;
+
+/** Statuses of runs that go on. Whatever else is said ends the hold: a run that waits for its caller generates nothing. */
+const GOES_ON: ReadonlySet<string> = new Set([
+  'queued',
+  'pending',
+  'submitted',
+  'starting',
+  'preprocessing',
+  'processing',
+  'running',
+  'in_progress',
+  'inprogress',
+  'cancelling',
+]);
+
+/** Maximum length of the id of a run. */
+const ID_MAX = 500;
+
+/** Whether a POST to a path may start a run, and whether its body says so. */
+export function startsRun(path: string): 'no' | 'if asked' | 'always' {
+  const starting = [path, ...readingsOf(path)].filter((each) => STARTS.test(withoutSlash(each)));
+  if (starting.length === 0) return 'no';
+  return starting.every((each) => STARTS_IF_ASKED.test(withoutSlash(each))) ? 'if asked' : 'always';
+}
+
+/** Whether a path asks for a run. */
+export function asksForRun(path: string): boolean {
+  return [path, ...readingsOf(path)].some((each) => ASKS.test(withoutSlash(each)));
+}
+
+function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+/** Escapes of letters may hide the word. */
+const BACKGROUND = /"background"|\\u00[67]/i;
+
+const LATIN = new TextDecoder('latin1');
+
+/** Whether a body may ask that its call goes on in the background. One that is not there may. */
+export function mayAskForRun(body: Uint8Array | null): boolean {
+  return body === null || BACKGROUND.test(LATIN.decode(body));
+}
+
+/** A run as an answer tells of it. */
+export interface SaidOfRun {
+  readonly id: string;
+  readonly state: 'goes on' | 'ended' | 'cancelled';
+}
+
+/** Reads what the beginning of an answer says of a run; null: it is about none. */
+export function runSaid(text: string): SaidOfRun | null {
+  const { value } = parseCutJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  const said = value as Readonly<Record<string, unknown>>;
+  const id = [said['id'], said['invocationArn'], said['name']].find(isId);
+  // What was answered in the foreground has no run.
+  if (id === undefined || said['background'] === false) return null;
+  const state = stateOf(said);
+  return state === null ? null : { id, state };
+}
+
+function stateOf(said: Readonly<Record<string, unknown>>): SaidOfRun['state'] | null {
+  const { status, done, deleted, invocationArn, name } = said;
+  if (deleted === true) return 'cancelled';
+  if (typeof status === 'string') {
+    if (GOES_ON.has(status.toLowerCase())) return 'goes on';
+    return /^cancel/i.test(status) ? 'cancelled' : 'ended';
+  }
+  // Gemini says only that an operation is over, and Bedrock answers the start with the name alone.
+  if (done === true) return 'ended';
+  const isOperation = typeof name === 'string' && name.includes('operations/');
+  return isOperation || typeof invocationArn === 'string' ? 'goes on' : null;
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0 && value.length <= ID_MAX;
+}

@@ -1,0 +1,131 @@
+// Which calls may start a run, which ask for one, and what answers say of it.
+import { describe, expect, test } from 'vitest';
+import {
+  asksForRun,
+  mayAskForRun,
+  runSaid,
+  startsRun,
+} from '../../../src/upstream/operation/runs.ts';
+
+test.each<[string, ReturnType<typeof startsRun>]>([
+  ['/v1/responses', 'if asked'],
+  ['/v1/responses/', 'if asked'],
+  ['/V1/Responses', 'if asked'],
+  ['/v1%2fresponses', 'if asked'],
+  ['/openai/v1/responses', 'if asked'],
+  ['/v1/responses/compact', 'no'],
+  ['/v1/responses/resp_1', 'no'],
+  ['/v1/threads/runs', 'always'],
+  ['/v1/threads/t1/runs', 'always'],
+  ['/v1/threads/t1/runs/r1/submit_tool_outputs', 'always'],
+  ['/v1/threads/t1/messages', 'no'],
+  ['/v1/videos', 'always'],
+  ['/openai/v1/video/generations/jobs', 'always'],
+  ['/async-invoke', 'always'],
+  ['/v1beta/models/veo-3:predictLongRunning', 'always'],
+  ['/v1/chat/completions', 'no'],
+])('a POST to %s may start a run: %s', (path, starts) => {
+  expect(startsRun(path)).toBe(starts);
+});
+
+test.each([
+  '/v1/responses/resp_1',
+  '/v1/responses/resp_1/cancel',
+  '/v1/threads/t1/runs/r1',
+  '/v1/threads/t1/runs/r1/cancel',
+  '/v1/videos/video_1',
+  '/async-invoke/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aasync-invoke%2Fx',
+  '/v1beta/models/veo-3/operations/abc',
+])('%s asks for a run', (path) => {
+  expect(asksForRun(path)).toBe(true);
+});
+
+test.each(['/v1/responses', '/v1/responses/resp_1/input_items', '/v1/models/m', '/v1/threads/t1'])(
+  '%s asks for none',
+  (path) => {
+    expect(asksForRun(path)).toBe(false);
+  },
+);
+
+test.each([
+  ['{"background":true}', true],
+  ['{"b\\u0061ckground":true}', true],
+  ['{"input":"caf\\u00e9"}', false],
+  ['{"input":"x"}', false],
+])('%s may ask for one: %s', (body, may) => {
+  expect(mayAskForRun(new TextEncoder().encode(body))).toBe(may);
+});
+
+test('a body that nobody has may ask for one', () => {
+  expect(mayAskForRun(null)).toBe(true);
+});
+
+describe('an answer', () => {
+  test.each<[object, ReturnType<typeof runSaid>]>([
+    [
+      { id: 'r', status: 'queued' },
+      { id: 'r', state: 'goes on' },
+    ],
+    [
+      { id: 'r', status: 'in_progress', background: true },
+      { id: 'r', state: 'goes on' },
+    ],
+    [
+      { id: 'r', status: 'cancelling' },
+      { id: 'r', state: 'goes on' },
+    ],
+    [
+      { id: 'r', status: 'completed' },
+      { id: 'r', state: 'ended' },
+    ],
+    [
+      { id: 'r', status: 'requires_action' },
+      { id: 'r', state: 'ended' },
+    ],
+    [
+      { id: 'r', status: 'never seen' },
+      { id: 'r', state: 'ended' },
+    ],
+    [
+      { id: 'r', status: 'cancelled' },
+      { id: 'r', state: 'cancelled' },
+    ],
+    [
+      { id: 'r', object: 'response.deleted', deleted: true },
+      { id: 'r', state: 'cancelled' },
+    ],
+    [{ id: 'r', status: 'completed', background: false }, null],
+    [{ invocationArn: 'arn:x' }, { id: 'arn:x', state: 'goes on' }],
+    [
+      { invocationArn: 'arn:x', status: 'InProgress' },
+      { id: 'arn:x', state: 'goes on' },
+    ],
+    [
+      { invocationArn: 'arn:x', status: 'Completed' },
+      { id: 'arn:x', state: 'ended' },
+    ],
+    [{ name: 'models/veo/operations/o' }, { id: 'models/veo/operations/o', state: 'goes on' }],
+    [
+      { name: 'a/operations/o', done: true },
+      { id: 'a/operations/o', state: 'ended' },
+    ],
+    [{ id: 'chatcmpl_1', choices: [] }, null],
+    [{ id: 7, status: 'queued' }, null],
+    [{ id: 'x'.repeat(501), status: 'queued' }, null],
+    [[{ id: 'r', status: 'queued' }], null],
+    [{}, null],
+  ])('%j says %j', (answer, said) => {
+    expect(runSaid(JSON.stringify(answer))).toEqual(said);
+  });
+
+  test.each(['', 'null', 'no JSON', '{"id":"r"', '"queued"'])('%j says nothing', (text) => {
+    expect(runSaid(text)).toBeNull();
+  });
+
+  test('that was cut says what stands before', () => {
+    expect(runSaid('{"id":"r","status":"completed","output":[{"text":"abc')).toEqual({
+      id: 'r',
+      state: 'ended',
+    });
+  });
+});

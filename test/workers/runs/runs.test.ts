@@ -1,0 +1,190 @@
+// What goes on at its upstream after the answer holds its slot until it ends: the upstream counts its runs.
+import { afterAll, describe, expect, it } from 'vitest';
+import { nothingLeaks, passAwake, pool, resetPool, untilStatus } from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
+import { until } from '../support/worker.ts';
+import { poll, renewNow, resetRuns, runScene, start, started, storedRuns } from './scene.ts';
+
+afterAll(nothingLeaks);
+
+describe.each<
+  [name: string, path: string, json: object, ask: (id: string) => string, dialect: string]
+>([
+  [
+    'responses',
+    '/v1/responses',
+    { model: 'gpt-5', background: true, input: 'x' },
+    (id) => `/v1/responses/${id}`,
+    'openai',
+  ],
+  [
+    'threads',
+    '/v1/threads/t1/runs',
+    { assistant_id: 'a' },
+    (id) => `/v1/threads/t1/runs/${id}`,
+    'openai',
+  ],
+  ['videos', '/v1/videos', { model: 'sora-2', prompt: 'x' }, (id) => `/v1/videos/${id}`, 'openai'],
+  [
+    'bedrock',
+    '/async-invoke',
+    { modelId: 'amazon.nova-reel-v1:0' },
+    (id) => `/async-invoke/${encodeURIComponent(id)}`,
+    'bedrock',
+  ],
+])('%s', (name, path, json, ask, dialect) => {
+  it('hold a slot until their caller sees that they have ended', async () => {
+    const scene = await runScene(`run-${name}`, 1, { upstream: { dialect } });
+    const first = await started(scene, path, json);
+    expect(await pool(scene.group).leases()).toMatchObject([{ kind: 'run' }]);
+    const second = started(scene, path, json);
+    await untilStatus(scene.group, { in_use: 1, queued: 1 });
+    expect(await poll(scene, ask(first))).not.toBe('completed');
+    await untilStatus(scene.group, { in_use: 1, queued: 1 });
+    await scene.strict.endRun('completed', first);
+    expect(await poll(scene, ask(first))).toBe('completed');
+    const next = await second;
+    await scene.strict.endRun('failed', next);
+    expect(await poll(scene, ask(next))).toBe('failed');
+    await untilStatus(scene.group, { in_use: 0 });
+    expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, total: 2, rejected: 0 });
+    await until(async () => expect(await storedRuns(scene)).toBe(0));
+  });
+});
+
+it('the peak of runs at the upstream never exceeds the limit', async () => {
+  const scene = await runScene('run-many', 3);
+  const all = Array.from({ length: 12 }, async () => {
+    const id = await started(scene);
+    await scene.strict.endRun('completed', id);
+    await poll(scene, `/v1/responses/${id}`);
+  });
+  await Promise.all(all);
+  const { runs } = await scene.strict.stats();
+  expect(runs).toMatchObject({ total: 12, rejected: 0, inFlight: 0 });
+  expect(runs.peak).toBeLessThanOrEqual(3);
+  await untilStatus(scene.group, { in_use: 0 });
+});
+
+it('what is not a run gives its slot back with its answer', async () => {
+  const scene = await runScene('run-none', 1);
+  for (const json of [
+    { model: 'gpt-5', input: 'background' },
+    { model: 'gpt-5', input: 'x', background: false },
+    { model: 'gpt-5', input: 'x', background: true, stream: true },
+  ]) {
+    await (await start(scene, '/v1/responses', json)).text();
+    await untilStatus(scene.group, { in_use: 0 });
+  }
+  expect((await scene.strict.stats()).runs).toMatchObject({ total: 0 });
+});
+
+it('a word that is hidden by escapes starts a run all the same', async () => {
+  const scene = await runScene('run-hidden', 1);
+  const body = String.raw`{"model":"gpt-5","b\u0061ckground":true,"x":"\"background\":true","input":"x"}`;
+  const headers = { 'content-type': 'application/json', 'accept-encoding': 'br' };
+  const answer = await start(scene, '/v1/responses', undefined, { method: 'POST', body, headers });
+  expect(await answer.json()).toMatchObject({ status: 'queued' });
+  await untilStatus(scene.group, { in_use: 1 });
+  await scene.strict.endRun('completed');
+  await poll(scene, '/v1/responses/run_1');
+  await untilStatus(scene.group, { in_use: 0 });
+});
+
+it('a run that is cancelled by its caller frees its slot', async () => {
+  const scene = await runScene('run-cancelled', 1);
+  const id = await started(scene);
+  expect(await poll(scene, `/v1/responses/${id}/cancel`, 'POST')).toBe('cancelled');
+  await untilStatus(scene.group, { in_use: 0 });
+});
+
+it('a run that waits for its caller holds nothing until that has answered', async () => {
+  const scene = await runScene('run-tools', 1);
+  const id = await started(scene, '/v1/threads/t1/runs', { assistant_id: 'a' });
+  await scene.strict.endRun('requires_action', id);
+  expect(await poll(scene, `/v1/threads/t1/runs/${id}`)).toBe('requires_action');
+  await untilStatus(scene.group, { in_use: 0 });
+  const again = await started(scene, `/v1/threads/t1/runs/${id}/submit_tool_outputs`, {
+    tool_outputs: [],
+  });
+  expect(again).toBe(id);
+  await untilStatus(scene.group, { in_use: 1 });
+  await scene.strict.endRun('completed', id);
+  await poll(scene, `/v1/threads/t1/runs/${id}`);
+  await untilStatus(scene.group, { in_use: 0 });
+});
+
+it('nobody asks: its slot goes back when its time is up', async () => {
+  const scene = await runScene('run-bound', 1, { holds: { max_run_ms: 100_000 } });
+  await started(scene);
+  for (let passed = 0; passed < 96_000; passed += 12_000) {
+    await passAwake(scene.group, 12_000);
+    await renewNow(scene);
+    expect(await pool(scene.group).status()).toMatchObject({ in_use: 1 });
+  }
+  await passAwake(scene.group, 12_000);
+  await renewNow(scene);
+  await untilStatus(scene.group, { in_use: 0 });
+  expect(await storedRuns(scene)).toBe(0);
+  await scene.strict.endRun('completed');
+});
+
+it('max_hold_ms bounds it too, and 0 holds none', async () => {
+  const short = await runScene('run-short', 1, { holds: { max_hold_ms: 5_000 } });
+  await started(short);
+  await untilStatus(short.group, { in_use: 1 });
+  passTime(6_000);
+  await renewNow(short);
+  await untilStatus(short.group, { in_use: 0 });
+  const none = await runScene('run-off', 1, { holds: { max_run_ms: 0 } });
+  await started(none);
+  await untilStatus(none.group, { in_use: 0 });
+  expect(await storedRuns(none)).toBe(0);
+});
+
+describe('resets', () => {
+  it.each(['pool', 'runs', 'both'])('of the %s lose no run', async (what) => {
+    const scene = await runScene(`run-reset-${what}`, 1);
+    const id = await started(scene);
+    const reset = async (): Promise<void> => {
+      if (what !== 'runs') await resetPool(scene.group);
+      if (what !== 'pool') await resetRuns(scene);
+      await passAwake(scene.group, 12_000);
+      await renewNow(scene);
+    };
+    for (let times = 0; times < 6; times += 1) {
+      await reset();
+      expect(await pool(scene.group).status()).toMatchObject({ in_use: 1, unclaimed: 0 });
+      expect(await pool(scene.group).leases()).toMatchObject([{ kind: 'run' }]);
+    }
+    await scene.strict.endRun('completed', id);
+    await poll(scene, `/v1/responses/${id}`);
+    await untilStatus(scene.group, { in_use: 0 });
+    expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, rejected: 0 });
+  });
+});
+
+it('an operator takes its slot away', async () => {
+  const scene = await runScene('run-revoked', 1);
+  await started(scene);
+  const [lease] = await pool(scene.group).leases();
+  expect(await pool(scene.group).revoke(lease?.id ?? '')).toBe(true);
+  await renewNow(scene);
+  await untilStatus(scene.group, { in_use: 0 });
+  expect(await storedRuns(scene)).toBe(0);
+  await scene.strict.endRun('completed');
+});
+
+it('a run holds its slots in all groups of its call, and in those of its key', async () => {
+  const wide = { name: 'wide-runs', limits: { max_concurrency: 1 } };
+  const scene = await runScene('run-several', 5, { others: [wide] });
+  const id = await started(scene);
+  await untilStatus('wide-runs', { in_use: 1 });
+  await untilStatus(scene.group, { in_use: 1 });
+  await renewNow(scene);
+  await scene.strict.endRun('completed', id);
+  await poll(scene, `/v1/responses/${id}`);
+  await untilStatus('wide-runs', { in_use: 0 });
+  await untilStatus(scene.group, { in_use: 0 });
+  expect((await scene.strict.stats()).runs).toMatchObject({ inFlight: 0, rejected: 0 });
+});

@@ -1,0 +1,103 @@
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
+import { expect } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import type { RunsRpc } from '../../../src/contract/rpc/runs-rpc.ts';
+import { NO_COOLDOWN } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { call, configure, env, type CallInit } from '../support/worker.ts';
+
+/** An upstream of its own with runs, and a group with a limit over it. */
+export interface RunScene {
+  readonly id: string;
+  readonly group: string;
+  readonly strict: Strict;
+}
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+
+export async function runScene(
+  id: string,
+  limit: number,
+  more: Partial<Group> & { readonly upstream?: object; readonly others?: Group[] } = {},
+): Promise<RunScene> {
+  const strict = await strictScope(id, { runs: true, runLimit: limit });
+  const { upstream = {}, others = [], ...fields } = more;
+  await configure({
+    upstreams: [{ id, base_url: strict.url, ...upstream }],
+    groups: [
+      {
+        name: `g-${id}`,
+        match: { upstreams: [id] },
+        limits: { max_concurrency: limit },
+        ...fields,
+        holds: { ...NO_COOLDOWN, ...fields.holds },
+      },
+      ...others,
+    ],
+  });
+  return { id, group: `g-${id}`, strict };
+}
+
+const OWN = { authorization: 'Bearer sk-mine' };
+
+/** Starts a run in the background. */
+export function start(
+  { id }: RunScene,
+  path = '/v1/responses',
+  json: object = { model: 'gpt-5', background: true, input: 'x' },
+  init: CallInit = {},
+): Promise<Response> {
+  return call(`/${id}${path}`, { json, ...init, headers: { ...OWN, ...init.headers } });
+}
+
+/** Starts a run, and tells its id. */
+export async function started(
+  scene: RunScene,
+  ...how: [path?: string, json?: object]
+): Promise<string> {
+  const answer = await start(scene, ...how);
+  const said = await answer.json<{ id?: string; invocationArn?: string }>();
+  expect([answer.status, said]).toMatchObject([200, {}]);
+  return said.id ?? said.invocationArn ?? '';
+}
+
+/** Asks for a run as its caller would. */
+export async function poll({ id }: RunScene, path: string, method = 'GET'): Promise<string> {
+  const answer = await call(`/${id}${path}`, { method, headers: OWN });
+  const { status } = await answer.json<{ status: string }>();
+  return status;
+}
+
+function runsObject({ id }: RunScene): RunsRpc {
+  if (env.RUNS === undefined) throw new Error('no runs');
+  return env.RUNS.getByName(id);
+}
+
+/** Has the object of the runs do what its alarm is for. */
+export async function renewNow(scene: RunScene): Promise<void> {
+  await runDurableObjectAlarm(runsObject(scene) as never);
+}
+
+/** Resets the object of the runs. */
+export async function resetRuns(scene: RunScene): Promise<void> {
+  try {
+    await runInDurableObject(
+      runsObject(scene) as never,
+      async (_: object, state: DurableObjectState) => {
+        await state.storage.sync();
+        state.abort('reset by the test');
+      },
+    );
+  } catch {
+    // The call that asked for the reset dies with the instance.
+  }
+}
+
+/** Rows of runs on disk. */
+export function storedRuns(scene: RunScene): Promise<number> {
+  return runInDurableObject(
+    runsObject(scene) as never,
+    (_: object, { storage }: DurableObjectState) =>
+      storage.sql.exec<{ n: number }>('SELECT count(*) AS n FROM run').one().n,
+  );
+}
