@@ -55,6 +55,6 @@ it('that of Gemini stands in its first message', () => {
   expect(isNamedInMessage('/v1/realtime')).toBe(false);
 });
 
-it('errors of a session are in the dialect of its upstream', () => {
-  expect(at('/openai/realtime', 'sessions', '', 'azure').shape).toBe('azure');
+it('errors of a session are in the dialect that it is called in', () => {
+  expect(at('/openai/realtime', 'sessions', 'api-version=1', 'azure').shape).toBe('azure');
 });
