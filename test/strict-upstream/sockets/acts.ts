@@ -7,6 +7,9 @@ export type SocketAct = (
   /** Resets the connection. */
   | { readonly do: 'cut' }
   | { readonly do: 'ping' }
+  /** Reads no more of what the client sends, until `read`. */
+  | { readonly do: 'stall' }
+  | { readonly do: 'read' }
   | { readonly do: 'send'; readonly text: string }
   | { readonly do: 'send-binary'; readonly base64: string }
   /** Sends bytes that need not be a frame. */
@@ -21,6 +24,10 @@ function actOnOne(socket: StrictSocket, act: SocketAct): void {
       return socket.cut();
     case 'ping':
       return socket.ping();
+    case 'stall':
+      return socket.stall();
+    case 'read':
+      return socket.read();
     case 'send':
       return void socket.send(act.text).catch(() => {});
     case 'send-binary':

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -113,6 +114,14 @@ export class StrictSocket {
     this.#socket.ping();
   }
 
+  stall(): void {
+    this.#socket.pause();
+  }
+
+  read(): void {
+    this.#socket.resume();
+  }
+
   close(code: number | null, reason: string | null): void {
     this.seen.closedBy ??= 'upstream';
     if (code === null) this.#socket.close();
@@ -143,8 +152,10 @@ export class StrictSocket {
 
   async #flood(): Promise<void> {
     const { floodBytes, floodMessageBytes } = this.behaviour;
-    const message = Buffer.alloc(floodMessageBytes, 'f');
-    for (let left = floodBytes ?? 0; left > 0; left -= message.length) {
+    if (floodBytes === null) return;
+    // What can be compressed would be no flood where it is.
+    const message = randomBytes(floodMessageBytes);
+    for (let left = floodBytes; left > 0; left -= message.length) {
       if (this.gone.aborted) return;
       await this.send(message.subarray(0, left));
     }

@@ -93,7 +93,7 @@ interface SeenSocket {
 /** Something that the upstream does to WebSockets that are open: to all, or to the one of an index. */
 type Act = (
   | { readonly do: 'close'; readonly code?: number; readonly reason?: string }
-  | { readonly do: 'cut' | 'ping' }
+  | { readonly do: 'cut' | 'ping' | 'stall' | 'read' }
   | { readonly do: 'send'; readonly text: string }
   | { readonly do: 'send-binary' | 'send-raw'; readonly base64: string }
 ) & { readonly index?: number };
