@@ -24,6 +24,8 @@ interface Agent {
   readonly files?: Readonly<Record<string, string>>;
   readonly command: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** Its calls come as turns of a WebSocket. */
+  readonly speaksWebSocket?: true;
 }
 
 const AGENTS: readonly Agent[] = [
@@ -39,6 +41,13 @@ const AGENTS: readonly Agent[] = [
     files: { '.codex/config.toml': 'codex.toml' },
     command: ['codex', 'exec', '--skip-git-repo-check', QUESTION],
     env: { OPENAI_API_KEY: GATEWAY_KEY },
+  },
+  {
+    name: 'Codex over WebSocket',
+    files: { '.codex/config.toml': 'codex-websocket.toml' },
+    command: ['codex', 'exec', '--skip-git-repo-check', QUESTION],
+    env: { OPENAI_API_KEY: GATEWAY_KEY, CODEX_API_KEY: GATEWAY_KEY },
+    speaksWebSocket: true,
   },
   {
     name: 'Gemini CLI',
@@ -121,5 +130,6 @@ test.each(AGENTS)('$name gets its answers, one at a time', async (agent) => {
   for (const text of printed) expect(text).toMatch(/\[[\w.-]+\] /);
   const stats = stage.strict.stats();
   expect(stats).toMatchObject({ peak: 1, rejected429: 0 });
-  expect(stats.completed).toBeGreaterThanOrEqual(AT_ONCE);
+  const { completed } = agent.speaksWebSocket === true ? stats.turns : stats;
+  expect(completed).toBeGreaterThanOrEqual(AT_ONCE);
 });

@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { makeCertificate } from './certificate.ts';
 
 /** TLS and HTTP/2 before a Headgate of our own, which speaks neither. */
 export interface TlsFront {
@@ -21,20 +18,15 @@ const isPlain = (name: string): boolean => !name.startsWith(':') && !OF_CONNECTI
 
 /** Starts a front to that URL; its key is made in the folder. */
 export async function startTlsFront(target: string, folder: string): Promise<TlsFront> {
-  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  const files = ['-keyout', key, '-out', certificate];
-  const kind = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2'];
-  await promisify(execFile)('openssl', ['req', ...kind, ...subject, ...files]);
-  const pair = { key: await readFile(key), cert: await readFile(certificate) };
-  const server = createSecureServer({ ...pair, allowHTTP1: true }, (incoming, response) =>
+  const { key, cert, certPath } = await makeCertificate(folder);
+  const server = createSecureServer({ key, cert, allowHTTP1: true }, (incoming, response) =>
     pass(target, incoming, response),
   );
   await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `https://localhost:${port}`,
-    certificate,
+    certificate: certPath,
     close: () => new Promise((resolve) => void server.close(() => resolve())),
   };
 }
