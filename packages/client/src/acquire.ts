@@ -1,26 +1,10 @@
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
+import { granted } from './granted.ts';
+import { HeldLease } from './lease.ts';
 import { requestBody, type LeaseRequest } from './request.ts';
 import type { Answer } from './server.ts';
 import { backOff, jittered, orAborted, sleep } from './waits.ts';
-
-/** A lease as Headgate gave it. */
-export interface Granted {
-  /** By what it is renewed and released; every renewal gives another one. */
-  readonly lease: string;
-  readonly leaseIds: readonly string[];
-  readonly groups: readonly string[];
-  readonly member: string | null;
-  readonly waitedMs: number;
-  readonly lifetime: Lifetime;
-}
-
-/** How long a lease lives from now on. */
-export interface Lifetime {
-  /** When it ends unless it is renewed, in epoch milliseconds of this machine. */
-  readonly endsAt: number;
-  readonly renewWithinMs: number;
-}
 
 /** Headgate lets a request wait for 25 s, and then tells it to come again. */
 const SLICE_TIMEOUT_MS = 40_000;
@@ -36,6 +20,9 @@ const PACE_MS = 100;
 
 /** Time over which many come back that were told the same. */
 const COMING_BACK_MS = 1_000;
+
+/** How often an answer is looked for that nobody wants but to give it back. */
+const GIVING_BACK_MAX = 5;
 
 /** Refusals of Headgate's that are none of what was asked for. */
 const OWN_TROUBLE = new Set(['limiter_unavailable', 'limiter_overloaded', 'internal']);
@@ -56,8 +43,8 @@ interface Wait {
   failures: number;
 }
 
-/** Waits for a lease. Null: Headgate cannot be reached, and work passes then. */
-export async function acquire(gate: Gate, request: LeaseRequest): Promise<Granted | null> {
+/** Waits for a lease. It holds nothing where Headgate cannot be reached, and work passes then. */
+export async function acquire(gate: Gate, request: LeaseRequest): Promise<HeldLease> {
   const { signal, maxWaitMs, ticket } = request;
   signal?.throwIfAborted();
   const until = Date.now() + (maxWaitMs ?? Infinity);
@@ -74,7 +61,8 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<Grante
     failures: 0,
   };
   try {
-    return await goOnAsking(gate, wait);
+    const answer = await goOnAsking(gate, wait);
+    return new HeldLease(gate, answer && granted(answer), signal);
   } catch (error) {
     if (wait.ticket !== undefined) leaveQueue(gate, wait.ticket);
     throw error;
@@ -83,7 +71,8 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<Grante
   }
 }
 
-async function goOnAsking(gate: Gate, wait: Wait): Promise<Granted | null> {
+/** Asks until there is a lease. Null: work passes without one. */
+async function goOnAsking(gate: Gate, wait: Wait): Promise<Answer | null> {
   const { signal } = wait.request;
   for (;;) {
     signal?.throwIfAborted();
@@ -91,24 +80,17 @@ async function goOnAsking(gate: Gate, wait: Wait): Promise<Granted | null> {
     const answer = await ask(gate, wait).catch((error: unknown) => again(gate, wait, error));
     if (answer === 'pass') return null;
     if (answer !== 'again') {
-      if (answer.status === 201) return granted(answer);
+      if (answer.status === 201) return answer;
       wait.ticket = String(answer.body['ticket']);
       await sleep(pauseBefore(answer), signal);
     }
   }
 }
 
-/** Sends one request of a wait. One that is abandoned goes on to its end, and what it gets is given back. */
+/** Asks once, and hears the answer, unless the caller leaves before. */
 async function ask(gate: Gate, wait: Wait): Promise<Answer> {
-  const { request, ticket, key, maxWaitMs } = wait;
-  const { signal } = request;
-  const asked = gate.server.exchange({
-    method: 'POST',
-    path: '/leases',
-    body: requestBody({ ...request, maxWaitMs, ticket }),
-    ...(ticket === undefined && { idempotencyKey: key }),
-    timeoutMs: Math.min(SLICE_TIMEOUT_MS, leftUntil(wait.until) + 10_000),
-  });
+  const { signal } = wait.request;
+  const asked = post(gate, wait);
   try {
     const answer = await orAborted(asked, signal);
     wait.silentSince = null;
@@ -116,8 +98,36 @@ async function ask(gate: Gate, wait: Wait): Promise<Answer> {
     gate.answered();
     return answer;
   } catch (error) {
-    if (signal?.aborted) asked.then((answer) => giveBack(gate, answer)).catch(ignore);
+    if (signal?.aborted) giveBack(gate, wait, asked).catch(ignore);
     throw error;
+  }
+}
+
+/** Sends one request of a wait. The same again has the same answer. */
+function post(gate: Gate, { request, ticket, key, maxWaitMs, until }: Wait): Promise<Answer> {
+  return gate.server.exchange({
+    method: 'POST',
+    path: '/leases',
+    body: requestBody({ ...request, maxWaitMs, ticket }),
+    ...(ticket === undefined && { idempotencyKey: key }),
+    timeoutMs: Math.min(SLICE_TIMEOUT_MS, leftUntil(until) + 10_000),
+  });
+}
+
+/** Waits for the answer that its caller wants no more, and gives back what comes. One that was lost is had again. */
+async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise<void> {
+  let asked = first;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const answer = await asked;
+      if (answer.status !== 201) return leaveQueue(gate, String(answer.body['ticket']));
+      return await new HeldLease(gate, granted(answer), undefined).release('cancelled');
+    } catch (error) {
+      const isLost = error instanceof HeadgateError && error.reason === 'unreachable';
+      if (!isLost || tries === GIVING_BACK_MAX) return;
+      await sleep(backOff(tries));
+      asked = post(gate, wait);
+    }
   }
 }
 
@@ -170,30 +180,6 @@ function patience({ request, until }: Wait, silentSince: number, mayPass: boolea
 export function isTemporary({ status, reason }: HeadgateError): boolean {
   if (reason === 'queue_timeout') return true;
   return (status === 429 || status === 503) && !OWN_TROUBLE.has(reason);
-}
-
-function granted({ body, sentAt }: Answer): Granted {
-  return {
-    lease: String(body['lease']),
-    leaseIds: body['lease_ids'] as readonly string[],
-    groups: body['groups'] as readonly string[],
-    member: (body['member'] as string | null | undefined) ?? null,
-    waitedMs: Number(body['waited_ms'] ?? 0),
-    lifetime: lifetimeOf({ body, sentAt }),
-  };
-}
-
-/** Reads how long a lease lives. Clocks of two machines differ, so it counts from when it was asked for. */
-export function lifetimeOf({ body, sentAt }: Pick<Answer, 'body' | 'sentAt'>): Lifetime {
-  const renewWithinMs = Number(body['renew_within_ms']);
-  return { endsAt: sentAt + Number(body['expires_after_ms']), renewWithinMs };
-}
-
-/** Gives back what came for somebody who has left. */
-function giveBack(gate: Gate, { status, body }: Answer): void {
-  if (status !== 201) return leaveQueue(gate, String(body['ticket']));
-  const path = `/leases/${encodeURIComponent(String(body['lease']))}`;
-  gate.server.exchange({ method: 'DELETE', path, body: { outcome: 'cancelled' } }).catch(ignore);
 }
 
 /** Leaves the queue. Whoever cannot say so is forgotten after a while. */

@@ -2,7 +2,7 @@ import { acquire, isTemporary } from './acquire.ts';
 import { HeadgateError } from './errors.ts';
 import { Gate, type OnUnavailable } from './gate.ts';
 import type { Held } from './held-results.ts';
-import { HeldLease, type Lease } from './lease.ts';
+import type { Lease } from './lease.ts';
 import { createLimit, type Limit } from './limit.ts';
 import type { LeaseRequest } from './request.ts';
 import { Server, type Fetch } from './server.ts';
@@ -41,16 +41,14 @@ export interface Headgate {
 /** Makes a client of one Headgate. It asks nothing until it is used. */
 export function createHeadgate(options: HeadgateOptions): Headgate {
   const gate = gateOf(options);
-  const take = async (request: LeaseRequest): Promise<Lease> =>
-    new HeldLease(gate, await acquire(gate, request), request.signal);
   return {
     withLease: (request, work) => withLease(gate, request, work),
     limit: (request) =>
       createLimit(gate, typeof request === 'string' ? { group: request } : request),
-    acquire: take,
+    acquire: (request) => acquire(gate, request),
     async tryAcquire(request) {
       try {
-        return await take({ ...request, maxWaitMs: 0 });
+        return await acquire(gate, { ...request, maxWaitMs: 0 });
       } catch (error) {
         if (error instanceof HeadgateError && isTemporary(error)) return null;
         throw error;

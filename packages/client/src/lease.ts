@@ -1,4 +1,4 @@
-import type { Granted } from './acquire.ts';
+import type { Granted } from './granted.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { readAnswer, readFailure, type ProviderAnswer } from './provider-answer.ts';

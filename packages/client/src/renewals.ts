@@ -1,4 +1,4 @@
-import { lifetimeOf, type Granted } from './acquire.ts';
+import { lifetimeOf, type Granted } from './granted.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { backOff, later } from './waits.ts';

@@ -1,8 +1,8 @@
-import { acquire, isTemporary, type Granted } from './acquire.ts';
+import { acquire, isTemporary } from './acquire.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { holdUntilRead, type Ending, type Held } from './held-results.ts';
-import { HeldLease, type Lease, type Verdict } from './lease.ts';
+import type { HeldLease, Lease, Verdict } from './lease.ts';
 import { isResponse, readAnswer } from './provider-answer.ts';
 import type { LeaseRequest, Outcome } from './request.ts';
 import { sleep } from './waits.ts';
@@ -25,9 +25,9 @@ export async function withLease<T>(
   let refused: Refused<T> | null = null;
   for (;;) {
     const ticket = refused?.verdict.ticket ?? undefined;
-    let granted: Granted | null;
+    let lease: HeldLease;
     try {
-      granted = await acquire(gate, ticket === undefined ? request : { ...request, ticket });
+      lease = await acquire(gate, ticket === undefined ? request : { ...request, ticket });
     } catch (error) {
       // The provider's own refusal tells more than that there is no slot to try again.
       if (refused !== null && error instanceof HeadgateError && isTemporary(error)) {
@@ -35,7 +35,7 @@ export async function withLease<T>(
       }
       throw error;
     }
-    const tried: Tried<T> = await attempt(new HeldLease(gate, granted, signal), work, hold);
+    const tried: Tried<T> = await attempt(lease, work, hold);
     if ('held' in tried) return tried.held;
     const { verdict } = tried;
     if (verdict.ticket === null || Date.now() + verdict.afterMs > until) return tried.settle();

@@ -285,3 +285,18 @@ test('status is Headgate’s own', async () => {
   const { gate } = stage(1);
   expect(await gate.status()).toEqual({ at: 'now', groups: [] });
 });
+
+test('an answer that is lost after its caller has left is had again, and given back', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const giveUp = new AbortController();
+  headgate.fault('POST', 'answer lost');
+  const failed = failureOf(gate.acquire({ group: 'glm', signal: giveUp.signal }));
+  await pass(1);
+  giveUp.abort();
+  await failed;
+  await first.release();
+  expect(headgate.held.size).toBe(1);
+  await pass(1_000);
+  expect([headgate.held.size, headgate.waiting]).toEqual([0, 0]);
+});
