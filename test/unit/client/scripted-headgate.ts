@@ -1,3 +1,12 @@
+import {
+  leaseAnswerSchema,
+  leaseRequestSchema,
+  releaseRequestSchema,
+  renewalAnswerSchema,
+  reportAnswerSchema,
+  reportRequestSchema,
+  ticketAnswerSchema,
+} from '../../../src/contract/leases.ts';
 import type { Fetch } from '../../../packages/client/src/server.ts';
 
 /** A request as it came. */
@@ -19,7 +28,10 @@ interface Waiting {
 
 const TTL_MS = 45_000;
 
-/** A Headgate of one group in this process, as far as a client can tell, with faults to order. */
+/**
+ * A Headgate of one group in this process, as far as a client can tell, with faults to order. What it is asked and what it answers
+ * is held against the schemas of the routes.
+ */
 export class ScriptedHeadgate {
   limit: number;
   readonly seen: Seen[] = [];
@@ -86,13 +98,15 @@ export class ScriptedHeadgate {
         return this.#post(seen, signal);
       case 'PUT leases':
         if (!this.held.has(id) || this.#revoked.has(id)) return problem(410, 'lease_revoked');
-        return Response.json({ lease: id, ...lifetime() });
+        return Response.json(renewalAnswerSchema.parse({ lease: id, ...lifetime() }));
       case 'PATCH leases': {
+        reportRequestSchema.parse(seen.body);
         const verdict = this.verdicts.shift() ?? { action: 'go_on', after_ms: 0 };
         if (verdict['action'] !== 'go_on') this.#free(id);
-        return Response.json(verdict);
+        return Response.json(reportAnswerSchema.parse(verdict));
       }
       case 'DELETE leases':
+        releaseRequestSchema.parse(seen.body);
         this.#free(id);
         return new Response(null, { status: 204 });
       case 'DELETE tickets':
@@ -106,6 +120,7 @@ export class ScriptedHeadgate {
   }
 
   #post({ body, headers }: Seen, signal?: AbortSignal): Response | Promise<Response> {
+    leaseRequestSchema.parse(body);
     const key = headers['idempotency-key'] ?? '';
     const asked = body['ticket'] as string | undefined;
     const ticket = asked ?? this.#byKey.get(key) ?? `t${(this.#made += 1)}`;
@@ -127,7 +142,7 @@ export class ScriptedHeadgate {
         slice: () => {
           leave();
           const told = { ticket, position: 0, estimate_ms: null, retry_after_ms: 0 };
-          resolve(Response.json(told, { status: 202 }));
+          resolve(Response.json(ticketAnswerSchema.parse(told), { status: 202 }));
         },
       };
       this.#waiting.push(mine);
@@ -145,7 +160,7 @@ export class ScriptedHeadgate {
       member: 'second',
       waited_ms: 7,
     };
-    return Response.json({ ...what, ...lifetime() }, { status: 201 });
+    return Response.json(leaseAnswerSchema.parse({ ...what, ...lifetime() }), { status: 201 });
   }
 
   #free(lease: string): void {
