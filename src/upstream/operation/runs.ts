@@ -51,7 +51,7 @@ function withoutSlash(path: string): string {
 }
 
 /** Escapes of letters may hide the word. */
-const BACKGROUND = /"background"|\\u00[67]/i;
+const BACKGROUND = /"background"|\\u00[67]/;
 
 const LATIN = new TextDecoder('latin1');
 
