@@ -128,7 +128,7 @@ async function stopParts(parts: Parts, drainMs: number): Promise<void> {
   const workerd = await kept.letGo();
   if (drainMs > 0 && workerd !== null) {
     await drain(workerd, drainMs);
-    await writeAll(workerd.ports[0] ?? 0, cfHeader);
+    await Promise.all(workerd.ports.map((port) => writeAll(port, cfHeader)));
     await delay(FLUSH_MS);
     // workerd closes what is idle in good order, and the forwarders pass that on.
     await workerd.terminate(TERM_WAIT_MS);

@@ -4,7 +4,10 @@ import { STOPPING_PATH, type Stopping } from '../../src/contract/rpc/forwarded.t
 /** How long the pools may take to write what waits for a later write. */
 const WRITE_MS_MAX = 2_000;
 
-/** Has workerd write all that it keeps in memory for a while. What is not written by then is lost, as in a crash. */
+/**
+ * Has a Worker service end its WebSockets, and all pools write what they keep in memory for a while. What is not written by then is
+ * lost, as in a crash.
+ */
 export function writeAll(port: number, cfHeader: string): Promise<void> {
   const stopping: Stopping = { isStopping: true };
   const headers = { [cfHeader]: JSON.stringify(stopping) };

@@ -17,15 +17,18 @@ afterEach(async () => {
   await stage.close();
 });
 
-async function start(websocket: 'session' | 'turns', upstream: StrictOptions = {}): Promise<void> {
+async function start(upstream: StrictOptions = {}, workers = 1): Promise<void> {
   stage = await startStage({
     upstream,
+    workers,
     config: (strict) => {
       const config = practiceConfig(1)(strict) as { readonly upstreams: readonly object[] };
-      return { ...config, upstreams: config.upstreams.map((one) => ({ ...one, websocket })) };
+      return { ...config, upstreams: config.upstreams.map(withSessions) };
     },
   });
 }
+
+const withSessions = (upstream: object): object => ({ ...upstream, websocket: 'session' });
 
 function connect(path: string, keeps = true, headers = {}): SocketClient {
   const made = new SocketClient(`${stage.url()}/practice${path}`, { headers }, keeps);
@@ -41,7 +44,7 @@ it.each([
   ['in the middle of a frame', cutInMidFrame],
   ['with its own side alone', (one: SocketClient) => one.connection.end()],
 ])('a client that leaves %s gives its slot back at once', async (_name, leave) => {
-  await start('session');
+  await start();
   const first = await connect('/echo').opened();
   expect(await first.ask('hello')).toBe('hello');
   const second = connect('/echo');
@@ -57,7 +60,7 @@ function cutInMidFrame({ connection }: SocketClient): void {
 }
 
 it('an upstream that is cut in the middle of a frame ends its client with 1011', async () => {
-  await start('session');
+  await start();
   const one = await connect('/echo').opened();
   stage.upstream.act({ do: 'send-raw', base64: Buffer.from([0x81, 100, 0x61]).toString('base64') });
   stage.upstream.act({ do: 'cut' });
@@ -67,13 +70,12 @@ it('an upstream that is cut in the middle of a frame ends its client with 1011',
 });
 
 it('a client that leaves while it waits for its slot leaves the queue', async () => {
-  await start('session');
+  await start();
   const first = await connect('/echo').opened();
   const waits = connect('/echo', true, { 'headgate-max-wait': '60' });
-  const waiting = async (): Promise<number> => (await stage.admin.group('practice')).queued;
-  await expect.poll(waiting, PATIENT).toBe(1);
+  await stage.admin.untilGroup('practice', { in_use: 1, queued: 1 });
   waits.socket.terminate();
-  await expect.poll(waiting, PATIENT).toBe(0);
+  await stage.admin.untilGroup('practice', { in_use: 1, queued: 0 });
   first.socket.close();
   await connect('/echo').opened();
   expect(stage.upstream.stats().sessions).toMatchObject({ peak: 1, total: 2 });
@@ -86,7 +88,7 @@ async function residentMib(): Promise<number> {
 }
 
 it('a client that does not read is closed, and costs little memory', async () => {
-  await start('session', { floodBytes: 256 * MIB });
+  await start({ floodBytes: 256 * MIB });
   const before = await residentMib();
   const one = connect('/echo', false);
   one.socket.once('open', () => one.socket.pause());
@@ -100,7 +102,7 @@ it('a client that does not read is closed, and costs little memory', async () =>
 });
 
 it('an upstream that does not read is closed, and costs little memory', async () => {
-  await start('session');
+  await start();
   const before = await residentMib();
   const one = await connect('/echo', false).opened();
   stage.upstream.act({ do: 'stall' });
@@ -116,27 +118,32 @@ it('an upstream that does not read is closed, and costs little memory', async ()
 });
 
 it('a session may carry far more than may be unsent at once', async () => {
-  await start('session');
+  await start();
   const one = await connect('/echo').opened();
   const piece = randomBytes(MIB);
   for (let i = 0; i < 16; i += 1) expect((await one.ask(piece))?.length).toBe(MIB);
   expect(one.hasEnded).toBe(false);
 });
 
-it('sessions that are open at the end of the grace are told that it is a restart', async () => {
-  await start('session');
+it('sessions that are open at the end of the grace are told that it is a restart, at every Worker', async () => {
+  await start({}, 2);
+  const [, other = ''] = stage.urls();
+  await stage.admin.setLimit('practice', 2);
   const one = await connect('/echo').opened();
+  const second = new SocketClient(`${other}/practice/echo`);
+  clients.add(second);
+  await second.opened();
   let hasStopped = false;
   const stopping = stage.stop(1_000).then(() => (hasStopped = true));
   expect(await one.ask('during the grace')).toBe('during the grace');
   expect(hasStopped).toBe(false);
-  expect(await one.end).toEqual([1012, 'headgate: restart']);
+  for (const { end } of clients) expect(await end).toEqual([1012, 'headgate: restart']);
   await stopping;
-  expect(sockets()[0]).toMatchObject({ closeCode: 1012 });
+  expect(sockets().map(({ closeCode }) => closeCode)).toEqual([1012, 1012]);
 });
 
 it('a session that ends during the grace is the last thing that is waited for', async () => {
-  await start('session');
+  await start();
   const one = await connect('/echo').opened();
   const stopping = stage.stop(600_000);
   expect(await one.ask('still here')).toBe('still here');
