@@ -66,6 +66,22 @@ async function passWithLease(request, env, ctx) {
   });
 }
 
+/** The least that hears what goes by: each side's messages are sent to the other one. */
+async function pumpSocket(request, env) {
+  const upstream = await fetch(upstreamUrl(request, env), { headers: request.headers });
+  const { 0: client, 1: server } = new WebSocketPair();
+  for (const [from, to] of [
+    [server, upstream.webSocket],
+    [upstream.webSocket, server],
+  ]) {
+    from.binaryType = 'arraybuffer';
+    from.addEventListener('message', ({ data }) => to.send(data));
+    from.addEventListener('close', () => to.close());
+    from.accept();
+  }
+  return new Response(null, { status: 101, webSocket: client });
+}
+
 function upstreamUrl(request, env) {
   const { pathname, search } = new URL(request.url);
   return `${env.UPSTREAM}${pathname}${search}`;
@@ -74,6 +90,7 @@ function upstreamUrl(request, env) {
 export default {
   fetch(request, env, ctx) {
     if (env.KIND === 'native') return passNatively(request, env);
+    if (env.KIND === 'socket') return pumpSocket(request, env);
     if (env.KIND === 'pipe') return passThroughPipe(request, env, ctx, async () => {});
     return passWithLease(request, env, ctx);
   },

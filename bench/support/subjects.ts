@@ -23,7 +23,7 @@ export interface Subject {
 }
 
 /** How a bare Worker passes calls on; `bare-worker.js` says what each does. */
-export type BareKind = 'native' | 'pipe' | 'lease';
+export type BareKind = 'native' | 'pipe' | 'lease' | 'socket';
 
 const nameAsFolder = (name: string): string => name.replaceAll(/[^a-z0-9]+/gi, '-');
 

@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const PROGRAM = fileURLToPath(new URL('upstream-process.ts', import.meta.url));
+const PROGRAM = new URL('upstream-process.ts', import.meta.url);
 
 export interface BenchUpstream {
   /** Base URL, without a trailing slash. */
@@ -10,9 +10,9 @@ export interface BenchUpstream {
   close(): Promise<void>;
 }
 
-/** Starts the upstream in a process of its own, on any free port of 127.0.0.1. */
-export async function startUpstream(): Promise<BenchUpstream> {
-  const child = fork(PROGRAM);
+/** Starts the upstream, or another program that tells its port, in a process of its own, on any free port of 127.0.0.1. */
+export async function startUpstream(program = PROGRAM): Promise<BenchUpstream> {
+  const child = fork(fileURLToPath(program));
   const [port] = (await once(child, 'message')) as [number];
   return {
     url: `http://127.0.0.1:${port}`,
