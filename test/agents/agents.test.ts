@@ -46,7 +46,7 @@ const AGENTS: readonly Agent[] = [
     name: 'Codex over WebSocket',
     files: { '.codex/config.toml': 'codex-websocket.toml' },
     command: ['codex', 'exec', '--skip-git-repo-check', QUESTION],
-    env: { OPENAI_API_KEY: GATEWAY_KEY, CODEX_API_KEY: GATEWAY_KEY },
+    env: { CODEX_API_KEY: GATEWAY_KEY },
     speaksWebSocket: true,
   },
   {
