@@ -37,7 +37,7 @@ const SHARED_PROCESSES = { isolate: false, maxWorkers: 2 };
 const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
-const LARGE = ['test/workers/group/herd.test.ts'];
+const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
 
 /** Fails every test in which a Headgate that it has started says that it broke an invariant. */
 const WATCHES_SERVE = 'test/support/serve-violations.ts';

@@ -109,9 +109,11 @@ async function takeInOrder(ask: LeaseAsk, placements: readonly Placement[]): Pro
     switch (one.kind) {
       case 'parked':
         // What is held stays so for its TTL, and is had again by the next request.
+        dropStubs(held);
         return { ...one, pools: placements.map(poolAt), attempt };
       case 'left':
-        if (!ask.isKept) giveBack(held, ask);
+        if (ask.isKept) dropStubs(held);
+        else giveBack(held, ask);
         return one;
       case 'moved':
         giveBack(held, ask);
@@ -266,6 +268,11 @@ function giveBack(held: readonly Held[], ask: LeaseAsk): void {
   for (const { granted } of held) {
     ctx.waitUntil(letGo(granted, granted.lease.release('unused', null), ask));
   }
+}
+
+/** Lets go of answers that hold nothing. */
+function dropStubs(held: readonly Held[]): void {
+  for (const { granted } of held) granted.lease[Symbol.dispose]();
 }
 
 /** Drops a stub after its last message: the lease is held by its id. */

@@ -12,6 +12,7 @@ import {
   reportRequestSchema,
   type RenewalAnswer,
 } from '../../contract/leases.ts';
+import { leasesOpenApi } from '../../contract/leases-openapi.ts';
 import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
 import { wrongPlace } from '../../runtime/places.ts';
@@ -64,11 +65,14 @@ async function route(asked: Asked, table: RoutingTable): Promise<Answer> {
 }
 
 /** Finds what a request asks for. Its body is read once: a newer configuration may decide on it anew. */
-async function routeOf({ request }: Asked): Promise<Route | Rejected> {
+async function routeOf({ request }: Asked): Promise<Route | Answer> {
   const [, place = '', token = '', ...more] = new URL(request.url).pathname.split('/');
   const key = `${request.method} /${place}${token === '' ? '' : '/*'}`;
   if (more.length > 0) return unknownRoute(key);
   switch (key) {
+    case 'GET /leases/*':
+      // The same for everybody, and nothing of this deployment.
+      return token === 'openapi.json' ? said(200, leasesOpenApi()) : unknownRoute(key);
     case 'POST /leases': {
       const read = await readJson(request, leaseRequestSchema);
       return read.kind === 'rejected' ? read : (call) => spaced(call, postLease(call, read.value));

@@ -1,6 +1,7 @@
 import type { Histogram } from '../../core/parts/histogram.ts';
 import type { Invariant } from '../../core/parts/totals.ts';
 import type { CutReason } from '../../core/words/cut.ts';
+import type { HoldKind } from '../../core/words/ticket.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { PoolStatus } from '../status.ts';
 import type { WarningKind } from '../warnings.ts';
@@ -22,5 +23,7 @@ export interface PoolMetrics {
   readonly cost_usd_total: number;
   /** Invariants that were broken, each of which is told. Absent: from the release before. */
   readonly violations_total?: Readonly<Record<Invariant, number>>;
+  /** Slots in use, by the kind of their holders. Absent: calls hold them all. */
+  readonly slots_by_kind?: Readonly<Partial<Record<HoldKind, number>>>;
   readonly warnings_total: Readonly<Partial<Record<WarningKind, number>>>;
 }

@@ -8,6 +8,7 @@ import type { Warning } from '../../contract/warnings.ts';
 import type { LastHour, PoolStatus } from '../../contract/status.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
+import type { HoldKind } from '../../core/words/ticket.ts';
 import { markOf } from '../../core/parts/bound.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
@@ -204,8 +205,19 @@ export class Observation {
       cost_usd_total: totals.usd,
       warnings_total: this.#warnings.totals(),
       violations_total: totals.violations,
+      ...slotsByKind(this.#state),
     };
   }
+}
+
+/** Adds up the slots of holders that are no calls; nothing where there are none. */
+function slotsByKind({ leases }: GroupState): Pick<PoolMetrics, 'slots_by_kind'> {
+  const slots: Partial<Record<HoldKind, number>> = {};
+  for (const { holder, phase, slots: own } of leases.values()) {
+    const { kind } = holder;
+    if (kind !== undefined && phase !== 'cooling') slots[kind] = (slots[kind] ?? 0) + own;
+  }
+  return Object.keys(slots).length === 0 ? {} : { slots_by_kind: slots };
 }
 
 /** Whether the pool writes its bound when it falls idle, and the open minute of its history with it. */

@@ -22,6 +22,10 @@ export const SLOTS_LIMIT = gauge(
 );
 export const SLOTS_LIMIT_CONFIGURED = gauge('slots_limit_configured', 'Slots as configured.');
 export const SLOTS_IN_USE = gauge('slots_in_use', 'Slots held by calls.');
+export const SLOTS_BY_KIND = gauge(
+  'slots_in_use_by_kind',
+  'Slots held by what is no call, by its kind.',
+);
 export const SLOTS_COOLING = gauge(
   'slots_cooling',
   'Slots that stay down for a moment after a call.',

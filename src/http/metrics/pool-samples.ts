@@ -67,6 +67,7 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   if (limit.effective !== null) to.add(families.SLOTS_LIMIT, labels, limit.effective);
   if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
   to.add(families.SLOTS_IN_USE, labels, status.in_use);
+  to.addEach(families.SLOTS_BY_KIND, labels, 'kind', metrics.slots_by_kind ?? {});
   to.add(families.SLOTS_COOLING, labels, status.cooling);
   to.add(families.COOLDOWN, labels, status.cooldown_ms / 1_000);
   to.add(families.SLOTS_UNCLAIMED, labels, status.unclaimed);

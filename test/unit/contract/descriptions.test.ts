@@ -6,6 +6,7 @@ import type { AdminRoute } from '../../../src/contract/admin/route.ts';
 import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
 import { callerStatusSchema } from '../../../src/contract/caller-status.ts';
 import { configSchema } from '../../../src/contract/config/config.ts';
+import * as leases from '../../../src/contract/leases.ts';
 import { fieldsWithin } from './schema-walk.ts';
 
 const CONFIG = [...fieldsWithin(configSchema)];
@@ -35,6 +36,9 @@ const ALL = [
   ...ROUTES,
   ...EVENTS,
   { name: 'GET /status', fields: [...fieldsWithin(callerStatusSchema)] },
+  ...Object.entries(leases).flatMap(([name, schema]) =>
+    typeof schema === 'object' ? [{ name, fields: [...fieldsWithin(schema)] }] : [],
+  ),
 ];
 
 describe('every field', () => {

@@ -1,5 +1,6 @@
 // Leases over HTTP: asked for, renewed, released, each answer once more and with the same effect; and who may do so.
 import { afterAll, expect, it } from 'vitest';
+import { leasesOpenApi } from '../../../src/contract/leases-openapi.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { crashPool, nothingLeaks, passAwake, pool, untilStatus } from '../support/pool.ts';
 import { call } from '../support/worker.ts';
@@ -230,4 +231,15 @@ it('a page of a configured origin may use it', async () => {
   const { headers, body } = await post({ group: 'cors' }, { origin });
   expect(headers.get('access-control-allow-origin')).toBe(origin);
   await del(body.lease);
+});
+
+it('is described by a document that refers to nothing that it does not have', async () => {
+  await limitTo([]);
+  const answer = await call('/leases/openapi.json');
+  const text = await answer.text();
+  expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(leasesOpenApi())));
+  for (const [, name = ''] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
+    expect(leasesOpenApi().components.schemas).toHaveProperty(name);
+  }
+  expect((await call('/leases/other')).status).toBe(405);
 });

@@ -100,6 +100,8 @@ beforeAll(async () => {
   const seen = { inputTokens: 7, outputTokens: 3 };
   await lease.release('success', 200, { requests: 1, ...seen, usd: 0.5, seen });
   await refusedThenServed('keys', 'refused', 'unauthorized');
+  // It is held as long as the tests look.
+  await take('key:paid', 'held', { byId: true, kind: 'lease' });
 });
 
 describe('who may scrape', () => {
@@ -171,6 +173,8 @@ describe('the exposition', () => {
       7,
     );
     expect(by('headgate_warnings_total', { kind: 'quota_exhausted' })).toBe(1);
+    const ofKey = { group: 'key:paid', kind: 'lease' };
+    expect(valueOf(all, 'headgate_slots_in_use_by_kind', ofKey)).toBe(1);
   });
 
   it('tells of each member of a group', async () => {

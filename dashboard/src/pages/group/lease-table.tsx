@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
+import { haveKinds, KINDS } from '../../model/kinds.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { Said } from '../../ui/said.tsx';
 import { When } from '../../ui/when.tsx';
@@ -20,6 +21,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
   const hasMembers = group?.members !== undefined;
   const known = detail.value?.name === name ? detail.value : null;
   const leases = known?.leases ?? [];
+  const areOfKinds = haveKinds(leases);
   const sinceMs = Math.max(0, now.value - detailAt.value);
   return (
     <div>
@@ -39,6 +41,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
           <thead>
             <tr>
               <th class="number">Age</th>
+              {areOfKinds && <th>Kind</th>}
               <th>Tenant</th>
               <th>Agent</th>
               <th>Model</th>
@@ -57,6 +60,7 @@ export function LeaseTable({ name }: { readonly name: string }) {
             {leases.map((lease) => (
               <tr key={lease.id} class={lease.state}>
                 <td class="number age">{duration(lease.age_ms + sinceMs)}</td>
+                {areOfKinds && <td>{KINDS[lease.kind ?? 'call']}</td>}
                 <td class="whose">
                   <Tenant name={lease.tenant} />
                 </td>

@@ -1,5 +1,6 @@
 import { api } from '../../api.ts';
 import { exact, duration } from '../../format.ts';
+import { hearsLate, KINDS } from '../../model/kinds.ts';
 import { partitionName } from '../../model/decoded.ts';
 import type { Lease } from '../../model/status.ts';
 import { may } from '../../session.ts';
@@ -28,8 +29,10 @@ export async function openLease(name: string, lease: Lease, ageMs: number): Prom
       <>
         {facts}
         <p>
-          The call is cut off: its upstream call is aborted, its caller gets a broken answer, and
-          then {lease.slots === 1 ? 'the slot is' : `${lease.slots} slots are`} free.
+          {hearsLate(lease)
+            ? 'Its holder is told to stop at its next renewal, within 15 s. When it has, or after 45 s, '
+            : 'The call is cut off: its upstream call is aborted, its caller gets a broken answer, and then '}
+          {lease.slots === 1 ? 'the slot is' : `${lease.slots} slots are`} free.
         </p>
       </>
     ),
@@ -37,8 +40,10 @@ export async function openLease(name: string, lease: Lease, ageMs: number): Prom
   });
   if (!isSure) return undefined;
   const result = await api('releaseLease', { params: { name, id: lease.id } });
-  if (result.ok) say('The slot is taken back as soon as the upstream call is aborted.');
-  else if (result.status === 404) say('That call had just ended by itself.');
+  if (result.ok) {
+    const until = hearsLate(lease) ? 'its holder has stopped' : 'the upstream call is aborted';
+    say(`The slot is taken back as soon as ${until}.`);
+  } else if (result.status === 404) say('That call had just ended by itself.');
   else complain(`The slot was not taken back. ${result.problem.detail}`);
   return undefined;
 }
@@ -46,6 +51,7 @@ export async function openLease(name: string, lease: Lease, ageMs: number): Prom
 function Facts({ lease, ageMs }: { readonly lease: Lease; readonly ageMs: number }) {
   const { tenant, agent, model, upstream, member, partition, lane, slots, state } = lease;
   const facts = [
+    { name: 'Kind', value: lease.kind === undefined ? null : KINDS[lease.kind] },
     { name: 'Tenant', value: tenant },
     { name: 'Agent', value: agent },
     { name: 'Model', value: model },

@@ -1,6 +1,7 @@
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
 import { duration } from '../../format.ts';
+import { haveKinds, KINDS } from '../../model/kinds.ts';
 import { membersInWords } from '../../model/members.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { estimateInWords } from '../../model/sentence.ts';
@@ -24,6 +25,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
   const hasMembers = group?.members !== undefined;
   const known = detail.value?.name === name ? detail.value : null;
   const waiters = known?.waiters ?? [];
+  const areOfKinds = haveKinds(waiters);
   const sinceMs = Math.max(0, now.value - detailAt.value);
   return (
     <div>
@@ -44,6 +46,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
             <tr>
               <th class="number">Ahead</th>
               <th>Lane</th>
+              {areOfKinds && <th>Kind</th>}
               <th class="number">Waited</th>
               <th class="number">To go</th>
               <th>Tenant</th>
@@ -64,6 +67,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
                   <i class={`mark ${waiter.lane}`} /> {waiter.lane}
                   {waiter.promoted && ', promoted'}
                 </td>
+                {areOfKinds && <td>{KINDS[waiter.kind ?? 'call']}</td>}
                 <td class="number age">{duration(waiter.waited_ms + sinceMs)}</td>
                 <td class="number">{estimateInWords(waiter.estimate_ms, sinceMs, isPaused)}</td>
                 <td class="whose">

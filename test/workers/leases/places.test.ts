@@ -1,0 +1,212 @@
+// Where leases belong: several groups, members, keys and their limits, automatic groups, and what is counted of them; and what
+// is reported of their calls.
+import { afterAll, expect, it } from 'vitest';
+import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { configure } from '../support/worker.ts';
+import { del, group, leased, leave, limitTo, patch, post, put, queued } from './scene.ts';
+
+afterAll(nothingLeaks);
+
+const ANN = { 'headgate-key': 'hg_ann-key-0000000000000000000000' };
+const BOB = { 'headgate-key': 'hg_bob-key-0000000000000000000000' };
+
+async function key(id: string, { 'headgate-key': secret }: typeof ANN, more: object = {}) {
+  return { id, hash: await gatewayKeyHash(secret), ...more };
+}
+
+it('holds slots in every group that its upstream and model lead to, and gives all back', async () => {
+  await limitTo([
+    group('wide', 2),
+    group('of-model', 2, { match: { upstreams: ['up'], models: ['glm-*'] } }),
+    group('chats', 2, { match: { operations: ['chat'] } }),
+    group('only-leases', 2, { match: { operations: ['lease'] } }),
+  ]);
+  const lease = await leased({ upstream: 'up', model: 'GLM-5' });
+  expect(lease.groups).toEqual(['of-model', 'only-leases', 'wide']);
+  expect(lease.lease_ids).toHaveLength(3);
+  expect(await put(lease.lease)).toMatchObject({ status: 200 });
+  for (const name of lease.groups) expect(await pool(name).status()).toMatchObject({ in_use: 1 });
+  expect(await del(lease.lease)).toMatchObject({ status: 204 });
+  for (const name of lease.groups) expect(await pool(name).status()).toMatchObject({ in_use: 0 });
+});
+
+it('holds the narrow group while it waits for the wide one, over several requests', async () => {
+  const match = { upstreams: ['up'], models: ['m'] };
+  await limitTo([group('narrow', 1, { match }), group('full', 1)]);
+  const held = await leased({ group: 'full' });
+  const wanted = { upstream: 'up', model: 'm' };
+  const { ticket } = await queued(wanted);
+  expect(await pool('narrow').status()).toMatchObject({ in_use: 1 });
+  const again = await queued({ ...wanted, ticket });
+  await del(held.lease);
+  const lease = await leased({ ...wanted, ticket: again.ticket });
+  expect(lease.groups).toEqual(['narrow', 'full']);
+  expect(await pool('narrow').status()).toMatchObject({ in_use: 1, granted_total: 1 });
+  await del(lease.lease);
+  // Who leaves the queue gives back what it held.
+  const other = await leased({ group: 'full' });
+  expect(await leave((await queued(wanted)).ticket)).toMatchObject({ status: 204 });
+  expect(await pool('narrow').status()).toMatchObject({ in_use: 0 });
+  await del(other.lease);
+});
+
+it('waits holding nothing for the end of a pause of the wide group', async () => {
+  const match = { upstreams: ['up'], models: ['m'] };
+  const narrow = group('pause-narrow', 1, { match });
+  await limitTo([narrow, group('pause-wide', 1, { paused: true })]);
+  const wanted = { upstream: 'up', model: 'm' };
+  const { ticket } = await queued(wanted);
+  await untilStatus('pause-narrow', { in_use: 0 });
+  await limitTo([narrow, group('pause-wide', 1)]);
+  const lease = await leased({ ...wanted, ticket });
+  expect(lease.groups).toEqual(['pause-narrow', 'pause-wide']);
+  await del(lease.lease);
+});
+
+it('is at a member, by name, and at another one once that has refused it', async () => {
+  const at = (id: string) => ({ name: `at-${id}`, upstream: id });
+  await configure({
+    upstreams: ['ma', 'mb'].map((id) => ({ id, base_url: `https://${id}.test` })),
+    groups: [
+      group('members', 10, {
+        members: [
+          { ...at('ma'), limits: { max_concurrency: 1 } },
+          { ...at('mb'), limits: { max_concurrency: 1 } },
+        ],
+      }),
+    ],
+  });
+  const one = await leased({ group: 'members' });
+  const two = await leased({ group: 'members' });
+  expect(new Set([one.member, two.member])).toEqual(new Set(['at-ma', 'at-mb']));
+  await del(two.lease);
+  const refused = await patch(one.lease, { status: 429, headers: { 'retry-after': '1' } });
+  expect(refused.body).toMatchObject({ action: 'again', ticket: expect.any(String) });
+  const next = await leased({ group: 'members', ticket: refused.body.ticket ?? '' });
+  expect(next.member).toBe(two.member);
+  await del(next.lease);
+});
+
+it('keys open it as they open calls: their groups, their limits, and no other’s leases', async () => {
+  await configure({
+    upstreams: [{ id: 'up', base_url: 'https://up.test' }],
+    groups: [group('of-ann', 5, { match: { upstreams: ['up'] } }), group('all', 5)],
+    keys: [
+      await key('ann', ANN, { groups: ['of-ann'], limits: { max_concurrency: 1 } }),
+      await key('bob', BOB, { groups: ['other'] }),
+    ],
+  });
+  expect(await post({ group: 'of-ann' })).toMatchObject({ status: 401, reason: 'key_missing' });
+  const wrong = { 'headgate-key': 'hg_nobody-0000000000000000000000' };
+  expect(await post({ group: 'of-ann' }, wrong)).toMatchObject({ reason: 'key_invalid' });
+  expect(await post({ group: 'of-ann' }, BOB)).toMatchObject({ status: 403 });
+  expect(await post({ upstream: 'up' }, BOB)).toMatchObject({ reason: 'key_forbidden' });
+  const lease = await leased({ group: 'of-ann' }, ANN);
+  expect(lease.groups).toEqual(['key:ann', 'of-ann']);
+  expect(await post({ group: 'of-ann', max_wait_ms: 0 }, ANN)).toMatchObject({ reason: 'busy' });
+  const { ticket } = await queued({ group: 'of-ann' }, ANN);
+  for (const answer of [
+    await put(lease.lease, BOB),
+    await patch(lease.lease, { status: 429 }, BOB),
+    await del(lease.lease, undefined, BOB),
+    await leave(ticket, BOB),
+    await post({ group: 'all', ticket }, BOB),
+  ]) {
+    expect(answer).toMatchObject({ status: 404, reason: 'lease_unknown' });
+  }
+  expect(await put(lease.lease)).toMatchObject({ status: 401 });
+  expect(await leave(ticket, ANN)).toMatchObject({ status: 204 });
+  expect(await del(lease.lease, undefined, ANN)).toMatchObject({ status: 204 });
+});
+
+it('the same name of two callers is two leases', async () => {
+  await configure({
+    upstreams: [],
+    groups: [group('names', 2)],
+    keys: [await key('ann', ANN), await key('bob', BOB)],
+  });
+  const name = { 'idempotency-key': 'job' };
+  const one = await leased({ group: 'names' }, { ...ANN, ...name });
+  const two = await leased({ group: 'names' }, { ...BOB, ...name });
+  expect(one.lease_ids).not.toEqual(two.lease_ids);
+  await del(one.lease, undefined, ANN);
+  await del(two.lease, undefined, BOB);
+});
+
+it('an automatic group takes it as it takes calls', async () => {
+  await configure({ upstreams: [{ id: 'auto-up', base_url: 'https://auto-up.test' }] });
+  const lease = await leased({ upstream: 'auto-up' }, { authorization: 'Bearer sk-own' });
+  expect(lease.groups).toEqual(['auto:auto-up']);
+  expect(await put(lease.lease, { authorization: 'Bearer sk-own' })).toMatchObject({ status: 200 });
+  expect(await put(lease.lease, { authorization: 'Bearer sk-other' })).toMatchObject({
+    status: 404,
+  });
+  await del(lease.lease, undefined, { authorization: 'Bearer sk-own' });
+});
+
+it('reserves what it says that it will use, and settles what it has used', async () => {
+  const prices = { 'm-*': { input: 1, output: 10 } };
+  const limits = { max_concurrency: 5, tpm: 1_000_000, budget_usd: { per_day: 1 } };
+  await limitTo([group('counted', 5, { match: { upstreams: ['up'] }, limits })], {
+    upstreams: [{ id: 'up', base_url: 'https://up.test', prices }],
+  });
+  const wanted = {
+    upstream: 'up',
+    model: 'm-1',
+    estimate: { input_tokens: 1_000, output_tokens: 5_000 },
+  };
+  const lease = await leased(wanted);
+  const during = await pool('counted').status();
+  expect(during.spend?.reserved_usd).toBeGreaterThan(0.001);
+  await del(lease.lease, { usage: { input_tokens: 1_000, output_tokens: 100, cached_tokens: 0 } });
+  const after = await pool('counted').status();
+  expect(after.spend).toMatchObject({ reserved_usd: 0 });
+  expect(after.spend?.day_usd).toBeCloseTo(0.002, 4);
+  const unpriced = { ...wanted, model: 'other' };
+  expect(await post(unpriced)).toMatchObject({ status: 400, reason: 'price_unknown' });
+});
+
+it('what the provider said is heard as of a call: it pauses the group, and the call asks again with its age', async () => {
+  await limitTo([group('told', 2, { match: { upstreams: ['up'] } })]);
+  const lease = await leased({ upstream: 'up' });
+  const again = await patch(lease.lease, {
+    status: 429,
+    headers: { 'retry-after': '2' },
+    error: { error: { message: 'Rate limit reached for requests', code: 'rate_limit_exceeded' } },
+  });
+  expect(again.body).toMatchObject({ action: 'again' });
+  const status = await pool('told').status();
+  expect(status).toMatchObject({ in_use: 0 });
+  expect(Date.parse(status.paused_until ?? '')).toBeGreaterThan(Date.now());
+  expect(await put(lease.lease)).toMatchObject({ status: 410 });
+  const waiting = await queued({ upstream: 'up', ticket: again.body.ticket ?? '' });
+  expect(await pool('told').waiters()).toMatchObject([{ ticket: expect.any(String) }]);
+  await leave(waiting.ticket);
+});
+
+it('a report of a mistake, or of a success, lets it go on', async () => {
+  await limitTo([group('mistakes', 1, { match: { upstreams: ['up'] } })]);
+  const lease = await leased({ upstream: 'up' });
+  for (const told of [{ status: 200 }, { status: 400, error: 'no such model' }, { status: 204 }]) {
+    expect((await patch(lease.lease, told)).body).toEqual({ action: 'go_on', after_ms: 0 });
+  }
+  expect(await patch(lease.lease, {})).toMatchObject({ status: 400, reason: 'field_invalid' });
+  expect(await del(lease.lease)).toMatchObject({ status: 204 });
+});
+
+it('what no wait helps against stops the call', async () => {
+  await limitTo([group('stopped', 1, { match: { upstreams: ['up'] } })]);
+  const lease = await leased({ upstream: 'up' });
+  const error = {
+    error: { code: 'insufficient_quota', message: 'You exceeded your current quota' },
+  };
+  expect((await patch(lease.lease, { status: 429, error })).body).toMatchObject({ action: 'stop' });
+  expect(await pool('stopped').status()).toMatchObject({ in_use: 0 });
+  await pool('stopped').relearn();
+  const other = await leased({ upstream: 'up', max_wait_ms: 0 });
+  // One that does not want to wait is not asked to.
+  expect((await patch(other.lease, { error: 'socket hang up' })).body).toMatchObject({
+    action: 'stop',
+  });
+});
