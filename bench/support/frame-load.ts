@@ -36,13 +36,13 @@ export const ANSWER_EVENTS: readonly string[] = [
   text('response.completed', response('completed')),
 ];
 
-/** What the connections of one slice do. */
+/** The work of the connections of one slice. */
 export interface FrameLoad {
   readonly title: string;
   /** Path behind an upstream's own. */
   readonly path: string;
   readonly connections: number;
-  /** What each connection sends, once more for every `answers` that it got. */
+  /** The messages that each connection sends, once more for every `answers` that it got. */
   readonly message: string | Buffer;
   readonly answers: number;
 }
