@@ -29,7 +29,7 @@ export interface Operation {
  * Uses of a WebSocket. `session`: it holds its slot from the upgrade to the close. `turns`: each message that asks
  * for a response is a call of its own, and the connection takes no slot. `unserved`: nothing is served over one here.
  */
-export type SocketUse = 'session' | 'turns' | 'unserved';
+type SocketUse = 'session' | 'turns' | 'unserved';
 
 /** Azure's older API names a deployment in the path and has OpenAI's routes behind it. */
 const AZURE_DEPLOYMENT = /(?:^|\/openai)\/deployments\/(?<model>[^/]+)(?<rest>\/.+)$/i;
