@@ -121,6 +121,17 @@ test('a signal ends the wait for another try', async () => {
   expect(await ended).toHaveProperty('message', expect.stringContaining('no more wish'));
 });
 
+test('what breaks off because its caller has left is no word of the provider', async () => {
+  const { headgate, gate } = stage(1);
+  const giveUp = new AbortController();
+  const work = gate.withLease({ group: 'glm', signal: giveUp.signal }, () => {
+    giveUp.abort();
+    throw sdkError(499);
+  });
+  await expect(work).rejects.toThrow('499');
+  expect(headgate.asked).not.toContain('PATCH /leases');
+});
+
 test('a connection that broke is told in its words', async () => {
   const { headgate, gate } = stage(1);
   const lease = await gate.acquire({ group: 'glm' });

@@ -103,6 +103,21 @@ describe('a stream', () => {
     expect(headgate.held.size).toBe(0);
   });
 
+  test('is not read ahead of its reader', async () => {
+    const { gate } = stage(1);
+    let pulled = 0;
+    const source = new ReadableStream(
+      { pull: (to) => to.enqueue((pulled += 1)) },
+      { highWaterMark: 0 },
+    );
+    const stream = await gate.withLease({ group: 'glm' }, () => source);
+    await pass(1);
+    expect(pulled).toBe(0);
+    await stream.getReader().read();
+    await pass(1);
+    expect(pulled).toBe(1);
+  });
+
   test('gives it back where it is cancelled', async () => {
     const { headgate, gate } = stage(1);
     const source = Promise.withResolvers<unknown>();

@@ -78,6 +78,21 @@ test('more than a hundred do not ask at once, and better lanes ask before', asyn
   expect(lanes.slice(100, 103)).toEqual(['high', 'high', 'normal']);
 });
 
+test('one that has a ticket asks before all who have none', async () => {
+  const { headgate, gate } = stage(0);
+  const all = Array.from({ length: 101 }, () => gate.acquire({ group: 'glm', lane: 'high' }));
+  const aged = gate.acquire({ group: 'glm', lane: 'low', ticket: 'aged' });
+  await pass(1);
+  headgate.limit = 1_000;
+  headgate.slice();
+  await pass(1_000);
+  await Promise.all([...all, aged]);
+  const fresh = headgate.seen.filter(
+    ({ body }) => body['ticket'] === undefined || body['ticket'] === 'aged',
+  );
+  expect(fresh[100]?.body['ticket']).toBe('aged');
+});
+
 test('one that leaves while others wait before it takes no place', async () => {
   const { headgate, gate } = stage(0);
   const giveUp = new AbortController();
@@ -92,6 +107,14 @@ test('one that leaves while others wait before it takes no place', async () => {
   await pass(1_000);
   expect((await Promise.all(all)).length).toBe(101);
   expect(headgate.seen.filter(({ method }) => method === 'DELETE')).toHaveLength(101);
+  headgate.limit = 0;
+  const next = Array.from({ length: 120 }, () => gate.withLease({ group: 'glm' }, () => 3));
+  await pass(1);
+  expect(headgate.waiting).toBe(100);
+  headgate.limit = 1_000;
+  headgate.slice();
+  await pass(1_000);
+  await Promise.all(next);
 });
 
 test('the time that one may wait holds here too', async () => {

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { readAnswer } from '../../../packages/client/src/provider-answer.ts';
 
-const headers = { 'Retry-After': '7', 'Set-Cookie': 'a=b', 'x-api-key': 'secret', n: 1 };
+const headers = {
+  'Retry-After': '7',
+  'Set-Cookie': 'a=b',
+  'x-api-key': 'secret',
+  n: 1,
+  long: 'x'.repeat(4_097),
+};
 const told = { 'retry-after': '7' };
 
 test.each([

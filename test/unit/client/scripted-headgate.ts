@@ -15,6 +15,7 @@ export interface Seen {
   readonly path: string;
   readonly body: Record<string, unknown>;
   readonly headers: Record<string, string>;
+  readonly redirect: RequestInit['redirect'];
 }
 
 /** A mishap of a request on its way: it is lost, its answer is, or something else answers. */
@@ -38,6 +39,8 @@ export class ScriptedHeadgate {
   readonly held = new Set<string>();
   /** The most that were held at once. */
   peak = 0;
+  /** When those whose slice has ended are to come again. */
+  retryAfterMs = 0;
   /** Answers to the next reports. Afterwards: go on. */
   readonly verdicts: Record<string, unknown>[] = [];
   readonly #faults: { readonly on: string; readonly fault: Fault }[] = [];
@@ -80,6 +83,7 @@ export class ScriptedHeadgate {
       path: new URL(url).pathname,
       body: typeof init.body === 'string' ? (JSON.parse(init.body) as Record<string, unknown>) : {},
       headers: init.headers as Record<string, string>,
+      redirect: init.redirect,
     };
     this.seen.push(seen);
     const at = this.#faults.findIndex(({ on }) => on === method);
@@ -92,13 +96,16 @@ export class ScriptedHeadgate {
   };
 
   #answer(seen: Seen, signal?: AbortSignal): Response | Promise<Response> {
-    const id = decodeURIComponent(seen.path.split('/')[2] ?? '');
+    // A renewal gives the lease another name, and the old ones stay good.
+    const [id = ''] = decodeURIComponent(seen.path.split('/')[2] ?? '').split('~');
     switch (`${seen.method} ${seen.path.split('/')[1] ?? ''}`) {
       case 'POST leases':
         return this.#post(seen, signal);
       case 'PUT leases':
         if (!this.held.has(id) || this.#revoked.has(id)) return problem(410, 'lease_revoked');
-        return Response.json(renewalAnswerSchema.parse({ lease: id, ...lifetime() }));
+        return Response.json(
+          renewalAnswerSchema.parse({ lease: `${id}~${(this.#made += 1)}`, ...lifetime() }),
+        );
       case 'PATCH leases': {
         reportRequestSchema.parse(seen.body);
         const verdict = this.verdicts.shift() ?? { action: 'go_on', after_ms: 0 };
@@ -141,7 +148,12 @@ export class ScriptedHeadgate {
         },
         slice: () => {
           leave();
-          const told = { ticket, position: 0, estimate_ms: null, retry_after_ms: 0 };
+          const told = {
+            ticket,
+            position: 0,
+            estimate_ms: null,
+            retry_after_ms: this.retryAfterMs,
+          };
           resolve(Response.json(ticketAnswerSchema.parse(told), { status: 202 }));
         },
       };

@@ -99,8 +99,11 @@ test('a refusal that passes is waited out within the time that the caller has', 
   await pass(10_000);
   expect(await work).toBe('after all');
   const keys = headgate.seen.flatMap(({ headers }) => headers['idempotency-key'] ?? []);
-  // A refusal is the end of a wait: the next one is another.
+  // A refusal is the end of a wait: the next one is another, which may last for the rest of the time.
   expect(new Set(keys).size).toBe(4);
+  const waits = headgate.seen.flatMap(({ body }) => (body['max_wait_ms'] as number) ?? []);
+  expect(waits[0]).toBe(30_000);
+  expect(waits[3]).toBeLessThanOrEqual(24_000);
 });
 
 test('beyond it, and where it said none, a refusal is an error at once', async () => {

@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
+import { createHeadgate, type Status } from '../../../packages/client/src/index.ts';
+import type { CallerStatus } from '../../../src/contract/caller-status.ts';
 import { KEY, failureOf, hanging, pass, stage, stopTheClock } from './support.ts';
 import { problem } from './scripted-headgate.ts';
 
@@ -284,6 +286,7 @@ test('the key stands in no error', async () => {
 test('status is Headgate’s own', async () => {
   const { gate } = stage(1);
   expect(await gate.status()).toEqual({ at: 'now', groups: [] });
+  expectTypeOf<CallerStatus>().toExtend<Status>();
 });
 
 test('an answer that is lost after its caller has left is had again, and given back', async () => {
@@ -299,4 +302,86 @@ test('an answer that is lost after its caller has left is had again, and given b
   expect(headgate.held.size).toBe(1);
   await pass(1_000);
   expect([headgate.held.size, headgate.waiting]).toEqual([0, 0]);
+});
+
+test('a renewal gives the lease a new name, which is used from then on', async () => {
+  const { headgate, gate } = stage(1);
+  const lease = await gate.acquire({ group: 'glm' });
+  await pass(30_000);
+  await lease.release();
+  const paths = headgate.seen.map(({ path }) => path);
+  expect(new Set(paths).size).toBe(paths.length);
+  expect(paths.slice(1).map((path) => path.split('~')[0])).toEqual(
+    paths.slice(1).map(() => '/leases/l-t1'),
+  );
+});
+
+test('a release waits for the renewal that is under way, and follows it', async () => {
+  const { headgate } = stage(1);
+  const renewal = hanging();
+  const slow: typeof headgate.fetch = async (url, init) => {
+    if (init.method === 'PUT') await renewal.promise;
+    return headgate.fetch(url, init);
+  };
+  const gate = createHeadgate({ url: 'https://gate.example', key: KEY, fetch: slow });
+  const lease = await gate.acquire({ group: 'glm' });
+  await pass(13_000);
+  const released = lease.release();
+  await pass(100);
+  expect(headgate.asked).toEqual(['POST /leases']);
+  renewal.resolve();
+  await released;
+  expect(headgate.asked).toEqual(['POST /leases', 'PUT /leases', 'DELETE /leases']);
+});
+
+test('a release that is refused is not made again', async () => {
+  const { headgate, gate } = stage(1);
+  headgate.fault('DELETE', problem(404, 'lease_unknown'));
+  await gate.withLease({ group: 'glm' }, () => null);
+  await pass(60_000);
+  expect(headgate.asked).toEqual(['POST /leases', 'DELETE /leases']);
+});
+
+test('a lease that has ended hears no more of its request’s signal', async () => {
+  const { gate } = stage(1);
+  const giveUp = new AbortController();
+  const lease = await gate.acquire({ group: 'glm', signal: giveUp.signal });
+  await lease.release();
+  giveUp.abort();
+  expect(lease.signal.aborted).toBe(false);
+});
+
+test('a wait that is told when to come again comes then, and within five seconds', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const second = gate.acquire({ group: 'glm' });
+  await pass(1_000);
+  headgate.retryAfterMs = 20_000;
+  headgate.slice();
+  await pass(19_999);
+  expect(headgate.asked.filter((asked) => asked === 'POST /leases')).toHaveLength(2);
+  await pass(4_000);
+  expect(headgate.waiting).toBe(1);
+  await first.release();
+  expect((await second).ids).toEqual(['l-t2#1']);
+});
+
+test('answers that are lost now and then end no long wait', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const second = gate.acquire({ group: 'glm' });
+  for (let slices = 0; slices < 5; slices += 1) {
+    await pass(5_000);
+    headgate.fault('POST', 'lost');
+    headgate.slice();
+  }
+  await pass(5_000);
+  await first.release();
+  expect((await second).ids).toEqual(['l-t2#1']);
+});
+
+test('no redirect is followed, which might lead the key elsewhere', async () => {
+  const { headgate, gate } = stage(1);
+  await gate.withLease({ group: 'glm' }, () => null);
+  expect(headgate.seen.map(({ redirect }) => redirect)).toEqual(['manual', 'manual']);
 });
