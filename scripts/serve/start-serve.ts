@@ -23,9 +23,9 @@ import { wrongPlace } from '../../src/runtime/places.ts';
 import { keepRunning } from './keep-running.ts';
 import { shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
+import { endIdleSockets, writeAll } from './tell-stopping.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
-import { writeAll } from './write-all.ts';
 
 /** Keys of providers, secrets of webhooks, who may see metrics and the admin routes, and variables of places. */
 const PASSED_ON =
@@ -127,6 +127,7 @@ async function stopParts(parts: Parts, drainMs: number): Promise<void> {
   for (const forwarder of forwarders) forwarder.stopAccepting();
   const workerd = await kept.letGo();
   if (drainMs > 0 && workerd !== null) {
+    await Promise.all(workerd.ports.map((port) => endIdleSockets(port, cfHeader)));
     await drain(workerd, drainMs);
     await Promise.all(workerd.ports.map((port) => writeAll(port, cfHeader)));
     await delay(FLUSH_MS);

@@ -4,10 +4,17 @@ import { directoryOf, type Env } from '../env.ts';
 import { openSockets } from '../call/socket/open-sockets.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 
-/** Has all pools that are in use write what waits for a later write, as the process is about to end. Nobody else may ask it. */
+/**
+ * Ends WebSockets, and has all pools that are in use write what waits for a later write, as the process is about to end. Nobody
+ * else may ask it.
+ */
 export async function stopping({ env, req }: Context<{ Bindings: Env }>): Promise<Response> {
-  const { isStopping }: Partial<Stopping> = { ...(req.raw.cf as object | undefined) };
+  const { isStopping, mayFinish }: Partial<Stopping> = { ...(req.raw.cf as object | undefined) };
   if (isStopping !== true) return new Response(null, { status: 404 });
+  if (mayFinish === true) {
+    openSockets.stopAtRest();
+    return new Response(null, { status: 204 });
+  }
   // They would only break, without a word why.
   openSockets.stop();
   const [directory, known] = await Promise.all([readDirectory(env), directoryOf(env).presence()]);

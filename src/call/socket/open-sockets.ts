@@ -9,18 +9,20 @@ interface OpenSocket {
   readonly cut: (reason: CutReason) => void;
   /** Why it must end; null: it may go on. */
   readonly whyEnd: () => Promise<CutReason | null>;
+  /** Whether nothing is under way on it. Absent: something is for as long as it is open. */
+  readonly isAtRest?: () => boolean;
 }
+
+/** How often one that is to end at rest looks whether it is. */
+const REST_LOOK_MS = 100;
 
 /** The WebSockets of this isolate. What a call has long behind it, a change of its key or its group, must reach them too. */
 class OpenSockets {
   readonly #stops = new Set<() => void>();
+  readonly #stopsAtRest = new Set<() => void>();
 
   /** Watches a WebSocket until the returned function is called. */
-  watch({ cut, whyEnd }: OpenSocket, after: Schedule): () => void {
-    // A promise, because a socket belongs to another request than the one that tells of the end.
-    const { promise, resolve } = Promise.withResolvers<void>();
-    promise.then(() => cut('restart')).catch(() => {});
-    this.#stops.add(resolve);
+  watch({ cut, whyEnd, isAtRest = () => false }: OpenSocket, after: Schedule): () => void {
     let isOver = false;
     const look = async (): Promise<void> => {
       const reason = await whyEnd().catch(() => null);
@@ -28,17 +30,40 @@ class OpenSockets {
       if (reason === null) after(LOOK_MS, () => void look());
       else cut(reason);
     };
+    const lookForRest = (): void => {
+      if (isOver) return;
+      if (isAtRest()) cut('restart');
+      else after(REST_LOOK_MS, lookForRest);
+    };
+    const forget = [
+      hearFrom(this.#stops, () => cut('restart')),
+      hearFrom(this.#stopsAtRest, lookForRest),
+    ];
     after(LOOK_MS, () => void look());
     return () => {
       isOver = true;
-      this.#stops.delete(resolve);
+      for (const end of forget) end();
     };
+  }
+
+  /** Ends those on which nothing is under way, and others once that is over, because the process is to end. */
+  stopAtRest(): void {
+    for (const tell of this.#stopsAtRest) tell();
   }
 
   /** Ends all of them, because the process ends. */
   stop(): void {
     for (const tell of this.#stops) tell();
   }
+}
+
+/** Has something done once, when that is told. The answer takes it back. */
+function hearFrom(told: Set<() => void>, then: () => void): () => void {
+  // A promise, because a socket belongs to another request than the one that tells of the end.
+  const { promise, resolve } = Promise.withResolvers<void>();
+  promise.then(then).catch(() => {});
+  told.add(resolve);
+  return () => told.delete(resolve);
 }
 
 export const openSockets = new OpenSockets();

@@ -69,7 +69,11 @@ export async function openTurns(
   });
   turns.begin(pipe);
   const stopLooking = openSockets.watch(
-    { cut: (reason) => pipe.cut(reason), whyEnd: () => whyEnd(known, NO_GROUPS) },
+    {
+      cut: (reason) => pipe.cut(reason),
+      whyEnd: () => whyEnd(known, NO_GROUPS),
+      isAtRest: () => turns.isAtRest,
+    },
     after,
   );
   const done = pipe.done.then(async (end) => {

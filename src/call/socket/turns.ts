@@ -79,6 +79,11 @@ export class Turns {
     await Promise.all([...this.#running.values()].map((turn) => turn.cut(end)));
   }
 
+  /** Whether no turn runs or waits. */
+  get isAtRest(): boolean {
+    return this.#running.size === 0 && this.#behind.size === 0;
+  }
+
   get #isOneUnanswered(): boolean {
     for (const turn of this.#running.values()) if (!turn.isAnswered) return true;
     return false;

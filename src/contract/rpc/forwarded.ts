@@ -17,7 +17,9 @@ export interface Departed {
 /** Where `serve` says that it ends the process: `request.cf` of such a request is a `Stopping`. */
 export const STOPPING_PATH = '/!stopping';
 
-/** The end of the process is near: what waits for a later write is to be written. */
+/** The end of the process is near: WebSockets are to end, and what waits for a later write is to be written. */
 export interface Stopping {
   readonly isStopping: true;
+  /** What is under way may still come to its end: only WebSockets on which nothing is are to end, and others once that is over. */
+  readonly mayFinish?: true;
 }

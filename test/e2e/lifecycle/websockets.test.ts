@@ -152,3 +152,21 @@ it('a session that ends during the grace is the last thing that is waited for', 
   await stopping;
   expect(inFlight()).toBe(0);
 });
+
+it('connections between two turns end at once, and others after their turn', async () => {
+  await start();
+  await stage.admin.request('PATCH', '/upstreams/practice', { websocket: 'turns' });
+  const ask = JSON.stringify({ type: 'response.create', model: 'm', input: 'hold' });
+  stage.upstream.configure({ silentAfterChunks: 1 });
+  const idle = await connect('/v1/responses').opened();
+  const busy = await connect('/v1/responses').opened();
+  busy.socket.send(ask);
+  await expect.poll(() => busy.messages.length, PATIENT).toBeGreaterThan(4);
+  const stopping = stage.stop(600_000);
+  expect(await idle.end).toEqual([1012, 'headgate: restart']);
+  expect(busy.hasEnded).toBe(false);
+  stage.upstream.resume();
+  expect(await busy.end).toEqual([1012, 'headgate: restart']);
+  expect(busy.messages.at(-1)).toContain('response.completed');
+  await stopping;
+});
