@@ -38,8 +38,8 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
       .catch(() => {});
   }
 
-  async hold({ run: id, forMs, leases }: RunRequest): Promise<boolean> {
-    if (this.#runs.size >= RUNS_MAX) return false;
+  async hold({ run: id, forMs, leases }: RunRequest): Promise<'held' | 'late' | 'no'> {
+    if (this.#runs.size >= RUNS_MAX && !this.#runs.has(id)) return 'no';
     const now = steadyClock.now();
     const asked = leases.map((lease): HeldByRun => {
       const { heldMs = 0, hasLapsed } = lease.held;
@@ -47,13 +47,13 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     });
     const renewed = await Promise.all(asked.map((lease) => this.#renew(lease)));
     const taken = renewed.filter((one) => typeof one === 'object');
-    if (taken.length < leases.length) return false;
+    if (taken.length < leases.length) return renewed.includes('late') ? 'late' : 'no';
     const run = { id, until: now + forMs, leases: taken, isLate: false };
     const before = this.#runs.get(id);
     this.#keep(run);
     if (before !== undefined) await this.#release(replacedBy(before, run), 'success');
     await this.#arm();
-    return true;
+    return 'held';
   }
 
   async end(id: string, outcome: Outcome): Promise<void> {

@@ -1,6 +1,7 @@
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
+import { pause } from '../../runtime/background.ts';
 import { asksForRun, runSaid } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { KnownCall } from '../call.ts';
@@ -28,14 +29,41 @@ export async function endRun(
   return peeked.answer;
 }
 
-/** Tells that a run has ended to whoever may hold its leases. */
+/** Pauses before each try to tell: most who ask for a run do so no more once it has ended. */
+const PAUSES_MS = [0, 500, 2_000, 5_000];
+
+interface End {
+  readonly id: string;
+  readonly outcome: Outcome;
+}
+
+/** Tells that a run has ended to whoever may hold its leases. False: somebody could not be told. */
 export async function tellEnd(
   env: Env,
   { snapshot }: RoutingTable,
   upstream: string,
-  { id, outcome }: { readonly id: string; readonly outcome: Outcome },
-): Promise<void> {
+  end: End,
+): Promise<boolean> {
   const places = new Set([null, ...snapshot.config.groups.map((group) => group.jurisdiction)]);
-  const ends = [...places].flatMap((place) => runsOf(env, upstream, place)?.end(id, outcome) ?? []);
-  await Promise.allSettled(ends);
+  const told = await Promise.all([...places].map((place) => tellAt(env, upstream, place, end)));
+  return !told.includes(false);
+}
+
+async function tellAt(
+  env: Env,
+  upstream: string,
+  place: string | null,
+  { id, outcome }: End,
+): Promise<boolean> {
+  for (const pauseMs of PAUSES_MS) {
+    if (pauseMs > 0) await pause(pauseMs);
+    try {
+      // A new stub: after a reset an old one is of no use.
+      await runsOf(env, upstream, place)?.end(id, outcome);
+      return true;
+    } catch {
+      // The next try; after the last one its time ends it.
+    }
+  }
+  return false;
 }

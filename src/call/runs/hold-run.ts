@@ -1,4 +1,5 @@
 import { runsOf } from '../../env.ts';
+import { pause } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { within } from '../../runtime/within.ts';
 import { mayAskForRun, runSaid, startsRun } from '../../upstream/operation/runs.ts';
@@ -9,8 +10,9 @@ import type { Candidate } from '../plan.ts';
 /** How much of an answer is looked at: what it says of a run stands near its beginning. */
 export const RUN_BYTES_MAX = 262_144;
 
-/** How long the object of the runs may take; then the slots go back with the answer. */
-const HOLD_LOST_MS = 8_000;
+/** How long the object of the runs may take to one try, and the pauses before each. */
+const HOLD_LOST_MS = 6_000;
+const PAUSES_MS = [0, 250, 1_000, 3_000];
 
 /** Tells whether the answer to a call may be that a run has begun, with its body as far as it is there. */
 export function mayStartRun({ call, located, rules }: Candidate): boolean {
@@ -43,18 +45,35 @@ export async function holdRun(
   const looked = { answer: peeked.answer, isHeld: false };
   if (run?.state !== 'goes on') return looked;
   const { maxRunMs, maxHoldMs } = rules.hold;
+  const forMs = Math.min(maxRunMs, maxHoldMs);
+  for (const pauseMs of PAUSES_MS) {
+    if (pauseMs > 0) await pause(pauseMs, call.after);
+    // Objects may be reset meanwhile: what they are told of the leases is said anew.
+    const said = await tryToHold({ call, located }, admission, { run: run.id, forMs, answer });
+    if (said !== 'late') return { ...looked, isHeld: said === 'held' };
+  }
+  logEvent('run_not_held', { upstream: located.upstream.id, run: run.id });
+  return looked;
+}
+
+async function tryToHold(
+  { call, located }: Pick<Candidate, 'call' | 'located'>,
+  admission: Admission,
+  {
+    run,
+    forMs,
+    answer,
+  }: { readonly run: string; readonly forMs: number; readonly answer: Response },
+): Promise<'held' | 'late' | 'no'> {
+  const leases = await admission.forRun(answer.status);
+  if (leases === null) return 'no';
+  const { jurisdiction = null } = leases.find((one) => one.jurisdiction !== null) ?? {};
+  const runs = runsOf(call.env, located.upstream.id, jurisdiction);
+  if (runs === null) return 'no';
   try {
-    const leases = await admission.forRun(answer.status);
-    if (leases === null) return looked;
-    const { jurisdiction = null } = leases.find((one) => one.jurisdiction !== null) ?? {};
-    const runs = runsOf(call.env, located.upstream.id, jurisdiction);
-    if (runs === null) return looked;
-    const forMs = Math.min(maxRunMs, maxHoldMs);
-    const holding = runs.hold({ run: run.id, forMs, leases });
-    return { ...looked, isHeld: await within(HOLD_LOST_MS, holding, call.after) };
-  } catch (error) {
-    logEvent('run_not_held', { upstream: located.upstream.id, error: String(error) });
-    return looked;
+    return await within(HOLD_LOST_MS, runs.hold({ run, forMs, leases }), call.after);
+  } catch {
+    return 'late';
   }
 }
 

@@ -25,8 +25,11 @@ export interface RunRequest {
  * the upstream after its answer.
  */
 export interface RunsRpc {
-  /** Holds leases until the run ends. False: it does not, and its call gives them back. */
-  hold(request: RunRequest): Promise<boolean>;
+  /**
+   * Holds leases until the run ends. Asked once more for the same ones, it answers the same. `late`: a pool could not be
+   * reached. `no`: it does not, and their call gives them back.
+   */
+  hold(request: RunRequest): Promise<'held' | 'late' | 'no'>;
   /** The run has ended, as far as the upstream says. One that is not known changes nothing. */
   end(run: string, outcome: Outcome): Promise<void>;
 }

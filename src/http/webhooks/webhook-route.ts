@@ -40,7 +40,9 @@ async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Pro
   const signed = await isSigned(req.raw.headers, body, secret, Date.now()).catch(() => false);
   if (!signed) throw new ProblemError(401, 'The signature is not that of the secret, or too old.');
   const end = endOf(body);
-  if (end !== null) await tellEnd(env, table, id, end);
+  // The provider sends it again.
+  const isTold = end === null || (await tellEnd(env, table, id, end));
+  if (!isTold) throw new ProblemError(503, 'Whoever holds the slots of the run cannot be reached.');
   return new Response(null, { status: 204 });
 }
 

@@ -3,7 +3,16 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, passAwake, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { until } from '../support/worker.ts';
-import { poll, renewNow, resetRuns, runScene, start, started, storedRuns } from './scene.ts';
+import {
+  poll,
+  renewNow,
+  resetRuns,
+  runScene,
+  start,
+  started,
+  storedIds,
+  storedRuns,
+} from './scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -187,4 +196,28 @@ it('a run holds its slots in all groups of its call, and in those of its key', a
   await untilStatus('wide-runs', { in_use: 0 });
   await untilStatus(scene.group, { in_use: 0 });
   expect((await scene.strict.stats()).runs).toMatchObject({ inFlight: 0, rejected: 0 });
+});
+
+it('resets at any moment let no more run at once than the limit', async () => {
+  const scene = await runScene('run-resets', 3);
+  const all = Array.from({ length: 24 }, async (_, index) => {
+    const starting = started(scene);
+    if (index % 6 === 0) await resetPool(scene.group);
+    const id = await starting;
+    if (index % 4 === 0) await resetRuns(scene);
+    if (index % 5 === 0) await resetPool(scene.group);
+    // It may be reset for another one.
+    await renewNow(scene).catch(() => {});
+    await scene.strict.endRun('completed', id);
+    // One that is told to an object as it is reset may get lost: its caller asks again, as callers do.
+    await until(async () => {
+      await poll(scene, `/v1/responses/${id}`);
+      expect((await storedIds(scene)).includes(id)).toBe(false);
+    });
+  });
+  await Promise.all(all);
+  const { runs } = await scene.strict.stats();
+  expect(runs).toMatchObject({ total: 24, rejected: 0, inFlight: 0 });
+  expect(runs.peak).toBeLessThanOrEqual(3);
+  await untilStatus(scene.group, { in_use: 0, unclaimed: 0 });
 });

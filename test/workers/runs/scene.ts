@@ -93,11 +93,18 @@ export async function resetRuns(scene: RunScene): Promise<void> {
   }
 }
 
-/** Rows of runs on disk. */
-export function storedRuns(scene: RunScene): Promise<number> {
+/** Ids of the runs on disk. */
+export function storedIds(scene: RunScene): Promise<string[]> {
   return runInDurableObject(
     runsObject(scene) as never,
-    (_: object, { storage }: DurableObjectState) =>
-      storage.sql.exec<{ n: number }>('SELECT count(*) AS n FROM run').one().n,
+    (_: object, { storage }: DurableObjectState) => {
+      const rows = storage.sql.exec<{ id: string }>('SELECT id FROM run').toArray();
+      return rows.map(({ id }) => id);
+    },
   );
+}
+
+/** Number of runs on disk. */
+export async function storedRuns(scene: RunScene): Promise<number> {
+  return (await storedIds(scene)).length;
 }
