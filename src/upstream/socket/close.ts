@@ -35,7 +35,7 @@ const CODES: Readonly<Record<CutReason, number>> = {
 };
 
 /** Says to both sides why Headgate has ended a WebSocket. */
-export function closeFor(reason: CutReason): SocketClose {
+export function closeFor(reason: CutReason): Required<SocketClose> {
   return { code: CODES[reason], reason: `headgate: ${reason}` };
 }
 

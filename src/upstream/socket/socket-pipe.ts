@@ -7,6 +7,9 @@ import { closeFor, passedOn, type SocketClose } from './close.ts';
 /** Maximum bytes that one side has not taken yet. A slow reader must not grow the memory that all connections share. */
 const UNSENT_BYTES_MAX = 4_194_304;
 
+/** Bytes that are sent to a side between two looks at what it has not taken: each look costs as much as a small message. */
+const LOOK_EVERY_BYTES = 65_536;
+
 /** How long the upstream may take to answer a close. Until then it may count the session. */
 const CLOSE_WAIT_MS = 3_000;
 
@@ -41,6 +44,8 @@ export class SocketPipe {
   readonly #idle: BoundWatch | null;
   readonly #done = Promise.withResolvers<SocketEnd>();
   #end: SocketEnd | null = null;
+  /** Sent since the last look, to either side. */
+  #unseenBytes = 0;
 
   /** @param caller the end of ours of a pair, @param upstream of an answer; neither accepted yet */
   constructor(caller: WebSocket, upstream: WebSocket, options: PipeOptions) {
@@ -74,14 +79,9 @@ export class SocketPipe {
 
   /** Ends both connections, and says why. The first end stays. */
   cut(reason: CutReason): void {
-    const close = closeFor(reason);
-    this.endBy(reason, close);
-  }
-
-  /** The same with a close of one's own. */
-  endBy(by: CutReason, close: SocketClose): void {
     if (this.#end !== null) return;
-    this.#ended({ by, code: close.code ?? 1005 });
+    const close = closeFor(reason);
+    this.#ended({ by: reason, code: close.code });
     closeSide(this.#caller, close);
     closeSide(this.#upstream, close);
   }
@@ -114,7 +114,14 @@ export class SocketPipe {
       // It was closed meanwhile, and says so by itself.
       return;
     }
-    if (side.bufferedAmount > UNSENT_BYTES_MAX) this.cut('slow_reader');
+    this.#unseenBytes += typeof frame === 'string' ? frame.length : frame.byteLength;
+    if (this.#unseenBytes >= LOOK_EVERY_BYTES) this.#look();
+  }
+
+  #look(): void {
+    this.#unseenBytes = 0;
+    const unsent = Math.max(this.#caller.bufferedAmount, this.#upstream.bufferedAmount);
+    if (unsent > UNSENT_BYTES_MAX) this.cut('slow_reader');
   }
 
   #closed(from: 'caller' | 'upstream', code: number, reason: string): void {
