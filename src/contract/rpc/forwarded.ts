@@ -20,6 +20,6 @@ export const STOPPING_PATH = '/!stopping';
 /** The end of the process is near: WebSockets are to end, and what waits for a later write is to be written. */
 export interface Stopping {
   readonly isStopping: true;
-  /** What is under way may still come to its end: only WebSockets on which nothing is are to end, and others once that is over. */
+  /** Whether calls may still come to their end: then WebSockets are to end once nothing is under way on them. */
   readonly mayFinish?: true;
 }
