@@ -39,6 +39,7 @@ import {
 import { holdRun, mayStartRun } from './runs/hold-run.ts';
 import { carrySession } from './socket/session.ts';
 import { SocketUsage } from './socket/socket-usage.ts';
+import { isNotSwitched, unserved } from './socket/upgrade.ts';
 import type { Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 import type { Turn } from './tries.ts';
@@ -114,6 +115,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   reportAnswer(sending, answer);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
   admission.reportServed(warningIn(answer, sending), proofBy(answer, members, turn.tries));
+  if (isNotSwitched(located.operation, answer)) return notSwitched(sending, held, answer);
   if (answer.webSocket !== null) {
     return passSession(sending, { held, answer, socket: answer.webSocket }, waitMs);
   }
@@ -155,6 +157,17 @@ function leaving({ admission }: Sending): SettleCall {
     admission.letGo();
     return Promise.resolve();
   };
+}
+
+/** Refuses a session whose upstream has answered as it would a GET: what it says there may be closed to its caller. */
+function notSwitched(
+  { candidate: { call }, admission }: Sending,
+  held: HeldCall,
+  answer: Response,
+): Rejected {
+  held.giveUp();
+  call.ctx.waitUntil(Promise.allSettled([answer.body?.cancel(), admission.release('refused')]));
+  return rejected(unserved(call.url));
 }
 
 /** Passes a session on, and settles it when the upstream holds it no longer. */

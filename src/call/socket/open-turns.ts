@@ -19,7 +19,7 @@ import { whyEnd } from './may-go-on.ts';
 import { openSockets } from './open-sockets.ts';
 import { socketPair, switched } from './session.ts';
 import { Turns } from './turns.ts';
-import { unserved } from './upgrade.ts';
+import { isNotSwitched, unserved } from './upgrade.ts';
 
 /** Statuses by which an upstream says that it knows no WebSocket there. */
 const KNOWS_NONE: ReadonlySet<number> = new Set([404, 405, 426, 501]);
@@ -51,7 +51,10 @@ export async function openTurns(
   if (answer === null) return request.signal.aborted ? LEFT : unreachable(upstream.id, null);
   const { webSocket } = answer;
   if (webSocket === null) {
-    return KNOWS_NONE.has(answer.status) ? rejected(unserved(url)) : refusal(answer);
+    const knowsNone = KNOWS_NONE.has(answer.status) || isNotSwitched(located.operation, answer);
+    if (!knowsNone) return refusal(answer);
+    stop.abort();
+    return rejected(unserved(url));
   }
   const { client, server } = socketPair();
   const operation = {

@@ -1,9 +1,18 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
+import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
-/** Tells whether a call comes as a WebSocket. */
-export function isUpgrade({ headers }: Pick<Request, 'headers'>): boolean {
-  return headers.get('upgrade')?.toLowerCase() === 'websocket';
+/** Tells whether a call comes as a WebSocket, which is a GET (RFC 6455, 4.1): of any other the header means nothing. */
+export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers'>): boolean {
+  return method === 'GET' && headers.get('upgrade')?.toLowerCase() === 'websocket';
+}
+
+/** Tells whether an upstream that was asked for a WebSocket has served something else. */
+export function isNotSwitched(
+  { socket }: Pick<Operation, 'socket'>,
+  { webSocket, status }: Pick<Response, 'webSocket' | 'status'>,
+): boolean {
+  return socket !== undefined && webSocket === null && status < 400;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, change, configure, until } from '../support/worker.ts';
+import { admin, call, change, configure, until } from '../support/worker.ts';
 import { closeAll, connect, endOf, untilEvent, upgrade } from './client.ts';
 
 let strict: Strict;
@@ -184,6 +184,18 @@ it('a refusal that does not pass is the answer to the upgrade', async () => {
   await untilStatus('rt', { in_use: 0 });
 });
 
+it('an upstream that takes the upgrade for a GET tells nothing by it', async () => {
+  await configure({
+    ...config({}, { websocket: 'session', auth: { secret: 'UPSTREAM_TEST_KEY' } }),
+    keys: [{ id: 'k1', hash: await sha256('hg_realtime_key_1') }],
+  });
+  await strict.configure({ status: 200 });
+  const response = await upgrade('/x/v1/files', { 'headgate-key': 'hg_realtime_key_1' });
+  expect(response.status).toBe(501);
+  expect(response.headers.get('headgate-reason')).toBe('websocket_unsupported');
+  await response.text();
+});
+
 it.each(['/x/files', '/x/v1/chat/completions'])(
   'nothing is served over WebSocket where nobody says so: %s',
   async (path) => {
@@ -194,6 +206,13 @@ it.each(['/x/files', '/x/v1/chat/completions'])(
     expect((await strict.stats()).total).toBe(0);
   },
 );
+
+it('a POST is none, whatever its headers say', async () => {
+  const headers = { upgrade: 'websocket' };
+  const response = await call('/x/v1/chat/completions', { json: { model: 'm' }, headers });
+  expect(response.status).toBe(200);
+  await response.text();
+});
 
 it('an upstream may be closed to WebSockets', async () => {
   await configure(config({}, { websocket: 'off' }));

@@ -284,7 +284,7 @@ it.each([
   expect((await strict.stats()).sockets).toHaveLength(0);
 });
 
-it.each([404, 405, 501])('an upstream that answers %d is a 426', async (status) => {
+it.each([200, 404, 405, 501])('an upstream that answers %d is a 426', async (status) => {
   await strict.configure({ status });
   const response = await upgrade(RESPONSES);
   expect(response.status).toBe(426);
