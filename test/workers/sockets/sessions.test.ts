@@ -5,7 +5,7 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, call, change, configure, until } from '../support/worker.ts';
+import { admin, change, configure, until } from '../support/worker.ts';
 import { closeAll, connect, endOf, untilEvent, upgrade } from './client.ts';
 
 let strict: Strict;
@@ -206,13 +206,6 @@ it.each(['/x/files', '/x/v1/chat/completions'])(
     expect((await strict.stats()).total).toBe(0);
   },
 );
-
-it('a POST is none, whatever its headers say', async () => {
-  const headers = { upgrade: 'websocket' };
-  const response = await call('/x/v1/chat/completions', { json: { model: 'm' }, headers });
-  expect(response.status).toBe(200);
-  await response.text();
-});
 
 it('an upstream may be closed to WebSockets', async () => {
   await configure(config({}, { websocket: 'off' }));
