@@ -10,7 +10,7 @@ export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers
 /** Tells whether an upstream that was asked for a WebSocket has served something else. */
 export function isNotSwitched(
   { socket }: Pick<Operation, 'socket'>,
-  { webSocket, status }: Pick<Response, 'webSocket' | 'status'>,
+  { webSocket, status }: { readonly webSocket: WebSocket | null; readonly status: number },
 ): boolean {
   return socket !== undefined && webSocket === null && status < 400;
 }
