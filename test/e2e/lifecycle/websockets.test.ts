@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterEach, expect, it } from 'vitest';
 import type { StrictOptions } from '../../strict-upstream/strict-upstream.ts';
-import { practiceConfig, startStage, type Stage } from '../support/lifecycle-stage.ts';
+import { practiceConfig, STAGE_TOKEN, startStage, type Stage } from '../support/lifecycle-stage.ts';
 import { PATIENT, SocketClient } from '../support/socket-client.ts';
 
 const MIB = 1_048_576;
@@ -87,6 +87,13 @@ async function residentMib(): Promise<number> {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
 }
 
+/** How many calls were cut because one side did not read. */
+async function slowReaders(): Promise<string | undefined> {
+  const headers = { authorization: `Bearer ${STAGE_TOKEN}` };
+  const text = await (await fetch(`${stage.url()}/metrics`, { headers })).text();
+  return /^headgate_calls_cut_total\{[^}]*reason="slow_reader"[^}]*\} (\d+)$/m.exec(text)?.[1];
+}
+
 it('a client that does not read is closed, and costs little memory', async () => {
   await start({ floodBytes: 256 * MIB });
   const before = await residentMib();
@@ -96,6 +103,7 @@ it('a client that does not read is closed, and costs little memory', async () =>
   expect(sockets()[0]).toMatchObject({ closeCode: 1013, closedBy: 'client' });
   expect(sockets()[0]?.sentBytes).toBeLessThan(128 * MIB);
   expect((await residentMib()) - before).toBeLessThan(96);
+  await expect.poll(slowReaders, PATIENT).toBe('1');
   stage.upstream.configure({ floodBytes: null });
   const next = await connect('/echo').opened();
   expect(await next.ask('next')).toBe('next');
