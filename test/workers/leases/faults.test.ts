@@ -40,6 +40,8 @@ interface Client {
   ticket: string | null;
   /** All that it was answered for its lease, the newest last. Empty: it has none. */
   tokens: string[];
+  /** The highest limit in force since it may have been granted: one that goes on is no new grant under a lower one. */
+  limitMax: number;
 }
 
 /** The judge: who holds, as far as anybody may still be calling. */
@@ -70,8 +72,6 @@ class Judge {
 
 class World {
   readonly judge = new Judge();
-  /** Limits that were in force since each lease was first heard of: one that goes on is no new grant under a lower one. */
-  readonly #limitsSince = new Map<string, number>();
   readonly #random: () => number;
   readonly #clients: Client[];
   limit = 3;
@@ -83,11 +83,16 @@ class World {
   }
 
   #newClient(index: number): Client {
-    return { name: `client-${index}`, jobs: 0, ticket: null, tokens: [] };
+    return { name: `client-${index}`, jobs: 0, ticket: null, tokens: [], limitMax: 0 };
   }
 
   pick<T>(all: readonly T[]): T {
     return all[Math.floor(this.#random() * all.length)] as T;
+  }
+
+  /** Picks a client. Some are rarely heard of, and lapse. */
+  #anyClient(): Client {
+    return this.#clients[Math.floor(this.#random() ** 3 * CLIENTS)] as Client;
   }
 
   chance(of: number): boolean {
@@ -108,24 +113,30 @@ class World {
 
   #ask(client: Client): Promise<Told> {
     const { ticket, name, jobs } = client;
+    client.limitMax = Math.max(client.limitMax, this.limit);
     const body = { group: GROUP, ...(ticket !== null && { ticket }) };
     return this.#send('POST', '/leases', body, ticket === null ? `${name}.${jobs}` : undefined);
   }
 
   /** Takes in an answer to an ask: from now on the client may call. */
   #hear(client: Client, { status, body }: Told): void {
-    if (status === 202 && body.ticket !== undefined) client.ticket = body.ticket;
+    if (status === 202 && body.ticket !== undefined) {
+      client.ticket = body.ticket;
+      client.limitMax = this.limit;
+    }
     if (status === 410) this.#begin(client);
     if (status !== 201 || body.lease === undefined) return;
-    const before = this.judge.held;
-    const id = body.lease_ids?.[0] ?? '';
-    const isNew = !this.judge.isHeld(id);
-    this.judge.hold(id, body.expires_at ?? '');
     client.tokens.push(body.lease);
+    this.#hold(client, body.lease_ids?.[0] ?? '', body.expires_at ?? '');
+  }
+
+  /** Has a client hold from now on: it must fit in beside all others, unless it has held without a break. */
+  #hold({ limitMax: allowed }: Client, id: string, expiresAt: string): void {
+    const before = this.judge.held;
+    const isNew = !this.judge.isHeld(id);
+    this.judge.hold(id, expiresAt);
     if (!isNew) return;
     this.judge.peak = Math.max(this.judge.peak, this.judge.held);
-    const allowed = this.#limitsSince.get(id) ?? this.limit;
-    this.#limitsSince.set(id, allowed);
     if (before < allowed) return;
     throw new Error(`${before} held, ${allowed} allowed, after ${this.faults} faults: ${id}`);
   }
@@ -135,6 +146,7 @@ class World {
     client.jobs += 1;
     client.ticket = null;
     client.tokens = [];
+    client.limitMax = 0;
   }
 
   async #renew(client: Client, token: string): Promise<void> {
@@ -142,9 +154,10 @@ class World {
     const id = idOf(token);
     if (status === 410) this.judge.stop(id);
     // An answer that comes behind its own release is nobody's leave to call.
-    if (status !== 200 || client.tokens.length === 0 || !this.judge.isHeld(id)) return;
-    this.judge.hold(id, body.expires_at ?? '');
+    const isItsOwn = client.tokens.some((one) => idOf(one) === id);
+    if (status !== 200 || !isItsOwn) return;
     client.tokens.push(body.lease ?? token);
+    this.#hold(client, id, body.expires_at ?? '');
   }
 
   async #release(client: Client): Promise<void> {
@@ -158,18 +171,18 @@ class World {
   async act(): Promise<void> {
     // Less than a pool with leases sleeps at a time, so that it is not taken for held up.
     passTime(this.pick([0, 200, 1_000, 2_000, 4_000]));
-    const client = this.pick(this.#clients);
+    const client = this.#anyClient();
     const token = client.tokens.at(-1);
     if (token === undefined) return this.#hear(client, await this.#ask(client));
-    // Who has no time left does not go on.
-    if (!this.judge.isHeld(idOf(token))) return this.#begin(client);
+    // Who has no time left does not go on, or asks whether it may.
+    if (!this.judge.isHeld(idOf(token)) && this.chance(0.5)) return this.#begin(client);
     return this.chance(0.5) ? this.#renew(client, token) : this.#release(client);
   }
 
   /** Does what goes wrong. */
   async fault(): Promise<void> {
     this.faults += 1;
-    const client = this.pick(this.#clients);
+    const client = this.#anyClient();
     const token = client.tokens.at(-1);
     if (this.chance(0.005)) return this.#reset();
     if (this.chance(0.005)) return this.#relimit();
@@ -238,9 +251,9 @@ class World {
   }
 
   async #relimit(): Promise<void> {
-    this.limit = this.pick([1, 2, 3, 5, 8]);
-    for (const [id, most] of this.#limitsSince) {
-      this.#limitsSince.set(id, Math.max(most, this.limit));
+    this.limit = this.pick([1, 2, 3, 4]);
+    for (const client of this.#clients) {
+      if (client.limitMax > 0) client.limitMax = Math.max(client.limitMax, this.limit);
     }
     await limitTo([group(GROUP, this.limit)]);
   }
