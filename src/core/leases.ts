@@ -216,6 +216,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
 /** Puts a lease into the set, and its slots into the sums. */
 export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
   checkNew(state, lease.id);
+  if (lease.isById) state.bound.mayOutlive = true;
   state.leases.set(lease.id, lease);
   noteNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
@@ -335,8 +336,9 @@ export function renewLease(lease: Lease, now: InstantMs): void {
 }
 
 /** Has a lease held by its id from now on, by a holder of that kind: its answer may be disposed of. */
-export function holdById(lease: Lease, { kind }: Holder): void {
+export function holdById({ bound }: GroupState, lease: Lease, { kind }: Holder): void {
   if (lease.isById) return;
+  bound.mayOutlive = true;
   lease.isById = true;
   if (kind === undefined) return;
   lease.holder = { ...lease.holder, kind };

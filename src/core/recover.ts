@@ -97,7 +97,8 @@ export function recover(
   state.budgetStop = stored.budgetStop ?? null;
   if (bound !== null) {
     const { seq, since } = bound;
-    Object.assign(state.bound, { seq, since, waiters, waitersUntil });
+    const mayOutlive = bound.mayOutlive === true;
+    Object.assign(state.bound, { seq, since, waiters, waitersUntil, mayOutlive });
     for (const id of bound.ended) {
       state.tombstones.add(id, now);
       state.bound.unclaimable.add(id);

@@ -232,7 +232,9 @@ function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) return;
   renewLease(lease, now);
-  if (event.claim?.isById === true && lease.phase === 'held') holdById(lease, event.claim.holder);
+  if (event.claim?.isById === true && lease.phase === 'held') {
+    holdById(state, lease, event.claim.holder);
+  }
   // A hold that outlasts its charge is charged as it goes on, or long streams would ride for free.
   const heldMs = now - lease.grantedAt;
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);

@@ -53,7 +53,7 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const above = sum(marks, ({ mark, held: heldThere }) => mark - heldThere);
   // Where the next grant is written anyhow, or is not soon, whatever is written of an empty group says so.
   const isIdle = held === 0 && (bound.isEmptyNoted || bound.isSparse || above === 0);
-  if (isIdle) bound.since = nextAttachment;
+  if (isIdle) Object.assign(bound, { since: nextAttachment, mayOutlive: false });
   const isKept = mustKeep(state, isIdle, now);
   const mark = isIdle ? 0 : held + above;
   // An empty mark of each would say the same.
@@ -65,7 +65,11 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const row = { mark, held, next: nextAttachment, waiters, revoking, heirs, parts };
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
-  const issued = issue(bound, { ...row, memberOf: memberOfLease }, !isInRing, now);
+  const outlive = bound.mayOutlive ? { mayOutlive: true as const } : {};
+  const issued = {
+    ...issue(bound, { ...row, memberOf: memberOfLease }, !isInRing, now),
+    ...outlive,
+  };
   const upstreams = isKept || isIdle ? state.upstreams : null;
   if (upstreams !== null) state.upstreamsDueAt = NEVER;
   if (!isKept) return { bound: issued, isInRing, kept: null, upstreams };

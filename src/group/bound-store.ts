@@ -77,7 +77,7 @@ interface RingRow extends Record<string, SqlStorageValue> {
  * The bound of a group, and its controls. `docs/storage-schema.md` describes the rows.
  *
  * `bootId` names the process where Headgate hosts itself: what another one handed out died with it, because
- * its upstream calls did. On Cloudflare there is none, and everything may have a living holder.
+ * its upstream calls did, unless something is held by its id. On Cloudflare there is none, and everything may have a living holder.
  */
 export class BoundStore {
   readonly #tables: Tables;
@@ -136,8 +136,10 @@ export class BoundStore {
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
     const lapsed = late.flatMap((row) => row.lapsed);
-    const isDead = last.by !== this.#bootId;
-    const there = isDead ? { mark: 0, waiters: 0 } : { mark, waiters };
+    const isOfProcess = last.by === this.#bootId;
+    // Who holds a lease by its id is no call of ours: it lives on, and renews.
+    const isDead = !isOfProcess && last.row.mayOutlive !== true;
+    const there = { mark: isDead ? 0 : mark, waiters: isOfProcess ? waiters : 0 };
     return {
       ...stored,
       budgetStop,
@@ -148,7 +150,7 @@ export class BoundStore {
       lastUsedAt: at,
       minute,
       calls,
-      isOfProcess: !isDead,
+      isOfProcess,
     };
   }
 

@@ -43,6 +43,8 @@ export interface BoundRow {
   readonly waitersUntil?: InstantMs;
   /** The mark and what was held of each member, where the group names members; their sums are those above. Absent: it does not. */
   readonly members?: Readonly<Record<MemberId, Pick<Part, 'mark' | 'held'>>>;
+  /** Holders of some slots may live longer than the process that wrote it. Absent: none does. */
+  readonly mayOutlive?: true;
   /** Where those of `granted` run. Absent: the group names no members. */
   readonly grantedAt?: Readonly<Record<LeaseId, MemberId>>;
 }
@@ -144,6 +146,8 @@ export interface Bound {
   isEmptyNoted: boolean;
   /** The last time that nothing was held, it lasted. */
   isSparse: boolean;
+  /** Since nothing was held, some lease was held by its id: its holder may live longer than the process. */
+  mayOutlive: boolean;
 }
 
 /** How long after its issue a write covers grants. An instance that was replaced can hand out no longer. */
@@ -216,6 +220,7 @@ export function emptyBound(firstAttachment: number, isStored: boolean): Bound {
     emptyAt: instant(0),
     isEmptyNoted: false,
     isSparse: true,
+    mayOutlive: false,
   };
 }
 

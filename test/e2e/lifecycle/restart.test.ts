@@ -83,3 +83,34 @@ it('kill -9 again and again keeps the limit and the configuration', async () => 
     expect((await admin.group('practice')).in_use).toBe(0);
   }
 });
+
+it('kill -9: a lease that is held by its id goes on, and counts until its holder says otherwise', async () => {
+  const ask = async (method: string, path: string, body?: object, prefer = 'wait=0') => {
+    const init = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(stage.url() + path, {
+      method,
+      headers: { prefer },
+      ...init,
+    });
+    const text = await answer.text();
+    const said = text === '' ? {} : (JSON.parse(text) as { readonly lease?: string });
+    return { status: answer.status, lease: said.lease ?? '' };
+  };
+  const held = await Promise.all(
+    Array.from({ length: LIMIT }, () => ask('POST', '/leases', { group: 'practice' })),
+  );
+  expect(held.map(({ status }) => status)).toEqual(held.map(() => 201));
+  await stage.kill9();
+  await stage.start();
+  expect(await ask('POST', '/leases', { group: 'practice' })).toMatchObject({ status: 202 });
+  for (const { lease } of held) {
+    expect(await ask('PUT', `/leases/${lease}`)).toMatchObject({ status: 200 });
+  }
+  await stage.admin.untilGroup('practice', { in_use: LIMIT });
+  for (const { lease } of held) {
+    expect(await ask('DELETE', `/leases/${lease}`)).toMatchObject({ status: 204 });
+  }
+  const next = await ask('POST', '/leases', { group: 'practice' }, 'wait=20');
+  expect(next.status).toBe(201);
+  await ask('DELETE', `/leases/${next.lease}`);
+});
