@@ -2,7 +2,6 @@
 // settings that docs/clients.md gives them, and with each kind of key; the upstream says what it got.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
@@ -206,45 +205,6 @@ describe('Codex', () => {
     const events = await eventNames(await replay(request));
     expect(events[0]).toBe('response.created');
     expect(events.at(-1)).toBe('response.completed');
-  });
-});
-
-/** Opens a WebSocket as a client does that was told where, and returns what it is answered instead. */
-function upgrade(url: string): Promise<{ status: number; text: string }> {
-  const headers = {
-    authorization: `Bearer ${CALLER_KEY}`,
-    connection: 'Upgrade',
-    upgrade: 'websocket',
-    'sec-websocket-version': '13',
-    'sec-websocket-key': Buffer.from(randomUUID().slice(0, 16)).toString('base64'),
-  };
-  return new Promise((resolve, reject) => {
-    const asked = httpRequest(url, { headers }, (answer) => {
-      answer.toArray().then((chunks: Buffer[]) => {
-        const { statusCode: status = 0 } = answer;
-        resolve({ status, text: Buffer.concat(chunks).toString() });
-      }, reject);
-    });
-    asked.once('error', reject);
-    asked.once('upgrade', (answer, socket) => {
-      socket.destroy();
-      reject(new Error(`upgraded: ${answer.statusCode}`));
-    });
-    asked.end();
-  });
-}
-
-describe('over WebSocket', () => {
-  test('responses are answered with 426, which agents take for "use HTTP"', async () => {
-    for (const path of ['/openai/v1/responses', '/v1/responses']) {
-      const seen = await upgrade(`${open.url}${path}`);
-      expect(seen).toMatchObject({ status: 426 });
-      expect(seen.text).toContain(`Use HTTP: POST ${path}.`);
-    }
-  });
-
-  test('what has no HTTP route of its kind is answered with 501', async () => {
-    expect(await upgrade(`${open.url}/openai/v1/realtime?model=m`)).toMatchObject({ status: 501 });
   });
 });
 

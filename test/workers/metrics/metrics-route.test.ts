@@ -55,7 +55,9 @@ async function haveCalls(group: GroupRpc): Promise<void> {
   await group.acquire(request('watched', 'busy', { wait: false }));
   await first.lease.report({ ...SERVED, kind: 'quota' }, false);
   const seen = { inputTokens: 7, outputTokens: 3 };
-  await first.lease.release('success', 200, { requests: 1, ...seen, usd: 0.25, seen });
+  const cut = { cut: 'idle' } as const;
+  const used = { requests: 1, ...seen, usd: 0.25, seen };
+  await first.lease.release('success', 200, used, false, cut);
   const second = await group.acquire(request('watched', 'a', { attempt: 2 }));
   if (second.kind !== 'granted') throw new Error(second.kind);
   await passAwake('watched', 60_000); // nobody renews it
@@ -162,6 +164,7 @@ describe('the exposition', () => {
     expect(by('headgate_rejections_total', { reason: 'busy' })).toBe(1);
     expect(by('headgate_upstream_refusals_total', { kind: 'quota' })).toBe(1);
     expect(by('headgate_leases_ended_total', { outcome: 'expired' })).toBe(1);
+    expect(by('headgate_calls_cut_total', { reason: 'idle' })).toBe(1);
     expect(by('headgate_tokens_total', { direction: 'input' })).toBe(7);
     expect(by('headgate_breaker_state', { state: 'closed' })).toBe(1);
     expect(by('headgate_rate_limit', { limit: 'rpm' })).toBe(100);
