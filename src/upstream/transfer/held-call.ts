@@ -264,7 +264,7 @@ export class HeldCall {
 
 /** The runtime takes any status and length from an upstream, but passes on only those of HTTP. */
 function canBeRelayed({ status, headers, webSocket }: Response): boolean {
-  if (webSocket !== null) return true;
+  if (status === 101) return webSocket !== null;
   const length = headers.get('content-length');
   return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
 }
