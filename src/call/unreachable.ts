@@ -20,6 +20,7 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     slow_reader: 'one side did not read what the other one sent',
     overfull: 'more waited behind it than there is room for',
     draining: 'its group is being drained',
+    other_model: 'it names another model than it was counted by',
     key_invalid: 'its key opens nothing any more',
     restart: 'Headgate ends',
   };

@@ -7,6 +7,7 @@ import { callerResponseHeaders } from '../../upstream/transfer/response-headers.
 import type { Candidate } from '../plan.ts';
 import { dropWhenUnread } from './drop-unread.ts';
 import { whyEnd } from './may-go-on.ts';
+import { modelCheck } from './model-said.ts';
 import { openSockets } from './open-sockets.ts';
 import type { SocketUsage } from './socket-usage.ts';
 
@@ -34,15 +35,24 @@ interface SessionEnd {
 /** Carries a session between its caller and its upstream while it holds its slot. `usage` null: nobody wants to know it. */
 export function carrySession(
   { held, answer, socket }: Opened,
-  { call, rules, placements }: Candidate,
+  candidate: Candidate,
   usage: SocketUsage | null,
 ): Session {
+  const { call, rules, placements } = candidate;
   const { after, ctx } = call;
+  let check = modelCheck(candidate);
   const { client, server } = socketPair();
   const pipe = new SocketPipe(server, socket, {
     after,
     breakUpstream: () => held.giveUp(),
     idleMs: rules.hold.idleMs,
+    ...(check !== null && {
+      onCaller: (frame) => {
+        if (check?.(frame) === false) return held.cut('other_model');
+        check = null;
+        pipe.toUpstream(frame);
+      },
+    }),
     ...(usage !== null && {
       onUpstream: (frame) => {
         usage.read(frame);

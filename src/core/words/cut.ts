@@ -22,5 +22,7 @@ export type CutReason =
   | 'draining'
   /** The key of a WebSocket opens nothing any more. */
   | 'key_invalid'
+  /** The first message of a session names another model than it was counted by. */
+  | 'other_model'
   /** The process ends. */
   | 'restart';

@@ -24,6 +24,7 @@ const CODES: Readonly<Record<CutReason, number>> = {
   max_hold: POLICY_VIOLATION,
   idle: POLICY_VIOLATION,
   key_invalid: POLICY_VIOLATION,
+  other_model: POLICY_VIOLATION,
   overfull: TOO_BIG,
   restart: SERVICE_RESTART,
   draining: TRY_AGAIN_LATER,

@@ -267,7 +267,13 @@ it('a session of Gemini names its model in a header where groups go by it', asyn
   expect(await refused.text()).toContain('headgate-model');
   const client = await connect(path, { 'headgate-model': 'live-1' });
   expect(client.response.headers.get('headgate-groups')).toBe('live');
+  client.send({ setup: { model: 'models/live-1' } });
+  await until(() => expect(client.frames).toHaveLength(1));
   client.close(1000);
+  const other = await connect(path, { 'headgate-model': 'live-1' });
+  other.send({ setup: { model: 'models/live-2' } });
+  expect(await endOf(other)).toEqual({ code: 1008, reason: 'headgate: other_model' });
+  expect((await strict.stats()).sockets[1]?.messages).toEqual([]);
 });
 
 it('what a session uses is counted, each of its answers', async () => {
