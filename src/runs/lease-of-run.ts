@@ -3,12 +3,16 @@ import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.t
 import type { Outcome } from '../core/words/outcome.ts';
 import { directoryOf, trialsOf, type Env } from '../env.ts';
 import { poolOf } from '../routing/pool.ts';
+import { pause } from '../runtime/background.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { within } from '../runtime/within.ts';
 import type { HeldByRun } from './run.ts';
 
 /** How long a pool may take to an answer. */
 const ANSWER_LOST_MS = 5_000;
+
+/** How long before each try to give a lease back: a pool that is being reset is there again soon. */
+const RELEASE_PAUSES_MS = [0, 500, 2_000];
 
 /** Renews a lease by its id, wherever its pool is. */
 export function renewLease(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
@@ -34,13 +38,16 @@ export async function releaseLease(env: Env, lease: HeldByRun, outcome: Outcome)
   const { leaseId, group, partition } = held;
   const end = [leaseId, outcome, lease.status, undefined, held] as const;
   const isOnTrial = env.TRIALS !== undefined && isProvedLater(held);
-  try {
-    const released = isOnTrial
-      ? trialsOf(env).release({ group, partition }, ...end)
-      : poolOf(env, group, partition, lease).release(...end);
-    await within(ANSWER_LOST_MS, released);
-  } catch {
-    // As said.
+  for (const pauseMs of RELEASE_PAUSES_MS) {
+    if (pauseMs > 0) await pause(pauseMs);
+    try {
+      const released = isOnTrial
+        ? trialsOf(env).release({ group, partition }, ...end)
+        : poolOf(env, group, partition, lease).release(...end);
+      return await within(ANSWER_LOST_MS, released);
+    } catch {
+      // The next try; after the last one as said.
+    }
   }
 }
 
