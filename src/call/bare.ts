@@ -1,6 +1,11 @@
 import type { CallBody } from './body.ts';
 import { rejected, type Rejected } from './result.ts';
 
+/** Tells whether the runtime sends a call of a method without a body only. */
+export function mayGoBare(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
 /**
  * Looks whether a call goes out without a body, as the runtime sends none with a GET. Clients that say the length of every
  * body, or write each in chunks, do so for a GET as well. Rejected: it has bytes.
@@ -10,7 +15,7 @@ export async function bareBody(
   body: CallBody,
   signal: AbortSignal,
 ): Promise<'bare' | 'with body' | Rejected> {
-  if (method !== 'GET' && method !== 'HEAD') return 'with body';
+  if (!mayGoBare(method)) return 'with body';
   if (await isEmpty(body.open(), signal)) return 'bare';
   const message = `A ${method} cannot be passed on with a body.`;
   return rejected({ reason: 'body_unreadable', message });

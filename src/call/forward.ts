@@ -2,7 +2,6 @@ import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { whenQuiet } from '../runtime/when-quiet.ts';
-import type { CutReason } from '../core/words/cut.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
@@ -10,11 +9,11 @@ import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
-import { bareBody } from './bare.ts';
+import { reportCut } from './acquire/report-cut.ts';
+import { bareBody, mayGoBare } from './bare.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures, retryBudgetOf } from './isolate.ts';
 import { learnAccount, moveToAccount } from './learn-account.ts';
-import type { Metering } from './metering.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
@@ -37,24 +36,14 @@ import {
   type Rejected,
 } from './result.ts';
 import { holdRun, mayStartRun } from './runs/hold-run.ts';
-import { carrySession } from './socket/session.ts';
-import { SocketUsage } from './socket/socket-usage.ts';
-import { isNotSwitched, unserved } from './socket/upgrade.ts';
-import type { Target } from './target.ts';
+import type { Sending } from './sending.ts';
+import { notSwitched, passSession } from './socket/pass-session.ts';
+import { isNotSwitched } from './socket/upgrade.ts';
 import { unreachable } from './unreachable.ts';
 import type { Turn } from './tries.ts';
 import { canBeSentAgain, whereNext } from './where-next.ts';
 
 const UNSAID: AnswerRead = { refusal: null, answer: null };
-
-/** A call that has its slots, and everything that it needs to be sent. */
-export interface Sending {
-  readonly candidate: Candidate;
-  readonly turn: Turn;
-  readonly target: Target;
-  readonly metering: Metering | null;
-  readonly admission: Admission;
-}
 
 type Forwarded = Answered | Rejected | Again | Moved | Left;
 
@@ -84,7 +73,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     await admission.release('unused');
     return notRenamed(candidate, member, turn);
   }
-  const bare = await bareOf(sending, held);
+  const bare = mayGoBare(request.method) ? await bareOf(sending, held) : 'with body';
   if (typeof bare === 'object') return bare;
   const watchesRun = mayStartRun(candidate);
   // What it says of a run must be readable.
@@ -117,7 +106,8 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   admission.reportServed(warningIn(answer, sending), proofBy(answer, members, turn.tries));
   if (isNotSwitched(located.operation, answer)) return notSwitched(sending, held, answer);
   if (answer.webSocket !== null) {
-    return passSession(sending, { held, answer, socket: answer.webSocket }, waitMs);
+    const switched = passSession(sending, { held, answer, socket: answer.webSocket });
+    return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
   const { answer: looked, isHeld } = watchesRun
     ? await holdRun(candidate, admission, answer)
@@ -159,40 +149,6 @@ function leaving({ admission }: Sending): SettleCall {
   };
 }
 
-/** Refuses a session whose upstream has answered as it would a GET: what it says there may be closed to its caller. */
-function notSwitched(
-  { candidate: { call }, admission }: Sending,
-  held: HeldCall,
-  answer: Response,
-): Rejected {
-  held.giveUp();
-  call.ctx.waitUntil(Promise.allSettled([answer.body?.cancel(), admission.release('refused')]));
-  return rejected(unserved(call.url));
-}
-
-/** Passes a session on, and settles it when the upstream holds it no longer. */
-function passSession(
-  sending: Sending,
-  opened: { readonly held: HeldCall; readonly answer: Response; readonly socket: WebSocket },
-  waitMs: number,
-): Answered {
-  const { candidate, metering, admission } = sending;
-  const { call } = candidate;
-  call.body.answered();
-  const usage = metering === null ? null : new SocketUsage(candidate.located.operation.shape);
-  const { response, done } = carrySession(opened, candidate, usage);
-  const settled = done.then(({ outcome, cutBy }) => {
-    reportCut(admission, opened.answer.status, cutBy);
-    const settle = usage?.isKnown === true ? metering?.settlement(usage) : undefined;
-    return admission.release(outcome, settle);
-  });
-  countInFlight(
-    departures.watch(call.request, settled, () => opened.held.cut('left')),
-    call.ctx,
-  );
-  return answered(response, signature(sending, waitMs, response.headers), isAboutKey(candidate));
-}
-
 /** Looks whether the call goes out without a body. What cannot go out gives its slots back. */
 async function bareOf(
   { candidate, admission }: Sending,
@@ -219,11 +175,6 @@ function reportAnswer(
       ? undefined
       : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
   admission.reportAnswer(status, notes);
-}
-
-/** Tells the groups of a call why it was cut short, if it was by us. */
-function reportCut(admission: Admission, status: number, reason: CutReason | null): void {
-  if (reason !== null && reason !== 'left') admission.reportAnswer(status, { cut: reason });
 }
 
 /** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */

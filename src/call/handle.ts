@@ -11,7 +11,7 @@
  * `try-at.ts` is one try: `metering.ts` measures the call, and `acquire/admit.ts` waits for its slots,
  * with its body as far as `wait-with-body.ts` has room for that;
  * `forward.ts` sends it, holds the slots to the answer's last byte, and hands what `read-answer.ts` says to its groups;
- * `socket/session.ts` carries it to its close, where it is a WebSocket that holds a slot; `socket/open-turns.ts` one on which
+ * `socket/pass-session.ts` carries it to its close, where it is a WebSocket that holds a slot; `socket/open-turns.ts` one on which
  * each request for a response is a call of its own (`socket/turns.ts`, `socket/turn.ts`);
  * `pass-through.ts` does so without slots, for what generates nothing;
  * `result.ts` has all that may come of it on the way;

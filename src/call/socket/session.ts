@@ -12,7 +12,7 @@ import { openSockets } from './open-sockets.ts';
 import type { SocketUsage } from './socket-usage.ts';
 
 /** A session that the upstream has taken. */
-interface Opened {
+export interface Opened {
   readonly held: HeldCall;
   readonly answer: Response;
   readonly socket: WebSocket;
