@@ -1,5 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
+import { parseObject } from '../../upstream/json/parse-object.ts';
 import { responsesFrames } from './responses-frames.ts';
 import { errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
@@ -131,13 +132,4 @@ function sayStatus(status: number): string {
 function failedCodeOf(status: number): string {
   if (status === 429) return 'rate_limit_exceeded';
   return status >= 500 ? 'server_error' : 'invalid_prompt';
-}
-
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
 }

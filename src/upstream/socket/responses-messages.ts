@@ -1,3 +1,4 @@
+import { parseObject } from '../json/parse-object.ts';
 import type { Frame } from './frame.ts';
 
 /** A message of a client, as far as it matters for slots. */
@@ -42,7 +43,7 @@ export function mayCreate(frame: Frame): boolean {
 
 /** Reads a message of a client. */
 export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
-  const message = typeof frame === 'string' ? parsed(frame) : null;
+  const message = typeof frame === 'string' ? parseObject(frame) : null;
   const streamId = textOr(message?.['stream_id']);
   const other = { frame, kind: 'other', model: null, streamId } as const;
   switch (message?.['type']) {
@@ -67,7 +68,7 @@ export function isTelling(frame: Frame): frame is string {
 
 /** Reads a message of the upstream; null: it is no event. */
 export function readEvent(frame: Frame): ResponsesEvent | null {
-  const message = typeof frame === 'string' ? parsed(frame) : null;
+  const message = typeof frame === 'string' ? parseObject(frame) : null;
   if (message === null || typeof message['type'] !== 'string') return null;
   return { streamId: textOr(message['stream_id']), means: meaningOf(message['type'], message) };
 }
@@ -120,13 +121,4 @@ function isPlain(value: unknown): boolean {
 
 function textOr(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function parsed(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
 }

@@ -98,3 +98,9 @@ export async function untilEvent(
 export function create(text: string, fields: object = {}): object {
   return { type: 'response.create', model: 'gpt-5', input: text, store: false, ...fields };
 }
+
+/** Hashes a gateway key as the configuration has it. */
+export async function keyHash(key: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
+  return `sha256:${new Uint8Array(digest).toHex()}`;
+}

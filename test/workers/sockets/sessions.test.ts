@@ -6,7 +6,7 @@ import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, change, configure, until } from '../support/worker.ts';
-import { closeAll, connect, endOf, untilEvent, upgrade } from './client.ts';
+import { closeAll, connect, endOf, untilEvent, upgrade, keyHash } from './client.ts';
 
 let strict: Strict;
 const REALTIME = '/x/v1/realtime?model=gpt-realtime';
@@ -187,7 +187,7 @@ it('a refusal that does not pass is the answer to the upgrade', async () => {
 it('an upstream that takes the upgrade for a GET tells nothing by it', async () => {
   await configure({
     ...config({}, { websocket: 'session', auth: { secret: 'UPSTREAM_TEST_KEY' } }),
-    keys: [{ id: 'k1', hash: await sha256('hg_realtime_key_1') }],
+    keys: [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }],
   });
   await strict.configure({ status: 200 });
   const response = await upgrade('/x/v1/files', { 'headgate-key': 'hg_realtime_key_1' });
@@ -228,7 +228,7 @@ it.each([
   async (_, path, headers) => {
     await configure({
       ...config({}, { auth: { secret: 'UPSTREAM_TEST_KEY' } }),
-      keys: [{ id: 'k1', hash: await sha256('hg_realtime_key_1') }],
+      keys: [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }],
     });
     const client = await connect(path, headers as Record<string, string>);
     const { sockets } = await strict.stats();
@@ -242,10 +242,10 @@ it.each([
 );
 
 it('a session ends with 1008 when its gateway key is revoked', async () => {
-  const keys = [{ id: 'k1', hash: await sha256('hg_realtime_key_1') }];
+  const keys = [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }];
   await configure({ ...config(), keys });
   const client = await connect(REALTIME, { 'headgate-key': 'hg_realtime_key_1' });
-  await configure({ ...config(), keys: [{ id: 'k2', hash: await sha256('hg_other') }] });
+  await configure({ ...config(), keys: [{ id: 'k2', hash: await keyHash('hg_other') }] });
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
 });
 
@@ -288,8 +288,3 @@ it('what a session uses is counted, each of its answers', async () => {
   client.close(1000);
   await untilCounted('counted', { requests: 1, inputTokens: 140, outputTokens: 22 });
 });
-
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return `sha256:${new Uint8Array(digest).toHex()}`;
-}

@@ -6,7 +6,7 @@ import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, change, configure, until } from '../support/worker.ts';
-import { closeAll, connect, create, endOf, untilEvent, upgrade } from './client.ts';
+import { closeAll, connect, create, endOf, untilEvent, upgrade, keyHash } from './client.ts';
 
 const RESPONSES = '/x/v1/responses';
 
@@ -259,14 +259,14 @@ it('each turn goes by its own model', async () => {
 
 it('a gateway key opens the connection, and the key of the operator goes out', async () => {
   const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
-  const keys = [{ id: 'k1', hash: await sha256('hg_turns_key_1') }];
+  const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1') }];
   await configure({ ...config({}, secret), keys });
   const client = await connect(RESPONSES, { authorization: 'Bearer hg_turns_key_1' });
   client.send(create('hello'));
   await untilEvent(client, 'response.completed');
   const [socket] = (await strict.stats()).sockets;
   expect(socket?.key).toBe('operator-secret-4711');
-  await configure({ ...config({}, secret), keys: [{ id: 'k2', hash: await sha256('hg_x') }] });
+  await configure({ ...config({}, secret), keys: [{ id: 'k2', hash: await keyHash('hg_x') }] });
   client.send(create('revoked'));
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
   expect((await strict.stats()).turns.total).toBe(1);
@@ -301,17 +301,12 @@ it("another answer of the upstream is the caller's", async () => {
 
 it('what goes by members goes over HTTP', async () => {
   const members = [{ name: 'a', upstream: 'x', secret: 'UPSTREAM_TEST_KEY' }];
-  const keys = [{ id: 'k1', hash: await sha256('hg_turns_key_1') }];
+  const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1') }];
   await configure({ ...config({ name: 'with-members', members }), keys });
   const response = await upgrade(RESPONSES, { 'headgate-key': 'hg_turns_key_1' });
   expect(response.status).toBe(426);
   await response.text();
 });
-
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
-  return `sha256:${new Uint8Array(digest).toHex()}`;
-}
 
 it('streams of one connection have a slot each, and run side by side where there is room', async () => {
   await strict.configure({ turnLimit: 2 });
