@@ -1,8 +1,6 @@
-import type { Frame } from '../../upstream/socket/frame.ts';
+import { textOf, type Frame } from '../../upstream/socket/frame.ts';
 import { isNamedInMessage } from '../../upstream/operation/upgrades.ts';
 import type { Candidate } from '../plan.ts';
-
-const decoder = new TextDecoder();
 
 /**
  * Makes a check of the first message of a session, where that names the model and a header has said it before: what the upstream
@@ -22,8 +20,7 @@ export function modelCheck({
 /** Reads the model in `{ setup: { model } }`; null: none is named, so that the upstream serves none. */
 function modelIn(frame: Frame): string | null {
   try {
-    const text = typeof frame === 'string' ? frame : decoder.decode(frame);
-    const { setup } = JSON.parse(text) as { setup?: { model?: unknown } };
+    const { setup } = JSON.parse(textOf(frame)) as { setup?: { model?: unknown } };
     return typeof setup?.model === 'string' ? setup.model : null;
   } catch {
     return null;

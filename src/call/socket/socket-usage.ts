@@ -1,12 +1,10 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import type { Frame } from '../../upstream/socket/frame.ts';
+import { textOf, type Frame } from '../../upstream/socket/frame.ts';
 import { usageFromJson, type Usage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
 
 /** How a message that tells usage may be told from others without parsing it. */
 const MAY_TELL = /"usage(?:Metadata)?"\s*:/;
-
-const decoder = new TextDecoder();
 
 /** The use of a session, or of a turn: of each of its answers the upstream reports it once, and they add up. */
 export class SocketUsage {
@@ -19,7 +17,7 @@ export class SocketUsage {
 
   /** Reads a message of the upstream. */
   read(frame: Frame): void {
-    const text = typeof frame === 'string' ? frame : decoder.decode(frame);
+    const text = textOf(frame);
     if (MAY_TELL.test(text)) this.#add(usageFromJson(this.#shape, reportIn(text)));
   }
 

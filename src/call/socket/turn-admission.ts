@@ -2,6 +2,7 @@ import { routingTable } from '../../config/snapshots.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import { pause } from '../../runtime/background.ts';
 import type { Reservation } from '../../upstream/body/body-budget.ts';
+import { bytesOf } from '../../upstream/socket/frame.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { estimateCall } from '../../upstream/usage/estimate.ts';
 import { admit, type Admitted } from '../acquire/admit.ts';
@@ -18,8 +19,6 @@ import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
 /** Maximum reroutes of a turn caused by moving groups before it is refused. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
-
-const encoder = new TextEncoder();
 
 /** A turn that has its slots. */
 export interface Granted {
@@ -145,7 +144,7 @@ export class TurnAdmission {
 }
 
 function meteringOf(located: Located, { frame }: CreateMessage): Metering {
-  const bytes = encoder.encode(frame);
+  const bytes = bytesOf(frame);
   const facts = { chunks: [bytes], contentLength: bytes.length, contentType: 'application/json' };
   return new Metering(located, estimateCall({ ...facts, contentEncoding: null }));
 }

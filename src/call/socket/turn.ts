@@ -1,5 +1,6 @@
 import type { Outcome } from '../../core/words/outcome.ts';
 import { isFailure } from '../../upstream/socket/close.ts';
+import { sizeOf } from '../../upstream/socket/frame.ts';
 import type { CreateMessage, ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
@@ -174,7 +175,7 @@ export class Turn {
   }
 
   get #canBeSentAgain(): boolean {
-    return this.#create.frame.length <= this.#parts.candidate.rules.retries.max_body_bytes;
+    return sizeOf(this.#create.frame) <= this.#parts.candidate.rules.retries.max_body_bytes;
   }
 
   async #end(outcome: Outcome, settle?: Settle): Promise<void> {

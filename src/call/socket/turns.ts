@@ -3,7 +3,7 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Reservation } from '../../upstream/body/body-budget.ts';
-import type { Frame } from '../../upstream/socket/frame.ts';
+import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
   isCreate,
   isTelling,
@@ -27,6 +27,12 @@ import { TurnAdmission, type Granted } from './turn-admission.ts';
 
 /** Maximum bytes of messages that wait behind a turn which waits for its slot. */
 const BEHIND_BYTES_MAX = 1_048_576;
+
+const UNREADABLE: ErrorReply = {
+  reason: 'body_unreadable',
+  message:
+    'The message could not be read. Send it as one JSON object in UTF-8, with its type, its model and its stream_id once each.',
+};
 
 /**
  * The turns of one connection. Messages of the client pass on in their order: behind one that waits for its slot those of
@@ -99,6 +105,7 @@ export class Turns {
 
   #take(message: ClientMessage): void {
     const { frame, streamId, kind } = message;
+    if (kind === 'unreadable') return this.#refuse(message, UNREADABLE);
     const behind = this.#behind.get(streamId);
     // What steers an answer that runs is about none that waits.
     if (behind !== undefined && kind !== 'steer') return this.#hold(message, behind);
@@ -187,13 +194,9 @@ export class Turns {
     }
   }
 
-  #refuse({ streamId }: CreateMessage, reply: ErrorReply): void {
+  #refuse({ streamId }: ClientMessage, reply: ErrorReply): void {
     const { caller } = this.#known;
     const spaced = comebacks.space(reply, caller.id, steadyClock.now());
     this.#pipe?.toCaller(errorEvent(this.#shape, spaced, streamId));
   }
-}
-
-function sizeOf(frame: Frame): number {
-  return typeof frame === 'string' ? frame.length : frame.byteLength;
 }

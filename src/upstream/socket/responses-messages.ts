@@ -1,11 +1,17 @@
+import { KeyNames } from '../json/json-key.ts';
+import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
+import { JsonWalk } from '../json/json-walk.ts';
 import { parseObject } from '../json/parse-object.ts';
-import type { Frame } from './frame.ts';
+import { bytesOf, textOf, type Frame } from './frame.ts';
 
 /** A message of a client, as far as it matters for slots. */
 export interface ClientMessage {
   readonly frame: Frame;
-  /** `create` asks for a response, with the fields that a POST has; `steer` goes on with one that runs. */
-  readonly kind: 'create' | 'steer' | 'other';
+  /**
+   * `create` asks for a response, with the fields that a POST has; `steer` goes on with one that runs. `unreadable`: an upstream
+   * may take it for a request, and for which one is not known.
+   */
+  readonly kind: 'create' | 'steer' | 'other' | 'unreadable';
   /** Null: it names none. */
   readonly model: string | null;
   /** One of several streams of answers on a connection; null: the one that has no name. */
@@ -13,7 +19,7 @@ export interface ClientMessage {
 }
 
 /** The request for a response. */
-export type CreateMessage = ClientMessage & { readonly frame: string; readonly kind: 'create' };
+export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 
 /** The news of an answer, by what it means for its slot. */
 export interface ResponsesEvent {
@@ -36,16 +42,23 @@ export interface ResponsesEvent {
 const TELLING =
   /"type"\s*:\s*"(?:response\.(?:created|completed|failed|incomplete|steer\.\w+)|error)"/;
 
-/** Tells whether a message of a client may ask for a response, without parsing it. */
+/**
+ * Tells whether a message of a client may ask for a response, without parsing it. Its type may be written with escapes, and
+ * many servers read bytes as they read text.
+ */
 export function mayCreate(frame: Frame): boolean {
-  return typeof frame === 'string' && frame.includes('response.create');
+  return typeof frame !== 'string' || frame.includes('response.create') || frame.includes('\\');
 }
 
 /** Reads a message of a client. */
 export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
-  const message = typeof frame === 'string' ? parseObject(frame) : null;
+  const message = parseObject(textOf(frame));
   const streamId = textOr(message?.['stream_id']);
   const other = { frame, kind: 'other', model: null, streamId } as const;
+  // Other parsers take more for JSON, and not all of them the last of two fields.
+  if (mayCreate(frame) && (message === null || namesTwice(frame))) {
+    return { ...other, kind: 'unreadable' };
+  }
   switch (message?.['type']) {
     case 'response.create':
       return { ...other, kind: 'create', model: textOr(message['model']) };
@@ -54,6 +67,27 @@ export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
     default:
       return other;
   }
+}
+
+/** The fields that tell what a message is. */
+const FIELDS = new KeyNames(['type', 'model', 'stream_id']);
+
+/** Tells whether one of the fields that count stands in a message twice. */
+function namesTwice(frame: Frame): boolean {
+  const seen = new Set<string>();
+  let isTwice = false;
+  const visitor: JsonVisitor = {
+    begin: (value: WalkedValue): Want => {
+      const key = value.key(1);
+      if (key !== '') isTwice ||= seen.has(key);
+      seen.add(key);
+      return 'skip';
+    },
+    end: () => {},
+    record: () => {},
+  };
+  new JsonWalk(visitor, { form: 'object', keys: FIELDS, keepBytesMax: 0 }).push(bytesOf(frame));
+  return isTwice;
 }
 
 /** Tells whether a message asks for a response. */

@@ -130,6 +130,31 @@ it('a turn that is refused gets an error event, and its connection stays', async
   await untilEvent(client, 'response.completed');
 });
 
+it.each([
+  ['with escapes', String.raw`{"type":"response\u002ecreate","model":"gpt-5","input":"x"}`],
+  ['as bytes', new TextEncoder().encode(JSON.stringify(create('x'))).buffer],
+])('a turn waits for its slot however its message is written: %s', async (_, message) => {
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  const client = await connect(RESPONSES);
+  client.send(message);
+  await untilStatus('turns', { queued: 1 });
+  await strict.resume();
+  await untilEvent(client, 'response.completed');
+  expect((await strict.stats()).turns).toMatchObject({ total: 2, rejected429: 0 });
+});
+
+it('a message that the upstream may read in another way is refused, and its connection stays', async () => {
+  const client = await connect(RESPONSES);
+  client.send('{"type":"response.create","type":"x","model":"gpt-5"}');
+  await untilEvent(client, 'error');
+  expect(client.events()[0]).toMatchObject({ status: 400, code: 'body_unreadable' });
+  client.send(create('right'));
+  await untilEvent(client, 'response.completed');
+  expect((await strict.stats()).sockets[0]?.messages).toHaveLength(1);
+});
+
 it('headgate-max-wait holds for each turn', async () => {
   const other = await connect(RESPONSES);
   other.send(create(HELD));

@@ -27,9 +27,22 @@ describe('messages of a client', () => {
     expect(readClientMessage(frame).kind).toBe(kind);
   });
 
-  it('bytes are none', () => {
-    expect(mayCreate(new ArrayBuffer(3))).toBe(false);
-    expect(readClientMessage(new ArrayBuffer(3)).kind).toBe('other');
+  it.each([
+    ['escapes', '{"type":"response\\u002ecreate","model":"m"}'],
+    ['bytes', new TextEncoder().encode('{"type":"response.create","model":"m"}').buffer],
+  ])('a request is one in whatever way it is written: %s', (_, frame) => {
+    expect(mayCreate(frame)).toBe(true);
+    expect(readClientMessage(frame)).toMatchObject({ kind: 'create', model: 'm' });
+  });
+
+  it.each([
+    ['{"type":"response.create","temperature":NaN}'],
+    ['{"type":"response.create","type":"x"}'],
+    ['{"type":"response.create","model":"a","mod\\u0065l":"b"}'],
+    ['{"type":"response.create","stream_id":"a","stream_id":"b"}'],
+    [new ArrayBuffer(3)],
+  ])('what upstreams may read in another way is unreadable: %j', (frame) => {
+    expect(readClientMessage(frame).kind).toBe('unreadable');
   });
 });
 
