@@ -26,6 +26,8 @@ interface TurnParts {
   readonly metering: Metering | null;
   readonly turn: Attempt;
   readonly pipe: SocketPipe;
+  /** Whether an error that comes is the turn's for certain: it may be about something else that its client has sent. */
+  readonly isErrorIts: () => boolean;
 }
 
 /** One request for a response on a connection, while it holds its slots: from its message to the event that ends the answer. */
@@ -85,6 +87,7 @@ export class Turn {
     this.#noteHeard();
     const { means } = event;
     if (means.kind === 'error' && !this.#isOver) {
+      if (!this.#parts.isErrorIts()) return this.#heardOther(frame);
       candidate.call.ctx.waitUntil(this.#refused(means, frame));
       return;
     }
@@ -105,6 +108,15 @@ export class Turn {
       case 'error':
       case 'other':
     }
+  }
+
+  /**
+   * Passes on an error that may be about something else. Whoever sends such things must not have the slot given back while the
+   * answer goes on: it is held until that ends, or nothing more comes of it.
+   */
+  #heardOther(frame: string): void {
+    this.#idle.begin();
+    this.#parts.pipe.toCaller(frame);
   }
 
   /** Ends the turn with its connection. */

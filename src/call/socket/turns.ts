@@ -49,6 +49,8 @@ export class Turns {
   /** Messages that wait behind a turn, by the stream of both. */
   readonly #behind = new Map<string | null, ClientMessage[]>();
   #behindBytes = 0;
+  /** Something was sent that an error of the upstream may be about, in place of a turn. */
+  #hasPassedOther = false;
 
   /** @param located of the call that each turn is; @param key the one that the connection was made with */
   constructor(known: KnownCall, located: Located, key: UpstreamKey) {
@@ -62,7 +64,7 @@ export class Turns {
   }
 
   fromCaller(frame: Frame): void {
-    if (this.#behind.size === 0 && !mayCreate(frame)) this.#pipe?.toUpstream(frame);
+    if (this.#behind.size === 0 && !mayCreate(frame)) this.#passOther(frame);
     else this.#take(readClientMessage(frame));
   }
 
@@ -109,9 +111,16 @@ export class Turns {
     const behind = this.#behind.get(streamId);
     // What steers an answer that runs is about none that waits.
     if (behind !== undefined && kind !== 'steer') return this.#hold(message, behind);
-    if (!isCreate(message)) return this.#pipe?.toUpstream(frame);
+    if (kind === 'steer') return this.#pipe?.toUpstream(frame);
+    if (!isCreate(message)) return this.#passOther(frame);
     this.#behind.set(streamId, []);
     this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#goOn(streamId)));
+  }
+
+  /** Passes on what is about no turn, as far as anybody knows. */
+  #passOther(frame: Frame): void {
+    this.#hasPassedOther = true;
+    this.#pipe?.toUpstream(frame);
   }
 
   #hold(message: ClientMessage, behind: ClientMessage[]): void {
@@ -159,7 +168,12 @@ export class Turns {
       const pipe = this.#pipe;
       if (granted === null || pipe === null) return;
       const asked = { listener: null, hasNext: false, firstByteMs: null, hasOtherPlace: false };
-      const turn = new Turn(create, { ...granted, turn: { ticket, tries, ...asked }, pipe });
+      const turn = new Turn(create, {
+        ...granted,
+        turn: { ticket, tries, ...asked },
+        pipe,
+        isErrorIts: () => !this.#hasPassedOther,
+      });
       this.#running.set(create.streamId, turn);
       turn.ended
         .then(() => {

@@ -183,6 +183,25 @@ it("an error that is the client's own passes on, and gives the slot back", async
   expect(await untilEvent(client, 'response.completed')).toBeDefined();
 });
 
+it.each([0, 1])(
+  'an error about something else that the client has sent does not give the slot of its turn back: %d events in',
+  async (chunks) => {
+    const client = await connect(RESPONSES);
+    if (chunks === 0) client.send({ type: 'x.unknown' });
+    client.send(create(HELD));
+    await untilEvent(client, 'response.created');
+    if (chunks > 0) client.send({ type: 'x.unknown' });
+    await untilEvent(client, 'error');
+    const other = await connect(RESPONSES);
+    other.send(create('next'));
+    await untilStatus('turns', { in_use: 1, queued: 1 });
+    await strict.resume();
+    await untilEvent(client, 'response.completed');
+    await untilEvent(other, 'response.completed');
+    expect((await strict.stats()).turns).toMatchObject({ total: 2, rejected429: 0 });
+  },
+);
+
 it('an answer that is incomplete or fails gives its slot back', async () => {
   const client = await connect(RESPONSES);
   client.send(create('[[strict incomplete=true]]'));
