@@ -28,6 +28,9 @@ import { TurnAdmission, type Granted } from './turn-admission.ts';
 /** Maximum bytes of messages that wait behind a turn which waits for its slot. */
 const BEHIND_BYTES_MAX = 1_048_576;
 
+/** Bytes that a message holds besides, however small it is. */
+const MESSAGE_BYTES = 128;
+
 const UNREADABLE: ErrorReply = {
   reason: 'body_unreadable',
   message:
@@ -125,7 +128,7 @@ export class Turns {
 
   #hold(message: ClientMessage, behind: ClientMessage[]): void {
     behind.push(message);
-    this.#behindBytes += sizeOf(message.frame);
+    this.#behindBytes += MESSAGE_BYTES + sizeOf(message.frame);
     if (this.#behindBytes > BEHIND_BYTES_MAX) this.#pipe?.cut('overfull');
   }
 
@@ -134,7 +137,7 @@ export class Turns {
     const behind = this.#behind.get(streamId) ?? [];
     this.#behind.delete(streamId);
     for (const message of behind) {
-      this.#behindBytes -= sizeOf(message.frame);
+      this.#behindBytes -= MESSAGE_BYTES + sizeOf(message.frame);
       this.#take(message);
     }
   }

@@ -92,16 +92,22 @@ it('messages behind a turn that waits keep their order, those of another stream 
   });
 });
 
-it('more than 1 MiB behind a turn that waits closes the connection with 1009', async () => {
-  const other = await connect(RESPONSES);
-  other.send(create(HELD));
-  await untilEvent(other, 'response.created');
-  const client = await connect(RESPONSES);
-  client.send(create('first'));
-  for (let sent = 0; sent < 5; sent += 1) client.send('x'.repeat(262_144));
-  expect(await endOf(client)).toMatchObject({ code: 1009, reason: 'headgate: overfull' });
-  await untilStatus('turns', { queued: 0 });
-});
+it.each([
+  ['large ones', 5, 'x'.repeat(262_144)],
+  ['empty ones', 10_000, ''],
+])(
+  'more than 1 MiB behind a turn that waits closes its connection with 1009: %s',
+  async (_, count, message) => {
+    const other = await connect(RESPONSES);
+    other.send(create(HELD));
+    await untilEvent(other, 'response.created');
+    const client = await connect(RESPONSES);
+    client.send(create('first'));
+    for (let sent = 0; sent < count; sent += 1) client.send(message);
+    expect(await endOf(client)).toMatchObject({ code: 1009, reason: 'headgate: overfull' });
+    await untilStatus('turns', { queued: 0 });
+  },
+);
 
 it('a turn that is refused gets an error event, and its connection stays', async () => {
   await configure(config({ on_saturated: 'reject' }));
