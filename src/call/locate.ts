@@ -1,7 +1,7 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
 import { classify, type Operation } from '../upstream/operation/operation.ts';
-import { classifyUpgrade, isResponses } from '../upstream/operation/upgrades.ts';
+import { classifyUpgrade, isResponses, modelsInQuery } from '../upstream/operation/upgrades.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
@@ -16,7 +16,7 @@ import {
 import { disagreement, maybeTrue, modelRule, proofOf } from './model-rule.ts';
 import { operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
-import { isUpgrade, unsaidModel, unserved } from './socket/upgrade.ts';
+import { isUpgrade, severalModels, unsaidModel, unserved } from './socket/upgrade.ts';
 
 /** Where a call goes, and what it asks for. */
 export interface Located {
@@ -68,6 +68,10 @@ async function locateDirect(
   if (shown !== null && rule.isTrue) {
     const reply = disagreement({ said, shown, where: 'path' }, upstream, table);
     if (reply !== null) return rejected(reply);
+  }
+  if (rule.isWanted && rule.isTrue && operation.socket === 'session') {
+    const models = modelsInQuery(query);
+    if (models.length > 1) return rejected(severalModels(models));
   }
   // What the path shows is what the upstream will serve: the header only says what is not shown.
   const known = shown ?? said;

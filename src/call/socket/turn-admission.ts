@@ -1,7 +1,9 @@
 import { routingTable } from '../../config/snapshots.ts';
 import { poolName } from '../../contract/pool-name.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
 import { pause } from '../../runtime/background.ts';
 import type { Reservation } from '../../upstream/body/body-budget.ts';
+import { createJsonModelScan } from '../../upstream/body/json-model-scan.ts';
 import { bytesOf } from '../../upstream/socket/frame.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { estimateCall } from '../../upstream/usage/estimate.ts';
@@ -13,6 +15,7 @@ import { tooManyBytes } from '../crowded.ts';
 import { identify, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
 import { Metering } from '../metering.ts';
+import { modelRule } from '../model-rule.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
 
@@ -128,6 +131,9 @@ export class TurnAdmission {
     const upstream = table.upstreams.get(located.upstream.id);
     if (upstream === undefined) return ELSEWHERE;
     const call = { ...known, table, caller: identified.caller };
+    const { isTrue, isWanted } = modelRule(call, upstream, located.path, located.operation);
+    const against = isTrue && isWanted ? unreadableModel(create) : null;
+    if (against !== null) return rejected(against);
     const planned = await planAt(call, { ...located, upstream, model: create.model });
     if (planned.kind === 'rejected') return planned;
     if (!this.#isSameWay(planned)) return ELSEWHERE;
@@ -141,6 +147,17 @@ export class TurnAdmission {
     const isSamePlace = upstream.baseUrl === baseUrl && upstream.via === via;
     return isSamePlace && members === null && key.fingerprint === own.fingerprint;
   }
+}
+
+/** Reads the message as the body of such a call is read; null: every upstream takes the same model from it. */
+function unreadableModel({ frame }: CreateMessage): ErrorReply | null {
+  const scan = createJsonModelScan('thorough');
+  scan.push(bytesOf(frame));
+  const state = scan.end();
+  if (state.kind !== 'unreadable' && state.kind !== 'twice') return null;
+  const why = state.kind === 'twice' ? 'it is named twice' : state.why;
+  const message = `The model could not be read from the message: ${why}. A group of this call goes by it.`;
+  return { reason: 'body_unreadable', message };
 }
 
 function meteringOf(located: Located, { frame }: CreateMessage): Metering {

@@ -38,3 +38,10 @@ export function unsaidModel(path: string): ErrorReply {
   const message = `headgate-model: expected the model of the session, because groups here go by it. ${where}.`;
   return { reason: 'header_invalid', message };
 }
+
+/** The error reply to a session whose URL names several models, where something goes by it. */
+export function severalModels(models: readonly string[]): ErrorReply {
+  const names = models.slice(0, 3).map((model) => JSON.stringify(model.slice(0, 100)));
+  const message = `The URL of the session names several models (${names.join(', ')}), and not every upstream takes the same of them. Name one.`;
+  return { reason: 'model_ambiguous', message };
+}

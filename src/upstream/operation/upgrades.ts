@@ -16,7 +16,7 @@ const NAMED_IN_MESSAGE: readonly RegExp[] = [
 const RESPONSES = /\/responses$/i;
 
 /** Parameters of the query that name the model of a session: OpenAI's, and the older one of Azure. */
-const MODEL_PARAMETERS = ['model', 'deployment'];
+const MODEL_PARAMETERS: readonly string[] = ['model', 'deployment'];
 
 const NO_MODEL: Operation['model'] = { from: 'none' };
 
@@ -37,9 +37,17 @@ export function classifyUpgrade(
   if (!isServed) {
     return { name: SESSION_NAME, shape, limited: false, model: NO_MODEL, socket: 'unserved' };
   }
-  const named = MODEL_PARAMETERS.map((name) => query.get(name)).find((value) => value !== null);
-  const model = named ? ({ from: 'path', value: named } as const) : NO_MODEL;
+  const [named] = modelsInQuery(query);
+  const model = named === undefined ? NO_MODEL : ({ from: 'path', value: named } as const);
   return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
+}
+
+/** The models that the query of a session names, whichever of them its upstream takes: some make no difference between upper and lower case. */
+export function modelsInQuery(query: URLSearchParams): readonly string[] {
+  const named = [...query].filter(
+    ([name, value]) => value !== '' && MODEL_PARAMETERS.includes(name.toLowerCase()),
+  );
+  return [...new Set(named.map(([, value]) => value))];
 }
 
 /** Tells whether a path is that of Responses, which agents ask for over WebSocket first. */

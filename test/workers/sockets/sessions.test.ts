@@ -288,3 +288,21 @@ it('what a session uses is counted, each of its answers', async () => {
   client.close(1000);
   await untilCounted('counted', { requests: 1, inputTokens: 140, outputTokens: 22 });
 });
+
+it.each(['model=small&model=big', 'model=small&deployment=big', 'model=small&Deployment=big'])(
+  'a URL that names several models is refused where a key goes by them: %s',
+  async (query) => {
+    const keys = [{ id: 'k1', hash: await keyHash('hg_session_key_1'), groups: ['small'] }];
+    const match = { upstreams: ['x'], models: ['small'] };
+    const upstream = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
+    await configure({ ...config({ name: 'small', match }, upstream), keys });
+    const response = await upgrade(`/x/v1/realtime?${query}`, {
+      'headgate-key': 'hg_session_key_1',
+      'headgate-model': 'small',
+    });
+    expect(response.status).toBe(400);
+    expect(response.headers.get('headgate-reason')).toMatch(/^(?:model_ambiguous|header_invalid)$/);
+    await response.text();
+    expect((await strict.stats()).sessions.total).toBe(0);
+  },
+);

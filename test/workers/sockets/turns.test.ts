@@ -322,6 +322,21 @@ it('a gateway key opens the connection, and the key of the operator goes out', a
   expect((await strict.stats()).turns.total).toBe(1);
 });
 
+it.each(['"models":["big"]', '"Model":"big"'])(
+  'a message that an upstream may take for another model is refused where a key goes by it: %s',
+  async (field) => {
+    const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
+    const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1'), groups: ['small'] }];
+    const match = { upstreams: ['x'], models: ['small'] };
+    await configure({ ...config({ name: 'small', match }, secret), keys });
+    const client = await connect(RESPONSES, { 'headgate-key': 'hg_turns_key_1' });
+    client.send(`{"type":"response.create","model":"small","input":"x",${field}}`);
+    await untilEvent(client, 'error');
+    expect(client.events()[0]).toMatchObject({ status: 400, code: 'body_unreadable' });
+    expect((await strict.stats()).turns.total).toBe(0);
+  },
+);
+
 it.each([
   ['that is not known to speak it', { websocket: 'auto' }],
   ['that is closed to it', { websocket: 'off' }],
