@@ -4,6 +4,7 @@ import type { Operation } from '../upstream/operation/operation.ts';
 import type { Proof } from '../upstream/body/request-body.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
+import { methodOf } from './socket/upgrade.ts';
 
 /** The way in which the model of a call is found out. */
 export interface ModelRule {
@@ -26,7 +27,7 @@ export function modelRule(
   operation: Operation,
 ): ModelRule {
   if (!operation.limited) return UNLIMITED;
-  const { method } = request;
+  const method = methodOf(request, operation);
   const { keyIds } = caller;
   const call = { upstream, operation: operation.name, method, path, keyIds };
   const use = table.routes.useOfModel(call);

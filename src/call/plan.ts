@@ -17,6 +17,7 @@ import {
   type MemberPlan,
 } from './members/member-plan.ts';
 import { rejected, type Rejected } from './result.ts';
+import { methodOf } from './socket/upgrade.ts';
 
 /** A call at one upstream that may serve it, with everything that it goes by there. */
 export interface Candidate {
@@ -59,7 +60,8 @@ export async function planAt(
   const calledKey = found.kind === 'key' ? found.key : NO_KEY;
   const account = operation.limited ? await accountOf(call, upstream, calledKey) : null;
   const at = { upstream, path, operation: operation.name, model };
-  const routed = { ...routedCall(call, at, calledKey), account };
+  const method = methodOf(call.request, operation);
+  const routed = { ...routedCall(call, at, calledKey), method, account };
   const placed = placementsOf(call, routed);
   const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
   if (members?.kind === 'rejected') return members;

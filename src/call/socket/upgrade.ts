@@ -7,6 +7,14 @@ export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers
   return method === 'GET' && headers.get('upgrade')?.toLowerCase() === 'websocket';
 }
 
+/** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
+export function methodOf(
+  { method }: Pick<Request, 'method'>,
+  { socket }: Pick<Operation, 'socket'>,
+): string {
+  return socket === 'turns' ? 'POST' : method;
+}
+
 /** Tells whether an upstream that was asked for a WebSocket has served something else. */
 export function isNotSwitched(
   { socket }: Pick<Operation, 'socket'>,

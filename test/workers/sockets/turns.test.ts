@@ -307,6 +307,17 @@ it('each turn goes by its own model', async () => {
   await untilStatus('small', { in_use: 0 });
 });
 
+it('a turn takes a slot of a group that names its path, as over HTTP', async () => {
+  await configure(config({ name: 'named', match: { upstreams: ['x'], paths: ['/v1/responses'] } }));
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  await untilStatus('named', { in_use: 1 });
+  await strict.resume();
+  expect(await untilEvent(client, 'response.completed')).toBeDefined();
+  await untilStatus('named', { in_use: 0 });
+});
+
 it('a gateway key opens the connection, and the key of the operator goes out', async () => {
   const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
   const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1') }];
