@@ -241,11 +241,14 @@ it.each([
   },
 );
 
-it('a session ends with 1008 when its gateway key is revoked', async () => {
+it.each([
+  ['removed', 'k2'],
+  ['replaced under its id', 'k1'],
+])('a session ends with 1008 when its gateway key is %s', async (_, id) => {
   const keys = [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }];
   await configure({ ...config(), keys });
   const client = await connect(REALTIME, { 'headgate-key': 'hg_realtime_key_1' });
-  await configure({ ...config(), keys: [{ id: 'k2', hash: await keyHash('hg_other') }] });
+  await configure({ ...config(), keys: [{ id, hash: await keyHash('hg_other') }] });
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
 });
 
