@@ -128,7 +128,8 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
   constructor(source: AsyncIterator<T>, ending: Ending) {
     this.#source = source;
     this.#ending = ending;
-    ending.signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (ending.signal.aborted) this.#lose();
+    else ending.signal.addEventListener('abort', this.#onAbort, { once: true });
   }
 
   [Symbol.asyncIterator](): this {
@@ -136,11 +137,12 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
   }
 
   async next(): Promise<IteratorResult<T>> {
-    return this.#step(this.#source.next());
+    return this.#step(() => this.#source.next());
   }
 
   async throw(error?: unknown): Promise<IteratorResult<T>> {
-    if (this.#source.throw !== undefined) return this.#step(this.#source.throw(error));
+    const thrown = this.#source.throw?.bind(this.#source, error);
+    if (thrown !== undefined) return this.#step(thrown);
     await this.#ending.end('failed');
     throw error;
   }
@@ -158,13 +160,14 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
     }
   }
 
-  async #step(step: Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
+  async #step(take: () => Promise<IteratorResult<T>>): Promise<IteratorResult<T>> {
     const { signal } = this.#ending;
     try {
       const taken = await new Promise<IteratorResult<T>>((resolve, reject) => {
         this.#onLost = reject;
         if (signal.aborted) reject(signal.reason);
-        step.then(resolve, reject);
+        // Some give it at once, or throw at once.
+        Promise.resolve(take()).then(resolve, reject);
       });
       if (taken.done === true) await this.#ending.end('success');
       return taken;
@@ -174,10 +177,14 @@ class HeldIterator<T> implements AsyncIterableIterator<T> {
     }
   }
 
+  async #close(): Promise<void> {
+    await this.#source.return?.();
+  }
+
   #lose(): void {
     this.#onLost(this.#ending.signal.reason);
     // A generator that waits for its next piece hears of it after that, and nobody waits for it.
-    this.#source.return?.().catch(() => undefined);
+    this.#close().catch(() => undefined);
     this.#ending.end('cancelled').catch(() => undefined);
   }
 }

@@ -54,13 +54,22 @@ interface Refused<T> {
 type Tried<T> = Refused<T> | { readonly held: Held<T> };
 
 async function attempt<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Tried<T>> {
+  try {
+    return await run(lease, work, hold);
+  } catch (error) {
+    // Whatever has failed, be it in looking at a result or an error: nobody else would ever release it.
+    await lease.release(outcomeOf(lease));
+    throw error;
+  }
+}
+
+async function run<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Tried<T>> {
   let result: T;
   try {
     result = await work(lease);
   } catch (error) {
     const verdict = await verdictOn(lease, error);
     if (verdict?.action === 'again') return { verdict, settle: () => raise(error) };
-    await lease.release(outcomeOf(lease));
     throw told(lease, error);
   }
   const verdict = isResponse(result) && !result.ok ? await verdictOn(lease, result) : null;

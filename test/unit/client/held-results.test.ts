@@ -89,6 +89,67 @@ describe('an async iterable', () => {
     expect(await next).toMatchObject({ reason: 'lease_revoked' });
     await expect(read.next()).rejects.toMatchObject({ reason: 'lease_revoked' });
   });
+
+  test('one that cannot be begun, or was aborted before it was, holds nothing', async () => {
+    const { headgate, gate } = stage(1);
+    const begun = {
+      [Symbol.asyncIterator]: (): AsyncIterator<number> => {
+        throw new Error('it is consumed');
+      },
+    };
+    await expect(gate.withLease({ group: 'glm' }, () => begun)).rejects.toThrow('consumed');
+    expect(headgate.held.size).toBe(0);
+    const leaving = new AbortController();
+    await gate.withLease({ group: 'glm', signal: leaving.signal }, () => {
+      leaving.abort();
+      return numbers(3);
+    });
+    await pass(1);
+    expect(headgate.held.size).toBe(0);
+  });
+
+  test('may give its steps at once, and throw them', async () => {
+    const { headgate, gate } = stage(1);
+    const made = (next: () => unknown) => ({
+      [Symbol.asyncIterator]: () => ({ next }) as AsyncIterator<number>,
+    });
+    let value = 0;
+    const read = await gate.withLease({ group: 'glm' }, () =>
+      made(() => ({ done: value === 3, value: (value += 1) })),
+    );
+    expect(await Array.fromAsync(read)).toEqual([1, 2, 3]);
+    expect(headgate.held.size).toBe(0);
+    const broken = await gate.withLease({ group: 'glm' }, () =>
+      made(() => {
+        throw new Error('broken');
+      }),
+    );
+    await expect(broken.next()).rejects.toThrow('broken');
+    expect(headgate.held.size).toBe(0);
+  });
+
+  test('one that cannot be closed brings nobody down', async () => {
+    const { headgate, gate } = stage(1);
+    const closed = [
+      () => ({ done: true, value: 0 }),
+      () => {
+        throw new Error('it does not close');
+      },
+    ];
+    for (const close of closed) {
+      const leaving = new AbortController();
+      const next = () => hanging<IteratorResult<number>>().promise;
+      const iterator = { next, return: close } as unknown as AsyncIterator<number>;
+      const read = await gate.withLease({ group: 'glm', signal: leaving.signal }, () => ({
+        [Symbol.asyncIterator]: () => iterator,
+      }));
+      const step = failureOf(read.next());
+      leaving.abort();
+      expect(await step).toMatchObject({ name: 'AbortError' });
+      await pass(1);
+      expect(headgate.held.size).toBe(0);
+    }
+  });
 });
 
 describe('a stream', () => {
