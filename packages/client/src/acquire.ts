@@ -1,6 +1,6 @@
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
-import { granted } from './granted.ts';
+import { granted, ticketIn } from './granted.ts';
 import { HeldLease } from './lease.ts';
 import { requestBody, type LeaseRequest } from './request.ts';
 import type { Answer } from './server.ts';
@@ -81,7 +81,7 @@ async function goOnAsking(gate: Gate, wait: Wait): Promise<Answer | null> {
     if (answer === 'pass') return null;
     if (answer !== 'again') {
       if (answer.status === 201) return answer;
-      wait.ticket = String(answer.body['ticket']);
+      wait.ticket = ticketIn(answer);
       await sleep(pauseBefore(answer), signal);
     }
   }
@@ -120,7 +120,7 @@ async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise
   for (let tries = 1; ; tries += 1) {
     try {
       const answer = await asked;
-      if (answer.status !== 201) return leaveQueue(gate, String(answer.body['ticket']));
+      if (answer.status !== 201) return leaveQueue(gate, ticketIn(answer));
       return await new HeldLease(gate, granted(answer), undefined).release('cancelled');
     } catch (error) {
       const isLost = error instanceof HeadgateError && error.reason === 'unreachable';

@@ -1,4 +1,4 @@
-import type { Answer } from './server.ts';
+import { notUnderstood, type Answer } from './server.ts';
 
 /** A lease as Headgate gave it. */
 export interface Granted {
@@ -12,26 +12,38 @@ export interface Granted {
 }
 
 /** How long a lease lives from now on. */
-export interface Lifetime {
+interface Lifetime {
   /** When it ends unless it is renewed, in epoch milliseconds of this machine. */
   readonly endsAt: number;
   readonly renewWithinMs: number;
 }
 
 /** Reads a 201. */
-export function granted({ body, sentAt }: Answer): Granted {
+export function granted(answer: Answer): Granted {
+  const { body, status } = answer;
+  const { lease_ids: leaseIds, groups } = body;
+  if (!Array.isArray(leaseIds) || !Array.isArray(groups)) throw notUnderstood(status);
   return {
-    lease: String(body['lease']),
-    leaseIds: body['lease_ids'] as readonly string[],
-    groups: body['groups'] as readonly string[],
+    ...renewed(answer),
+    leaseIds: leaseIds as string[],
+    groups: groups as string[],
     member: (body['member'] as string | null | undefined) ?? null,
     waitedMs: Number(body['waited_ms'] ?? 0),
-    lifetime: lifetimeOf({ body, sentAt }),
   };
 }
 
-/** Reads how long a lease lives. Clocks of two machines differ, so it counts from when it was asked for. */
-export function lifetimeOf({ body, sentAt }: Pick<Answer, 'body' | 'sentAt'>): Lifetime {
-  const renewWithinMs = Number(body['renew_within_ms']);
-  return { endsAt: sentAt + Number(body['expires_after_ms']), renewWithinMs };
+/** Reads a renewal. Clocks of two machines differ, so its time counts from when it was asked for. */
+export function renewed({ status, body, sentAt }: Answer): Pick<Granted, 'lease' | 'lifetime'> {
+  const { lease, expires_after_ms: expiresAfterMs, renew_within_ms: renewWithinMs } = body;
+  const isOurs =
+    typeof lease === 'string' && Number.isFinite(expiresAfterMs) && Number.isFinite(renewWithinMs);
+  if (!isOurs) throw notUnderstood(status);
+  const endsAt = sentAt + Number(expiresAfterMs);
+  return { lease, lifetime: { endsAt, renewWithinMs: Number(renewWithinMs) } };
+}
+
+/** Reads the ticket of a 202. */
+export function ticketIn({ status, body: { ticket } }: Answer): string {
+  if (status !== 202 || typeof ticket !== 'string') throw notUnderstood(status);
+  return ticket;
 }

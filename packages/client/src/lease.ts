@@ -138,7 +138,8 @@ export class HeldLease implements Lease {
     try {
       await this.#exchange({ method: 'DELETE', body, timeoutMs: RELEASE_TIMEOUT_MS });
     } catch (error) {
-      const isRefused = error instanceof HeadgateError && (error.status ?? 500) < 429;
+      const { status } = error as HeadgateError;
+      const isRefused = status !== null && status >= 400 && status < 429;
       const pause = backOff(failures + 1);
       if (isRefused || Date.now() + pause > (this.#renewals?.endsAt ?? 0)) return;
       later(pause, () => void this.#tryRelease(outcome, failures + 1));

@@ -1,4 +1,4 @@
-import { lifetimeOf, type Granted } from './granted.ts';
+import { renewed, type Granted } from './granted.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { backOff, later } from './waits.ts';
@@ -52,8 +52,8 @@ export class Renewals {
       const path = `/leases/${encodeURIComponent(this.lease)}`;
       const answer = await this.#gate.server.exchange({ method: 'PUT', path });
       if (this.ended !== null) return;
-      const lifetime = lifetimeOf(answer);
-      this.lease = String(answer.body['lease']);
+      const { lease, lifetime } = renewed(answer);
+      this.lease = lease;
       this.endsAt = lifetime.endsAt;
       this.#failures = 0;
       this.#schedule(soon(lifetime.renewWithinMs));

@@ -57,7 +57,11 @@ export class Server {
       });
       const text = await response.text();
       if (!response.ok) throw refusal(response, text);
-      return { status: response.status, body: fieldsOf(text), sentAt };
+      const { status } = response;
+      const isNothing = status === 204 && method === 'DELETE';
+      const told = isNothing ? {} : objectIn(text);
+      if (told === null) throw notUnderstood(status);
+      return { status, body: told, sentAt };
     } catch (cause) {
       if (cause instanceof HeadgateError) throw cause;
       throw new HeadgateError('unreachable', 'Headgate cannot be reached.', { cause });
@@ -84,16 +88,26 @@ function refusal(response: Response, text: string): HeadgateError {
       details,
     );
   }
+  return notUnderstood(status, details);
+}
+
+/** The error of an answer that no Headgate gives: something else is at its address, or on the way to it. */
+export function notUnderstood(status: number, more: { retryAfterMs?: number } = {}): HeadgateError {
   const message = `The answer ${status} is not one of Headgate's: is url its base URL?`;
-  return new HeadgateError('not_understood', message, details);
+  return new HeadgateError('not_understood', message, { ...more, status });
 }
 
 function fieldsOf(text: string): Readonly<Record<string, unknown>> {
+  return objectIn(text) ?? {};
+}
+
+/** Reads an object of JSON; null: it is none. */
+function objectIn(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? { ...value } : {};
+    return typeof value === 'object' && value !== null ? { ...value } : null;
   } catch {
-    return {};
+    return null;
   }
 }
 

@@ -144,3 +144,32 @@ test.each([
   const options = { url: 'https://gate.example', key: 'k', ...wrong } as never;
   expect(() => createHeadgate(options)).toThrow(message);
 });
+
+test('what is no Headgate at all is an error at once', async () => {
+  const { headgate, gate } = stage(1);
+  const page = (): Response => new Response('<html>', { status: 200 });
+  const others = [page(), new Response(null, { status: 204 }), Response.json({}, { status: 201 })];
+  headgate.fault('POST', ...others);
+  for (const { status } of others) {
+    const ended = failureOf(gate.withLease({ group: 'glm', maxWaitMs: 60_000 }, () => 'ran'));
+    await pass(1);
+    expect(await ended).toMatchObject({ reason: 'not_understood', status });
+  }
+  headgate.fault('GET', page());
+  await expect(gate.status()).rejects.toMatchObject({ reason: 'not_understood' });
+  expect(headgate.seen).toHaveLength(4);
+});
+
+test('a page that answers a renewal or a release for Headgate is none', async () => {
+  const { headgate, gate } = stage(1);
+  const page = (): Response => new Response('<html>Log in to the network', { status: 200 });
+  const lease = await gate.acquire({ group: 'glm' });
+  headgate.fault('PUT', page(), page());
+  await pass(20_000);
+  expect(lease.signal.aborted).toBe(false);
+  expect(headgate.asked.filter((one) => one.startsWith('PUT')).length).toBeLessThan(6);
+  headgate.fault('DELETE', page());
+  await lease.release();
+  await pass(1_000);
+  expect(headgate.held.size).toBe(0);
+});
