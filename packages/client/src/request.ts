@@ -70,9 +70,15 @@ export function endBody(outcome: Outcome, usage: Usage | null): Record<string, u
       usage === null
         ? undefined
         : {
-            input_tokens: usage.inputTokens,
-            output_tokens: usage.outputTokens,
-            cached_tokens: usage.cachedTokens,
+            input_tokens: counted(usage.inputTokens),
+            output_tokens: counted(usage.outputTokens),
+            cached_tokens: counted(usage.cachedTokens),
           },
   };
+}
+
+/** Writes a count as the routes take it: one that is none must not cost the release that it comes with. */
+function counted(tokens: unknown): number | undefined {
+  const count = Math.ceil(Number(tokens ?? NaN));
+  return Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }

@@ -385,3 +385,27 @@ test('no redirect is followed, which might lead the key elsewhere', async () => 
   await gate.withLease({ group: 'glm' }, () => null);
   expect(headgate.seen.map(({ redirect }) => redirect)).toEqual(['manual', 'manual']);
 });
+
+test('a usage that is no count costs no slot', async () => {
+  const { headgate, gate } = stage(1);
+  for (const odd of [NaN, -1, null, 'many', {}]) {
+    await gate.withLease({ group: 'glm' }, (lease) => {
+      lease.usage = { inputTokens: odd as number, outputTokens: 1.5, cachedTokens: 2n as never };
+    });
+    expect(headgate.held.size).toBe(0);
+    const usage = { output_tokens: 2, cached_tokens: 2 };
+    expect(headgate.seen.at(-1)?.body).toEqual({ outcome: 'success', usage });
+  }
+});
+
+test('an error that cannot be looked at costs no slot', async () => {
+  const { headgate, gate } = stage(1);
+  const error = new Proxy(new Error('odd'), {
+    get() {
+      throw new Error('it is closed');
+    },
+  });
+  const work = gate.withLease({ group: 'glm' }, () => Promise.reject(error));
+  await expect(work).rejects.toThrow('it is closed');
+  expect(headgate.held.size).toBe(0);
+});
