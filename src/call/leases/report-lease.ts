@@ -89,7 +89,9 @@ function answerOf({ status, headers = {}, error }: ReportRequest): Response | nu
   const all = new Headers();
   for (const [name, value] of Object.entries(headers)) putSaid(all, name, value);
   for (const name of OF_BODY) all.delete(name);
-  return new Response(NO_BODY.has(status) ? null : text, { status, headers: all });
+  // The runtime makes no answer of a 1xx: the call was taken, and what becomes of it is not known yet.
+  const known = Math.max(status, 200);
+  return new Response(NO_BODY.has(known) ? null : text, { status: known, headers: all });
 }
 
 /** Names and values that no header can have are none. */

@@ -188,7 +188,12 @@ it('what the provider said is heard as of a call: it pauses the group, and the c
 it('a report of a mistake, or of a success, lets it go on', async () => {
   await limitTo([group('mistakes', 1, { match: { upstreams: ['up'] } })]);
   const lease = await leased({ upstream: 'up' });
-  for (const told of [{ status: 200 }, { status: 400, error: 'no such model' }, { status: 204 }]) {
+  for (const told of [
+    { status: 200 },
+    { status: 400, error: 'no such model' },
+    { status: 204 },
+    { status: 101 },
+  ]) {
     expect((await patch(lease.lease, told)).body).toEqual({ action: 'go_on', after_ms: 0 });
   }
   expect(await patch(lease.lease, {})).toMatchObject({ status: 400, reason: 'field_invalid' });
