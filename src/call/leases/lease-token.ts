@@ -51,6 +51,8 @@ interface Past {
 }
 
 export interface TicketToken extends Past {
+  /** Slots that it was first asked with. A pool goes by these, whatever it is asked with later. */
+  readonly slots: number;
   readonly pools: readonly PoolAt[];
 }
 

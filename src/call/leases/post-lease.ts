@@ -85,7 +85,7 @@ interface Past {
 }
 
 async function pastOf(
-  { request, caller, table }: KnownCall,
+  { request, caller, table, headers }: KnownCall,
   wanted: LeaseRequest,
 ): Promise<Past | Rejected> {
   const { fingerprintKey } = table.snapshot;
@@ -98,11 +98,12 @@ async function pastOf(
     const message = `idempotency-key: expected 1 to ${IDEMPOTENCY_LENGTH_MAX} characters.`;
     return rejected({ reason: 'header_invalid', message });
   }
-  const { group, upstream, model, slots } = wanted;
+  const { group, upstream, model, slots = headers.weight } = wanted;
   const same = JSON.stringify([caller.id, name, group, upstream, model, slots]);
   const ticketId = name === null ? crypto.randomUUID() : await ticketIdOf(fingerprintKey, same);
   const nothing = { reentered: 0, retried: 0, refusedBy: [], refusedForNow: [], pools: [] };
-  const ticket = { caller: caller.id, ticketId, attempt: 1, enqueuedAt: ticketTime(), ...nothing };
+  const first = { attempt: 1, enqueuedAt: ticketTime(), ...nothing };
+  const ticket = { caller: caller.id, ticketId, slots, ...first };
   return { kind: 'past', ticket, isKept: name !== null };
 }
 
@@ -110,7 +111,7 @@ async function pastOf(
 function askedBy(
   { caller, headers }: KnownCall,
   wanted: LeaseRequest,
-  { enqueuedAt }: TicketToken,
+  { enqueuedAt, slots }: TicketToken,
 ): Ticket {
   const { keyLanes, keyTimeoutMs } = caller;
   return {
@@ -119,7 +120,7 @@ function askedBy(
     lane: wanted.lane ?? headers.lane,
     keyLanes,
     keyTimeoutMs,
-    slots: wanted.slots ?? headers.weight,
+    slots,
     agent: wanted.agent ?? headers.agent,
     agentStartedAt: wanted.agent_started_at ?? headers.agentStartedAt,
     parents: wanted.parents?.map(leaseIdIn) ?? headers.parents,
@@ -155,7 +156,6 @@ async function leased(
     },
     upstream: located.upstream.id,
     agent: asked.agent,
-    slots: asked.slots,
     mayWait: rules.mayWait && asked.maxWaitMs !== 0,
     grantedAt: now,
     member,

@@ -61,12 +61,13 @@ export async function patchLease(
   if (notTo.length > 0) return notTold(notTo);
   if (next === null) return reported({ action: 'stop', after_ms: 0 });
   const { afterMs, ...past } = next;
-  const { wanted: _, upstream: __, agent: ___, slots: ____, ...rest } = lease;
+  const { wanted: _, upstream: __, agent: ___, slots, ...rest } = lease;
   const ticket = await sealTicket(fingerprintKey, {
     caller: rest.caller,
     ticketId: rest.ticketId,
     attempt: rest.attempt + 1,
     enqueuedAt: rest.enqueuedAt,
+    slots,
     ...past,
     pools: rest.pools.map(({ group, partition, assumed, jurisdiction }) => ({
       group,

@@ -1,7 +1,7 @@
 // Where leases belong: several groups, members, keys and their limits, automatic groups, and what is counted of them; and what
 // is reported of their calls.
 import { afterAll, expect, it } from 'vitest';
-import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { crashPool, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { configure } from '../support/worker.ts';
 import { del, group, leased, leave, limitTo, patch, post, put, queued } from './scene.ts';
@@ -132,6 +132,35 @@ it('the same name of two callers is two leases', async () => {
   expect(one.lease_ids).not.toEqual(two.lease_ids);
   await del(one.lease, undefined, ANN);
   await del(two.lease, undefined, BOB);
+});
+
+it('what it was first asked with is what it holds, whatever it is asked for again with', async () => {
+  await limitTo([group('asked', 4, { limits: { max_concurrency: 4, max_weight: 4 } })]);
+  const name = { 'idempotency-key': 'one' };
+  const one = await leased({ group: 'asked' }, name);
+  const others = [await leased({ group: 'asked' }), await leased({ group: 'asked' })];
+  const more = await leased({ group: 'asked' }, { ...name, 'headgate-weight': '1' });
+  expect(more.lease_ids).toEqual(one.lease_ids);
+  const full = await leased({ group: 'asked' });
+  const { ticket } = await queued({ group: 'asked' });
+  await del(full.lease);
+  const asked = await leased({ group: 'asked', ticket, slots: 3 });
+  expect(await pool('asked').status()).toMatchObject({ in_use: 4 });
+  // Nor does it take from the others what is theirs, where the pool knows nobody any more.
+  await crashPool('asked');
+  for (const { lease } of [asked, one, ...others]) {
+    expect(await put(lease)).toMatchObject({ status: 200 });
+  }
+  expect(await pool('asked').status()).toMatchObject({ in_use: 4, unclaimed: 0 });
+  for (const { lease } of [asked, one, ...others]) await del(lease);
+  // Another number of slots is another lease, be it said in the body or in a header.
+  const first = await leased({ group: 'asked' }, { 'idempotency-key': 'two' });
+  const second = await leased(
+    { group: 'asked' },
+    { 'idempotency-key': 'two', 'headgate-weight': '2' },
+  );
+  expect(second.lease_ids).not.toEqual(first.lease_ids);
+  for (const { lease } of [first, second]) await del(lease);
 });
 
 it('an automatic group takes it as it takes calls', async () => {
