@@ -40,13 +40,17 @@ export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorRep
 
 /**
  * Rejects a call that would take slots where its key may not. Groups that only come on top of those
- * that stand for something of a provider are everybody's, and so is the key's own.
+ * that stand for something of a provider are everybody's, and so is the key's own. `named`: the group that was asked for by
+ * its name; nothing else is asked for then, so it does not come on top of anything.
  */
 export function forbiddenFor(
   key: Pick<GatewayKeyConfig, 'id' | 'groups'>,
   placements: readonly Placement[],
+  named: string | null = null,
 ): ErrorReply | null {
-  const barred = placements.find(({ group, isOfProvider }) => !mayUse(key, group, isOfProvider));
+  const barred = placements.find(
+    ({ group, isOfProvider }) => !mayUse(key, group, isOfProvider || group === named),
+  );
   return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
 }
 

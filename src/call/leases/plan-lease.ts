@@ -96,7 +96,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   const placements = mayHash(table.routes, env)
     ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
     : own;
-  const forbidden = caller.key === null ? null : forbiddenFor(caller.key, placements);
+  const forbidden = caller.key === null ? null : forbiddenFor(caller.key, placements, wanted.group);
   if (forbidden !== null) return rejected(forbidden);
   const members = isByMembers ? membersFor(call, located, placements) : null;
   if (members !== null && 'reply' in members) return members;

@@ -102,6 +102,8 @@ it('keys open it as they open calls: their groups, their limits, and no other’
   expect(await post({ group: 'of-ann' }, wrong)).toMatchObject({ reason: 'key_invalid' });
   expect(await post({ group: 'of-ann' }, BOB)).toMatchObject({ status: 403 });
   expect(await post({ upstream: 'up' }, BOB)).toMatchObject({ reason: 'key_forbidden' });
+  // It comes on top of calls to other groups. By its name it is one of its own.
+  expect(await post({ group: 'all' }, BOB)).toMatchObject({ reason: 'key_forbidden' });
   const lease = await leased({ group: 'of-ann' }, ANN);
   expect(lease.groups).toEqual(['key:ann', 'of-ann']);
   expect(await post({ group: 'of-ann', max_wait_ms: 0 }, ANN)).toMatchObject({ reason: 'busy' });
