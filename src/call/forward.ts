@@ -35,7 +35,7 @@ import {
   type Moved,
   type Rejected,
 } from './result.ts';
-import { holdRun, mayStartRun } from './runs/hold-run.ts';
+import { watchRun } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
@@ -75,9 +75,9 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   }
   const bare = mayGoBare(request.method) ? await bareOf(sending, held) : 'with body';
   if (typeof bare === 'object') return bare;
-  const watchesRun = mayStartRun(candidate);
+  const watchesRun = watchRun(candidate);
   // What it says of a run must be readable.
-  if (watchesRun) target.headers.set('accept-encoding', 'identity');
+  if (watchesRun !== null) target.headers.set('accept-encoding', 'identity');
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
@@ -109,9 +109,10 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     const switched = passSession(sending, { held, answer, socket: answer.webSocket });
     return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
-  const { answer: looked, isHeld } = watchesRun
-    ? await holdRun(candidate, admission, answer)
-    : { answer, isHeld: false };
+  const { answer: looked, isHeld } = (await watchesRun?.(admission, answer)) ?? {
+    answer,
+    isHeld: false,
+  };
   const meter = metering?.meterFor(answer) ?? null;
   const pipe = metering?.pipeFor(meter, answer) ?? null;
   const settle = isHeld ? leaving(sending) : settling(sending, held, answer, meter);

@@ -1,5 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import { classify, type Operation } from '../upstream/operation/operation.ts';
+import { cancelsRun } from '../upstream/operation/runs.ts';
 import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
 import type { KnownCall } from './call.ts';
 import { isUpgrade } from './socket/upgrade.ts';
@@ -18,7 +19,8 @@ export function operationOf(
   if (isUpgrade(request)) return classifyUpgrade(path, query, upstream);
   const { method } = request;
   const operation = classify(method, path, query, upstream.dialect);
-  if (operation.limited) return operation;
+  // The cancellation of a run must not wait behind what it cancels.
+  if (operation.limited || cancelsRun(path)) return operation;
   const { keyIds } = caller;
   const named = routes.namedPath({ upstream, operation: operation.name, method, path, keyIds });
   const limited = named !== 'no' || first?.limited === true;

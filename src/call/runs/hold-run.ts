@@ -25,7 +25,7 @@ export function mayStartRun({ call, located, rules }: Candidate): boolean {
 }
 
 /** An answer that was looked at, and whether its run holds the leases of the call by now. */
-interface Looked {
+export interface Looked {
   readonly answer: Response;
   readonly isHeld: boolean;
 }

@@ -17,6 +17,9 @@ const STARTS_IF_ASKED = /\/responses$/i;
 const ASKS =
   /\/(?:responses|videos|video\/generations(?:\/jobs)?|async-invoke|operations|threads\/[^/]+\/runs)\/[^/]+(?:\/cancel)?$/i;
 
+/** Paths whose POST cancels a run. */
+const CANCELS = /\/(?:responses|threads\/[^/]+\/runs)\/[^/]+\/cancel$/i;
+
 /** Statuses of runs that go on. Whatever else is said ends the hold: a run that waits for its caller generates nothing. */
 const GOES_ON: ReadonlySet<string> = new Set([
   'queued',
@@ -44,6 +47,11 @@ export function startsRun(path: string): 'no' | 'if asked' | 'always' {
 /** Whether a path asks for a run. */
 export function asksForRun(path: string): boolean {
   return [path, ...readingsOf(path)].some((each) => ASKS.test(withoutSlash(each)));
+}
+
+/** Whether a path cancels a run, whatever a server takes it for. */
+export function cancelsRun(path: string): boolean {
+  return [path, ...readingsOf(path)].every((each) => CANCELS.test(withoutSlash(each)));
 }
 
 function withoutSlash(path: string): string {

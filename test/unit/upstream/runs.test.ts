@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   asksForRun,
+  cancelsRun,
   mayAskForRun,
   runSaid,
   startsRun,
@@ -46,6 +47,17 @@ test.each(['/v1/responses', '/v1/responses/resp_1/input_items', '/v1/models/m', 
     expect(asksForRun(path)).toBe(false);
   },
 );
+
+test.each([
+  ['/v1/responses/resp_1/cancel', true],
+  ['/v1/responses/resp_1/cancel/', true],
+  ['/v1/threads/t1/runs/r1/cancel', true],
+  ['/v1/responses/resp_1', false],
+  ['/v1/custom/run;/responses/resp_1/cancel', false],
+  ['/v1/custom/run%3f/responses/resp_1/cancel', false],
+])('%s cancels a run, whatever it is taken for: %s', (path, cancels) => {
+  expect(cancelsRun(path)).toBe(cancels);
+});
 
 test.each([
   ['{"background":true}', true],

@@ -108,6 +108,20 @@ it('a run that is cancelled by its caller frees its slot', async () => {
   await untilStatus(scene.group, { in_use: 0 });
 });
 
+it('a run whose path a group names is cancelled without a slot, and seen to end with one', async () => {
+  const match = { upstreams: ['run-named'], paths: ['/v1/*'] };
+  const scene = await runScene('run-named', 1, { match });
+  const cancelled = await started(scene);
+  expect(await poll(scene, `/v1/responses/${cancelled}/cancel`, 'POST')).toBe('cancelled');
+  await untilStatus(scene.group, { in_use: 0 });
+  const asked = { ...match, upstreams: ['run-asked'], methods: ['GET' as const, 'POST' as const] };
+  const counted = await runScene('run-asked', 2, { match: asked });
+  const id = await started(counted);
+  await counted.strict.endRun('completed', id);
+  expect(await poll(counted, `/v1/responses/${id}`)).toBe('completed');
+  await untilStatus(counted.group, { in_use: 0 });
+});
+
 it('a run that waits for its caller holds nothing until that has answered', async () => {
   const scene = await runScene('run-tools', 1);
   const id = await started(scene, '/v1/threads/t1/runs', { assistant_id: 'a' });
