@@ -3,22 +3,22 @@ import { readingsOf } from './path-readings.ts';
 
 /**
  * Runs go on at an upstream after the answer to the call that started them, and are asked for by their ids: background
- * responses, runs of assistants' threads, videos, Bedrock's asynchronous invocations, Gemini's operations.
+ * responses and interactions, runs of assistants' threads, videos, Bedrock's asynchronous invocations, Gemini's operations.
  */
 
 /** Paths whose POST may start a run. */
 const STARTS =
-  /\/(?:responses|threads\/(?:[^/]+\/)?runs|threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs|videos|video\/generations(?:\/jobs)?|async-invoke)$|:predictLongRunning$/i;
+  /\/(?:responses|threads\/(?:[^/]+\/)?runs|threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs|interactions|videos(?:\/(?:edits|extensions|[^/]+\/remix))?|video\/generations(?:\/jobs)?|async-invoke)$|:predictLongRunning$/i;
 
 /** Those of them that start one only if their body wants it. */
-const STARTS_IF_ASKED = /\/responses$/i;
+const STARTS_IF_ASKED = /\/(?:responses|interactions)$/i;
 
-/** Paths by which a run is asked for, or cancelled. */
+/** Paths by which a run is asked for, or cancelled. Vertex is told in the body which one. */
 const ASKS =
-  /\/(?:responses|videos|video\/generations(?:\/jobs)?|async-invoke|operations|threads\/[^/]+\/runs)\/[^/]+(?:\/cancel)?$/i;
+  /\/(?:responses|interactions|videos|video\/generations(?:\/jobs)?|async-invoke|operations|threads\/[^/]+\/runs)\/[^/]+(?:\/cancel)?$|:fetchPredictOperation$/i;
 
 /** Paths whose POST cancels a run. */
-const CANCELS = /\/(?:responses|threads\/[^/]+\/runs)\/[^/]+\/cancel$/i;
+const CANCELS = /\/(?:responses|interactions|threads\/[^/]+\/runs)\/[^/]+\/cancel$/i;
 
 /** Statuses of runs that go on. Whatever else is said ends the hold: a run that waits for its caller generates nothing. */
 const GOES_ON: ReadonlySet<string> = new Set([

@@ -24,6 +24,11 @@ test.each<[string, ReturnType<typeof startsRun>]>([
   ['/openai/v1/video/generations/jobs', 'always'],
   ['/async-invoke', 'always'],
   ['/v1beta/models/veo-3:predictLongRunning', 'always'],
+  ['/v1beta/interactions', 'if asked'],
+  ['/v1/videos/edits', 'always'],
+  ['/v1/videos/extensions', 'always'],
+  ['/v1/videos/video_1/remix', 'always'],
+  ['/v1/videos/video_1', 'no'],
   ['/v1/chat/completions', 'no'],
 ])('a POST to %s may start a run: %s', (path, starts) => {
   expect(startsRun(path)).toBe(starts);
@@ -37,6 +42,9 @@ test.each([
   '/v1/videos/video_1',
   '/async-invoke/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aasync-invoke%2Fx',
   '/v1beta/models/veo-3/operations/abc',
+  '/v1beta/interactions/v1_x',
+  '/v1beta/interactions/v1_x/cancel',
+  '/v1/projects/p/locations/l/publishers/google/models/veo-3:fetchPredictOperation',
 ])('%s asks for a run', (path) => {
   expect(asksForRun(path)).toBe(true);
 });
@@ -52,6 +60,7 @@ test.each([
   ['/v1/responses/resp_1/cancel', true],
   ['/v1/responses/resp_1/cancel/', true],
   ['/v1/threads/t1/runs/r1/cancel', true],
+  ['/v1beta/interactions/v1_x/cancel', true],
   ['/v1/responses/resp_1', false],
   ['/v1/custom/run;/responses/resp_1/cancel', false],
   ['/v1/custom/run%3f/responses/resp_1/cancel', false],
