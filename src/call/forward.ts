@@ -35,6 +35,7 @@ import {
   type Moved,
   type Rejected,
 } from './result.ts';
+import { keepForRun, type Looked } from './runs/hold-run.ts';
 import { watchRun } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
@@ -109,20 +110,48 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     const switched = passSession(sending, { held, answer, socket: answer.webSocket });
     return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
-  const { answer: looked, isHeld } = (await watchesRun?.(admission, answer)) ?? {
-    answer,
-    isHeld: false,
-  };
+  const looked = (await watchesRun?.(admission, answer)) ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
-  const pipe = metering?.pipeFor(meter, answer) ?? null;
-  const settle = isHeld ? leaving(sending) : settling(sending, held, answer, meter);
-  const response = await relay(sending, held, looked, pipe, settle);
+  const pipe = readingRun(looked, metering?.pipeFor(meter, answer) ?? null);
+  const settle = settlingOf(sending, held, looked, meter);
+  const response = await relay(sending, held, looked.answer, pipe, settle);
   if (response === null) return noAnswer(candidate, held);
   const said = signature(sending, waitMs, response.headers);
   return answered(response, said, isAboutKey(candidate));
 }
 
 type SettleCall = (outcome: Outcome) => Promise<void>;
+
+/** Shows what a pipe passes to whoever reads the events of a run besides. */
+function readingRun({ events }: Looked, pipe: PipeMetering | null): PipeMetering | null {
+  if (events === undefined) return pipe;
+  const push = (chunk: Uint8Array): void => {
+    pipe?.meter.push(chunk);
+    events.push(chunk);
+  };
+  return { meter: { push }, filter: pipe?.filter ?? null };
+}
+
+/** Tells what becomes of the slots of a call that is over: a run may hold them, now or then. */
+function settlingOf(
+  sending: Sending,
+  held: HeldCall,
+  { answer, isHeld, events, isOwn }: Looked,
+  meter: UsageMeter | null,
+): SettleCall {
+  if (isHeld) return leaving(sending);
+  const settle = settling(sending, held, answer, meter);
+  if (events === undefined || isOwn !== true) return settle;
+  const { candidate, admission } = sending;
+  return async (outcome) => {
+    const { said } = events;
+    // A caller that leaves the stream of a run does not end the run.
+    const isOver = held.cutBy === 'revoked' || held.cutBy === 'max_hold';
+    const goesOn = said?.state === 'goes on' && !isOver;
+    const isKept = goesOn && (await keepForRun(candidate, admission, said.id, answer.status));
+    return isKept ? leaving(sending)(outcome) : settle(outcome);
+  };
+}
 
 /** Settles a call that is over, and gives its slots back. */
 function settling(

@@ -4,7 +4,7 @@ import { bareBody } from './bare.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
-import { endRun, mayEndRun } from './runs/end-run.ts';
+import { endRunOf, mayEndRun } from './runs/end-run.ts';
 import type { Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
@@ -35,7 +35,7 @@ export async function passThrough(
     const isAsking = mayEndRun(call, located);
     if (isAsking) headers.set('accept-encoding', 'identity');
     const sent = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
-    const answer = isAsking ? await endRun(call, located, sent) : sent;
+    const answer = isAsking ? await endRunOf(call, located, sent) : sent;
     const { status, statusText, headers: given } = answer;
     const init: ResponseInit = { status, statusText, headers: given, encodeBody: 'manual' };
     const response = new Response(whileSent(answer.body, body, ctx), init);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Grant, decide, headersNow } from './admission.ts';
-import { jsonAnswer } from './answer.ts';
+import { jsonAnswer, sseEvent } from './answer.ts';
 import type { StrictAnswer, StrictUsage } from './answer.ts';
 import { bytesAnswer, seededHash } from './bytes.ts';
 import { accountOf, keyOf } from './credential.ts';
@@ -126,6 +126,20 @@ function runAnswer({ req, path, scope }: Exchange, body: Buffer) {
   return runs ? scope.runs.answer(asked, runLimit) : null;
 }
 
+/** Streams a run until it is over, as long as its client stays. */
+async function streamRun({ res, scope, gone }: Exchange, run: object): Promise<void> {
+  const { id, status } = run as { id: string; status: string };
+  const event = (type: string, response: object): string =>
+    sseEvent({ type: `response.${type}`, sequence_number: 0, response });
+  res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  res.write(event(status === 'queued' ? 'created' : 'in_progress', { ...run, status: 'queued' }));
+  const left = new Promise<null>((resolve) => {
+    gone.addEventListener('abort', () => resolve(null), { once: true });
+  });
+  const over = await Promise.race([scope.runs.ended(id), left]);
+  if (over !== null) res.end(event((over as { status: string }).status, over));
+}
+
 async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Promise<void> {
   const { res, route, query, call, scope, gone } = exchange;
   const refused = admitted(exchange, prompt);
@@ -140,7 +154,13 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
     return;
   }
   const ran = runAnswer(exchange, body);
-  if (ran !== null) return sendError(exchange, ran.status, ran.body);
+  if (ran !== null) {
+    const isStream =
+      ran.status === 200 && (query.includes('stream=true') || prompt.stream === true);
+    return isStream
+      ? streamRun(exchange, ran.body as object)
+      : sendError(exchange, ran.status, ran.body);
+  }
   const onBreak = (): void => call?.end('broken', behaviour.accountingLagMs);
   if (answeredShort(exchange, onBreak)) return;
   res.setHeader('x-request-id', `req_${prompt.digest}`);

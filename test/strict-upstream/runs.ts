@@ -17,6 +17,7 @@ export interface StrictRunsTally {
 export class StrictRuns {
   readonly tally: StrictRunsTally = { inFlight: 0, peak: 0, total: 0, rejected: 0 };
   readonly #states = new Map<string, string>();
+  readonly #onEnd = new Map<string, (() => void)[]>();
 
   /** The ids of those that go on, the oldest first. */
   get going(): readonly string[] {
@@ -34,7 +35,7 @@ export class StrictRuns {
   ): { readonly status: number; readonly body: unknown } | null {
     if (method === 'POST' && STARTS.test(path)) {
       if (path.endsWith('/responses') && !/"background"\s*:\s*true/.test(body)) return null;
-      if (/"stream"\s*:\s*true/.test(body)) return null;
+      if (/"stream"\s*:\s*true/.test(body) && !/"background"\s*:\s*true/.test(body)) return null;
       return this.#start(path, limit);
     }
     const [, id, cancel] = ASKS.exec(path) ?? [];
@@ -52,6 +53,19 @@ export class StrictRuns {
     if (before === undefined) throw new Error(`no run ${id}`);
     if (!isOver(before) && isOver(status)) this.tally.inFlight -= 1;
     this.#states.set(id, status);
+    if (!isOver(status)) return;
+    for (const tell of this.#onEnd.get(id) ?? []) tell();
+    this.#onEnd.delete(id);
+  }
+
+  /** Resolves with the run as it is told of once it is over, or was. */
+  async ended(id: string): Promise<object> {
+    while (!isOver(this.#states.get(id) ?? '')) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#onEnd.set(id, [...(this.#onEnd.get(id) ?? []), resolve]);
+      await promise;
+    }
+    return said('', id, this.#states.get(id) ?? '');
   }
 
   #start(path: string, limit: number | null): { status: number; body: unknown } {

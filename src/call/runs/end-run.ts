@@ -2,11 +2,13 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
-import { asksForRun, runSaid } from '../../upstream/operation/runs.ts';
+import { RunEvents } from '../../upstream/operation/run-events.ts';
+import { asksForRun, runSaid, type SaidOfRun } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
-import { isJson, RUN_BYTES_MAX } from './hold-run.ts';
+import { isJson, RUN_BYTES_MAX, type Looked } from './hold-run.ts';
+import { isRunStream, readThrough } from './run-stream.ts';
 
 /** Tells whether the answer to a call may say that a run has ended. */
 export function mayEndRun({ request, env }: KnownCall, { path }: Located): boolean {
@@ -14,19 +16,38 @@ export function mayEndRun({ request, env }: KnownCall, { path }: Located): boole
 }
 
 /** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */
-export async function endRun(
-  { env, ctx, table }: KnownCall,
-  { upstream }: Located,
-  answer: Response,
-): Promise<Response> {
-  if (!answer.ok || !isJson(answer)) return answer;
+export async function endRun(call: KnownCall, located: Located, answer: Response): Promise<Looked> {
+  if (isRunStream(answer)) return { answer, isHeld: false, events: endEvents(call, located) };
+  if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
   const run = runSaid(peeked.text);
-  if (run !== null && run.state !== 'goes on') {
-    const outcome = run.state === 'cancelled' ? 'cancelled' : 'success';
-    ctx.waitUntil(tellEnd(env, table, upstream.id, { id: run.id, outcome }));
-  }
-  return peeked.answer;
+  if (run !== null) hearOf(call, located, run);
+  return { answer: peeked.answer, isHeld: false };
+}
+
+/** The same for a call that takes no slot, whose answer nobody else reads. */
+export async function endRunOf(
+  call: KnownCall,
+  located: Located,
+  asked: Response,
+): Promise<Response> {
+  const { answer, events } = await endRun(call, located, asked);
+  return events === undefined ? answer : readThrough(answer, events, call.ctx);
+}
+
+function endEvents(call: KnownCall, located: Located): RunEvents {
+  let isTold = false;
+  return new RunEvents((run) => {
+    if (!isTold) isTold = hearOf(call, located, run);
+  });
+}
+
+/** Tells of the end of a run. False: it goes on. */
+function hearOf({ env, ctx, table }: KnownCall, { upstream }: Located, run: SaidOfRun): boolean {
+  if (run.state === 'goes on') return false;
+  const outcome = run.state === 'cancelled' ? 'cancelled' : 'success';
+  ctx.waitUntil(tellEnd(env, table, upstream.id, { id: run.id, outcome }));
+  return true;
 }
 
 /** Pauses before each try to tell: most who ask for a run do so no more once it has ended. */

@@ -3,9 +3,11 @@ import { pause } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { within } from '../../runtime/within.ts';
 import { mayAskForRun, runSaid, startsRun } from '../../upstream/operation/runs.ts';
+import { RunEvents } from '../../upstream/operation/run-events.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
 import type { Candidate } from '../plan.ts';
+import { isRunStream } from './run-stream.ts';
 
 /** How much of an answer is looked at: what it says of a run stands near its beginning. */
 export const RUN_BYTES_MAX = 262_144;
@@ -28,6 +30,10 @@ export function mayStartRun({ call, located, rules }: Candidate): boolean {
 export interface Looked {
   readonly answer: Response;
   readonly isHeld: boolean;
+  /** Reads what a stream says of a run as it passes. Absent: it is none that is read. */
+  readonly events?: RunEvents;
+  /** The stream is that of the call's own run, which holds the leases where the stream ends sooner. */
+  readonly isOwn?: boolean;
 }
 
 /**
@@ -35,37 +41,44 @@ export interface Looked {
  * of it: so nobody can say that it has ended before it is held.
  */
 export async function holdRun(
-  { call, located, rules }: Candidate,
+  candidate: Candidate,
   admission: Admission,
   answer: Response,
 ): Promise<Looked> {
+  if (isRunStream(answer)) return { answer, isHeld: false, events: new RunEvents(), isOwn: true };
   if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
   const run = runSaid(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
   if (run?.state !== 'goes on') return looked;
+  return { ...looked, isHeld: await keepForRun(candidate, admission, run.id, answer.status) };
+}
+
+/** Hands the leases of a call over to its run. False: they are still the call's. */
+export async function keepForRun(
+  { call, located, rules }: Candidate,
+  admission: Admission,
+  run: string,
+  status: number,
+): Promise<boolean> {
   const { maxRunMs, maxHoldMs } = rules.hold;
   const forMs = Math.min(maxRunMs, maxHoldMs);
   for (const pauseMs of PAUSES_MS) {
     if (pauseMs > 0) await pause(pauseMs, call.after);
     // Objects may be reset meanwhile: what they are told of the leases is said anew.
-    const said = await tryToHold({ call, located }, admission, { run: run.id, forMs, answer });
-    if (said !== 'late') return { ...looked, isHeld: said === 'held' };
+    const said = await tryToHold({ call, located }, admission, { run, forMs, status });
+    if (said !== 'late') return said === 'held';
   }
-  logEvent('run_not_held', { upstream: located.upstream.id, run: run.id });
-  return looked;
+  logEvent('run_not_held', { upstream: located.upstream.id, run });
+  return false;
 }
 
 async function tryToHold(
   { call, located }: Pick<Candidate, 'call' | 'located'>,
   admission: Admission,
-  {
-    run,
-    forMs,
-    answer,
-  }: { readonly run: string; readonly forMs: number; readonly answer: Response },
+  { run, forMs, status }: { readonly run: string; readonly forMs: number; readonly status: number },
 ): Promise<'held' | 'late' | 'no'> {
-  const leases = await admission.forRun(answer.status);
+  const leases = await admission.forRun(status);
   if (leases === null) return 'no';
   const { jurisdiction = null } = leases.find((one) => one.jurisdiction !== null) ?? {};
   const runs = runsOf(call.env, located.upstream.id, jurisdiction);

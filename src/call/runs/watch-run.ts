@@ -14,5 +14,5 @@ export function watchRun(candidate: Candidate): RunWatch | null {
   // A group may name the path by which a run is asked for.
   const { call, located } = candidate;
   if (!mayEndRun(call, located)) return null;
-  return async (_, answer) => ({ answer: await endRun(call, located, answer), isHeld: false });
+  return (_, answer) => endRun(call, located, answer);
 }

@@ -76,7 +76,11 @@ export interface SaidOfRun {
 
 /** Reads what the beginning of an answer says of a run; null: it is about none. */
 export function runSaid(text: string): SaidOfRun | null {
-  const { value } = parseCutJson(text);
+  return runIn(parseCutJson(text).value);
+}
+
+/** Reads what a value says of a run; null: it is about none. */
+export function runIn(value: unknown): SaidOfRun | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   const said = value as Readonly<Record<string, unknown>>;
   const id = [said['id'], said['invocationArn'], said['name']].find(isId);

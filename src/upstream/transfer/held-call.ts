@@ -7,7 +7,6 @@ import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
 import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pipe.ts';
-import type { UsageMeter } from '../usage/usage-meter.ts';
 import { pipeObserved } from './observed-pipe.ts';
 import { pipeWatched } from './watched-pipe.ts';
 
@@ -189,7 +188,7 @@ export class HeldCall {
   async #passWhole(
     upstream: Response,
     relayed: (through: ArrayBuffer | null) => Response,
-    meter: UsageMeter | null,
+    meter: PipeMetering['meter'] | null,
   ): Promise<Relayed> {
     const { status } = upstream;
     const { idleMs } = this.#limits;

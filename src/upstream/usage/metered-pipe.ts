@@ -5,7 +5,7 @@ import type { UsageMeter } from './usage-meter.ts';
 
 /** The pipe that a metered body goes through. */
 export interface Metering {
-  readonly meter: UsageMeter;
+  readonly meter: Pick<UsageMeter, 'push'>;
   /** Takes something out of what goes on; the meter sees it. Null: everything goes on. */
   readonly filter: ByteFilter | null;
 }

@@ -1,5 +1,6 @@
 // Which calls may start a run, which ask for one, and what answers say of it.
 import { describe, expect, test } from 'vitest';
+import { RunEvents } from '../../../src/upstream/operation/run-events.ts';
 import {
   asksForRun,
   cancelsRun,
@@ -148,5 +149,50 @@ describe('an answer', () => {
       id: 'r',
       state: 'ended',
     });
+  });
+});
+
+describe('the events of a stream', () => {
+  const event = (type: string, response: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: 1, response })}\n\n`;
+  const run = { id: 'resp_1', background: true };
+  const created = event('response.created', { ...run, status: 'queued' });
+  const completed = event('response.completed', {
+    ...run,
+    status: 'completed',
+    output: ['x'.repeat(100_000)],
+  });
+  const delta =
+    'data: {"type":"response.output_text.delta","delta":"\\"type\\":\\"response.failed\\""}\n\n';
+  const readAll = (text: string, size: number) => {
+    const told: string[] = [];
+    const events = new RunEvents(({ state }) => told.push(state));
+    const bytes = new TextEncoder().encode(text);
+    for (let at = 0; at < bytes.length; at += size) events.push(bytes.subarray(at, at + size));
+    return { said: events.said, told };
+  };
+
+  test.each([1, 7, 1_000, 1_000_000])('in pieces of %i bytes', (size) => {
+    expect(readAll(created + delta, size).said).toEqual({ id: 'resp_1', state: 'goes on' });
+    expect(readAll(created + delta + completed, size)).toEqual({
+      said: { id: 'resp_1', state: 'ended' },
+      told: ['goes on', 'ended'],
+    });
+  });
+
+  test('of a thread', () => {
+    const data = JSON.stringify({ id: 'run_1', object: 'thread.run', status: 'in_progress' });
+    const text = `event: thread.run.in_progress\ndata: ${data}\n\n`;
+    expect(readAll(text, 100).said).toEqual({ id: 'run_1', state: 'goes on' });
+  });
+
+  test.each([
+    event('response.created', { id: 'resp_1', status: 'in_progress', background: false }),
+    event('response.created', { id: 'resp_1', status: 'in_progress' }),
+    delta,
+    'data: {"type":"response.created"',
+    'data: [DONE]\n\n',
+  ])('%s tells of no run in the background', (text) => {
+    expect(readAll(text, 100).said).toBeNull();
   });
 });

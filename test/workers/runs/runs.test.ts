@@ -3,8 +3,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { nothingLeaks, passAwake, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
-import { until } from '../support/worker.ts';
+import { call, until } from '../support/worker.ts';
 import {
+  OWN,
   poll,
   renewNow,
   resetRuns,
@@ -81,12 +82,44 @@ it('what is not a run gives its slot back with its answer', async () => {
   for (const json of [
     { model: 'gpt-5', input: 'background' },
     { model: 'gpt-5', input: 'x', background: false },
-    { model: 'gpt-5', input: 'x', background: true, stream: true },
+    { model: 'gpt-5', input: 'background', stream: true, tools: [{ background: 1 }] },
   ]) {
     await (await start(scene, '/v1/responses', json)).text();
     await untilStatus(scene.group, { in_use: 0 });
   }
   expect((await scene.strict.stats()).runs).toMatchObject({ total: 0 });
+});
+
+describe('a run that streams', () => {
+  const json = { model: 'gpt-5', input: 'x', background: true, stream: true };
+
+  it('gives its slot back with its last event', async () => {
+    const scene = await runScene('run-stream', 1);
+    const answer = await start(scene, '/v1/responses', json);
+    await untilStatus(scene.group, { in_use: 1 });
+    await scene.strict.endRun('completed');
+    expect(await answer.text()).toContain('response.completed');
+    await untilStatus(scene.group, { in_use: 0 });
+    expect(await storedRuns(scene)).toBe(0);
+  });
+
+  it('goes on with its slot where its caller leaves, until another stream says that it is over', async () => {
+    const scene = await runScene('run-left', 1);
+    const caller = new AbortController();
+    const { signal } = caller;
+    const answer = await start(scene, '/v1/responses', json, { signal });
+    await answer.body?.getReader().read();
+    caller.abort();
+    await until(async () => expect(await storedRuns(scene)).toBe(1));
+    await untilStatus(scene.group, { in_use: 1 });
+    expect(await pool(scene.group).leases()).toMatchObject([{ kind: 'run' }]);
+    const [id] = await storedIds(scene);
+    const again = await call(`/${scene.id}/v1/responses/${id}?stream=true`, { headers: OWN });
+    await scene.strict.endRun('completed');
+    expect(await again.text()).toContain('response.completed');
+    await untilStatus(scene.group, { in_use: 0 });
+    expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, total: 1, inFlight: 0 });
+  });
 });
 
 it('a word that is hidden by escapes starts a run all the same', async () => {

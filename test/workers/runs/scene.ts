@@ -38,7 +38,7 @@ export async function runScene(
   return { id, group: `g-${id}`, strict };
 }
 
-const OWN = { authorization: 'Bearer sk-mine' };
+export const OWN = { authorization: 'Bearer sk-mine' };
 
 /** Starts a run in the background. */
 export function start(

@@ -177,7 +177,7 @@ describe('a metered pipe', () => {
       body as globalThis.ReadableStream<Uint8Array>,
       new WritableStream<Uint8Array>() as globalThis.WritableStream<Uint8Array>,
       { signal: stop, idle: null, stalled: null },
-      { meter: { push() {}, end: () => ({ usage: null, outputTokensSeen: 0 }) }, filter: null },
+      { meter: { push() {} }, filter: null },
     );
     await expect(ended).rejects.toThrow('aborted');
   });

@@ -1,0 +1,36 @@
+import type { RunEvents } from '../../upstream/operation/run-events.ts';
+import { packingOf } from '../../upstream/body/packing.ts';
+import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
+import type { KnownCall } from '../call.ts';
+
+/** Tells whether what an answer says of a run comes event by event. */
+export function isRunStream({ ok, body, headers }: Response): boolean {
+  return (
+    ok &&
+    body !== null &&
+    /^\s*text\/event-stream\b/i.test(headers.get('content-type') ?? '') &&
+    packingOf(headers.get('content-encoding')) === 'plain'
+  );
+}
+
+/** Has the events of an answer read on its way through. */
+export function readThrough(
+  { body, status, statusText, headers }: Response,
+  events: RunEvents,
+  ctx: KnownCall['ctx'],
+): Response {
+  const { readable, writable } = new IdentityTransformStream();
+  const passing = pipeChunks(body ?? new ReadableStream(), writable, {
+    // A caller that leaves aborts what is read.
+    signal: new AbortController().signal,
+    idle: null,
+    stalled: null,
+    pass(chunk) {
+      events.push(chunk);
+      return chunk;
+    },
+    last: () => new Uint8Array(),
+  });
+  ctx.waitUntil(passing.catch(() => {}));
+  return new Response(readable, { status, statusText, headers, encodeBody: 'manual' });
+}
