@@ -6,6 +6,7 @@ import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { unknownOperation } from '../config/check/operations.ts';
 import { classify } from '../upstream/operation/operation.ts';
+import { cancelsRun } from '../upstream/operation/runs.ts';
 import { chooseUpstream } from '../routing/choose-upstream.ts';
 import { hashedPlacements } from '../routing/hashed-partition.ts';
 import {
@@ -147,7 +148,9 @@ function askedFor(call: Call, upstream: Upstream, routes: Routes) {
   }
   const operation = classify(method, path, new URLSearchParams(), upstream.dialect);
   const at = { operation: operation.name, method, path };
-  const named = routes.namedPath({ upstream, keyIds: keyIdsOf(call.key), ...at });
+  const named = cancelsRun(path)
+    ? 'no'
+    : routes.namedPath({ upstream, keyIds: keyIdsOf(call.key), ...at });
   const isNamed = named === 'in all readings';
   const asked = { upstream, path, operation: isNamed ? { isNamed } : {} } as const;
   const closedTo = (key: GatewayKeyConfig): ErrorReply | null =>

@@ -181,6 +181,12 @@ it('the tester shows the groups that a call would take', async () => {
   await route.getByRole('link', { name: 'practice' }).last().waitFor();
   await route.getByText('1 slot', { exact: false }).first().waitFor();
   await route.getByText('✓ Sent on').waitFor();
+  await page.getByText('Path, lane, headers, shape').click();
+  await page.getByLabel('Path behind the base URL').fill('/v1/files');
+  await page.getByLabel('Method').selectOption('GET');
+  await page.getByRole('button', { name: 'Show its route' }).click();
+  await route.getByText('GET /v1/files: files').waitFor();
+  await route.getByText('Passes without a slot').waitFor();
   // Nothing was sent anywhere.
   expect(stage.upstream.stats().total).toBe(2);
 });

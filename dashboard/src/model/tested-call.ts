@@ -1,3 +1,4 @@
+import { METHODS } from '../../../src/contract/methods.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 
 /** A call as the tester's form has it: every field a text. */
@@ -6,6 +7,9 @@ export interface TestedForm {
   /** Empty: chosen as `/v1` does. */
   readonly upstream: string;
   readonly operation: string;
+  /** Behind the base URL: what it asks for is said by it then, and no operation. Empty: any path of the operation. */
+  readonly path: string;
+  readonly method: string;
   readonly shape: string;
   /** Id of a gateway key, or a fingerprint. Never a key: it stands in the link. */
   readonly key: string;
@@ -31,6 +35,8 @@ const AS_USUAL: TestedForm = {
   model: '',
   upstream: '',
   operation: 'chat',
+  path: '',
+  method: 'POST',
   shape: 'openai',
   key: '',
   lane: '',
@@ -88,6 +94,8 @@ export function callOf(form: TestedForm) {
     upstream: form.upstream || null,
     key: form.key.trim() || null,
     operation: form.operation.trim() || 'chat',
+    path: form.path.trim() || null,
+    method: METHODS.find((method) => method === form.method) ?? ('POST' as const),
     shape: form.shape === 'anthropic' ? ('anthropic' as const) : ('openai' as const),
     lane: LANES.find((lane) => lane === form.lane) ?? null,
     headers: headersOf(form.headers),

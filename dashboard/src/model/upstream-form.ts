@@ -22,6 +22,10 @@ export interface UpstreamForm {
   readonly limit_headers: string;
   /** The way to tell the account of a caller's key. */
   readonly account_by: string;
+  /** What comes as a WebSocket. */
+  readonly websocket: string;
+  /** Name of the secret by which it tells of the ends of runs; empty: it tells of none. */
+  readonly webhook_secret: string;
   readonly inject_usage: boolean;
   readonly enabled: boolean;
 }
@@ -59,6 +63,8 @@ export function formOf(upstream: UpstreamInfo | null): UpstreamForm {
     via: textOf(has['via']),
     limit_headers: textOf(has['limit_headers']) || 'auto',
     account_by: textOf(has['account_by']) || 'auto',
+    websocket: textOf(has['websocket']) || 'auto',
+    webhook_secret: textOf(has['webhook_secret']),
     inject_usage: has['inject_usage'] === true,
     enabled: has['enabled'] !== false,
   };
@@ -82,7 +88,7 @@ export function patchOf(before: UpstreamForm, after: UpstreamForm): UpstreamPatc
 
 /** Everything that a form says, with null for what it leaves to its default. */
 function documentOf(form: UpstreamForm): Record<string, unknown> {
-  const { models, aliases, allow, limit_headers, inject_usage, enabled } = form;
+  const { models, aliases, allow, limit_headers, websocket, inject_usage, enabled } = form;
   return {
     base_url: form.base_url.trim() || null,
     dialect: form.dialect || null,
@@ -95,6 +101,8 @@ function documentOf(form: UpstreamForm): Record<string, unknown> {
     via: form.via.trim() || null,
     limit_headers,
     account_by: form.account_by.trim() || 'auto',
+    websocket,
+    webhook_secret: form.webhook_secret.trim() || null,
     inject_usage,
     enabled,
   };

@@ -219,7 +219,12 @@ describe('the tester', () => {
   it('tells what a path asks for, and whether it takes slots', async () => {
     await put({
       ...config,
-      groups: [{ name: 'custom', match: { upstreams: ['openai'], paths: ['/v1/custom/*'] } }],
+      groups: [
+        {
+          name: 'custom',
+          match: { upstreams: ['openai'], paths: ['/v1/custom/*', '/v1/responses/*/cancel'] },
+        },
+      ],
     });
     const of = async (path: string, more: object = {}) =>
       bodyOf(await asAdmin('testCall', { body: { upstream: 'openai', path, ...more } }));
@@ -237,6 +242,10 @@ describe('the tester', () => {
       operation: 'chat',
       takes_slot: true,
       refusal: null,
+    });
+    expect(await of('/v1/responses/resp_1/cancel')).toMatchObject({
+      takes_slot: false,
+      groups: [],
     });
     const wrong = await asAdmin('testCall', { body: { operation: 'chta' } });
     expect(wrong).toMatchObject({

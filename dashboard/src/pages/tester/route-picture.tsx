@@ -29,7 +29,7 @@ export function RoutePicture({ form, tested }: Props) {
           <b>{form.model.trim() || 'no model'}</b>
         </p>
         <p class="help">
-          {form.operation}
+          {form.path === '' ? form.operation : `${form.method} ${form.path}: ${tested.operation}`}
           {form.key !== '' && ` · key ${form.key}`}
         </p>
       </li>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Problem } from '../../api.ts';
 import { wrongIn, type TestedForm } from '../../model/tested-call.ts';
+import { METHODS } from '../../../../src/contract/methods.ts';
 import { LANES } from '../../../../src/core/words/ticket.ts';
 import { FingerprintHelper } from './fingerprint-helper.tsx';
 import type { Choices } from './use-choices.ts';
@@ -98,6 +99,11 @@ export function TesterForm({ form: asked, choices, problem, submit }: Props) {
   );
 }
 
+/** Whether what most calls leave out is said of one. */
+function isMoreSaid({ path, lane, headers, shape }: TestedForm): boolean {
+  return path !== '' || lane !== '' || headers !== '' || shape !== 'openai';
+}
+
 interface RestProps {
   readonly form: TestedForm;
   readonly set: (name: keyof TestedForm) => object;
@@ -125,8 +131,22 @@ function Rest({ form, set, wrong, choices }: RestProps) {
         {wrong.key !== undefined && <strong class="wrong">{wrong.key} </strong>}
         Id of a gateway key, or fingerprint of a provider key. Never a key.
       </p>
-      <details open={form.lane !== '' || form.headers !== '' || form.shape !== 'openai'}>
-        <summary>Lane, headers, shape</summary>
+      <details open={isMoreSaid(form)}>
+        <summary>Path, lane, headers, shape</summary>
+        <label for="tester-path">Path behind the base URL</label>
+        <input {...set('path')} placeholder="/v1/custom/run" spellcheck={false} />
+        <p id="tester-path-help" class="help">
+          Says the operation in place of the one above, and whether a group names the path.
+        </p>
+        <label for="tester-method">Method</label>
+        <select {...set('method')}>
+          {METHODS.map((method) => (
+            <option value={method}>{method}</option>
+          ))}
+        </select>
+        <p id="tester-method-help" class="help">
+          By which the path is called.
+        </p>
         <label for="tester-lane">Lane that it asks for</label>
         <select {...set('lane')}>
           <option value="">none</option>

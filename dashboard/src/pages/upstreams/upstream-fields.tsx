@@ -95,6 +95,7 @@ function moreFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
     ['anthropic_at', 'Anthropic routes at', builtIn?.anthropic_at ?? '/v1'],
     ['via', 'Via', 'PRIVATE_NETWORK'],
     ['account_by', 'Account of a key', 'claim:sub'],
+    ['webhook_secret', 'Secret of its webhooks', 'WEBHOOK_OPENAI_SECRET'],
   ];
   return [
     ...names.map(([name, label, placeholder, isLong = false]) => ({
@@ -107,6 +108,11 @@ function moreFields(builtIn: UpstreamInfo | null): readonly FieldText[] {
       name: 'limit_headers',
       label: 'Its rate-limit headers',
       options: ['auto', 'use', 'ignore'].map((one) => [one, one] as const),
+    },
+    {
+      name: 'websocket',
+      label: 'WebSockets',
+      options: ['auto', 'session', 'turns', 'off'].map((one) => [one, one] as const),
     },
   ];
 }
