@@ -25,6 +25,8 @@ type Renewed = HeldByRun | 'late' | 'revoked' | 'gone';
 export class RunsObject extends DurableObject<Env> implements RunsRpc {
   readonly #store: RunStore;
   readonly #runs: Map<string, Run>;
+  /** Runs that are about to be held, and whether they have ended meanwhile: a webhook may be faster. */
+  readonly #coming = new Map<string, { hasEnded: boolean }>();
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -45,7 +47,11 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
       const { heldMs = 0, hasLapsed } = lease.held;
       return { ...lease, grantedAt: now - heldMs, expiresAt: hasLapsed ? now : Infinity };
     });
+    const coming = { hasEnded: false };
+    this.#coming.set(id, coming);
     const renewed = await Promise.all(asked.map((lease) => this.#renew(lease)));
+    if (this.#coming.get(id) === coming) this.#coming.delete(id);
+    if (coming.hasEnded) return 'no';
     const taken = renewed.filter((one) => typeof one === 'object');
     if (taken.length < leases.length) return renewed.includes('late') ? 'late' : 'no';
     const run = { id, until: now + forMs, leases: taken, isLate: false };
@@ -58,7 +64,11 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
 
   async end(id: string, outcome: Outcome): Promise<void> {
     const run = this.#runs.get(id);
-    if (run === undefined) return;
+    if (run === undefined) {
+      const coming = this.#coming.get(id);
+      if (coming !== undefined) coming.hasEnded = true;
+      return;
+    }
     this.#runs.delete(id);
     await this.#release(run.leases, outcome);
     // Behind the release: whoever finds the row of one that was not released goes on with it.

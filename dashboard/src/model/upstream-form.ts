@@ -22,7 +22,7 @@ export interface UpstreamForm {
   readonly limit_headers: string;
   /** The way to tell the account of a caller's key. */
   readonly account_by: string;
-  /** What comes as a WebSocket. */
+  /** Ways in which WebSockets are taken. */
   readonly websocket: string;
   /** Name of the secret by which it tells of the ends of runs; empty: it tells of none. */
   readonly webhook_secret: string;

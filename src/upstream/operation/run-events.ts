@@ -16,7 +16,7 @@ export class RunEvents {
   readonly #onSaid: (said: SaidOfRun) => void;
   readonly #decoder = new TextDecoder();
   #line = '';
-  /** What was said last; null: nothing of a run that goes on in the background. */
+  /** Last news; null: nothing of a run that goes on in the background. */
   said: SaidOfRun | null = null;
 
   constructor(onSaid: (said: SaidOfRun) => void = () => {}) {

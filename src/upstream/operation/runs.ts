@@ -13,9 +13,9 @@ const STARTS =
 /** Those of them that start one only if their body wants it. */
 const STARTS_IF_ASKED = /\/(?:responses|interactions)$/i;
 
-/** Paths by which a run is asked for, or cancelled. Vertex is told in the body which one. */
+/** Paths by which a run is asked for, or cancelled. Vertex is told in the body which one; an ARN has a slash, escaped or not. */
 const ASKS =
-  /\/(?:responses|interactions|videos|video\/generations(?:\/jobs)?|async-invoke|operations|threads\/[^/]+\/runs)\/[^/]+(?:\/cancel)?$|:fetchPredictOperation$/i;
+  /\/(?:responses|interactions|videos|video\/generations(?:\/jobs)?|async-invoke|operations|threads\/[^/]+\/runs)\/[^/]+(?:\/cancel)?$|\/async-invoke\/arn:[^/]+\/[^/]+$|:fetchPredictOperation$/i;
 
 /** Paths whose POST cancels a run. */
 const CANCELS = /\/(?:responses|interactions|threads\/[^/]+\/runs)\/[^/]+\/cancel$/i;
@@ -44,9 +44,9 @@ export function startsRun(path: string): 'no' | 'if asked' | 'always' {
   return starting.every((each) => STARTS_IF_ASKED.test(withoutSlash(each))) ? 'if asked' : 'always';
 }
 
-/** Whether a path asks for a run. */
+/** Whether a path asks for a run, whatever a server takes it for: what else is stored there may say anything of one. */
 export function asksForRun(path: string): boolean {
-  return [path, ...readingsOf(path)].some((each) => ASKS.test(withoutSlash(each)));
+  return [path, ...readingsOf(path)].every((each) => ASKS.test(withoutSlash(each)));
 }
 
 /** Whether a path cancels a run, whatever a server takes it for. */

@@ -50,12 +50,17 @@ test.each([
   expect(asksForRun(path)).toBe(true);
 });
 
-test.each(['/v1/responses', '/v1/responses/resp_1/input_items', '/v1/models/m', '/v1/threads/t1'])(
-  '%s asks for none',
-  (path) => {
-    expect(asksForRun(path)).toBe(false);
-  },
-);
+test.each([
+  '/v1/responses',
+  '/v1/responses/resp_1/input_items',
+  '/v1/models/m',
+  '/v1/threads/t1',
+  '/v1/files/file_1/content;/responses/resp_1',
+  '/v1/files/file_1/content%3f/responses/resp_1',
+  '/v1/responses/x%2f..%2f..%2ffiles/file_1/content',
+])('%s asks for none', (path) => {
+  expect(asksForRun(path)).toBe(false);
+});
 
 test.each([
   ['/v1/responses/resp_1/cancel', true],

@@ -10,9 +10,11 @@ import {
   renewNow,
   resetRuns,
   runScene,
+  runsObject,
   start,
   started,
   storedIds,
+  storedLeases,
   storedRuns,
 } from './scene.ts';
 
@@ -219,6 +221,19 @@ describe('resets', () => {
     await untilStatus(scene.group, { in_use: 0 });
     expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, rejected: 0 });
   });
+});
+
+it('a run whose end is told while it is about to be held holds nothing', async () => {
+  const scene = await runScene('run-early', 1);
+  await started(scene);
+  const leases = await storedLeases(scene);
+  const held = runsObject(scene).hold({ run: 'early', forMs: 60_000, leases });
+  await runsObject(scene).end('early', 'success');
+  expect(await held).toBe('no');
+  expect(await storedIds(scene)).toEqual(['run_1']);
+  await scene.strict.endRun('completed', 'run_1');
+  await poll(scene, '/v1/responses/run_1');
+  await untilStatus(scene.group, { in_use: 0 });
 });
 
 it('an operator takes its slot away', async () => {

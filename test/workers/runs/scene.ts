@@ -1,7 +1,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { RunsRpc } from '../../../src/contract/rpc/runs-rpc.ts';
+import type { RunLease, RunsRpc } from '../../../src/contract/rpc/runs-rpc.ts';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure, env, type CallInit } from '../support/worker.ts';
@@ -68,7 +68,7 @@ export async function poll({ id }: RunScene, path: string, method = 'GET'): Prom
   return status;
 }
 
-function runsObject({ id }: RunScene): RunsRpc {
+export function runsObject({ id }: RunScene): RunsRpc {
   if (env.RUNS === undefined) throw new Error('no runs');
   return env.RUNS.getByName(id);
 }
@@ -100,6 +100,17 @@ export function storedIds(scene: RunScene): Promise<string[]> {
     (_: object, { storage }: DurableObjectState) => {
       const rows = storage.sql.exec<{ id: string }>('SELECT id FROM run').toArray();
       return rows.map(({ id }) => id);
+    },
+  );
+}
+
+/** Leases of the first run on disk, as they were told of. */
+export function storedLeases(scene: RunScene): Promise<RunLease[]> {
+  return runInDurableObject(
+    runsObject(scene) as never,
+    (_: object, { storage }: DurableObjectState) => {
+      const { leases } = storage.sql.exec<{ leases: string }>('SELECT leases FROM run').one();
+      return JSON.parse(leases) as RunLease[];
     },
   );
 }
