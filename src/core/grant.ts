@@ -1,6 +1,6 @@
 import type { InstantMs } from './words/ids.ts';
 import { noteServiceOf } from './parts/accounts.ts';
-import { isCovered, markOnDisk, noteAwaited } from './parts/bound.ts';
+import { isCovered, isOutlivingTold, markOnDisk, noteAwaited } from './parts/bound.ts';
 import type { PlacedBy } from './parts/decision-log.ts';
 import { takeVacated } from './parts/heirs.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
@@ -106,7 +106,8 @@ export function grantOf(
   asked: 'anew' | 'again' = 'again',
 ): Extract<Effect, { kind: 'grant' }> {
   const { bound } = state;
-  const isLeaving = isCovered(bound, now) && !mustWait(state, asked === 'anew');
+  const isTold = !lease.isById || isOutlivingTold(bound);
+  const isLeaving = isCovered(bound, now) && isTold && !mustWait(state, asked === 'anew');
   if (isLeaving) checkMark(state, markOnDisk(bound));
   return leaving(state, lease, isLeaving);
 }

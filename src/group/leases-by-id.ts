@@ -38,7 +38,7 @@ export class LeasesById {
     if (lease?.phase === 'cooling') return parked.gone();
     if (lease !== undefined) {
       const { attachment, until } = lease;
-      await leases.proveCurrent();
+      await leases.proveCurrent(true);
       return { kind: 'ok', attachment, expiresAt: countsUntil(shell.state.bound, until) };
     }
     const taken = await acquires.resume(request);

@@ -1,5 +1,5 @@
 import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
-import { RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
+import { isOutlivingTold, RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { Claim } from '../core/unclaimed.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
@@ -96,12 +96,15 @@ export class Leases implements LeaseKeeper {
   /**
    * Answers only behind a write that is not too old, and has arrived: that fails in an instance that another one has replaced, and
    * its holders find their way to the new one before that gives their slots away.
+   *
+   * @param isById a lease is held by its id: what is on disk must tell that such holders may live longer than the process
    */
-  async proveCurrent(): Promise<void> {
+  async proveCurrent(isById = false): Promise<void> {
     const { shell, batch } = this.#parts;
-    const { isStored, confirmed } = shell.state.bound;
-    const writtenAt = confirmed?.at ?? -Infinity;
-    if (!isStored || shell.now() < writtenAt + RENEWED_BEHIND_MS) return;
+    const { bound } = shell.state;
+    const writtenAt = bound.confirmed?.at ?? -Infinity;
+    const isTold = !isById || isOutlivingTold(bound);
+    if (!bound.isStored || (isTold && shell.now() < writtenAt + RENEWED_BEHIND_MS)) return;
     await batch.written();
   }
 

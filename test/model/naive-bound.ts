@@ -14,6 +14,8 @@ export interface NaiveRow extends NaiveParts {
   readonly granted: readonly string[];
   readonly heirs: readonly string[];
   readonly waiters: number;
+  /** Some lease was held by its id since nothing was held. */
+  readonly mayOutlive?: true;
 }
 
 /** The parts of a row that only groups that name members have. */
@@ -55,7 +57,11 @@ type Entry =
       readonly unlisted: number;
       /** The same of each member; undefined: the row tells of none. */
       readonly members: NaiveParts['members'];
+      /** It says that holders may live longer than the process. */
+      readonly mayOutlive: boolean;
     }
+  /** A lease is held by its id from here on. */
+  | { readonly kind: 'by_id' }
   /** The group goes by other members: whatever was written tells of those that there were. */
   | { readonly kind: 'others' }
   | { readonly kind: 'confirmed' }
@@ -98,6 +104,21 @@ export class NaiveBound {
       const held = confirmed.members?.[member]?.held ?? 0;
       return held + this.#grantedSince(confirmed, member) <= leastHere;
     });
+  }
+
+  /** Whether some lease was held by its id since nothing was held. */
+  mayOutlive(): boolean {
+    const emptied = this.#entries.findLastIndex(
+      (entry) => entry.kind === 'issued' && entry.mark === 0,
+    );
+    return this.#entries.slice(emptied + 1).some(({ kind }) => kind === 'by_id');
+  }
+
+  /** Whether all that may be on disk tells of leases that are held by their ids. */
+  isOutlivingTold(): boolean {
+    const confirmed = this.#confirmed();
+    const writes = [...(confirmed === undefined ? [] : [confirmed]), ...this.#inFlight()];
+    return writes.every(({ mayOutlive }) => mayOutlive);
   }
 
   /**

@@ -52,6 +52,7 @@ export class NaiveGroup extends NaiveLeases {
     this.places.recover(members === undefined ? [['', mark]] : marks);
     this.bound = new NaiveBound(this.bound.isStored);
     this.bound.add({ kind: 'held', at: now, slots: mark });
+    if (row?.mayOutlive === true) this.bound.add({ kind: 'by_id' });
     this.order = new NaiveOrder();
     this.holds = [];
     this.leaseList = [];
@@ -137,7 +138,10 @@ export class NaiveGroup extends NaiveLeases {
       case 'renew': {
         if (lease?.phase !== 'held') return;
         this.renewLease(lease);
-        lease.isById ||= event.claim?.isById === true;
+        if (!lease.isById && event.claim?.isById === true) {
+          this.bound.add({ kind: 'by_id' });
+          lease.isById = true;
+        }
         const heldMs = this.now - lease.grantedAt;
         if (heldMs > lease.chargedMs) this.chargeTo(lease, heldMs);
         return;

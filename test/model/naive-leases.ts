@@ -155,7 +155,8 @@ export abstract class NaiveLeases {
       ? Object.fromEntries(parts.filter((each) => each[1].mark > 0))
       : undefined;
     const listed = { awaited: this.awaited, answering: granted, heirs: ids, unlisted, members };
-    bound.add({ kind: 'issued', at: now, mark, held, ...listed });
+    const mayOutlive = !isEmpty && bound.mayOutlive();
+    bound.add({ kind: 'issued', at: now, mark, held, ...listed, mayOutlive });
     const heirs = [...this.heirsBefore, ...ids];
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
     const ended = [...this.freed, ...revoking.map(({ id }) => id)];
@@ -169,7 +170,8 @@ export abstract class NaiveLeases {
     const isStillTrue = crowd <= this.toldWaiters && 8 * crowd > 3 * this.toldWaiters;
     if (!isStillTrue) this.toldWaiters = powerOfTwo(crowd);
     const { since, attachments: next, toldWaiters: waiters } = this;
-    const row = { mark, held, since, next, ended, lapsed, granted, heirs, waiters };
+    const told = { mark, held, since, next, ended, lapsed, granted, heirs, waiters };
+    const row = { ...told, ...(mayOutlive && { mayOutlive }) };
     if (members === undefined) return row;
     const memberOf = (id: string): string => {
       const lease = this.lease(id);
@@ -265,6 +267,7 @@ export abstract class NaiveLeases {
       isClaimed: false,
       isLost: false,
     } as NaiveLease;
+    if (lease.isById) this.bound.add({ kind: 'by_id' });
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
     const isPassed = heirOf.length > 0;
@@ -279,9 +282,10 @@ export abstract class NaiveLeases {
   }
 
   /** Answers with a lease; `isAnew`: somebody who has lost an answer. */
-  protected grant({ id }: NaiveLease, isAnew = false, isPassed = false): void {
+  protected grant({ id, isById }: NaiveLease, isAnew = false, isPassed = false): void {
     this.answers.push(`grant ${id}`);
-    const mustWait = isAnew && this.bound.isStored;
+    const isUntold = isById && !this.bound.isOutlivingTold();
+    const mustWait = this.bound.isStored && (isAnew || isUntold);
     const isSettled = !mustWait && (isPassed || this.bound.isSettled(this.now));
     this.settled.push(isSettled);
     if (!isSettled) this.awaited.push(id);
@@ -322,6 +326,7 @@ export abstract class NaiveLeases {
       isLost: false,
       isById,
     } as NaiveLease;
+    if (isById) this.bound.add({ kind: 'by_id' });
     this.order.see(holder, this.now, this.view());
     this.leaseList.push(lease);
     this.places.noteRun(lease, this.now);

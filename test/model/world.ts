@@ -56,11 +56,16 @@ interface Known {
 /** A write that nobody waits for is issued within this. */
 const WRITE_DELAY_MS = 50;
 
-/** The parts of a row that are about members, but for those of which there is nothing to tell. */
-function partsOf({ members, grantedAt }: BoundRow): Pick<BoundRow, 'members' | 'grantedAt'> {
-  if (members === undefined || grantedAt === undefined) return {};
+/** The parts of a row that not every row has, but for members of which there is nothing to tell. */
+function partsOf({
+  members,
+  grantedAt,
+  mayOutlive,
+}: BoundRow): Pick<BoundRow, 'members' | 'grantedAt' | 'mayOutlive'> {
+  const outlive = mayOutlive === undefined ? {} : { mayOutlive };
+  if (members === undefined || grantedAt === undefined) return outlive;
   const told = Object.entries(members).filter(([, { mark }]) => mark > 0);
-  return { members: Object.fromEntries(told), grantedAt };
+  return { members: Object.fromEntries(told), grantedAt, ...outlive };
 }
 
 const NO_VIOLATIONS = emptyTotals().violations;

@@ -101,6 +101,7 @@ export interface AskOptions {
   readonly isTry?: boolean;
   readonly waitsElsewhere?: boolean;
   readonly holdsNarrower?: boolean;
+  readonly isById?: boolean;
   /** The isolate of its Worker, which may start calls on slots that it is lent. */
   readonly isolate?: string;
   /** Names of the calls that wait for this one. */
@@ -141,7 +142,8 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
   const { caller = tenant, lane = 'normal', slots = 1, wait = true, isTry = false } = options;
-  const { waitsElsewhere = false, holdsNarrower = false, isolate, timeoutMs } = options;
+  const { waitsElsewhere = false, holdsNarrower = false, isById = false } = options;
+  const { isolate, timeoutMs } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
     holder: { ...SOMEBODY, tenant, caller, agent, ...(isolate !== undefined && { isolate }) },
     mayBorrow: isolate !== undefined,
@@ -151,6 +153,7 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
     isTry,
     waitsElsewhere,
     holdsNarrower,
+    isById,
     agentStartedAt: at(options.agentMs),
     deadlineAt: at(options.deadlineMs),
     ...(timeoutMs !== undefined && { timeoutMs }),

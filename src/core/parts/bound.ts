@@ -86,6 +86,8 @@ export interface Write {
    * each with its member, and those that had its slot before it.
    */
   readonly vacated: Map<LeaseId, Vacated>;
+  /** As its row says. */
+  readonly mayOutlive: boolean;
 }
 
 /** A slot that came free and may be handed on unwritten, at its member. */
@@ -240,6 +242,14 @@ export function isCovered(bound: Bound, now: InstantMs): boolean {
     if (held + granted > mark) return false;
   }
   return true;
+}
+
+/**
+ * Whether whatever may be on disk says that holders may live longer than the process. Before, no holder of a lease by its id may
+ * hear that it has it: a process that came after this one would know nothing of it.
+ */
+export function isOutlivingTold(bound: Bound): boolean {
+  return writesOf(bound).every(({ mayOutlive }) => mayOutlive);
 }
 
 /** Finds the least mark that may be on disk: of the last write that has arrived, or of one on its way. */
@@ -437,7 +447,18 @@ export function issue(
   const heirs = new Set(ids);
   const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, Vacated>() };
   const parts = new Map([...row.parts].map(([member, part]) => [member, { ...part, granted: 0 }]));
-  bound.inFlight.push({ seq, at: now, mark, held, granted: 0, parts, awaited, ...covers });
+  const { mayOutlive } = bound;
+  bound.inFlight.push({
+    seq,
+    at: now,
+    mark,
+    held,
+    granted: 0,
+    parts,
+    awaited,
+    mayOutlive,
+    ...covers,
+  });
   const ended = [...bound.ended, ...revoking];
   const { lapsed } = bound;
   if (!isKept) {

@@ -94,6 +94,29 @@ describe('a grant', () => {
     expect(askMore(group, 1)).toEqual(['behind']);
   });
 
+  test('that is held by its id waits until what is on disk tells that holders may outlive the process', () => {
+    const group = written();
+    group.ask('by-id', { isById: true });
+    expect(group.asksToWrite()).toBe('behind');
+    const { seq, mayOutlive } = issued(group);
+    expect(mayOutlive).toBe(true);
+    group.ask('second', { isById: true });
+    expect(group.asksToWrite(), 'the write has yet to arrive').toBe('behind');
+    group.ask('other');
+    confirmWrite(group.state, seq);
+    group.write();
+    group.ask('third', { isById: true });
+    expect(group.asksToWrite()).toBe('no');
+  });
+
+  test('of a call waits for none of that', () => {
+    const group = written();
+    group.ask('by-id', { isById: true });
+    expect(group.asksToWrite()).toBe('behind');
+    issued(group);
+    expect(askMore(group, 2)).toEqual(['no', 'no']);
+  });
+
   test('is not covered by a raised mark that has not arrived', () => {
     const group = written();
     askMore(group, 4);

@@ -118,7 +118,8 @@ describe('is told', () => {
       ({ bound }) => {
         const none = { awaited: [], answering: new Set<never>(), heirs: new Set<never>() };
         const write = { seq: 1, at: START, mark: 1, held: 1, granted: -1, unlisted: 0 };
-        bound.inFlight.push({ ...write, ...none, parts: new Map(), vacated: new Map() });
+        const maps = { parts: new Map(), vacated: new Map() };
+        bound.inFlight.push({ ...write, ...none, ...maps, mayOutlive: false });
       },
     ],
     ['nested slots that drifted', /nested slots/, (state) => (state.slotsNested = 1)],
