@@ -34,7 +34,7 @@ const MESSAGE_BYTES = 128;
 const UNREADABLE: ErrorReply = {
   reason: 'body_unreadable',
   message:
-    'The message could not be read. Send it as one JSON object in UTF-8, with its type, its model and its stream_id once each.',
+    'The message could not be read. Send it as one JSON object in UTF-8, with its type, its model and its stream_id once each, named in lower case.',
 };
 
 /**

@@ -56,7 +56,7 @@ export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
   const streamId = textOr(message?.['stream_id']);
   const other = { frame, kind: 'other', model: null, streamId } as const;
   // Other parsers take more for JSON, and not all of them the last of two fields.
-  if (mayCreate(frame) && (message === null || namesTwice(frame))) {
+  if (mayCreate(frame) && (message === null || namesOddly(message) || namesTwice(frame))) {
     return { ...other, kind: 'unreadable' };
   }
   switch (message?.['type']) {
@@ -70,7 +70,17 @@ export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
 }
 
 /** The fields that tell what a message is. */
-const FIELDS = new KeyNames(['type', 'model', 'stream_id']);
+const FIELD_NAMES: readonly string[] = ['type', 'model', 'stream_id'];
+const FIELDS = new KeyNames(FIELD_NAMES);
+
+/** Tells whether a message has a field that is one of those to parsers like Go's, which look at no case. */
+function namesOddly(message: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(message).some((name) => {
+    // The long s has no lower case of its own, and is an s to them.
+    const folded = name.toUpperCase().toLowerCase();
+    return folded !== name && FIELD_NAMES.includes(folded);
+  });
+}
 
 /** Tells whether one of the fields that count stands in a message twice. */
 function namesTwice(frame: Frame): boolean {

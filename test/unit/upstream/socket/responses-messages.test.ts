@@ -40,6 +40,9 @@ describe('messages of a client', () => {
     ['{"type":"response.create","type":"x"}'],
     ['{"type":"response.create","model":"a","mod\\u0065l":"b"}'],
     ['{"type":"response.create","stream_id":"a","stream_id":"b"}'],
+    ['{"Type":"response.create","model":"m"}'],
+    ['{"type":"x","TYPE":"response.create","model":"m"}'],
+    ['{"type":"response.create","model":"m","\u017ftream_id":"a"}'],
     [new ArrayBuffer(3)],
   ])('what upstreams may read in another way is unreadable: %j', (frame) => {
     expect(readClientMessage(frame).kind).toBe('unreadable');
