@@ -43,6 +43,8 @@ export class Turn {
   #endNow: (() => void) | null = null;
   #isAnswered = false;
   #isOver = false;
+  /** It was refused, and is tried again: what is left of this answer is nobody's. */
+  #goesAgain = false;
   /** Inputs that the upstream has taken, and will go on with by itself. */
   #steers = 0;
 
@@ -81,15 +83,17 @@ export class Turn {
     pipe.toUpstream(this.#create.frame);
   }
 
-  /** Hears an event of its answer, and passes it on unless the turn is tried again. */
-  hear(event: ResponsesEvent, frame: string): void {
-    const { pipe, candidate } = this.#parts;
+  /**
+   * Hears an event of its answer, and passes it on unless the turn is tried again. Whatever comes next must wait for the
+   * promise: an error is not passed on before it is known what it means.
+   */
+  hear(event: ResponsesEvent, frame: string): Promise<void> | void {
+    const { pipe } = this.#parts;
+    if (this.#goesAgain) return;
     this.#noteHeard();
     const { means } = event;
     if (means.kind === 'error' && !this.#isOver) {
-      if (!this.#parts.isErrorIts()) return this.#heardOther(frame);
-      candidate.call.ctx.waitUntil(this.#refused(means, frame));
-      return;
+      return this.#parts.isErrorIts() ? this.#refused(means, frame) : this.#heardOther(frame);
     }
     if (!this.#isAnswered) this.#begun();
     pipe.toCaller(frame);
@@ -181,9 +185,9 @@ export class Turn {
       where = mayGoAgain ? whereNextIfKept(candidate, turn, signal.kind) : null;
     }
     if (where === null) pipe.toCaller(frame);
-    const ended = this.#end(outcome, metering?.notServed);
+    this.#goesAgain = where !== null;
+    candidate.call.ctx.waitUntil(this.#end(outcome, metering?.notServed));
     this.#answered.resolve(where);
-    await ended;
   }
 
   get #canBeSentAgain(): boolean {

@@ -71,13 +71,13 @@ export class Turns {
     else this.#take(readClientMessage(frame));
   }
 
-  fromUpstream(frame: Frame): void {
+  fromUpstream(frame: Frame): Promise<void> | void {
     // Before its first event anything may be the answer to a turn.
     const mayTell = isTelling(frame) || this.#isOneUnanswered;
     const event = mayTell && this.#running.size > 0 ? readEvent(frame) : null;
     const turn = event === null ? null : this.#turnOf(event.streamId);
-    if (event === null || turn === null) this.#pipe?.toCaller(frame);
-    else turn.hear(event, frame as string);
+    if (event !== null && turn !== null) return turn.hear(event, frame as string);
+    this.#pipe?.toCaller(frame);
   }
 
   /** Nothing passes any more: what waits for its slot need not wait. */

@@ -30,7 +30,8 @@ interface PipeOptions {
   readonly onEnd?: () => void;
   /** Take what one side sends, in place of passing it on. */
   readonly onCaller?: (frame: Frame) => void;
-  readonly onUpstream?: (frame: Frame) => void;
+  /** What the upstream says or does next waits for the promise. */
+  readonly onUpstream?: (frame: Frame) => Promise<void> | void;
 }
 
 /**
@@ -44,6 +45,10 @@ export class SocketPipe {
   readonly #idle: BoundWatch | null;
   readonly #done = Promise.withResolvers<SocketEnd>();
   #end: SocketEnd | null = null;
+  /** What has come of the upstream while a message of it is looked into; null: none is. */
+  #behind: (() => Promise<void> | void)[] | null = null;
+  /** The upstream has closed its side, whatever of it waits yet. */
+  #isClosing = false;
   /** Sent since the last look, to either side. */
   #unseenBytes = 0;
 
@@ -56,7 +61,9 @@ export class SocketPipe {
     const onOver = (): void => this.cut('idle');
     this.#idle = idleMs === null ? null : new BoundWatch({ afterMs: idleMs, onOver, after });
     this.#listen(caller, options.onCaller ?? ((frame) => this.toUpstream(frame)), 'caller');
-    this.#listen(upstream, options.onUpstream ?? ((frame) => this.toCaller(frame)), 'upstream');
+    const { onUpstream } = options;
+    const hear = onUpstream && ((frame: Frame): void => this.#hear(() => onUpstream(frame)));
+    this.#listen(upstream, hear ?? ((frame) => this.toCaller(frame)), 'upstream');
     this.#idle?.begin();
   }
 
@@ -66,7 +73,7 @@ export class SocketPipe {
   }
 
   get isOpen(): boolean {
-    return this.#end === null;
+    return this.#end === null && !this.#isClosing;
   }
 
   toCaller(frame: Frame): void {
@@ -99,11 +106,33 @@ export class SocketPipe {
       this.#idle?.begin();
       take(data as Frame);
     });
-    side.addEventListener('close', ({ code, reason }) => this.#closed(from, code, reason));
+    const onClose = (code: number, reason: string): void => {
+      if (from === 'caller') return this.#closed(from, code, reason);
+      this.#isClosing = true;
+      this.#hear(() => this.#closed(from, code, reason));
+    };
+    side.addEventListener('close', ({ code, reason }) => onClose(code, reason));
     // What broke comes as a close besides.
-    side.addEventListener('error', () => this.#closed(from, 1006, ''));
+    side.addEventListener('error', () => onClose(1006, ''));
     // Half open: each side hears how the other one has ended it, in place of an answer of the runtime's own.
     side.accept({ allowHalfOpen: true });
+  }
+
+  /** Has something taken that came of the upstream, behind the message that is looked into. */
+  #hear(take: () => Promise<void> | void): void {
+    if (this.#behind !== null) {
+      this.#behind.push(take);
+      return;
+    }
+    const looking = take();
+    if (looking === undefined) return;
+    const behind: (() => Promise<void> | void)[] = [];
+    this.#behind = behind;
+    const goOn = (): void => {
+      this.#behind = null;
+      for (const next of behind) this.#hear(next);
+    };
+    looking.then(goOn, goOn);
   }
 
   #send(side: WebSocket, frame: Frame): void {

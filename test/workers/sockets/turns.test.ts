@@ -208,6 +208,27 @@ it.each([0, 1])(
   },
 );
 
+it.each([true, false])(
+  'what an upstream says behind an error arrives behind it, its close too: %s',
+  async (closes) => {
+    const client = await connect(RESPONSES);
+    client.send(create(HELD));
+    await untilEvent(client, 'response.created');
+    const said = [
+      { type: 'error', code: 'server_error' },
+      { type: 'response.failed' },
+      { type: 'x' },
+    ];
+    const before = client.frames.length;
+    await strict.act({ do: 'send-raw', base64: rawFrames(said, closes).toBase64() });
+    await untilEvent(client, 'x');
+    expect(client.frames.slice(before)).toEqual(said.map((event) => JSON.stringify(event)));
+    await untilStatus('turns', { in_use: 0 });
+    const end = closes ? await endOf(client) : client.closed();
+    expect(end?.code).toBe(closes ? 1008 : undefined);
+  },
+);
+
 it('an answer that is incomplete or fails gives its slot back', async () => {
   const client = await connect(RESPONSES);
   client.send(create('[[strict incomplete=true]]'));
@@ -409,3 +430,10 @@ it('what an answer used is counted, as the event that ends it reports it', async
   expect(await untilEvent(client, 'response.completed')).toBeDefined();
   await untilCounted('counted', { requests: 1, inputTokens: 70, outputTokens: 11 });
 });
+
+/** Messages as a server writes them, so that they come all at once, with a close behind them. */
+function rawFrames(events: readonly object[], closes: boolean): Uint8Array {
+  const texts = events.map((event) => new TextEncoder().encode(JSON.stringify(event)));
+  const close = closes ? [0x88, 2, 1008 >> 8, 1008 & 0xff] : [];
+  return new Uint8Array([...texts.flatMap((text) => [0x81, text.length, ...text]), ...close]);
+}
