@@ -20,6 +20,12 @@ const FIRST_EVENT_MS = 600_000;
 /** How long an answer that goes on by itself may take to do so: between two of its parts nothing else is said. */
 const GOES_ON_MS = 5_000;
 
+/** How long an answer may take to begin behind an error that may be about something else. */
+const IN_DOUBT_MS = 10_000;
+
+/** Statuses of an upstream that has no room: nothing but a turn is refused by them. */
+const NO_ROOM: ReadonlySet<number> = new Set([429, 503, 529]);
+
 interface TurnParts {
   readonly candidate: Candidate;
   readonly admission: Admission;
@@ -28,6 +34,8 @@ interface TurnParts {
   readonly pipe: SocketPipe;
   /** Whether an error that comes is the turn's for certain: it may be about something else that its client has sent. */
   readonly isErrorIts: () => boolean;
+  /** Hears that its answer has begun. */
+  readonly onBegun: () => void;
 }
 
 /** One request for a response on a connection, while it holds its slots: from its message to the event that ends the answer. */
@@ -42,6 +50,7 @@ export class Turn {
   /** Ends the turn whose answer has ended, and may go on by itself; null: it has not. */
   #endNow: (() => void) | null = null;
   #isAnswered = false;
+  #hasBegun = false;
   #isOver = false;
   /** It was refused, and is tried again: what is left of this answer is nobody's. */
   #goesAgain = false;
@@ -93,12 +102,14 @@ export class Turn {
     this.#noteHeard();
     const { means } = event;
     if (means.kind === 'error' && !this.#isOver) {
-      return this.#parts.isErrorIts() ? this.#refused(means, frame) : this.#heardOther(frame);
+      return this.#isIts(means.status) ? this.#refused(means, frame) : this.#heardOther(frame);
     }
     if (!this.#isAnswered) this.#begun();
     pipe.toCaller(frame);
     switch (means.kind) {
       case 'begun':
+        this.#hasBegun = true;
+        this.#parts.onBegun();
         this.#steers = 0;
         this.#endNow = null;
         break;
@@ -114,13 +125,22 @@ export class Turn {
     }
   }
 
+  #isIts(status: number): boolean {
+    return (!this.#hasBegun && NO_ROOM.has(status)) || this.#parts.isErrorIts();
+  }
+
   /**
    * Passes on an error that may be about something else. Whoever sends such things must not have the slot given back while the
    * answer goes on: it is held until that ends, or nothing more comes of it.
    */
   #heardOther(frame: string): void {
+    const { pipe, candidate } = this.#parts;
     this.#idle.begin();
-    this.#parts.pipe.toCaller(frame);
+    pipe.toCaller(frame);
+    if (this.#hasBegun) return;
+    candidate.call.after(IN_DOUBT_MS, () => {
+      if (!this.#hasBegun && !this.#isOver) pipe.cut('idle');
+    });
   }
 
   /** Ends the turn with its connection. */

@@ -52,8 +52,10 @@ export class Turns {
   /** Messages that wait behind a turn, by the stream of both. */
   readonly #behind = new Map<string | null, ClientMessage[]>();
   #behindBytes = 0;
-  /** Something was sent that an error of the upstream may be about, in place of a turn. */
-  #hasPassedOther = false;
+  /** Messages sent that an error of the upstream may be about, in place of a turn. */
+  #others = 0;
+  /** Those of them that it has read: the answer to a later one has begun, and it reads one after the other. */
+  #othersRead = 0;
 
   /** @param located of the call that each turn is; @param key the one that the connection was made with */
   constructor(known: KnownCall, located: Located, key: UpstreamKey) {
@@ -114,15 +116,14 @@ export class Turns {
     const behind = this.#behind.get(streamId);
     // What steers an answer that runs is about none that waits.
     if (behind !== undefined && kind !== 'steer') return this.#hold(message, behind);
-    if (kind === 'steer') return this.#pipe?.toUpstream(frame);
     if (!isCreate(message)) return this.#passOther(frame);
     this.#behind.set(streamId, []);
     this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#goOn(streamId)));
   }
 
-  /** Passes on what is about no turn, as far as anybody knows. */
+  /** Passes on what asks for nothing. Not every upstream knows it. */
   #passOther(frame: Frame): void {
-    this.#hasPassedOther = true;
+    this.#others += 1;
     this.#pipe?.toUpstream(frame);
   }
 
@@ -175,7 +176,7 @@ export class Turns {
         ...granted,
         turn: { ticket, tries, ...asked },
         pipe,
-        isErrorIts: () => !this.#hasPassedOther,
+        ...this.#doubts(),
       });
       this.#running.set(create.streamId, turn);
       turn.ended
@@ -190,6 +191,17 @@ export class Turns {
       await turn.ended;
       if (where === 'here later') await pause(tries.pauseMs());
     }
+  }
+
+  /** Tells errors of a turn that is to be sent now from those of other messages. */
+  #doubts(): { readonly isErrorIts: () => boolean; readonly onBegun: () => void } {
+    const before = this.#others;
+    return {
+      isErrorIts: () => this.#others === this.#othersRead,
+      onBegun: () => {
+        this.#othersRead = Math.max(this.#othersRead, before);
+      },
+    };
   }
 
   /** Gets a turn its slots. Null: it was told why not, or nobody is there any more. */

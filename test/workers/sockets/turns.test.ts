@@ -189,14 +189,18 @@ it("an error that is the client's own passes on, and gives the slot back", async
   expect(await untilEvent(client, 'response.completed')).toBeDefined();
 });
 
-it.each([0, 1])(
-  'an error about something else that the client has sent does not give the slot of its turn back: %d events in',
-  async (chunks) => {
+it.each([
+  ['x.unknown', 0],
+  ['x.unknown', 1],
+  ['response.steer', 1],
+])(
+  'an error about something else that the client has sent does not give the slot of its turn back: %s, %d events in',
+  async (type, chunks) => {
     const client = await connect(RESPONSES);
-    if (chunks === 0) client.send({ type: 'x.unknown' });
+    if (chunks === 0) client.send({ type });
     client.send(create(HELD));
     await untilEvent(client, 'response.created');
-    if (chunks > 0) client.send({ type: 'x.unknown' });
+    if (chunks > 0) client.send({ type });
     await untilEvent(client, 'error');
     const other = await connect(RESPONSES);
     other.send(create('next'));
@@ -207,6 +211,38 @@ it.each([0, 1])(
     expect((await strict.stats()).turns).toMatchObject({ total: 2, rejected429: 0 });
   },
 );
+
+it('an error of a turn is its own again once an answer has begun behind what else was sent', async () => {
+  const client = await connect(RESPONSES);
+  client.send({ type: 'x.unknown' });
+  await untilEvent(client, 'error');
+  client.send(create('hello'));
+  await untilEvent(client, 'response.completed');
+  client.send(create('[[strict status=400]]'));
+  await untilEvent(client, 'error', 2);
+  client.send(create('next'));
+  await untilEvent(client, 'response.completed', 2);
+  expect((await strict.stats()).turns.total).toBe(3);
+});
+
+it('a turn that the upstream has no room for is tried again, whatever else was sent', async () => {
+  const client = await connect(RESPONSES);
+  client.send({ type: 'x.unknown' });
+  await untilEvent(client, 'error');
+  await strict.failNext('concurrency', 1);
+  client.send(create('again'));
+  await untilEvent(client, 'response.completed');
+  expect(client.events().filter(({ type }) => type === 'error')).toHaveLength(1);
+});
+
+it('a turn whose answer does not begin behind an error that may be about something else ends with its connection', async () => {
+  const client = await connect(RESPONSES);
+  client.send({ type: 'x.unknown' });
+  await untilEvent(client, 'error');
+  client.send(create('[[strict status=400]]'));
+  expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: idle' });
+  await untilStatus('turns', { in_use: 0 });
+}, 30_000);
 
 it.each([true, false])(
   'what an upstream says behind an error arrives behind it, its close too: %s',
