@@ -52,6 +52,8 @@ export class Turns {
   /** Messages that wait behind a turn, by the stream of both. */
   readonly #behind = new Map<string | null, ClientMessage[]>();
   #behindBytes = 0;
+  /** Model of the last request. */
+  #model: string | null = null;
   /** Messages sent that an error of the upstream may be about, in place of a turn. */
   #others = 0;
   /** Those of them that it has read: the answer to a later one has begun, and it reads one after the other. */
@@ -70,7 +72,7 @@ export class Turns {
 
   fromCaller(frame: Frame): void {
     if (this.#behind.size === 0 && !mayCreate(frame)) this.#passOther(frame);
-    else this.#take(readClientMessage(frame));
+    else this.#read(frame);
   }
 
   fromUpstream(frame: Frame): Promise<void> | void {
@@ -108,6 +110,12 @@ export class Turns {
     if (named !== undefined) return named;
     const [only] = this.#running.values();
     return streamId === null && this.#running.size === 1 ? (only ?? null) : null;
+  }
+
+  #read(frame: Frame): void {
+    const message = readClientMessage(frame, this.#model);
+    if (isCreate(message)) this.#model = message.model;
+    this.#take(message);
   }
 
   #take(message: ClientMessage): void {

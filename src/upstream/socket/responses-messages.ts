@@ -8,8 +8,8 @@ import { bytesOf, textOf, type Frame } from './frame.ts';
 export interface ClientMessage {
   readonly frame: Frame;
   /**
-   * `create` asks for a response, with the fields that a POST has; `steer` goes on with one that runs. `unreadable`: an upstream
-   * may take it for a request, and for which one is not known.
+   * `create` asks for a response, with the fields that a POST has, or for one that goes on from the one before; `steer` goes on
+   * with one that runs. `unreadable`: an upstream may take it for a request, and for which one is not known.
    */
   readonly kind: 'create' | 'steer' | 'other' | 'unreadable';
   /** Null: it names none. */
@@ -47,11 +47,14 @@ const TELLING =
  * many servers read bytes as they read text.
  */
 export function mayCreate(frame: Frame): boolean {
-  return typeof frame !== 'string' || frame.includes('response.create') || frame.includes('\\');
+  return typeof frame !== 'string' || /response\.(?:create|append)|\\/.test(frame);
 }
 
-/** Reads a message of a client. */
-export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
+/** Reads a message of a client. `before`: the model of the last request on the connection. */
+export function readClientMessage(
+  frame: Frame,
+  before: string | null,
+): ClientMessage | CreateMessage {
   const message = parseObject(textOf(frame));
   const streamId = textOr(message?.['stream_id']);
   const other = { frame, kind: 'other', model: null, streamId } as const;
@@ -62,6 +65,9 @@ export function readClientMessage(frame: Frame): ClientMessage | CreateMessage {
   switch (message?.['type']) {
     case 'response.create':
       return { ...other, kind: 'create', model: textOr(message['model']) };
+    case 'response.append':
+      // Its model is that of the one before, as older agents and those who copy them mean it.
+      return { ...other, kind: 'create', model: textOr(message['model']) ?? before };
     case 'response.steer':
       return { ...other, kind: 'steer' };
     default:

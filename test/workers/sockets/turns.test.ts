@@ -151,6 +151,19 @@ it.each([
   expect((await strict.stats()).turns).toMatchObject({ total: 2, rejected429: 0 });
 });
 
+it('what goes on from the response before waits for its slot as a request does', async () => {
+  await configure(config({ name: 'going-on', match: { upstreams: ['x'], models: ['gpt-5'] } }));
+  const client = await connect(RESPONSES);
+  client.send(create('first'));
+  await untilEvent(client, 'response.completed');
+  const other = await connect(RESPONSES);
+  other.send(create(HELD));
+  await untilEvent(other, 'response.created');
+  client.send({ type: 'response.append', input: 'x' });
+  await untilStatus('going-on', { in_use: 1, queued: 1 });
+  expect((await strict.stats()).sockets[0]?.messages).toHaveLength(1);
+});
+
 it('a message that the upstream may read in another way is refused, and its connection stays', async () => {
   const client = await connect(RESPONSES);
   client.send('{"type":"response.create","type":"x","model":"gpt-5"}');

@@ -10,7 +10,7 @@ describe('messages of a client', () => {
   it('a request for a response has its model and its stream', () => {
     const frame = '{"type":"response.create","model":"gpt-5","stream_id":"s","input":"hi"}';
     expect(mayCreate(frame)).toBe(true);
-    expect(readClientMessage(frame)).toEqual({
+    expect(readClientMessage(frame, null)).toEqual({
       frame,
       kind: 'create',
       model: 'gpt-5',
@@ -24,7 +24,7 @@ describe('messages of a client', () => {
     ['[1]', 'other'],
     ['not JSON', 'other'],
   ])('others are none: %s', (frame, kind) => {
-    expect(readClientMessage(frame).kind).toBe(kind);
+    expect(readClientMessage(frame, null).kind).toBe(kind);
   });
 
   it.each([
@@ -32,7 +32,13 @@ describe('messages of a client', () => {
     ['bytes', new TextEncoder().encode('{"type":"response.create","model":"m"}').buffer],
   ])('a request is one in whatever way it is written: %s', (_, frame) => {
     expect(mayCreate(frame)).toBe(true);
-    expect(readClientMessage(frame)).toMatchObject({ kind: 'create', model: 'm' });
+    expect(readClientMessage(frame, null)).toMatchObject({ kind: 'create', model: 'm' });
+  });
+
+  it('what goes on from the response before asks for one too, of the same model', () => {
+    const frame = '{"type":"response.append","input":[]}';
+    expect(mayCreate(frame)).toBe(true);
+    expect(readClientMessage(frame, 'gpt-5')).toMatchObject({ kind: 'create', model: 'gpt-5' });
   });
 
   it.each([
@@ -45,7 +51,7 @@ describe('messages of a client', () => {
     ['{"type":"response.create","model":"m","\u017ftream_id":"a"}'],
     [new ArrayBuffer(3)],
   ])('what upstreams may read in another way is unreadable: %j', (frame) => {
-    expect(readClientMessage(frame).kind).toBe('unreadable');
+    expect(readClientMessage(frame, null).kind).toBe('unreadable');
   });
 });
 
