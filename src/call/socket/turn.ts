@@ -1,6 +1,6 @@
 import type { Outcome } from '../../core/words/outcome.ts';
 import { isFailure } from '../../upstream/socket/close.ts';
-import { sizeOf } from '../../upstream/socket/frame.ts';
+import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import type { CreateMessage, ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
@@ -40,7 +40,8 @@ interface TurnParts {
 
 /** One request for a response on a connection, while it holds its slots: from its message to the event that ends the answer. */
 export class Turn {
-  readonly #create: CreateMessage;
+  /** Its message, as long as it may be sent again; null: its answer has begun. A long answer need not keep a long request. */
+  #frame: Frame | null;
   readonly #parts: TurnParts;
   readonly #answered = Promise.withResolvers<Again['where'] | null>();
   readonly #ended = Promise.withResolvers<void>();
@@ -58,7 +59,7 @@ export class Turn {
   #steers = 0;
 
   constructor(create: CreateMessage, parts: TurnParts) {
-    this.#create = create;
+    this.#frame = create.frame;
     this.#parts = parts;
     this.#usage = new SocketUsage(parts.candidate.located.operation.shape);
     const { candidate, admission, pipe } = parts;
@@ -89,7 +90,7 @@ export class Turn {
     turn.tries.noteSent();
     retryBudgetOf(candidate.located.upstream.id).noteCall();
     this.#idle.begin();
-    pipe.toUpstream(this.#create.frame);
+    if (this.#frame !== null) pipe.toUpstream(this.#frame);
   }
 
   /**
@@ -160,6 +161,7 @@ export class Turn {
 
   #begun(): void {
     this.#isAnswered = true;
+    this.#frame = null;
     const { admission, turn } = this.#parts;
     const { sent } = turn.tries;
     admission.reportAnswer(200, sent > 1 ? { sent } : undefined);
@@ -211,7 +213,8 @@ export class Turn {
   }
 
   get #canBeSentAgain(): boolean {
-    return sizeOf(this.#create.frame) <= this.#parts.candidate.rules.retries.max_body_bytes;
+    const { max_body_bytes: bytesMax } = this.#parts.candidate.rules.retries;
+    return this.#frame !== null && sizeOf(this.#frame) <= bytesMax;
   }
 
   async #end(outcome: Outcome, settle?: Settle): Promise<void> {

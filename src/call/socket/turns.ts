@@ -173,6 +173,7 @@ export class Turns {
   }
 
   async #tryWithin(room: Reservation, create: CreateMessage): Promise<void> {
+    const { streamId } = create;
     const ticket = { ...newTicket(this.#known), kind: 'turn' } as const;
     const tries = new Tries(this.#known.request.headers);
     for (;;) {
@@ -186,10 +187,10 @@ export class Turns {
         pipe,
         ...this.#doubts(),
       });
-      this.#running.set(create.streamId, turn);
+      this.#running.set(streamId, turn);
       turn.ended
         .then(() => {
-          if (this.#running.get(create.streamId) === turn) this.#running.delete(create.streamId);
+          if (this.#running.get(streamId) === turn) this.#running.delete(streamId);
         })
         .catch(() => {});
       if (!pipe.isOpen) return turn.cut({ by: 'left', code: 1006 }, 'unused');
