@@ -1,4 +1,4 @@
-import { keyBytes } from './webhook.ts';
+import { isUsable, keyBytes } from './webhook.ts';
 
 /** How far the instant of a message may be from now: an older one may be sent again by whoever saw it. */
 const TOLERANCE_MS = 300_000;
@@ -18,6 +18,8 @@ export async function isSigned(
 ): Promise<boolean> {
   const id = headers.get('webhook-id') ?? '';
   const timestamp = headers.get('webhook-timestamp') ?? '';
+  // A key without bytes is everybody's.
+  if (!isUsable(secret)) return false;
   if (id === '' || !/^\d{1,12}$/.test(timestamp)) return false;
   if (Math.abs(now - Number(timestamp) * 1_000) > TOLERANCE_MS) return false;
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };

@@ -223,7 +223,7 @@ export function keyBytes(secret: string): Uint8Array<ArrayBuffer> {
 }
 
 /** Whether a secret can sign. */
-function isUsable(secret: string): boolean {
+export function isUsable(secret: string): boolean {
   try {
     return keyBytes(secret).length > 0;
   } catch {

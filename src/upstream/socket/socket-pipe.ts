@@ -30,7 +30,7 @@ interface PipeOptions {
   readonly onEnd?: () => void;
   /** Take what one side sends, in place of passing it on. */
   readonly onCaller?: (frame: Frame) => void;
-  /** What the upstream says or does next waits for the promise. */
+  /** The upstream's next word or deed waits for the promise. */
   readonly onUpstream?: (frame: Frame) => Promise<void> | void;
 }
 
@@ -45,7 +45,7 @@ export class SocketPipe {
   readonly #idle: BoundWatch | null;
   readonly #done = Promise.withResolvers<SocketEnd>();
   #end: SocketEnd | null = null;
-  /** What has come of the upstream while a message of it is looked into; null: none is. */
+  /** Words and deeds of the upstream while a message of it is looked into; null: none is. */
   #behind: (() => Promise<void> | void)[] | null = null;
   /** The upstream has closed its side, whatever of it waits yet. */
   #isClosing = false;
