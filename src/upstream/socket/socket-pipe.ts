@@ -62,7 +62,13 @@ export class SocketPipe {
     this.#idle = idleMs === null ? null : new BoundWatch({ afterMs: idleMs, onOver, after });
     this.#listen(caller, options.onCaller ?? ((frame) => this.toUpstream(frame)), 'caller');
     const { onUpstream } = options;
-    const hear = onUpstream && ((frame: Frame): void => this.#hear(() => onUpstream(frame)));
+    // Hundreds of events come for each that must be waited for.
+    const hear =
+      onUpstream &&
+      ((frame: Frame): void => {
+        if (this.#behind === null) this.#waitFor(onUpstream(frame));
+        else this.#behind.push(() => onUpstream(frame));
+      });
     this.#listen(upstream, hear ?? ((frame) => this.toCaller(frame)), 'upstream');
     this.#idle?.begin();
   }
@@ -120,11 +126,11 @@ export class SocketPipe {
 
   /** Has something taken that came of the upstream, behind the message that is looked into. */
   #hear(take: () => Promise<void> | void): void {
-    if (this.#behind !== null) {
-      this.#behind.push(take);
-      return;
-    }
-    const looking = take();
+    if (this.#behind === null) this.#waitFor(take());
+    else this.#behind.push(take);
+  }
+
+  #waitFor(looking: Promise<void> | void): void {
     if (looking === undefined) return;
     const behind: (() => Promise<void> | void)[] = [];
     this.#behind = behind;
