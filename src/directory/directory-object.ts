@@ -268,14 +268,16 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   async unlist(pool: PlacedPool, costs?: string): Promise<void> {
-    if (pool.jurisdiction !== undefined) {
-      this.#drop(pool);
-    } else {
-      const gone = this.#list.unlist(pool, this.#jurisdictionOf(pool.group));
-      const told = costs === undefined ? {} : { costs };
-      for (const one of gone) this.#costs.note({ ...one, ...told }, Date.now());
-      this.#flushSoon();
+    const gone =
+      pool.jurisdiction === undefined
+        ? this.#list.unlist(pool, this.#jurisdictionOf(pool.group))
+        : [pool];
+    if (costs !== undefined) {
+      for (const one of gone) this.#costs.note({ ...one, costs }, Date.now());
+      // The pool reports only once, so a reset must not lose it.
+      this.#costs.flush();
     }
+    if (pool.jurisdiction !== undefined) this.#drop(pool);
     this.#publisher.publish();
   }
 
@@ -551,6 +553,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       ...NOT_TOLD_BEFORE,
       ...(await stub.status()),
     };
-    if (in_use + cooling + unclaimed + lent + queued === 0) this.#drop(pool);
+    // The pool answers with its costs: if the directory dropped it first, they would be lost.
+    if (in_use + cooling + unclaimed + lent + queued === 0) {
+      await stub.forget(pool.jurisdiction ?? null);
+    }
   }
 }

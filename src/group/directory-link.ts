@@ -302,9 +302,10 @@ export class DirectoryLink {
     waitUntil(this.#unlist(identity, costs() ?? undefined).catch(() => {}));
   }
 
-  /** Takes the pool off the list until its next 2xx, also where it did not know that it is there. */
+  /** Takes the pool off the list until its next 2xx, even if the pool did not know that it was listed. */
   async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<void> {
-    await this.#unlist({ ...this.#parts.identity, jurisdiction });
+    const { identity, costs } = this.#parts;
+    await this.#unlist({ ...identity, jurisdiction }, costs() ?? undefined);
   }
 
   /** Counts as not told from now on, also if the message fails: one that is listed still is only told in vain. */

@@ -150,8 +150,9 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
   }
 
   async forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean> {
-    if (this.#pool.view.idleMs() < POOL_IDLE_MS) return false;
-    await this.#pool.link.forget(jurisdiction);
+    const { link, view } = this.#pool;
+    if (!link.isRetired && view.idleMs() < POOL_IDLE_MS) return false;
+    await link.forget(jurisdiction);
     return true;
   }
 

@@ -93,7 +93,11 @@ export class Pool {
       idleMs: () => idleness.forMs(now()),
       isInWindow: () => presence.isInWindow,
       nextWindow: () => presence.nextWindow(),
-      onListed: () => presence.note(true),
+      onListed: () => {
+        presence.note(true);
+        // The group may have been deleted before the directory listed the pool, and no other event may follow.
+        if (!isInUse(state)) link.leave();
+      },
       onOpened: (window) => presence.opened(window),
       onWatched: (watch) => observation.feed.begin(watch, now()),
     });

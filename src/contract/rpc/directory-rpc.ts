@@ -125,8 +125,8 @@ export interface DirectoryRpc {
    */
   list(pool: ListedPool): Promise<boolean>;
   /**
-   * Called by a retired pool when it has become empty, and by one that was idle for long. With a
-   * `jurisdiction` that very pool is meant. `costs`: `SaidCosts` of a retired one as JSON, which is not asked any more.
+   * Called by a retired pool when it becomes empty, and by a pool that was idle for long. With a
+   * `jurisdiction` only that pool is removed. `costs`: the pool's `SaidCosts` as JSON, since the pool is not asked again.
    */
   unlist(
     pool: ListedPool & { readonly jurisdiction?: Jurisdiction },

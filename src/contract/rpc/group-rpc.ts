@@ -439,8 +439,8 @@ export interface GroupRpc {
   /** Force-releases a lease: its holder aborts the upstream call and lets go. False: not known. */
   revoke(leaseId: string): Promise<boolean>;
   /**
-   * Leaves the directory's list, until its next 2xx, if nobody used the pool for `POOL_IDLE_MS`. True:
-   * it did. `jurisdiction` is the one that the pool is in, which it does not know itself.
+   * Takes the pool off the directory's list until its next 2xx, and reports its costs, if its group is gone or the pool was
+   * idle for `POOL_IDLE_MS`. Returns whether it did. `jurisdiction` is where the pool is, which it does not know itself.
    */
   forget(jurisdiction: GroupConfig['jurisdiction']): Promise<boolean>;
   /**

@@ -3,6 +3,7 @@
 import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
+import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import {
   inside,
@@ -237,6 +238,54 @@ it('a group that is deleted has had them all the same', async () => {
   passTime(DAY_MS / 24);
   expect(await rowOf('by=group', named.up)).toMatchObject({ calls: 1 });
   expect(await rowOf('by=key', `gone${scenes}`)).toMatchObject({ calls: 1 });
+});
+
+it('a deleted group keeps its costs when its pool reports after the directory dropped it', async () => {
+  const secret = await newKey(`late${scenes}`);
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key', `late${scenes}`, { calls: 1 });
+  // The pool's own report takes longer than the directory needs to find the pool empty.
+  const dropped = Promise.withResolvers<void>();
+  const { unlist } = DirectoryObject.prototype;
+  vi.spyOn(DirectoryObject.prototype, 'unlist').mockImplementation(async function (
+    this: DirectoryObject,
+    listed,
+    reported,
+  ) {
+    if (listed.jurisdiction === undefined) await dropped.promise;
+    await unlist.call(this, listed, reported);
+  });
+  const asked = vi.spyOn(GroupObject.prototype, 'forget');
+  await change('DELETE', `/groups/${named.up}`);
+  await until(async () => {
+    const listed = await directoryOf(env).pools();
+    const isListed = listed.some(({ group }) => group === named.up);
+    expect(isListed && !asked.mock.contexts.map(nameOf).includes(named.up)).toBe(false);
+  });
+  dropped.resolve();
+  await until(async () => expect(await saidOf(named.up)).toBe(1));
+  expect(await rowOf('by=key', `late${scenes}`)).toMatchObject({ calls: 1 });
+});
+
+it('a group that is deleted while its pool is being listed keeps its costs', async () => {
+  const listing = Promise.withResolvers<void>();
+  const { list } = DirectoryObject.prototype;
+  vi.spyOn(DirectoryObject.prototype, 'list').mockImplementation(async function (
+    this: DirectoryObject,
+    listed,
+  ) {
+    if (listed.group === named.up) await listing.promise;
+    return list.call(this, listed);
+  });
+  const secret = await newKey(`soon${scenes}`);
+  expect(await ask(secret)).toBe(200);
+  await change('DELETE', `/groups/${named.up}`);
+  listing.resolve();
+  await until(async () => expect(await saidOf(named.up)).toBe(1));
+  await until(async () => {
+    const listed = await directoryOf(env).pools();
+    expect(listed.map(({ group }) => group)).not.toContain(named.up);
+  });
 });
 
 it('a pool that rests is not woken for them', async () => {
