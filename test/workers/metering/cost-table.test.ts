@@ -246,6 +246,7 @@ it('a deleted group keeps its costs when its pool reports after the directory dr
   await untilCosts('by=key', `late${scenes}`, { calls: 1 });
   // The pool's own report takes longer than the directory needs to find the pool empty.
   const dropped = Promise.withResolvers<void>();
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its object below
   const { unlist } = DirectoryObject.prototype;
   vi.spyOn(DirectoryObject.prototype, 'unlist').mockImplementation(async function (
     this: DirectoryObject,
@@ -269,6 +270,7 @@ it('a deleted group keeps its costs when its pool reports after the directory dr
 
 it('a group that is deleted while its pool is being listed keeps its costs', async () => {
   const listing = Promise.withResolvers<void>();
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its object below
   const { list } = DirectoryObject.prototype;
   vi.spyOn(DirectoryObject.prototype, 'list').mockImplementation(async function (
     this: DirectoryObject,
