@@ -8,7 +8,7 @@ import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
  *
  * - `secrets (name, value)`: 32 random bytes in base64 each, made when they are first needed:
  *   `fingerprint_key`, which never changes, because fingerprints in `match.keys` and partitions depend on
- *   it; `session_key`, which sessions of the admin API are signed with.
+ *   it; `session_key`, from which the key of the admin API's sessions is derived, together with `ADMIN_TOKEN`.
  * - `configuration (id = 0, version, routing_version, body, changed_at)`: the whole configuration as JSON, and
  *   which versions changed something for which pools (`ChangedAt`); null: this one, for all. No row: never written, version 0.
  */
@@ -44,7 +44,7 @@ export class DirectoryStore {
     return this.#current;
   }
 
-  /** Key of the sessions of the admin API. */
+  /** Stored half of the key that signs sessions of the admin API. */
   get sessionKey(): string {
     return this.#secret('session_key');
   }

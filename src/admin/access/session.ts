@@ -1,8 +1,12 @@
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { sign, verify } from 'hono/jwt';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
+import type { Env } from '../../env.ts';
+import { readSecret } from '../../runtime/secrets.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
+
+const encoder = new TextEncoder();
 
 /** How long a browser stays signed in: a working day. A key that is taken back ends it sooner. */
 const SESSION_S = 8 * 3_600;
@@ -17,15 +21,41 @@ export interface Known extends Pick<Who, 'actor' | 'role'> {
   readonly tokenHash: string;
 }
 
+/**
+ * Derives the key that signs sessions from the stored key and `ADMIN_TOKEN`. A copy of the stored data alone signs nothing,
+ * and another token ends every session. Null: no token is set, so the admin routes are closed.
+ */
+async function signingKey(env: Env, { sessionKey }: AdminAccess): Promise<CryptoKey | null> {
+  const token = readSecret(env, 'ADMIN_TOKEN');
+  if (token === null) return null;
+  const material = await crypto.subtle.importKey('raw', encoder.encode(token), 'HKDF', false, [
+    'deriveKey',
+  ]);
+  return crypto.subtle.deriveKey(
+    {
+      name: 'HKDF',
+      hash: 'SHA-256',
+      salt: Uint8Array.fromBase64(sessionKey),
+      info: encoder.encode('headgate admin session'),
+    },
+    material,
+    { name: 'HMAC', hash: 'SHA-256', length: 256 },
+    false,
+    ['sign', 'verify'],
+  );
+}
+
 /** Signs a browser in: the cookie holds who it is until when, signed, and nothing of the token. */
 export async function openSession(
   context: AdminContext,
-  { sessionKey }: AdminAccess,
+  access: AdminAccess,
   known: Known,
 ): Promise<Who> {
   const endsAtS = Math.floor(Date.now() / 1_000) + SESSION_S;
   const claims = { sub: known.actor, for: markOf(known), exp: endsAtS };
-  const cookie = await sign(claims, sessionKey, 'HS256');
+  const key = await signingKey(context.env, access);
+  if (key === null) throw new ProblemError(403, 'No ADMIN_TOKEN is set, so nobody can sign in.');
+  const cookie = await sign(claims, key, 'HS256');
   setCookie(context, COOKIE, cookie, { ...attributes(context), maxAge: SESSION_S });
   const { actor, role } = known;
   return { actor, role, via: 'session', expiresAt: new Date(endsAtS * 1_000).toISOString() };
@@ -34,13 +64,15 @@ export async function openSession(
 /** Finds out whom the cookie of a request is about. Null: there is none, it has ended, or it was never ours. */
 export async function readSession(
   context: AdminContext,
-  { sessionKey }: AdminAccess,
+  access: AdminAccess,
   everybody: readonly Known[],
 ): Promise<Who | null> {
   const cookie = getCookie(context, COOKIE);
   if (cookie === undefined) return null;
+  const key = await signingKey(context.env, access);
+  if (key === null) return null;
   try {
-    const claims = await verify(cookie, sessionKey, 'HS256');
+    const claims = await verify(cookie, key, 'HS256');
     // A token that was changed since, or a key that was removed, is nobody's any more.
     const known = everybody.find((one) => one.actor === claims['sub']);
     if (known === undefined || markOf(known) !== claims['for']) return null;

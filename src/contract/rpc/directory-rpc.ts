@@ -75,7 +75,7 @@ export interface AuditPage {
 
 /** Keys that decide about access to the admin API, beside `ADMIN_TOKEN`. */
 export interface AdminAccess {
-  /** Key that sessions are signed with, made by the directory when it is first asked. */
+  /** Half of the key that signs sessions, which `ADMIN_TOKEN` completes. The directory creates it when it is first asked. */
   readonly sessionKey: string;
   readonly adminKeys: readonly AdminKeyConfig[];
 }

@@ -1,5 +1,6 @@
 // Who may ask: the token, admin keys and their roles, sessions by cookie, and how wrong tokens are
 // slowed down.
+import { sign } from 'hono/jwt';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { openApiDocument } from '../../../src/contract/admin/openapi.ts';
 import { ADMIN_ROLES, type AdminRole } from '../../../src/contract/config/keys.ts';
@@ -10,6 +11,7 @@ import { asAdmin, bodyOf, clientOf, clientWith } from './ask.ts';
 
 const ORIGIN = 'https://headgate.test';
 const API = `${ORIGIN}/admin/api`;
+const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 
 beforeEach(async () => {
   const { version = 0, config } = (await directoryOf(env).snapshot(null)) ?? {};
@@ -230,6 +232,39 @@ describe('a session', () => {
       expect(ended.status).toBe(401);
     } finally {
       vi.useRealTimers();
+    }
+  });
+
+  it('cannot be forged with what the directory stores', async () => {
+    const secret = await keyOf('admin', 'night');
+    const { sessionKey, adminKeys } = await directoryOf(env).adminAccess();
+    const mark = adminKeys[0]?.hash.slice('sha256:'.length, 'sha256:'.length + 16);
+    const claims = { sub: 'night', for: mark, exp: Math.floor(Date.now() / 1_000) + 3_600 };
+    // The stored text and the bytes that it stands for.
+    const bytes = Uint8Array.fromBase64(sessionKey);
+    const raw = await crypto.subtle.importKey('raw', bytes, HMAC, false, ['sign']);
+    for (const key of [sessionKey, raw]) {
+      const forged = clientWith({ cookie: `headgate_session=${await sign(claims, key, 'HS256')}` });
+      expect((await forged('getSession')).status).toBe(401);
+    }
+    // The same claims under the real key open it.
+    const own = clientWith({ cookie: cookieOf(await signIn(secret)) });
+    expect((await own('getSession')).status).toBe(200);
+  });
+
+  it('ends with another ADMIN_TOKEN, also one that an admin key opened', async () => {
+    const cookies = [await keyOf('admin', 'night'), 'test-admin-token'].map(async (token) =>
+      cookieOf(await signIn(token)),
+    );
+    const app = createAdminRoutes();
+    for (const cookie of await Promise.all(cookies)) {
+      const statusWith = async (token: string | undefined) => {
+        const request = new Request(`${ORIGIN}/session`, { headers: { cookie } });
+        return (await app.fetch(request, { ...env, ADMIN_TOKEN: token } as Env)).status;
+      };
+      expect(await statusWith('test-admin-token')).toBe(200);
+      expect(await statusWith('another-admin-token')).toBe(401);
+      expect(await statusWith(undefined)).toBe(403);
     }
   });
 
