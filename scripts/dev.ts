@@ -1,15 +1,20 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve as absolute } from 'node:path';
 import type { StrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 import type { AdminTarget } from './serve/admin-client.ts';
 import { importFirst, readConfig, untilReady, writeConfig } from './serve/admin-client.ts';
 import { ROOT, WRANGLER } from './serve/build.ts';
+import { makePrivate } from './serve/private-folder.ts';
 
 const LIMIT = 3;
+/** The option of wrangler that names the folder of its state. */
+const PERSIST_TO = /^--persist-to(?:=|$)/;
+
 const PRACTICE = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
 
 /** Headgate's port where none is asked for. */
@@ -95,6 +100,23 @@ async function configure(target: AdminTarget, baseUrl: string): Promise<void> {
   await writeConfig(target, stored.etag, JSON.stringify(config), 'application/json');
 }
 
+/** Finds the folder of what is kept. Two that run at the same time may not write to one database. */
+function stateOf(passed: readonly string[], port: number): string {
+  const at = passed.findIndex((one) => PERSIST_TO.test(one));
+  const given = passed[at]?.split('=')[1] ?? passed[at + 1];
+  const own = port === DEFAULT_PORT ? 'state' : `state-${port}`;
+  return absolute(ROOT, at === -1 ? join('.wrangler', own) : (given ?? ''));
+}
+
+/** Hands a token over in a file for this user alone: every user of the machine can read the arguments of a process. */
+async function withToken(state: string, adminToken: string): Promise<string[]> {
+  const path = join(state, 'admin-token.env');
+  await writeFile(path, `ADMIN_TOKEN=${adminToken}\n`, { mode: 0o600 });
+  // Node looks at the option too, and ends where there is no such file.
+  const all = [join(ROOT, '.dev.vars'), path].filter((one) => existsSync(one));
+  return all.flatMap((one) => ['--env-file', one]);
+}
+
 function describe(url: string, token: string, upstream: StrictUpstream): void {
   const body = `'{"model": "practice", "stream": true, "messages": [{"role": "user", "content": "Hello!"}]}'`;
   console.log(`
@@ -119,6 +141,8 @@ async function main(): Promise<number> {
   const { port, upstream } = await place;
   const stored = await storedToken();
   const adminToken = stored ?? randomBytes(18).toString('base64url');
+  const state = stateOf(passed, port);
+  await makePrivate(state, console.error);
   const args = [
     WRANGLER,
     'dev',
@@ -130,11 +154,8 @@ async function main(): Promise<number> {
     '--var',
     'PRIVATE_UPSTREAMS:allow',
     ...(at === -1 ? ['--port', String(port)] : []),
-    ...(stored === null ? ['--var', `ADMIN_TOKEN:${adminToken}`] : []),
-    // Two that run at the same time may not write to one database.
-    ...(port === DEFAULT_PORT || passed.includes('--persist-to')
-      ? []
-      : ['--persist-to', join('.wrangler', `state-${port}`)]),
+    ...(stored === null ? await withToken(state, adminToken) : []),
+    ...(passed.some((one) => PERSIST_TO.test(one)) ? [] : ['--persist-to', state]),
     ...passed,
   ];
   const wrangler = spawn(process.execPath, args, {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +23,14 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+/** What `ps` shows to every user of the machine. */
+async function argumentsOfAll(): Promise<string> {
+  const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const read = (pid: string): Promise<string> =>
+    readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return (await Promise.all(names.map(read))).join('\n');
+}
+
 it('npm run demo exits with 0 and prints the comparison', async () => {
   const demo = runScript(['scripts/demo.ts']);
   expect(await demo.exited).toBe(0);
@@ -42,6 +50,8 @@ it('npm run dev answers, prints a token that opens the admin routes, and ends at
   try {
     const [, url = ''] = await dev.untilPrinted(/Headgate +(http:\S+)/, 50_000);
     const [, token = ''] = await dev.untilPrinted(/admin token +(\S+)/);
+    expect(await argumentsOfAll()).not.toContain(token);
+    expect((await stat(join(folder, 'state'))).mode & 0o077).toBe(0);
     const [, dashboard = ''] = await dev.untilPrinted(/dashboard +(http\S+)/);
     expect([dashboard, (await fetch(dashboard)).status]).toEqual([`${url}/admin`, 200]);
     expect(url).not.toBe(`http://127.0.0.1:${USUAL_PORT}`);
