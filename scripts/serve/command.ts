@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigRefused } from './admin-client.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
+import { ensureBuilt } from './build.ts';
 import { jsonLine, textLine, type LogLine } from './log-lines.ts';
 import { fewOpenFiles } from './open-files.ts';
 import type { Serve } from './start-serve.ts';
@@ -109,7 +110,11 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
 
 async function start(args: Arguments): Promise<void> {
   let stopping = false;
+  // Before the umask: what is built holds no secret, and other users of a clone may run it.
+  const module = await ensureBuilt();
+  process.umask(0o077);
   const serve = await startServe({
+    module,
     port: args.port,
     host: args.host,
     dataDir: args.dataDir,

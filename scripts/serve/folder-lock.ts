@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type * as Sqlite from 'node:sqlite';
@@ -71,7 +71,7 @@ async function claimed(lock: Held, ownerPath: string): Promise<FolderLock> {
     if (held.delete(lock)) lock.letGo();
   };
   try {
-    await writeFile(ownerPath, `process ${process.pid} on ${hostname()}`);
+    await writeFile(ownerPath, `process ${process.pid} on ${hostname()}`, { mode: 0o600 });
   } catch (error) {
     letGo();
     throw error;
@@ -87,9 +87,12 @@ async function claimed(lock: Held, ownerPath: string): Promise<FolderLock> {
 /** Locks a data folder, or refuses: two processes on one would each grant the whole limit. */
 export async function lockFolder(dataDir: string): Promise<FolderLock> {
   const ownerPath = join(dataDir, 'serve.owner');
+  const lockPath = join(dataDir, 'serve.lock');
+  // SQLite would create it for others to read.
+  await (await open(lockPath, 'a', 0o600)).close();
   const deadline = performance.now() + LOCK_WAIT_MS;
   for (;;) {
-    const lock = await tryLock(join(dataDir, 'serve.lock'));
+    const lock = await tryLock(lockPath);
     if (lock !== null) {
       return claimed(lock, ownerPath);
     }

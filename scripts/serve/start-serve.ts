@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FirstImport } from './admin-client.ts';
@@ -16,13 +16,14 @@ import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
 import { lockFolder } from './folder-lock.ts';
 import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
-import { readCompatibility, workerdConfig } from './workerd-config.ts';
+import { CF_HEADER, readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { KeptRunning } from './keep-running.ts';
 import type { PlaceVariables } from '../../src/env.ts';
 import { wrongPlace } from '../../src/runtime/places.ts';
 import { keepRunning } from './keep-running.ts';
 import { shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
+import { makePrivate } from './private-folder.ts';
 import { endIdleSockets, writeAll } from './tell-stopping.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
@@ -36,7 +37,7 @@ export interface ServeOptions {
   readonly port: number;
   /** @default 127.0.0.1 */
   readonly host?: string;
-  /** Folder of everything that is kept. Made if it is missing. */
+  /** Folder of everything that is kept. Created if it is missing, and closed to other users. */
   readonly dataDir: string;
   /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
@@ -166,7 +167,7 @@ async function startRuntime(
     // Another one for each process, also after a crash: rows of the one before died with it.
     bootId: randomBytes(9).toString('base64url'),
     bodyMemoryMib: options.bodyMemoryMib ?? BODY_MEMORY_MIB,
-    cfHeader,
+    cfHeader: CF_HEADER,
     fromEnvironment: Object.keys(env).filter((name) =>
       name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),
     ),
@@ -174,7 +175,8 @@ async function startRuntime(
   });
   const inspector = options.inspector ?? false;
   const given = givenUp && { givenUp };
-  return startWorkerd({ dataDir, config, workers, env, inspector, onLog, ...given });
+  const hidden = { written: CF_HEADER, meant: cfHeader };
+  return startWorkerd({ dataDir, config, hidden, workers, env, inspector, onLog, ...given });
 }
 
 /** Opens the ports: from here on anybody may call. */
@@ -223,7 +225,7 @@ export async function startServe(options: ServeOptions): Promise<Serve> {
   const wrong = wrongPlace((options.env ?? process.env) as PlaceVariables);
   if (wrong !== null) throw new Error(wrong);
   const dataDir = resolve(options.dataDir);
-  await mkdir(dataDir, { recursive: true });
+  await makePrivate(dataDir, (line) => options.onLog?.(line));
   const lock = await lockFolder(dataDir);
   try {
     const serve = await startLocked(options);

@@ -13,7 +13,7 @@ export interface WorkerdConfigInput {
   readonly bootId: string;
   /** How many MiB the bodies of calls may hold together. */
   readonly bodyMemoryMib: number;
-  /** Header in which requests bring their `cf`, by which the Worker learns the caller's address. */
+  /** Header in which requests bring their `cf`, by which the Worker learns the caller's address. `CF_HEADER` for a secret one. */
   readonly cfHeader: string;
   /** Absolute path of the dashboard's files; null: they were never built. */
   readonly dashboardDir: string | null;
@@ -26,6 +26,12 @@ interface Compatibility {
   readonly date: string;
   readonly flags: readonly string[];
 }
+
+/**
+ * Stands in the file for the header that only the forwarder may know. Its real name has the same length, and workerd reads
+ * it from a pipe.
+ */
+export const CF_HEADER = 'headgate-cf-the-name-comes-through-a-pipe-000000';
 
 const OBJECTS = [
   { binding: 'GROUPS', className: 'GroupObject' },

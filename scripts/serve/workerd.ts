@@ -3,7 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -16,10 +16,15 @@ const { default: workerdBinary } = createRequire(import.meta.url)('workerd') as 
 /** How long it may take to notice the death of its parent. */
 const LOCK_WAIT_MS = 2_000;
 
+/** Maximum size of a compiled configuration, which holds the Worker: several times its size today. */
+const COMPILED_BYTES_MAX = 64 * 1_048_576;
+
 export interface WorkerdOptions {
   /** Holds the configuration file `workerd.capnp` and the objects' databases. */
   readonly dataDir: string;
   readonly config: string;
+  /** A text that stands in the configuration file for a secret of the same length. @default none */
+  readonly hidden?: { readonly written: string; readonly meant: string };
   readonly workers: number;
   readonly env: NodeJS.ProcessEnv;
   /** Opens its inspector, for whoever measures its memory. @default false */
@@ -45,10 +50,10 @@ export interface WorkerdProcess {
 }
 
 /**
- * Tells whether that process is a workerd on this configuration. After a restart of the machine, or in a
- * new container, its number may be somebody else's.
+ * Checks whether a process is a workerd on this data folder. After a restart of the machine, or in a new container, its
+ * number may be that of another program.
  */
-async function runsOn(pid: number, configPath: string): Promise<boolean> {
+async function runsOn(pid: number, dataDir: string): Promise<boolean> {
   try {
     process.kill(pid, 0);
     if (process.platform === 'win32') return true;
@@ -56,18 +61,18 @@ async function runsOn(pid: number, configPath: string): Promise<boolean> {
       process.platform === 'linux'
         ? await readFile(`/proc/${pid}/cmdline`, 'utf8')
         : (await promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)])).stdout;
-    return command.includes(configPath);
+    return command.includes(join(dataDir, sep));
   } catch {
     return false;
   }
 }
 
 /** Waits for a workerd that outlives the process that started it for a moment, when that was killed. */
-async function claim(dataDir: string, configPath: string): Promise<string> {
+async function claim(dataDir: string): Promise<string> {
   const path = join(dataDir, 'workerd.pid');
   const owner = Number(await readFile(path, 'utf8').catch(() => '0'));
   const deadline = performance.now() + LOCK_WAIT_MS;
-  while (owner > 0 && (await runsOn(owner, configPath))) {
+  while (owner > 0 && (await runsOn(owner, dataDir))) {
     if (performance.now() > deadline) {
       throw new Error(`A workerd (process ${owner}) runs on ${dataDir} already.`);
     }
@@ -117,22 +122,62 @@ function readPorts(child: ChildProcess, workers: number): Promise<Ports> {
   });
 }
 
-/** Starts workerd on a data folder and waits until it listens. */
-export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProcess> {
-  const { dataDir, config, workers, env, onLog, givenUp } = options;
-  const configPath = join(dataDir, 'workerd.capnp');
-  await mkdir(join(dataDir, 'objects'), { recursive: true });
-  const pidPath = await claim(dataDir, configPath);
-  await writeFile(configPath, config);
-  const inspector = options.inspector === true ? ['--inspector-addr=127.0.0.1:0'] : [];
-  const args = ['serve', '--control-fd=3', ...inspector, configPath, 'config'];
-  const child = spawn(workerdBinary, args, {
+/**
+ * Compiles the configuration file, with its modules, and puts the secret in. workerd reads the result from a pipe, so that
+ * no file ever holds the secret.
+ */
+async function compiled(
+  configPath: string,
+  hidden: WorkerdOptions['hidden'],
+): Promise<Buffer<ArrayBufferLike>> {
+  const { stdout } = await promisify(execFile)(
+    workerdBinary,
+    ['compile', '--config-only', configPath, 'config'],
+    { encoding: 'buffer', maxBuffer: COMPILED_BYTES_MAX },
+  );
+  if (hidden === undefined) return stdout;
+  const [written, meant] = [Buffer.from(hidden.written), Buffer.from(hidden.meant)];
+  if (written.length !== meant.length) throw new Error('A secret of another length.');
+  for (let at = stdout.indexOf(written); at >= 0; at = stdout.indexOf(written, at)) {
+    at += meant.copy(stdout, at);
+  }
+  return stdout;
+}
+
+/** Starts the program on a compiled configuration. Its files are for this user alone. */
+async function spawnWorkerd(
+  { dataDir, env, inspector = false }: WorkerdOptions,
+  config: Buffer<ArrayBufferLike>,
+): Promise<ChildProcess> {
+  const objectsDir = join(dataDir, 'objects');
+  const inspectorAt = inspector ? ['--inspector-addr=127.0.0.1:0'] : [];
+  // Nothing is imported from the folder. Its name in the list of processes tells the next start who has it.
+  const args = ['serve', '--control-fd=3', ...inspectorAt, `-I${objectsDir}`, '--binary', '-'];
+  const command =
+    process.platform === 'win32'
+      ? [workerdBinary, ...args]
+      : ['/bin/sh', '-c', 'umask 077; exec "$0" "$@"', workerdBinary, ...args];
+  const [program = '', ...rest] = command;
+  const child = spawn(program, rest, {
     env,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     // A Ctrl-C in the terminal must reach only us: workerd has calls to finish.
     detached: true,
   });
   await once(child, 'spawn');
+  // One that ends before it has read all says why in its log.
+  child.stdin?.on('error', () => undefined).end(config);
+  return child;
+}
+
+/** Starts workerd on a data folder and waits until it listens. */
+export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProcess> {
+  const { dataDir, config, workers, onLog, givenUp } = options;
+  const configPath = join(dataDir, 'workerd.capnp');
+  await mkdir(join(dataDir, 'objects'), { recursive: true, mode: 0o700 });
+  const pidPath = await claim(dataDir);
+  await writeFile(configPath, config, { mode: 0o600 });
+  const child = await spawnWorkerd(options, await compiled(configPath, options.hidden));
   const pid = child.pid ?? 0;
   const unwatch = watch(pid);
   for (const output of [child.stdout, child.stderr]) {
@@ -147,7 +192,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdProc
     child.kill(signal);
     await ended;
   };
-  const written = writeFile(pidPath, String(pid)).catch(async (error: unknown) => {
+  const written = writeFile(pidPath, String(pid), { mode: 0o600 }).catch(async (error: unknown) => {
     await end('SIGKILL');
     throw error;
   });

@@ -39,7 +39,8 @@ async function workerds(): Promise<number[]> {
   const commands = await Promise.all(
     pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')),
   );
-  const isOurs = (command: string): boolean => command.includes(join(folder, 'workerd.capnp'));
+  const isOurs = (command: string): boolean =>
+    /workerd/.test(command) && command.includes(join(folder, 'objects'));
   return pids.filter((_, i) => isOurs(commands[i] ?? '')).map(Number);
 }
 
