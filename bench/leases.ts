@@ -68,6 +68,7 @@ const dir = await mkdtemp(join(tmpdir(), 'headgate-bench-'));
 const upstream = await startUpstream();
 const config = {
   upstreams: [{ id: 'bench', base_url: upstream.url, dialect: 'openai' }],
+  leases: 'open',
   groups: [{ name: GROUP, match: { upstreams: ['bench'] }, limits: { max_concurrency: 1_000 } }],
 };
 const headgate = await startHeadgate({

@@ -304,6 +304,7 @@ function addKeys(program: Command, run: Run): void {
       .command('create <id>')
       .description('makes a key and writes it to standard output, this once')
       .option('--groups <globs>', 'groups that it may use, separated by commas; else all', listOf)
+      .option('--allow <globs>', 'what else it may do, as lease: take leases', listOf)
       .option('--slots <n>', 'calls that it may have in flight at once', slotsOf)
       .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
       .option('--note <text>', 'for people'),

@@ -54,7 +54,7 @@ import {
 import { comebacks } from './isolate.ts';
 import { keepaliveOf, keptAlive } from './keepalive.ts';
 import { listModels } from './list-models.ts';
-import { locate } from './locate.ts';
+import { locate, type Located } from './locate.ts';
 import { planAt, type Candidate } from './plan.ts';
 import { respond } from './respond.ts';
 import { answered, rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
@@ -81,6 +81,8 @@ const BY_CONFIG: ReadonlySet<Reason> = new Set([
   'price_unknown',
   'too_many_groups',
 ]);
+
+const SWITCHING_PROTOCOLS = 101;
 
 /** Methods of calls that a pool may be asked for. */
 const GENERATING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
@@ -147,16 +149,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     if (located.kind !== 'located') return located;
     const { socket } = located.operation;
     if (socket === 'unserved') return rejected(unserved(call.url));
-    if (socket === 'turns') {
-      const keyThere = ownKey === null ? null : `${located.upstream.id} ${ownKey}`;
-      if (keyThere !== null) await delayNewKey(call, keyThere, []);
-      const opened = await openTurns(known, located);
-      // That it was connected says nothing of what the key may do there.
-      if (keyThere !== null && opened.kind === 'answered') {
-        noteKeyAnswer(call, [keyThere], opened.response.status, false);
-      }
-      return opened;
-    }
+    if (socket === 'turns') return await turnsFor(known, located, ownKey);
     const candidate = await planAt(known, located);
     if (candidate.kind !== 'planned') return candidate;
     // On the unified routes the path does not say whose key it is.
@@ -175,6 +168,31 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     return result;
   } finally {
     place.leave();
+  }
+}
+
+/** Opens a connection for turns. Each of them takes a slot, so its key keeps its place as long as the connection lasts. */
+async function turnsFor(
+  known: KnownCall,
+  located: Located,
+  ownKey: string | null,
+): Promise<FinalResult> {
+  if (ownKey === null) return openTurns(known, located, () => {});
+  const keyThere = `${located.upstream.id} ${ownKey}`;
+  await delayNewKey(known, keyThere, []);
+  const place = takePlace(known, ownKey);
+  if (place.kind === 'rejected') return place;
+  let isOpen = false;
+  try {
+    const opened = await openTurns(known, located, place.leave);
+    if (opened.kind !== 'answered') return opened;
+    const { status } = opened.response;
+    isOpen = status === SWITCHING_PROTOCOLS;
+    // That it was connected says nothing of what the key may do there.
+    noteKeyAnswer(known, [keyThere], status, false);
+    return opened;
+  } finally {
+    if (!isOpen) place.leave();
   }
 }
 

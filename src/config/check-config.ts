@@ -19,6 +19,7 @@ import { budgetWarnings } from './check/budgets.ts';
 import { configuredAutoErrors } from './check/configured-auto-groups.ts';
 import { duplicates } from './check/duplicates.ts';
 import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
+import { leaseWarnings } from './check/leases.ts';
 import { memberErrors, memberWarnings } from './check/members.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
@@ -100,6 +101,7 @@ export function checkConfig(
       ...config.groups.flatMap((group) => budgetWarnings(group, config, upstreams)),
       ...modelWarnings(config, upstreams),
       ...teamWarnings(config),
+      ...leaseWarnings(config),
       ...crowdWarnings(config),
     ],
   };

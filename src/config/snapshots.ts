@@ -318,6 +318,9 @@ function isNewer({ version, fingerprintKey }: Snapshot): boolean {
 
 function compile(snapshot: Snapshot): RoutingTable {
   const { config } = snapshot;
+  if (config.leases === 'open' && table?.snapshot.config.leases !== 'open') {
+    logEvent('leases_open', { version: snapshot.version });
+  }
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
   return {
     snapshot,

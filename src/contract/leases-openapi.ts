@@ -28,7 +28,7 @@ const ROUTES: Readonly<Record<string, Described>> = {
     operationId: 'acquireLease',
     summary: 'Ask for a slot in every group that a call belongs to.',
     description:
-      'Granted at once, or parked for 25 s at the most: then 202, and the same body with the `ticket` asks again.',
+      'Requires a gateway key with `allow: [lease]`, unless the configuration says `leases: open`. Granted at once, or parked for at most 25 s: then 202, and the same body with the `ticket` asks again.',
     headers: {
       'idempotency-key':
         'A name of the caller’s, of 256 characters at the most: a request that is sent again with it, and the same group, upstream, model and slots, is the same ticket and gets the same lease.',
@@ -43,7 +43,7 @@ const ROUTES: Readonly<Record<string, Described>> = {
     summary: 'Renew a lease.',
     description: '410: it was taken away, has ended, or was held for as long as it may be. Stop.',
     answers: { 200: renewalAnswerSchema },
-    problems: [401, 404, 410, 503],
+    problems: [401, 403, 404, 410, 503],
   },
   'patch /leases/{lease}': {
     operationId: 'reportLease',
@@ -52,7 +52,7 @@ const ROUTES: Readonly<Record<string, Described>> = {
       'Read as the answer to a proxied call is: a refusal pauses the group, or slows it.',
     body: { schema: reportRequestSchema },
     answers: { 200: reportAnswerSchema },
-    problems: [400, 401, 404, 503],
+    problems: [400, 401, 403, 404, 503],
   },
   'delete /leases/{lease}': {
     operationId: 'releaseLease',

@@ -1,4 +1,4 @@
-import type { GatewayKeyConfig } from '../contract/config/config.ts';
+import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { kindOfLimits } from './key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
@@ -11,7 +11,7 @@ import {
   UNKNOWN_NAME,
   type Operation,
 } from '../upstream/operation/operation.ts';
-import { LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
+import { LEASE, LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
 /** Rules of what keys of callers open, and for how long. */
 
@@ -72,6 +72,32 @@ export function forbiddenUpstream(
   if (key.groups.length === 0) return null;
   const names = [`${AUTO_PREFIX}${upstream.id}`, ...routes.groupsOf(upstream)];
   return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
+}
+
+/** The right of a key to report what the calls of its leases used, beyond what they reserved. */
+const LEASE_USAGE = 'lease_usage';
+
+/** Names that `allow` of a key may have besides operations. */
+export const LEASE_RIGHTS: readonly string[] = [LEASE, LEASE_USAGE];
+
+/** The error reply to a caller that may not take leases; null: it may. */
+export function forbiddenLease(
+  key: Pick<GatewayKeyConfig, 'id' | 'allow'> | null,
+  { leases }: Pick<Config, 'leases'>,
+): ErrorReply | null {
+  if (leases === 'open' || (key !== null && allowsLeases(key))) return null;
+  if (key !== null) {
+    const message = `The gateway key ${key.id} may not take leases. Add lease to its allow (allow: [lease]); on a trusted network, leases: open in the configuration allows them for every caller.`;
+    return { reason: 'key_forbidden', message };
+  }
+  const message =
+    'Leases require a gateway key, and this request has none. Send one with allow: [lease] in the headgate-key header; on a trusted network, leases: open in the configuration allows them without a key.';
+  return { reason: 'key_missing', message };
+}
+
+/** Whether a key may take leases by its own right. */
+export function allowsLeases({ allow }: Pick<GatewayKeyConfig, 'allow'>): boolean {
+  return matcherOf(allow)(LEASE);
 }
 
 /** Headers by which a request says that it means another method than its own. */

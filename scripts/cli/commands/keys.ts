@@ -45,6 +45,7 @@ interface KeyRow {
 /** Fields of a new key that can be chosen here. */
 export interface NewKey {
   readonly groups?: string[];
+  readonly allow?: string[];
   readonly expires?: string;
   readonly note?: string;
   readonly slots?: number;
@@ -55,11 +56,12 @@ export async function createKey(
   target: Target,
   output: Output,
   id: string,
-  { groups, expires, note, slots }: NewKey,
+  { groups, allow, expires, note, slots }: NewKey,
 ): Promise<void> {
   const body = {
     id,
     ...(groups === undefined ? {} : { groups }),
+    ...(allow === undefined ? {} : { allow }),
     ...(expires === undefined ? {} : { expires_at: expires }),
     ...(note === undefined ? {} : { note }),
     ...(slots === undefined ? {} : { limits: { max_concurrency: slots } }),

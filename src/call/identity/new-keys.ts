@@ -1,5 +1,6 @@
 import { isTaken } from '../../core/words/outcome.ts';
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
+import { LEASE_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { trialsOf, type Env } from '../../env.ts';
 import { FailedAttempts } from '../../runtime/failed-attempts.ts';
@@ -31,6 +32,9 @@ const GOOD_MAX = 10_000;
 const UNDER_WAY_MAX = 1_000;
 const UNDER_WAY_WAITING_MAX = 500;
 
+/** The same for leases, which keep their place until they expire: calls always have the other half. */
+const LEASED_MAX = 500;
+
 /**
  * Maximum of keys that were told to come again. A made-up one comes but once, so a real one has room.
  */
@@ -47,8 +51,14 @@ const refused = new FailedAttempts();
 const good = new BoundedSet<string>(GOOD_MAX);
 const comingAgain = new BoundedSet<string>(COMING_AGAIN_MAX);
 
-/** How many calls each key without a success has under way. */
-const underWay = new Map<string, number>();
+interface UnderWay {
+  calls: number;
+  /** When its leases expire unless they are renewed; 0: it holds none. */
+  leasedUntil: number;
+}
+
+/** Calls and leases of each key without a success. */
+const underWay = new Map<string, UnderWay>();
 let unknownWaiting = 0;
 
 /** A place of a call among those of keys without a success. */
@@ -68,15 +78,47 @@ interface Asked {
  * Nothing else of the call is looked at before, so that it costs little to be turned away.
  */
 export function takePlace(asked: Asked, key: string): Place | Rejected {
+  return takeOneOf(key, () => placesFor(asked, key));
+}
+
+/** The same for a lease. Its place is left when its request ends, unless `keepPlace` keeps it. */
+export function takeLeasePlace(asked: Asked, key: string): Place | Rejected {
+  return takeOneOf(key, () => Math.min(LEASED_MAX, placesFor(asked, key)));
+}
+
+/** Keeps the place of a key without a success until its lease expires, or longer if another of its leases does. */
+export function keepPlace(key: string, expiresAt: number): void {
+  if (good.has(key)) return;
+  // The clock of the pool may be ahead of this one.
+  const untilAt = Math.min(expiresAt, steadyClock.now() + LEASE_TTL_MS);
+  const { calls = 0, leasedUntil = 0 } = underWay.get(key) ?? {};
+  underWay.set(key, { calls, leasedUntil: Math.max(leasedUntil, untilAt) });
+}
+
+function takeOneOf(key: string, places: () => number): Place | Rejected {
   if (good.has(key)) return NO_PLACE;
-  if (!underWay.has(key) && underWay.size >= placesFor(asked, key)) return rejectForNow(key);
-  underWay.set(key, (underWay.get(key) ?? 0) + 1);
+  const known = underWay.get(key);
+  if (known === undefined && underWay.size >= places() && !hasRoomFor(places())) {
+    return rejectForNow(key);
+  }
+  underWay.set(key, { calls: (known?.calls ?? 0) + 1, leasedUntil: known?.leasedUntil ?? 0 });
   const leave = (): void => {
-    const others = (underWay.get(key) ?? 1) - 1;
-    if (others === 0) underWay.delete(key);
-    else underWay.set(key, others);
+    const held = underWay.get(key);
+    if (held === undefined) return;
+    held.calls -= 1;
+    if (isOver(held)) underWay.delete(key);
   };
   return { kind: 'taken', leave };
+}
+
+/** Whether there is room once the places of expired leases are free again. */
+function hasRoomFor(places: number): boolean {
+  for (const [key, held] of underWay) if (isOver(held)) underWay.delete(key);
+  return underWay.size < places;
+}
+
+function isOver({ calls, leasedUntil }: UnderWay): boolean {
+  return calls === 0 && steadyClock.now() >= leasedUntil;
 }
 
 /**

@@ -27,8 +27,8 @@ import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
 import { answerAs, notTold, said, unknownToken, type Answer, type Asked } from './lease-call.ts';
 import { openLease, openTicket, sealLease } from './lease-token.ts';
-import { expiry, postLease } from './post-lease.ts';
-import { rulesOf } from './plan-lease.ts';
+import { expiry, keepLeasePlace, postLease } from './post-lease.ts';
+import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { readJson } from './read-json.ts';
 import { patchLease } from './report-lease.ts';
 import { settleBy } from './settle-lease.ts';
@@ -108,6 +108,8 @@ async function putLease(call: KnownCall, token: string): Promise<Answer> {
   const { fingerprintKey } = call.table.snapshot;
   const lease = await openLease(fingerprintKey, call.caller.id, token);
   if (lease === null) return unknownToken('lease');
+  const forbidden = forbiddenHold(call, lease);
+  if (forbidden !== null) return forbidden;
   const { maxHoldMs } = rulesOf(call, lease).hold;
   const holdLeftMs = lease.grantedAt + maxHoldMs - sentAt;
   if (holdLeftMs <= 0) {
@@ -119,6 +121,7 @@ async function putLease(call: KnownCall, token: string): Promise<Answer> {
     case 'ok': {
       const { pools } = renewed;
       const expiresAt = Math.min(...pools.map((hold) => hold.expiresAt));
+      keepLeasePlace(call, lease.upstream, expiresAt);
       const body: RenewalAnswer = {
         lease: await sealLease(fingerprintKey, { ...lease, pools }),
         ...expiry(expiresAt, sentAt, holdLeftMs),

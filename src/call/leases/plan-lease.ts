@@ -1,7 +1,7 @@
 import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { hashedPlacements, mayHash } from '../../routing/hashed-partition.ts';
-import { forbiddenFor } from '../../routing/key-access.ts';
+import { forbiddenFor, forbiddenLease } from '../../routing/key-access.ts';
 import { byTier, hasMembers, membersOf, type GroupMember } from '../../routing/members.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
@@ -66,9 +66,11 @@ export const NOWHERE: Upstream = {
 
 /** Plans a lease: in which groups, by which of their rules, as a proxied call is planned. */
 export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeasePlan | Rejected> {
+  const { caller, table, env } = call;
+  const notAllowed = forbiddenLease(caller.key, table.snapshot.config);
+  if (notAllowed !== null) return rejected(notAllowed);
   const upstream = upstreamFor(call, wanted);
   if (upstream === null) return rejected(unknownUpstream(wanted.upstream ?? ''));
-  const { caller, table, env } = call;
   const found = await keyFor(upstream, caller, table, env);
   if (found.kind === 'rejected') return found;
   const { key } = found;
@@ -103,6 +105,18 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   const rules = callRules(placements, members?.group ?? null);
   const metering = rules.isMetered ? measureAsSaid(located, estimateOf(wanted)) : null;
   return { kind: 'planned', call, located, routed, placements, rules, metering, members };
+}
+
+/** Rejects a holder whose key may not take leases, or not in these groups, any more. Null: it may. */
+export function forbiddenHold(
+  { caller: { key }, table }: KnownCall,
+  { pools, wanted }: LeaseToken,
+): Rejected | null {
+  const placements = pools.map((hold) => placementOf({ table }, hold));
+  const reply =
+    forbiddenLease(key, table.snapshot.config) ??
+    (key === null ? null : forbiddenFor(key, placements, wanted.group));
+  return reply === null ? null : rejected(reply);
 }
 
 /** Finds the upstream by which a lease is counted, priced, and what is reported of it is read. Null: there is none. */

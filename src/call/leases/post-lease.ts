@@ -7,6 +7,7 @@ import { Rounds } from '../acquire/rounds.ts';
 import { ticketTime } from '../acquire/ticket.ts';
 import type { KnownCall } from '../call.ts';
 import { identify } from '../identity/authenticate.ts';
+import { delayNewKey, keepPlace, NO_PLACE, takeLeasePlace } from '../identity/new-keys.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import { rateHeaders } from '../rate-headers.ts';
 import { LEFT, rejected, type Rejected } from '../result.ts';
@@ -14,7 +15,7 @@ import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
 import { renewWithinMs } from './held-pools.ts';
 import { said, unknownToken, type Answer, type Said } from './lease-call.ts';
 import { openTicket, sealLease, sealTicket, type TicketToken } from './lease-token.ts';
-import { planLease, type LeasePlan } from './plan-lease.ts';
+import { NOWHERE, planLease, upstreamFor, type LeasePlan } from './plan-lease.ts';
 import { ticketIdOf } from './signed-token.ts';
 
 /** How long a request is parked at the most: clients and what stands before us give up after 30 s. */
@@ -29,8 +30,36 @@ const MOVE_PAUSE_MS = 100;
 /** Maximum length of a lease's id: what is longer is a lease as its holder has it, and begins with the id. */
 const LEASE_ID_LENGTH_MAX = 100;
 
-/** Answers `POST /leases`. */
-export async function postLease(first: KnownCall, wanted: LeaseRequest): Promise<Answer> {
+/** Answers `POST /leases`. A provider key without a success needs a place for it, as for a call. */
+export async function postLease(call: KnownCall, wanted: LeaseRequest): Promise<Answer> {
+  const ownKey = ownKeyAt(call, (upstreamFor(call, wanted) ?? NOWHERE).id);
+  const place = ownKey === null ? NO_PLACE : takeLeasePlace(call, ownKey);
+  if (place.kind === 'rejected') return place;
+  try {
+    return await askForLease(call, wanted, ownKey);
+  } finally {
+    place.leave();
+  }
+}
+
+/** The name of a provider key that a caller without a gateway key brought, as its calls at that upstream have it. */
+function ownKeyAt({ caller }: KnownCall, upstream: string): string | null {
+  const { gatewayKeyId, fingerprint } = caller;
+  return gatewayKeyId === null && fingerprint !== null ? `${upstream} ${fingerprint}` : null;
+}
+
+/** Keeps the place of a provider key without a success until its lease expires. */
+export function keepLeasePlace(call: KnownCall, upstream: string, expiresAt: number): void {
+  const ownKey = ownKeyAt(call, upstream);
+  if (ownKey !== null) keepPlace(ownKey, expiresAt);
+}
+
+/** @param ownKey the name of its provider key if that may have had no success yet; null: it has a gateway key, or none */
+async function askForLease(
+  first: KnownCall,
+  wanted: LeaseRequest,
+  ownKey: string | null,
+): Promise<Answer> {
   const receivedAt = steadyClock.now();
   const past = await pastOf(first, wanted);
   if (past.kind === 'rejected') return past;
@@ -41,6 +70,7 @@ export async function postLease(first: KnownCall, wanted: LeaseRequest): Promise
   for (let moves = 1; ; moves += 1) {
     const plan = await planLease(call, wanted);
     if (plan.kind === 'rejected') return plan;
+    if (ownKey !== null && moves === 1) await delayNewKey(call, ownKey, plan.placements);
     const { ticketId, attempt } = ticket;
     const admitted = await admitLease({
       plan,
@@ -162,6 +192,7 @@ async function leased(
     pools: holds,
   });
   const expiresAt = Math.min(...holds.map((hold) => hold.expiresAt));
+  keepLeasePlace(call, located.upstream.id, expiresAt);
   const groups = holds.map((hold) => hold.group);
   const leaseIds = holds.map(({ leaseId }) => leaseId);
   const waitedMs = Math.round(now - ticket.enqueuedAt);

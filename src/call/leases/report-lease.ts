@@ -10,7 +10,7 @@ import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../tries.ts'
 import { placementOf, releaseAll, reportTo } from './held-pools.ts';
 import { notTold, said, unknownToken, type Answer } from './lease-call.ts';
 import { openLease, sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
-import { rulesOf } from './plan-lease.ts';
+import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { meteringOf, placeOf } from './settle-lease.ts';
 
 /** Statuses that no answer with a body may have, as the runtime makes one. */
@@ -40,6 +40,8 @@ export async function patchLease(
   const { fingerprintKey } = call.table.snapshot;
   const lease = await openLease(fingerprintKey, call.caller.id, token);
   if (lease === null) return unknownToken('lease');
+  const forbidden = forbiddenHold(call, lease);
+  if (forbidden !== null) return forbidden;
   const { located } = placeOf(call, lease);
   const { upstream } = located;
   const answer = answerOf(told);

@@ -29,11 +29,12 @@ const NO_GROUPS: ReadonlySet<string> = new Set();
 
 /**
  * Connects a caller to an upstream for Responses over WebSocket. The connection takes no slot: each request for a response on it
- * is a call of its own.
+ * is a call of its own. `onEnd` is called when a connection that was opened has ended.
  */
 export async function openTurns(
   known: KnownCall,
   located: Located,
+  onEnd: () => void,
 ): Promise<Answered | Rejected | Left> {
   const { request, query, ctx, after, caller, table, env, url } = known;
   const { upstream, path } = located;
@@ -81,6 +82,7 @@ export async function openTurns(
   );
   const done = pipe.done.then(async (end) => {
     stopLooking();
+    onEnd();
     await turns.end(end);
     dropWhenUnread(pipe, ctx, after);
   });

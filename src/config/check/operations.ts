@@ -8,6 +8,7 @@ import {
   LISTED_OPERATIONS,
 } from '../../upstream/operation/operations-table.ts';
 import { compileGlobs } from '../../routing/glob.ts';
+import { LEASE_RIGHTS } from '../../routing/key-access.ts';
 import { namesPaths } from '../../routing/path-match.ts';
 
 /** Finds names of operations that mean nothing where they stand, and so would never match. */
@@ -20,9 +21,11 @@ export function operationErrors(config: Config): FieldError[] {
         ALL,
       ]);
     }),
-    ...config.keys.flatMap(({ allow }, index) => notListed(allow, `keys[${index}].allow`)),
+    ...config.keys.flatMap(({ allow }, index) =>
+      notListed(allow, `keys[${index}].allow`, [...MAY_BE_LISTED, ...LEASE_RIGHTS]),
+    ),
     ...config.upstreams.flatMap(({ allow }, index) =>
-      notListed(allow, `upstreams[${index}].allow`),
+      notListed(allow, `upstreams[${index}].allow`, MAY_BE_LISTED),
     ),
   ];
 }
@@ -46,8 +49,9 @@ export function unknownOperation(name: string, path: string): FieldError[] {
   }));
 }
 
-function notListed(names: readonly string[], path: string): FieldError[] {
-  return wrongNames(names, path, MAY_BE_LISTED, ['cannot be listed here', NEVER_LISTED]);
+function notListed(names: readonly string[], path: string, known: readonly string[]): FieldError[] {
+  const elsewhere = [...NEVER_LISTED, ...LEASE_RIGHTS];
+  return wrongNames(names, path, known, ['cannot be listed here', elsewhere]);
 }
 
 function wrongNames(

@@ -51,6 +51,12 @@ export const configSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Where `/v1/*` sends a model that no patterns of an upstream know. Null: nowhere.'),
+  leases: z
+    .enum(['keys', 'open'])
+    .default('keys')
+    .describe(
+      'Who may take leases (`POST /leases`). `keys`: gateway keys with `allow: [lease]`. `open`: every caller, also one without a gateway key where none are configured. Use `open` only where every client that reaches Headgate is trusted.',
+    ),
   cors_origins: z
     .array(
       z

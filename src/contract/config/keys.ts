@@ -50,7 +50,7 @@ export const gatewayKeySchema = z.strictObject({
     'Globs of the groups that its calls may use; another is refused with `key_forbidden`. Empty: all.',
   ),
   allow: patterns.describe(
-    'Globs of operations without a slot that it may use with a secret of yours: files, batches … Models and the counting of tokens are open anyway.',
+    'Globs of what else it may do. `lease`: take leases. `lease_usage`: report what the calls of its leases used, beyond what they reserved. Names of operations without a slot (files, batches …): use them with a secret of yours; models and the counting of tokens are open anyway.',
   ),
   lane_default: lane
     .nullable()

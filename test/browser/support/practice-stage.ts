@@ -9,7 +9,9 @@ export let stage: Stage;
 export let browser: RealBrowser;
 
 beforeAll(async () => {
-  stage = await startStage({ config: practiceConfig(3) });
+  stage = await startStage({
+    config: (upstream) => ({ ...(practiceConfig(3)(upstream) as object), leases: 'open' }),
+  });
   browser = await startBrowser();
 });
 

@@ -22,7 +22,7 @@ let startMs: number;
 beforeEach(async () => {
   const startedAt = clock();
   stage = await startStage({
-    config: practiceConfig(LIMIT),
+    config: (upstream) => ({ ...(practiceConfig(LIMIT)(upstream) as object), leases: 'open' }),
     upstream: { limit: LIMIT, silentAfterChunks: 1 },
   });
   startMs = clock() - startedAt;

@@ -15,7 +15,7 @@ export function startClientStage(limit: number, more: Additions = () => ({})): P
     upstream: { limit },
     config: (upstream) => ({
       ...(practiceConfig(limit)(upstream) as object),
-      keys: [{ id: 'somebody', hash }],
+      keys: [{ id: 'somebody', hash, allow: ['lease', 'lease_usage'] }],
       ...more(upstream),
     }),
   });

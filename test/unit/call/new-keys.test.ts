@@ -3,7 +3,9 @@ import type { Env } from '../../../src/env.ts';
 import {
   delayNewKey,
   delayUnknownKey,
+  keepPlace,
   noteKeyAnswer,
+  takeLeasePlace,
   takePlace,
 } from '../../../src/call/identity/new-keys.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
@@ -229,6 +231,45 @@ describe('calls of keys that had no success', () => {
     crowd(PLACES + 1);
     expect(goesOn('new')).toBe(false);
     expect(goesOn('good')).toBe(true);
+  });
+});
+
+describe('leases of keys that had no success', () => {
+  const LEASED_MAX = 500;
+  const LEASE_MS = 45_000;
+
+  /** Whether a key may take a lease, which it holds then. */
+  function leases(key: string): boolean {
+    const place = takeLeasePlace(asked(), `${address} ${key}`);
+    if (place.kind === 'rejected') return false;
+    // No clock of a pool keeps it for longer than a lease lasts.
+    keepPlace(`${address} ${key}`, Infinity);
+    place.leave();
+    return true;
+  }
+
+  const crowd = (name: string): number =>
+    Array.from({ length: 2 * LEASED_MAX }, (_, at) => leases(`${name}-${at}`)).filter(Boolean)
+      .length;
+
+  it('keep their places until they expire, and leave the other half to calls', () => {
+    expect(crowd('first')).toBe(LEASED_MAX);
+    expect(leases('first-0')).toBe(true);
+    const call = takePlace(asked(), `${address} call`);
+    expect(call.kind).toBe('taken');
+    if (call.kind === 'taken') call.leave();
+    vi.advanceTimersByTime(LEASE_MS - 1);
+    expect(leases('second')).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(crowd('third')).toBe(LEASED_MAX);
+    vi.advanceTimersByTime(LEASE_MS);
+  });
+
+  it('take no place where the key had a success', () => {
+    noteKeyAnswer(asked(), [`${address} good`], 200, true);
+    crowd('more');
+    expect(leases('good')).toBe(true);
+    vi.advanceTimersByTime(LEASE_MS);
   });
 });
 

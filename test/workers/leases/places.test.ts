@@ -67,6 +67,7 @@ it('waits holding nothing for the end of a pause of the wide group', async () =>
 it('is at a member, by name, and at another one once that has refused it', async () => {
   const at = (id: string) => ({ name: `at-${id}`, upstream: id });
   await configure({
+    leases: 'open',
     upstreams: ['ma', 'mb'].map((id) => ({ id, base_url: `https://${id}.test` })),
     groups: [
       group('members', 10, {
@@ -93,8 +94,12 @@ it('keys open it as they open calls: their groups, their limits, and no other’
     upstreams: [{ id: 'up', base_url: 'https://up.test' }],
     groups: [group('of-ann', 5, { match: { upstreams: ['up'] } }), group('all', 5)],
     keys: [
-      await key('ann', ANN, { groups: ['of-ann'], limits: { max_concurrency: 1 } }),
-      await key('bob', BOB, { groups: ['other'] }),
+      await key('ann', ANN, {
+        groups: ['of-ann'],
+        allow: ['lease'],
+        limits: { max_concurrency: 1 },
+      }),
+      await key('bob', BOB, { groups: ['other'], allow: ['lease'] }),
     ],
   });
   expect(await post({ group: 'of-ann' })).toMatchObject({ status: 401, reason: 'key_missing' });
@@ -126,7 +131,7 @@ it('the same name of two callers is two leases', async () => {
   await configure({
     upstreams: [],
     groups: [group('names', 2)],
-    keys: [await key('ann', ANN), await key('bob', BOB)],
+    keys: [await key('ann', ANN, { allow: ['*'] }), await key('bob', BOB, { allow: ['lease'] })],
   });
   const name = { 'idempotency-key': 'job' };
   const one = await leased({ group: 'names' }, { ...ANN, ...name });
@@ -166,7 +171,7 @@ it('what it was first asked with is what it holds, whatever it is asked for agai
 });
 
 it('an automatic group takes it as it takes calls', async () => {
-  await configure({ upstreams: [{ id: 'auto-up', base_url: 'https://auto-up.test' }] });
+  await limitTo([], { upstreams: [{ id: 'auto-up', base_url: 'https://auto-up.test' }] });
   const lease = await leased({ upstream: 'auto-up' }, { authorization: 'Bearer sk-own' });
   expect(lease.groups).toEqual(['auto:auto-up']);
   expect(await put(lease.lease, { authorization: 'Bearer sk-own' })).toMatchObject({ status: 200 });

@@ -1,0 +1,39 @@
+import type { Config } from '../../contract/config/config.ts';
+import { compileGlobs } from '../../routing/glob.ts';
+import { allowsLeases } from '../../routing/key-access.ts';
+import { LEASE } from '../../upstream/operation/operations-table.ts';
+
+/** Warns of leases that every caller may take, and of groups that match leases which no key may take. */
+export function leaseWarnings(config: Config): string[] {
+  const { leases, keys, groups } = config;
+  if (leases === 'open') {
+    const who = keys.length === 0 ? 'every client that reaches Headgate' : 'every gateway key';
+    return [
+      `leases: open lets ${who} take all slots of a group and hold them. Use it only on a trusted network; ` +
+        'elsewhere set leases: keys, and allow: [lease] on the keys that take leases.',
+    ];
+  }
+  if (keys.some(allowsLeases)) return [];
+  const named = groups.filter(({ match: { operations } }) =>
+    operations.some((pattern) => pattern !== '*' && compileGlobs([pattern])(LEASE)),
+  );
+  return named.map(
+    ({ name }) => `Group "${name}" matches leases, but no key may take any. ${HOW_TO_ALLOW}`,
+  );
+}
+
+const HOW_TO_ALLOW =
+  'Add allow: [lease] to the keys that take leases, or set leases: open on a trusted network.';
+
+/** Warns of a document from before leases needed a right: its callers may have taken them, and no longer can. */
+export function closedLeaseNotes(
+  document: unknown,
+  { keys, groups }: Pick<Config, 'keys' | 'groups'>,
+): string[] {
+  const isSet = 'leases' in Object(document);
+  if (isSet || keys.length + groups.length === 0 || keys.some(allowsLeases)) return [];
+  return [
+    `leases is not set, so POST /leases requires a key with allow: [lease], and no key has it. ${HOW_TO_ALLOW} ` +
+      'If nothing takes leases, leases: keys ends this warning.',
+  ];
+}
