@@ -67,6 +67,8 @@ export interface Env {
   readonly DIRECTORY_LOCATION?: string;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
+  /** Hosts that are served where Headgate listens on this machine alone, between commas. Absent: any. */
+  readonly ALLOWED_HOSTS?: string;
   /** Self-hosted only, where one process takes all calls: how many MiB the bodies of calls may hold together. */
   readonly BODY_MEMORY_MIB?: string;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import { MALFORMED_PATH, type Malformed } from '../../src/http/malformed.ts';
+import { MALFORMED_PATH } from '../../src/http/malformed.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { RequestScanner } from './request-scanner.ts';
 
@@ -233,7 +233,7 @@ export class ClientLink {
       return;
     }
     if (this.#isIdle && performance.now() - this.#idleSince >= TARGET_REST_MS) this.#drop();
-    const { bytes, malformed, isUnderWay, heads, behind } = this.#scanner.scan(data);
+    const { bytes, malformed, path, isUnderWay, heads, behind } = this.#scanner.scan(data);
     for (const head of heads) this.#answers.expect(head);
     this.#behind = behind;
     if (bytes.length > 0 && !this.#send(bytes)) this.#holdBack();
@@ -242,7 +242,7 @@ export class ClientLink {
     this.#client.resume();
     // In mid-body an answer may be under way already: the call is cut off.
     if (isUnderWay) this.#client.resetAndDestroy();
-    else this.#refuse(malformed);
+    else this.#refuse(malformed + path);
   }
 
   /** Passes on what a WebSocket's client sends, once it is known to be one. */
@@ -268,8 +268,9 @@ export class ClientLink {
    * Asks the Worker to refuse what cannot be passed on. The answer comes after those to the requests before
    * it, and then workerd, which reads the end of the connection, closes it.
    */
-  #refuse(malformed: Malformed): void {
-    this.#send(Buffer.from(`GET ${MALFORMED_PATH}${malformed} HTTP/1.1\r\nHost: headgate\r\n\r\n`));
+  #refuse(what: string): void {
+    const request = `GET ${MALFORMED_PATH}${what} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+    this.#send(Buffer.from(request, 'latin1'));
     this.#target?.end();
   }
 

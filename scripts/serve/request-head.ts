@@ -1,10 +1,17 @@
+import { SERVED_METHODS } from '../../src/contract/methods.ts';
 import type { Malformed } from '../../src/http/malformed.ts';
 
 /** Length of a body, by the head before it. */
 export type BodyLength = number | 'chunked';
 
 /** A request line, and header lines. What may stand in a path or a value: no controls, and no more is asked. */
-const REQUEST_LINE = /^(?!CONNECT )[A-Z][A-Z-]* \/[\x21-\x7e\x80-\xff]* HTTP\/1\.[01]$/;
+const METHOD = `(?:${SERVED_METHODS.join('|')}) `;
+const REQUEST_LINE = new RegExp(`^${METHOD}/[\\x21-\\x7e\\x80-\\xff]* HTTP/1\\.[01]$`);
+
+/** A request line by a method that is not served, with any target. */
+const OTHER_METHOD = new RegExp(
+  `^(?!${METHOD})[!#$%&'*+.^_\`|~\\w-]+ [\\x21-\\x7e\\x80-\\xff]+ HTTP/1\\.[01]$`,
+);
 const HEADERS = /^(?:[!#$%&'*+.^_`|~\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
 /** The headers that say to whom a request goes and where it ends. Of a space behind a value workerd makes a 500. */
@@ -31,7 +38,8 @@ function isHost(text: string): boolean {
  */
 export function readHead(text: string): BodyLength | Malformed {
   const lineEnd = text.indexOf('\r\n');
-  if (!REQUEST_LINE.test(text.slice(0, lineEnd))) return 'request-line';
+  const line = text.slice(0, lineEnd);
+  if (!REQUEST_LINE.test(line)) return OTHER_METHOD.test(line) ? 'method' : 'request-line';
   const headers = text.slice(lineEnd + 2);
   if (!HEADERS.test(headers)) return 'header';
   const found: Record<string, string> = {};

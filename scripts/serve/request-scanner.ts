@@ -14,6 +14,8 @@ export interface Scanned {
   readonly bytes: Buffer;
   /** Mistake behind them. Nothing more of the connection may be passed on. */
   readonly malformed: Malformed | null;
+  /** Path of a request by a method that is not served, for the dialect of its answer. Empty: not known. */
+  readonly path: string;
   /** Whether a part of the malformed request was passed on before. */
   readonly isUnderWay: boolean;
   /** Heads of the requests that begin in the bytes, as the client sent them. */
@@ -60,10 +62,10 @@ export class RequestScanner {
     let start = this.#body === 0 ? 0 : -1;
     const headEnds: number[] = [];
     const heads: string[] = [];
-    const bad = (malformed: Malformed): Scanned => {
+    const bad = (malformed: Malformed, path = ''): Scanned => {
       const isUnderWay = start < 0;
       const before = isUnderWay ? NOTHING : this.#withAdded(bytes.subarray(0, start), headEnds);
-      return { bytes: before, malformed, isUnderWay, heads, behind: null };
+      return { bytes: before, malformed, path, isUnderWay, heads, behind: null };
     };
     while (at < bytes.length) {
       if (this.#body === 0) {
@@ -73,10 +75,18 @@ export class RequestScanner {
         if (end < 0) {
           if (!this.#hold(bytes, at, seen)) return bad('header');
           const before = this.#withAdded(bytes.subarray(0, at), headEnds);
-          return { bytes: before, malformed: null, isUnderWay: false, heads, behind: null };
+          return {
+            bytes: before,
+            malformed: null,
+            path: '',
+            isUnderWay: false,
+            heads,
+            behind: null,
+          };
         }
         const head = bytes.toString('latin1', at, end + 2);
         const length = readHead(head);
+        if (length === 'method') return bad(length, /^\S+ (\/\S*)/.exec(head)?.[1]);
         if (length !== 'chunked' && typeof length !== 'number') return bad(length);
         this.#body = length === 'chunked' ? new ChunkedBody() : length;
         headEnds.push(end + 2);
@@ -85,7 +95,7 @@ export class RequestScanner {
         if (length === 0 && WEBSOCKET.test(head)) {
           const before = this.#withAdded(bytes.subarray(0, at), headEnds);
           const behind = bytes.subarray(at);
-          return { bytes: before, malformed: null, isUnderWay: false, heads, behind };
+          return { bytes: before, malformed: null, path: '', isUnderWay: false, heads, behind };
         }
       } else if (typeof this.#body === 'number') {
         const taken = Math.min(this.#body, bytes.length - at);
@@ -99,7 +109,7 @@ export class RequestScanner {
       }
     }
     const all = this.#withAdded(bytes, headEnds);
-    return { bytes: all, malformed: null, isUnderWay: false, heads, behind: null };
+    return { bytes: all, malformed: null, path: '', isUnderWay: false, heads, behind: null };
   }
 
   /** `headEnds`: behind the header lines of every head in the bytes, and of those that are not passed on. */
@@ -122,8 +132,8 @@ export class RequestScanner {
     for (let lf = bytes.indexOf(LF, Math.max(at, seen)); lf >= 0; lf = bytes.indexOf(LF, lf + 1)) {
       if (lf === at || bytes[lf - 1] !== CR) return false;
     }
-    const first = bytes[at] ?? 0;
-    if (first < 65 || first > 90) return false;
+    const first = String.fromCharCode(bytes[at] ?? 0);
+    if (!/[a-z]/i.test(first)) return false;
     this.#held = bytes.subarray(at);
     return true;
   }

@@ -146,7 +146,8 @@ function askedFor(call: Call, upstream: Upstream, routes: Routes) {
     const at = { operation: call.operation, method, path };
     return { at, takesSlot: true, closedTo: () => null };
   }
-  const operation = classify(method, path, new URLSearchParams(), upstream.dialect);
+  const query = new URLSearchParams();
+  const operation = classify(method, path, query, upstream.dialect);
   const at = { operation: operation.name, method, path };
   const named = cancelsRun(path)
     ? 'no'
@@ -154,7 +155,9 @@ function askedFor(call: Call, upstream: Upstream, routes: Routes) {
   const isNamed = named === 'in all readings';
   const asked = { upstream, path, operation: isNamed ? { isNamed } : {} } as const;
   const closedTo = (key: GatewayKeyConfig): ErrorReply | null =>
-    upstream.secret === null ? null : closedRoute(key, asked, { method, headers: new Headers() });
+    upstream.secret === null
+      ? null
+      : closedRoute(key, asked, { method, headers: new Headers() }, query);
   return { at, takesSlot: operation.limited || named !== 'no', closedTo };
 }
 

@@ -34,11 +34,15 @@ export function unifiedShape(path: string): UnifiedShape {
 }
 
 /** The dialect in which the caller expects an error. */
-export function errorShape(request: Request, url: URL, table: RoutingTable | null): Dialect {
+export function errorShape(
+  { method }: Pick<Request, 'method'>,
+  url: URL,
+  table: RoutingTable | null,
+): Dialect {
   if (isUnified(url)) return unifiedShape(url.pathname);
   const { id, rest } = splitPath(url.pathname);
   const dialect = table?.upstreams.get(id)?.dialect ?? 'openai';
-  return classify(request.method, rest, url.searchParams, dialect).shape;
+  return classify(method, rest, url.searchParams, dialect).shape;
 }
 
 /** Chooses where a unified call goes. */

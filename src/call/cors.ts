@@ -1,4 +1,5 @@
 import { TOLD_HEADERS } from '../contract/answer-headers.ts';
+import { SERVED_METHODS } from '../contract/methods.ts';
 import { dropCors } from '../upstream/transfer/response-headers.ts';
 
 /** By which providers know a call again, when they are asked about it. */
@@ -35,7 +36,8 @@ export function preflightResponse(request: Request, cors: Headers | null): Respo
   const method = request.headers.get('access-control-request-method');
   if (cors === null || request.method !== 'OPTIONS' || method === null) return null;
   const headers = new Headers(cors);
-  headers.set('access-control-allow-methods', method);
+  const isServed = SERVED_METHODS.includes(method);
+  headers.set('access-control-allow-methods', isServed ? method : SERVED_METHODS.join(', '));
   const asked = request.headers.get('access-control-request-headers');
   if (asked !== null) headers.set('access-control-allow-headers', asked);
   headers.set('access-control-max-age', '600');

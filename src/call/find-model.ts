@@ -8,6 +8,7 @@ import { tooManyBytes } from './crowded.ts';
 import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
 import { LEFT, rejected, type BodyRead, type Left, type Rejected } from './result.ts';
+import { methodOf } from './socket/upgrade.ts';
 
 /**
  * Minimum and maximum wait for a body: uploads take their time, even of callers who do not want to queue.
@@ -35,11 +36,12 @@ export function mayStream(
   { request, table, headers, caller: { keyIds, keyTimeoutMs } }: KnownCall,
   upstream: Upstream,
   path: string,
-  { name, limited, model }: Operation,
+  operation: Operation,
 ): boolean {
+  const { name, limited, model } = operation;
   if (!limited || model.from !== 'body') return false;
   if (keepaliveForWaitMs(keyTimeoutMs ?? 0) !== null) return true;
-  const { method } = request;
+  const method = methodOf(request, operation);
   const call = { upstream, operation: name, method, path, keyIds };
   return headers.wantsKeepalive || table.routes.mayKeepAlive(call);
 }

@@ -60,7 +60,7 @@ import { respond } from './respond.ts';
 import { answered, rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
 import { openTurns } from './socket/open-turns.ts';
 import { sessionTicket } from './socket/session-ticket.ts';
-import { isUpgrade, unserved } from './socket/upgrade.ts';
+import { isUpgrade, overriddenUpgrade, unserved } from './socket/upgrade.ts';
 import { unsupported } from './unsupported.ts';
 
 /** Shared by all calls without a query: nobody adds to it. */
@@ -144,7 +144,10 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   try {
     if (isModelList(known)) return answered(await listModels(known));
     // Before anything of its body is read: what a slow upload takes counts as its wait.
-    const ticket = isUpgrade(call.request) ? sessionTicket(known) : newTicket(known);
+    const isSocket = isUpgrade(call.request);
+    const overridden = isSocket ? overriddenUpgrade(call.request.headers, call.query) : null;
+    if (overridden !== null) return rejected(overridden);
+    const ticket = isSocket ? sessionTicket(known) : newTicket(known);
     const located = await locate(known, earlier);
     if (located.kind !== 'located') return located;
     const { socket } = located.operation;

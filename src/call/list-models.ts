@@ -11,6 +11,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { ACCOUNT_SELECTORS } from '../providers/accounts.ts';
 import { unifiedPath } from '../routing/choose-upstream.ts';
 import { configuredModels } from '../routing/configured-models.ts';
+import { OVERRIDE_HEADERS } from '../upstream/operation/method-override.ts';
 import { LIMITED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 import { within } from '../runtime/within.ts';
 import type { UpstreamKey } from './identity/authenticate.ts';
@@ -105,6 +106,7 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
   const { gatewayKey } = caller.credentials;
   const headers = upstreamRequestHeaders(call.request.headers, null, gatewayKey);
   headers.set('accept-encoding', 'identity');
+  for (const name of OVERRIDE_HEADERS) headers.delete(name);
   if (upstream.dialect === 'anthropic' && !headers.has(ANTHROPIC_VERSION)) {
     headers.set(ANTHROPIC_VERSION, ANTHROPIC_VERSION_DEFAULT);
   }

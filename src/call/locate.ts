@@ -1,6 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
-import { classify, type Operation } from '../upstream/operation/operation.ts';
+import type { Operation } from '../upstream/operation/operation.ts';
 import { classifyUpgrade, isResponses, modelsInQuery } from '../upstream/operation/upgrades.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
@@ -14,7 +14,7 @@ import {
   UNSAID,
 } from './find-model.ts';
 import { disagreement, maybeTrue, modelRule, proofOf } from './model-rule.ts';
-import { operationOf } from './operation-of.ts';
+import { operationAt, operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
 import { isUpgrade, severalModels, unsaidModel, unserved } from './socket/upgrade.ts';
 
@@ -107,10 +107,10 @@ async function locateUnified(
   call: KnownCall,
   earlier: EarlierRead | null,
 ): Promise<Located | Rejected | Left> {
-  const { request, url, query, table, headers } = call;
+  const { request, url, table, headers } = call;
   const shape = unifiedShape(url.pathname);
   if (isUpgrade(request)) return locateSocket(call, shape);
-  const operation = classify(request.method, url.pathname, query, shape);
+  const operation = operationAt(call, url.pathname, shape);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   const isInBody = operation.model.from === 'body';

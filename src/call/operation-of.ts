@@ -1,4 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import { methodOverride, overridingMethods } from '../upstream/operation/method-override.ts';
 import { classify, type Operation } from '../upstream/operation/operation.ts';
 import { cancelsRun } from '../upstream/operation/runs.ts';
 import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
@@ -10,21 +12,49 @@ import { isUpgrade } from './socket/upgrade.ts';
  * path, and elsewhere if it did where it was sent first (`first`).
  */
 export function operationOf(
-  { request, query, caller, table: { routes } }: KnownCall,
+  call: KnownCall,
   upstream: Upstream,
   path: string,
   first: Operation | null = null,
 ): Operation {
+  const { request, query, caller, table } = call;
   // A WebSocket is something else than a GET of the same path.
   if (isUpgrade(request)) return classifyUpgrade(path, query, upstream);
-  const { method } = request;
-  const operation = classify(method, path, query, upstream.dialect);
-  // The cancellation of a run must not wait behind what it cancels.
-  if (operation.limited || cancelsRun(path)) return operation;
   const { keyIds } = caller;
-  const named = routes.namedPath({ upstream, operation: operation.name, method, path, keyIds });
-  const limited = named !== 'no' || first?.limited === true;
-  return named === 'in all readings'
-    ? { ...operation, limited, isNamed: true }
-    : { ...operation, limited };
+  return strictest(call, (method) => {
+    const operation = classify(method, path, query, upstream.dialect);
+    // The cancellation of a run must not wait behind what it cancels.
+    if (operation.limited || cancelsRun(path)) return operation;
+    const at = { upstream, operation: operation.name, method, path, keyIds };
+    const named = table.routes.namedPath(at);
+    const limited = named !== 'no' || first?.limited === true;
+    return named === 'in all readings'
+      ? { ...operation, limited, isNamed: true }
+      : { ...operation, limited };
+  });
+}
+
+/** Tells what a call is by its path alone, before its upstream is known. */
+export function operationAt(
+  call: Pick<KnownCall, 'request' | 'query'>,
+  path: string,
+  dialect: Dialect,
+): Operation {
+  return strictest(call, (method) => classify(method, path, call.query, dialect));
+}
+
+/** Reads a call by its method and, where that takes no slot, by the methods that it may stand for. */
+function strictest(
+  { request, query }: Pick<KnownCall, 'request' | 'query'>,
+  by: (method: string) => Operation,
+): Operation {
+  const asSent = by(request.method);
+  if (asSent.limited) return asSent;
+  const override = methodOverride(request.headers, query);
+  if (override === null) return asSent;
+  for (const countsAs of overridingMethods(override)) {
+    const operation = by(countsAs);
+    if (operation.limited) return { ...operation, countsAs };
+  }
+  return asSent;
 }

@@ -149,7 +149,7 @@ export function forbiddenAt({ call, located, key, placements }: Candidate): Erro
   if (caller.key === null) return null;
   const { upstream, operation } = located;
   // Only behind a gateway key the operator's goes out.
-  const shut = key.injected === null ? null : closedRoute(caller.key, located, request);
+  const shut = key.injected === null ? null : closedRoute(caller.key, located, request, call.query);
   if (shut !== null) return shut;
   return operation.limited
     ? forbiddenFor(caller.key, placements)

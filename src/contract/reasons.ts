@@ -24,6 +24,9 @@ export type Reason =
   | 'field_invalid'
   | 'group_unknown'
   | 'method_unknown'
+  | 'origin_forbidden'
+  | 'content_type_unsupported'
+  | 'host_unknown'
   | 'lease_unknown'
   | 'lease_gone'
   | 'lease_revoked'
@@ -72,6 +75,9 @@ export const REASONS: Record<Reason, ReasonShape> = {
   field_invalid: { status: 400, permanent: true },
   group_unknown: { status: 404, permanent: true },
   method_unknown: { status: 405, permanent: true },
+  origin_forbidden: { status: 403, permanent: true },
+  content_type_unsupported: { status: 415, permanent: true },
+  host_unknown: { status: 421, permanent: true },
   lease_unknown: { status: 404, permanent: true },
   lease_gone: { status: 410, permanent: true },
   lease_revoked: { status: 410, permanent: true },
@@ -91,4 +97,6 @@ export interface ErrorReply {
   readonly isPermanent?: boolean;
   /** How often the upstream was called. */
   readonly tries?: number;
+  /** Methods that the route serves, sent as `Allow`. Absent: the error does not concern the method. */
+  readonly allow?: readonly string[];
 }

@@ -2,10 +2,12 @@
 
 import { Hono, type MiddlewareHandler } from 'hono';
 import type { Env } from '../env.ts';
+import { READING_METHODS } from '../contract/methods.ts';
 import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/places.ts';
-import { MALFORMED_PATH, malformedReply } from './malformed.ts';
+import { errorAt, isOwnUrl, malformed, refusedAtDoor } from './door.ts';
+import { MALFORMED_PATH } from './malformed.ts';
 import { errorResponse } from '../call/errors/wire-error.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
@@ -21,16 +23,14 @@ import { stopping } from './stopping.ts';
 import { status } from './status/status-route.ts';
 import { webhook } from './webhooks/webhook-route.ts';
 
-/** URLs of our own routes, and of whatever else an upstream cannot be called. */
-const OWN_URL =
-  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
-
 /** Makes the Worker: own routes, and calls to pass on. */
 export function createApp(): ExportedHandler<Env> {
   const routes = createRoutes();
   return {
     async fetch(request, env, ctx) {
-      if (OWN_URL.test(request.url)) return routes.fetch(request, env, ctx);
+      const refused = refusedAtDoor(request, env);
+      if (refused !== null) return refused;
+      if (isOwnUrl(request.url)) return routes.fetch(request, env, ctx);
       // Past the route table: nothing of the framework stands around a call (decision 22).
       try {
         return await proxy(request, env, ctx);
@@ -47,9 +47,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get('/', home);
   app.get('/favicon.ico', favicon);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
-  app.get(`${MALFORMED_PATH}:what`, ({ req }) =>
-    errorResponse('openai', malformedReply(req.param('what'))),
-  );
+  app.get(`${MALFORMED_PATH}*`, ({ req }) => malformed(req.url));
   app.get(DEPARTED_PATH, ({ req }) => {
     departures.tell(req.raw);
     return new Response(null, { status: 204 });
@@ -66,6 +64,10 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.post('/webhooks/:upstream', webhook);
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
+  for (const path of ['/', '/favicon.ico', '/healthz', '/metrics', '/status', '/admin/*']) {
+    app.all(path, ({ req }) => wrongMethod(req.url, READING_METHODS));
+  }
+  app.all('/webhooks/:upstream', ({ req }) => wrongMethod(req.url, ['POST']));
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));
   app.onError(internalError);
   return app;
@@ -77,6 +79,12 @@ const requirePlaces: MiddlewareHandler<{ Bindings: Env }> = async ({ env }, next
   if (wrong !== null) return problemResponse(new ProblemError(503, wrong));
   return next();
 };
+
+/** Answers a request of ours by a method that its route does not serve. */
+function wrongMethod(url: string, allow: readonly string[]): Response {
+  const message = `This route serves ${allow.join(' and ')} alone.`;
+  return errorAt(url, { reason: 'method_unknown', message, allow });
+}
 
 /** Answers a bug of ours, not an expected outcome. Its message may hold anything, so only its kind is told. */
 function internalError(error: unknown): Response {

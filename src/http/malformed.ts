@@ -1,8 +1,10 @@
+import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 
 /**
  * Path to which `serve` sends what is no proper HTTP request: it puts a call of this path, and what was wrong, in
- * the request's place, so that the answer comes when its turn comes.
+ * the request's place, so that the answer comes when its turn comes. Behind that stands the path of the request, where
+ * it has one.
  */
 export const MALFORMED_PATH = '/!malformed/';
 
@@ -20,12 +22,19 @@ const EXPECTED = {
     'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
 } as const;
 
-/** A part of a request that is no proper HTTP. */
-export type Malformed = keyof typeof EXPECTED;
+/** A part of a request that is no proper HTTP, or a method that nothing serves. */
+export type Malformed = keyof typeof EXPECTED | 'method';
 
 /** Tells whoever sent such a request what was expected. */
 export function malformedReply(what: string): ErrorReply {
+  if (what === 'method') return unservedMethod();
   const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
   const reason = what === 'chunk' ? 'body_unreadable' : 'header_invalid';
   return { reason, message: expected ?? 'The request: expected HTTP/1.1.' };
+}
+
+/** The error reply to a method that no route serves. */
+export function unservedMethod(): ErrorReply {
+  const message = `No route serves this method. Use one of ${SERVED_METHODS.join(', ')}, in upper case.`;
+  return { reason: 'method_unknown', message, allow: SERVED_METHODS };
 }

@@ -11,6 +11,7 @@ import {
   UNKNOWN_NAME,
   type Operation,
 } from '../upstream/operation/operation.ts';
+import { methodOverride } from '../upstream/operation/method-override.ts';
 import { LEASE, LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
 /** Rules of what keys of callers open, and for how long. */
@@ -100,9 +101,6 @@ export function allowsLeases({ allow }: Pick<GatewayKeyConfig, 'allow'>): boolea
   return matcherOf(allow)(LEASE);
 }
 
-/** Headers by which a request says that it means another method than its own. */
-const METHOD_OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'];
-
 /** A call at an upstream, as far as it says what is asked for. */
 interface Asked {
   readonly upstream: Upstream;
@@ -119,9 +117,12 @@ export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
   { upstream, path, operation }: Asked,
   { method, headers }: Pick<Request, 'method' | 'headers'>,
+  query: URLSearchParams,
 ): ErrorReply | null {
-  const override = METHOD_OVERRIDES.find((name) => headers.has(name));
-  if (override !== undefined) return closed(upstream, `a call with the header ${override}`);
+  const override = methodOverride(headers, query);
+  if (override !== null) {
+    return closed(upstream, `a call that names another method by ${override.name}`);
+  }
   const isListed = [key.allow, upstream.allow].map(matcherOf);
   const isNamed = operation.isNamed === true;
   const mayBeListed = (name: string): boolean =>
@@ -136,7 +137,10 @@ export function closedRoute(
     case ADMINISTRATION_NAME:
       return closed(upstream, 'a route that administers the account');
     case UNKNOWN_NAME: {
-      if (!isNamed) return closed(upstream, 'a route that Headgate does not know');
+      if (!isNamed) {
+        const route = `${method} ${path.slice(0, 100)}`;
+        return closed(upstream, `a route that Headgate does not know (${route})`);
+      }
       const message = `Headgate does not know what this route does, so the operator's key of the upstream ${upstream.id} is not used for it unless that is listed: allow: [${UNKNOWN_NAME}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
       return { reason: 'key_forbidden', message };
     }

@@ -20,6 +20,7 @@ export function errorResponse(dialect: Dialect, reply: ErrorReply): Response {
     ...retryHeaders(reply),
     ...(dialect === 'bedrock' && { 'x-amzn-errortype': bedrockType(status) }),
   });
+  if (reply.allow !== undefined) headers.set('allow', reply.allow.join(', '));
   return new Response(JSON.stringify(errorBody(dialect, reply, status)), { status, headers });
 }
 

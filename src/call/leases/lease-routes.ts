@@ -148,9 +148,17 @@ async function deleteTicket(call: KnownCall, token: string): Promise<Answer> {
   return left.length > 0 ? notTold(left) : said(204, null);
 }
 
+/** Methods by place. The description of the routes has a place of its own. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  '/leases': ['POST'],
+  '/leases/*': ['PUT', 'PATCH', 'DELETE'],
+  '/tickets/*': ['DELETE'],
+};
+
 function unknownRoute(key: string): Rejected {
+  const allow = ALLOWED[key.slice(key.indexOf('/'))] ?? [];
   const message = `There is no ${key.replace('*', '…')}: expected POST /leases, PUT, PATCH or DELETE /leases/{lease}, or DELETE /tickets/{ticket}.`;
-  return rejected({ reason: 'method_unknown', message });
+  return rejected({ reason: 'method_unknown', message, allow });
 }
 
 /** Spaces the tries of a caller whom nobody can say how long it has to wait. */

@@ -127,8 +127,9 @@ function placeOf(
     const message = `The operator's key for the member ${id} of the group ${group.name} is not set: the secret ${secret} is missing.`;
     return cannot('secret_missing', message);
   }
-  const { key } = call.caller;
-  const shut = key === null || injected === null ? null : closedRoute(key, located, call.request);
+  const { caller, request, query } = call;
+  const { key } = caller;
+  const shut = key === null || injected === null ? null : closedRoute(key, located, request, query);
   if (shut !== null) return { kind: 'impossible', id, reply: shut };
   return { kind: 'place', id, member, located, injected, bodyModel };
 }

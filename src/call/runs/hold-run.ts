@@ -7,6 +7,7 @@ import { RunEvents } from '../../upstream/operation/run-events.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
 import type { Candidate } from '../plan.ts';
+import { methodOf } from '../socket/upgrade.ts';
 import { isRunStream } from './run-stream.ts';
 
 /** How much of an answer is looked at: what it says of a run stands near its beginning. */
@@ -19,7 +20,7 @@ const PAUSES_MS = [0, 250, 1_000, 3_000];
 /** Tells whether the answer to a call may be that a run has begun, with its body as far as it is there. */
 export function mayStartRun({ call, located, rules }: Candidate): boolean {
   const { request, body } = call;
-  if (request.method !== 'POST' || rules.hold.maxRunMs === 0) return false;
+  if (methodOf(request, located.operation) !== 'POST' || rules.hold.maxRunMs === 0) return false;
   const starts = startsRun(located.path);
   if (starts !== 'if asked') return starts === 'always';
   const isPacked = (request.headers.get('content-encoding') ?? 'identity') !== 'identity';

@@ -122,13 +122,13 @@ function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): bo
 
 /** Rejects a connection that its gateway key does not open; null: it does, as far as no model is known. */
 function closedFor(
-  { caller: { key }, request, table }: KnownCall,
+  { caller: { key }, request, query, table }: KnownCall,
   located: Located,
   { injected }: UpstreamKey,
 ): Rejected | null {
   if (key === null) return null;
   const shut =
-    (injected === null ? null : closedRoute(key, located, request)) ??
+    (injected === null ? null : closedRoute(key, located, request, query)) ??
     forbiddenUpstream(key, located.upstream, table.routes);
   return shut === null ? null : rejected(shut);
 }

@@ -1,4 +1,5 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
+import { methodOverride } from '../../upstream/operation/method-override.ts';
 import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
@@ -10,9 +11,17 @@ export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers
 /** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
 export function methodOf(
   { method }: Pick<Request, 'method'>,
-  { socket }: Pick<Operation, 'socket'>,
+  { socket, countsAs }: Pick<Operation, 'socket' | 'countsAs'>,
 ): string {
-  return socket === 'turns' ? 'POST' : method;
+  return socket === 'turns' ? 'POST' : (countsAs ?? method);
+}
+
+/** The error reply to a WebSocket whose request names another method than GET; null: it names none. */
+export function overriddenUpgrade(headers: Headers, query: URLSearchParams): ErrorReply | null {
+  const override = methodOverride(headers, query);
+  if (override === null) return null;
+  const message = `${override.name}: a WebSocket is opened by a GET, and this names another method. Remove it.`;
+  return { reason: 'header_invalid', message };
 }
 
 /** Tells whether an upstream that was asked for a WebSocket has served something else. */

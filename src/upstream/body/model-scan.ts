@@ -17,8 +17,8 @@ export type ScanState =
   | { readonly kind: 'unreadable'; readonly why: string }
   /** A thorough scan has seen a second one. Which of them counts, every parser decides for itself. */
   | { readonly kind: 'twice' }
-  /** A field of the form holds a gateway key. `field` is its name; null: the key is the name. */
-  | { readonly kind: 'key'; readonly field: string | null };
+  /** A field of the form holds a gateway key, or names another method: see `KeyFound`. */
+  | { readonly kind: 'key'; readonly field: string | null; readonly isMethod?: true };
 
 /**
  * How a body is scanned. `thorough`: to its end, taking nothing that another parser could take for another model.

@@ -3,6 +3,7 @@ import type { BodyBudget } from './body-budget.ts';
 import { bodyForm, certainForm, type BodyForm } from './content-type.ts';
 import { scanEncoded } from './encoded-scan.ts';
 import type { BodyScan } from './encoded-scan.ts';
+import type { KeyFound } from './form-keys.ts';
 import { isForm, KeyedScan, keyScanFor } from './keyed-scan.ts';
 import { createJsonModelScan, createJsonStreamScan } from './json-model-scan.ts';
 import { unreadable } from './model-scan.ts';
@@ -193,7 +194,7 @@ function hidden(request: Request, why: string, search: Search): ModelRead {
 
 /** The sentence for the caller of a body that is not passed on; null: it is. */
 function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | null {
-  if (state.kind === 'key') return keyRefusal(state.field);
+  if (state.kind === 'key') return keyRefusal(state);
   if (state.kind === 'twice') {
     return 'The body names its model twice, and not every parser takes the same of two. Send it once.';
   }
@@ -206,7 +207,10 @@ function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | nu
   return `The model could not be read from the body: ${state.why}. ${help}`;
 }
 
-function keyRefusal(field: string | null): string {
+function keyRefusal({ field, isMethod }: KeyFound): string {
+  if (isMethod === true) {
+    return `The field ${JSON.stringify(field)} of the form names another method, by which some servers go instead of the request's own. Remove it, and send the request by that method.`;
+  }
   const what =
     field === null
       ? 'A field of the form has a name that is'

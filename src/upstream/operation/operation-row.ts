@@ -1,8 +1,10 @@
 import type { Dialect } from '../../contract/dialect.ts';
+import { READING_METHODS } from '../../contract/methods.ts';
 
 /**
- * The callers of a route without a slot where the upstream sees the operator's key: everybody (`open`), everybody
- * who only reads (`readable`), whom the operator lists it for (`listed`), or nobody (`closed`).
+ * Callers that may use a route without a slot where the upstream sees the operator's key: all, by the methods that
+ * the row names (`open`), all that only read (`readable`), those that the operator lists it for (`listed`), or none
+ * (`closed`).
  */
 export type RouteAccess = 'open' | 'readable' | 'listed' | 'closed';
 
@@ -17,6 +19,8 @@ export interface OperationRow {
   readonly limited: boolean;
   /** Of what takes no slot. */
   readonly access: RouteAccess;
+  /** Methods by which a route that is `open` or `readable` is open. */
+  readonly openBy: readonly string[];
   /** The row holds for upstreams of this dialect only. */
   readonly only?: Dialect;
 }
@@ -28,8 +32,19 @@ export function slot(
   path: RegExp,
   only?: Dialect,
 ): OperationRow {
-  const row = { name, shape, path: ofAnyCase(path), limited: true, access: 'listed' as const };
+  const base = { name, shape, path: ofAnyCase(path), limited: true };
+  const row = { ...base, access: 'listed' as const, openBy: [] };
   return only === undefined ? row : { ...row, only };
+}
+
+/** A route that takes no slot, and is open to all callers by those methods. */
+export function open(
+  name: string,
+  shape: Dialect | null,
+  path: RegExp,
+  ...openBy: readonly string[]
+): OperationRow {
+  return { name, shape, path: ofAnyCase(path), limited: false, access: 'open', openBy };
 }
 
 /** A route that takes no slot. */
@@ -37,9 +52,10 @@ export function free(
   name: string,
   shape: Dialect | null,
   path: RegExp,
-  access: RouteAccess = 'listed',
+  access: Exclude<RouteAccess, 'open'> = 'listed',
 ): OperationRow {
-  return { name, shape, path: ofAnyCase(path), limited: false, access };
+  const openBy = access === 'readable' ? READING_METHODS : [];
+  return { name, shape, path: ofAnyCase(path), limited: false, access, openBy };
 }
 
 /** Azure and many servers that people run themselves route whatever the case: it must not dodge the slot. */

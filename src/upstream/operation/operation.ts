@@ -21,6 +21,8 @@ export interface Operation {
   /** It does because a group names its path, in all readings of it. Absent: it is named in some at the most. */
   readonly isNamed?: true;
   readonly model: ModelPlace;
+  /** The method that it counts as, where the request may stand for another than its own. Absent: its own. */
+  readonly countsAs?: string;
   /** Use of the WebSocket that the call comes as. Absent: it comes as none. */
   readonly socket?: SocketUse;
 }
@@ -105,9 +107,9 @@ function neededFor(method: string, path: string, dialect: Dialect): string | nul
   const { row } = rowAt(namedBefore(path)?.rest ?? path, dialect);
   if (row === null) return UNKNOWN_NAME;
   if (row.limited && method === 'POST') return null;
-  if (row.access === 'open') return null;
-  const reads = method === 'GET' || method === 'HEAD';
-  return row.access === 'readable' && reads ? null : row.name;
+  if (row.openBy.includes(method)) return null;
+  // By another method it is a route that no row describes.
+  return row.access === 'open' ? UNKNOWN_NAME : row.name;
 }
 
 function hasBody(method: string): boolean {

@@ -1,4 +1,5 @@
-import { free, slot, type OperationRow } from './operation-row.ts';
+import { READING_METHODS } from '../../contract/methods.ts';
+import { free, open, slot, type OperationRow } from './operation-row.ts';
 
 /** Routes that one provider or one kind of server has for itself, and generates at. */
 export const NATIVE: readonly OperationRow[] = [
@@ -58,15 +59,15 @@ export const NATIVE: readonly OperationRow[] = [
   slot('completions', null, /^\/(?:completion|infill|generate|generate_stream)$/),
   slot('completions', null, /\/invocations$/),
   // Its root generates, and is where some clients look whether anybody is there.
-  { ...slot('completions', null, /^$/), access: 'readable' },
+  { ...slot('completions', null, /^$/), access: 'readable', openBy: READING_METHODS },
   slot('predict', null, /\/predict$/),
 ];
 
 /** Names for what passes without a slot; a path that no row knows does so as `other`. */
 export const STORED: readonly OperationRow[] = [
   // Claude Code asks before its first call.
-  free('health', 'anthropic', /\/api\/hello$/, 'open'),
-  free('health', null, /^(?:\/v1)?\/(?:health|ping|version)$/, 'open'),
+  open('health', 'anthropic', /\/api\/hello$/, ...READING_METHODS),
+  open('health', null, /^(?:\/v1)?\/(?:health|ping|version)$/, ...READING_METHODS),
   // A session generates for as long as it lasts, past every limit here.
   free('realtime', 'openai', /\/realtime(?:\/|$)/, 'closed'),
   free('chat', null, /\/chat\/deferred-completion\/.+$/),
@@ -88,7 +89,8 @@ export const STORED: readonly OperationRow[] = [
   free('files', null, /\/files(?:\/|$|:)/),
   free('caches', 'gemini', /\/cachedContents(?:\/|$)/),
   free('async_invoke', 'bedrock', /\/async-invoke(?:\/|$)/),
-  free('models', 'ollama', /\/api\/(?:show|tags|ps|version)$/, 'open'),
+  open('models', 'ollama', /\/api\/show$/, 'POST'),
+  open('models', 'ollama', /\/api\/(?:tags|ps|version)$/, ...READING_METHODS),
   free('models', 'ollama', /\/api\/(?:pull|push|create|copy|delete)$/),
   free(
     'models',

@@ -1,23 +1,23 @@
-import { free, slot, type OperationRow } from './operation-row.ts';
+import { free, open, slot, type OperationRow } from './operation-row.ts';
 import { NATIVE, STORED } from './operations-native.ts';
 
 /** Calls that look like generation by their path and are none: pollings, counts, batches, storage. */
 const LOOKALIKES: readonly OperationRow[] = [
-  free('count_tokens', 'openai', /\/responses\/input_tokens$/, 'open'),
-  free('count_tokens', 'anthropic', /\/messages\/count_tokens$/, 'open'),
-  free(
+  open('count_tokens', 'openai', /\/responses\/input_tokens$/, 'POST'),
+  open('count_tokens', 'anthropic', /\/messages\/count_tokens$/, 'POST'),
+  open(
     'count_tokens',
     'anthropic',
     /\/publishers\/anthropic\/models\/count-tokens:rawPredict$/,
-    'open',
+    'POST',
   ),
-  free('count_tokens', 'gemini', /:(?:countTokens|computeTokens)$/, 'open'),
-  free('count_tokens', 'bedrock', /\/model\/[^/]+(?:\/[^/]+)?\/count-tokens$/, 'open'),
-  free(
+  open('count_tokens', 'gemini', /:(?:countTokens|computeTokens)$/, 'POST'),
+  open('count_tokens', 'bedrock', /\/model\/[^/]+(?:\/[^/]+)?\/count-tokens$/, 'POST'),
+  open(
     'count_tokens',
     null,
     /\/(?:(?:de)?tokenize|tokenize-text|tokenizer|estimate-token-count)$/,
-    'open',
+    'POST',
   ),
   free('batches', 'anthropic', /\/messages\/batches(?:\/|$)/),
   free('batches', 'gemini', /:(?:batchGenerateContent|asyncBatchEmbedContent)$/),

@@ -1,3 +1,4 @@
+import { isUnderscoredOverride } from '../operation/method-override.ts';
 import { isOurCookie } from './our-cookies.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
@@ -70,6 +71,7 @@ function isNotForUpstream(name: string): boolean {
     OF_THE_WAY_HERE.has(name) ||
     name.startsWith('headgate-') ||
     name.startsWith('x-forwarded-') ||
+    isUnderscoredOverride(name) ||
     // Cloudflare's AI Gateway as an upstream takes its settings in headers of its own.
     (name.startsWith('cf-') && !name.startsWith('cf-aig-'))
   );

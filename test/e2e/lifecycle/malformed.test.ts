@@ -34,7 +34,6 @@ const post = (headers: string, body: string): string =>
 const HOSTILE: readonly (readonly [string, string])[] = [
   ['an absolute URL', withHost(`GET http://h/v1?key=${KEY} HTTP/1.1`)],
   ['*', withHost('OPTIONS * HTTP/1.1', `Authorization: Bearer ${KEY}\r\n`)],
-  ['CONNECT', withHost(`CONNECT ${KEY}:443 HTTP/1.1`)],
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['no Host', `GET /v1?key=${KEY} HTTP/1.1\r\n\r\n`],
   ['a bad Host', `GET /v1 HTTP/1.1\r\nHost: a b ${KEY}\r\n\r\n`],
@@ -68,6 +67,26 @@ it.each(HOSTILE)(
     expect(stage.logs()).not.toContain('leak');
   },
 );
+
+const METHODS = ['TRACE', 'TRACK', 'DEBUG', 'CONNECT', 'PROPFIND', 'FOO', 'M_1', 'get', 'trace'];
+
+it.each(
+  METHODS.flatMap((method) =>
+    ['/practice/v1/chat/completions', '/healthz'].map((path) => [method, path]),
+  ),
+)('%s %s is answered with 405 in its turn, and nothing behind it', async (method, path) => {
+  const before = stage.upstream.stats().total;
+  const text = withHost(
+    `${method} ${path}?key=${KEY} HTTP/1.1`,
+    `Authorization: Bearer ${KEY}\r\n`,
+  );
+  const { answers } = await exchange(port(), [latin1(HEALTH + text + HEALTH)], 3);
+  expect(answers.map(({ status }) => status).slice(0, 2)).toEqual([200, 405]);
+  expect(answers[1]?.head).toMatch(/^allow: GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS$/im);
+  expect(answers[1]?.head).toMatch(/^headgate-reason: method_unknown$/m);
+  expect(stage.upstream.stats().total).toBe(before);
+  expect(stage.logs()).not.toContain('leak');
+});
 
 /** Chunks that no reader may take for anything: all of a call before the third was proper. */
 const BAD_CHUNKS: readonly (readonly [string, string])[] = [
@@ -226,7 +245,8 @@ async function tryOne(seed: number): Promise<string | null> {
   if (statuses[0] !== 200) return `the first is not answered first: ${seen}`;
   if (gaveUp) return null;
   if (isRefused) {
-    return statuses.at(-1) === 400 || answers.length < wanted ? null : `no 400: ${seen}`;
+    const isAnswered = [400, 405].includes(statuses.at(-1) ?? 0);
+    return isAnswered || answers.length < wanted ? null : `no refusal: ${seen}`;
   }
   if (paths.at(-1) !== last) return null;
   // All of it was passed on whole: as many answers as requests, each to its own.

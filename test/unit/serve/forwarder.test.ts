@@ -173,7 +173,7 @@ describe('forwarder', () => {
     target.on('data', (data) => (received += data.toString()));
     client.write(`${GET}GET http://h/?key=secret HTTP/1.1\r\nHost: h\r\n\r\n${GET}`);
     await once(target, 'end');
-    expect(received).toBe(`${GET}GET /!malformed/request-line HTTP/1.1\r\nHost: headgate\r\n\r\n`);
+    expect(received).toBe(`${GET}GET /!malformed/request-line HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     client.write(GET);
     target.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n');
     const [answer] = (await once(client, 'data')) as [Buffer];

@@ -108,8 +108,12 @@ const get = (headers: string): string => `GET / HTTP/1.1\r\n${headers}\r\n`;
 const MALFORMED: readonly (readonly [string, string, string])[] = [
   ['an absolute URL', 'GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n', 'request-line'],
   ['*', 'OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n', 'request-line'],
-  ['CONNECT', 'CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n', 'request-line'],
-  ['CONNECT with a path', 'CONNECT / HTTP/1.1\r\nHost: h\r\n\r\n', 'request-line'],
+  ['CONNECT', 'CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n', 'method'],
+  ['CONNECT with a path', 'CONNECT / HTTP/1.1\r\nHost: h\r\n\r\n', 'method'],
+  ...['TRACE', 'TRACK', 'DEBUG', 'PROPFIND', 'QUERY', 'NO_SUCH', 'M-1', 'get', 'Post', 'trace'].map(
+    (method) =>
+      [`the method ${method}`, `${method} /a HTTP/1.1\r\nHost: h\r\n\r\n`, 'method'] as const,
+  ),
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'request-line'],
   ['another version', 'GET / HTTP/1.2\r\nHost: h\r\n\r\n', 'request-line'],
   ['no version', 'GET /\r\nHost: h\r\n\r\n', 'request-line'],

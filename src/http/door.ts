@@ -1,0 +1,52 @@
+// What is refused before it is known whether a request is a call or for a route of ours.
+
+import { SERVED_METHODS } from '../contract/methods.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
+import type { Env } from '../env.ts';
+import { newestKnown } from '../config/snapshots.ts';
+import { errorShape } from '../call/choose-path.ts';
+import { errorResponse } from '../call/errors/wire-error.ts';
+import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
+
+/** URLs of our own routes, and of whatever else an upstream cannot be called. */
+const OWN_URL =
+  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
+
+/** The host of a URL, without its port. */
+const HOST = /^[^/]+\/\/([^/?]*?)(?::\d*)?(?:[/?]|$)/;
+
+const SERVED: ReadonlySet<string> = new Set(SERVED_METHODS);
+
+export function isOwnUrl(url: string): boolean {
+  return OWN_URL.test(url);
+}
+
+/** Answers a request that is not served, whatever its route; null: it is served. */
+export function refusedAtDoor(
+  { method, url }: Request,
+  { ALLOWED_HOSTS: hosts }: Pick<Env, 'ALLOWED_HOSTS'>,
+): Response | null {
+  if (!SERVED.has(method)) return errorAt(url, unservedMethod());
+  if (hosts === undefined || isAllowed(url, hosts)) return null;
+  const message =
+    'The header Host names a host that this Headgate does not serve. It listens on this machine alone, so it serves only localhost, 127.0.0.1 and [::1]; a web page could reach it by any other name. Call it by one of these, or start it with --allow-host and the name.';
+  return errorAt(url, { reason: 'host_unknown', message });
+}
+
+/** Answers what is no proper HTTP request, in the dialect of its path if it has one. */
+export function malformed(url: string): Response {
+  const { origin, pathname } = new URL(url);
+  const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');
+  return errorAt(`${origin}/${path.join('/')}`, malformedReply(what));
+}
+
+/** Answers with an error in the dialect that is spoken at a URL. */
+export function errorAt(url: string, reply: ErrorReply): Response {
+  if (isOwnUrl(url)) return errorResponse('opaque', reply);
+  return errorResponse(errorShape({ method: 'GET' }, new URL(url), newestKnown()), reply);
+}
+
+function isAllowed(url: string, hosts: string): boolean {
+  const host = HOST.exec(url)?.[1]?.toLowerCase() ?? '';
+  return host !== '' && hosts.split(',').includes(host);
+}

@@ -1,0 +1,52 @@
+/**
+ * Servers and frameworks that take a request for one of another method than its own, by a header (Google, Microsoft,
+ * Rack, Symfony, Express) or by a parameter of the query or a form (`_method`). Such a request counts as the strictest
+ * of all its readings, because Headgate cannot know which of them the upstream chooses.
+ */
+
+/** Headers that name another method. */
+export const OVERRIDE_HEADERS: readonly string[] = [
+  'x-http-method-override',
+  'x-http-method',
+  'x-method-override',
+  'x-method',
+  'http-method-override',
+  'method-override',
+];
+
+/** `_method`, and what PHP makes it of: a blank or a dot becomes `_`, and brackets make it an array. */
+const PARAMETER = /^\s*[_. ]method(?:\[.*)?$/i;
+
+/** A header or a parameter of the query that names another method. */
+interface MethodOverride {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Finds what names another method than the request's own; null: nothing does. */
+export function methodOverride(headers: Headers, query: URLSearchParams): MethodOverride | null {
+  const name = OVERRIDE_HEADERS.find((each) => headers.has(each));
+  if (name !== undefined) return { name, value: headers.get(name) ?? '' };
+  if (query.size === 0) return null;
+  const found = [...query].find(([parameter]) => isOverrideParameter(parameter));
+  return found === undefined ? null : { name: `?${found[0].slice(0, 40)}`, value: found[1] };
+}
+
+/** Whether a parameter of a query or a field of a form names another method. */
+export function isOverrideParameter(name: string): boolean {
+  return PARAMETER.test(name) || OVERRIDE_HEADERS.includes(name.toLowerCase().replaceAll('_', '-'));
+}
+
+/**
+ * Whether a header is one of those, spelled with an underscore. CGI, WSGI and Rack do not tell it from the dash, so it
+ * is never forwarded, as nginx forwards none.
+ */
+export function isUnderscoredOverride(name: string): boolean {
+  return name.includes('_') && OVERRIDE_HEADERS.includes(name.replaceAll('_', '-'));
+}
+
+/** The methods that an override may stand for: those that it names, and POST whatever it names. */
+export function overridingMethods({ value }: MethodOverride): readonly string[] {
+  const named = value.split(',').map((each) => each.trim().toUpperCase());
+  return [...new Set(['POST', ...named])];
+}
