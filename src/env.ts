@@ -20,6 +20,11 @@ interface AssetSource {
   fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
 }
 
+/** A network, as far as it is used. */
+interface Network {
+  fetch(url: string, init: RequestInit): Promise<Response>;
+}
+
 /** A namespace of Workers KV, as far as it is used. */
 export interface KeyValueStore {
   get(key: string, type: 'json'): Promise<unknown>;
@@ -65,6 +70,11 @@ export interface Env {
   readonly JURISDICTION?: string;
   /** Where the directory and the feed are created, as a hint. */
   readonly DIRECTORY_LOCATION?: string;
+  /**
+   * Self-hosted only: the network with a pool of connections for WebSocket upgrades alone. workerd repeats a GET on each idle
+   * connection of a pool until one works, and an upgrade is a GET. Upgrades leave no idle connections behind.
+   */
+  readonly UPGRADES?: Network;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
   /** Hosts that are served where Headgate listens on this machine alone, between commas. Absent: any. */

@@ -64,6 +64,7 @@ function bindings(input: WorkerdConfigInput, index: number): string {
         `(name = ${quote(binding)}, durableObjectNamespace = (className = ${quote(className)}${home}))`,
     ),
     ...(input.dashboardDir === null ? [] : [`(name = "ASSETS", service = "dashboard")`]),
+    `(name = "UPGRADES", service = "upgrades")`,
     `(name = "BOOT_ID", text = ${quote(input.bootId)})`,
     `(name = "BODY_MEMORY_MIB", text = "${input.bodyMemoryMib}")`,
     `(name = "PRIVATE_UPSTREAMS", text = "allow")`,
@@ -94,6 +95,9 @@ function worker(input: WorkerdConfigInput, index: number): string {
 );`;
 }
 
+/** Every address that an upstream may have. */
+const NETWORK = 'network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))';
+
 /** Writes the configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */
 export function workerdConfig(input: WorkerdConfigInput): string {
   const indexes = Array.from({ length: input.workers }, (_, index) => index);
@@ -116,7 +120,8 @@ const config :Workerd.Config = (
   services = [
     ${services.join(',\n    ')},
     (name = "objects", disk = (path = ${quote(input.objectsDir)}, writable = true)),
-    (name = "internet", network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true)))
+    (name = "internet", ${NETWORK}),
+    (name = "upgrades", ${NETWORK})
   ],
   sockets = [
     ${sockets.join(',\n    ')}

@@ -89,8 +89,10 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     logEvent('upstream_not_http', { upstream: upstream.id });
     return open();
   };
+  // Every failed upgrade looks like a spoilt connection: only `retries` repeats one.
+  const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const sent = await held.send(target.fetcher, target.url, init, {
-    again: body.isKept ? openAgain : null,
+    again: mayBeSpoilt ? openAgain : null,
     firstByteMs: canBeSentAgain(candidate) ? turn.firstByteMs : null,
   });
   if (sent === null && held.cutBy === 'slow') return tooSlow(sending);

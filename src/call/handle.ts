@@ -60,7 +60,7 @@ import { respond } from './respond.ts';
 import { answered, rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
 import { openTurns } from './socket/open-turns.ts';
 import { sessionTicket } from './socket/session-ticket.ts';
-import { isUpgrade, overriddenUpgrade, unserved } from './socket/upgrade.ts';
+import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './socket/upgrade.ts';
 import { unsupported } from './unsupported.ts';
 
 /** Shared by all calls without a query: nobody adds to it. */
@@ -204,6 +204,7 @@ async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
   const { request, table, query } = call;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
+  if (isUpgrade(request) && request.body !== null) return rejected(UPGRADE_WITH_BODY);
   const identified = await identify(table, request.headers, query);
   if (identified.kind === 'rejected') {
     if (identified.reply.reason === 'key_invalid') await delayUnknownKey(call);

@@ -47,7 +47,8 @@ export function targetOf(
   return {
     url: `${upstream.baseUrl}${path}${search === '?' ? '' : search}`,
     headers,
-    fetcher: fetcherOf(upstream.via, env),
+    fetcher:
+      operation.socket === undefined ? fetcherOf(upstream.via, env) : upgraderOf(upstream.via, env),
   };
 }
 
@@ -60,4 +61,11 @@ export function fetcherOf(via: string | null, env: Env): Fetcher {
   const binding = (env as unknown as Record<string, Fetcher | undefined>)[via];
   if (binding === undefined) return { fetch: () => Promise.reject(new Error(`no binding ${via}`)) };
   return { fetch: (url, init) => binding.fetch(url, { ...init, cache: 'no-store' }) };
+}
+
+/** The same for a WebSocket upgrade, which has a network of its own where Headgate hosts itself. */
+function upgraderOf(via: string | null, env: Env): Fetcher {
+  const { UPGRADES } = env;
+  if (via !== null || UPGRADES === undefined) return fetcherOf(via, env);
+  return { fetch: (url, init) => UPGRADES.fetch(url, { ...init, cache: 'no-store' }) };
 }

@@ -100,7 +100,7 @@ async function upgrade(connection: Connection, signal: AbortSignal): Promise<Res
   const { url, headers, fetcher } = targetOf(connection);
   const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
   try {
-    return await fetchAnswer(fetcher, url, { headers, signal, ...manual }, () => null);
+    return await fetchAnswer(fetcher, url, { headers, signal, ...manual }, null);
   } catch {
     return null;
   }

@@ -8,6 +8,13 @@ export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers
   return method === 'GET' && headers.get('upgrade')?.toLowerCase() === 'websocket';
 }
 
+/** The error reply to an upgrade that announces a body: the runtime would wait for that body while the slot is held. */
+export const UPGRADE_WITH_BODY: ErrorReply = {
+  reason: 'header_invalid',
+  message:
+    'A WebSocket upgrade has no body, and this one announces one. Send the upgrade without content-length and transfer-encoding.',
+};
+
 /** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
 export function methodOf(
   { method }: Pick<Request, 'method'>,
