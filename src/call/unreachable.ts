@@ -22,6 +22,9 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     draining: 'its group is being drained',
     other_model: 'it names another model than it was counted by',
     key_invalid: 'its key opens nothing any more',
+    key_forbidden: 'its key may no longer use its group or upstream',
+    group_changed: 'it no longer belongs to a group whose slot it holds',
+    upstream_closed: 'the upstream was disabled or removed',
     restart: 'Headgate ends',
   };
   const because = cutBy === null ? 'the connection failed' : why[cutBy];

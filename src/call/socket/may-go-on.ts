@@ -1,23 +1,119 @@
-import { routingTable } from '../../config/snapshots.ts';
+import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
+import type { CutReason } from '../../core/words/cut.ts';
+import { kindOfLimits } from '../../routing/key-groups.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
 import type { KnownCall } from '../call.ts';
-import { identify } from '../identity/authenticate.ts';
+import { identify, type UpstreamKey } from '../identity/authenticate.ts';
+import type { Located } from '../locate.ts';
+import { operationOf } from '../operation-of.ts';
+import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
+import type { Rejected } from '../result.ts';
+import { connectionKey } from './connection-key.ts';
 
 /**
- * Tells why a WebSocket must end whose key or whose groups have changed since it began; null: it may go on. `groups`: those
- * whose slots it holds. A call that is under way goes on to its end; a session has none of its own.
+ * Checks open WebSockets against the configuration in force: the gateway key, its rights, the groups and the upstream. A call
+ * that is under way runs to its end, which is minutes away; a session may last for hours, and a connection of turns for days.
  */
-export async function whyEnd(
-  { env, ctx, caller, request, query }: KnownCall,
-  groups: ReadonlySet<string>,
-): Promise<'draining' | 'key_invalid' | null> {
-  const table = await routingTable(env, ctx);
-  if (table === null) return null;
-  const { config } = table.snapshot;
-  if (caller.key !== null) {
-    // By the key as it was sent: what has its id by now may be another one.
-    const { kind } = await identify(table, request.headers, query);
-    if (kind === 'rejected') return 'key_invalid';
-  }
+
+/** Returns why a WebSocket must end; null: it may go on. */
+type Look = () => Promise<CutReason | null>;
+
+/** Makes the check of a session that holds its slots. */
+export function sessionLook(candidate: Candidate): Look {
+  return lookOnce(candidate.call, (call) => whySessionEnds(call, candidate));
+}
+
+/** Makes the check of a connection of turns, which was made with `key`. */
+export function connectionLook(known: KnownCall, located: Located, key: UpstreamKey): Look {
+  return lookOnce(known, (call) => whyConnectionEnds(call, located, key));
+}
+
+/** Looks in full at each version of the configuration once; the key expires by itself, so it is checked each time. */
+function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason | null>): Look {
+  let seen: RoutingTable | null = null;
+  return async () => {
+    const table = await sureTable(known.env, known.ctx);
+    if (table === null) return null;
+    let { caller } = known;
+    if (caller.key !== null || table.keys.size > 0) {
+      // By the key as it was sent: another key may have its id by now.
+      const identified = await identify(table, known.request.headers, known.query);
+      if (identified.kind === 'rejected') return 'key_invalid';
+      caller = identified.caller;
+    }
+    if (table === seen) return null;
+    const reason = await why({ ...known, table, caller });
+    if (reason === null) seen = table;
+    return reason;
+  };
+}
+
+async function whySessionEnds(
+  call: KnownCall,
+  { located, routed, spilledFrom, key, member, placements }: Candidate,
+): Promise<CutReason | null> {
+  const held = placements.map(({ group }) => group);
+  const { config } = call.table.snapshot;
   const all = [...config.groups, ...config.auto_groups];
-  return all.some(({ name, draining }) => draining && groups.has(name)) ? 'draining' : null;
+  if (all.some(({ name, draining }) => draining && held.includes(name))) return 'draining';
+  const { model } = routed;
+  const path = routed.path ?? located.path;
+  // That of the call as it was made: at a member of a group it is another one.
+  const upstream = call.table.upstreams.get(routed.upstream.id);
+  if (upstream === undefined) return 'upstream_closed';
+  const operation = operationOf(call, upstream, path);
+  if (operation.socket !== 'session') return 'upstream_closed';
+  const now = await planAt(call, { ...located, upstream, path, operation, model }, spilledFrom);
+  if (now.kind === 'rejected') return endBy(now);
+  if (forbiddenAt(now) !== null) return 'key_forbidden';
+  if (member === null) {
+    if (now.members !== null || !isSameWay(now, { located, key })) return 'restart';
+  } else {
+    const place = now.members?.places.get(member.id);
+    if (place === undefined) return 'upstream_closed';
+    const isSame = isSamePlace(place.located.upstream, located.upstream);
+    if (!isSame || place.injected !== member.injected) return 'restart';
+  }
+  const groups = new Set(now.placements.map(({ group }) => group));
+  // Limits of a key or a team that were removed limit nothing any more.
+  const isLeft = held.some((name) => kindOfLimits(name) === null && !groups.has(name));
+  return isLeft ? 'group_changed' : null;
+}
+
+async function whyConnectionEnds(
+  call: KnownCall,
+  located: Located,
+  key: UpstreamKey,
+): Promise<CutReason | null> {
+  const upstream = call.table.upstreams.get(located.upstream.id);
+  if (upstream === undefined) return 'upstream_closed';
+  const operation = operationOf(call, upstream, located.path);
+  if (operation.socket !== 'turns') return 'upstream_closed';
+  const now = { ...located, upstream, operation };
+  const found = await connectionKey(call, now);
+  if (found.kind === 'rejected') return endBy(found);
+  return isSameWay({ located: now, key: found.key }, { located, key }) ? null : 'restart';
+}
+
+function endBy({ reply: { reason } }: Rejected): CutReason {
+  if (reason === 'key_missing' || reason === 'key_forbidden') return 'key_forbidden';
+  // A new connection is answered with what holds now.
+  return reason === 'http_required' ? 'restart' : 'upstream_closed';
+}
+
+interface Way {
+  readonly located: Pick<Located, 'upstream'>;
+  readonly key: UpstreamKey;
+}
+
+/** Tells whether a new connection would go to the same address with the same key. */
+export function isSameWay(one: Way, other: Way): boolean {
+  return (
+    isSamePlace(one.located.upstream, other.located.upstream) &&
+    one.key.fingerprint === other.key.fingerprint
+  );
+}
+
+function isSamePlace(one: Upstream, other: Upstream): boolean {
+  return one.baseUrl === other.baseUrl && one.via === other.via;
 }

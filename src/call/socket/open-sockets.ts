@@ -22,17 +22,19 @@ class OpenSockets {
   readonly #stopsAtRest = new Set<() => void>();
 
   /** Watches a WebSocket until the returned function is called. */
-  watch({ cut, whyEnd, isAtRest = () => false }: OpenSocket, after: Schedule): () => void {
+  watch({ cut, whyEnd, isAtRest }: OpenSocket, after: Schedule): () => void {
     let isOver = false;
     const look = async (): Promise<void> => {
       const reason = await whyEnd().catch(() => null);
       if (isOver) return;
-      if (reason === null) after(LOOK_MS, () => void look());
+      // A turn that runs is a call, which ends before its connection is made anew.
+      const isLater = reason === 'restart' && isAtRest?.() === false;
+      if (reason === null || isLater) after(LOOK_MS, () => void look());
       else cut(reason);
     };
     const lookForRest = (): void => {
       if (isOver) return;
-      if (isAtRest()) cut('restart');
+      if (isAtRest?.() === true) cut('restart');
       else after(REST_LOOK_MS, lookForRest);
     };
     const forget = [

@@ -3,19 +3,16 @@ import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 import { unreadBody } from '../../upstream/body/request-body.ts';
-import { closedRoute, forbiddenUpstream } from '../../routing/key-access.ts';
-import { hasMembers } from '../../routing/members.ts';
 import type { KnownCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
 import { departures } from '../isolate.ts';
-import { keyFor, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
-import { goesByMembers } from '../members/goes-by-members.ts';
 import { answered, LEFT, rejected, type Answered, type Left, type Rejected } from '../result.ts';
 import { targetOf } from '../target.ts';
 import { unreachable } from '../unreachable.ts';
+import { connectionKey } from './connection-key.ts';
 import { dropWhenUnread } from './drop-unread.ts';
-import { whyEnd } from './may-go-on.ts';
+import { connectionLook } from './may-go-on.ts';
 import { openSockets } from './open-sockets.ts';
 import { socketPair, switched } from './session.ts';
 import { Turns } from './turns.ts';
@@ -23,9 +20,6 @@ import { isNotSwitched, unserved } from './upgrade.ts';
 
 /** Statuses by which an upstream says that it knows no WebSocket there. */
 const KNOWS_NONE: ReadonlySet<number> = new Set([404, 405, 426, 501]);
-
-/** A connection holds no slot, so no group ends it. */
-const NO_GROUPS: ReadonlySet<string> = new Set();
 
 /**
  * Connects a caller to an upstream for Responses over WebSocket. The connection takes no slot: each request for a response on it
@@ -36,14 +30,10 @@ export async function openTurns(
   located: Located,
   onEnd: () => void,
 ): Promise<Answered | Rejected | Left> {
-  const { request, query, ctx, after, caller, table, env, url } = known;
+  const { request, query, ctx, after, url } = known;
   const { upstream, path } = located;
-  // A turn goes where its connection does: to have it go by members its caller uses HTTP.
-  if (mayGoByMembers(known, located)) return rejected(unserved(url));
-  const found = await keyFor(upstream, caller, table, env);
+  const found = await connectionKey(known, located);
   if (found.kind === 'rejected') return found;
-  const shut = closedFor(known, located, found.key);
-  if (shut !== null) return shut;
   known.body.hold(unreadBody(request));
   const stop = new AbortController();
   request.signal.addEventListener('abort', () => stop.abort(), { once: true });
@@ -75,7 +65,7 @@ export async function openTurns(
   const stopLooking = openSockets.watch(
     {
       cut: (reason) => pipe.cut(reason),
-      whyEnd: () => whyEnd(known, NO_GROUPS),
+      whyEnd: connectionLook(known, located, found.key),
       isAtRest: () => turns.isAtRest,
     },
     after,
@@ -111,24 +101,4 @@ function refusal(answer: Response): Answered {
   const response = new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   callerResponseHeaders(response.headers);
   return answered(response);
-}
-
-function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): boolean {
-  const { routes, snapshot } = table;
-  if (!routes.hasMembers || !goesByMembers(caller, upstream)) return false;
-  const names = new Set(routes.groupsOf(upstream));
-  return snapshot.config.groups.some((group) => hasMembers(group) && names.has(group.name));
-}
-
-/** Rejects a connection that its gateway key does not open; null: it does, as far as no model is known. */
-function closedFor(
-  { caller: { key }, request, query, table }: KnownCall,
-  located: Located,
-  { injected }: UpstreamKey,
-): Rejected | null {
-  if (key === null) return null;
-  const shut =
-    (injected === null ? null : closedRoute(key, located, request, query)) ??
-    forbiddenUpstream(key, located.upstream, table.routes);
-  return shut === null ? null : rejected(shut);
 }

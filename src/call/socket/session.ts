@@ -6,7 +6,7 @@ import type { HeldCall } from '../../upstream/transfer/held-call.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 import type { Candidate } from '../plan.ts';
 import { dropWhenUnread } from './drop-unread.ts';
-import { whyEnd } from './may-go-on.ts';
+import { sessionLook } from './may-go-on.ts';
 import { modelCheck } from './model-said.ts';
 import { openSockets } from './open-sockets.ts';
 import type { SocketUsage } from './socket-usage.ts';
@@ -38,7 +38,7 @@ export function carrySession(
   candidate: Candidate,
   usage: SocketUsage | null,
 ): Session {
-  const { call, rules, placements } = candidate;
+  const { call, rules } = candidate;
   const { after, ctx } = call;
   let check = modelCheck(candidate);
   const { client, server } = socketPair();
@@ -61,9 +61,8 @@ export function carrySession(
     }),
   });
   held.endWith((reason) => pipe.cut(reason));
-  const groups = new Set(placements.map(({ group }) => group));
   const stopLooking = openSockets.watch(
-    { cut: (reason) => held.cut(reason), whyEnd: () => whyEnd(call, groups) },
+    { cut: (reason) => held.cut(reason), whyEnd: sessionLook(candidate) },
     after,
   );
   const done = pipe.done.then((end) => {

@@ -18,6 +18,7 @@ import { Metering } from '../metering.ts';
 import { modelRule } from '../model-rule.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
+import { isSameWay } from './may-go-on.ts';
 
 /** Maximum reroutes of a turn caused by moving groups before it is refused. */
 const MOVES_MAX = 20;
@@ -136,16 +137,9 @@ export class TurnAdmission {
     if (against !== null) return rejected(against);
     const planned = await planAt(call, { ...located, upstream, model: create.model });
     if (planned.kind === 'rejected') return planned;
-    if (!this.#isSameWay(planned)) return ELSEWHERE;
+    if (planned.members !== null || !isSameWay(planned, this.#connection)) return ELSEWHERE;
     const forbidden = forbiddenAt(planned);
     return forbidden === null ? planned : rejected(forbidden);
-  }
-
-  #isSameWay({ located: { upstream }, key, members }: Candidate): boolean {
-    const { located, key: own } = this.#connection;
-    const { baseUrl, via } = located.upstream;
-    const isSamePlace = upstream.baseUrl === baseUrl && upstream.via === via;
-    return isSamePlace && members === null && key.fingerprint === own.fingerprint;
   }
 }
 

@@ -22,6 +22,12 @@ export type CutReason =
   | 'draining'
   /** The key of a WebSocket opens nothing any more. */
   | 'key_invalid'
+  /** The key of a WebSocket may no longer use its group or its upstream. */
+  | 'key_forbidden'
+  /** The session no longer belongs to a group whose slot it holds. */
+  | 'group_changed'
+  /** The upstream was disabled or removed, or serves no WebSocket there any more. */
+  | 'upstream_closed'
   /** The first message of a session names another model than it was counted by. */
   | 'other_model'
   /** The process ends. */

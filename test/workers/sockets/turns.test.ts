@@ -404,6 +404,33 @@ it('a gateway key opens the connection, and the key of the operator goes out', a
   expect((await strict.stats()).turns.total).toBe(1);
 });
 
+it.each<[string, object, number, string]>([
+  ['is disabled', { enabled: false }, 1008, 'upstream_closed'],
+  ['speaks no turns any more', { websocket: 'session' }, 1008, 'upstream_closed'],
+  ['has moved', { base_url: 'https://moved.test' }, 1012, 'restart'],
+  ['has a key of the operator', { auth: { secret: 'UPSTREAM_TEST_KEY' } }, 1008, 'key_forbidden'],
+])(
+  'a connection between two turns ends when its upstream %s',
+  async (_, upstream, code, reason) => {
+    const client = await connect(RESPONSES, { authorization: 'Bearer sk-mine' });
+    await configure(config({ match: { base_urls: ['https://moved.test'] } }, upstream));
+    expect(await endOf(client)).toMatchObject({ code, reason: `headgate: ${reason}` });
+  },
+);
+
+it('a turn runs to its end before its connection is made anew', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  const idle = await connect(RESPONSES);
+  await configure(config({}, { base_url: `${strict.url}/moved` }));
+  expect(await endOf(idle)).toMatchObject({ reason: 'headgate: restart' });
+  expect(client.closed()).toBeNull();
+  await strict.resume();
+  await untilEvent(client, 'response.completed');
+  expect(await endOf(client)).toMatchObject({ reason: 'headgate: restart' });
+});
+
 it.each(['"models":["big"]', '"Model":"big"'])(
   'a message that an upstream may take for another model is refused where a key goes by it: %s',
   async (field) => {

@@ -1,0 +1,39 @@
+import { closedRoute, forbiddenUpstream } from '../../routing/key-access.ts';
+import { hasMembers } from '../../routing/members.ts';
+import type { KnownCall } from '../call.ts';
+import { keyFor, type UpstreamKey } from '../identity/authenticate.ts';
+import type { Located } from '../locate.ts';
+import { goesByMembers } from '../members/goes-by-members.ts';
+import { rejected, type Rejected } from '../result.ts';
+import { unserved } from './upgrade.ts';
+
+/** Finds the key that a connection of turns goes out with, if its caller may have one. */
+export async function connectionKey(
+  known: KnownCall,
+  located: Located,
+): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
+  // A turn goes where its connection does: to have it go by members its caller uses HTTP.
+  if (mayGoByMembers(known, located)) return rejected(unserved(known.url));
+  const found = await keyFor(located.upstream, known.caller, known.table, known.env);
+  return found.kind === 'rejected' ? found : (closedFor(known, located, found.key) ?? found);
+}
+
+function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): boolean {
+  const { routes, snapshot } = table;
+  if (!routes.hasMembers || !goesByMembers(caller, upstream)) return false;
+  const names = new Set(routes.groupsOf(upstream));
+  return snapshot.config.groups.some((group) => hasMembers(group) && names.has(group.name));
+}
+
+/** Rejects a connection that its gateway key does not open; null: it does, as far as no model is known. */
+function closedFor(
+  { caller: { key }, request, query, table }: KnownCall,
+  located: Located,
+  { injected }: UpstreamKey,
+): Rejected | null {
+  if (key === null) return null;
+  const shut =
+    (injected === null ? null : closedRoute(key, located, request, query)) ??
+    forbiddenUpstream(key, located.upstream, table.routes);
+  return shut === null ? null : rejected(shut);
+}
