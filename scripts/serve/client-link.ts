@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { MALFORMED_PATH } from '../../src/http/malformed.ts';
 import { AnswerReader } from './answer-reader.ts';
+import type { Place } from './client-places.ts';
 import { RequestScanner } from './request-scanner.ts';
 
 /** How long a connection waits while workerd starts again. Most clients connect again after a reset. */
@@ -48,6 +49,11 @@ export interface LinkOptions {
   readonly targetPort: () => number | null;
   /** How long the client may be idle. */
   readonly idleMs: number;
+  /** How long the head of a request may take to arrive, the first one from the connection on. */
+  readonly headMs: number;
+  readonly place: Pick<Place, 'busy' | 'rest'>;
+  /** Called where the client is ended because a head took longer. */
+  readonly onLateHead: () => void;
 }
 
 /**
@@ -72,6 +78,9 @@ export class ClientLink {
   /** Bytes for a workerd that does not serve yet. */
   readonly #unsent: Buffer[] = [];
   #idleSince = performance.now();
+  /** Since when a head is awaited: the first one from the beginning, others from their first byte. Null: none is. */
+  #headSince: number | null = performance.now();
+  #isBusy = false;
   #isWaiting = false;
   #isRefused = false;
   /** Since when our side of the client's connection has ended, and nobody reads what comes. Null: it has not. */
@@ -109,12 +118,49 @@ export class ClientLink {
   sweep(now: number): void {
     const lingersMs = now - (this.#lingersSince ?? now);
     if (lingersMs >= LINGER_MS) this.#client.destroy();
+    this.#checkHead(now);
     if (this.#isWaiting || !this.#isIdle) return;
     const restMs = now - this.#idleSince;
     if (restMs >= TARGET_REST_MS) this.#drop();
     const isOver = this.#isEnding ? this.#target === null : restMs >= this.#options.idleMs;
     // It has been told already that it is over, or will be, where it reads on.
     if (isOver && !this.#client.writableEnded) this.#client.destroySoon();
+  }
+
+  /** Makes room for another client. Its next request would go over a new connection, as after any that was idle. */
+  closeIdle(): void {
+    this.#drop();
+    this.#client.destroySoon();
+  }
+
+  /** Ends a client whose request takes too long to begin. One that has sent nothing is not answered. */
+  #checkHead(now: number): void {
+    if (this.#headSince === null || this.#isRefused) return;
+    // Nothing is read of it, so it cannot go on.
+    if (this.#isWaiting || this.#client.isPaused()) this.#headSince = now;
+    if (now - this.#headSince < this.#options.headMs) return;
+    this.#headSince = null;
+    this.#options.onLateHead();
+    if (!this.#answers.isAtRest) this.#client.resetAndDestroy();
+    else if (!this.#scanner.isInHead) this.closeIdle();
+    else this.#refuse('late');
+  }
+
+  /** Notes whether a head is awaited and whether a request is under way. */
+  #noteUse(hasBegun: boolean): void {
+    if (!this.#scanner.isInHead) this.#headSince = null;
+    else if (hasBegun || this.#headSince === null) this.#headSince = performance.now();
+    if (!hasBegun || this.#isBusy) return;
+    this.#isBusy = true;
+    this.#options.place.busy();
+  }
+
+  /** Notes that everything has been answered. A body that goes on after its answer keeps no place. */
+  #noteRest(): void {
+    this.#idleSince = performance.now();
+    if (!this.#isBusy) return;
+    this.#isBusy = false;
+    this.#options.place.rest();
   }
 
   /** Ends the client with its connection to workerd, and at once if it has none. */
@@ -236,13 +282,16 @@ export class ClientLink {
     const { bytes, malformed, path, isUnderWay, heads, behind } = this.#scanner.scan(data);
     for (const head of heads) this.#answers.expect(head);
     this.#behind = behind;
+    this.#noteUse(heads.length > 0);
     if (bytes.length > 0 && !this.#send(bytes)) this.#holdBack();
     if (malformed === null) return;
-    this.#isRefused = true;
     this.#client.resume();
     // In mid-body an answer may be under way already: the call is cut off.
-    if (isUnderWay) this.#client.resetAndDestroy();
-    else this.#refuse(malformed + path);
+    if (!isUnderWay) this.#refuse(malformed + path);
+    else {
+      this.#isRefused = true;
+      this.#client.resetAndDestroy();
+    }
   }
 
   /** Passes on what a WebSocket's client sends, once it is known to be one. */
@@ -271,6 +320,8 @@ export class ClientLink {
   #refuse(what: string): void {
     const request = `GET ${MALFORMED_PATH}${what} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
     this.#send(Buffer.from(request, 'latin1'));
+    // A connection that is opened for it must not end before it is written.
+    this.#isRefused = true;
     this.#target?.end();
   }
 
@@ -299,7 +350,7 @@ export class ClientLink {
   #passAnswers(target: Socket, bytes: Buffer): boolean {
     if (target !== this.#target) return true;
     this.#answers.follow(bytes);
-    if (this.#answers.isAtRest) this.#idleSince = performance.now();
+    if (this.#answers.isAtRest) this.#noteRest();
     if (this.#behind !== null) this.#readSwitch(this.#behind);
     const goesOn = this.#client.write(Buffer.from(bytes));
     if (this.#answers.isOver && !this.#scanner.isBetween) this.#linger();

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { ConfigRefused } from './admin-client.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
 import { ensureBuilt } from './build.ts';
+import { proxyList } from './client-places.ts';
 import { jsonLine, textLine, type LogLine } from './log-lines.ts';
 import { fewOpenFiles } from './open-files.ts';
 import type { Serve } from './start-serve.ts';
@@ -16,6 +17,8 @@ const usageOf = (program: string): string => `Usage: ${program} [options]
   --data DIR           where configuration and state are kept (default .headgate)
   --config FILE        JSON or YAML, imported at the first start only
   --drain-s S          how long calls in flight may take to end at SIGTERM (default 30)
+  --trusted-proxy A    address of a reverse proxy, or a range as in 10.0.0.0/8; may be repeated. Others may each
+                       hold a tenth of all connections. Loopback always counts as a proxy
   --body-memory-mib M  how much the bodies of calls may hold together (default ${BODY_MEMORY_MIB})
 
 Environment: ADMIN_TOKEN opens the admin routes, METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers'
@@ -29,6 +32,7 @@ interface Arguments {
   readonly configFile: string | undefined;
   readonly drainMs: number;
   readonly bodyMemoryMib: number;
+  readonly trustedProxies: readonly string[];
 }
 
 /** Writes to the log: for people before a terminal, else as JSON, a line each. */
@@ -56,6 +60,7 @@ function readArguments(args: readonly string[], program: string): Arguments {
         data: { type: 'string', default: '.headgate' },
         config: { type: 'string' },
         'drain-s': { type: 'string', default: '30' },
+        'trusted-proxy': { type: 'string', multiple: true, default: [] },
         'body-memory-mib': { type: 'string', default: String(BODY_MEMORY_MIB) },
         help: { type: 'boolean', default: false },
       },
@@ -70,6 +75,8 @@ function readArguments(args: readonly string[], program: string): Arguments {
       throw new TypeError(`--port ${values.port}: expected 0 to 65535.`);
     }
     if (!(drainMs >= 0)) throw new TypeError(`--drain-s ${values['drain-s']}: expected seconds.`);
+    const trustedProxies = values['trusted-proxy'];
+    proxyList(trustedProxies);
     if (values.config !== undefined && !existsSync(values.config)) {
       throw new TypeError(`--config ${values.config}: there is no such file.`);
     }
@@ -80,6 +87,7 @@ function readArguments(args: readonly string[], program: string): Arguments {
       configFile: values.config,
       drainMs,
       bodyMemoryMib: readBodyMemory(values['body-memory-mib']),
+      trustedProxies,
     };
   } catch (error) {
     console.error(
@@ -119,6 +127,7 @@ async function start(args: Arguments): Promise<void> {
     host: args.host,
     dataDir: args.dataDir,
     bodyMemoryMib: args.bodyMemoryMib,
+    trustedProxies: args.trustedProxies,
     ...(args.configFile !== undefined && { configFile: args.configFile }),
     onLog: (line) => log('warn', 'workerd', line),
   });

@@ -1,7 +1,8 @@
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, BlockList, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Forwarded } from '../../src/contract/rpc/forwarded.ts';
 import { ClientLink } from './client-link.ts';
+import { ClientPlaces, proxyList } from './client-places.ts';
 import { DepartureNotices } from './departures.ts';
 
 /** Settings of the forwarder: where it listens and where it leads. */
@@ -13,8 +14,14 @@ export interface ForwarderOptions {
   readonly targetPort: number;
   /** Header that tells workerd who calls. Nobody else may know it. @default none */
   readonly cfHeader?: string;
-  /** Maximum clients at once; more are cut off. @default as many as come */
+  /** Maximum clients at once. @default as many as come */
   readonly clientsMax?: number;
+  /** Addresses of reverse proxies, which stand for many callers. @default loopback */
+  readonly proxies?: BlockList;
+  /** How long the head of a request may take to arrive. @default HEAD_MS */
+  readonly headMs?: number;
+  /** Receives a line about connections that were refused or ended, once a minute at most. */
+  readonly onLog?: (line: string) => void;
   /** How long a client may stay connected without a request. @default IDLE_MS */
   readonly idleMs?: number;
 }
@@ -34,6 +41,9 @@ export interface Forwarder {
 /** As long as most load balancers keep a client that is idle; clients of Node, Python and Go close before. */
 const IDLE_MS = 65_000;
 
+/** Clients send a head at once, and it is small: one packet or a few. */
+const HEAD_MS = 10_000;
+
 /** How often idle connections are looked for at least. */
 const SWEEP_MS = 500;
 
@@ -46,25 +56,46 @@ function addedLines(cfHeader: string | undefined, client: Socket, connection: nu
   return `${cfHeader}: ${JSON.stringify(forwarded)}\r\n`;
 }
 
+/** Ends a connection that there is no place for, before anything is read of it. */
+function refuse(client: Socket): void {
+  client.on('error', () => undefined);
+  client.destroy();
+}
+
 /** Starts a TCP forwarder to a workerd on this machine. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
   const { host, port, cfHeader, clientsMax = Infinity, idleMs = IDLE_MS } = options;
+  const { headMs = HEAD_MS, proxies = proxyList([]), onLog = () => undefined } = options;
   let { targetPort }: { targetPort: number | null } = options;
   const links = new Set<ClientLink>();
   const notices = cfHeader === undefined ? null : new DepartureNotices(cfHeader, () => targetPort);
+  const places = new ClientPlaces({ max: clientsMax, proxies, onLog });
   let connections = 0;
   // Half-open, so that the end of a client's side reaches us before the socket closes by itself.
   const server = createServer({ allowHalfOpen: true }, (client) => {
+    const place = places.take(client.remoteAddress ?? '', () => link.closeIdle());
+    if (place === null) {
+      refuse(client);
+      return;
+    }
     const connection = ++connections;
     const added = addedLines(cfHeader, client, connection);
-    const link = new ClientLink(client, { added, targetPort: () => targetPort, idleMs });
+    const onLateHead = (): void => places.noteLateHead();
+    const link: ClientLink = new ClientLink(client, {
+      added,
+      targetPort: () => targetPort,
+      idleMs,
+      headMs,
+      place,
+      onLateHead,
+    });
     links.add(link);
     client.once('close', () => {
       links.delete(link);
+      place.leave();
       notices?.note(connection);
     });
   });
-  server.maxConnections = clientsMax;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port, backlog: 4_096 }, resolve);
@@ -73,8 +104,9 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     () => {
       const now = performance.now();
       for (const link of links) link.sweep(now);
+      places.report(now);
     },
-    Math.min(SWEEP_MS, idleMs / 4),
+    Math.min(SWEEP_MS, idleMs / 4, headMs / 4),
   ).unref();
   let closed: Promise<void> | null = null;
   const closeServer = (): Promise<void> => {

@@ -53,6 +53,11 @@ export class RequestScanner {
     return this.#body === 0;
   }
 
+  /** Whether a head has begun that is not whole. */
+  get isInHead(): boolean {
+    return this.#held.length > 0;
+  }
+
   scan(arrived: Buffer): Scanned {
     const bytes = this.#held.length === 0 ? arrived : Buffer.concat([this.#held, arrived]);
     const seen = this.#held.length;

@@ -13,6 +13,7 @@ import {
 } from './admin-client.ts';
 import { BODY_MEMORY_MIB } from './body-memory.ts';
 import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
+import { proxyList } from './client-places.ts';
 import { lockFolder } from './folder-lock.ts';
 import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
@@ -54,6 +55,8 @@ export interface ServeOptions {
   readonly config?: unknown;
   /** How many MiB the bodies of calls may hold together, of each Worker service. @default BODY_MEMORY_MIB */
   readonly bodyMemoryMib?: number;
+  /** Addresses of reverse proxies in front, as `proxyList` reads them. Loopback always counts as one. @default none */
+  readonly trustedProxies?: readonly string[];
   /** Worker services bound to the one set of objects, each with its own URL. @default 1 */
   readonly workers?: number;
   /** Opens workerd's inspector, for whoever measures its memory. @default false */
@@ -181,18 +184,19 @@ async function startRuntime(
 
 /** Opens the ports: from here on anybody may call. */
 async function listen(
-  { options, cfHeader }: Runtime,
+  { options, cfHeader, onLog }: Runtime,
   ports: readonly number[],
 ): Promise<Forwarder[]> {
   if (options.forwarder === false) return [];
-  const { host = '127.0.0.1', port } = options;
+  const { host = '127.0.0.1', port, trustedProxies = [] } = options;
   const forwarders: Forwarder[] = [];
+  const shared = { host, cfHeader, proxies: proxyList(trustedProxies), onLog };
   const each = Math.floor((await clientsMax()) / ports.length);
   try {
     for (const [index, targetPort] of ports.entries()) {
       const wanted = index === 0 ? port : 0;
       forwarders.push(
-        await startForwarder({ host, port: wanted, targetPort, cfHeader, clientsMax: each }),
+        await startForwarder({ ...shared, port: wanted, targetPort, clientsMax: each }),
       );
     }
     return forwarders;

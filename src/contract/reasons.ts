@@ -15,6 +15,7 @@ export type Reason =
   | 'model_unknown'
   | 'model_ambiguous'
   | 'body_unreadable'
+  | 'request_timeout'
   | 'key_missing'
   | 'key_invalid'
   | 'key_forbidden'
@@ -66,6 +67,8 @@ export const REASONS: Record<Reason, ReasonShape> = {
   model_unknown: { status: 404, permanent: true },
   model_ambiguous: { status: 400, permanent: true },
   body_unreadable: { status: 400, permanent: true },
+  // Official SDKs repeat a 408 by themselves.
+  request_timeout: { status: 408, permanent: false },
   key_missing: { status: 401, permanent: true },
   key_invalid: { status: 401, permanent: true },
   key_forbidden: { status: 403, permanent: true },

@@ -1,5 +1,5 @@
 import { SERVED_METHODS } from '../contract/methods.ts';
-import type { ErrorReply } from '../contract/reasons.ts';
+import type { ErrorReply, Reason } from '../contract/reasons.ts';
 
 /**
  * Path to which `serve` sends what is no proper HTTP request: it puts a call of this path, and what was wrong, in
@@ -18,6 +18,7 @@ const EXPECTED = {
   'transfer-encoding':
     'The header Transfer-Encoding: expected once at the most, with chunked alone, and no Content-Length beside it.',
   head: 'The request line and the headers: expected 64 KiB at the most.',
+  late: 'The request line and the headers did not arrive in time: expected them whole, at once.',
   chunk:
     'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
 } as const;
@@ -25,11 +26,16 @@ const EXPECTED = {
 /** A part of a request that is no proper HTTP, or a method that nothing serves. */
 export type Malformed = keyof typeof EXPECTED | 'method';
 
+const REASONS: ReadonlyMap<string, Reason> = new Map([
+  ['chunk', 'body_unreadable'],
+  ['late', 'request_timeout'],
+]);
+
 /** Tells whoever sent such a request what was expected. */
 export function malformedReply(what: string): ErrorReply {
   if (what === 'method') return unservedMethod();
   const expected = Object.entries(EXPECTED).find(([name]) => name === what)?.[1];
-  const reason = what === 'chunk' ? 'body_unreadable' : 'header_invalid';
+  const reason = REASONS.get(what) ?? 'header_invalid';
   return { reason, message: expected ?? 'The request: expected HTTP/1.1.' };
 }
 

@@ -17,12 +17,15 @@ interface Asked {
  * no header of theirs can set.
  */
 export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): string {
-  if (env.BOOT_ID === undefined) return asCounted(headers.get('cf-connecting-ip') ?? EVERYBODY);
+  if (env.BOOT_ID === undefined) {
+    return countedAddress(headers.get('cf-connecting-ip') ?? EVERYBODY);
+  }
   const { clientIp = EVERYBODY }: Partial<Forwarded> = { ...cf };
-  return asCounted(clientIp);
+  return countedAddress(clientIp);
 }
 
-function asCounted(address: string): string {
+/** The form in which an address is counted: of IPv6 its first 64 bits, and one of IPv4 that is mapped into IPv6 as itself. */
+export function countedAddress(address: string): string {
   // A link-local one may come with the name of its interface.
   const host = `[${address.replace(/%.*$/s, '')}]`;
   if (!address.includes(':') || !URL.canParse(`http://${host}`)) return address;

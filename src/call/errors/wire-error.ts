@@ -96,6 +96,8 @@ function anthropicType(status: number): string {
       return 'permission_error';
     case 404:
       return 'not_found_error';
+    case 408:
+      return 'timeout_error';
     case 429:
       return 'rate_limit_error';
     default:
@@ -111,6 +113,8 @@ function geminiStatus(status: number): string {
       return 'PERMISSION_DENIED';
     case 404:
       return 'NOT_FOUND';
+    case 408:
+      return 'DEADLINE_EXCEEDED';
     case 429:
       return 'RESOURCE_EXHAUSTED';
     case 501:
@@ -124,5 +128,6 @@ function bedrockType(status: number): string {
   if (status === 429) return 'ThrottlingException';
   if (status === 401 || status === 403) return 'AccessDeniedException';
   if (status === 404) return 'ResourceNotFoundException';
+  if (status === 408) return 'ModelTimeoutException';
   return status >= 500 ? 'ServiceUnavailableException' : 'ValidationException';
 }

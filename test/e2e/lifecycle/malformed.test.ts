@@ -88,6 +88,17 @@ it.each(
   expect(stage.logs()).not.toContain('leak');
 });
 
+it('a head that is not whole after 10 s is answered with 408', async () => {
+  const socket = connect({ host: '127.0.0.1', port: port() });
+  socket.write(`GET /practice/v1/models?key=${KEY} HTTP/1.1\r\nHost: h\r\nX: `);
+  let text = '';
+  for await (const data of socket) text += String(data);
+  expect(text).toMatch(/^HTTP\/1\.1 408 /);
+  expect(text).toMatch(/^headgate-reason: request_timeout\r$/im);
+  expect(text).toContain('did not arrive in time');
+  expect(text).not.toContain(KEY);
+});
+
 /** Chunks that no reader may take for anything: all of a call before the third was proper. */
 const BAD_CHUNKS: readonly (readonly [string, string])[] = [
   ['a size that is a key', `${KEY}\r\n`],

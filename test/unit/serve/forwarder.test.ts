@@ -52,6 +52,8 @@ describe('forwarder', () => {
 
   it('cuts off clients for whom there is no room, and serves the others', async () => {
     const { client, target } = await join({ clientsMax: 1 });
+    client.write(GET);
+    await once(target, 'data');
     const tooMany = connect({ port: forwarder.port, host: '127.0.0.1' });
     tooMany.on('error', () => undefined);
     await once(tooMany, 'close');

@@ -1,0 +1,173 @@
+import { BlockList, isIP } from 'node:net';
+import { countedAddress } from '../../src/runtime/address.ts';
+
+/** One address may have this part of all places, so that ten of them are needed to take all. */
+const SHARE = 10;
+
+/** Minimum time between two lines of the log about refusals. */
+const LOG_EVERY_MS = 60_000;
+
+/** The place of one connection. */
+export interface Place {
+  /** A request is under way on it. */
+  busy(): void;
+  /** Nothing is under way on it, so it may be closed to make room. */
+  rest(): void;
+  leave(): void;
+}
+
+interface Held extends Place {
+  readonly close: () => void;
+}
+
+/** The connections of one address, and those of them that are idle, the longest idle first. */
+interface Share {
+  count: number;
+  readonly idle: Set<Held>;
+}
+
+export interface PlacesOptions {
+  /** Maximum connections at once. */
+  readonly max: number;
+  /** Addresses that stand for many callers. */
+  readonly proxies: BlockList;
+  readonly onLog: (line: string) => void;
+}
+
+/** Counts of connections that were not served, since the last line of the log. */
+interface Refusals {
+  byAddress: number;
+  full: number;
+  lateHeads: number;
+  /** Idle connections that were closed to make room. */
+  idle: number;
+}
+
+const none = (): Refusals => ({ byAddress: 0, full: 0, lateHeads: 0, idle: 0 });
+
+/**
+ * Reads addresses of reverse proxies, each alone or with a prefix length as in `10.0.0.0/8`. Loopback always counts as
+ * one: who calls from there is the proxy on this machine, or has an account on it. Throws a TypeError.
+ */
+export function proxyList(given: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const one of ['127.0.0.0/8', '::1/128', ...given]) {
+    const [address = '', length, ...more] = one.split('/');
+    const version = isIP(address);
+    const bits = version === 6 ? 128 : 32;
+    const prefix = length === undefined ? bits : Number(length);
+    const isNumber = /^\d+$/.test(length ?? '0') && prefix <= bits;
+    if (version === 0 || !isNumber || more.length > 0) {
+      throw new TypeError(
+        `--trusted-proxy ${one}: expected an IP address, or one with a prefix length as in 10.0.0.0/8.`,
+      );
+    }
+    list.addSubnet(address, prefix, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return list;
+}
+
+/**
+ * Shares the connections that there are files for. One address may hold a tenth of them, and an address of IPv6 counts by its
+ * first 64 bits. A reverse proxy stands for many callers and may hold all but a tenth. Where no place is free, the
+ * connection that has been idle for longest is closed. Without an idle one, the new connection is refused.
+ */
+export class ClientPlaces {
+  readonly #options: PlacesOptions;
+  readonly #share: number;
+  readonly #shares = new Map<string, Share>();
+  readonly #idle = new Set<Held>();
+  #count = 0;
+  #refusals = none();
+  #lastRefused = '';
+  #loggedAt = -Infinity;
+
+  constructor(options: PlacesOptions) {
+    this.#options = options;
+    this.#share = Math.max(1, Math.floor(options.max / SHARE));
+  }
+
+  /** Takes a place for a connection from that address, which `close` ends. Null: there is none. */
+  take(address: string, close: () => void): Place | null {
+    const { max, proxies } = this.#options;
+    const isProxy = proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+    const most = isProxy ? Math.max(this.#share, max - this.#share) : this.#share;
+    const counted = countedAddress(address);
+    const share = this.#shares.get(counted) ?? { count: 0, idle: new Set() };
+    if (share.count >= most && !this.#makeRoom(share.idle)) {
+      this.#lastRefused = counted;
+      return this.#refuse('byAddress');
+    }
+    if (this.#count >= max && !this.#makeRoom(this.#idle)) return this.#refuse('full');
+    this.#shares.set(counted, share);
+    share.count += 1;
+    this.#count += 1;
+    const held = this.#held(counted, share, close);
+    held.rest();
+    return held;
+  }
+
+  /** Counts a connection that was ended because the head of its request did not arrive in time. */
+  noteLateHead(): void {
+    this.#refuse('lateHeads');
+  }
+
+  /** Writes what has not been logged yet, if the last line is long enough ago. */
+  report(now = performance.now()): void {
+    const { byAddress, full, lateHeads, idle } = this.#refusals;
+    if (byAddress + full + lateHeads === 0 || now - this.#loggedAt < LOG_EVERY_MS) return;
+    this.#loggedAt = now;
+    this.#refusals = none();
+    const { max, onLog } = this.#options;
+    const parts = [
+      byAddress > 0 &&
+        `${byAddress} were refused because their address held ${this.#share} of ${max} places, the last one from ${this.#lastRefused} (if that is a reverse proxy, name it with --trusted-proxy)`,
+      full > 0 && `${full} were refused because all ${max} places were in use (raise ulimit -Hn)`,
+      lateHeads > 0 && `${lateHeads} were ended because no whole request head arrived in time`,
+      idle > 0 && `${idle} idle ones were closed to make room`,
+    ];
+    onLog(`Connections: ${parts.filter((part) => part !== false).join('; ')}.`);
+  }
+
+  #held(counted: string, share: Share, close: () => void): Held {
+    let isOver = false;
+    const busy = (): void => {
+      this.#idle.delete(held);
+      share.idle.delete(held);
+    };
+    const held: Held = {
+      close,
+      busy,
+      rest: () => {
+        if (isOver) return;
+        this.#idle.add(held);
+        share.idle.add(held);
+      },
+      leave: () => {
+        if (isOver) return;
+        isOver = true;
+        busy();
+        this.#count -= 1;
+        share.count -= 1;
+        if (share.count === 0) this.#shares.delete(counted);
+      },
+    };
+    return held;
+  }
+
+  /** Closes the connection that has been idle for longest. False: none is idle. */
+  #makeRoom(idle: ReadonlySet<Held>): boolean {
+    const [oldest] = idle;
+    if (oldest === undefined) return false;
+    oldest.leave();
+    oldest.close();
+    this.#refusals.idle += 1;
+    return true;
+  }
+
+  #refuse(why: keyof Refusals): null {
+    this.#refusals[why] += 1;
+    this.report();
+    return null;
+  }
+}

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forwarder.ts';
+import { startForwarder } from '../../../scripts/serve/forwarder.ts';
+
+/** Connections without a whole request, over real sockets, before a server that answers every request at once. */
+let server: Server;
+let forwarder: Forwarder;
+const clients: Socket[] = [];
+const lines: string[] = [];
+/** All that the server got. */
+let arrived = '';
+
+const HALF = 'GET /half HTTP/1.1\r\nHost: h\r\nX: ';
+const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+async function start(more: Partial<ForwarderOptions>): Promise<void> {
+  [arrived, lines.length] = ['', 0];
+  server = createServer((target) => {
+    target.on('error', () => undefined);
+    target.on('data', (data: Buffer) => {
+      arrived += data.toString();
+      const asked = data.toString().split('\r\n\r\n').length - 1;
+      target.write(OK.repeat(asked));
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const targetPort = (server.address() as AddressInfo).port;
+  const onLog = (line: string): void => void lines.push(line);
+  forwarder = await startForwarder({ host: '127.0.0.1', port: 0, targetPort, onLog, ...more });
+}
+
+afterEach(async () => {
+  for (const socket of clients.splice(0)) socket.destroy();
+  await forwarder.close();
+  server.close();
+});
+
+interface Client {
+  readonly socket: Socket;
+  readonly text: () => string;
+  readonly isClosed: () => boolean;
+}
+
+function client(first = ''): Client {
+  const socket = connect({ port: forwarder.port, host: '127.0.0.1' });
+  let text = '';
+  socket.on('error', () => undefined);
+  socket.on('data', (data: Buffer) => (text += data.toString()));
+  socket.write(first);
+  clients.push(socket);
+  return { socket, text: () => text, isClosed: () => socket.closed };
+}
+
+const untilClosed = (one: Client): Promise<void> =>
+  expect.poll(() => one.isClosed(), { timeout: 10_000 }).toBe(true);
+
+it('half a head, or a trickled one, ends its connection; the Worker is asked for the answer', async () => {
+  await start({ headMs: 200 });
+  const [half, trickled] = [client(HALF), client(HALF)];
+  const trickling = setInterval(() => trickled.socket.write('a'), 20);
+  await expect.poll(() => arrived.split('/!malformed/late').length - 1).toBe(2);
+  clearInterval(trickling);
+  expect(arrived).not.toContain('/half');
+  await expect.poll(() => [half.text(), trickled.text()]).toEqual([OK, OK]);
+  expect(lines[0]).toMatch(/^Connections: 1 were ended because no whole request head arrived/);
+});
+
+it('a client that never says anything is closed without an answer', async () => {
+  await start({ headMs: 200 });
+  const silent = client();
+  await untilClosed(silent);
+  expect(silent.text()).toBe('');
+  expect(arrived).toBe('');
+});
+
+it('the time of the next head on a connection begins with its first byte', async () => {
+  await start({ headMs: 200 });
+  const { socket, text, isClosed } = client(GET);
+  await expect.poll(text).toBe(OK);
+  // Longer than a head may take: a watcher that has said nothing since it came is gone by now.
+  await untilClosed(client());
+  socket.write(GET);
+  await expect.poll(text).toBe(OK + OK);
+  expect(isClosed()).toBe(false);
+  socket.write(HALF);
+  await expect.poll(() => arrived).toContain('/!malformed/late');
+});
+
+it('a refusal is answered on a connection that has rested for long, too', async () => {
+  await start({});
+  const resting = client(GET);
+  await expect.poll(resting.text).toBe(OK);
+  const now = performance.now();
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(now + 5_000);
+  resting.socket.write('GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\n\r\n');
+  await expect.poll(resting.text).toBe(OK + OK);
+  clock.mockRestore();
+});
+
+it('the oldest idle connection makes room for a caller, be it silent, half a head, or done', async () => {
+  // Three for loopback, and one for other addresses.
+  await start({ clientsMax: 4 });
+  const done = client(GET);
+  await expect.poll(done.text).toBe(OK);
+  const [half, silent] = [client(HALF), client()];
+  await expect.poll(() => forwarder.connections()).toBe(3);
+  for (const before of [done, half, silent]) {
+    const next = client(GET);
+    await expect.poll(next.text).toBe(OK);
+    await untilClosed(before);
+  }
+});
+
+it('a body that goes on behind its answer keeps no place', async () => {
+  await start({ clientsMax: 1 });
+  const slow = client('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n');
+  await expect.poll(slow.text).toBe(OK);
+  const next = client(GET);
+  await expect.poll(next.text).toBe(OK);
+  await untilClosed(slow);
+});
