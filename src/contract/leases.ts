@@ -124,7 +124,7 @@ export const ticketAnswerSchema = z.object({
   ticket: z
     .string()
     .describe(
-      'To be sent with the same body again, at once: within five seconds the place is kept, its age always.',
+      'Send it again with the same body, after `retry_after_ms`. The place is kept until five seconds after that, its age always.',
     ),
   position: count.nullable().describe('Waiters ahead of it. Null: not known.'),
   estimate_ms: ms.nullable().meta({
@@ -132,7 +132,8 @@ export const ticketAnswerSchema = z.object({
     unit: 'ms',
   }),
   retry_after_ms: ms.meta({
-    description: 'When to ask again: 0 is at once. The place is kept until five seconds later.',
+    description:
+      'When to ask again. 0: at once. 3000: a newer request for the same ticket waits in place of this one.',
     unit: 'ms',
   }),
 });

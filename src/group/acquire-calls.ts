@@ -9,6 +9,7 @@ import type { GroupEvent } from '../core/events.ts';
 import { standing } from '../core/parking.ts';
 import { hasEnded, isOfNewer } from '../core/unclaimed.ts';
 import { leaseIdOf, ticketId, type LeaseId, type TicketId } from '../core/words/ids.ts';
+import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
@@ -22,6 +23,8 @@ interface AcquireCallsParts {
   readonly parked: ParkedAcquires;
   readonly pauseWaiters: PauseWaiters;
   readonly handOver: HandOver;
+  /** Attempts that ended in an instance before. Some of them may have been returned unused. */
+  readonly endedBefore: ReadonlySet<LeaseId>;
 }
 
 /** Callers' side of a pool: calls for a slot, for one that is held already, and for the end of a pause. */
@@ -41,10 +44,9 @@ export class AcquireCalls {
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     const { shell, link, parked, handOver } = this.#parts;
     const id = ticketId(request.ticketId);
-    const leaseId = leaseIdOf(id, request.attempt);
     const { configVersion, sinceVersion = configVersion } = request;
     const isBehind = sinceVersion > link.definition.version;
-    if (isBehind || (link.isToRead(configVersion) && this.#isNew(id, leaseId))) {
+    if (isBehind || (link.isToRead(configVersion) && this.#isNew(id, request))) {
       await link.catchUp(configVersion);
     }
     link.assume(request.assumed);
@@ -54,18 +56,18 @@ export class AcquireCalls {
     if (missed !== undefined) return missed;
     // Its Worker may not have heard yet of a key that was revoked, or of a route that goes elsewhere.
     const isOld = configVersion < link.definition.version;
-    if (isOld && this.#isNew(id, leaseId)) return parked.moved();
+    if (isOld && this.#isNew(id, request)) return parked.moved();
     if (shell.state.queue.byTicket.has(id)) link.hear();
     const superseded = parked.current(id);
     const answer = this.#park(id, {
       kind: 'acquire',
-      leaseId,
+      leaseId: this.#leaseIdFor(id, request),
       sliceMs: request.sliceMs,
       mayAskLater: request.mayAskLater ?? false,
       isAnew: request.isAnew ?? false,
       ticket: ticketFrom(request, shell.now()),
     });
-    superseded?.(parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs: null }));
+    superseded?.(this.#superseded(id, request.byId === true));
     return (await answer) as AcquireAnswer;
   }
 
@@ -78,10 +80,8 @@ export class AcquireCalls {
     const id = claim.ticketId;
     const superseded = parked.current(id);
     const answer = this.#park(id, { kind: 'resume', claim });
-    // Who asks for a lease that is held by its id may do so beside its holder, and asks again.
-    const again = (): AcquireAnswer =>
-      parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs: null });
-    superseded?.(claim.isById === true ? again() : parked.gone());
+    // A request may ask for a lease that another one holds by its id.
+    superseded?.(claim.isById === true ? this.#superseded(id, true) : parked.gone());
     return (await answer) as ResumeAnswer;
   }
 
@@ -100,9 +100,37 @@ export class AcquireCalls {
     return opened;
   }
 
+  /**
+   * Makes the answer to a call whose place the next one of its ticket has taken. A call's own next one does so at once.
+   * Of a lease that is held by its id another request may be the next one: if both asked again at once, they would take
+   * each other's place forever.
+   */
+  #superseded(id: TicketId, isById: boolean): AcquireAnswer {
+    const { shell, parked } = this.#parts;
+    const askAgainMs = isById ? SUPERSEDED_ASK_AGAIN_MS : null;
+    return parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs });
+  }
+
+  /**
+   * Finds the lease that a request asks for. Several requests may ask for one that is held by its id, and each may have
+   * returned it while it waited for another group: all of them go on with the same attempt. An instance that knows
+   * only that an attempt has ended passes over it, unless it is the last group, which nothing is returned to.
+   */
+  #leaseIdFor(
+    id: TicketId,
+    { attempt: asked, byId = false, waitsElsewhere = false }: AcquireRequest,
+  ): LeaseId {
+    if (!byId) return leaseIdOf(id, asked);
+    const { parked, endedBefore } = this.#parts;
+    let attempt = parked.attemptOf(id, asked);
+    while (waitsElsewhere && endedBefore.has(leaseIdOf(id, attempt))) attempt += 1;
+    return leaseIdOf(id, attempt);
+  }
+
   /** Tells whether a ticket comes for the first time. All others keep what they have, whatever has changed. */
-  #isNew(id: TicketId, leaseId: LeaseId): boolean {
+  #isNew(id: TicketId, request: AcquireRequest): boolean {
     const { state } = this.#parts.shell;
+    const leaseId = this.#leaseIdFor(id, request);
     const isKnown = state.queue.byTicket.has(id) || state.leases.has(leaseId);
     if (isKnown || state.bound.grantedBefore.has(leaseId)) return false;
     return !hasEnded(state, leaseId, id);

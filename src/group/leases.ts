@@ -1,6 +1,7 @@
 import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { isOutlivingTold, RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
 import type { GroupEvent } from '../core/events.ts';
+import type { Lease } from '../core/state.ts';
 import type { Claim } from '../core/unclaimed.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseId } from '../core/words/ids.ts';
@@ -10,6 +11,7 @@ import type { Settlement } from '../core/words/usage.ts';
 import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { LimitsSeen } from './observe/limits-seen.ts';
+import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Proof } from './proof.ts';
 import type { Renewals } from './renewals.ts';
 import type { Shell } from './shell.ts';
@@ -18,6 +20,7 @@ import type { TrialHost } from './trial-host.ts';
 interface LeasesParts {
   readonly shell: Shell;
   readonly batch: Batch;
+  readonly parked: ParkedAcquires;
   readonly renewals: Renewals;
   readonly proof: Proof;
   readonly host: TrialHost | null;
@@ -28,6 +31,8 @@ interface LeasesParts {
 export class Leases implements LeaseKeeper {
   readonly #parts: LeasesParts;
   readonly #keeper: LeaseKeeper;
+  /** Number of answers that carry a lease which is held by its id, and whose requests have not ended. */
+  readonly #answers = new Map<LeaseId, number>();
 
   constructor(parts: LeasesParts) {
     this.#parts = parts;
@@ -36,6 +41,7 @@ export class Leases implements LeaseKeeper {
 
   /** Makes an answer's handle on a lease. */
   handle(id: LeaseId, attachment: number): LeaseHandle {
+    if (this.#lease(id)?.isById === true) this.#answers.set(id, (this.#answers.get(id) ?? 0) + 1);
     return new LeaseHandle(this.#keeper, id, attachment);
   }
 
@@ -69,6 +75,11 @@ export class Leases implements LeaseKeeper {
     isSole = false,
     notes?: CallNotes,
   ): void {
+    if (outcome === 'unused' && this.#answers.has(id)) {
+      // Another request for the lease has it too, and goes on with it.
+      if (this.#isHeldElsewhere(id)) return;
+      this.#parts.parked.noteReturned(id);
+    }
     const told = notes === undefined ? {} : { notes };
     this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole, ...told });
   }
@@ -113,6 +124,18 @@ export class Leases implements LeaseKeeper {
   }
 
   detach(id: LeaseId, attachment: number): void {
+    const answers = this.#answers.get(id) ?? 0;
+    if (answers > 1) this.#answers.set(id, answers - 1);
+    else if (answers === 1) this.#answers.delete(id);
     this.#parts.shell.apply({ kind: 'detach', leaseId: id, attachment });
+  }
+
+  #lease(id: LeaseId): Lease | undefined {
+    return this.#parts.shell.state.leases.get(id);
+  }
+
+  /** Tells whether another request has a lease as well, or was granted it for good. */
+  #isHeldElsewhere(id: LeaseId): boolean {
+    return (this.#answers.get(id) ?? 0) > 1 || this.#lease(id)?.waitsElsewhere === false;
   }
 }

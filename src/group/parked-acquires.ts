@@ -1,7 +1,7 @@
 import { BoundedMap, BoundedSet } from '../core/parts/bounded-map.ts';
 import type { AcquireAnswer, Gone, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
-import type { TicketId } from '../core/words/ids.ts';
+import { attemptOf, ticketOf, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import type { Rejection } from '../core/words/rejection.ts';
 
 type Answer = AcquireAnswer | ResumeAnswer;
@@ -36,6 +36,8 @@ export class ParkedAcquires {
   readonly #dismissed: BoundedSet<TicketId>;
   /** Ends that nobody has heard of. */
   readonly #missed: BoundedMap<TicketId, Ending>;
+  /** The next attempt of each ticket whose lease was returned unused, so that the ticket may wait again. */
+  readonly #nextAttempts: BoundedMap<TicketId, number>;
 
   /** @param waitersMax waiters that there may be: as many may miss how it ended */
   constructor(
@@ -49,6 +51,7 @@ export class ParkedAcquires {
     this.#nextAttachment = nextAttachment;
     this.#dismissed = new BoundedSet(waitersMax);
     this.#missed = new BoundedMap(waitersMax);
+    this.#nextAttempts = new BoundedMap(waitersMax);
   }
 
   /** The call that is parked for a ticket now, for the next one to answer when it has superseded it. */
@@ -88,6 +91,16 @@ export class ParkedAcquires {
   /** Has acquire calls of this ticket that would hear `gone` hear from now on that it was cancelled. */
   dismiss(id: TicketId): void {
     this.#dismissed.add(id);
+  }
+
+  /** Notes that a lease was returned unused: its ticket goes on with the next attempt, whichever request asks for it. */
+  noteReturned(id: LeaseId): void {
+    this.#nextAttempts.set(ticketOf(id), attemptOf(id) + 1);
+  }
+
+  /** Finds the attempt of a ticket here, which is not before the one that was asked for. */
+  attemptOf(id: TicketId, asked: number): number {
+    return Math.max(asked, this.#nextAttempts.get(id) ?? 0);
   }
 
   pending(at: Pick<Pending, 'position' | 'estimateMs' | 'askAgainMs'>): AcquireAnswer {

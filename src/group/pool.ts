@@ -180,9 +180,17 @@ export class Pool {
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
     const limitsSeen = new LimitsSeen(store);
-    const leases = new Leases({ shell, batch, renewals, proof, host, limitsSeen });
+    const leases = new Leases({ shell, batch, parked, renewals, proof, host, limitsSeen });
     const handOver = new HandOver({ shell, link, batch, proof, leases });
-    const acquires = new AcquireCalls({ shell, link, parked, pauseWaiters, handOver });
+    const endedBefore = new Set(stored.bound?.ended);
+    const acquires = new AcquireCalls({
+      shell,
+      link,
+      parked,
+      pauseWaiters,
+      handOver,
+      endedBefore,
+    });
     this.flush = () => rows.flush();
     this.shell = shell;
     this.link = link;

@@ -23,8 +23,8 @@ export type TrialCalls = Pick<
 
 /** Messages of a trial to the object that it is in. */
 interface TrialEvents {
-  /** Once: it is to be handed over, after the event that proved it. */
-  readonly onProved: () => void;
+  /** Once: it is to be handed over, after the event that proved it. Resolves when that is done, or has failed. */
+  readonly onProved: () => Promise<void>;
   /** Nothing is left in it that anybody would miss. */
   readonly onIdle: () => void;
 }
@@ -44,6 +44,7 @@ export class Trial {
   readonly #pool: Pool;
   readonly #rpc: TrialCalls;
   #isProved = false;
+  #handedOver: Promise<void> = Promise.resolve();
   readonly #events: TrialEvents;
   /** Calls that are under way in the pool. */
   #calls = 0;
@@ -66,6 +67,16 @@ export class Trial {
   /** Its key had its success, and it is being handed over, or that is done. */
   get isProved(): boolean {
     return this.#isProved;
+  }
+
+  /** Resolves when the hand-over that is under way is done, or has failed. */
+  get handedOver(): Promise<void> {
+    return this.#handedOver;
+  }
+
+  /** Its own object has taken it over. */
+  get isHandedOver(): boolean {
+    return this.#taken !== null;
   }
 
   get isInUse(): boolean {
@@ -120,7 +131,7 @@ export class Trial {
   #prove(): void {
     if (this.#isProved) return;
     this.#isProved = true;
-    this.#events.onProved();
+    this.#handedOver = this.#events.onProved();
   }
 
   #settle(): void {

@@ -61,16 +61,20 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved> {
-    for (;;) {
-      const trial = this.#trialOf(request);
-      if (trial === null) return PROVED;
+    const trial = this.#trialOf(request);
+    if (trial === null) return PROVED;
+    const ask = async (): Promise<AcquireAnswer | Proved> => {
       const answer = await trial.call(async (pool) => {
         await this.#bringUpToDate(pool, request);
         return pool.acquire(request);
       });
-      const isElsewhere = answer?.kind === 'moved' && trial.isProved;
-      if (answer !== null && !isElsewhere) return answer;
-    }
+      return answer ?? PROVED;
+    };
+    const answer = await ask();
+    if (answer.kind !== 'moved' || !trial.isProved) return answer;
+    // The hand-over may be why. It waits for other objects, so nothing may ask in a loop until it is over.
+    await trial.handedOver;
+    return ask();
   }
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer | Proved> {
@@ -142,7 +146,11 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     if (this.#proved.has(name)) return null;
     if (this.#trials.size >= TRIALS_MAX) this.#forgetUnused();
     const trial: Trial = new Trial(this.ctx, this.env, name, {
-      onProved: () => this.ctx.waitUntil(this.#handOver(of, trial)),
+      onProved: () => {
+        const handedOver = this.#handOver(of, trial);
+        this.ctx.waitUntil(handedOver);
+        return handedOver;
+      },
       onIdle: () => this.#trials.delete(name),
     });
     this.#trials.set(name, trial);
@@ -157,7 +165,8 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
       this.#proved.add(name);
       this.#trials.delete(name);
     } catch (error) {
-      trial.goOn();
+      // One that was handed over before the failure stays, and says so to whoever asks: the disk may be full.
+      if (!trial.isHandedOver) trial.goOn();
       logEvent('hand_over_failed', { group: of.group, error: String(error) });
     }
   }

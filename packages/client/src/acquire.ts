@@ -15,8 +15,12 @@ const PATIENCE_MS = 10_000;
 /** The same where work may go on without it. */
 const PATIENCE_BEFORE_PASSING_MS = 2_000;
 
-/** Shortest time between two requests of one wait, in case the answers come at once. */
+/** Minimum time between two requests of one wait. */
 const PACE_MS = 100;
+
+/** An answer that comes sooner is not the end of a wait. After more than one of them the pauses grow, up to a maximum. */
+const EARLY_MS = 500;
+const EARLY_PAUSE_MAX_MS = 2_000;
 
 /** Time over which many come back that were told the same. */
 const COMING_BACK_MS = 1_000;
@@ -41,6 +45,8 @@ interface Wait {
   /** When nothing answered for the first time since something did; null: it answers. */
   silentSince: number | null;
   failures: number;
+  /** Answers in a row that came early and asked for another request at once. */
+  early: number;
 }
 
 /** Waits for a lease. It holds nothing where Headgate cannot be reached, and work passes then. */
@@ -59,6 +65,7 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<HeldLe
     key: newKey(),
     silentSince: null,
     failures: 0,
+    early: 0,
   };
   try {
     const answer = await goOnAsking(gate, wait);
@@ -82,7 +89,7 @@ async function goOnAsking(gate: Gate, wait: Wait): Promise<Answer | null> {
     if (answer !== 'again') {
       if (answer.status === 201) return answer;
       wait.ticket = ticketIn(answer);
-      await sleep(pauseBefore(answer), signal);
+      await sleep(pauseAfter(answer, wait), signal);
     }
   }
 }
@@ -133,11 +140,14 @@ async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise
 
 const leftUntil = (until: number): number => Math.max(0, until - Date.now());
 
-/** Reads when the next request of a wait is wanted. Whoever comes five seconds late has lost its place. */
-function pauseBefore({ body, sentAt }: Answer): number {
+/** Finds the pause before the next request of a wait. One that comes five seconds late has lost its place. */
+function pauseAfter({ body, sentAt }: Answer, wait: Wait): number {
   const told = Number(body['retry_after_ms'] ?? 0);
   if (told > 0) return told + Math.random() * COMING_BACK_MS;
-  return Math.max(0, sentAt + PACE_MS - Date.now());
+  const tookMs = Date.now() - sentAt;
+  wait.early = tookMs < EARLY_MS ? wait.early + 1 : 0;
+  if (wait.early > 1) return Math.min(backOff(wait.early), EARLY_PAUSE_MAX_MS);
+  return Math.max(0, PACE_MS - tookMs);
 }
 
 /** Decides whether a wait goes on after an error, and lets time pass. */

@@ -45,6 +45,13 @@ const GO_ON: Verdict = { action: 'go_on', afterMs: 0, ticket: null };
 /** How long a first try to release may keep its caller. The next ones are made behind its back. */
 const RELEASE_TIMEOUT_MS = 5_000;
 
+/**
+ * How long after the end of the lease its release is still retried. Headgate adds the time in which it was frozen itself to
+ * the leases that it holds, so it may hold one for longer than its client can know. A release of one that has ended changes
+ * nothing.
+ */
+const RELEASE_RETRIED_MS = 600_000;
+
 /** A lease, and the work of keeping it. */
 export class HeldLease implements Lease {
   readonly ids: readonly string[];
@@ -132,7 +139,7 @@ export class HeldLease implements Lease {
     if (!this.isBypass) await this.#tryRelease(outcome, 0);
   }
 
-  /** Releases, and tries again for as long as the lease would live. */
+  /** Releases, and retries until Headgate answers: until then it may hold the lease. */
   async #tryRelease(outcome: Outcome, failures: number): Promise<void> {
     const body = endBody(outcome, this.usage);
     try {
@@ -141,7 +148,8 @@ export class HeldLease implements Lease {
       const { status } = error as HeadgateError;
       const isRefused = status !== null && status >= 400 && status < 429;
       const pause = backOff(failures + 1);
-      if (isRefused || Date.now() + pause > (this.#renewals?.endsAt ?? 0)) return;
+      const retriedUntil = (this.#renewals?.endsAt ?? 0) + RELEASE_RETRIED_MS;
+      if (isRefused || Date.now() + pause > retriedUntil) return;
       later(pause, () => void this.#tryRelease(outcome, failures + 1));
     }
   }

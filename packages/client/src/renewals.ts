@@ -3,8 +3,11 @@ import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { backOff, later } from './waits.ts';
 
+/** Minimum time between two renewals. */
+const PACE_MS = 200;
+
 /** Part of the time until a lease has to be renewed after which it is: at random, so that many do not come at once. */
-const soon = (withinMs: number): number => withinMs * (0.6 + Math.random() / 4);
+const soon = (withinMs: number): number => Math.max(PACE_MS, withinMs * (0.6 + Math.random() / 4));
 
 /** Renews one lease for as long as it is held, and notes when it is none any more. */
 export class Renewals {

@@ -6,15 +6,12 @@ import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
-import { within } from '../../runtime/within.ts';
 import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
-import { isOverload } from './failure-streak.ts';
 import { LeaseHolder, type HeldLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
-import { openedRetryMs } from './retry-delays.ts';
 import { ownOrShared } from './shared-partition.ts';
-import { pause } from '../../runtime/background.ts';
+import { untilOpened } from './until-opened.ts';
 import { LEFT, rejected } from '../result.ts';
 
 export type Admitted =
@@ -29,10 +26,6 @@ type Declined = Extract<AdmittedOne, { kind: 'declined' }>;
  */
 const QUEUED_RECENTLY_MS = 1_000;
 const QUEUED_MAX = 1_000;
-
-/** How long a call is parked in a paused group before it asks again. */
-const OPENED_SLICE_MS = 25_000;
-const OPENED_LOST_MS = 5_000;
 
 /** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
 const queuedAt = new Map<string, number>();
@@ -86,15 +79,19 @@ async function admitToSeveral(
 ): Promise<Admitted> {
   // A call that does not want to wait is told by the first group that is full.
   const mayTry = ticket.maxWaitMs !== 0;
-  for (;;) {
+  for (let openings = 0; ; openings += 1) {
     if (mayTry && !placements.some(hasQueuedRecently)) {
       const tried = await tryAll(call, ticket, placements, context);
       if (tried !== null) return tried;
     }
     const taken = await takeInOrder(call, ticket, placements, context);
     if (taken.kind !== 'declined') return taken;
-    const opened = await untilOpened(taken.placement, ticket, context);
-    if (opened !== null) return opened;
+    const { group } = taken.placement;
+    const pool = poolSource(context.env, taken.placement, context.table);
+    const until = waitsUntil(ticket, taken.placement);
+    const waited = await untilOpened(pool, { ...context, until, openings });
+    if (waited.kind === 'left') return LEFT;
+    if (waited.kind === 'over') return rejected(stillPaused(group));
   }
 }
 
@@ -147,35 +144,6 @@ async function takeInOrder(
   }
   for (const { lease } of leasesOf(held.slice(0, -1))) context.ctx.waitUntil(lease.confirm());
   return { kind: 'admitted', admission: admissionOf(held, context) };
-}
-
-/** Waits for the end of a pause, holding nothing. Null: it has ended; else what the caller is told. */
-async function untilOpened(
-  placement: Placement,
-  ticket: Ticket,
-  { env, table, signal, after }: AdmitContext,
-): Promise<Admitted | null> {
-  const pool = poolSource(env, placement, table);
-  const deadlineAt = waitsUntil(ticket, placement);
-  const { promise: left, resolve } = Promise.withResolvers<false>();
-  signal.addEventListener('abort', () => resolve(false), { once: true });
-  let overloads = 0;
-  while (steadyClock.now() < deadlineAt) {
-    if (signal.aborted) return LEFT;
-    const sliceMs = Math.min(OPENED_SLICE_MS, deadlineAt - steadyClock.now());
-    try {
-      // What is parked in an instance that was replaced may never come back.
-      const opened = within(sliceMs + OPENED_LOST_MS, pool().opened(sliceMs), after);
-      if (await Promise.race([opened, left])) return null;
-      overloads = 0;
-    } catch (error) {
-      // As after an answer that it is still paused, which may have come at once.
-      overloads = isOverload(error) ? overloads + 1 : 0;
-    }
-    await Promise.race([pause(openedRetryMs(overloads), after), left]);
-  }
-  const message = `The group ${placement.group} is paused.`;
-  return rejected({ reason: 'paused', message });
 }
 
 /** Nothing was sent: what was only held for a while costs nobody anything. */
@@ -320,6 +288,10 @@ function hasQueuedRecently({ group, partition }: Placement): boolean {
 function noteQueued({ group, partition }: Placement): void {
   if (queuedAt.size >= QUEUED_MAX) queuedAt.clear();
   queuedAt.set(poolName(group, partition), steadyClock.now());
+}
+
+function stillPaused(group: string): ErrorReply {
+  return { reason: 'paused', message: `The group ${group} is paused.` };
 }
 
 function takenAway(): Admitted {

@@ -25,6 +25,9 @@ const FIRST_RENEWAL_MS = 1_000;
 /** How long a parked renewal may take before it counts as lost with the instance that held it. */
 const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
 
+/** How long a renewal is parked at least. After a second one in a row that was answered sooner, its holder pauses. */
+const RENEW_AGAIN_MS = 1_000;
+
 /** How long a release, or a try to resume, may take before it counts as lost. */
 const ANSWER_LOST_MS = 3_000;
 
@@ -287,10 +290,16 @@ export class LeaseHolder {
   }
 
   async #renewLoop(): Promise<void> {
-    while (!this.#isReleased) {
+    for (let early = 0; !this.#isReleased;) {
+      const sentAt = steadyClock.now();
       const answer = await this.#renew();
       if (this.#isReleased) return;
-      if (answer === 'ok') continue;
+      if (answer === 'ok') {
+        // Another renewal of the lease takes the place of this one: the two must not do so in turn without a pause.
+        early = steadyClock.now() - sentAt < RENEW_AGAIN_MS ? early + 1 : 0;
+        if (early > 1) await pause(RENEW_AGAIN_MS, this.#after);
+        continue;
+      }
       if (answer === 'revoking') return this.#revoke();
       if ((await this.#resume()) === 'gone') return this.#revoke();
     }

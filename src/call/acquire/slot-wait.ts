@@ -24,6 +24,9 @@ const SERVED_MS = 500;
 /** How long an object is overloaded before calls may bypass their group for it. */
 const BYPASS_AFTER_MS = 2_000;
 
+/** How soon an answer comes that is none of a wait. A call asks again at once after one of them, and pauses after more. */
+const EARLY_MS = 500;
+
 interface MayBypass {
   /** The object has been overloaded for so long that the call may bypass its group, where that allows it. */
   readonly mayBypass: boolean;
@@ -76,6 +79,8 @@ export class SlotWait {
   #askedAt = 0;
   #hasArrived = false;
   #mayBeKnown = false;
+  /** Answers in a row that came early and asked for another call. */
+  #early = 0;
   /** Waiters that were ahead when it last heard; null: it has not heard yet. */
   #position: number | null = null;
 
@@ -123,7 +128,7 @@ export class SlotWait {
         this.#attempt += 1;
         this.#streak.end();
         if (this.#attempt - this.#asked.attempt >= LOST_MAX) return { kind: 'unavailable' };
-        return this.#unlessOver(AT_ONCE, now);
+        return this.#unlessOver(this.#askAgain(now), now);
       case 'pending':
         this.#streak.end();
         this.#hear(turn);
@@ -152,8 +157,14 @@ export class SlotWait {
   }
 
   #later({ askAgainMs }: Pending, now: number): Again {
-    if (askAgainMs === undefined) return AT_ONCE;
+    if (askAgainMs === undefined) return this.#askAgain(now);
     return again(restFor(askAgainMs, this.#until - now, this.#listener));
+  }
+
+  /** Asks again at once, but no more than once in a row where the answers do: nothing else would bound such a loop. */
+  #askAgain(now: number): Again {
+    this.#early = now - this.#askedAt < EARLY_MS ? this.#early + 1 : 0;
+    return this.#early > 1 ? again(EARLY_MS + retryMs(this.#early)) : AT_ONCE;
   }
 
   #afterSlice({ superseded }: SliceOver, now: number): SlotEnd | Again {

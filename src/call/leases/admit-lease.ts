@@ -15,14 +15,15 @@ import { isOnTrial, poolSource } from '../acquire/pools.ts';
 import { overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
 import type { SlotRequest } from '../acquire/slot-wait.ts';
+import { untilOpened } from '../acquire/until-opened.ts';
 import { noteRejection } from '../observe/analytics.ts';
 import { LEFT, rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import { askById, type Parked } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
 import type { LeasePlan } from './plan-lease.ts';
 
-/** How long a call for the end of a pause may take beyond what it is parked for. */
-const OPENED_LOST_MS = 5_000;
+/** How long a message may take that nothing depends on. */
+const LOST_MS = 5_000;
 
 /** A lease in one of its groups. */
 interface Held {
@@ -53,10 +54,9 @@ export type LeaseAdmitted =
       readonly member: string | null;
       readonly rates: readonly RateRoom[];
     }
-  /** `attempt`: the next one to ask with. */
-  | (Parked & { readonly pools: readonly PoolAt[]; readonly attempt: number })
+  | (Parked & { readonly pools: readonly PoolAt[] })
   | Rejected
-  | (Moved & { readonly attempt: number })
+  | Moved
   | Left;
 
 /**
@@ -66,17 +66,16 @@ export type LeaseAdmitted =
 export async function admitLease(ask: LeaseAsk): Promise<LeaseAdmitted> {
   const placements = await placesOf(ask.plan);
   if (placements.length > GROUPS_PER_CALL_MAX) return rejected(tooMany(placements));
-  let { attempt } = ask;
-  for (;;) {
-    const taken = await takeInOrder({ ...ask, attempt }, placements);
+  const { plan, signal, after, parkUntil: until } = ask;
+  for (let openings = 0; ; openings += 1) {
+    const taken = await takeInOrder(ask, placements);
     if (taken.kind !== 'declined') return taken;
-    // What was held is given back, and with it this attempt.
-    attempt += 1;
-    await untilOpened(ask, taken.placement);
-    if (ask.signal.aborted) return LEFT;
-    if (steadyClock.now() < ask.parkUntil) continue;
+    const pool = poolSource(plan.call.env, taken.placement, plan.call.table);
+    const waited = await untilOpened(pool, { signal, after, until, openings });
+    if (waited.kind === 'left') return LEFT;
+    if (waited.kind === 'opened') continue;
     const unheard = { position: null, estimateMs: null, askAgainMs: 0 };
-    return { kind: 'parked', ...unheard, pools: placements.map(poolAt), attempt };
+    return { kind: 'parked', ...unheard, pools: placements.map(poolAt) };
   }
 }
 
@@ -110,14 +109,12 @@ async function takeInOrder(ask: LeaseAsk, placements: readonly Placement[]): Pro
       case 'parked':
         // What is held stays so for its TTL, and is had again by the next request.
         dropStubs(held);
-        return { ...one, pools: placements.map(poolAt), attempt };
+        return { ...one, pools: placements.map(poolAt) };
       case 'left':
         if (ask.isKept) dropStubs(held);
         else giveBack(held, ask);
         return one;
       case 'moved':
-        giveBack(held, ask);
-        return { ...one, attempt: attempt + Number(held.length > 0) };
       case 'rejected':
       case 'declined':
         giveBack(held, ask);
@@ -212,20 +209,6 @@ function contextOf(
   };
 }
 
-/** Waits for the end of a pause, holding nothing, as long as the request may be parked. */
-async function untilOpened(
-  { plan: { call }, after, parkUntil }: LeaseAsk,
-  placement: Placement,
-): Promise<void> {
-  const leftMs = Math.max(0, parkUntil - steadyClock.now());
-  const pool = poolSource(call.env, placement, call.table);
-  try {
-    await within(leftMs + OPENED_LOST_MS, pool().opened(leftMs), after);
-  } catch {
-    // The next request asks anew.
-  }
-}
-
 function admitted(held: readonly Held[], { plan }: LeaseAsk): LeaseAdmitted {
   const { members } = plan;
   const granting = held.find(({ placement }) => placement.group === members?.group);
@@ -262,7 +245,10 @@ function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
   return { group, partition, assumed, jurisdiction: config?.jurisdiction ?? null };
 }
 
-/** Nothing was called: what was only held for a while costs nobody anything. */
+/**
+ * Returns what was held only while it waited. Each group keeps a lease that another request of the ticket has too, and
+ * counts the ticket's attempts by itself: requests that counted them would end up with a lease each.
+ */
 function giveBack(held: readonly Held[], ask: LeaseAsk): void {
   const { ctx } = ask.plan.call;
   for (const { granted } of held) {
@@ -288,7 +274,7 @@ async function letGo(
 /** Waits for a message that is not worth a failure: what it is about ends by its TTL. */
 async function heard(message: Promise<unknown>, { after }: LeaseAsk): Promise<void> {
   try {
-    await within(OPENED_LOST_MS, message, after);
+    await within(LOST_MS, message, after);
   } catch {
     // It is lost.
   }

@@ -1,5 +1,6 @@
 import { tableSince } from '../../config/snapshots.ts';
 import type { LeaseAnswer, LeaseRequest, TicketAnswer } from '../../contract/leases.ts';
+import { attemptOf } from '../../core/words/ids.ts';
 import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Ticket } from '../acquire/admission.ts';
@@ -20,6 +21,9 @@ import { ticketIdOf } from './signed-token.ts';
 
 /** How long a request is parked at the most: clients and what stands before us give up after 30 s. */
 const PARKED_MAX_MS = 25_000;
+
+/** Minimum time between two requests with one ticket, where the first was not parked for as long. */
+const ASK_EVERY_MS = 1_000;
 
 const IDEMPOTENCY_LENGTH_MAX = 256;
 
@@ -63,9 +67,8 @@ async function askForLease(
   const receivedAt = steadyClock.now();
   const past = await pastOf(first, wanted);
   if (past.kind === 'rejected') return past;
-  const { isKept } = past;
+  const { isKept, ticket } = past;
   const parkUntil = receivedAt + parkedMs(first.request);
-  let { ticket } = past;
   let call = first;
   for (let moves = 1; ; moves += 1) {
     const plan = await planLease(call, wanted);
@@ -87,7 +90,7 @@ async function askForLease(
       case 'admitted':
         return leased(plan, wanted, ticket, admitted, receivedAt);
       case 'parked':
-        return parked(call, { ...ticket, attempt: admitted.attempt }, admitted);
+        return parked(call, ticket, admitted, receivedAt);
       case 'rejected':
       case 'left':
         return admitted;
@@ -95,7 +98,6 @@ async function askForLease(
         const moved = await movedTo(call, admitted.configVersion, moves, parkUntil);
         if (moved.kind !== 'known') return moved;
         call = moved;
-        ticket = { ...ticket, attempt: admitted.attempt };
       }
     }
   }
@@ -174,10 +176,12 @@ async function leased(
   const now = steadyClock.now();
   retryBudgetOf(located.upstream.id).noteCall();
   const { pools: _, ...past } = ticket;
+  const attempt = Math.max(ticket.attempt, ...holds.map(({ leaseId }) => attemptOf(leaseId)));
   const asked = askedBy(call, wanted, ticket);
   const { group, upstream, model, estimate } = wanted;
   const lease = await sealLease(call.table.snapshot.fingerprintKey, {
     ...past,
+    attempt,
     wanted: {
       ...(group !== undefined && { group }),
       ...(upstream !== undefined && { upstream }),
@@ -231,14 +235,17 @@ async function parked(
   { table }: KnownCall,
   ticket: TicketToken,
   { pools, position, estimateMs, askAgainMs }: Extract<LeaseAdmitted, { kind: 'parked' }>,
+  receivedAt: number,
 ): Promise<Said> {
+  const parkedForMs = steadyClock.now() - receivedAt;
+  const retryAfterMs = Math.max(0, askAgainMs, ASK_EVERY_MS - parkedForMs);
   const body: TicketAnswer = {
     ticket: await sealTicket(table.snapshot.fingerprintKey, { ...ticket, pools }),
     position,
     estimate_ms: estimateMs === null ? null : Math.round(estimateMs),
-    retry_after_ms: Math.round(askAgainMs),
+    retry_after_ms: Math.round(retryAfterMs),
   };
-  return said(202, body, { 'retry-after': String(Math.ceil(askAgainMs / 1_000)) });
+  return said(202, body, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
 }
 
 /** The same request by a newer configuration, from who makes it on. */

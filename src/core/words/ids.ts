@@ -27,6 +27,11 @@ export function ticketOf(lease: LeaseId): TicketId {
   return lease.slice(0, lease.lastIndexOf('.')) as TicketId;
 }
 
+/** The attempt of a lease id. */
+export function attemptOf(lease: string): number {
+  return Number(lease.slice(lease.lastIndexOf('.') + 1));
+}
+
 /** A lease id that came over the wire or from a row. */
 export function leaseId(text: string): LeaseId {
   return text as LeaseId;

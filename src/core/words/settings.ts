@@ -103,6 +103,12 @@ export const SLICE_MAX_MS = 30_000;
 /** How long after its slice a waiter may take to ask again: then its caller is lost. */
 export const ORPHAN_GRACE_MS = 5_000;
 
+/**
+ * When a request for a lease is to ask again, after a newer request for the same ticket has taken its place. Well within
+ * the grace, so that the place is kept if the newer one leaves meanwhile.
+ */
+export const SUPERSEDED_ASK_AGAIN_MS = 3_000;
+
 /** How long those may take to return who lost their places together: by then each would have lost its own anyhow. */
 export const RETURN_MAX_MS = SLICE_MAX_MS + ORPHAN_GRACE_MS;
 

@@ -308,12 +308,36 @@ it('grants that are lost on their way again and again put the group out of reach
   for (let lost = 0; lost < 7; lost += 1) {
     expect(seen.result).toBeNull();
     asks.at(-1)?.answer({ kind: 'gone' });
-    await vi.advanceTimersByTimeAsync(0);
+    await vi.advanceTimersByTimeAsync(2_000);
   }
   await work;
   expect(seen.result).toEqual({ kind: 'unavailable' });
   // The next round has the attempts from 21 on.
   expect(asks.map(({ request }) => request.attempt)).toEqual([11, 12, 13, 14, 15, 16, 17]);
+});
+
+it.each<[string, AcquireAnswer]>([
+  ['that it still waits', pending(60_000)],
+  ['that its attempt has ended', { kind: 'gone' }],
+])('an object that says at once and again %s is asked at once only once', async (_name, said) => {
+  const { asks, caller } = start({}, { script: () => said });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asks).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(asks.length).toBeLessThan(7);
+  expect(asks.length).toBeGreaterThan(3);
+  caller.abort();
+});
+
+it('asks at once again after an answer that came in time', async () => {
+  const { asks, caller } = start();
+  for (let asked = 1; asked < 6; asked += 1) {
+    expect(asks).toHaveLength(asked);
+    await vi.advanceTimersByTimeAsync(1_000);
+    asks.at(-1)?.answer(pending(60_000));
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  caller.abort();
 });
 
 it('an attempt whose grant was lost on its way is asked for under the next number', async () => {

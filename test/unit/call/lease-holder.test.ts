@@ -84,6 +84,16 @@ it('a short call never renews', async () => {
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
 });
 
+it('renewals that are answered at once are not made in a loop', async () => {
+  const { holder, lease } = setUp();
+  lease.renew.mockImplementation(() => Promise.resolve('ok'));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(lease.renew).toHaveBeenCalledTimes(2);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(lease.renew.mock.calls.length).toBeLessThanOrEqual(12);
+  await holder.release('success');
+});
+
 it('renews again as soon as the parked renewal is answered, and tells the status', async () => {
   const { holder, lease, renewals, work } = setUp();
   holder.reportAnswer(200);

@@ -170,6 +170,75 @@ test('a release that fails is made again, and its caller does not wait for that'
   expect(headgate.held.size).toBe(0);
 });
 
+test('a release is retried for longer than the lease lasts, because a Headgate that was frozen still holds it', async () => {
+  const { headgate } = stage(1);
+  let isFrozen = false;
+  const frozen: typeof headgate.fetch = (url, init) =>
+    isFrozen ? Promise.reject(new TypeError('fetch failed')) : headgate.fetch(url, init);
+  const gate = createHeadgate({ url: 'https://gate.example', key: KEY, fetch: frozen });
+  const lease = await gate.acquire({ group: 'glm' });
+  isFrozen = true;
+  await lease.release();
+  await pass(50_000);
+  expect(headgate.held.size).toBe(1);
+  isFrozen = false;
+  await pass(7_000);
+  expect(headgate.held.size).toBe(0);
+  expect(headgate.asked).toEqual(['POST /leases', 'DELETE /leases']);
+});
+
+test('a release that nothing ever answers is given up', async () => {
+  const { headgate } = stage(1);
+  let releases = 0;
+  const gone: typeof headgate.fetch = (url, init) => {
+    if (init.method !== 'DELETE') return headgate.fetch(url, init);
+    releases += 1;
+    return Promise.reject(new TypeError('fetch failed'));
+  };
+  const gate = createHeadgate({ url: 'https://gate.example', key: KEY, fetch: gone });
+  const lease = await gate.acquire({ group: 'glm' });
+  await lease.release();
+  await pass(3_600_000);
+  const tried = releases;
+  expect(tried).toBeLessThan(150);
+  await pass(3_600_000);
+  expect(releases).toBe(tried);
+});
+
+test('answers that come at once and ask to come again do not make a loop', async () => {
+  const { headgate, gate } = stage(1);
+  const first = await gate.acquire({ group: 'glm' });
+  const told = { ticket: 't', position: 0, estimate_ms: null, retry_after_ms: 0 };
+  const answers = Array.from({ length: 200 }, () => Response.json(told, { status: 202 }));
+  headgate.fault('POST', ...answers);
+  const giveUp = new AbortController();
+  const second = failureOf(gate.acquire({ group: 'glm', signal: giveUp.signal }));
+  await pass(20_000);
+  const asks = headgate.asked.filter((asked) => asked === 'POST /leases').length;
+  expect(asks).toBeLessThan(17);
+  expect(asks).toBeGreaterThan(8);
+  giveUp.abort();
+  await second;
+  await first.release();
+});
+
+test('a lease that is to be renewed at once is not renewed in a loop', async () => {
+  const { headgate } = stage(1);
+  let renewals = 0;
+  const hasty: typeof headgate.fetch = async (url, init) => {
+    const answer = await headgate.fetch(url, init);
+    if (init.method === 'PUT') renewals += 1;
+    if (init.method !== 'POST' && init.method !== 'PUT') return answer;
+    const body = (await answer.json()) as object;
+    return Response.json({ ...body, renew_within_ms: 0 }, { status: answer.status });
+  };
+  const gate = createHeadgate({ url: 'https://gate.example', key: KEY, fetch: hasty });
+  const lease = await gate.acquire({ group: 'glm' });
+  await pass(10_000);
+  expect(renewals).toBeLessThanOrEqual(50);
+  await lease.release();
+});
+
 test('a signal that aborts the wait leaves the queue', async () => {
   const { headgate, gate } = stage(1);
   const first = await gate.acquire({ group: 'glm' });

@@ -17,6 +17,7 @@ import {
   take,
   type Granted,
 } from '../support/pool.ts';
+import { until } from '../support/worker.ts';
 
 afterAll(nothingLeaks);
 
@@ -162,4 +163,29 @@ it('one who waits is told so, and a renewal beside the ask of its ticket takes n
   expect(['granted', 'pending']).toContain((await asked).kind);
   await releaseById('id-waits', held, BY_ID);
   expect(await pool('id-waits').status()).toMatchObject({ in_use: 0 });
+});
+
+it('is returned only by the last request that has it, and is asked for again under the same number', async () => {
+  await define('id-returned', 1);
+  const narrow = { waitsElsewhere: true };
+  const first = await takeById('id-returned', 'a', narrow);
+  const second = await takeById('id-returned', 'a', narrow);
+  await first.lease.release('unused', null);
+  first.lease[Symbol.dispose]();
+  expect(await pool('id-returned').status()).toMatchObject({ in_use: 1 });
+  await until(async () => {
+    await second.lease.release('unused', null);
+    expect(await pool('id-returned').status()).toMatchObject({ in_use: 0 });
+  });
+  const again = await takeById('id-returned', 'a', narrow);
+  expect(again.leaseId).toBe('a.2');
+  // Once it has all its groups no request returns it: another one may have answered with it.
+  await again.lease.confirm();
+  await again.lease.release('unused', null);
+  expect(await pool('id-returned').status()).toMatchObject({ in_use: 1 });
+  await releaseById('id-returned', again, BY_ID);
+  const late = await pool('id-returned').acquire(
+    request('id-returned', 'a', { ...BY_ID, ...narrow }),
+  );
+  expect(late.kind).toBe('gone');
 });

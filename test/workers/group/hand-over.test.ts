@@ -27,7 +27,7 @@ function handedOver(partition: string) {
   const assumed = { slotsMax: 8, source: 'unknown' as const };
   const fields = { group: GROUP, partition, assumed, configVersion: 0 };
   return inside('trials', async (_instance, ctx) => {
-    const events = { onProved: () => undefined, onIdle: () => undefined };
+    const events = { onProved: () => Promise.resolve(), onIdle: () => undefined };
     const trial = new Trial(ctx, env, name, events);
     const held = [];
     for (const ticketId of ['a', 'b']) {
