@@ -1,7 +1,12 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
 import type { Operation } from '../upstream/operation/operation.ts';
-import { classifyUpgrade, isResponses, modelsInQuery } from '../upstream/operation/upgrades.ts';
+import {
+  classifyUpgrade,
+  isReadSession,
+  isResponses,
+  modelsInQuery,
+} from '../upstream/operation/upgrades.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
@@ -16,7 +21,13 @@ import {
 import { disagreement, maybeTrue, modelRule, proofOf } from './model-rule.ts';
 import { operationAt, operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
-import { isUpgrade, severalModels, unsaidModel, unserved } from './socket/upgrade.ts';
+import {
+  isUpgrade,
+  severalModels,
+  unreadSession,
+  unsaidModel,
+  unserved,
+} from './socket/upgrade.ts';
 
 /** Where a call goes, and what it asks for. */
 export interface Located {
@@ -70,6 +81,7 @@ async function locateDirect(
     if (reply !== null) return rejected(reply);
   }
   if (rule.isWanted && rule.isTrue && operation.socket === 'session') {
+    if (!isReadSession(path)) return rejected(unreadSession());
     const models = modelsInQuery(query);
     if (models.length > 1) return rejected(severalModels(models));
   }

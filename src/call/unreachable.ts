@@ -21,6 +21,8 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     overfull: 'more waited behind it than there is room for',
     draining: 'its group is being drained',
     other_model: 'it names another model than it was counted by',
+    message_unreadable: 'a message of it could not be read',
+    message_refused: 'a message of it was refused',
     key_invalid: 'its key opens nothing any more',
     key_forbidden: 'its key may no longer use its group or upstream',
     group_changed: 'it no longer belongs to a group whose slot it holds',

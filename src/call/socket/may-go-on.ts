@@ -9,6 +9,7 @@ import { operationOf } from '../operation-of.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import type { Rejected } from '../result.ts';
 import { connectionKey } from './connection-key.ts';
+import { isModelBound } from './session-guard.ts';
 
 /**
  * Checks open WebSockets against the configuration in force: the gateway key, its rights, the groups and the upstream. A call
@@ -50,7 +51,7 @@ function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason 
 
 async function whySessionEnds(
   call: KnownCall,
-  { located, routed, spilledFrom, key, member, placements }: Candidate,
+  { call: before, located, routed, spilledFrom, key, member, placements }: Candidate,
 ): Promise<CutReason | null> {
   const held = placements.map(({ group }) => group);
   const { config } = call.table.snapshot;
@@ -74,6 +75,9 @@ async function whySessionEnds(
     const isSame = isSamePlace(place.located.upstream, located.upstream);
     if (!isSame || place.injected !== member.injected) return 'restart';
   }
+  // Its messages were not read so far, and have to be from now on.
+  const isBoundNow = isModelBound(call, now.located) && !isModelBound(before, located);
+  if (member === null && isBoundNow) return 'group_changed';
   const groups = new Set(now.placements.map(({ group }) => group));
   // Limits of a key or a team that were removed limit nothing any more.
   const isLeft = held.some((name) => kindOfLimits(name) === null && !groups.has(name));

@@ -7,8 +7,8 @@ import { callerResponseHeaders } from '../../upstream/transfer/response-headers.
 import type { Candidate } from '../plan.ts';
 import { dropWhenUnread } from './drop-unread.ts';
 import { sessionLook } from './may-go-on.ts';
-import { modelCheck } from './model-said.ts';
 import { openSockets } from './open-sockets.ts';
+import { sessionGuard } from './session-guard.ts';
 import type { SocketUsage } from './socket-usage.ts';
 
 /** A session that the upstream has taken. */
@@ -40,17 +40,17 @@ export function carrySession(
 ): Session {
   const { call, rules } = candidate;
   const { after, ctx } = call;
-  let check = modelCheck(candidate);
+  const guard = sessionGuard(candidate);
   const { client, server } = socketPair();
   const pipe = new SocketPipe(server, socket, {
     after,
     breakUpstream: () => held.giveUp(),
     idleMs: rules.hold.idleMs,
-    ...(check !== null && {
+    ...(guard !== null && {
       onCaller: (frame) => {
-        if (check?.(frame) === false) return held.cut('other_model');
-        check = null;
-        pipe.toUpstream(frame);
+        const objection = guard(frame);
+        if (objection === null) pipe.toUpstream(frame);
+        else pipe.cut(objection.reason, objection.why);
       },
     }),
     ...(usage !== null && {

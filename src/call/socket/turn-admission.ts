@@ -4,7 +4,8 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import { pause } from '../../runtime/background.ts';
 import type { Reservation } from '../../upstream/body/body-budget.ts';
 import { createJsonModelScan } from '../../upstream/body/json-model-scan.ts';
-import { bytesOf } from '../../upstream/socket/frame.ts';
+import { bytesOf, textOf } from '../../upstream/socket/frame.ts';
+import { readFrameModels } from '../../upstream/socket/frame-models.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { estimateCall } from '../../upstream/usage/estimate.ts';
 import { admit, type Admitted } from '../acquire/admit.ts';
@@ -144,14 +145,23 @@ export class TurnAdmission {
 }
 
 /** Reads the message as the body of such a call is read; null: every upstream takes the same model from it. */
-function unreadableModel({ frame }: CreateMessage): ErrorReply | null {
+function unreadableModel({ frame, model }: CreateMessage): ErrorReply | null {
+  const why = oddModel(frame, model);
+  if (why === null) return null;
+  const message = `The model could not be read from the message: ${why}. A group of this call goes by it.`;
+  return { reason: 'body_unreadable', message };
+}
+
+function oddModel(frame: CreateMessage['frame'], model: string | null): string | null {
   const scan = createJsonModelScan('thorough');
   scan.push(bytesOf(frame));
   const state = scan.end();
-  if (state.kind !== 'unreadable' && state.kind !== 'twice') return null;
-  const why = state.kind === 'twice' ? 'it is named twice' : state.why;
-  const message = `The model could not be read from the message: ${why}. A group of this call goes by it.`;
-  return { reason: 'body_unreadable', message };
+  if (state.kind === 'twice') return 'it is named twice';
+  if (state.kind === 'unreadable') return state.why;
+  // A server that speaks realtime too may read the model of a `response` or a `session` in the message.
+  const models = readFrameModels(textOf(frame));
+  if (models.kind === 'unreadable') return models.why;
+  return models.main.every((one) => one === model) ? null : 'several are named';
 }
 
 function meteringOf(located: Located, { frame }: CreateMessage): Metering {

@@ -7,7 +7,7 @@ import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
   isCreate,
   isTelling,
-  mayCreate,
+  mayAsk,
   readClientMessage,
   readEvent,
   type ClientMessage,
@@ -30,6 +30,12 @@ const BEHIND_BYTES_MAX = 1_048_576;
 
 /** Bytes that a message holds besides, however small it is. */
 const MESSAGE_BYTES = 128;
+
+const STEERS_NOTHING: ErrorReply = {
+  reason: 'body_unreadable',
+  message:
+    'The message steers a response, and none runs on its stream. Send response.create, and steer the response while it runs.',
+};
 
 const UNREADABLE: ErrorReply = {
   reason: 'body_unreadable',
@@ -71,7 +77,7 @@ export class Turns {
   }
 
   fromCaller(frame: Frame): void {
-    if (this.#behind.size === 0 && !mayCreate(frame)) this.#passOther(frame);
+    if (this.#behind.size === 0 && !mayAsk(frame)) this.#passOther(frame);
     else this.#read(frame);
   }
 
@@ -122,8 +128,12 @@ export class Turns {
     const { frame, streamId, kind } = message;
     if (kind === 'unreadable') return this.#refuse(message, UNREADABLE);
     const behind = this.#behind.get(streamId);
-    // What steers an answer that runs is about none that waits.
-    if (behind !== undefined && kind !== 'steer') return this.#hold(message, behind);
+    if (kind === 'steer') {
+      // It is about the answer that runs, and about none that waits.
+      if (this.#turnOf(streamId) === null) return this.#refuse(message, STEERS_NOTHING);
+      return this.#passOther(frame);
+    }
+    if (behind !== undefined) return this.#hold(message, behind);
     if (!isCreate(message)) return this.#passOther(frame);
     this.#behind.set(streamId, []);
     this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#goOn(streamId)));

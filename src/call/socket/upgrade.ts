@@ -63,6 +63,13 @@ export function unsaidModel(path: string): ErrorReply {
   return { reason: 'header_invalid', message };
 }
 
+/** The error reply to a session whose messages nobody here can read, where something goes by its model. */
+export function unreadSession(): ErrorReply {
+  const message =
+    'Groups here go by the model, and Headgate cannot read the model of a session on this route. Use a route of realtime sessions, set `websocket: turns` at the upstream for Responses, or use HTTP.';
+  return { reason: 'body_unreadable', message };
+}
+
 /** The error reply to a session whose URL names several models, where something goes by it. */
 export function severalModels(models: readonly string[]): ErrorReply {
   const names = models.slice(0, 3).map((model) => JSON.stringify(model.slice(0, 100)));

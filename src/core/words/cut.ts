@@ -28,7 +28,11 @@ export type CutReason =
   | 'group_changed'
   /** The upstream was disabled or removed, or serves no WebSocket there any more. */
   | 'upstream_closed'
-  /** The first message of a session names another model than it was counted by. */
+  /** A message of a session names another model than it was counted by. */
   | 'other_model'
+  /** A message of a session could not be read for its model, which something goes by. */
+  | 'message_unreadable'
+  /** A message of a session came where its upstream takes none of its kind. */
+  | 'message_refused'
   /** The process ends. */
   | 'restart';

@@ -33,7 +33,7 @@ export function classifyUpgrade(
     return { ...turn, limited: false, model: NO_MODEL, socket };
   }
   const { shape } = classify('GET', path, query, dialect);
-  const isServed = sockets === 'any' || (sockets !== 'none' && isSession(path));
+  const isServed = sockets === 'any' || (sockets !== 'none' && isReadSession(path));
   if (!isServed) {
     return { name: SESSION_NAME, shape, limited: false, model: NO_MODEL, socket: 'unserved' };
   }
@@ -60,7 +60,8 @@ export function isNamedInMessage(path: string): boolean {
   return NAMED_IN_MESSAGE.some((pattern) => pattern.test(plain(path)));
 }
 
-function isSession(path: string): boolean {
+/** Tells whether the messages of a session can be read for its model: those of other routes are known to nobody. */
+export function isReadSession(path: string): boolean {
   return NAMED_IN_QUERY.test(plain(path)) || isNamedInMessage(path);
 }
 

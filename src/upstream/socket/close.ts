@@ -11,9 +11,12 @@ export interface SocketClose {
 const NO_CODE = 1005;
 export const NO_FRAME = 1006;
 
+const REASON_BYTES_MAX = 123;
+
 const GOING_AWAY = 1001;
 const TOO_BIG = 1009;
 const INTERNAL_ERROR = 1011;
+const INVALID_PAYLOAD = 1007;
 const POLICY_VIOLATION = 1008;
 const SERVICE_RESTART = 1012;
 const TRY_AGAIN_LATER = 1013;
@@ -28,6 +31,8 @@ const CODES: Readonly<Record<CutReason, number>> = {
   upstream_closed: POLICY_VIOLATION,
   group_changed: SERVICE_RESTART,
   other_model: POLICY_VIOLATION,
+  message_refused: POLICY_VIOLATION,
+  message_unreadable: INVALID_PAYLOAD,
   overfull: TOO_BIG,
   restart: SERVICE_RESTART,
   draining: TRY_AGAIN_LATER,
@@ -38,9 +43,10 @@ const CODES: Readonly<Record<CutReason, number>> = {
   stalled: TRY_AGAIN_LATER,
 };
 
-/** Says to both sides why Headgate has ended a WebSocket. */
-export function closeFor(reason: CutReason): Required<SocketClose> {
-  return { code: CODES[reason], reason: `headgate: ${reason}` };
+/** Says to both sides why Headgate has ended a WebSocket. `why` is ASCII. */
+export function closeFor(reason: CutReason, why = ''): Required<SocketClose> {
+  const text = why === '' ? `headgate: ${reason}` : `headgate: ${reason}: ${why}`;
+  return { code: CODES[reason], reason: text.slice(0, REASON_BYTES_MAX) };
 }
 
 /** Passes on to one side how the other one has ended it. */

@@ -3,6 +3,7 @@ export type Frame = string | ArrayBuffer;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /** About the bytes that a message holds in memory. */
 export function sizeOf(frame: Frame): number {
@@ -11,6 +12,16 @@ export function sizeOf(frame: Frame): number {
 
 export function textOf(frame: Frame): string {
   return typeof frame === 'string' ? frame : decoder.decode(frame);
+}
+
+/** The text of a message that is to be JSON; null: bytes that are no UTF-8, which a server may read in another encoding. */
+export function jsonTextOf(frame: Frame): string | null {
+  if (typeof frame === 'string') return frame;
+  try {
+    return strictDecoder.decode(frame);
+  } catch {
+    return null;
+  }
 }
 
 export function bytesOf(frame: Frame): Uint8Array {

@@ -2,7 +2,8 @@ import { KeyNames } from '../json/json-key.ts';
 import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import { parseObject } from '../json/parse-object.ts';
-import { bytesOf, textOf, type Frame } from './frame.ts';
+import { bytesOf, jsonTextOf, type Frame } from './frame.ts';
+import { beginsObject } from './frame-models.ts';
 
 /** A message of a client, as far as it matters for slots. */
 export interface ClientMessage {
@@ -42,12 +43,15 @@ export interface ResponsesEvent {
 const TELLING =
   /"type"\s*:\s*"(?:response\.(?:created|completed|failed|incomplete|steer\.\w+)|error)"/;
 
+/** Types that ask for a response or steer one, in any case, and escapes that may hide them. */
+const MAY_ASK = /re[sſ]pon[sſ]e\.(?:create|append|[sſ]teer)|\\/i;
+
 /**
- * Tells whether a message of a client may ask for a response, without parsing it. Its type may be written with escapes, and
- * many servers read bytes as they read text.
+ * Tells whether a message of a client may ask for a response or steer one, without parsing it. Many servers read bytes as they
+ * read text. What does not begin as an object is one that some server may read by rules of its own.
  */
-export function mayCreate(frame: Frame): boolean {
-  return typeof frame !== 'string' || /response\.(?:create|append)|\\/.test(frame);
+export function mayAsk(frame: Frame): boolean {
+  return typeof frame !== 'string' || !beginsObject(frame) || MAY_ASK.test(frame);
 }
 
 /** Reads a message of a client. `before`: the model of the last request on the connection. */
@@ -55,11 +59,12 @@ export function readClientMessage(
   frame: Frame,
   before: string | null,
 ): ClientMessage | CreateMessage {
-  const message = parseObject(textOf(frame));
+  const text = jsonTextOf(frame);
+  const message = text === null ? null : parseObject(text);
   const streamId = textOr(message?.['stream_id']);
   const other = { frame, kind: 'other', model: null, streamId } as const;
   // Other parsers take more for JSON, and not all of them the last of two fields.
-  if (mayCreate(frame) && (message === null || namesOddly(message) || namesTwice(frame))) {
+  if (mayAsk(frame) && (message === null || namesOddly(message) || namesTwice(frame))) {
     return { ...other, kind: 'unreadable' };
   }
   switch (message?.['type']) {
@@ -79,13 +84,20 @@ export function readClientMessage(
 const FIELD_NAMES: readonly string[] = ['type', 'model', 'stream_id'];
 const FIELDS = new KeyNames(FIELD_NAMES);
 
-/** Tells whether a message has a field that is one of those to parsers like Go's, which look at no case. */
+/** The types that matter. */
+const TYPES: readonly string[] = ['response.create', 'response.append', 'response.steer'];
+
+/** Tells whether a message has such a field or type to parsers like Go's alone, which look at no case. */
 function namesOddly(message: Readonly<Record<string, unknown>>): boolean {
-  return Object.keys(message).some((name) => {
-    // The long s has no lower case of its own, and is an s to them.
-    const folded = name.toUpperCase().toLowerCase();
-    return folded !== name && FIELD_NAMES.includes(folded);
-  });
+  const { type } = message;
+  if (typeof type === 'string' && isOddly(type, TYPES)) return true;
+  return Object.keys(message).some((name) => isOddly(name, FIELD_NAMES));
+}
+
+function isOddly(word: string, words: readonly string[]): boolean {
+  // The long s has no lower case of its own, and is an s to them.
+  const folded = word.trim().toUpperCase().toLowerCase();
+  return folded !== word && words.includes(folded);
 }
 
 /** Tells whether one of the fields that count stands in a message twice. */

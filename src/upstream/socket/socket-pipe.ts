@@ -90,10 +90,10 @@ export class SocketPipe {
     this.#send(this.#upstream, frame);
   }
 
-  /** Ends both connections, and says why. The first end stays. */
-  cut(reason: CutReason): void {
+  /** Ends both connections, and says why, in detail to the caller. The first end stays. */
+  cut(reason: CutReason, why = ''): void {
     if (this.#end !== null) return;
-    const close = closeFor(reason);
+    const close = closeFor(reason, why);
     this.#ended({ by: reason, code: close.code });
     closeSide(this.#caller, close);
     closeSide(this.#upstream, close);

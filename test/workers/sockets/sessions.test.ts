@@ -5,7 +5,7 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, change, configure, env, until } from '../support/worker.ts';
+import { admin, change, configure, until } from '../support/worker.ts';
 import { closeAll, connect, endOf, untilEvent, upgrade, keyHash } from './client.ts';
 
 let strict: Strict;
@@ -241,115 +241,12 @@ it.each([
   },
 );
 
-it.each([
-  ['removed', 'k2'],
-  ['replaced under its id', 'k1'],
-])('a session ends with 1008 when its gateway key is %s', async (_, id) => {
-  const keys = [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }];
-  await configure({ ...config(), keys });
-  const client = await connect(REALTIME, { 'headgate-key': 'hg_realtime_key_1' });
-  await configure({ ...config(), keys: [{ id, hash: await keyHash('hg_other') }] });
-  expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
-});
-
-const KEY = 'hg_realtime_key_1';
-
-/** A configuration with the operator's key, a key that may use the group, and another group that it may not. */
-async function closedConfig({
-  group = {},
-  upstream = {},
-  key = {},
-}: Readonly<Record<string, object>> = {}): Promise<ConfigInput> {
-  const { upstreams, groups } = config(group, {
-    auth: { secret: 'UPSTREAM_TEST_KEY' },
-    ...upstream,
-  });
-  const other = { name: 'other', match: { upstreams: ['openai'] } };
-  const all = [...(groups ?? []), other];
-  const keys = [{ id: 'k1', hash: await keyHash(KEY), groups: ['rt'], ...key }];
-  return { upstreams, groups: all, keys } as ConfigInput;
-}
-
-it.each<[string, Parameters<typeof closedConfig>[0], number, string]>([
-  ['its key loses the group', { key: { groups: ['other'] } }, 1008, 'key_forbidden'],
-  ['its key has expired', { key: { expires_at: '2020-01-01T00:00:00Z' } }, 1008, 'key_invalid'],
-  [
-    'its upstream is disabled',
-    { group: { match: { base_urls: ['https://x.test'] } }, upstream: { enabled: false } },
-    1008,
-    'upstream_closed',
-  ],
-  ['its upstream serves no WebSocket', { upstream: { websocket: 'off' } }, 1008, 'upstream_closed'],
-  ['its upstream has moved', { upstream: { base_url: 'https://moved.test' } }, 1012, 'restart'],
-  [
-    'its upstream has another key',
-    { upstream: { auth: { secret: 'UPSTREAM_OTHER_KEY' } } },
-    1012,
-    'restart',
-  ],
-  [
-    'its group is for something else',
-    { group: { match: { upstreams: ['x'], operations: ['chat'] } }, key: { groups: [] } },
-    1012,
-    'group_changed',
-  ],
-])('a session ends when %s', async (_, changed, code, reason) => {
-  Object.assign(env, { UPSTREAM_OTHER_KEY: 'operator-secret-4713' });
-  await configure(await closedConfig());
-  const client = await connect(REALTIME, { 'headgate-key': KEY });
-  await configure(await closedConfig(changed));
-  expect(await endOf(client)).toMatchObject({ code, reason: `headgate: ${reason}` });
-});
-
-it('a session ends when the group whose slot it holds is removed', async () => {
-  const client = await connect(REALTIME);
-  await configure({ ...config(), groups: [] });
-  expect(await endOf(client)).toMatchObject({ code: 1012, reason: 'headgate: group_changed' });
-});
-
-it('a change ends the connection that it is about, and no other', async () => {
-  const turns = { websocket: 'turns' };
-  const keysNow = async (groups: string[]): Promise<ConfigInput> => {
-    const made = await closedConfig({ upstream: turns });
-    const second = { id: 'k2', hash: await keyHash('hg_realtime_key_2'), groups };
-    return { ...made, keys: [...(made.keys ?? []), second] };
-  };
-  await configure(await keysNow(['rt']));
-  const session = await connect(REALTIME, { 'headgate-key': KEY });
-  const connection = await connect('/x/v1/responses', { 'headgate-key': 'hg_realtime_key_2' });
-  await configure(await keysNow(['other']));
-  // It was made later, so it is looked at later.
-  expect(await endOf(connection)).toMatchObject({ code: 1008, reason: 'headgate: key_forbidden' });
-  session.send({ type: 'response.create' });
-  await untilEvent(session, 'response.done');
-  expect(session.closed()).toBeNull();
-});
-
 it('a session is counted by its model, which its query names', async () => {
   const match = { upstreams: ['x'], models: ['gpt-realtime'] };
   await configure(config({ name: 'by-model', match }));
   const client = await connect(REALTIME);
   expect(client.response.headers.get('headgate-groups')).toBe('by-model');
   client.close(1000);
-});
-
-it('a session of Gemini names its model in a header where groups go by it', async () => {
-  const path =
-    '/x/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k';
-  const match = { upstreams: ['x'], models: ['live-*'] };
-  await configure(config({ name: 'live', match }, { dialect: 'gemini' }));
-  const refused = await upgrade(path);
-  expect(refused.status).toBe(400);
-  expect(await refused.text()).toContain('headgate-model');
-  const client = await connect(path, { 'headgate-model': 'live-1' });
-  expect(client.response.headers.get('headgate-groups')).toBe('live');
-  client.send({ setup: { model: 'models/live-1' } });
-  await until(() => expect(client.frames).toHaveLength(1));
-  client.close(1000);
-  const other = await connect(path, { 'headgate-model': 'live-1' });
-  other.send({ setup: { model: 'models/live-2' } });
-  expect(await endOf(other)).toEqual({ code: 1008, reason: 'headgate: other_model' });
-  expect((await strict.stats()).sockets[1]?.messages).toEqual([]);
 });
 
 it('what a session uses is counted, each of its answers', async () => {
@@ -364,21 +261,3 @@ it('what a session uses is counted, each of its answers', async () => {
   client.close(1000);
   await untilCounted('counted', { requests: 1, inputTokens: 140, outputTokens: 22 });
 });
-
-it.each(['model=small&model=big', 'model=small&deployment=big', 'model=small&Deployment=big'])(
-  'a URL that names several models is refused where a key goes by them: %s',
-  async (query) => {
-    const keys = [{ id: 'k1', hash: await keyHash('hg_session_key_1'), groups: ['small'] }];
-    const match = { upstreams: ['x'], models: ['small'] };
-    const upstream = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
-    await configure({ ...config({ name: 'small', match }, upstream), keys });
-    const response = await upgrade(`/x/v1/realtime?${query}`, {
-      'headgate-key': 'hg_session_key_1',
-      'headgate-model': 'small',
-    });
-    expect(response.status).toBe(400);
-    expect(response.headers.get('headgate-reason')).toMatch(/^(?:model_ambiguous|header_invalid)$/);
-    await response.text();
-    expect((await strict.stats()).sessions.total).toBe(0);
-  },
-);

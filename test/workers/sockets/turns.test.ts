@@ -174,6 +174,25 @@ it('a message that the upstream may read in another way is refused, and its conn
   expect((await strict.stats()).sockets[0]?.messages).toHaveLength(1);
 });
 
+it.each([
+  ['a list of requests', '[{"type":"response.create","model":"gpt-5"}]', 'one JSON object'],
+  ['a list', '[1]', 'one JSON object'],
+  ['no JSON', '//{"type":"response.create","model":"gpt-5"}', 'one JSON object'],
+  ['bytes that are no UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]).buffer, 'one JSON object'],
+  ['a request in another case', '{"type":"Response.Create","model":"gpt-5"}', 'one JSON object'],
+  ['what steers nothing', '{"type":"response.steer","input":"go on"}', 'none runs'],
+  ['what steers another stream', '{"type":"response.steer","stream_id":"s"}', 'none runs'],
+])('%s does not reach the upstream', async (_, message, why) => {
+  const client = await connect(RESPONSES);
+  client.send(message);
+  const error = await untilEvent(client, 'error');
+  expect(error).toMatchObject({ status: 400, code: 'body_unreadable' });
+  expect(JSON.stringify(error)).toContain(why);
+  client.send(create('right'));
+  await untilEvent(client, 'response.completed');
+  expect((await strict.stats()).sockets[0]?.messageCount).toBe(1);
+});
+
 it('headgate-max-wait holds for each turn', async () => {
   const other = await connect(RESPONSES);
   other.send(create(HELD));
@@ -431,7 +450,7 @@ it('a turn runs to its end before its connection is made anew', async () => {
   expect(await endOf(client)).toMatchObject({ reason: 'headgate: restart' });
 });
 
-it.each(['"models":["big"]', '"Model":"big"'])(
+it.each(['"models":["big"]', '"Model":"big"', '"response":{"model":"big"}'])(
   'a message that an upstream may take for another model is refused where a key goes by it: %s',
   async (field) => {
     const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   isTelling,
-  mayCreate,
+  mayAsk,
   readClientMessage,
   readEvent,
 } from '../../../../src/upstream/socket/responses-messages.ts';
@@ -9,7 +9,7 @@ import {
 describe('messages of a client', () => {
   it('a request for a response has its model and its stream', () => {
     const frame = '{"type":"response.create","model":"gpt-5","stream_id":"s","input":"hi"}';
-    expect(mayCreate(frame)).toBe(true);
+    expect(mayAsk(frame)).toBe(true);
     expect(readClientMessage(frame, null)).toEqual({
       frame,
       kind: 'create',
@@ -21,8 +21,6 @@ describe('messages of a client', () => {
   it.each([
     ['{"type":"response.steer","input":"response.create"}', 'steer'],
     ['{"type":"other","note":"response.create"}', 'other'],
-    ['[1]', 'other'],
-    ['not JSON', 'other'],
   ])('others are none: %s', (frame, kind) => {
     expect(readClientMessage(frame, null).kind).toBe(kind);
   });
@@ -31,13 +29,13 @@ describe('messages of a client', () => {
     ['escapes', '{"type":"response\\u002ecreate","model":"m"}'],
     ['bytes', new TextEncoder().encode('{"type":"response.create","model":"m"}').buffer],
   ])('a request is one in whatever way it is written: %s', (_, frame) => {
-    expect(mayCreate(frame)).toBe(true);
+    expect(mayAsk(frame)).toBe(true);
     expect(readClientMessage(frame, null)).toMatchObject({ kind: 'create', model: 'm' });
   });
 
   it('what goes on from the response before asks for one too, of the same model', () => {
     const frame = '{"type":"response.append","input":[]}';
-    expect(mayCreate(frame)).toBe(true);
+    expect(mayAsk(frame)).toBe(true);
     expect(readClientMessage(frame, 'gpt-5')).toMatchObject({ kind: 'create', model: 'gpt-5' });
   });
 
@@ -49,7 +47,15 @@ describe('messages of a client', () => {
     ['{"Type":"response.create","model":"m"}'],
     ['{"type":"x","TYPE":"response.create","model":"m"}'],
     ['{"type":"response.create","model":"m","\u017ftream_id":"a"}'],
+    ['[{"type":"response.create","model":"m"}]'],
+    ['[1]'],
+    ['not JSON'],
+    ['/**/{"type":"x"}'],
+    ['{"type":"Response.Create","model":"m"}'],
+    ['{"type":" response.create","model":"m"}'],
+    ['{"type":"re\u017fponse.steer"}'],
     [new ArrayBuffer(3)],
+    [new Uint8Array([0x7b, 0xff, 0x7d]).buffer],
   ])('what upstreams may read in another way is unreadable: %j', (frame) => {
     expect(readClientMessage(frame, null).kind).toBe('unreadable');
   });

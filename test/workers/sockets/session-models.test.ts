@@ -1,0 +1,185 @@
+// A session is counted by one model: what its messages name is held to that, where a key or a group goes by it.
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { configure, until } from '../support/worker.ts';
+import { closeAll, connect, endOf, keyHash, untilEvent, upgrade } from './client.ts';
+
+let strict: Strict;
+const KEY = 'hg_realtime_key_1';
+
+function config(fields: object = {}, upstream: object = {}): ConfigInput {
+  const group = { name: 'rt', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
+  return {
+    upstreams: [{ id: 'x', base_url: strict.url, ...upstream }],
+    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
+  };
+}
+
+beforeEach(async () => {
+  strict = await strictScope('sessions', { sessionLimit: 1, keepsRequests: true });
+  await configure(config());
+});
+
+afterEach(async () => {
+  closeAll();
+  await untilStatus('rt', { in_use: 0, queued: 0 });
+  const { sessions } = await strict.stats();
+  if (sessions.peak > 1) throw new Error(`${sessions.peak} sessions at once`);
+});
+
+afterAll(nothingLeaks);
+
+it('a session of Gemini names its model in a header where groups go by it', async () => {
+  const path =
+    '/x/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k';
+  const match = { upstreams: ['x'], models: ['live-*'] };
+  await configure(config({ name: 'live', match }, { dialect: 'gemini' }));
+  const refused = await upgrade(path);
+  expect(refused.status).toBe(400);
+  expect(await refused.text()).toContain('headgate-model');
+  const client = await connect(path, { 'headgate-model': 'live-1' });
+  expect(client.response.headers.get('headgate-groups')).toBe('live');
+  client.send({ setup: { model: 'models/live-1' } });
+  await until(() => expect(client.frames).toHaveLength(1));
+  client.close(1000);
+  const other = await connect(path, { 'headgate-model': 'live-1' });
+  other.send({ setup: { model: 'models/live-2' } });
+  expect(await endOf(other)).toEqual({ code: 1008, reason: 'headgate: other_model' });
+  expect((await strict.stats()).sockets[1]?.messages).toEqual([]);
+});
+
+it.each(['model=small&model=big', 'model=small&deployment=big', 'model=small&Deployment=big'])(
+  'a URL that names several models is refused where a key goes by them: %s',
+  async (query) => {
+    const keys = [{ id: 'k1', hash: await keyHash('hg_session_key_1'), groups: ['small'] }];
+    const match = { upstreams: ['x'], models: ['small'] };
+    const upstream = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
+    await configure({ ...config({ name: 'small', match }, upstream), keys });
+    const response = await upgrade(`/x/v1/realtime?${query}`, {
+      'headgate-key': 'hg_session_key_1',
+      'headgate-model': 'small',
+    });
+    expect(response.status).toBe(400);
+    expect(response.headers.get('headgate-reason')).toMatch(/^(?:model_ambiguous|header_invalid)$/);
+    await response.text();
+    expect((await strict.stats()).sessions.total).toBe(0);
+  },
+);
+
+const LIVE = '/x/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
+
+/** A key that may use one model alone, at an upstream that the operator pays for. */
+async function boundConfig(model: string, upstream: object = {}): Promise<ConfigInput> {
+  const match = { upstreams: ['x'], models: [model] };
+  const { upstreams, groups } = config({ name: 'bound', match }, upstream);
+  const auth = { secret: 'UPSTREAM_TEST_KEY' };
+  const keys = [{ id: 'k1', hash: await keyHash(KEY), groups: ['bound'] }];
+  return { upstreams: [{ ...upstreams?.[0], auth }], groups, keys } as ConfigInput;
+}
+
+async function reached(): Promise<string> {
+  const { sockets } = await strict.stats();
+  return JSON.stringify(sockets.map(({ messages }) => messages));
+}
+
+const utf8 = (text: string): ArrayBuffer => new TextEncoder().encode(text).buffer as ArrayBuffer;
+const utf16 = (text: string): ArrayBuffer =>
+  Uint16Array.from(text, (char) => char.charCodeAt(0)).buffer;
+
+const CHEAP = '{"setup":{"model":"models/cheap"}}';
+const DEAR = '{"setup":{"model":"models/dear"}}';
+
+it.each<[string, (string | ArrayBuffer)[], number, string]>([
+  ['names another model', [DEAR], 1008, 'other_model'],
+  ['names another model in bytes', [utf8(DEAR)], 1008, 'other_model'],
+  ['names another model behind a mark', [`\ufeff${DEAR}`], 1008, 'other_model'],
+  ['names none', ['{}'], 1008, 'message_refused: expected a setup with its model first'],
+  ['speaks first', ['{"realtimeInput":{}}'], 1008, 'message_refused: expected a setup'],
+  ['has two setups', [CHEAP, CHEAP], 1008, 'message_refused: a second setup'],
+  ['has two setups in one', [DEAR.replace('}}', '},"setup":{"model":"models/cheap"}}')], 1007, ''],
+  ['names two models', ['{"setup":{"model":"dear","model":"cheap"}}'], 1007, ''],
+  ['is in UTF-16', [utf16(DEAR)], 1007, 'message_unreadable'],
+  ['is no UTF-8', [new Uint8Array([0x7b, 0xff, 0x7d]).buffer], 1007, 'message_unreadable: bytes'],
+  ['is in UTF-16 behind the setup', [CHEAP, utf16(DEAR)], 1007, 'message_unreadable'],
+  ['is a list', [`[${DEAR}]`], 1007, 'message_unreadable: no JSON object'],
+  ['is a list behind the setup', [CHEAP, `[${DEAR}]`], 1007, 'message_unreadable'],
+  ['has keys without quotes', ['{setup:{model:"dear"}}'], 1007, 'message_unreadable'],
+  ['has a setup in upper case', ['{"Setup":{"model":"dear"}}'], 1007, 'message_unreadable'],
+  ['has a list of models', ['{"setup":{"model":["dear"]}}'], 1007, 'message_unreadable'],
+  ['is empty', [''], 1007, 'message_unreadable'],
+])('a Gemini session of a key with groups is closed that %s', async (_, frames, code, reason) => {
+  await configure(await boundConfig('cheap', { dialect: 'gemini' }));
+  const client = await connect(LIVE, { 'x-goog-api-key': KEY, 'headgate-model': 'cheap' });
+  for (const frame of frames) client.send(frame);
+  const end = await endOf(client);
+  expect(end?.code).toBe(code);
+  expect(end?.reason).toContain(`headgate: ${reason}`);
+  expect(await reached()).not.toContain('dear');
+  await untilStatus('bound', { in_use: 0 });
+  const [name = ''] = reason.split(':');
+  if (name !== '') expect((await pool('bound').metrics()).cut_total).toHaveProperty(name);
+});
+
+it('a Gemini session of a key with groups passes on whatever follows its setup', async () => {
+  await configure(await boundConfig('cheap', { dialect: 'gemini' }));
+  const client = await connect(LIVE, { 'x-goog-api-key': KEY, 'headgate-model': 'cheap' });
+  client.send(CHEAP);
+  await until(() => expect(client.frames).toHaveLength(1));
+  const turns = [{ parts: [{ text: 'the model of a setup, "\\u0041"' }] }];
+  client.send({ clientContent: { turns, turnComplete: true } });
+  client.send(utf8('{"realtimeInput":{"audio":{"data":"AAAA"}}}'));
+  await until(async () => expect((await strict.stats()).sockets[0]?.messageCount).toBe(3));
+  expect(client.closed()).toBeNull();
+  client.close(1000);
+});
+
+it.each<[string, object | string, number | null]>([
+  ['sets another model', { type: 'session.update', session: { model: 'dear' } }, 1008],
+  ['asks another model', { type: 'response.create', response: { model: 'dear' } }, 1008],
+  ['asks another model at the top', { type: 'response.create', model: 'dear' }, 1008],
+  [
+    'transcribes by another model',
+    { type: 'session.update', session: { input_audio_transcription: { model: 'dear' } } },
+    1008,
+  ],
+  [
+    'transcribes by another model, as it is written today',
+    { type: 'session.update', session: { audio: { input: { transcription: { model: 'dear' } } } } },
+    1008,
+  ],
+  ['hides the name', String.raw`{"type":"session.update","session":{"mod\u0065l":"dear"}}`, 1008],
+  ['names it twice', '{"session":{"model":"dear","model":"cheap-1"}}', 1007],
+  ['is a list', '[{"type":"session.update","session":{"voice":"a"}}]', 1007],
+  ['names its own', { type: 'session.update', session: { model: 'cheap-1' } }, null],
+  [
+    'transcribes by a model of the same group',
+    { type: 'session.update', session: { input_audio_transcription: { model: 'cheap-2' } } },
+    null,
+  ],
+])('a realtime session of a key with groups that %s: %s', async (_, message, code) => {
+  await configure(await boundConfig('cheap-*'));
+  const client = await connect('/x/v1/realtime?model=cheap-1', { 'headgate-key': KEY });
+  client.send({ type: 'session.update', session: { voice: 'a' } });
+  await untilEvent(client, 'session.updated');
+  client.send(message);
+  if (code === null) {
+    await untilEvent(client, 'session.updated', 2);
+    return client.close(1000);
+  }
+  expect((await endOf(client))?.code).toBe(code);
+  expect(await reached()).not.toContain('dear');
+});
+
+it('a session of a key with groups is refused where its messages cannot be read', async () => {
+  await configure(await boundConfig('cheap', { websocket: 'session' }));
+  for (const path of ['/x/echo', '/x/echo?model=cheap', '/x/v1/responses']) {
+    const headers = { 'headgate-key': KEY, 'headgate-model': 'cheap' };
+    const response = await upgrade(path, headers);
+    expect(response.status).toBe(400);
+    expect(response.headers.get('headgate-reason')).toBe('body_unreadable');
+    expect(await response.text()).toContain('cannot read the model of a session');
+  }
+  expect((await strict.stats()).total).toBe(0);
+});
