@@ -1,5 +1,7 @@
+import type { RoutingTable } from '../config/snapshots.ts';
 import { groupSchema } from '../contract/config/group.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import { MAX_RUN_MS, type OnSaturated } from '../contract/config/reactions.ts';
 import { countsTokens } from '../routing/metered.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
@@ -50,6 +52,13 @@ export function callRules(
     onSaturated: allSaturated.find((does) => typeof does === 'object') ?? 'queue',
     isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
   };
+}
+
+/** The longest silence that all groups of an upstream allow, for a connection that belongs to none of them yet. */
+export function idleMsAt({ routes, snapshot }: RoutingTable, upstream: Upstream): number | null {
+  const names = new Set(routes.groupsOf(upstream));
+  const own = snapshot.config.groups.filter(({ name }) => names.has(name));
+  return strictest([DEFAULTS, ...own].map(({ holds }) => holds.idle_ms));
 }
 
 /** Null: nobody sets a bound. */

@@ -21,6 +21,7 @@ export type Reason =
   | 'key_forbidden'
   | 'header_invalid'
   | 'websocket_unsupported'
+  | 'too_many_connections'
   | 'http_required'
   | 'field_invalid'
   | 'group_unknown'
@@ -74,6 +75,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   key_forbidden: { status: 403, permanent: true },
   header_invalid: { status: 400, permanent: true },
   websocket_unsupported: { status: 501, permanent: true },
+  too_many_connections: { status: 429, permanent: false },
   http_required: { status: 426, permanent: true },
   field_invalid: { status: 400, permanent: true },
   group_unknown: { status: 404, permanent: true },

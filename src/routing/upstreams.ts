@@ -52,6 +52,7 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
     sockets: SOCKETS[entry.websocket ?? 'auto'] ?? base.sockets,
+    turnConnectionsEach: entry.turn_connections_each,
     injectsUsage: entry.inject_usage,
     via: entry.via ?? base.via,
   };

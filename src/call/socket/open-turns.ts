@@ -5,6 +5,7 @@ import { callerResponseHeaders } from '../../upstream/transfer/response-headers.
 import { unreadBody } from '../../upstream/body/request-body.ts';
 import type { KnownCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
+import type { UpstreamKey } from '../identity/authenticate.ts';
 import { departures } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { answered, LEFT, rejected, type Answered, type Left, type Rejected } from '../result.ts';
@@ -13,6 +14,7 @@ import { unreachable } from '../unreachable.ts';
 import { connectionKey } from './connection-key.ts';
 import { dropWhenUnread } from './drop-unread.ts';
 import { connectionLook } from './may-go-on.ts';
+import { openConnections } from './open-connections.ts';
 import { openSockets } from './open-sockets.ts';
 import { socketPair, switched } from './session.ts';
 import { Turns } from './turns.ts';
@@ -30,14 +32,36 @@ export async function openTurns(
   located: Located,
   onEnd: () => void,
 ): Promise<Answered | Rejected | Left> {
-  const { request, query, ctx, after, url } = known;
-  const { upstream, path } = located;
   const found = await connectionKey(known, located);
   if (found.kind === 'rejected') return found;
+  const added = openConnections.add(located.upstream, known.caller);
+  if (added.kind === 'rejected') return added;
+  let isOpen = false;
+  try {
+    const opened = await connect(known, located, found.key, () => {
+      added.remove();
+      onEnd();
+    });
+    isOpen = opened.kind === 'answered' && opened.response.webSocket !== null;
+    return opened;
+  } finally {
+    if (!isOpen) added.remove();
+  }
+}
+
+/** Connects both sides. `onEnd` is called only where both are. */
+async function connect(
+  known: KnownCall,
+  located: Located,
+  key: UpstreamKey,
+  onEnd: () => void,
+): Promise<Answered | Rejected | Left> {
+  const { request, query, ctx, after, url } = known;
+  const { upstream, path } = located;
   known.body.hold(unreadBody(request));
   const stop = new AbortController();
   request.signal.addEventListener('abort', () => stop.abort(), { once: true });
-  const connection = { call: known, located, key: found.key, spilledFrom: null, member: null };
+  const connection = { call: known, located, key, spilledFrom: null, member: null };
   const answer = await upgrade(connection, stop.signal);
   if (answer === null) return request.signal.aborted ? LEFT : unreachable(upstream.id, null);
   const { webSocket } = answer;
@@ -52,7 +76,7 @@ export async function openTurns(
     ...classify('POST', path, query, upstream.dialect),
     socket: 'turns',
   } as const;
-  const turns = new Turns(known, { ...located, operation, isProven: true }, found.key);
+  const turns = new Turns(known, { ...located, operation, isProven: true }, key);
   const pipe = new SocketPipe(server, webSocket, {
     after,
     breakUpstream: () => stop.abort(),
@@ -65,7 +89,7 @@ export async function openTurns(
   const stopLooking = openSockets.watch(
     {
       cut: (reason) => pipe.cut(reason),
-      whyEnd: connectionLook(known, located, found.key),
+      whyEnd: connectionLook(known, located, key),
       isAtRest: () => turns.isAtRest,
     },
     after,

@@ -14,7 +14,7 @@ import { modelRule } from '../model-rule.ts';
 import { placementsOf, type Candidate } from '../plan.ts';
 
 /** Why a message of a client ends its session. */
-export interface Objection {
+interface Objection {
   readonly reason: CutReason;
   /** Completes the reason, in plain text. */
   readonly why?: string;

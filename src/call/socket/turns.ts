@@ -14,6 +14,8 @@ import {
   type CreateMessage,
 } from '../../upstream/socket/responses-messages.ts';
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
+import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
+import { idleMsAt } from '../call-rules.ts';
 import type { Ticket } from '../acquire/admission.ts';
 import { newTicket } from '../acquire/ticket.ts';
 import type { KnownCall } from '../call.ts';
@@ -55,6 +57,10 @@ export class Turns {
   readonly #admission: TurnAdmission;
   readonly #running = new Map<string | null, Turn>();
   #pipe: SocketPipe | null = null;
+  /** How long nothing may be said between two turns, by the groups of the last one; null: any time. */
+  #idleMs: number | null;
+  /** Null: a turn runs or waits. */
+  #idle: BoundWatch | null = null;
   /** Messages that wait behind a turn, by the stream of both. */
   readonly #behind = new Map<string | null, ClientMessage[]>();
   #behindBytes = 0;
@@ -69,14 +75,17 @@ export class Turns {
   constructor(known: KnownCall, located: Located, key: UpstreamKey) {
     this.#known = known;
     this.#shape = located.operation.shape;
+    this.#idleMs = idleMsAt(known.table, located.upstream);
     this.#admission = new TurnAdmission({ known, located, key, signal: this.#over.signal });
   }
 
   begin(pipe: SocketPipe): void {
     this.#pipe = pipe;
+    this.#rest();
   }
 
   fromCaller(frame: Frame): void {
+    this.#idle?.begin();
     if (this.#behind.size === 0 && !mayAsk(frame)) this.#passOther(frame);
     else this.#read(frame);
   }
@@ -87,12 +96,31 @@ export class Turns {
     const event = mayTell && this.#running.size > 0 ? readEvent(frame) : null;
     const turn = event === null ? null : this.#turnOf(event.streamId);
     if (event !== null && turn !== null) return turn.hear(event, frame as string);
+    this.#idle?.begin();
     this.#pipe?.toCaller(frame);
   }
 
   /** Nothing passes any more: what waits for its slot need not wait. */
   noteEnd(): void {
     this.#over.abort();
+    this.#wake();
+  }
+
+  /** Begins to watch a connection on which no turn runs or waits. */
+  #rest(): void {
+    const { after } = this.#known;
+    const pipe = this.#pipe;
+    if (pipe === null || !pipe.isOpen || !this.isAtRest || this.#idleMs === null) return;
+    this.#idle?.stop();
+    this.#idle = new BoundWatch({ afterMs: this.#idleMs, onOver: () => pipe.cut('idle'), after });
+    this.#idle.begin();
+  }
+
+  /** Ends that watch. */
+  #wake(): void {
+    this.#idle?.end();
+    this.#idle?.stop();
+    this.#idle = null;
   }
 
   /** The upstream holds the connection no longer. */
@@ -135,6 +163,7 @@ export class Turns {
     }
     if (behind !== undefined) return this.#hold(message, behind);
     if (!isCreate(message)) return this.#passOther(frame);
+    this.#wake();
     this.#behind.set(streamId, []);
     this.#known.ctx.waitUntil(this.#run(message).finally(() => this.#goOn(streamId)));
   }
@@ -159,6 +188,7 @@ export class Turns {
       this.#behindBytes -= MESSAGE_BYTES + sizeOf(message.frame);
       this.#take(message);
     }
+    this.#rest();
   }
 
   /** Runs a turn until its answer begins, or it is refused. */
@@ -201,6 +231,7 @@ export class Turns {
       turn.ended
         .then(() => {
           if (this.#running.get(streamId) === turn) this.#running.delete(streamId);
+          this.#rest();
         })
         .catch(() => {});
       if (!pipe.isOpen) return turn.cut({ by: 'left', code: 1006 }, 'unused');
@@ -228,6 +259,7 @@ export class Turns {
     const admitted = await this.#admission.admit(create, ticket, room);
     switch (admitted.kind) {
       case 'granted':
+        this.#idleMs = admitted.candidate.rules.hold.idleMs;
         return admitted;
       case 'rejected':
         this.#refuse(create, admitted.reply);

@@ -5,6 +5,9 @@ import { priceSchema, text } from './limits.ts';
 
 /** Upstreams as operators configure them. */
 
+/** Connections of turns that one caller may have open at an upstream where the operator does not say. */
+export const TURN_CONNECTIONS_EACH = 64;
+
 /** Ids that the Worker's own routes take. */
 export const RESERVED_UPSTREAM_IDS = [
   'v1',
@@ -133,6 +136,11 @@ export const upstreamSchema = z
       .describe(
         'Calls that come as WebSockets. `auto`: realtime routes as sessions, each of which holds its slot from the upgrade to the close, and Responses turn by turn where the provider is known to speak them so. `turns`: Responses turn by turn at this one too. `session`: whatever comes as a WebSocket is a session. `off`: none.',
       ),
+    turn_connections_each: z.int().min(1).max(10_000).default(TURN_CONNECTIONS_EACH).meta({
+      description:
+        'Connections for Responses turn by turn that one caller may have open here at once, in each Worker isolate. The next upgrade is refused with `too_many_connections`.',
+      unit: 'connections',
+    }),
     inject_usage: z
       .boolean()
       .default(false)

@@ -45,6 +45,8 @@ export interface Upstream {
   readonly limitHeaders: UpstreamConfig['limit_headers'];
   /** The calls that may come as WebSockets. */
   readonly sockets: Sockets;
+  /** Connections of turns that one caller may have open. Absent: as many as by default. */
+  readonly turnConnectionsEach?: number;
   /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
   readonly injectsUsage: boolean;
   /** Name of a service or VPC binding that carries the calls, or null: the public network. */

@@ -23,7 +23,7 @@ interface Unreadable {
 }
 
 /**
- * What a message must contain to name a model or a setup to any parser: the words themselves, escapes that may hide a letter
+ * Signs of a message that names a model or a setup to some parser: the words themselves, escapes that may hide a letter
  * of them, or the zeros of UTF-16. It is tested on each message of a session, so it must be cheap.
  */
 const MAY_NAME = /model|fallbacks|setup|ſetup|\\[^"\\/bfnrt]|\0/i;

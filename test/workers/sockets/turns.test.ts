@@ -93,8 +93,8 @@ it('messages behind a turn that waits keep their order, those of another stream 
 });
 
 it.each([
-  ['large ones', 5, 'x'.repeat(262_144)],
-  ['empty ones', 10_000, ''],
+  ['large ones', 5, `{"x":"${'x'.repeat(262_144)}"}`],
+  ['empty ones', 10_000, '{}'],
 ])(
   'more than 1 MiB behind a turn that waits closes its connection with 1009: %s',
   async (_, count, message) => {

@@ -1,0 +1,60 @@
+import { TURN_CONNECTIONS_EACH } from '../../contract/config/upstream-config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { Caller } from '../identity/authenticate.ts';
+import { rejected, type Rejected } from '../result.ts';
+
+/** How long nothing more is logged of the same upstream. */
+const SILENT_MS = 60_000;
+
+/** When a refused caller may try again: a connection that nobody uses closes after minutes, and others at any time. */
+const RETRY_AFTER_MS = 30_000;
+
+/** Counts the connections of turns of this isolate by caller and upstream. They take no slot, so no group bounds them. */
+class OpenConnections {
+  readonly #counts = new Map<string, number>();
+  /** When a refusal was last logged, by upstream. */
+  readonly #loggedAt = new Map<string, number>();
+
+  /** Counts one more until the returned function is called; a rejection: its caller has too many. */
+  add({ id: upstream, turnConnectionsEach }: Upstream, { id: caller }: Caller): Added | Rejected {
+    const max = turnConnectionsEach ?? TURN_CONNECTIONS_EACH;
+    const name = `${upstream} ${caller}`;
+    const before = this.#counts.get(name) ?? 0;
+    if (before >= max) {
+      this.#log(upstream, caller, max);
+      return rejected(tooMany(upstream, max));
+    }
+    this.#counts.set(name, before + 1);
+    let isOver = false;
+    const remove = (): void => {
+      if (isOver) return;
+      isOver = true;
+      const left = (this.#counts.get(name) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(name);
+      else this.#counts.set(name, left);
+    };
+    return { kind: 'added', remove };
+  }
+
+  /** Logs a refusal, which no group counts. */
+  #log(upstream: string, caller: string, max: number): void {
+    const now = steadyClock.now();
+    if (now - (this.#loggedAt.get(upstream) ?? -Infinity) < SILENT_MS) return;
+    this.#loggedAt.set(upstream, now);
+    logEvent('too_many_connections', { upstream, caller, turn_connections_each: max });
+  }
+}
+
+interface Added {
+  readonly kind: 'added';
+  readonly remove: () => void;
+}
+
+function tooMany(upstream: string, max: number): Rejected['reply'] {
+  const message = `You have ${max} connections for turns open at the upstream ${upstream}, which is the maximum for one caller. Close one, use HTTP, or ask the operator to raise turn_connections_each of the upstream.`;
+  return { reason: 'too_many_connections', message, retryAfterMs: RETRY_AFTER_MS };
+}
+
+export const openConnections = new OpenConnections();

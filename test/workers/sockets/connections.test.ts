@@ -1,0 +1,97 @@
+// Connections of turns take no slot: how many of one caller may be open, and how long each may be silent between two turns.
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { configure, until } from '../support/worker.ts';
+import { closeAll, connect, create, endOf, keyHash, untilEvent, upgrade } from './client.ts';
+
+const RESPONSES = '/x/v1/responses';
+const HELD = '[[strict silent-after-chunks=1]]';
+
+let strict: Strict;
+
+function config(fields: object = {}, upstream: object = {}): ConfigInput {
+  const group = { name: 'turns', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
+  return {
+    upstreams: [{ id: 'x', base_url: strict.url, websocket: 'turns', ...upstream }],
+    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
+  };
+}
+
+beforeEach(async () => {
+  strict = await strictScope('connections', { keepsRequests: true });
+  await configure(config());
+});
+
+afterEach(async () => {
+  await strict.resume();
+  closeAll();
+  await untilStatus('turns', { in_use: 0, queued: 0 });
+});
+
+afterAll(nothingLeaks);
+
+it('one caller has at most 64 connections open by default, and another caller has its own', async () => {
+  const keys = [
+    { id: 'k1', hash: await keyHash('hg_connections_1') },
+    { id: 'k2', hash: await keyHash('hg_connections_2') },
+  ];
+  await configure({ ...config(), keys });
+  const mine = { 'headgate-key': 'hg_connections_1', authorization: 'Bearer sk-mine' };
+  const clients = await Promise.all(Array.from({ length: 64 }, () => connect(RESPONSES, mine)));
+  const refused = await upgrade(RESPONSES, mine);
+  expect(refused.status).toBe(429);
+  expect(refused.headers.get('headgate-reason')).toBe('too_many_connections');
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(await refused.text()).toContain('turn_connections_each');
+  await connect(RESPONSES, { ...mine, 'headgate-key': 'hg_connections_2' });
+  expect((await strict.stats()).sockets).toHaveLength(65);
+  const [first] = clients;
+  first?.close(1000);
+  await until(async () => expect((await connect(RESPONSES, mine)).closed()).toBeNull());
+});
+
+it('an upgrade that the upstream refuses takes no place', async () => {
+  await configure(config({}, { turn_connections_each: 1 }));
+  await strict.configure({ status: 401 });
+  for (let times = 0; times < 3; times += 1) {
+    const refused = await upgrade(RESPONSES);
+    expect(refused.status).toBe(401);
+    await refused.text();
+  }
+  await strict.configure({ status: null });
+  await connect(RESPONSES);
+  const refused = await upgrade(RESPONSES);
+  expect(refused.status).toBe(429);
+  await refused.text();
+});
+
+it('a connection that is silent before its first turn is closed after idle_ms', async () => {
+  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
+  const client = await connect(RESPONSES);
+  expect(await endOf(client)).toEqual({ code: 1008, reason: 'headgate: idle' });
+});
+
+it('a connection is closed that is silent after a turn, by the groups of that turn', async () => {
+  const match = { upstreams: ['x'], models: ['gpt-5'] };
+  await configure(config({ name: 'by-model', match, holds: { ...NO_COOLDOWN, idle_ms: 2_000 } }));
+  const client = await connect(RESPONSES);
+  client.send(create('hello'));
+  await untilEvent(client, 'response.completed');
+  expect(client.closed()).toBeNull();
+  expect(await endOf(client)).toEqual({ code: 1008, reason: 'headgate: idle' });
+});
+
+it('a turn that waits is no silence', async () => {
+  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_500 } }));
+  const busy = await connect(RESPONSES);
+  busy.send(create(HELD));
+  await untilEvent(busy, 'response.created');
+  const waiting = await connect(RESPONSES);
+  waiting.send(create('second'));
+  await untilStatus('turns', { in_use: 1, queued: 1 });
+  // The one that runs is silent for too long, and ends with its connection: the other one had no less time.
+  expect(await endOf(busy)).toMatchObject({ reason: 'headgate: idle' });
+  await untilEvent(waiting, 'response.completed');
+});
