@@ -4,7 +4,7 @@ import { granted, ticketIn } from './granted.ts';
 import { HeldLease } from './lease.ts';
 import { requestBody, type LeaseRequest } from './request.ts';
 import type { Answer } from './server.ts';
-import { backOff, jittered, orAborted, sleep } from './waits.ts';
+import { backOff, jittered, orAborted, sleep, steadyNow } from './waits.ts';
 
 /** Headgate lets a request wait for 25 s, and then tells it to come again. */
 const SLICE_TIMEOUT_MS = 40_000;
@@ -53,7 +53,7 @@ interface Wait {
 export async function acquire(gate: Gate, request: LeaseRequest): Promise<HeldLease> {
   const { signal, maxWaitMs, ticket } = request;
   signal?.throwIfAborted();
-  const until = Date.now() + (maxWaitMs ?? Infinity);
+  const until = steadyNow() + (maxWaitMs ?? Infinity);
   // One that does not wait needs no seat.
   const leave = maxWaitMs === 0 ? () => {} : await gate.seatsFor(request).take(request);
   const wait: Wait = {
@@ -138,13 +138,13 @@ async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise
   }
 }
 
-const leftUntil = (until: number): number => Math.max(0, until - Date.now());
+const leftUntil = (until: number): number => Math.max(0, until - steadyNow());
 
 /** Finds the pause before the next request of a wait. One that comes five seconds late has lost its place. */
 function pauseAfter({ body, sentAt }: Answer, wait: Wait): number {
   const told = Number(body['retry_after_ms'] ?? 0);
   if (told > 0) return told + Math.random() * COMING_BACK_MS;
-  const tookMs = Date.now() - sentAt;
+  const tookMs = steadyNow() - sentAt;
   wait.early = tookMs < EARLY_MS ? wait.early + 1 : 0;
   if (wait.early > 1) return Math.min(backOff(wait.early), EARLY_PAUSE_MAX_MS);
   return Math.max(0, PACE_MS - tookMs);
@@ -155,7 +155,7 @@ async function again(gate: Gate, wait: Wait, error: unknown): Promise<'again' | 
   const { signal, maxWaitMs } = wait.request;
   if (signal?.aborted || !(error instanceof HeadgateError)) throw error;
   wait.failures += 1;
-  const now = Date.now();
+  const now = steadyNow();
   if (error.reason === 'unreachable' || OWN_TROUBLE.has(error.reason)) {
     wait.silentSince ??= now;
     const pause = Math.max(backOff(wait.failures), error.retryAfterMs ?? 0);

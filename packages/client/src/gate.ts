@@ -1,6 +1,7 @@
 import type { LeaseRequest } from './request.ts';
 import { Seats, seatsHere } from './seats.ts';
 import type { Server } from './server.ts';
+import { steadyNow } from './waits.ts';
 
 /** Choice for work while Headgate cannot be reached. */
 export type OnUnavailable = 'throw' | 'pass';
@@ -31,12 +32,12 @@ export class Gate {
 
   /** Tells whether work passes at the moment. */
   passes(): boolean {
-    return Date.now() < this.#passesUntil;
+    return steadyNow() < this.#passesUntil;
   }
 
   /** Notes that it cannot be reached, so that others do not find it out one by one. */
   passFromNow(): void {
-    this.#passesUntil = Date.now() + PASS_MS;
+    this.#passesUntil = steadyNow() + PASS_MS;
   }
 
   /** Notes that it can. */

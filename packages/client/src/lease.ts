@@ -5,7 +5,7 @@ import { readAnswer, readFailure, type ProviderAnswer } from './provider-answer.
 import { Renewals } from './renewals.ts';
 import { endBody, type Outcome, type Usage } from './request.ts';
 import type { Exchange } from './server.ts';
-import { backOff, later } from './waits.ts';
+import { backOff, later, steadyNow } from './waits.ts';
 
 /** Headgate's word on a provider's answer. */
 export interface Verdict {
@@ -149,7 +149,7 @@ export class HeldLease implements Lease {
       const isRefused = status !== null && status >= 400 && status < 429;
       const pause = backOff(failures + 1);
       const retriedUntil = (this.#renewals?.endsAt ?? 0) + RELEASE_RETRIED_MS;
-      if (isRefused || Date.now() + pause > retriedUntil) return;
+      if (isRefused || steadyNow() + pause > retriedUntil) return;
       later(pause, () => void this.#tryRelease(outcome, failures + 1));
     }
   }

@@ -1,7 +1,7 @@
 import { renewed, type Granted } from './granted.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
-import { backOff, later } from './waits.ts';
+import { backOff, later, steadyNow } from './waits.ts';
 
 /** Minimum time between two renewals. */
 const PACE_MS = 200;
@@ -46,7 +46,7 @@ export class Renewals {
       later(inMs, () => {
         this.#renewing = this.#renew();
       }),
-      later(this.endsAt - Date.now(), () => this.#expire()),
+      later(this.endsAt - steadyNow(), () => this.#expire()),
     ];
   }
 

@@ -1,4 +1,5 @@
 import { HeadgateError } from './errors.ts';
+import { steadyNow } from './waits.ts';
 
 /** The part of `fetch` that is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -43,7 +44,7 @@ export class Server {
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     const giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), timeoutMs ?? TIMEOUT_MS);
-    const sentAt = Date.now();
+    const sentAt = steadyNow();
     try {
       const response = await this.#fetch(`${this.#base}${path}`, {
         method,

@@ -1,3 +1,6 @@
+/** Milliseconds on a clock that a change of the system's date does not move. Only differences have a meaning. */
+export const steadyNow = (): number => performance.now();
+
 /** Waits, in a way that keeps a process alive. Rejects with the signal's reason. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -5,7 +5,7 @@ import { holdUntilRead, type Ending, type Held } from './held-results.ts';
 import type { HeldLease, Lease, Verdict } from './lease.ts';
 import { isResponse, readAnswer } from './provider-answer.ts';
 import type { LeaseRequest, Outcome } from './request.ts';
-import { sleep } from './waits.ts';
+import { sleep, steadyNow } from './waits.ts';
 
 /** The work under a lease. It is run once more where a provider refused it and Headgate says that this helps. */
 export type Work<T> = (lease: Lease) => T | PromiseLike<T>;
@@ -21,7 +21,7 @@ export async function withLease<T>(
   hold: Hold = holdUntilRead,
 ): Promise<Held<T>> {
   const { signal, maxWaitMs } = request;
-  const until = Date.now() + (maxWaitMs ?? Infinity);
+  const until = steadyNow() + (maxWaitMs ?? Infinity);
   let refused: Refused<T> | null = null;
   for (;;) {
     const ticket = refused?.verdict.ticket ?? undefined;
@@ -38,7 +38,7 @@ export async function withLease<T>(
     const tried: Tried<T> = await attempt(lease, work, hold);
     if ('held' in tried) return tried.held;
     const { verdict } = tried;
-    if (verdict.ticket === null || Date.now() + verdict.afterMs > until) return tried.settle();
+    if (verdict.ticket === null || steadyNow() + verdict.afterMs > until) return tried.settle();
     await sleep(verdict.afterMs, signal);
     refused = tried;
   }

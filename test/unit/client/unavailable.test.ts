@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createHeadgate } from '../../../packages/client/src/index.ts';
 import { failureOf, hanging, pass, stage, stopTheClock } from './support.ts';
 import { problem } from './scripted-headgate.ts';
@@ -173,3 +173,27 @@ test('a page that answers a renewal or a release for Headgate is none', async ()
   await pass(1_000);
   expect(headgate.held.size).toBe(0);
 });
+
+test.each([5, 60, 600])(
+  'a system date that is set back by %i s moves none of the times of a wait, a lease or a pass',
+  async (seconds) => {
+    const { headgate, gate } = stage(1, 'pass');
+    const setBack = (): void => void vi.setSystemTime(Date.now() - seconds * 1_000);
+    headgate.fault('POST', 'lost');
+    expect((await gate.tryAcquire({ group: 'glm' }))?.isBypass).toBe(true);
+    setBack();
+    await pass(15_000);
+    const lease = await gate.tryAcquire({ group: 'glm' });
+    expect(lease?.isBypass).toBe(false);
+    headgate.fault('POST', ...refusals(429, 'queue_full', 1));
+    const waiting = failureOf(gate.acquire({ group: 'glm', maxWaitMs: 5_000 }));
+    setBack();
+    await pass(5_000);
+    expect(await waiting).toMatchObject({ reason: 'queue_full' });
+    setBack();
+    const renewals = headgate.asked.filter((one) => one.startsWith('PUT')).length;
+    await pass(45_000);
+    expect(headgate.asked.filter((one) => one.startsWith('PUT')).length).toBeGreaterThan(renewals);
+    expect(lease?.signal.aborted).toBe(false);
+  },
+);
