@@ -4,6 +4,7 @@ import type { Outcome } from '../core/words/outcome.ts';
 import { directoryOf, trialsOf, type Env } from '../env.ts';
 import { poolOf } from '../routing/pool.ts';
 import { pause } from '../runtime/background.ts';
+import type { Schedule } from '../runtime/call-clock.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { within } from '../runtime/within.ts';
 import type { HeldByRun } from './run.ts';
@@ -15,8 +16,8 @@ const ANSWER_LOST_MS = 5_000;
 const RELEASE_PAUSES_MS = [0, 500, 2_000];
 
 /** Renews a lease by its id, wherever its pool is. */
-export function renewLease(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
-  return within(ANSWER_LOST_MS, renewAt(env, lease));
+export function renewLease(env: Env, lease: HeldByRun, after: Schedule): Promise<RenewByIdAnswer> {
+  return within(ANSWER_LOST_MS, renewAt(env, lease), after);
 }
 
 async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
@@ -33,18 +34,23 @@ async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
 }
 
 /** Gives a lease back. Whatever fails: its TTL ends it. */
-export async function releaseLease(env: Env, lease: HeldByRun, outcome: Outcome): Promise<void> {
+export async function releaseLease(
+  env: Env,
+  lease: HeldByRun,
+  outcome: Outcome,
+  after: Schedule,
+): Promise<void> {
   const held = heldNow(lease);
   const { leaseId, group, partition } = held;
   const end = [leaseId, outcome, lease.status, undefined, held] as const;
   const isOnTrial = env.TRIALS !== undefined && isProvedLater(held);
   for (const pauseMs of RELEASE_PAUSES_MS) {
-    if (pauseMs > 0) await pause(pauseMs);
+    if (pauseMs > 0) await pause(pauseMs, after);
     try {
       const released = isOnTrial
         ? trialsOf(env).release({ group, partition }, ...end)
         : poolOf(env, group, partition, lease).release(...end);
-      return await within(ANSWER_LOST_MS, released);
+      return await within(ANSWER_LOST_MS, released, after);
     } catch {
       // The next try; after the last one as said.
     }

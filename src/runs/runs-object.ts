@@ -5,6 +5,7 @@ import type { Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
+import { Timers } from '../runtime/timers.ts';
 import { releaseLease, renewLease } from './lease-of-run.ts';
 import type { HeldByRun, Run } from './run.ts';
 import { RunStore } from './run-store.ts';
@@ -12,6 +13,12 @@ import { RunStore } from './run-store.ts';
 /** How often leases are renewed: three times within the shortest that one lasts. */
 const RENEW_EVERY_MS = 12_000;
 const AT_ONCE = 16;
+
+/**
+ * How late an alarm may be before it counts as lost. Where a timer renews, the alarm is set this much later, so that it goes
+ * off only if the timer did not.
+ */
+const ALARM_LATE_MS = 3_000;
 
 /** Maximum of runs that one upstream has here; the slots of others go back with their answers. */
 const RUNS_MAX = 2_000;
@@ -27,6 +34,10 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   readonly #runs: Map<string, Run>;
   /** Runs that are about to be held, and whether they have ended meanwhile: a webhook may be faster. */
   readonly #coming = new Map<string, { hasEnded: boolean }>();
+  readonly #timers = new Timers(steadyClock);
+  /** Wall-clock time of the alarm; null: none was set by this instance. */
+  #alarmAt: number | null = null;
+  #cancelTimer: (() => void) | null = null;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -35,7 +46,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     if (this.#runs.size === 0) return;
     ctx
       .blockConcurrencyWhile(async () => {
-        if ((await ctx.storage.getAlarm()) === null) await this.#arm();
+        if (isLost(await ctx.storage.getAlarm())) await this.#arm(0);
       })
       .catch(() => {});
   }
@@ -63,6 +74,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   }
 
   async end(id: string, outcome: Outcome): Promise<void> {
+    if (this.#alarmAt !== null && isLost(this.#alarmAt)) await this.#arm(0);
     const run = this.#runs.get(id);
     if (run === undefined) {
       const coming = this.#coming.get(id);
@@ -75,7 +87,11 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     if (!this.#runs.has(id)) this.#store.remove(id);
   }
 
-  override async alarm(): Promise<void> {
+  override alarm(): Promise<void> {
+    return this.#renewAll();
+  }
+
+  async #renewAll(): Promise<void> {
     try {
       const now = steadyClock.now();
       const all = [...this.#runs.values()];
@@ -125,7 +141,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
 
   async #renew(lease: HeldByRun): Promise<Renewed> {
     try {
-      const answer = await renewLease(this.env, lease);
+      const answer = await renewLease(this.env, lease, this.#timers.after);
       switch (answer.kind) {
         case 'ok': {
           const { attachment, expiresAt } = answer;
@@ -150,15 +166,33 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   }
 
   async #release(leases: readonly HeldByRun[], outcome: Outcome): Promise<void> {
-    await Promise.all(leases.map((lease) => releaseLease(this.env, lease, outcome)));
+    await Promise.all(
+      leases.map((lease) => releaseLease(this.env, lease, outcome, this.#timers.after)),
+    );
   }
 
-  async #arm(): Promise<void> {
+  /** Sets when all leases are renewed next: when the first run is over, or in a while. */
+  async #arm(withinMs = RENEW_EVERY_MS): Promise<void> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#alarmAt = null;
     if (this.#runs.size === 0) return this.ctx.storage.deleteAlarm();
     const untils = [...this.#runs.values()].map(({ until }) => until);
-    const inMs = Math.min(RENEW_EVERY_MS, Math.min(...untils) - steadyClock.now());
-    await this.ctx.storage.setAlarm(Date.now() + Math.max(0, inMs));
+    const overInMs = Math.min(...untils) - steadyClock.now();
+    const inMs = Math.max(0, Math.min(withinMs, overInMs));
+    // An alarm goes by the wall clock, and comes late once that was set back. In one process a timer costs nothing.
+    const hasTimer = this.env.BOOT_ID !== undefined;
+    if (hasTimer) {
+      this.#cancelTimer = this.#timers.after(inMs, () => this.ctx.waitUntil(this.#renewAll()));
+    }
+    this.#alarmAt = Date.now() + inMs + (hasTimer ? ALARM_LATE_MS : 0);
+    await this.ctx.storage.setAlarm(this.#alarmAt);
   }
+}
+
+/** Whether there is no alarm that will still go off: one that is due and has not may never do. */
+function isLost(alarmAt: number | null): boolean {
+  return alarmAt === null || alarmAt < Date.now() - ALARM_LATE_MS;
 }
 
 /** Leases that a run held before it began anew under its id. */

@@ -1,4 +1,5 @@
 // What goes on at its upstream after the answer holds its slot until it ends: the upstream counts its runs.
+import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, describe, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { nothingLeaks, passAwake, pool, resetPool, untilStatus } from '../support/pool.ts';
@@ -10,6 +11,7 @@ import {
   renewNow,
   resetRuns,
   runScene,
+  type RunScene,
   runsObject,
   start,
   started,
@@ -285,4 +287,40 @@ it('resets at any moment let no more run at once than the limit', async () => {
   // A release that was lost with an instance is made up for by the end of its lease.
   await passAwake(scene.group, LEASE_TTL_MS);
   await untilStatus(scene.group, { in_use: 0, unclaimed: 0 });
+});
+
+describe('an alarm that was due and never came', () => {
+  const LATE_MS = 30_000;
+  const alarmOf = (scene: RunScene): Promise<number | null> =>
+    runInDurableObject(runsObject(scene) as never, (_: object, { storage }: DurableObjectState) =>
+      storage.getAlarm(),
+    );
+
+  it('is set again by the next instance, and the leases live on', async () => {
+    const scene = await runScene('run-stuck', 1);
+    const run = await started(scene);
+    passTime(LATE_MS);
+    expect(await alarmOf(scene)).toBeLessThan(Date.now());
+    await resetRuns(scene);
+    expect(await alarmOf(scene)).toBeGreaterThanOrEqual(Date.now() - 5_000);
+    await renewNow(scene);
+    passTime(LATE_MS);
+    await untilStatus(scene.group, { in_use: 1 });
+    await scene.strict.endRun('completed', run);
+    await poll(scene, `/v1/responses/${run}`);
+    await untilStatus(scene.group, { in_use: 0 });
+  });
+
+  it('is set again by the end of another run', async () => {
+    const scene = await runScene('run-stuck-awake', 2);
+    const [ended, other] = [await started(scene), await started(scene)];
+    passTime(LATE_MS);
+    expect(await alarmOf(scene)).toBeLessThan(Date.now());
+    await scene.strict.endRun('completed', ended);
+    await poll(scene, `/v1/responses/${ended}`);
+    await until(async () => expect(await alarmOf(scene)).toBeGreaterThan(Date.now() - 5_000));
+    await scene.strict.endRun('completed', other);
+    await poll(scene, `/v1/responses/${other}`);
+    await untilStatus(scene.group, { in_use: 0 });
+  });
 });
