@@ -50,6 +50,12 @@ export async function readCompatibility(): Promise<Compatibility> {
   return { date, flags: [...list.matchAll(/"([^"]+)"/g)].map((match) => match[1] ?? '') };
 }
 
+/**
+ * Without this flag time stands still in an object after the wall clock was set back, and no timer of it fires, until the
+ * clock has caught up. The flag is experimental, so workerd is started with `--experimental`.
+ */
+const TIMER_FLAGS = ['precise_timers'];
+
 /** Writes a Cap'n Proto string. JSON's escapes are a subset of its own for what can stand in a path. */
 const quote = (text: string): string => JSON.stringify(text);
 
@@ -86,7 +92,7 @@ function worker(input: WorkerdConfigInput, index: number): string {
   return `const ${serviceName(index)} :Workerd.Worker = (
   modules = [(name = "index.js", esModule = embed ${quote(input.module)})],
   compatibilityDate = ${quote(date)},
-  compatibilityFlags = [${flags.map(quote).join(', ')}],
+  compatibilityFlags = [${[...flags, ...TIMER_FLAGS].map(quote).join(', ')}],
   ${index === 0 ? storage : ''}
   bindings = [
     ${bindings(input, index)}

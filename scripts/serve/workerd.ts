@@ -152,7 +152,8 @@ async function spawnWorkerd(
   const objectsDir = join(dataDir, 'objects');
   const inspectorAt = inspector ? ['--inspector-addr=127.0.0.1:0'] : [];
   // Nothing is imported from the folder. Its name in the list of processes tells the next start who has it.
-  const args = ['serve', '--control-fd=3', ...inspectorAt, `-I${objectsDir}`, '--binary', '-'];
+  const flags = ['--experimental', '--control-fd=3', ...inspectorAt];
+  const args = ['serve', ...flags, `-I${objectsDir}`, '--binary', '-'];
   const command =
     process.platform === 'win32'
       ? [workerdBinary, ...args]

@@ -35,6 +35,7 @@ import { CostList } from './cost-list.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { pause } from '../runtime/background.ts';
+import { Timers } from '../runtime/timers.ts';
 import { logEvent } from '../runtime/log.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
@@ -90,6 +91,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #temporary: TemporaryList;
   readonly #endAlarm: Alarm;
   #isFlushing = false;
+  readonly #timers = new Timers(steadyClock);
   /** How the hub of the dashboards wants to be told. A new instance hears it at the hub's next look. */
   #hub: { readonly span: WatchSpan | null; readonly heardAt: number } = { span: null, heardAt: 0 };
   readonly #attempts = new FailedAttempts();
@@ -119,6 +121,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       version: (group) => this.#versionFor(group),
       isLeftAlone: (pool) => this.#isLeftAlone(pool),
       isOneProcess: env.BOOT_ID !== undefined,
+      after: this.#timers.after,
       tell: (pool) => this.#tell(pool),
     });
     this.#publisher = new Publisher(
@@ -452,7 +455,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       this.#presence.flush();
       this.#costs.flush();
     };
-    this.ctx.waitUntil(pause(SAID_WRITTEN_EVERY_MS).then(flush));
+    this.ctx.waitUntil(pause(SAID_WRITTEN_EVERY_MS, this.#timers.after).then(flush));
   }
 
   #drop(pool: PlacedPool): void {

@@ -1,6 +1,8 @@
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { logEvent } from '../runtime/log.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
+import type { Schedule } from '../runtime/call-clock.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import { within } from '../runtime/within.ts';
 import type { Alarm } from './alarms.ts';
 import type { PoolList } from './pool-list.ts';
@@ -38,6 +40,7 @@ interface TellingParts {
   /** Whether a pool rests, and reads the directory before it takes a newcomer. */
   readonly isLeftAlone: (pool: PlacedPool) => boolean;
   readonly isOneProcess: boolean;
+  readonly after: Schedule;
   /** Tells a pool what holds now. */
   readonly tell: (pool: PlacedPool) => Promise<void>;
 }
@@ -55,12 +58,12 @@ export class Telling {
   constructor(parts: TellingParts) {
     this.#parts = parts;
     // The instance before may have ended in between, and workerd by itself keeps no alarm beyond its process.
-    if (this.#behind().length > 0) this.#arm(Date.now());
+    if (this.#behind().length > 0) this.#armIn(0);
   }
 
   /** Tells of a change, in the turn of which this is called. */
   begin(): Promise<void> {
-    this.#arm(Date.now() + SAFETY_MS);
+    this.#armIn(SAFETY_MS);
     // Copies are of before this change, however long one has failed.
     this.#failed.clear();
     return this.round();
@@ -68,7 +71,7 @@ export class Telling {
 
   /** Tells pools that are behind, as many as one invocation may, and has the alarm go on with the others. */
   async round(): Promise<void> {
-    const now = Date.now();
+    const now = steadyClock.now();
     const due = this.#behind().filter((pool) => this.#againAt(pool) <= now);
     const atOnce = this.#parts.isOneProcess ? AT_ONCE_IN_ONE_PROCESS : AT_ONCE;
     await mapConcurrently(due.slice(0, TOLD_A_ROUND), atOnce, (pool) => this.#tell(pool));
@@ -76,16 +79,16 @@ export class Telling {
   }
 
   async #tell(pool: PlacedPool): Promise<void> {
-    const { list, version, tell } = this.#parts;
+    const { list, version, tell, after } = this.#parts;
     const key = poolKey(pool);
     const told = version(pool.group);
     try {
-      await within(ANSWER_LOST_MS, tell(pool));
+      await within(ANSWER_LOST_MS, tell(pool), after);
       this.#failed.delete(key);
       list.noteTold(pool, told);
     } catch {
       const times = (this.#failed.get(key)?.times ?? 0) + 1;
-      this.#failed.set(key, { times, againAt: Date.now() + againAfter(times) });
+      this.#failed.set(key, { times, againAt: steadyClock.now() + againAfter(times) });
     }
   }
 
@@ -97,7 +100,7 @@ export class Telling {
       this.#failed.clear();
       this.#parts.alarm.clear();
     } else {
-      this.#arm(Math.min(...behind.map((pool) => this.#againAt(pool))));
+      this.#armIn(Math.min(...behind.map((pool) => this.#againAt(pool))) - steadyClock.now());
     }
   }
 
@@ -110,8 +113,9 @@ export class Telling {
     return this.#failed.get(poolKey(pool))?.againAt ?? 0;
   }
 
-  #arm(at: number): void {
-    this.#parts.alarm.set(at);
+  /** Arms the alarm, which goes by the wall clock. */
+  #armIn(ms: number): void {
+    this.#parts.alarm.set(Date.now() + Math.max(0, ms));
   }
 }
 

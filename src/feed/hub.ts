@@ -4,6 +4,7 @@ import { directoryOf, type Env } from '../env.ts';
 import type { FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
+import { Timers } from '../runtime/timers.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { eventBytes, retryBytes } from './event.ts';
 import { Picture } from './picture.ts';
@@ -51,8 +52,8 @@ export class Hub {
   readonly #opened: Promise<Picture>;
   /** Null: the directory has not been read yet. */
   #picture: Picture | null = null;
-  #ticker: ReturnType<typeof setInterval>;
-  #timesSetBack = steadyClock.timesSetBack;
+  readonly #timers = new Timers(steadyClock);
+  #cancelTick: () => void;
   #ticks = 0;
   #looking: Promise<void> | null = null;
   /** Null: not all pools have been asked yet. */
@@ -68,7 +69,7 @@ export class Hub {
     this.#opened = this.#open();
     // Every reader is told by itself.
     this.#opened.catch(() => {});
-    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+    this.#cancelTick = this.#timers.after(TICK_MS, () => this.#tick());
   }
 
   /** Opens a stream: beats at once, the snapshot as soon as there is one, and then what changes. */
@@ -160,6 +161,7 @@ export class Hub {
   }
 
   #tick(): void {
+    this.#cancelTick = this.#timers.after(TICK_MS, () => this.#tick());
     this.#ticks += 1;
     if (this.#picture !== null && this.#lookedAt !== null) {
       const now = this.#now();
@@ -216,16 +218,10 @@ export class Hub {
     return this.#lookedAt !== null && this.#now() - this.#lookedAt <= LOOKED_LATELY_MS;
   }
 
-  /** Tells the time. Where the wall clock was set back, the ticker would come as much later, so it begins anew. */
   #now(): number {
-    const now = steadyClock.now();
-    const { timesSetBack } = steadyClock;
-    if (timesSetBack !== this.#timesSetBack && this.#readers.size > 0) {
-      this.#timesSetBack = timesSetBack;
-      clearInterval(this.#ticker);
-      this.#ticker = setInterval(() => this.#tick(), TICK_MS);
-    }
-    return now;
+    // What the hub reads sets timers of its own, so a step back of the clock may have delayed the next tick.
+    this.#timers.check();
+    return steadyClock.now();
   }
 
   #isLookedAt(group: string): boolean {
@@ -236,7 +232,7 @@ export class Hub {
   #leave(reader: Reader): void {
     this.#readers.delete(reader);
     if (this.#readers.size > 0) return;
-    clearInterval(this.#ticker);
+    this.#cancelTick();
     this.#onEmpty();
   }
 }

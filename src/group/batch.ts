@@ -1,4 +1,6 @@
-/** How long what nobody waits for waits for company. */
+import type { Schedule } from '../runtime/call-clock.ts';
+
+/** Delay of writes that no response depends on, so that several share one. */
 const DELAY_MS = 50;
 
 /**
@@ -11,6 +13,7 @@ export class Batch {
   /** False: nothing is written, so nobody waits for it and no timer is set. */
   readonly #isStored: boolean;
   readonly #isCovered: () => boolean;
+  readonly #after: Schedule;
   #answers: (() => void)[] = [];
   /** One of the answers waits for a write. */
   #isAwaited = false;
@@ -19,15 +22,21 @@ export class Batch {
   /** The bound is to be written with what is written within a moment. */
   #isDueSoon = false;
   #turnIsOpen = false;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #cancel: (() => void) | null = null;
 
   /**
    * @param write writes all that there is to write now, the bound among it or not
    * @param isCovered tells whether all that was handed out is covered by what is on disk
    */
-  constructor(write: (isBound: boolean) => void, isCovered: () => boolean, isStored: boolean) {
+  constructor(
+    write: (isBound: boolean) => void,
+    isCovered: () => boolean,
+    isStored: boolean,
+    after: Schedule,
+  ) {
     this.#write = write;
     this.#isCovered = isCovered;
+    this.#after = after;
     this.#isStored = isStored;
   }
 
@@ -59,7 +68,7 @@ export class Batch {
   /** Writes within a moment, together with whatever else comes by then. */
   soon(isBound: boolean): void {
     this.#isDueSoon ||= isBound;
-    if (this.#isStored) this.#timer ??= setTimeout(() => this.#writeNow(), DELAY_MS);
+    if (this.#isStored) this.#cancel ??= this.#after(DELAY_MS, () => this.#writeNow());
     else this.#writeNow();
   }
 
@@ -67,10 +76,10 @@ export class Batch {
     this.#flush(isLater);
     if (!this.#isStored) return;
     this.#turnIsOpen = true;
-    setTimeout(() => {
+    this.#after(0, () => {
       this.#turnIsOpen = false;
       if (this.#answers.length > 0 || this.#isDue) this.#openTurn(true);
-    }, 0);
+    });
   }
 
   /** @param isLater the answers that others had to leave before have left */
@@ -85,8 +94,8 @@ export class Batch {
 
   #writeNow(): void {
     const isBound = this.#isAwaited || this.#isDue || this.#isDueSoon;
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#cancel?.();
+    this.#cancel = null;
     this.#isAwaited = false;
     this.#isDue = false;
     this.#isDueSoon = false;

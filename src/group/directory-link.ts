@@ -4,6 +4,7 @@ import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
 import type { Watch } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
+import type { Schedule } from '../runtime/call-clock.ts';
 import { logEvent } from '../runtime/log.ts';
 import { within } from '../runtime/within.ts';
 import { definitionFrom, isRetired, type Definition, type PoolIdentity } from './definition.ts';
@@ -35,6 +36,7 @@ interface DirectoryLinkParts {
   readonly identity: PoolIdentity;
   /** Time by the pool's own clock. */
   readonly now: () => number;
+  readonly after: Schedule;
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly onChange: OnChange;
   /** How the pool is, as the directory keeps it. */
@@ -154,12 +156,10 @@ export class DirectoryLink {
 
   /** Reads the directory. An answer that comes too late for those who wait is taken over nevertheless. */
   async #readDirectory(isWord = !this.#parts.isInWindow()): Promise<boolean> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Error('no answer in time')), DIRECTORY_TIMEOUT_MS);
     try {
       const before = this.#heard;
       const reading = isWord && this.isKept ? this.#wake(before) : this.#read(before);
-      await Promise.race([reading, late]);
+      await within(DIRECTORY_TIMEOUT_MS, reading, this.#parts.after);
       return true;
     } catch (error) {
       logEvent('directory_unreachable', {
@@ -167,8 +167,6 @@ export class DirectoryLink {
         error: String(error),
       });
       return false;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -185,7 +183,8 @@ export class DirectoryLink {
   /** Tells the directory that nobody uses the pool. The next newcomer is decided about by what that says then. */
   async rest(window: number): Promise<void> {
     this.#readAt = -Infinity;
-    await within(DIRECTORY_TIMEOUT_MS, directoryOf(this.#parts.env).rest(this.#present(window)));
+    const { env, after } = this.#parts;
+    await within(DIRECTORY_TIMEOUT_MS, directoryOf(env).rest(this.#present(window)), after);
   }
 
   async #read(heardBefore: number): Promise<void> {

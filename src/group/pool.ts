@@ -11,7 +11,7 @@ import { checkMark, slotsHeld } from '../core/violations.ts';
 import { LOAN_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { windowMsOf } from '../runtime/resting.ts';
-import { SteadyClock } from '../runtime/steady-clock.ts';
+import { Timers } from '../runtime/timers.ts';
 import { AcquireCalls } from './acquire-calls.ts';
 import { Batch } from './batch.ts';
 import { BoundStore } from './bound-store.ts';
@@ -70,8 +70,9 @@ export class Pool {
   readonly recallsWindow: boolean;
 
   constructor(ctx: DurableObjectState, env: Env, host: TrialHost | null = null) {
-    const clock = new SteadyClock();
-    const now = (): InstantMs => instant(clock.now());
+    const timers = host?.timers ?? new Timers();
+    const { after } = timers;
+    const now = (): InstantMs => instant(timers.clock.now());
     const identity = identityOf(host?.name ?? ctx.id.name ?? '');
     const tables = tablesOf(ctx, identity, host);
     const store = new GroupStore(tables);
@@ -85,6 +86,7 @@ export class Pool {
       store,
       identity,
       now,
+      after,
       waitUntil,
       onChange,
       isOnTrial,
@@ -114,6 +116,7 @@ export class Pool {
       {
         env,
         ctx,
+        after,
         tables,
         store,
         identity,
@@ -130,13 +133,14 @@ export class Pool {
     const abort = (reason: string): void => ctx.abort(reason);
     const sync = (): Promise<void> => ctx.storage.sync();
     const onConfirmed = (): void => this.shell.arm();
-    const writer = { state, store, bounds, observation, now, sync, onConfirmed, abort };
+    const writer = { state, store, bounds, observation, now, after, sync, onConfirmed, abort };
     const rows = new RowWriter(writer);
     // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
     const batch = new Batch(
       (isBound) => rows.write(isBound),
       () => isCovered(state.bound, now()),
       host === null,
+      after,
     );
     const parked = new ParkedAcquires(
       () => link.definition.version,
@@ -164,19 +168,23 @@ export class Pool {
     });
     const presence: Presence = new Presence({
       now,
+      after,
       isInUse: () => isInUse(state) || pauseWaiters.isAwaited,
       idleMs: () => idleness.forMs(now()),
       isKept: () => link.isKept,
       windowMs: windowMsOf(env),
+      // Alarms go by the wall clock.
       setAlarm: (at) =>
-        waitUntil(at === null ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(at)),
+        waitUntil(
+          at === null ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(at - timers.clock.aheadMs),
+        ),
       wake: () => link.wake(),
       rest: (window) => link.rest(window),
       waitUntil,
     });
     const onEvent = (): void => host?.onEvent();
     const parkedHere = { renewals, loanRenewals, pauseWaiters };
-    const turned = { clock, effects, batch, rows, ...parkedHere, observation, presence };
+    const turned = { timers, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
     const limitsSeen = new LimitsSeen(store);

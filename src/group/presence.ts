@@ -1,5 +1,6 @@
 import type { InstantMs } from '../core/words/ids.ts';
 import { pause } from '../runtime/background.ts';
+import type { Schedule } from '../runtime/call-clock.ts';
 
 /** How long after a message that failed the next one is sent, and how many are sent at the end of a window. */
 const AGAIN_MS = 1_000;
@@ -7,6 +8,7 @@ const TRIES = 3;
 
 interface PresenceParts {
   readonly now: () => InstantMs;
+  readonly after: Schedule;
   /** Whether somebody holds or awaits a slot here, or the end of a pause. */
   readonly isInUse: () => boolean;
   /** How long nobody has used the pool, by what instances before wrote, too. */
@@ -99,7 +101,7 @@ export class Presence {
   async #goOn(): Promise<void> {
     for (let tries = 1; tries <= TRIES; tries += 1) {
       if (await this.#parts.wake()) return;
-      if (tries < TRIES) await pause(AGAIN_MS);
+      if (tries < TRIES) await pause(AGAIN_MS, this.#parts.after);
     }
     // Nobody has told the directory that the window is over, so it counts the pool as in use.
     if (this.#endsAt !== null) this.#open(this.nextWindow());
@@ -117,7 +119,7 @@ export class Presence {
       try {
         return await rest(window);
       } catch {
-        if (tries < TRIES) await pause(AGAIN_MS);
+        if (tries < TRIES) await pause(AGAIN_MS, this.#parts.after);
       }
     }
   }

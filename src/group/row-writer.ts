@@ -2,6 +2,7 @@ import type { GroupState } from '../core/state.ts';
 import { lostAt } from '../core/parts/bound.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
+import type { Schedule } from '../runtime/call-clock.ts';
 import type { BoundStore } from './bound-store.ts';
 import type { Observation } from './observe/observation.ts';
 import type { GroupStore } from './store.ts';
@@ -12,6 +13,7 @@ interface RowWriterParts {
   readonly bounds: BoundStore;
   readonly observation: Observation;
   readonly now: () => InstantMs;
+  readonly after: Schedule;
   /** Resolves once everything that was written before it is on disk. */
   readonly sync: () => Promise<void>;
   /** Told when a write has arrived. */
@@ -54,10 +56,10 @@ export class RowWriter {
 
   /** Ends an instance whose writes do not arrive. One that was held up itself hears of it only after this turn. */
   giveUpUnlessConfirmed(): void {
-    const { state, now, abort } = this.#parts;
-    setTimeout(() => {
+    const { state, now, after, abort } = this.#parts;
+    after(0, () => {
       if (now() >= lostAt(state.bound)) abort('what was written has not arrived');
-    }, 0);
+    });
   }
 
   #writeBound(): void {

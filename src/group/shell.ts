@@ -5,7 +5,7 @@ import { lostAt } from '../core/parts/bound.ts';
 import { nextWakeAt, step } from '../core/step.ts';
 import { slotsHeld } from '../core/violations.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
-import type { SteadyClock } from '../runtime/steady-clock.ts';
+import type { Timers } from '../runtime/timers.ts';
 import type { Batch } from './batch.ts';
 import { settingsOf } from './definition.ts';
 import type { DirectoryLink } from './directory-link.ts';
@@ -31,7 +31,7 @@ const HELD_UP_MS = 5_000;
 
 /** The parts of a pool that a turn moves. */
 interface ShellParts {
-  readonly clock: SteadyClock;
+  readonly timers: Timers;
   readonly effects: EffectRunner;
   readonly batch: Batch;
   readonly rows: RowWriter;
@@ -61,11 +61,11 @@ export class Shell {
   constructor(state: GroupState, parts: ShellParts) {
     this.state = state;
     this.#parts = parts;
-    this.#timer = new WakeTimer(parts.clock, () => this.apply({ kind: 'tick' }));
+    this.#timer = new WakeTimer(parts.timers, () => this.apply({ kind: 'tick' }));
   }
 
   now(): InstantMs {
-    return instant(this.#parts.clock.now());
+    return instant(this.#parts.timers.clock.now());
   }
 
   apply(event: GroupEvent): void {

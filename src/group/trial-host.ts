@@ -1,9 +1,12 @@
+import type { Timers } from '../runtime/timers.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 
 /** The object around a pool on trial, which has none of its own: it is one of many there, and stores nothing. */
 export interface TrialHost {
   /** The pool's name. */
   readonly name: string;
+  /** Timers of the object, which all its pools share. */
+  readonly timers: Timers;
   /** Stands between the pool and the holders of its leases. */
   keeperFor(own: LeaseKeeper): LeaseKeeper;
   /** Told at every 2xx. */

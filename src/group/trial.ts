@@ -2,6 +2,7 @@ import type { Env } from '../env.ts';
 import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { isStopped } from '../core/capacity.ts';
 import { leaseId, ticketId, type LeaseId } from '../core/words/ids.ts';
+import type { Timers } from '../runtime/timers.ts';
 import { isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { Pool } from './pool.ts';
@@ -53,10 +54,17 @@ export class Trial {
   /** Once it is: the leases that were taken over, as its own object holds them, and which answer holds each here. */
   #taken: ReadonlyMap<LeaseId | undefined, Taken> | null = null;
 
-  constructor(ctx: DurableObjectState, env: Env, name: string, events: TrialEvents) {
+  constructor(
+    ctx: DurableObjectState,
+    env: Env,
+    name: string,
+    timers: Timers,
+    events: TrialEvents,
+  ) {
     this.#events = events;
     this.#pool = new Pool(ctx, env, {
       name,
+      timers,
       keeperFor: (own) => this.#keeperFor(own),
       onProved: () => this.#prove(),
       onEvent: () => this.#settle(),

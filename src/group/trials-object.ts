@@ -19,6 +19,7 @@ import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import { ProvedPools } from './proved-pools.ts';
+import { Timers } from '../runtime/timers.ts';
 import { within } from '../runtime/within.ts';
 import { Trial, type TrialCalls } from './trial.ts';
 
@@ -47,6 +48,7 @@ const PROVED: Proved = { kind: 'proved' };
 export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   readonly #proved: ProvedPools;
   readonly #trials = new Map<string, Trial>();
+  readonly #timers = new Timers();
   #forgottenAt = 0;
   /** The directory's last answer about each group, so that not every pool asks for it. */
   readonly #read = new Map<string, LastRead>();
@@ -145,7 +147,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     if (known !== undefined) return known;
     if (this.#proved.has(name)) return null;
     if (this.#trials.size >= TRIALS_MAX) this.#forgetUnused();
-    const trial: Trial = new Trial(this.ctx, this.env, name, {
+    const trial: Trial = new Trial(this.ctx, this.env, name, this.#timers, {
       onProved: () => {
         const handedOver = this.#handOver(of, trial);
         this.ctx.waitUntil(handedOver);
@@ -206,7 +208,11 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     let reading = this.#reading.get(group);
     if (reading === undefined) {
       const at = steadyClock.now();
-      const answer = within(DIRECTORY_TIMEOUT_MS, directoryOf(this.env).definition(group));
+      const answer = within(
+        DIRECTORY_TIMEOUT_MS,
+        directoryOf(this.env).definition(group),
+        this.#timers.after,
+      );
       reading = answer
         .catch(() => this.#read.get(group)?.definition ?? null)
         .then((definition) => {

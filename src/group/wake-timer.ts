@@ -1,53 +1,44 @@
-import type { SteadyClock } from '../runtime/steady-clock.ts';
+import type { Timers } from '../runtime/timers.ts';
 
 /** One timer for everything: the runtime allows 10,000, and every waiter has a deadline. */
 export class WakeTimer {
-  readonly #clock: SteadyClock;
+  readonly #timers: Timers;
   readonly #wake: () => void;
-  #timer: ReturnType<typeof setTimeout> | null = null;
+  #cancel: (() => void) | null = null;
   #at = Infinity;
-  #timesSetBack = 0;
 
-  constructor(clock: SteadyClock, wake: () => void) {
-    this.#clock = clock;
+  constructor(timers: Timers, wake: () => void) {
+    this.#timers = timers;
     this.#wake = wake;
   }
 
   /**
-   * Wakes at `at` at the latest; an earlier instant that was asked for before still holds, which costs
-   * less than to set the timer anew. Infinity: nobody needs to be woken.
+   * Wakes at `at` at the latest. An earlier instant that was requested before still holds, which is cheaper than to set
+   * the timer again. Infinity: nothing is due.
    */
   arm(at: number): void {
-    const now = this.#clock.now();
-    const { timesSetBack } = this.#clock;
-    if (at === Infinity || timesSetBack !== this.#timesSetBack) this.#disarm();
-    this.#timesSetBack = timesSetBack;
+    this.#timers.check();
+    if (at === Infinity) this.#disarm();
     if (at >= this.#at) return;
     this.#disarm();
     this.#at = at;
-    this.#timer = setTimeout(() => this.#fire(), Math.max(0, at - now));
+    this.#cancel = this.#timers.after(at - this.#timers.clock.now(), this.#wake);
   }
 
   /**
-   * Takes over the timer's work, for whoever comes at or after the instant, and turns it off. Returns how
-   * late it was; null: it is not due.
+   * Takes over the timer's work at or after its instant, and turns it off. Returns how late it was in milliseconds; null:
+   * it is not due.
    */
   takeOver(): number | null {
-    const lateMs = this.#clock.now() - this.#at;
+    const lateMs = this.#timers.clock.now() - this.#at;
     if (lateMs < 0) return null;
     this.#disarm();
     return lateMs;
   }
 
   #disarm(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#cancel?.();
+    this.#cancel = null;
     this.#at = Infinity;
-  }
-
-  #fire(): void {
-    this.#timer = null;
-    this.#clock.reach(this.#at);
-    this.#wake();
   }
 }

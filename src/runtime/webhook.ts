@@ -1,3 +1,5 @@
+import { pause } from './background.ts';
+import { onTimer } from './call-clock.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';
 import { directoryOf, type Env } from '../env.ts';
@@ -44,13 +46,13 @@ interface Tested {
 }
 
 /** Takes what deliveries need from where they run. */
-export function webhookDependencies(env: Env): WebhookDependencies {
+export function webhookDependencies(env: Env, after = onTimer): WebhookDependencies {
   return {
     target: () => directoryOf(env).webhook(),
     secret: (name) => readSecret(env, name),
     allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
     fetch: (url, init) => fetch(url, init),
-    pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    pause: (ms) => pause(ms, after),
     now: () => Date.now(),
   };
 }

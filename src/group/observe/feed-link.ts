@@ -7,12 +7,10 @@ import {
   type WatchRequest,
 } from '../../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../../contract/warnings.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
 
 /** How long a push waits: callers are answered first, and what comes with them is told together. */
 const PUSH_DELAY_MS = 50;
-
-/** How late a push must be whose timer is from before the wall clock was set back, and would come as much later. */
-const LATE_MS = 1_000;
 
 /** How long after a push that did not arrive it is made again. */
 const RETRY_MS = 5_000;
@@ -29,6 +27,7 @@ interface Memory {
 interface Way {
   readonly hub: () => FeedRpc;
   readonly waitUntil: (work: Promise<unknown>) => void;
+  readonly after: Schedule;
 }
 
 /**
@@ -51,8 +50,8 @@ export class FeedLink {
   /** The last news that the hub was told, without ages. */
   #told: string | null = null;
   #toldAt = 0;
-  #timer: ReturnType<typeof setTimeout> | null = null;
-  #dueAt = 0;
+  /** Cancels the push that is due; null: none is. */
+  #cancel: (() => void) | null = null;
   /** Reading is an event, too, and no news. */
   #isReading = false;
 
@@ -88,7 +87,7 @@ export class FeedLink {
   /** Notes that there was an event: what changed is pushed in a while. */
   note(now: number): void {
     if (this.#watch === null || this.#isReading) return;
-    if (this.#timer !== null && now < this.#dueAt + LATE_MS) return;
+    if (this.#cancel !== null) return;
     if (now >= this.#watch.untilAt) {
       this.#watch = null;
       return;
@@ -104,7 +103,7 @@ export class FeedLink {
   }
 
   #push(): void {
-    this.#timer = null;
+    this.#cancel = null;
     if (this.#watch === null) return;
     const report = this.#read();
     const news = newsIn(report);
@@ -131,14 +130,13 @@ export class FeedLink {
 
   #retry(): void {
     this.#told = null;
-    if (this.#watch === null || this.#timer !== null) return;
+    if (this.#watch === null || this.#cancel !== null) return;
     this.#pushAt(this.#toldAt + RETRY_MS, this.#toldAt);
   }
 
   #pushAt(dueAt: number, now: number): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#dueAt = dueAt;
-    this.#timer = setTimeout(() => this.#push(), dueAt - now);
+    this.#cancel?.();
+    this.#cancel = this.#way.after(Math.max(0, dueAt - now), () => this.#push());
   }
 
   #read(): PoolReport {

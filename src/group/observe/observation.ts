@@ -24,12 +24,14 @@ import type { GroupStore } from '../store.ts';
 import type { Tables } from '../tables.ts';
 import { ViolationLog } from './violation-log.ts';
 import { Warnings } from './warnings.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
 /** Everything that the watching of one pool needs. */
 interface Watched {
   readonly env: Env;
   readonly ctx: DurableObjectState;
+  readonly after: Schedule;
   readonly tables: Tables;
   readonly store: GroupStore;
   readonly identity: PoolIdentity;
@@ -64,6 +66,7 @@ export class Observation {
     {
       env,
       ctx,
+      after,
       tables,
       store,
       identity,
@@ -93,6 +96,7 @@ export class Observation {
     this.feed = new FeedLink(store, report, {
       hub: () => feedOf(env),
       waitUntil: (work) => ctx.waitUntil(work),
+      after,
     });
     this.#warnings = new Warnings(store, identity, (warning, isNew) => {
       this.feed.warn(warning);
@@ -102,7 +106,7 @@ export class Observation {
           .noteWarning(warning)
           .catch(() => {}),
       );
-      if (isNew) ctx.waitUntil(deliverWarning(warning, webhookDependencies(env)));
+      if (isNew) ctx.waitUntil(deliverWarning(warning, webhookDependencies(env, after)));
     });
     this.#warnings.begin(state);
     this.#history.note(state, now);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { Batch } from '../../../src/group/batch.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -22,6 +23,7 @@ it('of what is stored the first answer comes with its write, and the next waits 
     (isBound) => writes.push(isBound),
     () => true,
     true,
+    onTimer,
   );
   const answers: number[] = [];
   turn(batch, () => answers.push(1));
@@ -39,6 +41,7 @@ it('what is written ahead is written right after its turn, once, and nobody wait
     (isBound) => writes.push(isBound),
     () => true,
     true,
+    onTimer,
   );
   batch.ahead();
   batch.ahead();
@@ -56,6 +59,7 @@ it('what is only observed takes no row of the bound with it', () => {
     (isBound) => writes.push(isBound),
     () => true,
     true,
+    onTimer,
   );
   batch.soon(false);
   vi.runAllTimers();
@@ -71,6 +75,7 @@ it('where nothing is stored nobody waits, and no timer is set', () => {
     () => undefined,
     () => true,
     false,
+    onTimer,
   );
   const answers: number[] = [];
   turn(batch, () => answers.push(1));
@@ -90,6 +95,7 @@ it.each([
       (isBound) => writes.push(isBound),
       () => isCovered,
       true,
+      onTimer,
     );
     const answers: number[] = [];
     for (const answer of [1, 2]) {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { Presence } from '../../../src/group/presence.ts';
+import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { windowMsOf } from '../../../src/runtime/resting.ts';
 
 const WINDOW_MS = 600_000;
@@ -23,6 +24,7 @@ function scene(windowMs = WINDOW_MS) {
   let answer = (open: () => void): void => open();
   const presence: Presence = new Presence({
     now: () => instant(Date.now()),
+    after: onTimer,
     isInUse: () => is.inUse,
     idleMs: () => Date.now() - usedAt,
     isKept: () => is.kept,

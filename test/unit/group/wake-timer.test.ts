@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { SteadyClock } from '../../../src/runtime/steady-clock.ts';
 import { WakeTimer } from '../../../src/group/wake-timer.ts';
+import { Timers } from '../../../src/runtime/timers.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -67,7 +67,8 @@ function newTimer() {
   const wake = vi.fn<() => void>(() => {
     timer.takeOver();
   });
-  const clock = new SteadyClock();
-  const timer = new WakeTimer(clock, wake);
+  const timers = new Timers();
+  const { clock } = timers;
+  const timer = new WakeTimer(timers, wake);
   return { timer, wake, clock };
 }

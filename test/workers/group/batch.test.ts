@@ -3,6 +3,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { BoundStore } from '../../../src/group/bound-store.ts';
 import { Trial } from '../../../src/group/trial.ts';
+import { Timers } from '../../../src/runtime/timers.ts';
 import {
   define,
   inside,
@@ -82,7 +83,7 @@ it('pools on trial, of which many share an object, set one timer each and none f
     for (let at = 0; at < POOLS; at += 1) {
       const partition = `trial-${at}`;
       const events = { onProved: () => Promise.resolve(), onIdle: () => undefined };
-      const trial = new Trial(ctx, env, poolName(group, partition), events);
+      const trial = new Trial(ctx, env, poolName(group, partition), new Timers(), events);
       const assumed = { slotsMax: 1, source: 'unknown' as const };
       const acquire = request(group, 'a', { partition, assumed, configVersion: 0 });
       const answer = await trial.call((own) => own.acquire(acquire));

@@ -4,6 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { Trial } from '../../../src/group/trial.ts';
+import { Timers } from '../../../src/runtime/timers.ts';
 import {
   crashPool,
   heldBy,
@@ -28,7 +29,7 @@ function handedOver(partition: string) {
   const fields = { group: GROUP, partition, assumed, configVersion: 0 };
   return inside('trials', async (_instance, ctx) => {
     const events = { onProved: () => Promise.resolve(), onIdle: () => undefined };
-    const trial = new Trial(ctx, env, name, events);
+    const trial = new Trial(ctx, env, name, new Timers(), events);
     const held = [];
     for (const ticketId of ['a', 'b']) {
       const answer = await trial.call((own) => own.acquire(request(GROUP, ticketId, fields)));
