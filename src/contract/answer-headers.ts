@@ -18,6 +18,8 @@ export const ANSWER_HEADERS = {
   'headgate-member': { isOurs: true, isExposed: true },
   /** The leases that it held. */
   'headgate-lease': { isOurs: true, isExposed: true },
+  /** Of a lease's release: what counts as its usage, what was `reported` or what was `reserved`. */
+  'headgate-usage': { isOurs: true, isExposed: true },
   /** Milliseconds from its arrival to its last try. */
   'headgate-wait-ms': { isOurs: true, isExposed: true },
   /** How often upstreams were asked. */

@@ -10,6 +10,9 @@ import type { Frozen } from './frozen.ts';
 
 const count = z.int().min(0);
 const ms = z.int().min(0);
+/** Maximum tokens of one call: far more than any model takes. */
+const TOKENS_MAX = 10_000_000;
+const tokens = count.max(TOKENS_MAX);
 const name = z.string().min(1).max(256);
 
 /** Maximum length of a token that is sent back: our own are far shorter. */
@@ -23,18 +26,20 @@ const instant = z
 
 const usageSchema = z
   .strictObject({
-    input_tokens: count
+    input_tokens: tokens
       .exactOptional()
       .meta({ description: 'Input tokens, those from a cache among them.', unit: 'tokens' }),
-    output_tokens: count
+    output_tokens: tokens
       .exactOptional()
       .meta({ description: 'Output tokens, reasoning among them.', unit: 'tokens' }),
-    cached_tokens: count.exactOptional().meta({
+    cached_tokens: tokens.exactOptional().meta({
       description: 'Input tokens that came from a cache.',
       unit: 'tokens',
     }),
   })
-  .describe('What the call has used, as its provider counted it.');
+  .describe(
+    'What the call has used, as its provider counted it. It counts where the key has `allow: [lease_usage]`; else what was reserved counts.',
+  );
 
 /** `POST /leases`. */
 export const leaseRequestSchema = z
@@ -70,10 +75,12 @@ export const leaseRequestSchema = z
     }),
     estimate: z
       .strictObject({
-        input_tokens: count
-          .exactOptional()
-          .meta({ description: 'Input tokens that it will probably use.', unit: 'tokens' }),
-        output_tokens: count
+        input_tokens: tokens.exactOptional().meta({
+          description:
+            'Input tokens that it will probably use. 0 or absent: not known, which reserves 16,384.',
+          unit: 'tokens',
+        }),
+        output_tokens: tokens
           .exactOptional()
           .meta({ description: 'The most output tokens that it will use.', unit: 'tokens' }),
       })

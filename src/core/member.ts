@@ -3,6 +3,7 @@ import type { BudgetSettings, RateSettings } from './words/limits.ts';
 import type { MemberSettings } from './words/member.ts';
 import { nothingAhead, type Ahead, type Amounts } from './parts/ahead.ts';
 import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
+import { noReports, type Reports } from './parts/reports.ts';
 import type { Controls } from './controls.ts';
 
 /**
@@ -16,6 +17,7 @@ export interface Member {
   /** Amounts that its kept controls count as used already. */
   readonly ahead: Ahead;
   readonly recentEnds: RecentEnds;
+  reports: Reports;
   /** The sums of its leases, as those of the group. */
   slotsInUse: number;
   slotsNested: number;
@@ -76,6 +78,7 @@ export function emptyMember(
     controls,
     ahead,
     recentEnds,
+    reports: noReports(),
     slotsInUse: 0,
     slotsNested: 0,
     slotsCooling: 0,

@@ -64,6 +64,7 @@ import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
 import { takeOver } from './recover.ts';
+import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { renameMembers } from './renaming.ts';
 import { countInFlight } from './reservation.ts';
@@ -92,6 +93,7 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   const effects: Effect[] = [];
   beginEvent(state.decisions);
   for (const { controls } of state.serving) endHoldBack(controls.ceiling.evidence, now);
+  endReports(state, now);
   const stops = stopsOf(state, now);
   if (event.kind === 'held_up') {
     extendByLostTime(state, event.lostMs);
@@ -179,7 +181,8 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const tried = Math.min(...tries.map((at) => at ?? Infinity));
   const room = Math.min(state.roomDueAt, state.overtakingDueAt, state.heldOutUntil);
   const heirs = heirsDueAt(state, now);
-  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs));
+  const taught = reportsDueAt(state);
+  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs, taught));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
@@ -461,7 +464,9 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
 /** Forgets the lessons about the upstream. What was used of the configured limits is none, and stays. */
 function relearn(state: GroupState, now: InstantMs) {
   forgetRepeatRefusals(state.repeatRefusals);
-  for (const { controls } of state.members.values()) {
+  for (const member of state.members.values()) {
+    const { controls } = member;
+    forgetReports(member);
     Object.assign(controls.ceiling, emptyCeiling(now));
     Object.assign(controls.pause, emptyPause());
     Object.assign(controls.breaker, closedBreaker());

@@ -42,7 +42,7 @@ export function isLag(
   state: GroupState,
   { settings, controls }: Member,
   lease: Lease,
-  { slotsMax: namedSlotsMax }: UpstreamSignal,
+  { slotsMax: namedSlotsMax }: Pick<UpstreamSignal, 'slotsMax'>,
   othersInUse: number,
   now: InstantMs,
 ): boolean {

@@ -1,5 +1,11 @@
 import { IMPLICIT, instant, later, type InstantMs, type LeaseId } from './words/ids.ts';
-import { takesOut, type Blame, type TakingOut, type UpstreamSignal } from './words/signal.ts';
+import {
+  takesOut,
+  type Blame,
+  type RefusalKind,
+  type TakingOut,
+  type UpstreamSignal,
+} from './words/signal.ts';
 import type { Usage } from './words/usage.ts';
 import {
   allows as breakerAllows,
@@ -32,6 +38,7 @@ import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
 import { atUpstream, memberSlotsLearned } from './capacity.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
+import { applyReport, confirmReports, refuteReports } from './reports.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
@@ -51,6 +58,7 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  *   nothing follows, not even a row: the call may be to blame, which every member would refuse. So it is in a group that
  *   names none.
  * - What never fits: nothing, because other calls may fare better.
+ * - What a lease's holder reported teaches the same, for as long as `reports.ts` lets it.
  *
  * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
  * that is refused whatever happens would stop everybody again and again.
@@ -64,24 +72,51 @@ export function applySignal(
 ): void {
   const member = memberOf(state, lease);
   const { settings, controls } = member;
-  const { ceiling, breaker, pause, rates } = controls;
-  const { id: leaseId, callableAt: grantedAt } = lease;
-  const { kind } = signal;
+  const { callableAt: grantedAt } = lease;
+  const { kind, reportedBy } = signal;
   // An upstream that asks for no wait at all after a refusal does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
   const before = lessonOf(member);
   state.talliesDirtyAt ??= now;
   noteSignal(lease, signal);
   lease.hasAnswer = true;
-  for (const hint of signal.hints) lowerToHint(rates, settings.rates, hint, NOTHING, now);
+  // What remains of limits is read of answers that Headgate saw: a report could keep them empty.
+  const hints = reportedBy === undefined ? signal.hints : [];
+  for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') {
+    refuteReports(state, member, signal, grantedAt, now);
     applyServed(state, member, lease, signal, now);
+    askToWait(state, member, lease, signal, now);
     for (const blame of signal.blamed ?? []) takeOutBlamed(state, lease, blame, now);
     // Most of what is served teaches nothing that is worth a row.
     if (lessonOf(member) !== before) state.isControlsDirty = true;
     return;
   }
   noteRefusal(state, lease, kind, signal, now);
+  if (reportedBy !== undefined) {
+    const report = { kind, by: reportedBy, retryAfterMs };
+    const applied = (afterMs: number | null): void =>
+      applyRefusal(state, member, lease, { ...signal, kind, retryAfterMs: afterMs }, isRepeat, now);
+    return applyReport(state, member, report, applied, now);
+  }
+  confirmReports(state, member, kind);
+  applyRefusal(state, member, lease, { ...signal, kind, retryAfterMs }, isRepeat, now);
+}
+
+type Refusal = UpstreamSignal & { readonly kind: RefusalKind };
+
+/** Learns from a refusal, as `applySignal` lists it. */
+function applyRefusal(
+  state: GroupState,
+  member: Member,
+  lease: Lease,
+  { kind, retryAfterMs, ...signal }: Refusal,
+  isRepeat: boolean,
+  now: InstantMs,
+): void {
+  const { settings, controls } = member;
+  const { ceiling, breaker, pause, rates } = controls;
+  const { id: leaseId, callableAt: grantedAt } = lease;
   if (takesOut(kind)) return keepOut(state, member, kind, leaseId, now);
   state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
@@ -106,7 +141,7 @@ export function applySignal(
       return breakerFailed(breaker, failed, now);
     case 'requests':
     case 'tokens':
-      if (!isRepeat) drain(rates, settings.rates, kind, now);
+      if (!isRepeat && signal.reportedBy === undefined) drain(rates, settings.rates, kind, now);
       return pauseOnce(false);
     case 'ramp':
       // It asks for slower growth: fewer at once, and a while to get there.
@@ -177,12 +212,12 @@ function lessonOf(member: Member): string {
   ].join();
 }
 
-/** Learns from a call that was served. It may ask the next ones to wait, because a limit is nearly used up. */
+/** Learns from a call that was served. */
 function applyServed(
   state: GroupState,
   member: Member,
   lease: Lease,
-  { retryAfterMs, isMistake = false }: UpstreamSignal,
+  { isMistake = false }: UpstreamSignal,
   now: InstantMs,
 ): void {
   const { settings, controls } = member;
@@ -195,8 +230,23 @@ function applyServed(
   noteTaken(state.repeatRefusals, grantedAt);
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);
   pauseServed(controls.pause, grantedAt);
+}
+
+/** Pauses where a call that was served asks the next ones to wait, because a limit is nearly used up. */
+function askToWait(
+  state: GroupState,
+  member: Member,
+  { callableAt: grantedAt }: Lease,
+  { retryAfterMs, reportedBy }: UpstreamSignal,
+  now: InstantMs,
+): void {
   if (retryAfterMs === null || retryAfterMs === 0) return;
-  pauseFor(controls.pause, { grantedAt, retryAfterMs, isLongWindow: false }, now);
+  const pause = (afterMs: number | null): void => {
+    const cause = { grantedAt, retryAfterMs: afterMs, isLongWindow: false };
+    pauseFor(member.controls.pause, cause, now);
+  };
+  if (reportedBy === undefined) return pause(retryAfterMs);
+  applyReport(state, member, { kind: 'requests', by: reportedBy, retryAfterMs }, pause, now);
 }
 
 /**
@@ -218,6 +268,8 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   const member = memberOf(state, lease);
   const { controls } = member;
   if (lease.hasAnswer) return;
+  // That a call ended well is known of one that Headgate made itself.
+  if (!lease.isById) refuteReports(state, member, {}, lease.callableAt, now);
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
@@ -237,8 +289,12 @@ export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now:
  * Whether a member wants to hear at the headers that a call was served: it probes its upstream, or could
  * learn that it takes more. All others spare the message.
  */
-export function wantsServed({ settings, controls, slotsInUse }: Member, now: InstantMs): boolean {
+export function wantsServed(
+  { settings, controls, slotsInUse, reports }: Member,
+  now: InstantMs,
+): boolean {
   const { ceiling, breaker, pause, outage } = controls;
+  if (reports.unconfirmed !== null) return true;
   if (outage.reason !== null) return true;
   if (breaker.phase !== 'closed' || hasFailedLately(breaker, now)) return true;
   if (pause.openMs > 0 || isInDoubt(ceiling.evidence, now)) return true;

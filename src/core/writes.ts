@@ -18,6 +18,7 @@ import type { Controls } from './controls.ts';
 import { listHeirs } from './heirs.ts';
 import type { KeptMember, Ledger, Member } from './member.ts';
 import { isOverdrawn, isSplit } from './members.ts';
+import { confirmedControls } from './reports.ts';
 import { NEVER, type GroupState } from './state.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -78,7 +79,7 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const keep = (ledger: Ledger): KeptMember => {
     const room = leftOf(ledger.controls.rates, ledger.settings.rates, now);
     const kept = setAhead(ledger.ahead, ledger.settings, room, isIdle);
-    return { controls: ledger.controls, ahead: kept };
+    return { controls: confirmedControls(state, ledger.controls), ahead: kept };
   };
   const own = { ...keep({ controls, settings, ahead }), closedDays: takeClosed(controls.costs) };
   const written = { bound: issued, isInRing, upstreams };

@@ -1,5 +1,6 @@
 import type { HandedPool, LeaseRpc } from '../contract/rpc/group-rpc.ts';
 import { handedOf } from '../core/recover.ts';
+import { confirmedControls } from '../core/reports.ts';
 import type { Batch } from './batch.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import { firstAttachment } from './lease-handle.ts';
@@ -38,7 +39,7 @@ export class HandOver {
     const { assumed } = link.definition;
     return {
       leases: [...leases.values()].map(handedOf),
-      controls,
+      controls: confirmedControls(shell.state, controls),
       totals,
       upstreams,
       nextAttachment,

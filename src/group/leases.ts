@@ -62,7 +62,9 @@ export class Leases implements LeaseKeeper {
   report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean, claim?: Claim): void {
     const { shell, limitsSeen } = this.#parts;
     const holder = shell.state.leases.get(id)?.holder ?? claim?.holder;
-    if (holder !== undefined) limitsSeen.note(holder, signal.hints, shell.now());
+    // Limits are shown to operators as the upstream's own words, which a report need not be.
+    const isSeen = holder !== undefined && signal.reportedBy === undefined;
+    if (isSeen) limitsSeen.note(holder, signal.hints, shell.now());
     const told = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
     shell.apply({ kind: 'report', leaseId: id, ...told });
   }

@@ -101,6 +101,11 @@ export function allowsLeases({ allow }: Pick<GatewayKeyConfig, 'allow'>): boolea
   return matcherOf(allow)(LEASE);
 }
 
+/** Whether what a caller says that its leases used counts. Without the right, or a key, what was reserved does. */
+export function mayReportUsage(key: Pick<GatewayKeyConfig, 'allow'> | null): boolean {
+  return key !== null && matcherOf(key.allow)(LEASE_USAGE);
+}
+
 /** A call at an upstream, as far as it says what is asked for. */
 interface Asked {
   readonly upstream: Upstream;

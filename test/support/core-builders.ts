@@ -204,7 +204,7 @@ function againOf({ askAgainMs }: Extract<Effect, { kind: 'pending' }>): string {
 }
 
 /** The controls as they come back from their row. */
-export function keptControls({ controls }: GroupState): Controls {
+export function keptControls({ controls }: Pick<GroupState, 'controls'>): Controls {
   return JSON.parse(JSON.stringify(controls)) as Controls;
 }
 
@@ -267,7 +267,7 @@ export class TestGroup {
     const untold = isInRing ? [] : bound.ended;
     const ended = [...(this.stored.bound?.ended ?? []), ...bound.ended];
     const lapsed = [...(this.stored.bound?.lapsed ?? []), ...bound.lapsed];
-    const controls = kept === null ? this.stored.controls : keptControls(this.state);
+    const controls = kept === null ? this.stored.controls : keptControls(kept);
     const ahead = kept?.ahead ?? this.stored.ahead;
     const members = kept === null ? this.stored.members : kept.members;
     const ofMembers = members === undefined ? {} : { members: structuredClone(members) };

@@ -90,9 +90,11 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
       return async (call) => {
         const lease = await openLease(call.table.snapshot.fingerprintKey, call.caller.id, token);
         if (lease === null) return unknownToken('lease');
-        const settle = settleBy(call, lease, usage);
-        const left = await releaseAll(call, lease, { outcome, status: null, settle });
-        return left.length > 0 ? notTold(left) : said(204, null);
+        const settled = settleBy(call, lease, usage);
+        const end = { outcome, status: null, settle: settled?.settle };
+        const left = await releaseAll(call, lease, end);
+        if (left.length > 0) return notTold(left);
+        return said(204, null, settled === null ? {} : { 'headgate-usage': settled.counts });
       };
     }
     case 'DELETE /tickets/*':

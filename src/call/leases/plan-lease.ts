@@ -149,7 +149,8 @@ export function locatedAt(upstream: Upstream, model: string | null): Located {
 /** Reads the expected use of a lease. */
 export function estimateOf({ estimate }: Wanted): Parameters<typeof measureAsSaid>[1] {
   return {
-    inputTokens: estimate?.input_tokens ?? null,
+    // No call has an input of nothing: who says so would have its leases for free.
+    inputTokens: (estimate?.input_tokens ?? 0) > 0 ? (estimate?.input_tokens ?? null) : null,
     outputTokens: estimate?.output_tokens ?? null,
   };
 }

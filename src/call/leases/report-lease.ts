@@ -1,6 +1,7 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
 import type { ReportAnswer, ReportRequest } from '../../contract/leases.ts';
-import { SERVED, type RefusalKind } from '../../core/words/signal.ts';
+import { SERVED, type RefusalKind, type UpstreamSignal } from '../../core/words/signal.ts';
+import { isTaken } from '../../core/words/outcome.ts';
 import { membersOf } from '../../routing/members.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
 import type { KnownCall } from '../call.ts';
@@ -11,7 +12,7 @@ import { placementOf, releaseAll, reportTo } from './held-pools.ts';
 import { notTold, said, unknownToken, type Answer } from './lease-call.ts';
 import { openLease, sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
 import { forbiddenHold, rulesOf } from './plan-lease.ts';
-import { meteringOf, placeOf } from './settle-lease.ts';
+import { placeOf, settleRefused } from './settle-lease.ts';
 
 /** Statuses that no answer with a body may have, as the runtime makes one. */
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
@@ -57,8 +58,9 @@ export async function patchLease(
   const next = nextOf(call, lease, upstream, kind);
   const notTo = await releaseAll(call, lease, {
     outcome: refusal.isFinal ? 'refused' : 'failed',
-    status: told.status ?? null,
-    settle: meteringOf(call, lease)?.notServed,
+    // A report proves no key, so one of a success is not noted as one.
+    status: told.status === undefined || isTaken(told.status) ? null : told.status,
+    settle: settleRefused(call, lease),
   });
   if (notTo.length > 0) return notTold(notTo);
   if (next === null) return reported({ action: 'stop', after_ms: 0 });
@@ -126,7 +128,7 @@ async function tellServed(
     lease.pools.map(async (hold) => {
       const isWarned = warning !== null && hold === warned;
       if (!isWarned && hold.wantsServed !== true) return;
-      const signal = { ...(isWarned ? warning : SERVED), ...mistake };
+      const signal = { ...(isWarned ? warning : SERVED), ...mistake, ...reportedBy(call) };
       await reportTo(call, lease, hold, signal, false);
     }),
   );
@@ -140,7 +142,12 @@ async function tellRefused(
   const about = scope === 'model' ? ofProvider(lease)[0] : ofProvider(lease).at(-1);
   if (about === undefined) return;
   const isRepeat = lease.reentered + lease.retried > 0;
-  await reportTo(call, lease, about, signal, isRepeat);
+  await reportTo(call, lease, about, { ...signal, ...reportedBy(call) }, isRepeat);
+}
+
+/** Names the key that a report counts for. Callers without a gateway key could make up any number of others, so they are one. */
+function reportedBy({ caller }: KnownCall): Required<Pick<UpstreamSignal, 'reportedBy'>> {
+  return { reportedBy: caller.gatewayKeyId ?? '' };
 }
 
 interface Next {

@@ -1,6 +1,10 @@
 import type { ReleaseRequest } from '../../contract/leases.ts';
+import { mayReportUsage } from '../../routing/key-access.ts';
 import { membersOf } from '../../routing/members.ts';
 import { countsTokens } from '../../routing/metered.ts';
+import { EachSecond } from '../../runtime/each-second.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Settle } from '../acquire/admission.ts';
 import type { KnownCall } from '../call.ts';
 import { measureAsSaid, type Metering } from '../metering.ts';
@@ -26,7 +30,7 @@ export function placeOf(
 }
 
 /** Measures the call of a lease; null: none of its groups counts. */
-export function meteringOf(call: KnownCall, lease: LeaseToken): Metering | null {
+function meteringOf(call: KnownCall, lease: LeaseToken): Metering | null {
   const counts = lease.pools.some((hold) => {
     const { config } = placementOf(call, hold);
     return config !== null && countsTokens(config);
@@ -37,14 +41,28 @@ export function meteringOf(call: KnownCall, lease: LeaseToken): Metering | null 
   return id === undefined || member === undefined ? metering : metering.at({ id, member, located });
 }
 
-/** Settles a lease by what its holder says that the call has used. Undefined: what was reserved counts. */
+/** How often it is logged that a reported usage does not count. */
+const LOGGED_EACH_SECOND = 1;
+
+const logged = new EachSecond(LOGGED_EACH_SECOND);
+
+/**
+ * Settles a lease by what its holder says that the call has used. Null: nothing of it is counted, or nothing was said.
+ *
+ * Headgate did not see the call, so the figures are a claim. Where the key has no right to report usage, what was reserved
+ * counts: more would spend what others may use, and less would make leases free.
+ */
 export function settleBy(
   call: KnownCall,
   lease: LeaseToken,
   usage: ReleaseRequest['usage'],
-): Settle | undefined {
+): { readonly counts: 'reported' | 'reserved'; readonly settle: Settle | undefined } | null {
   const metering = usage === undefined ? null : meteringOf(call, lease);
-  if (usage === undefined || metering === null) return undefined;
+  if (usage === undefined || metering === null) return null;
+  if (!mayReportUsage(call.caller.key)) {
+    noteIgnored(call, lease, usage);
+    return { counts: 'reserved', settle: undefined };
+  }
   const { inputTokens } = estimateOf(lease.wanted);
   const cacheReadTokens = usage.cached_tokens ?? 0;
   const outputTokens = usage.output_tokens ?? 0;
@@ -54,5 +72,28 @@ export function settleBy(
     cacheWriteTokens: 0,
     outputTokens,
   };
-  return metering.settlement({ end: () => ({ usage: counted, outputTokensSeen: outputTokens }) });
+  const settle = metering.settlement({
+    end: () => ({ usage: counted, outputTokensSeen: outputTokens }),
+  });
+  return { counts: 'reported', settle };
+}
+
+/** Settles a lease whose holder reports that its call was refused, by the same rule. */
+export function settleRefused(call: KnownCall, lease: LeaseToken): Settle | undefined {
+  return mayReportUsage(call.caller.key) ? meteringOf(call, lease)?.notServed : undefined;
+}
+
+function noteIgnored(
+  { caller }: KnownCall,
+  { wanted, pools }: LeaseToken,
+  usage: NonNullable<ReleaseRequest['usage']>,
+): void {
+  if (!logged.mayOneMore(steadyClock.now())) return;
+  logEvent('lease_usage_ignored', {
+    key: caller.gatewayKeyId,
+    groups: pools.map(({ group }) => group).join(','),
+    model: wanted.model ?? null,
+    input_tokens: usage.input_tokens ?? null,
+    output_tokens: usage.output_tokens ?? null,
+  });
 }

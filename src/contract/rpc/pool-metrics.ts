@@ -1,5 +1,5 @@
 import type { Histogram } from '../../core/parts/histogram.ts';
-import type { Invariant } from '../../core/parts/totals.ts';
+import type { Invariant, ReportEnd } from '../../core/parts/totals.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
@@ -18,6 +18,8 @@ export interface PoolMetrics {
   readonly ended_total: Readonly<Partial<Record<Outcome, number>>>;
   /** By why. Absent: from the release before. */
   readonly cut_total?: Readonly<Partial<Record<CutReason, number>>>;
+  /** Reports of holders of leases, by what became of them. Absent: from the release before. */
+  readonly reports_total?: Readonly<Partial<Record<ReportEnd, number>>>;
   readonly input_tokens_total: number;
   readonly output_tokens_total: number;
   readonly cost_usd_total: number;

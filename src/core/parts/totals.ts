@@ -14,6 +14,12 @@ export const INVARIANTS = ['above_limit', 'above_mark', 'granted_twice', 'settle
 
 export type Invariant = (typeof INVARIANTS)[number];
 
+/**
+ * Ends of reports. An `unconfirmed` one counts for a minute, until it is `confirmed` or `refuted`. Further ones of a key
+ * whose reports were refuted are `ignored`.
+ */
+export type ReportEnd = 'unconfirmed' | 'confirmed' | 'refuted' | 'ignored';
+
 /** Counts of a group since its instance began. Nothing of it is looked at in a decision. */
 export interface Totals {
   granted: number;
@@ -34,6 +40,8 @@ export interface Totals {
   resurrected: number;
   /** Refusals of the upstream, by what they were about. */
   refusals: Partial<Record<RefusalKind, number>>;
+  /** Reports of holders of leases, by what became of them. */
+  readonly reports: Record<ReportEnd, number>;
   /** Promises that were broken. */
   readonly violations: Record<Invariant, number>;
   /** Calls in a dry run that would have waited, or would have been rejected. */
@@ -67,6 +75,7 @@ export function emptyTotals(): Totals {
     expired: 0,
     resurrected: 0,
     refusals: {},
+    reports: { unconfirmed: 0, confirmed: 0, refuted: 0, ignored: 0 },
     violations: { above_limit: 0, above_mark: 0, granted_twice: 0, settled_twice: 0 },
     wouldWait: 0,
     wait: emptyHistogram(),

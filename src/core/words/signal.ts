@@ -85,6 +85,8 @@ export interface UpstreamSignal {
   readonly isMistake?: boolean;
   /** Of `served`: the members that refused the same call, so that it is them who are to blame. Absent: none. */
   readonly blamed?: readonly Blame[];
+  /** The gateway key whose lease's holder reported it; empty: one without a key. Absent: Headgate saw the answer. */
+  readonly reportedBy?: string;
 }
 
 /** An answer that says nothing more than that the upstream took the call. */

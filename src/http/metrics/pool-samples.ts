@@ -132,6 +132,7 @@ function addCounters(to: Exposition, labels: Labels, metrics: PoolMetrics): void
   to.add(families.COST, labels, metrics.cost_usd_total);
   to.add(families.PASSED, labels, status.passed_unlimited_total);
   to.add(families.WOULD_WAIT, labels, status.would_wait_total);
+  to.addEach(families.REPORTS, labels, 'result', metrics.reports_total ?? {});
   to.addEach(families.VIOLATIONS, labels, 'invariant', metrics.violations_total ?? {});
   to.addEach(families.WARNINGS, labels, 'kind', metrics.warnings_total);
 }

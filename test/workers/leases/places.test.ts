@@ -181,28 +181,6 @@ it('an automatic group takes it as it takes calls', async () => {
   await del(lease.lease, undefined, { authorization: 'Bearer sk-own' });
 });
 
-it('reserves what it says that it will use, and settles what it has used', async () => {
-  const prices = { 'm-*': { input: 1, output: 10 } };
-  const limits = { max_concurrency: 5, tpm: 1_000_000, budget_usd: { per_day: 1 } };
-  await limitTo([group('counted', 5, { match: { upstreams: ['up'] }, limits })], {
-    upstreams: [{ id: 'up', base_url: 'https://up.test', prices }],
-  });
-  const wanted = {
-    upstream: 'up',
-    model: 'm-1',
-    estimate: { input_tokens: 1_000, output_tokens: 5_000 },
-  };
-  const lease = await leased(wanted);
-  const during = await pool('counted').status();
-  expect(during.spend?.reserved_usd).toBeGreaterThan(0.001);
-  await del(lease.lease, { usage: { input_tokens: 1_000, output_tokens: 100, cached_tokens: 0 } });
-  const after = await pool('counted').status();
-  expect(after.spend).toMatchObject({ reserved_usd: 0 });
-  expect(after.spend?.day_usd).toBeCloseTo(0.002, 4);
-  const unpriced = { ...wanted, model: 'other' };
-  expect(await post(unpriced)).toMatchObject({ status: 400, reason: 'price_unknown' });
-});
-
 it('what the provider said is heard as of a call: it pauses the group, and the call asks again with its age', async () => {
   await limitTo([group('told', 2, { match: { upstreams: ['up'] } })]);
   const lease = await leased({ upstream: 'up' });

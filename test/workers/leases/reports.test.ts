@@ -1,0 +1,83 @@
+// Reports of leases' holders over HTTP: whose they are, and how long they count until another key says the same.
+import { afterAll, expect, it } from 'vitest';
+import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { nothingLeaks, passAwake, pool } from '../support/pool.ts';
+import { del, group, leased, limitTo, patch } from './scene.ts';
+
+afterAll(nothingLeaks);
+
+const ANN = { 'headgate-key': 'hg_ann-key-0000000000000000000000' };
+const BOB = { 'headgate-key': 'hg_bob-key-0000000000000000000000' };
+const WEEK_S = 7 * 86_400;
+const MINUTE_MS = 60_000;
+
+const REFUSED = {
+  status: 429,
+  headers: { 'retry-after': String(WEEK_S), 'x-ratelimit-remaining-requests': '0' },
+  error: { error: { message: 'Rate limit reached for requests', code: 'rate_limit_exceeded' } },
+};
+
+type Headings = Record<string, string>;
+
+async function scene(name: string, leases: 'keys' | 'open' = 'keys'): Promise<void> {
+  const key = async (id: string, { 'headgate-key': secret }: typeof ANN) => {
+    return { id, hash: await gatewayKeyHash(secret), allow: ['lease'] };
+  };
+  await limitTo([group(name, 5, { match: { upstreams: ['up'] } })], {
+    leases,
+    keys: leases === 'open' ? [] : [await key('ann', ANN), await key('bob', BOB)],
+  });
+}
+
+async function pausedMs(name: string): Promise<number> {
+  const { paused_until: until } = await pool(name).status();
+  return until === null ? 0 : Date.parse(until) - Date.now();
+}
+
+/** Takes so many leases at once. */
+function some(count: number, headers: Headings) {
+  return Promise.all(Array.from({ length: count }, () => leased({ upstream: 'up' }, headers)));
+}
+
+it('one key pauses its group for a minute at most, however often it reports', async () => {
+  await scene('alone');
+  const [one, two] = await some(2, ANN);
+  await patch(one?.lease ?? '', REFUSED, ANN);
+  const firstMs = await pausedMs('alone');
+  expect(firstMs).toBeGreaterThan(0);
+  expect(firstMs).toBeLessThanOrEqual(MINUTE_MS);
+  await patch(two?.lease ?? '', REFUSED, ANN);
+  expect(await pausedMs('alone')).toBeLessThanOrEqual(firstMs);
+  await passAwake('alone', MINUTE_MS);
+  const next = await leased({ upstream: 'up' }, BOB);
+  await del(next.lease, undefined, BOB);
+});
+
+it('a second key confirms it', async () => {
+  await scene('both');
+  const [[one], [two]] = await Promise.all([some(1, ANN), some(1, BOB)]);
+  await patch(one?.lease ?? '', REFUSED, ANN);
+  await patch(two?.lease ?? '', REFUSED, BOB);
+  expect(await pausedMs('both')).toBeGreaterThan(MINUTE_MS);
+  await pool('both').relearn();
+});
+
+it('callers without a gateway key are one, whatever provider keys they make up', async () => {
+  await scene('open', 'open');
+  const made = ['sk-one', 'sk-two'].map((key) => ({ authorization: `Bearer ${key}` }));
+  const held = await Promise.all(made.map((headers) => leased({ group: 'open' }, headers)));
+  for (const [at, { lease }] of held.entries()) await patch(lease, REFUSED, made[at] ?? {});
+  const ms = await pausedMs('open');
+  expect(ms).toBeGreaterThan(0);
+  expect(ms).toBeLessThanOrEqual(MINUTE_MS);
+  await pool('open').relearn();
+});
+
+it('limits that a report names are not shown as seen', async () => {
+  await scene('seen');
+  const [one] = await some(1, ANN);
+  const headers = { 'x-ratelimit-limit-requests': '7', 'x-ratelimit-remaining-requests': '6' };
+  await patch(one?.lease ?? '', { status: 200, headers }, ANN);
+  expect((await pool('seen').status()).limits_seen ?? []).toEqual([]);
+  await del(one?.lease ?? '', undefined, ANN);
+});
