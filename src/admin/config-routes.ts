@@ -1,6 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
 import { exportConfig, importConfig } from '../config/import-config.ts';
+import { networkWarnings } from '../config/check/upstreams.ts';
 import { keepKnownCaps } from '../config/keep-known-caps.ts';
 import { fingerprint, gatewayKeyHash } from '../runtime/digests.ts';
 import { changeConfig, type Changed, type Edit } from './change.ts';
@@ -88,7 +89,7 @@ export function importEdit(document: unknown): {
     },
     warningsOf: ({ before, config, warnings }) => {
       const replaced = groupsOnly ? replacedGroups(before, config) : [];
-      return [...notes, ...replaced, ...warnings];
+      return [...notes, ...replaced, ...warnings, ...networkWarnings(config)];
     },
   };
 }

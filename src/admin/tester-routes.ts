@@ -19,7 +19,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { readSecret } from '../runtime/secrets.ts';
 import { fingerprint } from '../runtime/digests.ts';
-import { closedRoute, forbiddenFor, refusedKey } from '../routing/key-access.ts';
+import { closedRoute, entryAt, forbiddenFor, refusedKey } from '../routing/key-access.ts';
 import { laneOf } from '../routing/lane-of.ts';
 import type { AdminApp } from './context.ts';
 import { invalid, serve } from './serve.ts';
@@ -122,7 +122,8 @@ async function tested(
   const placements = await hashedPlacements(taken, env, fingerprintKey);
   const refusal =
     (key === null ? keyRefusal(call, config.keys.length > 0, upstream) : refusedKey(key, null)) ??
-    (key === null ? null : (asked.closedTo(key) ?? forbiddenFor(key, placements))) ??
+    asked.closedTo(key) ??
+    (key === null ? null : forbiddenFor(key, placements)) ??
     tooMany(placements);
   const keyLanes = { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' } as const;
   return {
@@ -154,10 +155,10 @@ function askedFor(call: Call, upstream: Upstream, routes: Routes) {
     : routes.namedPath({ upstream, keyIds: keyIdsOf(call.key), ...at });
   const isNamed = named === 'in all readings';
   const asked = { upstream, path, operation: isNamed ? { isNamed } : {} } as const;
-  const closedTo = (key: GatewayKeyConfig): ErrorReply | null =>
-    upstream.secret === null
-      ? null
-      : closedRoute(key, asked, { method, headers: new Headers() }, query);
+  const entry = entryAt(upstream, upstream.secret, null);
+  const request = { method, headers: new Headers() };
+  const closedTo = (key: GatewayKeyConfig | null): ErrorReply | null =>
+    entry === null ? null : closedRoute(key, asked, { request, query }, entry);
   return { at, takesSlot: operation.limited || named !== 'no', closedTo };
 }
 

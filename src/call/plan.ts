@@ -1,5 +1,5 @@
 import type { ErrorReply } from '../contract/reasons.ts';
-import { closedRoute, forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
+import { closedRoute, entryAt, forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
 import { hashedPlacements, mayHash } from '../routing/hashed-partition.ts';
 import { ownPartition } from '../routing/partition.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
@@ -143,14 +143,16 @@ export function autoPlacementOf(call: KnownCall, routed: RoutedCall): Placement 
   return placementsOf(call, routed).find(({ config }) => config === null) ?? null;
 }
 
-/** The error reply to a call that its gateway key does not allow at a candidate; null: it does. */
-export function forbiddenAt({ call, located, key, placements }: Candidate): ErrorReply | null {
-  const { caller, request, table } = call;
-  if (caller.key === null) return null;
+/** The error reply to a call that may not use a candidate with the access that it has there; null: it may. */
+export function forbiddenAt(candidate: Candidate): ErrorReply | null {
+  const { call, located, key, placements, members } = candidate;
+  const { caller, table } = call;
   const { upstream, operation } = located;
-  // Only behind a gateway key the operator's goes out.
-  const shut = key.injected === null ? null : closedRoute(caller.key, located, request, call.query);
-  if (shut !== null) return shut;
+  // Each member decides for itself.
+  const entry =
+    members === null ? entryAt(upstream, key.injected, caller.credentials.providerKey) : null;
+  const shut = entry === null ? null : closedRoute(caller.key, located, call, entry);
+  if (shut !== null || caller.key === null) return shut;
   return operation.limited
     ? forbiddenFor(caller.key, placements)
     : forbiddenUpstream(caller.key, upstream, table.routes);

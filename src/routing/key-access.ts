@@ -113,22 +113,41 @@ interface Asked {
   readonly operation: Pick<Operation, 'isNamed' | 'socket'>;
 }
 
+/** The request that a call was made by. */
+interface MadeBy {
+  readonly request: Pick<Request, 'method' | 'headers'>;
+  readonly query: URLSearchParams;
+}
+
+/** Access to an upstream that stands in for a caller's own key: the operator's key, or a network that the upstream trusts. */
+export type Entry = 'operator_key' | 'network';
+
+/** Finds what lets a call in. Null: the upstream sees a key of the caller's own, or is public. */
+export function entryAt(
+  { isKeyless, via }: Pick<Upstream, 'isKeyless' | 'via'>,
+  injected: string | null,
+  providerKey: string | null,
+): Entry | null {
+  if (injected !== null) return 'operator_key';
+  return isKeyless || (via !== null && providerKey === null) ? 'network' : null;
+}
+
 /**
- * Rejects a call that the operator's key must not go out with: what takes no slot is the whole
- * account's, other callers' answers and files too, so it is closed unless the operator lists it. That a group names
- * its path is no leave; what nobody knows can be listed where one does.
+ * Rejects a call that may not use the operator's access to an upstream. Routes without a slot reach the whole account or
+ * server, with other callers' answers, files and models, so they are closed unless the operator lists them. That a group
+ * names a path does not open it; an unknown route can be listed only where a group names it.
  */
 export function closedRoute(
-  key: Pick<GatewayKeyConfig, 'id' | 'allow'>,
+  key: Pick<GatewayKeyConfig, 'id' | 'allow'> | null,
   { upstream, path, operation }: Asked,
-  { method, headers }: Pick<Request, 'method' | 'headers'>,
-  query: URLSearchParams,
+  { request, query }: MadeBy,
+  entry: Entry,
 ): ErrorReply | null {
+  const { method, headers } = request;
+  const close = (what: string, help = ''): ErrorReply => closed(upstream, what, entry, help);
   const override = methodOverride(headers, query);
-  if (override !== null) {
-    return closed(upstream, `a call that names another method by ${override.name}`);
-  }
-  const isListed = [key.allow, upstream.allow].map(matcherOf);
+  if (override !== null) return close(`a call that names another method by ${override.name}`);
+  const isListed = [key?.allow, upstream.allow].map(matcherOf);
   const isNamed = operation.isNamed === true;
   const mayBeListed = (name: string): boolean =>
     LISTED.has(name) || (name === UNKNOWN_NAME && isNamed);
@@ -140,24 +159,19 @@ export function closedRoute(
     case undefined:
       return null;
     case ADMINISTRATION_NAME:
-      return closed(upstream, 'a route that administers the account');
+      return close('a route that administers the account');
     case UNKNOWN_NAME: {
-      if (!isNamed) {
-        const route = `${method} ${path.slice(0, 100)}`;
-        return closed(upstream, `a route that Headgate does not know (${route})`);
-      }
-      const message = `Headgate does not know what this route does, so the operator's key of the upstream ${upstream.id} is not used for it unless that is listed: allow: [${UNKNOWN_NAME}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
-      return { reason: 'key_forbidden', message };
+      if (isNamed)
+        return unlisted(first, 'This route is unknown to Headgate', { key, upstream, entry });
+      const route = `${method} ${path.slice(0, 100)}`;
+      return close(`a route that Headgate does not know (${route})`, NAME_IT);
     }
     case 'realtime':
-      return closed(
-        upstream,
+      return close(
         'what sets up a realtime session, which then runs past every limit (connect by WebSocket)',
       );
-    default: {
-      const message = `The operation ${first} takes no slot, so the operator's key of the upstream ${upstream.id} is not used for it unless it is listed: allow: [${first}] of the gateway key ${key.id} or of the upstream. With a provider key of your own it is open.`;
-      return { reason: 'key_forbidden', message };
-    }
+    default:
+      return unlisted(first, `The operation ${first} takes no slot`, { key, upstream, entry });
   }
 }
 
@@ -171,8 +185,42 @@ function neededFor(method: string, { upstream, path, operation }: Asked): readon
 
 const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
 
-function closed({ id }: Upstream, what: string): ErrorReply {
-  const message = `The operator's key of the upstream ${id} is never used for ${what}. Bring a provider key of your own.`;
+/** Callers may bring a key of their own, except where the upstream takes none. */
+const BRING_A_KEY = 'Bring a provider key of your own';
+
+/** Operators open an unknown route by saying that they know it. */
+const NAME_IT = ` To open it, an operator names its path in match.paths of a group and lists allow: [${UNKNOWN_NAME}].`;
+
+function closed(
+  { id, isKeyless }: Upstream,
+  what: string,
+  entry: Entry,
+  toOpen: string,
+): ErrorReply {
+  const help = `${isKeyless ? '' : ` ${BRING_A_KEY}.`}${toOpen}`;
+  const message =
+    entry === 'operator_key'
+      ? `The operator's key of the upstream ${id} is never used for ${what}.${help}`
+      : `The upstream ${id} lets in every call without a key, so Headgate never sends it ${what}.${help}`;
+  return { reason: 'key_forbidden', message };
+}
+
+interface ClosedAt {
+  readonly key: { readonly id: string } | null;
+  readonly upstream: Upstream;
+  readonly entry: Entry;
+}
+
+function unlisted(name: string, why: string, { key, upstream, entry }: ClosedAt): ErrorReply {
+  const { id, isKeyless } = upstream;
+  const closes =
+    entry === 'operator_key'
+      ? `so the operator's key of the upstream ${id} is not used for it`
+      : `and the upstream ${id} lets in every call without a key, so the route is closed`;
+  const where =
+    key === null ? `the upstream ${id}` : `the gateway key ${key.id} or of the upstream`;
+  const help = isKeyless ? '' : ` ${BRING_A_KEY}, and it is open.`;
+  const message = `${why}, ${closes} unless it is listed: allow: [${name}] of ${where}.${help}`;
   return { reason: 'key_forbidden', message };
 }
 

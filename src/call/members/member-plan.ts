@@ -127,9 +127,10 @@ function placeOf(
     const message = `The operator's key for the member ${id} of the group ${group.name} is not set: the secret ${secret} is missing.`;
     return cannot('secret_missing', message);
   }
-  const { caller, request, query } = call;
-  const { key } = caller;
-  const shut = key === null || injected === null ? null : closedRoute(key, located, request, query);
+  const { key } = call.caller;
+  // Members get no key of their callers'.
+  const entry = injected === null ? 'network' : 'operator_key';
+  const shut = closedRoute(key, located, call, entry);
   if (shut !== null) return { kind: 'impossible', id, reply: shut };
   return { kind: 'place', id, member, located, injected, bodyModel };
 }

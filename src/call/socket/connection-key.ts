@@ -1,4 +1,4 @@
-import { closedRoute, forbiddenUpstream } from '../../routing/key-access.ts';
+import { closedRoute, entryAt, forbiddenUpstream } from '../../routing/key-access.ts';
 import { hasMembers } from '../../routing/members.ts';
 import type { KnownCall } from '../call.ts';
 import { keyFor, type UpstreamKey } from '../identity/authenticate.ts';
@@ -25,15 +25,13 @@ function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): bo
   return snapshot.config.groups.some((group) => hasMembers(group) && names.has(group.name));
 }
 
-/** Rejects a connection that its gateway key does not open; null: it does, as far as no model is known. */
-function closedFor(
-  { caller: { key }, request, query, table }: KnownCall,
-  located: Located,
-  { injected }: UpstreamKey,
-): Rejected | null {
-  if (key === null) return null;
+/** Rejects a connection that is closed to its caller; null: it is open, as far as no model is known. */
+function closedFor(call: KnownCall, located: Located, { injected }: UpstreamKey): Rejected | null {
+  const { key, credentials } = call.caller;
+  const { upstream } = located;
+  const entry = entryAt(upstream, injected, credentials.providerKey);
   const shut =
-    (injected === null ? null : closedRoute(key, located, request, query)) ??
-    forbiddenUpstream(key, located.upstream, table.routes);
+    (entry === null ? null : closedRoute(key, located, call, entry)) ??
+    (key === null ? null : forbiddenUpstream(key, upstream, call.table.routes));
   return shut === null ? null : rejected(shut);
 }

@@ -85,7 +85,7 @@ export const upstreamSchema = z
       .default({})
       .describe('Your names for models, as in `{ prod-deployment-7: gpt-4o }`.'),
     allow: patterns.describe(
-      'Globs of operations without a slot that are open with the secret: files, batches …',
+      "Globs of operations without a slot that are open where calls use the operator's secret, or need no key: files, batches …",
     ),
     openai_at: pathPrefix.describe(
       'Where the OpenAI-shaped routes begin below `base_url`, as in `/v1`. Absent: by dialect. Null: it has none.',

@@ -68,6 +68,14 @@ export const STORED: readonly OperationRow[] = [
   // Claude Code asks before its first call.
   open('health', 'anthropic', /\/api\/hello$/, ...READING_METHODS),
   open('health', null, /^(?:\/v1)?\/(?:health|ping|version)$/, ...READING_METHODS),
+  open(
+    'health',
+    null,
+    /^\/(?:healthz|livez|readyz|health\/(?:live|ready|liveliness|readiness))$/,
+    ...READING_METHODS,
+  ),
+  // What servers of one's own say of the model that they run: vLLM, SGLang, llama.cpp, TGI and TEI.
+  free('models', null, /^\/(?:info|load|props|(?:get_)?model_info)$/, 'readable'),
   // A session generates for as long as it lasts, past every limit here.
   free('realtime', 'openai', /\/realtime(?:\/|$)/, 'closed'),
   free('chat', null, /\/chat\/deferred-completion\/.+$/),
