@@ -20,6 +20,7 @@ import { newsOfLimits } from './limit-news.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
 import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-member.ts';
+import { withOwnAddresses } from './own-addresses.ts';
 import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
@@ -41,6 +42,7 @@ import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
 import { unreachable } from './unreachable.ts';
+import { saidOfDropped } from './target.ts';
 import type { Turn } from './tries.ts';
 import { canBeSentAgain, whereNext } from './where-next.ts';
 
@@ -91,11 +93,14 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   };
   // Every failed upgrade looks like a spoilt connection: only `retries` repeats one.
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
-  const sent = await held.send(target.fetcher, target.url, init, {
+  const given = await held.send(target.fetcher, target.url, init, {
     again: mayBeSpoilt ? openAgain : null,
     firstByteMs: canBeSentAgain(candidate) ? turn.firstByteMs : null,
   });
-  if (sent === null && held.cutBy === 'slow') return tooSlow(sending);
+  if (given === null && held.cutBy === 'slow') return tooSlow(sending);
+  const received = given === null ? null : withOwnAddresses(given, candidate, target);
+  if (received?.kind === 'rejected') return redirected(sending, held, received);
+  const sent = received?.answer ?? null;
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
   const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream, member !== null);
@@ -193,6 +198,17 @@ async function bareOf(
   held.giveUp();
   call.ctx.waitUntil(admission.release('unused'));
   return bare;
+}
+
+/** Ends a call whose upstream redirects it to another place: it was not served, and says nothing of the slots. */
+function redirected(
+  { candidate: { call }, admission, metering }: Sending,
+  held: HeldCall,
+  redirect: Rejected,
+): Rejected {
+  held.giveUp();
+  call.ctx.waitUntil(admission.release('refused', metering?.notServed));
+  return redirect;
 }
 
 /** Tells the groups of the call what is noted of an answer. */
@@ -407,7 +423,7 @@ function logRefusal(
 
 /** The headers by which Headgate tells of the call on its answer. `theirs`: those of the upstream. */
 function signature(
-  { candidate: { located, member }, turn: { tries }, admission }: Sending,
+  { candidate: { located, member }, turn: { tries }, target, admission }: Sending,
   waitMs: number,
   theirs: Headers,
 ): AnswerHeaders {
@@ -422,6 +438,7 @@ function signature(
     'headgate-tries': String(tries.sent),
     ...(memberId !== null && { 'headgate-member': memberId }),
     ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
+    ...(target.dropped.length > 0 && saidOfDropped(target)),
   };
 }
 

@@ -1,4 +1,8 @@
-import { upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
+import {
+  keepHeaders,
+  mayGoElsewhere,
+  upstreamRequestHeaders,
+} from '../upstream/transfer/request-headers.ts';
 import { textWithin } from '../upstream/body/bounded-body.ts';
 import {
   CREDENTIAL_HEADERS,
@@ -114,8 +118,9 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
   const noQuery = new URLSearchParams();
   // With the operator's key, the list is asked of upstreams that the caller did not name.
   if (injected !== null) {
-    dropCredentials(headers, noQuery);
     dropAccounts(headers, noQuery, ACCOUNT_SELECTORS);
+    keepHeaders(headers, mayGoElsewhere);
+    dropCredentials(headers, noQuery);
   }
   placeCredentials(headers, noQuery, caller.credentials, injected);
   // A redirect would take the key to wherever it leads, so it counts as no list.

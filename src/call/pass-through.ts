@@ -2,18 +2,20 @@ import { fetchAnswer } from '../upstream/transfer/fetch-answer.ts';
 import { callerResponseHeaders } from '../upstream/transfer/response-headers.ts';
 import { bareBody } from './bare.ts';
 import type { KnownCall } from './call.ts';
-import type { Located } from './locate.ts';
+import { withOwnAddresses } from './own-addresses.ts';
+import type { Candidate } from './plan.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
 import { endRunOf, mayEndRun } from './runs/end-run.ts';
-import type { Target } from './target.ts';
+import { saidOfDropped, type Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
 /** Passes on a call that takes no slot: the runtime carries its body by itself. */
 export async function passThrough(
-  call: KnownCall,
-  located: Located,
-  { url, headers, fetcher }: Target,
+  candidate: Candidate,
+  target: Target,
 ): Promise<Answered | Rejected> {
+  const { call, located } = candidate;
+  const { url, headers, fetcher } = target;
   const { request, ctx, body } = call;
   ctx.waitUntil(body.sent);
   // The incoming signal does not reach subrequests by itself, so it is bridged.
@@ -35,12 +37,15 @@ export async function passThrough(
     const isAsking = mayEndRun(call, located);
     if (isAsking) headers.set('accept-encoding', 'identity');
     const sent = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
-    const answer = isAsking ? await endRunOf(call, located, sent) : sent;
+    const asked = isAsking ? await endRunOf(call, located, sent) : sent;
+    const received = withOwnAddresses(asked, candidate, target);
+    if (received.kind === 'rejected') return received;
+    const { answer } = received;
     const { status, statusText, headers: given } = answer;
     const init: ResponseInit = { status, statusText, headers: given, encodeBody: 'manual' };
     const response = new Response(whileSent(answer.body, body, ctx), init);
     callerResponseHeaders(response.headers);
-    return answered(response);
+    return answered(response, saidOfDropped(target));
   } catch {
     const { fault } = body;
     return fault === null ? unreachable(located.upstream.id, null) : rejected(fault);

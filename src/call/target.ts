@@ -1,4 +1,8 @@
 import { ACCOUNT_SELECTORS } from '../providers/accounts.ts';
+import { entryAt } from '../routing/key-access.ts';
+import { compileGlobs } from '../routing/glob.ts';
+import type { AnswerHeaders } from '../contract/answer-headers.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import {
   dropAccounts,
   dropCredentials,
@@ -6,7 +10,13 @@ import {
   placeCredentials,
 } from '../upstream/transfer/credentials.ts';
 import type { Fetcher } from '../upstream/transfer/fetch-answer.ts';
-import { asUpgrade, upstreamRequestHeaders } from '../upstream/transfer/request-headers.ts';
+import {
+  asUpgrade,
+  keepHeaders,
+  mayGoElsewhere,
+  mayGoUnlisted,
+  upstreamRequestHeaders,
+} from '../upstream/transfer/request-headers.ts';
 import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 
@@ -15,13 +25,26 @@ export interface Target {
   readonly url: string;
   readonly headers: Headers;
   readonly fetcher: Fetcher;
+  /** Names of its headers and parameters that choose an account, and stayed behind. */
+  readonly dropped: readonly string[];
+}
+
+type Outgoing = Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'member'>;
+
+/** Maximum length of the header that names what was dropped: callers write the names. */
+const DROPPED_MAX = 400;
+
+/** The header by which an answer names what of its call was dropped. */
+export function saidOfDropped({ dropped }: Target): AnswerHeaders {
+  if (dropped.length === 0) return {};
+  // Names of parameters may be anything.
+  const names = dropped.map((name) => encodeURI(name)).join(', ');
+  return { 'headgate-dropped': names.slice(0, DROPPED_MAX) };
 }
 
 /** Makes the way out of a call, with the right key in the right place. */
-export function targetOf(
-  candidate: Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'member'>,
-): Target {
-  const { call, located, spilledFrom, member } = candidate;
+export function targetOf(outgoing: Outgoing): Target {
+  const { call, located } = outgoing;
   const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;
   const clientAcceptEncoding = request.cf?.clientAcceptEncoding;
@@ -32,14 +55,9 @@ export function targetOf(
   );
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
-  const { injected } = candidate.key;
+  const { injected } = outgoing.key;
+  const dropped = dropForeign(outgoing, headers, query);
   if (operation.socket !== undefined) asUpgrade(headers);
-  // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
-  if (spilledFrom !== null || member !== null) {
-    dropCredentials(headers, query);
-    // Of which account it is for it spoke of another key.
-    dropAccounts(headers, query, ACCOUNT_SELECTORS);
-  }
   const key = keyToPlace(upstream, operation.shape, injected);
   placeCredentials(headers, query, caller.credentials, key);
   // A query that lost nothing goes on as it was written, not encoded anew.
@@ -49,7 +67,51 @@ export function targetOf(
     headers,
     fetcher:
       operation.socket === undefined ? fetcherOf(upstream.via, env) : upgraderOf(upstream.via, env),
+    dropped,
   };
+}
+
+const NONE: readonly string[] = [];
+
+/**
+ * Removes, in place, what a call brought for another key or another place than it goes to. Returns the names that chose
+ * an account.
+ */
+function dropForeign(
+  { call, located: { upstream }, key, spilledFrom, member }: Outgoing,
+  headers: Headers,
+  query: URLSearchParams,
+): readonly string[] {
+  // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
+  const isMoved = spilledFrom !== null || member !== null;
+  const entry = entryAt(upstream, key.injected, call.caller.credentials.providerKey);
+  if (entry === null && !isMoved) return NONE;
+  const isListed = listedBy(upstream);
+  const dropped = dropAccounts(headers, query, ACCOUNT_SELECTORS, isListed ?? undefined);
+  const calledAt = spilledFrom?.upstream ?? member?.calledAt ?? upstream;
+  if (isListed !== null) keepHeaders(headers, (name) => isListed(name) || mayGoUnlisted(name));
+  else if (!isSameHost(calledAt, upstream)) keepHeaders(headers, mayGoElsewhere);
+  if (isMoved) dropCredentials(headers, query);
+  return dropped;
+}
+
+/** Compiled lists of headers, which never change within one version of the configuration. */
+const compiled = new WeakMap<readonly string[], (name: string) => boolean>();
+
+/** The test of the headers that an upstream lists; null: it lists none. */
+function listedBy({ requestHeaders }: Upstream): ((name: string) => boolean) | null {
+  if (requestHeaders === null) return null;
+  let matches = compiled.get(requestHeaders);
+  if (matches === undefined) {
+    matches = compileGlobs(requestHeaders.map((name) => name.toLowerCase()));
+    compiled.set(requestHeaders, matches);
+  }
+  return matches;
+}
+
+function isSameHost(a: Upstream, b: Upstream): boolean {
+  if (a === b || a.baseUrl === b.baseUrl) return a.via === b.via;
+  return a.via === b.via && new URL(a.baseUrl).host === new URL(b.baseUrl).host;
 }
 
 /**

@@ -20,9 +20,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   const forbidden = forbiddenAt(candidate);
   if (forbidden !== null) return (await changedSince(call)) ?? rejected(forbidden);
   if (!located.operation.limited) {
-    return (
-      (await changedSince(call)) ?? passThrough(call, located, targetAt(candidate, turn, null))
-    );
+    return (await changedSince(call)) ?? passThrough(candidate, targetAt(candidate, turn, null));
   }
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;

@@ -24,6 +24,8 @@ export const ANSWER_HEADERS = {
   'headgate-wait-ms': { isOurs: true, isExposed: true },
   /** How often upstreams were asked. */
   'headgate-tries': { isOurs: true, isExposed: true },
+  /** Names of the request's headers and parameters (`?name`) that did not go on, as they choose an account. */
+  'headgate-dropped': { isOurs: true, isExposed: false },
   /** Why Headgate refused; marks an answer as ours. */
   'headgate-reason': { isOurs: true, isExposed: true },
   /** Seconds until another try may succeed, on temporary refusals. */

@@ -9,6 +9,7 @@ export type Reason =
   | 'price_unknown'
   | 'too_many_groups'
   | 'upstream_unreachable'
+  | 'upstream_redirects'
   | 'secret_missing'
   | 'setting_invalid'
   | 'upstream_unknown'
@@ -61,6 +62,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   limiter_overloaded: { status: 503, permanent: false },
   too_many_bytes_waiting: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
+  upstream_redirects: { status: 502, permanent: false },
   // An operator has to act first, and clients repeat any 5xx.
   secret_missing: { status: 424, permanent: true },
   setting_invalid: { status: 424, permanent: true },

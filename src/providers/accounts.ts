@@ -1,6 +1,7 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import { claimAt, claimsOf } from '../upstream/account/token-claims.ts';
 import { providerOf, PROVIDERS } from './index.ts';
+import { GATEWAYS } from './steering.ts';
 
 /** The way in which it is told whose a key is. */
 export type AccountSign =
@@ -50,11 +51,23 @@ function accountIn(key: string, paths: readonly (readonly string[])[]): string |
 
 const SELECTORS = PROVIDERS.flatMap(({ accountSelectors }) => accountSelectors ?? []);
 
+const ALL_STEERING = [...GATEWAYS, ...PROVIDERS.flatMap(({ steering }) => steering ?? [])];
+
+/** Endings of names that select an account at providers which nobody has described. */
+const SELECTS =
+  '(?:^|-)(?:org|organi[sz]ation|project|workspace|account|billing|bill-to|subscription)(?:-?(?:ids?|key|name|number|slug|to))?$';
+
+const STARTS = ALL_STEERING.flatMap(({ starts = [] }) => starts);
+
 /**
- * Everything by which calls say whose account they are for, at any provider: an upstream may be another gateway before one
- * of them.
+ * The names by which calls say which account they are for, at any provider, or steer a gateway: which one an upstream is does
+ * not show. `pattern` is for names in lower case with dashes.
  */
 export const ACCOUNT_SELECTORS = {
-  headers: [...new Set(SELECTORS.flatMap(({ headers }) => headers))],
+  headers: new Set([
+    ...SELECTORS.flatMap(({ headers }) => headers),
+    ...ALL_STEERING.flatMap(({ headers = [] }) => headers),
+  ]),
   parameters: new Set(SELECTORS.flatMap(({ parameters = [] }) => parameters)),
+  pattern: new RegExp(`^(?:x-)?(?:${STARTS.join('|')})|${SELECTS}`),
 } as const;

@@ -24,6 +24,8 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,
+    redirects: 'rewrite',
+    requestHeaders: null,
     sockets: speaksTurns ? 'turns' : 'sessions',
     via: null,
   };

@@ -26,6 +26,7 @@ export const dashscopeIntl = {
   baseUrl: 'https://dashscope-intl.aliyuncs.com',
   openaiAt: '/compatible-mode/v1',
   anthropicAt: '/apps/anthropic/v1',
+  accountSelectors: dashscope.accountSelectors,
   models: QWEN_MODELS,
   refusals: dashscope.refusals,
   quirks: dashscope.quirks,

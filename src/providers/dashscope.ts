@@ -6,6 +6,11 @@ export const dashscope = {
   baseUrl: 'https://dashscope.aliyuncs.com',
   openaiAt: '/compatible-mode/v1',
   anthropicAt: '/apps/anthropic/v1',
+  accountSelectors: {
+    headers: ['x-dashscope-workspace'],
+    source: 'https://help.aliyun.com/zh/model-studio/use-workspace',
+    date: '2026-11-20',
+  },
   refusals: [
     { kind: 'quota', scope: 'model', stage: 'plan', text: /free allocated quota exceeded/ },
     {

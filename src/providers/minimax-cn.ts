@@ -6,6 +6,7 @@ export const minimaxCn = {
   namedBy: { clawith: ['minimax'], picoclaw: ['minimax'] },
   baseUrl: 'https://api.minimaxi.com',
   anthropicAt: '/anthropic/v1',
+  accountSelectors: minimax.accountSelectors,
   refusals: minimax.refusals,
   quirks: minimax.quirks,
 } satisfies Provider;

@@ -6,6 +6,12 @@ export const minimax = {
   baseUrl: 'https://api.minimax.io',
   anthropicAt: '/anthropic/v1',
   models: ['minimax-*', 'abab*'],
+  accountSelectors: {
+    headers: [],
+    parameters: ['groupid'],
+    source: 'https://platform.minimax.io/docs/api-reference',
+    date: '2026-11-20',
+  },
   refusals: [
     { kind: 'quota', scope: 'upstream', codes: ['1008'] },
     { kind: 'long_window', scope: 'upstream', codes: ['2056', '2062'] },

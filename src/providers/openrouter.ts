@@ -47,4 +47,9 @@ export const openrouter = {
       text: /fewer max_tokens.{0,80}can only afford [1-9]|prompt tokens limit exceeded/,
     },
   ],
+  steering: {
+    starts: ['openrouter-'],
+    source: 'https://openrouter.ai/docs/api-reference/overview',
+    date: '2026-11-20',
+  },
 } satisfies Provider;

@@ -68,6 +68,8 @@ export interface Provider {
   readonly isKnownByDialect?: boolean;
   /** Words of a call for the account, or the part of one, that it is for, among those that its key may use. */
   readonly accountSelectors?: AccountSelectors;
+  /** Headers by which a call steers it: routes, retries, caches, capacity. */
+  readonly steering?: Steering;
   /** Its limits of calls at once, before anybody configured one. */
   readonly limits?: readonly KnownLimit[];
   /** Limits that it publishes of its plans, or tiers: suggestions, which nothing applies by itself. */
@@ -173,6 +175,20 @@ export interface AccountSigns {
   /** When it was last known to hold, as `YYYY-MM-DD`. */
   readonly date: string;
   readonly note?: string;
+}
+
+/**
+ * Headers by which a call steers a gateway or a provider: it chooses routes, keys, retries, capacity, or whom the call is charged to.
+ * With the operator's key that choice is the operator's.
+ */
+export interface Steering {
+  /** Names in lower case. */
+  readonly headers?: readonly string[];
+  /** Beginnings of names in lower case, with or without `x-` before them. */
+  readonly starts?: readonly string[];
+  readonly source: string;
+  /** When they were last known to hold, as `YYYY-MM-DD`. */
+  readonly date: string;
 }
 
 /** Names in lower case under which a call says whose account it is for. */

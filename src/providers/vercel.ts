@@ -4,4 +4,9 @@ export const vercel = {
   id: 'vercel',
   baseUrl: 'https://ai-gateway.vercel.sh',
   anthropicAt: '/v1',
+  steering: {
+    starts: ['vercel-', 'ai-gateway-'],
+    source: 'https://vercel.com/docs/ai-gateway',
+    date: '2026-11-20',
+  },
 } satisfies Provider;

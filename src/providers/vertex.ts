@@ -12,4 +12,11 @@ export const vertex = {
   accountSelectors: gemini.accountSelectors,
   refusals: gemini.refusals,
   prices: CLOUD_PRICES.vertex,
+  steering: {
+    headers: ['x-goog-request-params'],
+    starts: ['vertex-ai-llm-'],
+    source:
+      'https://cloud.google.com/vertex-ai/generative-ai/docs/provisioned-throughput/use-provisioned-throughput',
+    date: '2026-11-20',
+  },
 } satisfies Provider;

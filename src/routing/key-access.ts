@@ -161,8 +161,9 @@ export function closedRoute(
     case ADMINISTRATION_NAME:
       return close('a route that administers the account');
     case UNKNOWN_NAME: {
-      if (isNamed)
+      if (isNamed) {
         return unlisted(first, 'This route is unknown to Headgate', { key, upstream, entry });
+      }
       const route = `${method} ${path.slice(0, 100)}`;
       return close(`a route that Headgate does not know (${route})`, NAME_IT);
     }

@@ -23,11 +23,16 @@ export function resolveUpstreams(
 }
 
 /** Fields of an upstream that only a configuration sets. */
-const NOT_CONFIGURED: Pick<Upstream, 'accountBy' | 'prices' | 'limitHeaders' | 'injectsUsage'> = {
+const NOT_CONFIGURED: Pick<
+  Upstream,
+  'accountBy' | 'prices' | 'limitHeaders' | 'injectsUsage' | 'redirects' | 'requestHeaders'
+> = {
   accountBy: 'auto',
   prices: {},
   limitHeaders: 'auto',
   injectsUsage: false,
+  redirects: 'rewrite',
+  requestHeaders: null,
 };
 
 function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream | null {
@@ -54,6 +59,9 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     sockets: SOCKETS[entry.websocket ?? 'auto'] ?? base.sockets,
     turnConnectionsEach: entry.turn_connections_each,
     injectsUsage: entry.inject_usage,
+    // A stored configuration may be older than these fields.
+    redirects: entry.redirects ?? 'rewrite',
+    requestHeaders: entry.request_headers ?? null,
     via: entry.via ?? base.via,
   };
 }

@@ -60,6 +60,8 @@ export const NOWHERE: Upstream = {
   prices: {},
   limitHeaders: 'auto',
   injectsUsage: false,
+  redirects: 'rewrite',
+  requestHeaders: null,
   sockets: 'none',
   via: null,
 };

@@ -19,6 +19,8 @@ export interface MemberPlace {
   readonly id: string;
   readonly member: GroupMember;
   readonly located: Located;
+  /** The upstream that the call was sent to. */
+  readonly calledAt: Upstream;
   /** The operator's key for it; null: its upstream wants none. */
   readonly injected: string | null;
   /** Name that the body must have for the model there; null: it stays as it is. */
@@ -132,7 +134,8 @@ function placeOf(
   const entry = injected === null ? 'network' : 'operator_key';
   const shut = closedRoute(key, located, call, entry);
   if (shut !== null) return { kind: 'impossible', id, reply: shut };
-  return { kind: 'place', id, member, located, injected, bodyModel };
+  const calledAt = asCalled.upstream;
+  return { kind: 'place', id, member, located, calledAt, injected, bodyModel };
 }
 
 /** Finds where a call lies at an upstream, with another model if one is given. Null: there is no such route. */

@@ -9,7 +9,8 @@ import type { UpstreamKey } from '../identity/authenticate.ts';
 import { departures } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { answered, LEFT, rejected, type Answered, type Left, type Rejected } from '../result.ts';
-import { targetOf } from '../target.ts';
+import { withOwnAddresses } from '../own-addresses.ts';
+import { saidOfDropped, targetOf, type Target } from '../target.ts';
 import { unreachable } from '../unreachable.ts';
 import { connectionKey } from './connection-key.ts';
 import { dropWhenUnread } from './drop-unread.ts';
@@ -62,12 +63,15 @@ async function connect(
   const stop = new AbortController();
   request.signal.addEventListener('abort', () => stop.abort(), { once: true });
   const connection = { call: known, located, key, spilledFrom: null, member: null };
-  const answer = await upgrade(connection, stop.signal);
-  if (answer === null) return request.signal.aborted ? LEFT : unreachable(upstream.id, null);
+  const target = targetOf(connection);
+  const received = await upgrade(connection, target, stop.signal);
+  if (received === null) return request.signal.aborted ? LEFT : unreachable(upstream.id, null);
+  if (received.kind === 'rejected') return received;
+  const { answer } = received;
   const { webSocket } = answer;
   if (webSocket === null) {
     const knowsNone = KNOWS_NONE.has(answer.status) || isNotSwitched(located.operation, answer);
-    if (!knowsNone) return refusal(answer);
+    if (!knowsNone) return refusal(answer, target);
     stop.abort();
     return rejected(unserved(url));
   }
@@ -104,25 +108,30 @@ async function connect(
     departures.watch(request, done, () => pipe.cut('left')),
     ctx,
   );
-  return answered(switched(answer, client));
+  return answered(switched(answer, client), saidOfDropped(target));
 }
 
 type Connection = Parameters<typeof targetOf>[0];
 
 /** Asks the upstream for a WebSocket. Null: there is no answer. */
-async function upgrade(connection: Connection, signal: AbortSignal): Promise<Response | null> {
-  const { url, headers, fetcher } = targetOf(connection);
+async function upgrade(
+  connection: Connection,
+  target: Target,
+  signal: AbortSignal,
+): Promise<ReturnType<typeof withOwnAddresses> | null> {
+  const { url, headers, fetcher } = target;
   const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
   try {
-    return await fetchAnswer(fetcher, url, { headers, signal, ...manual }, null);
+    const answer = await fetchAnswer(fetcher, url, { headers, signal, ...manual }, null);
+    return withOwnAddresses(answer, connection, target);
   } catch {
     return null;
   }
 }
 
-function refusal(answer: Response): Answered {
+function refusal(answer: Response, target: Target): Answered {
   const { status, statusText, headers, body } = answer;
   const response = new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   callerResponseHeaders(response.headers);
-  return answered(response);
+  return answered(response, saidOfDropped(target));
 }

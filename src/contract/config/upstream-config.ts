@@ -147,6 +147,22 @@ export const upstreamSchema = z
       .describe(
         'Asks for the usage of OpenAI chat streams whose callers did not, and takes it out of the answer.',
       ),
+    redirects: z
+      .enum(['rewrite', 'pass'])
+      .default('rewrite')
+      .describe(
+        'Redirects, and other addresses in headers, that lead outside of `base_url`. `rewrite`: only addresses below `base_url` reach callers, as addresses of Headgate; a redirect elsewhere is answered with 502 `upstream_redirects`. `pass`: addresses elsewhere reach callers, whose clients may send their keys there.',
+      ),
+    request_headers: z
+      .array(
+        text.regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected the name of a header, or a glob'),
+      )
+      .max(200)
+      .nullable()
+      .default(null)
+      .describe(
+        "Names, or globs, of the request headers that go on to the upstream where a call uses the operator's secret, or needs no key. `accept`, `content-type`, `content-encoding`, `user-agent`, `anthropic-version` and those that Headgate sets always go on. Null: all except credentials and headers that choose an account or steer a gateway.",
+      ),
     enabled: z
       .boolean()
       .default(true)

@@ -49,6 +49,10 @@ export interface Upstream {
   readonly turnConnectionsEach?: number;
   /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
   readonly injectsUsage: boolean;
+  /** Treatment of redirects and addresses that lead outside of the base URL. */
+  readonly redirects: UpstreamConfig['redirects'];
+  /** Globs of the caller's request headers that go on. Null: all that are not dropped for a reason. */
+  readonly requestHeaders: readonly string[] | null;
   /** Name of a service or VPC binding that carries the calls, or null: the public network. */
   readonly via: string | null;
 }

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { KeyPlace, Upstream } from '../../contract/config/upstream.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
-import { dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
+import { dropAccountSubprotocols, dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
 
 /** The keys that a call brought. */
 export interface Credentials {
@@ -129,25 +129,45 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
   dropSubprotocols(headers, () => true);
 }
 
-/** Names in lower case under which a call says whose account it is for. */
+/** Names under which a call says which account it is for, in lower case. */
 interface AccountNames {
-  readonly headers: readonly string[];
+  readonly headers: ReadonlySet<string>;
   readonly parameters: ReadonlySet<string>;
+  /** Of other headers and parameters, in lower case and with dashes between words. */
+  readonly pattern: RegExp;
 }
 
 /**
- * Takes out, in place, what says which account a call is for, where its key is another than its caller knew: the key must
- * not be refused for that, nor pay from another account than its operator meant.
+ * Removes, in place, the names by which a call chooses an account or steers a gateway, where the key is the operator's: the
+ * choice is, too, and a key must not be refused for the account of another one. Returns the names; parameters begin with `?`.
+ * `isListed`: the operator lets a header pass.
  */
 export function dropAccounts(
   headers: Headers,
   query: URLSearchParams,
-  { headers: names, parameters }: AccountNames,
-): void {
-  for (const name of names) headers.delete(name);
+  { headers: names, parameters, pattern }: AccountNames,
+  isListed: (header: string) => boolean = () => false,
+): readonly string[] {
+  // Some servers read an underscore as a dash.
+  const isSelector = (name: string): boolean => {
+    const dashed = name.replaceAll('_', '-');
+    return (names.has(dashed) || pattern.test(dashed)) && !isListed(name);
+  };
+  const inQuery = (name: string): boolean =>
+    parameters.has(name.toLowerCase()) || pattern.test(dashedWords(name));
   // Found first, deleted afterwards: deleting while iterating skips entries.
-  const found = [...query.keys()].filter((name) => parameters.has(name.toLowerCase()));
-  for (const name of found) query.delete(name);
+  const found = [...headers.keys()].filter(isSelector);
+  const foundInQuery = [...new Set(query.keys())].filter(inQuery);
+  for (const name of found) headers.delete(name);
+  for (const name of foundInQuery) query.delete(name);
+  const subprotocols = dropAccountSubprotocols(headers);
+  return [...found, ...foundInQuery.map((name) => `?${name}`), ...subprotocols];
+}
+
+/** Writes `$userProject` and `user_project` as `user-project`. */
+function dashedWords(name: string): string {
+  const dashed = name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').replace(/[_.]/g, '-');
+  return dashed.replace(/^\$/, '').toLowerCase();
 }
 
 /**

@@ -53,6 +53,36 @@ export function upstreamRequestHeaders(
   return headers;
 }
 
+/** Headers that go on whatever an operator lists: they say what the body is, and what may come back. */
+const UNLISTED = new Set([
+  'accept',
+  'accept-encoding',
+  'anthropic-version',
+  'content-encoding',
+  'content-type',
+  'sec-websocket-protocol',
+  'user-agent',
+]);
+
+/** Whether a header goes on to an upstream that lists others. */
+export function mayGoUnlisted(name: string): boolean {
+  return UNLISTED.has(name);
+}
+
+/** Other headers that may go to a host which the caller did not name, because none of them is a credential of anything. */
+const ELSEWHERE =
+  /^(?:accept-language|anthropic-beta|anthropic-dangerous-direct-browser-access|content-language|idempotency-key|openai-beta|originator|traceparent|tracestate|x-amzn-bedrock-[a-z-]+|x-app|x-client-request-id|x-goog-api-client|x-request-id|x-stainless-[a-z-]+)$/;
+
+/** Whether a header may go to a host that the caller did not name. */
+export function mayGoElsewhere(name: string): boolean {
+  return UNLISTED.has(name) || ELSEWHERE.test(name);
+}
+
+/** Removes, in place, all headers except those that may stay. */
+export function keepHeaders(headers: Headers, mayStay: (name: string) => boolean): void {
+  deleteHeaders(headers, (name) => !mayStay(name));
+}
+
 /** Leaves the cookies that upstreams have set. */
 function dropOurCookies(headers: Headers, gatewayKey: string | null): void {
   const cookie = headers.get('cookie');

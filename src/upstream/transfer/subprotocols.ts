@@ -23,6 +23,17 @@ export function dropSubprotocols(headers: Headers, leaves: (key: string) => bool
   else headers.set(OFFERED, theirs.join(', '));
 }
 
+/** Removes, in place, the subprotocols that say which account a call is for, and returns their names without the account. */
+export function dropAccountSubprotocols(headers: Headers): readonly string[] {
+  const all = offered(headers);
+  const gone = all.filter((each) => ACCOUNT.test(each));
+  if (gone.length === 0) return [];
+  const theirs = all.filter((each) => !ACCOUNT.test(each));
+  if (theirs.length === 0) headers.delete(OFFERED);
+  else headers.set(OFFERED, theirs.join(', '));
+  return gone.map((each) => each.slice(0, each.indexOf('.')));
+}
+
 function offered(headers: Headers): readonly string[] {
   const text = headers.get(OFFERED);
   return text === null ? [] : text.split(',').map((each) => each.trim());

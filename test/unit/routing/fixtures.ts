@@ -25,6 +25,8 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,
+    redirects: 'rewrite',
+    requestHeaders: null,
     sockets: 'sessions',
     via: null,
     ...more,

@@ -11,7 +11,7 @@ beforeAll(async () => {
   strict = await strictScope('bytes');
   await configure({
     upstreams: [
-      { id: 'up', base_url: strict.url },
+      { id: 'up', base_url: strict.url, redirects: 'pass' },
       { id: 'claude', base_url: strict.url, dialect: 'anthropic' },
     ],
     groups: [

@@ -1,0 +1,83 @@
+import { logEvent } from '../runtime/log.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { isRedirect, readdress } from '../upstream/transfer/addresses.ts';
+import type { Candidate } from './plan.ts';
+import { rejected, type Rejected } from './result.ts';
+import type { Target } from './target.ts';
+
+/** How long a host is not logged again, and how many are logged in that time: each answer of an upstream may name another. */
+const SILENT_MS = 60_000;
+const HOSTS_MAX = 100;
+
+const logged = new Set<string>();
+let loggedSince = -Infinity;
+
+/** An answer whose addresses its caller may follow. */
+interface Received {
+  readonly kind: 'received';
+  readonly answer: Response;
+}
+
+/**
+ * Makes the addresses of an answer ours where they lead to its upstream, at whichever upstream answered. Rejected: the answer is a
+ * redirect to another place, which callers would take their keys to.
+ */
+export function withOwnAddresses(
+  answer: Response,
+  candidate: Pick<Candidate, 'call' | 'located' | 'key'>,
+  { url: askedUrl }: Target,
+): Received | Rejected {
+  const { status, statusText, headers: given, body, webSocket } = answer;
+  const { call, located, key } = candidate;
+  const { id, baseUrl, redirects } = located.upstream;
+  const redirect = isRedirect(status);
+  const { gatewayKey } = call.caller.credentials;
+  const readdressed = readdress(given, {
+    askedUrl,
+    baseUrl,
+    ownUrl: `${call.url.origin}/${id}`,
+    injected: key.injected,
+    // A key of the caller's own is for this upstream, wherever that stores its answers.
+    passesElsewhere: redirects === 'pass' || (gatewayKey === null && !redirect),
+  });
+  if (readdressed === null) return received(answer);
+  const { changed, elsewhere } = readdressed;
+  if (elsewhere !== null) logElsewhere(id, status, elsewhere);
+  if (redirect && changed.get('location') === null) {
+    body?.cancel().catch(() => {});
+    return redirectsElsewhere(id, status);
+  }
+  const headers = new Headers(given);
+  for (const [name, value] of changed) {
+    if (value === null) headers.delete(name);
+    else headers.set(name, value);
+  }
+  const readable = { status, statusText, headers, encodeBody: 'manual' } as const;
+  return received(
+    webSocket === null
+      ? new Response(body, readable)
+      : new Response(null, { status, webSocket, headers }),
+  );
+}
+
+function received(answer: Response): Received {
+  return { kind: 'received', answer };
+}
+
+function logElsewhere(upstream: string, status: number, host: string): void {
+  const now = steadyClock.now();
+  if (now - loggedSince >= SILENT_MS) {
+    logged.clear();
+    loggedSince = now;
+  }
+  const place = `${upstream} ${host}`;
+  if (logged.has(place) || logged.size >= HOSTS_MAX) return;
+  logged.add(place);
+  logEvent('upstream_redirects', { upstream, status, host });
+}
+
+function redirectsElsewhere(id: string, status: number): Rejected {
+  const message = `The upstream ${id} answered ${status}, a redirect to a place outside of its base URL, where clients would take their keys. An operator sets base_url to where it leads, which is logged, or lets such redirects pass with redirects: pass.`;
+  // The next call would be redirected, too.
+  return rejected({ reason: 'upstream_redirects', message, isPermanent: true });
+}

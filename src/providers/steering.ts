@@ -1,0 +1,51 @@
+import type { Steering } from './provider.ts';
+
+/** Gateways that are no providers, but may stand behind an upstream. Beginnings are without `x-`. */
+export const GATEWAYS: readonly Steering[] = [
+  {
+    starts: ['helicone-'],
+    source: 'https://docs.helicone.ai/helicone-headers/header-directory',
+    date: '2026-11-20',
+  },
+  {
+    starts: ['portkey-'],
+    source: 'https://portkey.ai/docs/api-reference/inference-api/headers',
+    date: '2026-11-20',
+  },
+  {
+    starts: ['litellm-'],
+    source: 'https://docs.litellm.ai/docs/proxy/request_headers',
+    date: '2026-11-20',
+  },
+  {
+    starts: ['cf-aig-'],
+    source: 'https://developers.cloudflare.com/ai-gateway/configuration/',
+    date: '2026-11-20',
+  },
+  { starts: ['requesty-'], source: 'https://docs.requesty.ai', date: '2026-11-20' },
+  { starts: ['bt-'], source: 'https://www.braintrust.dev/docs/guides/proxy', date: '2026-11-20' },
+  { starts: ['bf-'], source: 'https://docs.getbifrost.ai', date: '2026-11-20' },
+  {
+    starts: ['ai-eg-', 'envoy-'],
+    source: 'https://aigateway.envoyproxy.io/docs/',
+    date: '2026-11-20',
+  },
+  { starts: ['tfy-'], source: 'https://docs.truefoundry.com/gateway', date: '2026-11-20' },
+  { starts: ['kong-'], source: 'https://docs.konghq.com/gateway/latest/', date: '2026-11-20' },
+  {
+    starts: ['keywordsai-', 'data-keywordsai-'],
+    source: 'https://docs.keywordsai.co',
+    date: '2026-11-20',
+  },
+  {
+    starts: ['ocp-apim-'],
+    source: 'https://learn.microsoft.com/azure/api-management/api-management-subscriptions',
+    date: '2026-11-20',
+  },
+  {
+    headers: ['azureml-model-deployment'],
+    source:
+      'https://learn.microsoft.com/azure/machine-learning/how-to-safely-rollout-online-endpoints',
+    date: '2026-11-20',
+  },
+];

@@ -1,0 +1,121 @@
+import { unescaped } from './gateway-key.ts';
+
+/**
+ * Addresses in the headers of an answer. Clients follow these with the credentials that they have for Headgate, so an
+ * address below the upstream's base URL becomes one of ours, and one that leads elsewhere does not reach a caller with a
+ * gateway key.
+ */
+
+/** Headers whose address clients call next, with their credentials. */
+const FOLLOWED = [
+  'location',
+  'operation-location',
+  'azure-asyncoperation',
+  'x-goog-upload-url',
+  'x-goog-upload-control-url',
+] as const;
+
+/** A header whose address says where the content of the answer is stored. */
+const CONTENT_LOCATION = 'content-location';
+
+const LINK = 'link';
+
+/** The way that a call took, which its answer leads back on. */
+export interface Way {
+  /** The URL that the upstream was called at. Relative addresses are relative to it. */
+  readonly askedUrl: string;
+  /** Base URL of the upstream, without a trailing slash. */
+  readonly baseUrl: string;
+  /** The same place at Headgate, without a trailing slash: `https://gateway.example/openai`. */
+  readonly ownUrl: string;
+  /** The operator's key that the call went out with. Null: none. */
+  readonly injected: string | null;
+  /** Whether addresses that lead elsewhere reach the caller. */
+  readonly passesElsewhere: boolean;
+}
+
+/** The addresses of an answer, as far as they do not stay as they are. */
+export interface Readdressed {
+  /** Headers to set, and to delete (null). */
+  readonly changed: ReadonlyMap<string, string | null>;
+  /** Host of the first address that leads elsewhere and does not pass. Null: there is none. */
+  readonly elsewhere: string | null;
+}
+
+/** Reads the addresses of an answer. Null: they stay as they are, as those of most answers, which have none. */
+export function readdress(headers: Headers, way: Way): Readdressed | null {
+  let changed: Map<string, string | null> | null = null;
+  let elsewhere: string | null = null;
+  for (const name of FOLLOWED) {
+    const value = headers.get(name);
+    if (value === null) continue;
+    changed ??= new Map();
+    const address = ownAddress(value, way);
+    changed.set(name, address.text);
+    if (address.text === null) elsewhere ??= address.host;
+  }
+  const content = headers.get(CONTENT_LOCATION);
+  if (content !== null) {
+    changed ??= new Map();
+    changed.set(CONTENT_LOCATION, inOwnWords(content, way));
+  }
+  const link = headers.get(LINK);
+  if (link !== null) {
+    changed ??= new Map();
+    const rewrite = (_: string, target: string): string => `<${inOwnWords(target, way) ?? ''}>`;
+    changed.set(LINK, link.replace(/<([^<>]*)>/g, rewrite));
+  }
+  return changed === null ? null : { changed, elsewhere };
+}
+
+/** Whether a status tells clients to go on to the address in `Location`. */
+export function isRedirect(status: number): boolean {
+  return status >= 300 && status <= 399 && status !== 304;
+}
+
+interface OwnAddress {
+  /** Null: it must not reach the caller. */
+  readonly text: string | null;
+  readonly host: string;
+}
+
+/** Hosts stand in the log, and upstreams write them. */
+const HOST_MAX = 100;
+
+/** Turns an address that clients follow into one that they may follow. */
+function ownAddress(value: string, way: Way): OwnAddress {
+  const url = URL.parse(value.trim(), way.askedUrl);
+  if (url === null) return { text: null, host: '' };
+  const host = url.host.slice(0, HOST_MAX);
+  const own = below(url, way);
+  if (own !== null) return { text: own, host };
+  return { text: way.passesElsewhere && !holdsKey(url.href, way) ? value : null, host };
+}
+
+/** Turns an address that is information into ours where it can be called here; elsewhere it stays, without the operator's key. */
+function inOwnWords(value: string, way: Way): string | null {
+  const url = URL.parse(value.trim(), way.askedUrl);
+  const own = url === null ? null : below(url, way);
+  return own ?? (holdsKey(value, way) ? null : value);
+}
+
+/** The address at Headgate of a URL below the base URL, without the operator's key. Null: it is not below. */
+function below(url: URL, way: Way): string | null {
+  const base = new URL(way.baseUrl);
+  const basePath = base.pathname === '/' ? '' : base.pathname;
+  // Servers behind a proxy that does TLS often write http. The call goes to the base URL's scheme all the same.
+  const isWeb = url.protocol === 'https:' || url.protocol === 'http:';
+  if (!isWeb || url.hostname !== base.hostname || url.port !== base.port) return null;
+  const rest = url.pathname.slice(basePath.length);
+  if (!url.pathname.startsWith(basePath) || (rest !== '' && !rest.startsWith('/'))) return null;
+  // Found first, deleted afterwards: deleting while iterating skips entries.
+  const keys = [...url.searchParams].filter((pair) => pair.some((text) => holdsKey(text, way)));
+  for (const [name, value] of keys) url.searchParams.delete(name, value);
+  const own = `${way.ownUrl}${rest}${url.search}${url.hash}`;
+  return holdsKey(own, way) ? null : own;
+}
+
+/** Whether a text holds the operator's key, also where it is escaped. */
+function holdsKey(text: string, { injected }: Way): boolean {
+  return injected !== null && (text.includes(injected) || unescaped(text).includes(injected));
+}

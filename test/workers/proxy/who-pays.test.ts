@@ -1,0 +1,187 @@
+// With the operator's key the operator says which account pays, and how a gateway behind the upstream is steered.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { nothingLeaks } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { admin, call, configure } from '../support/worker.ts';
+
+const KEY = 'hg_who-pays-0815';
+const OWN = { authorization: 'Bearer sk-mine' };
+
+let strict: Strict;
+
+beforeAll(async () => {
+  strict = await strictScope('who-pays', { echo: true });
+  const { json } = await admin('POST', '/fingerprint', { key: KEY });
+  const auth = { secret: 'UPSTREAM_TEST_KEY' };
+  // The same server by another name is another host.
+  const elsewhere = strict.url.replace('127.0.0.1', 'localhost');
+  const groups: ConfigInput['groups'] = [
+    { name: 'pool', match: { upstreams: ['pool'] }, members: [{ name: 'a', upstream: 'far' }] },
+    { name: 'near', match: { upstreams: ['near'] }, members: [{ name: 'a', upstream: 'ours' }] },
+    {
+      name: 'full',
+      match: { upstreams: ['full'] },
+      limits: { max_concurrency: 0 },
+      on_saturated: { spill_to: ['far'], after_ms: 0 },
+    },
+    { name: 'wide', match: { upstreams: ['wide'] }, members: [{ name: 'a', upstream: 'listing' }] },
+  ];
+  await configure({
+    upstreams: [
+      { id: 'ours', base_url: strict.url, auth },
+      { id: 'keyless', base_url: strict.url, auth: 'none' },
+      {
+        id: 'listed',
+        base_url: strict.url,
+        auth,
+        request_headers: ['openai-beta', 'X-Team-*', 'openai-project'],
+      },
+      { id: 'pool', base_url: strict.url },
+      { id: 'near', base_url: strict.url },
+      { id: 'full', base_url: strict.url, auth },
+      { id: 'wide', base_url: strict.url },
+      { id: 'far', base_url: elsewhere, auth },
+      { id: 'listing', base_url: elsewhere, auth, request_headers: ['x-kept'] },
+    ],
+    groups,
+    keys: [{ id: 'team', hash: json.hash as string, allow: ['files'] }],
+  });
+});
+
+afterAll(nothingLeaks);
+
+interface Echo {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly query: string;
+}
+
+async function ask(path: string, headers: Record<string, string>, method = 'POST') {
+  const body = method === 'POST' ? { body: '{"model":"m"}' } : {};
+  const typed = { 'headgate-key': KEY, 'content-type': 'application/json', ...headers };
+  const answer = await call(path, { method, headers: typed, ...body });
+  expect(answer.status).toBe(200);
+  const echo = await answer.json<Echo>();
+  return { echo, dropped: answer.headers.get('headgate-dropped') };
+}
+
+const SELECTORS = [
+  'OpenAI-Organization',
+  'OpenAI-Project',
+  'openai_organization',
+  'anthropic-workspace-id',
+  'X-Goog-User-Project',
+  'X-HF-Bill-To',
+  'ChatGPT-Account-ID',
+  'X-DashScope-WorkSpace',
+  'appid',
+  'X-Project-Id',
+  'X-Org-Id',
+  'X-Some-Organisation',
+  'x-account',
+  'Ocp-Apim-Subscription-Key',
+  'Helicone-Target-Url',
+  'Helicone-Fallbacks',
+  'x-portkey-config',
+  'x-litellm-tags',
+  'cf-aig-byok-alias',
+  'cf-aig-custom-cost',
+  'X-OpenRouter-Categories',
+  'x-bf-vk',
+  'x-ai-eg-model',
+  'azureml-model-deployment',
+  'X-Vertex-AI-LLM-Request-Type',
+];
+
+const CHAT = '/v1/chat/completions';
+
+describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) => {
+  it.each(SELECTORS)('%s stays behind, and the answer names it', async (name) => {
+    const { echo, dropped } = await ask(`${at}${CHAT}`, { [name]: 'theirs', 'openai-beta': 'b' });
+    const lower = name.toLowerCase();
+    expect(Object.keys(echo.headers)).not.toContain(lower);
+    expect(echo.headers['openai-beta']).toBe('b');
+    expect(dropped).toBe(lower);
+  });
+
+  it('parameters stay behind, likewise', async () => {
+    const query = '?userProject=a&%24userProject=b&GroupId=7&organization_id=o&alt=sse';
+    const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
+    expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
+    expect(dropped).toBe('?userProject, ?$userProject, ?GroupId, ?organization_id');
+  });
+});
+
+it('a call without a slot, too', async () => {
+  const { echo, dropped } = await ask('/ours/v1/files', { 'openai-organization': 'o' }, 'GET');
+  expect(Object.keys(echo.headers)).not.toContain('openai-organization');
+  expect(dropped).toBe('openai-organization');
+});
+
+it('with a key of the caller all go on, and nothing is said', async () => {
+  for (const name of SELECTORS.filter((each) => !each.startsWith('Ocp'))) {
+    const { echo, dropped } = await ask(`/ours${CHAT}?userProject=a`, { ...OWN, [name]: 'mine' });
+    expect(echo.headers[name.toLowerCase()]).toBe('mine');
+    expect(echo.query).toContain('userProject=a');
+    expect(dropped).toBeNull();
+  }
+});
+
+it('an operator lists the headers that go on, selectors among them', async () => {
+  const { echo, dropped } = await ask(`/listed${CHAT}`, {
+    'openai-beta': 'b',
+    'x-team-name': 't',
+    'x-other': 'o',
+    'openai-project': 'p',
+    'openai-organization': 'o',
+    cookie: 'a=b',
+    accept: 'application/json',
+    'user-agent': 'client/1',
+  });
+  const names = Object.keys(echo.headers);
+  expect(echo.headers).toMatchObject({
+    'openai-beta': 'b',
+    'x-team-name': 't',
+    'openai-project': 'p',
+    'content-type': 'application/json',
+    accept: 'application/json',
+    'user-agent': 'client/1',
+    authorization: expect.stringMatching(/^Bearer /) as string,
+  });
+  expect(names.filter((name) => /^(?:x-other|cookie|openai-organization)$/.test(name))).toEqual([]);
+  expect(dropped).toBe('openai-organization');
+  // A key of the caller's own goes with all that came with it.
+  const own = await ask(`/listed${CHAT}`, { ...OWN, 'x-other': 'o' });
+  expect(own.echo.headers['x-other']).toBe('o');
+});
+
+const MAYBE_SECRET = {
+  'x-custom-pass': 's',
+  'x-session': 's',
+  'x-kept': 'k',
+  cookie: 'a=b',
+  referer: 'https://intranet.test/doc?token=1',
+  'idempotency-key': 'i',
+  'x-stainless-lang': 'js',
+};
+
+it.each(['/pool', '/full'])('at another host, by %s, only known headers arrive', async (at) => {
+  const { echo } = await ask(`${at}${CHAT}`, MAYBE_SECRET);
+  const names = Object.keys(echo.headers);
+  for (const gone of ['x-custom-pass', 'x-session', 'x-kept', 'cookie', 'referer']) {
+    expect(names).not.toContain(gone);
+  }
+  expect(echo.headers).toMatchObject({ 'idempotency-key': 'i', 'x-stainless-lang': 'js' });
+});
+
+it('another host may list its headers', async () => {
+  const { echo } = await ask(`/wide${CHAT}`, MAYBE_SECRET);
+  expect(echo.headers).toMatchObject({ 'x-kept': 'k' });
+  expect(Object.keys(echo.headers)).not.toContain('x-session');
+});
+
+it('at the same host a member gets what its caller sent, without credentials', async () => {
+  const { echo } = await ask(`/near${CHAT}`, { ...MAYBE_SECRET, 'x-session-token': 's' });
+  expect(echo.headers).toMatchObject({ 'x-custom-pass': 's', 'x-session': 's' });
+  expect(Object.keys(echo.headers)).not.toContain('x-session-token');
+});
