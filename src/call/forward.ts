@@ -117,11 +117,14 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     const switched = passSession(sending, { held, answer, socket: answer.webSocket });
     return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
-  const looked = (await watchesRun?.(admission, answer)) ?? { answer, isHeld: false };
+  const looked: Looked = (await watchesRun?.(admission, answer, held.takesWhole(answer))) ?? {
+    answer,
+    isHeld: false,
+  };
   const meter = metering?.meterFor(answer) ?? null;
   const pipe = readingRun(looked, metering?.pipeFor(meter, answer) ?? null);
   const settle = settlingOf(sending, held, looked, meter);
-  const response = await relay(sending, held, looked.answer, pipe, settle);
+  const response = await relay(sending, held, looked.answer, pipe, settle, looked);
   if (response === null) return noAnswer(candidate, held);
   const said = signature(sending, waitMs, response.headers);
   return answered(response, said, isAboutKey(candidate));
@@ -384,6 +387,7 @@ async function relay(
   answer: Response,
   pipe: PipeMetering | null,
   settle: (outcome: Outcome) => Promise<void>,
+  { events, isOwn }: Partial<Looked> = {},
 ): Promise<Response | null> {
   const { body, request, ctx } = call;
   body.answered();
@@ -394,6 +398,8 @@ async function relay(
     departures.watch(request, settled, () => held.cut('left')),
     ctx,
   );
+  // A run is held before its caller hears of it: nobody can say that it has ended before that.
+  if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
   // The slot is free by now: whoever waits for it goes first. One turn of the loop, which costs more CPU than it is worth
   // where nobody waits.
   if (isWhole && admission.hasWaiters) await whenQuiet();

@@ -34,8 +34,9 @@ export class StrictRuns {
     limit: number | null,
   ): { readonly status: number; readonly body: unknown } | null {
     if (method === 'POST' && STARTS.test(path)) {
-      if (path.endsWith('/responses') && !/"background"\s*:\s*true/.test(body)) return null;
-      if (/"stream"\s*:\s*true/.test(body) && !/"background"\s*:\s*true/.test(body)) return null;
+      const asksBackground = isBackground(body);
+      if (path.endsWith('/responses') && !asksBackground) return null;
+      if (/"stream"\s*:\s*true/.test(body) && !asksBackground) return null;
       return this.#start(path, limit);
     }
     const [, id, cancel] = ASKS.exec(path) ?? [];
@@ -85,6 +86,18 @@ export class StrictRuns {
       (isArn ? `arn:aws:bedrock:us-east-1:1:async-invoke/${tally.total}` : `run_${tally.total}`);
     this.#states.set(id, 'queued');
     return { status: 200, body: isArn ? { invocationArn: id } : said(path, id, 'queued') };
+  }
+}
+
+/** Reads `background` as the most tolerant servers do: in any case, in UTF-16 too. */
+function isBackground(body: string): boolean {
+  try {
+    const asked = JSON.parse(body.replaceAll(/[\0\ufeff\ufffd]/g, '')) as object;
+    return Object.entries(asked).some(
+      ([name, value]) => name.toLowerCase() === 'background' && value === true,
+    );
+  } catch {
+    return /"background"\s*:\s*true/.test(body);
   }
 }
 

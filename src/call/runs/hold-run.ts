@@ -2,12 +2,12 @@ import { runsOf } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { within } from '../../runtime/within.ts';
-import { mayAskForRun, runSaid, startsRun } from '../../upstream/operation/runs.ts';
-import { RunEvents } from '../../upstream/operation/run-events.ts';
+import { mayGoOn, mayStartRunAt, runSaid, type SaidOfRun } from '../../upstream/operation/runs.ts';
+import { packingOf } from '../../upstream/body/packing.ts';
+import { RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
 import type { Candidate } from '../plan.ts';
-import { methodOf } from '../socket/upgrade.ts';
 import { isRunStream } from './run-stream.ts';
 
 /** How much of an answer is looked at: what it says of a run stands near its beginning. */
@@ -17,23 +17,19 @@ export const RUN_BYTES_MAX = 262_144;
 const HOLD_LOST_MS = 6_000;
 const PAUSES_MS = [0, 250, 1_000, 3_000];
 
-/** Tells whether the answer to a call may be that a run has begun, with its body as far as it is there. */
+/** Tells whether the answer to a call may be that a run has begun. */
 export function mayStartRun({ call, located, rules }: Candidate): boolean {
-  const { request, body } = call;
-  if (methodOf(request, located.operation) !== 'POST' || rules.hold.maxRunMs === 0) return false;
-  const starts = startsRun(located.path);
-  if (starts !== 'if asked') return starts === 'always';
-  const isPacked = (request.headers.get('content-encoding') ?? 'identity') !== 'identity';
-  return isPacked || mayAskForRun(body.bytes);
+  if (call.request.method === 'HEAD' || rules.hold.maxRunMs === 0) return false;
+  return mayStartRunAt(located.path);
 }
 
 /** An answer that was looked at, and whether its run holds the leases of the call by now. */
 export interface Looked {
   readonly answer: Response;
   readonly isHeld: boolean;
-  /** Reads what a stream says of a run as it passes. Absent: it is none that is read. */
-  readonly events?: RunEvents;
-  /** The stream is that of the call's own run, which holds the leases where the stream ends sooner. */
+  /** Reads what the answer says of a run as it passes. Absent: nothing of it is read. */
+  readonly events?: RunReader;
+  /** The answer is that of the call's own run, which holds the leases where the answer ends sooner. */
   readonly isOwn?: boolean;
 }
 
@@ -45,11 +41,15 @@ export async function holdRun(
   candidate: Candidate,
   admission: Admission,
   answer: Response,
+  isTakenWhole: boolean,
 ): Promise<Looked> {
   if (isRunStream(answer)) return { answer, isHeld: false, events: new RunEvents(), isOwn: true };
-  if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
+  if (!answer.ok || !mayBeJson(answer)) return { answer, isHeld: false };
+  if (isTakenWhole && isPlain(answer)) {
+    return { answer, isHeld: false, events: new WholeAnswer(), isOwn: true };
+  }
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
-  const run = runSaid(peeked.text);
+  const run = mayGoOn(peeked.text) ? runSaid(peeked.text) : null;
   const looked = { answer: peeked.answer, isHeld: false };
   if (run?.state !== 'goes on') return looked;
   return { ...looked, isHeld: await keepForRun(candidate, admission, run.id, answer.status) };
@@ -89,6 +89,30 @@ async function tryToHold(
   } catch {
     return 'late';
   }
+}
+
+/** Reads a small answer that is taken whole before any of it goes on. */
+class WholeAnswer implements RunReader {
+  readonly #decoder = new TextDecoder();
+  #text = '';
+
+  push(chunk: Uint8Array): void {
+    this.#text += this.#decoder.decode(chunk, { stream: true });
+  }
+
+  get said(): SaidOfRun | null {
+    return mayGoOn(this.#text) ? runSaid(this.#text) : null;
+  }
+}
+
+/** Tells whether an answer may be JSON: some servers do not say that theirs is. */
+function mayBeJson(answer: Response): boolean {
+  const type = answer.headers.get('content-type') ?? '';
+  return type === '' || /^\s*text\/plain\b/i.test(type) || isJson(answer);
+}
+
+function isPlain({ headers }: Response): boolean {
+  return packingOf(headers.get('content-encoding')) === 'plain';
 }
 
 export function isJson({ headers }: Response): boolean {

@@ -1,4 +1,4 @@
-import type { RunEvents } from '../../upstream/operation/run-events.ts';
+import type { RunReader } from '../../upstream/operation/run-events.ts';
 import { packingOf } from '../../upstream/body/packing.ts';
 import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
 import type { KnownCall } from '../call.ts';
@@ -16,7 +16,7 @@ export function isRunStream({ ok, body, headers }: Response): boolean {
 /** Has the events of an answer read on its way through. */
 export function readThrough(
   { body, status, statusText, headers }: Response,
-  events: RunEvents,
+  events: Pick<RunReader, 'push'>,
   ctx: KnownCall['ctx'],
 ): Response {
   const { readable, writable } = new IdentityTransformStream();

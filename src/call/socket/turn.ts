@@ -1,4 +1,5 @@
 import type { Outcome } from '../../core/words/outcome.ts';
+import type { SaidOfRun } from '../../upstream/operation/runs.ts';
 import { isFailure } from '../../upstream/socket/close.ts';
 import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import type { CreateMessage, ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
@@ -10,6 +11,7 @@ import type { Metering } from '../metering.ts';
 import type { Candidate } from '../plan.ts';
 import { readAnswer } from '../read-answer.ts';
 import type { Again } from '../result.ts';
+import { keepForRun } from '../runs/hold-run.ts';
 import type { Turn as Attempt } from '../tries.ts';
 import { whereNextIfKept } from '../where-next.ts';
 import { SocketUsage } from './socket-usage.ts';
@@ -55,6 +57,8 @@ export class Turn {
   #isOver = false;
   /** It was refused, and is tried again: what is left of this answer is nobody's. */
   #goesAgain = false;
+  /** Last news of the run that the answer is, in the background; null: it is none. */
+  #run: SaidOfRun | null = null;
   /** Inputs that the upstream has taken, and will go on with by itself. */
   #steers = 0;
 
@@ -101,7 +105,8 @@ export class Turn {
     const { pipe } = this.#parts;
     if (this.#goesAgain) return;
     this.#noteHeard();
-    const { means } = event;
+    const { means, run } = event;
+    this.#run = run ?? this.#run;
     if (means.kind === 'error' && !this.#isOver) {
       return this.#isIts(means.status) ? this.#refused(means, frame) : this.#heardOther(frame);
     }
@@ -150,6 +155,8 @@ export class Turn {
     if (by !== 'upstream' && by !== 'caller' && by !== 'left') {
       this.#parts.admission.reportAnswer(200, { cut: by });
     }
+    // Whoever ends the connection does not end the run, unless its slot was taken away.
+    if (by === 'revoked' || by === 'max_hold') this.#run = null;
     return this.#end(outcome ?? (isBroken ? 'failed' : 'cancelled'));
   }
 
@@ -222,8 +229,16 @@ export class Turn {
     this.#isOver = true;
     this.#idle.stop();
     this.#callOffHold();
-    await this.#parts.admission.release(outcome, settle);
+    if (await this.#isHeldByRun()) this.#parts.admission.letGo();
+    else await this.#parts.admission.release(outcome, settle);
     this.#answered.resolve(null);
     this.#ended.resolve();
+  }
+
+  /** Hands the slots over to the run that goes on after the turn. False: there is none. */
+  async #isHeldByRun(): Promise<boolean> {
+    const { candidate, admission } = this.#parts;
+    if (this.#run?.state !== 'goes on' || candidate.rules.hold.maxRunMs === 0) return false;
+    return keepForRun(candidate, admission, this.#run.id, 200);
   }
 }

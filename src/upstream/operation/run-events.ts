@@ -8,14 +8,25 @@ const LINE_CHARS_MAX = 16_384;
 const TELLING =
   /"type"\s*:\s*"response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled)"|"object"\s*:\s*"thread\.run"/;
 
+/** The same of Gemini's interactions. */
+const TELLING_INTERACTION = /"event_type"\s*:\s*"interaction\./;
+
 /** How far into a line the sign of such an event stands. */
 const SIGN_CHARS_MAX = 400;
 
+/** Reads what an answer says of a run as its bytes pass. */
+export interface RunReader {
+  push(chunk: Uint8Array): void;
+  readonly said: SaidOfRun | null;
+}
+
 /** Reads what the events of a stream say of their run, as they pass. */
-export class RunEvents {
+export class RunEvents implements RunReader {
   readonly #onSaid: (said: SaidOfRun) => void;
   readonly #decoder = new TextDecoder();
   #line = '';
+  /** The stream is that of an answer in the foreground: nothing more of it is read. */
+  #isOver = false;
   /** Last news; null: nothing of a run that goes on in the background. */
   said: SaidOfRun | null = null;
 
@@ -24,6 +35,7 @@ export class RunEvents {
   }
 
   push(chunk: Uint8Array): void {
+    if (this.#isOver) return;
     const [first = '', ...rest] = this.#decoder.decode(chunk, { stream: true }).split('\n');
     this.#add(first);
     for (const each of rest) {
@@ -39,13 +51,22 @@ export class RunEvents {
 
   #read(): void {
     const line = this.#line;
-    if (!line.startsWith('data:') || !TELLING.test(line.slice(0, SIGN_CHARS_MAX))) return;
+    if (this.#isOver || !line.startsWith('data:')) return;
+    const sign = line.slice(0, SIGN_CHARS_MAX);
+    if (!TELLING.test(sign) && !TELLING_INTERACTION.test(sign)) return;
     const { value } = parseCutJson(line.slice('data:'.length));
     if (typeof value !== 'object' || value === null) return;
-    const { response, object } = value as { response?: unknown; object?: unknown };
-    const isBackground = (response as { background?: unknown } | undefined)?.background === true;
+    const { response, interaction, object } = value as Readonly<Record<string, unknown>>;
     const isThread = object === 'thread.run';
-    const said = isThread || isBackground ? runIn(isThread ? value : response) : null;
+    const told = isThread ? value : (response ?? interaction);
+    if (typeof told !== 'object' || told === null) return;
+    const { background } = told as { background?: unknown };
+    if (!isThread && background !== true) {
+      // All of its events would say so. Where the line was cut, the word may stand behind the cut.
+      this.#isOver = background !== undefined || line.length < LINE_CHARS_MAX;
+      return;
+    }
+    const said = runIn(told);
     if (said === null) return;
     this.said = said;
     this.#onSaid(said);

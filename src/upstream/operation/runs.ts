@@ -6,12 +6,9 @@ import { readingsOf } from './path-readings.ts';
  * responses and interactions, runs of assistants' threads, videos, Bedrock's asynchronous invocations, Gemini's operations.
  */
 
-/** Paths whose POST may start a run. */
+/** Paths whose calls may start a run. What a request asks for can be written in more ways than one reader knows, so nothing goes by it. */
 const STARTS =
   /\/(?:responses|threads\/(?:[^/]+\/)?runs|threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs|interactions|videos(?:\/(?:edits|extensions|[^/]+\/remix))?|video\/generations(?:\/jobs)?|async-invoke)$|:predictLongRunning$/i;
-
-/** Those of them that start one only if their body wants it. */
-const STARTS_IF_ASKED = /\/(?:responses|interactions)$/i;
 
 /** Paths by which a run is asked for, or cancelled. Vertex is told in the body which one; an ARN has a slash, escaped or not. */
 const ASKS =
@@ -37,11 +34,9 @@ const GOES_ON: ReadonlySet<string> = new Set([
 /** Maximum length of the id of a run. */
 const ID_MAX = 500;
 
-/** Whether a POST to a path may start a run, and whether its body says so. */
-export function startsRun(path: string): 'no' | 'if asked' | 'always' {
-  const starting = [path, ...readingsOf(path)].filter((each) => STARTS.test(withoutSlash(each)));
-  if (starting.length === 0) return 'no';
-  return starting.every((each) => STARTS_IF_ASKED.test(withoutSlash(each))) ? 'if asked' : 'always';
+/** Tells whether a call of a path may start a run, to some server. Its answer says whether it has. */
+export function mayStartRunAt(path: string): boolean {
+  return [path, ...readingsOf(path)].some((each) => STARTS.test(withoutSlash(each)));
 }
 
 /** Whether a path asks for a run, whatever a server takes it for: what else is stored there may say anything of one. */
@@ -58,20 +53,19 @@ function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** Escapes of letters may hide the word. */
-const BACKGROUND = /"background"|\\u00[67]/;
-
-const LATIN = new TextDecoder('latin1');
-
-/** Whether a body may ask that its call goes on in the background. One that is not there may. */
-export function mayAskForRun(body: Uint8Array | null): boolean {
-  return body === null || BACKGROUND.test(LATIN.decode(body));
-}
-
 /** A run as an answer tells of it. */
 export interface SaidOfRun {
   readonly id: string;
   readonly state: 'goes on' | 'ended' | 'cancelled';
+}
+
+/** Words of an answer that may be about a run that goes on: most answers have none of them, and need not be parsed. */
+const MAY_GO_ON =
+  /"(?:queued|pending|submitted|starting|preprocessing|processing|running|in_?progress|cancelling)"|operations\/|"invocationArn"/i;
+
+/** Tells whether an answer may say that a run goes on, without parsing it. */
+export function mayGoOn(text: string): boolean {
+  return MAY_GO_ON.test(text);
 }
 
 /** Reads what the beginning of an answer says of a run; null: it is about none. */

@@ -1,6 +1,7 @@
 import { KeyNames } from '../json/json-key.ts';
 import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
+import { runIn, type SaidOfRun } from '../operation/runs.ts';
 import { parseObject } from '../json/parse-object.ts';
 import { bytesOf, jsonTextOf, type Frame } from './frame.ts';
 import { beginsObject } from './frame-models.ts';
@@ -25,6 +26,8 @@ export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 /** The news of an answer, by what it means for its slot. */
 export interface ResponsesEvent {
   readonly streamId: string | null;
+  /** What it says of the run that the answer is, in the background; null: nothing. */
+  readonly run: SaidOfRun | null;
   readonly means:
     | { readonly kind: 'begun' }
     | { readonly kind: 'ended'; readonly isFailed: boolean }
@@ -41,7 +44,7 @@ export interface ResponsesEvent {
 
 /** How a message that begins or ends something is told from hundreds of others without parsing it. */
 const TELLING =
-  /"type"\s*:\s*"(?:response\.(?:created|completed|failed|incomplete|steer\.\w+)|error)"/;
+  /"type"\s*:\s*"(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled|steer\.\w+)|error)"/;
 
 /** Types that ask for a response or steer one, in any case, and escapes that may hide them. */
 const MAY_ASK = /re[sſ]pon[sſ]e\.(?:create|append|[sſ]teer)|\\/i;
@@ -132,7 +135,16 @@ export function isTelling(frame: Frame): frame is string {
 export function readEvent(frame: Frame): ResponsesEvent | null {
   const message = typeof frame === 'string' ? parseObject(frame) : null;
   if (message === null || typeof message['type'] !== 'string') return null;
-  return { streamId: textOr(message['stream_id']), means: meaningOf(message['type'], message) };
+  const { type, response } = message;
+  const run = runOf(response);
+  return { streamId: textOr(message['stream_id']), means: meaningOf(type, message), run };
+}
+
+function runOf(response: unknown): SaidOfRun | null {
+  const said = typeof response === 'object' && response !== null ? runIn(response) : null;
+  // In the foreground an answer that is being made is said to be in progress too.
+  const isBackground = (response as { background?: unknown } | null)?.background === true;
+  return isBackground ? said : null;
 }
 
 function meaningOf(
@@ -144,6 +156,7 @@ function meaningOf(
       return { kind: 'begun' };
     case 'response.completed':
     case 'response.incomplete':
+    case 'response.cancelled':
       return { kind: 'ended', isFailed: false };
     case 'response.failed':
       return { kind: 'ended', isFailed: true };

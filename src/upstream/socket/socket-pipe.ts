@@ -108,8 +108,10 @@ export class SocketPipe {
     // Bytes come as a Blob otherwise, which no `send` takes back.
     (side as { binaryType?: string }).binaryType = 'arraybuffer';
     side.addEventListener('message', ({ data }) => {
-      if (this.#end !== null) return;
-      this.#idle?.begin();
+      // What the upstream says until it has closed still counts, and goes nowhere.
+      const isHeard = this.#end === null || (from === 'upstream' && this.#options.onUpstream);
+      if (!isHeard) return;
+      if (this.#end === null) this.#idle?.begin();
       take(data as Frame);
     });
     const onClose = (code: number, reason: string): void => {

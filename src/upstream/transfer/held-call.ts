@@ -149,6 +149,13 @@ export class HeldCall {
     return new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
   }
 
+  /** Tells whether a response is taken whole before any of it is passed on. */
+  takesWhole({ headers }: Response): boolean {
+    const length = headers.get('content-length');
+    const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
+    return isSmall && (this.#limits.idleMs ?? Infinity) >= WHOLE_IDLE_MIN_MS;
+  }
+
   /**
    * Passes the upstream's response through, byte for byte. `done` resolves when the upstream's last byte
    * is on its way or the call was cut, and must be kept alive by the caller (`ctx.waitUntil`).
@@ -168,8 +175,7 @@ export class HeldCall {
       return response;
     };
     const length = isFiltered ? null : headers.get('content-length');
-    const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
-    if (isSmall && (this.#limits.idleMs ?? Infinity) >= WHOLE_IDLE_MIN_MS) {
+    if (length !== null && this.takesWhole(upstream)) {
       return this.#passWhole(upstream, relayed, metering?.meter ?? null);
     }
     const { body } = upstream;

@@ -4,35 +4,35 @@ import { RunEvents } from '../../../src/upstream/operation/run-events.ts';
 import {
   asksForRun,
   cancelsRun,
-  mayAskForRun,
+  mayGoOn,
+  mayStartRunAt,
   runSaid,
-  startsRun,
 } from '../../../src/upstream/operation/runs.ts';
 
-test.each<[string, ReturnType<typeof startsRun>]>([
-  ['/v1/responses', 'if asked'],
-  ['/v1/responses/', 'if asked'],
-  ['/V1/Responses', 'if asked'],
-  ['/v1%2fresponses', 'if asked'],
-  ['/openai/v1/responses', 'if asked'],
-  ['/v1/responses/compact', 'no'],
-  ['/v1/responses/resp_1', 'no'],
-  ['/v1/threads/runs', 'always'],
-  ['/v1/threads/t1/runs', 'always'],
-  ['/v1/threads/t1/runs/r1/submit_tool_outputs', 'always'],
-  ['/v1/threads/t1/messages', 'no'],
-  ['/v1/videos', 'always'],
-  ['/openai/v1/video/generations/jobs', 'always'],
-  ['/async-invoke', 'always'],
-  ['/v1beta/models/veo-3:predictLongRunning', 'always'],
-  ['/v1beta/interactions', 'if asked'],
-  ['/v1/videos/edits', 'always'],
-  ['/v1/videos/extensions', 'always'],
-  ['/v1/videos/video_1/remix', 'always'],
-  ['/v1/videos/video_1', 'no'],
-  ['/v1/chat/completions', 'no'],
-])('a POST to %s may start a run: %s', (path, starts) => {
-  expect(startsRun(path)).toBe(starts);
+test.each<[string, boolean]>([
+  ['/v1/responses', true],
+  ['/v1/responses/', true],
+  ['/V1/Responses', true],
+  ['/v1%2fresponses', true],
+  ['/openai/v1/responses', true],
+  ['/v1/responses/compact', false],
+  ['/v1/responses/resp_1', false],
+  ['/v1/threads/runs', true],
+  ['/v1/threads/t1/runs', true],
+  ['/v1/threads/t1/runs/r1/submit_tool_outputs', true],
+  ['/v1/threads/t1/messages', false],
+  ['/v1/videos', true],
+  ['/openai/v1/video/generations/jobs', true],
+  ['/async-invoke', true],
+  ['/v1beta/models/veo-3:predictLongRunning', true],
+  ['/v1beta/interactions', true],
+  ['/v1/videos/edits', true],
+  ['/v1/videos/extensions', true],
+  ['/v1/videos/video_1/remix', true],
+  ['/v1/videos/video_1', false],
+  ['/v1/chat/completions', false],
+])('a call of %s may start a run: %s', (path, starts) => {
+  expect(mayStartRunAt(path)).toBe(starts);
 });
 
 test.each([
@@ -75,16 +75,13 @@ test.each([
 });
 
 test.each([
-  ['{"background":true}', true],
-  ['{"b\\u0061ckground":true}', true],
-  ['{"input":"caf\\u00e9"}', false],
-  ['{"input":"x"}', false],
-])('%s may ask for one: %s', (body, may) => {
-  expect(mayAskForRun(new TextEncoder().encode(body))).toBe(may);
-});
-
-test('a body that nobody has may ask for one', () => {
-  expect(mayAskForRun(null)).toBe(true);
+  ['{"id":"r","status":"queued"}', true],
+  ['{"id":"r","status":"InProgress"}', true],
+  ['{"name":"models/veo/operations/o"}', true],
+  ['{"invocationArn":"arn:x"}', true],
+  ['{"id":"r","status":"completed","output":[{"status":"completed","text":"is queued"}]}', false],
+])('%s may be about a run that goes on: %s', (answer, may) => {
+  expect(mayGoOn(answer)).toBe(may);
 });
 
 describe('an answer', () => {
@@ -183,6 +180,19 @@ describe('the events of a stream', () => {
       said: { id: 'resp_1', state: 'ended' },
       told: ['goes on', 'ended'],
     });
+  });
+
+  test('of an interaction', () => {
+    const interaction = { id: 'v1_x', background: true, status: 'in_progress' };
+    const data = JSON.stringify({ event_type: 'interaction.start', interaction });
+    expect(readAll(`data: ${data}\n\n`, 10).said).toEqual({ id: 'v1_x', state: 'goes on' });
+  });
+
+  test('of an answer in the foreground are read no further than to the first that says so', () => {
+    const foreground = event('response.created', { id: 'resp_0', status: 'in_progress' });
+    expect(readAll(foreground + created, 50).said).toBeNull();
+    const long = { id: 'resp_1', status: 'in_progress', instructions: 'x'.repeat(20_000) };
+    expect(readAll(event('response.created', long) + created, 50).said).not.toBeNull();
   });
 
   test('of a thread', () => {

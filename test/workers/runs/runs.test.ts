@@ -126,15 +126,25 @@ describe('a run that streams', () => {
   });
 });
 
-it('a word that is hidden by escapes starts a run all the same', async () => {
-  const scene = await runScene('run-hidden', 1);
-  const body = String.raw`{"model":"gpt-5","b\u0061ckground":true,"x":"\"background\":true","input":"x"}`;
-  const headers = { 'content-type': 'application/json', 'accept-encoding': 'br' };
+const utf16 = (text: string): ArrayBuffer =>
+  Uint16Array.from(`\ufeff${text}`, (char) => char.charCodeAt(0)).buffer;
+
+it.each<[string, BodyInit, Record<string, string>]>([
+  ['by escapes', String.raw`{"model":"gpt-5","b\u0061ckground":true,"input":"x"}`, {}],
+  ['in another case', '{"model":"gpt-5","Background":true,"input":"x"}', {}],
+  ['in UTF-16', utf16('{"model":"gpt-5","background":true,"input":"x"}'), {}],
+  ['in text', '{"model":"gpt-5","background":true}', { 'content-type': 'text/plain' }],
+  ['behind another field', '{"background":false,"model":"gpt-5","background":true}', {}],
+])('a call that asks for a run %s holds its slot as its answer says', async (_, body, more) => {
+  const scene = await runScene('run-spelt', 1);
+  const headers = { 'content-type': 'application/json', 'accept-encoding': 'br', ...more };
   const answer = await start(scene, '/v1/responses', undefined, { method: 'POST', body, headers });
-  expect(await answer.json()).toMatchObject({ status: 'queued' });
+  const { id, status } = await answer.json<{ id: string; status: string }>();
+  expect(status).toBe('queued');
   await untilStatus(scene.group, { in_use: 1 });
+  expect(await pool(scene.group).leases()).toMatchObject([{ kind: 'run' }]);
   await scene.strict.endRun('completed');
-  await poll(scene, '/v1/responses/run_1');
+  await poll(scene, `/v1/responses/${id}`);
   await untilStatus(scene.group, { in_use: 0 });
 });
 

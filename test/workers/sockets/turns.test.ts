@@ -5,7 +5,7 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { COUNTING, untilCounted } from '../metering/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, change, configure, until } from '../support/worker.ts';
+import { admin, change, configure, env, until } from '../support/worker.ts';
 import { closeAll, connect, create, endOf, untilEvent, upgrade, keyHash } from './client.ts';
 
 const RESPONSES = '/x/v1/responses';
@@ -339,6 +339,67 @@ it('an upstream that cuts in the middle of a turn ends the connection, and the s
   await untilEvent(client, 'response.created');
   await strict.act({ do: 'cut' });
   expect(await endOf(client)).toMatchObject({ code: 1011 });
+});
+
+it.each(['the client leaves', 'the upstream ends it'])(
+  'a turn whose answer is a run in the background leaves its slot to that when %s',
+  async (how) => {
+    const id = `run_${how.length}`;
+    const client = await connect(RESPONSES);
+    client.send(create(HELD));
+    await untilEvent(client, 'response.created');
+    const response = { id, status: 'queued', background: true };
+    await strict.act({ do: 'send', text: JSON.stringify({ type: 'response.queued', response }) });
+    await untilEvent(client, 'response.queued');
+    if (how === 'the client leaves') client.close(1000);
+    else await strict.act({ do: 'close', code: 1000 });
+    await until(async () =>
+      expect(await pool('turns').leases()).toEqual([expect.objectContaining({ kind: 'run' })]),
+    );
+    const other = await connect(RESPONSES);
+    other.send(create('next'));
+    await untilStatus('turns', { in_use: 1, queued: 1 });
+    await env.RUNS?.getByName('x').end(id, 'success');
+    await untilEvent(other, 'response.completed');
+  },
+);
+
+it('a run that the upstream tells of after its client has left holds the slot', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  // It does not hear of the close, so it goes on to speak.
+  await strict.act({ do: 'stall' });
+  client.close(1000);
+  const response = { id: 'run_late', status: 'queued', background: true };
+  await strict.act({ do: 'send', text: JSON.stringify({ type: 'response.queued', response }) });
+  await until(async () =>
+    expect(await pool('turns').leases()).toEqual([expect.objectContaining({ kind: 'run' })]),
+  );
+  await env.RUNS?.getByName('x').end('run_late', 'success');
+  await untilStatus('turns', { in_use: 0 });
+});
+
+it('a turn whose run has ended, or whose lease is revoked, leaves nothing to it', async () => {
+  const say = (type: string, response: object): Promise<void> =>
+    strict.act({ do: 'send', text: JSON.stringify({ type, response }) });
+  const run = { id: 'run_over', status: 'queued', background: true };
+  const client = await connect(RESPONSES);
+  client.send(create(HELD));
+  await untilEvent(client, 'response.created');
+  await say('response.queued', run);
+  await say('response.completed', { ...run, status: 'completed' });
+  await untilStatus('turns', { in_use: 0 });
+  await strict.resume();
+  const second = await connect(RESPONSES);
+  second.send(create(HELD));
+  await untilEvent(second, 'response.created');
+  await say('response.queued', run);
+  await untilEvent(second, 'response.queued');
+  const [lease] = await pool('turns').leases();
+  await admin('DELETE', `/groups/turns/leases/${lease?.id ?? ''}`);
+  expect(await endOf(second)).toMatchObject({ reason: 'headgate: revoked' });
+  await untilStatus('turns', { in_use: 0 });
 });
 
 it('an operator who revokes the lease of a turn closes its connection with 1008', async () => {

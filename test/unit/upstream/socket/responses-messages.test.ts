@@ -66,6 +66,9 @@ describe('events of the upstream', () => {
     ['response.created', { kind: 'begun' }],
     ['response.completed', { kind: 'ended', isFailed: false }],
     ['response.incomplete', { kind: 'ended', isFailed: false }],
+    ['response.cancelled', { kind: 'ended', isFailed: false }],
+    ['response.queued', { kind: 'other' }],
+    ['response.in_progress', { kind: 'other' }],
     ['response.failed', { kind: 'ended', isFailed: true }],
     ['response.steer.accepted', { kind: 'steered', isTaken: true }],
     ['response.steer.pending', { kind: 'steered', isTaken: false }],
@@ -73,7 +76,24 @@ describe('events of the upstream', () => {
   ])('%s', (type, means) => {
     const frame = JSON.stringify({ sequence_number: 1, type });
     expect(isTelling(frame)).toBe(true);
-    expect(readEvent(frame)).toEqual({ streamId: null, means });
+    expect(readEvent(frame)).toEqual({ streamId: null, run: null, means });
+  });
+
+  it.each([
+    [
+      { id: 'r', status: 'queued', background: true },
+      { id: 'r', state: 'goes on' },
+    ],
+    [
+      { id: 'r', status: 'in_progress', background: true },
+      { id: 'r', state: 'goes on' },
+    ],
+    [{ id: 'r', status: 'in_progress', background: false }, null],
+    [{ id: 'r', status: 'in_progress' }, null],
+    ['queued', null],
+  ])('of an answer that says %j, its run is %j', (response, run) => {
+    const frame = JSON.stringify({ type: 'response.created', response });
+    expect(readEvent(frame)?.run).toEqual(run);
   });
 
   it('a text that quotes an event is none', () => {
