@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { importFirst, untilReady } from '../scripts/serve/admin-client.ts';
+import { allowedHosts } from '../scripts/serve/allowed-hosts.ts';
 import { BODY_MEMORY_MIB } from '../scripts/serve/body-memory.ts';
 import { ensureBuilt } from '../scripts/serve/build.ts';
 import { readCompatibility, workerdConfig } from '../scripts/serve/workerd-config.ts';
@@ -85,6 +86,7 @@ async function start(
     workers,
     bootId: 'bench',
     bodyMemoryMib: BODY_MEMORY_MIB,
+    allowedHosts: await allowedHosts('127.0.0.1', []),
     cfHeader: 'bench-cf',
     dashboardDir: null,
     fromEnvironment: Object.keys(env),

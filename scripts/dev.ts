@@ -9,11 +9,15 @@ import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts'
 import type { AdminTarget } from './serve/admin-client.ts';
 import { importFirst, readConfig, untilReady, writeConfig } from './serve/admin-client.ts';
 import { ROOT, WRANGLER } from './serve/build.ts';
+import { allowedHosts, readAllowedHost } from './serve/allowed-hosts.ts';
 import { makePrivate } from './serve/private-folder.ts';
 
 const LIMIT = 3;
 /** The option of wrangler that names the folder of its state. */
 const PERSIST_TO = /^--persist-to(?:=|$)/;
+
+/** The option that adds a host that is served, which wrangler does not know. */
+const ALLOW_HOST = '--allow-host';
 
 const PRACTICE = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
 
@@ -108,6 +112,23 @@ function stateOf(passed: readonly string[], port: number): string {
   return absolute(ROOT, at === -1 ? join('.wrangler', own) : (given ?? ''));
 }
 
+/** Takes the hosts that are served besides out of the arguments. */
+function takeAllowedHosts(passed: string[]): string[] {
+  const given: string[] = [];
+  for (let at = passed.indexOf(ALLOW_HOST); at !== -1; at = passed.indexOf(ALLOW_HOST)) {
+    const [, name = ''] = passed.splice(at, 2);
+    given.push(readAllowedHost(name));
+  }
+  return given;
+}
+
+/** Names the hosts that are served, unless it listens where another option says. */
+async function hostsOf(passed: readonly string[], given: readonly string[]): Promise<string[]> {
+  if (passed.some((one) => /^--ip(?:=|$)/.test(one))) return [];
+  const hosts = await allowedHosts('127.0.0.1', given);
+  return hosts === null ? [] : ['--var', `ALLOWED_HOSTS:${hosts}`];
+}
+
 /** Hands a token over in a file for this user alone: every user of the machine can read the arguments of a process. */
 async function withToken(state: string, adminToken: string): Promise<string[]> {
   const path = join(state, 'admin-token.env');
@@ -136,6 +157,7 @@ The configuration:
 
 async function main(): Promise<number> {
   const passed = process.argv.slice(2);
+  const given = takeAllowedHosts(passed);
   const at = passed.indexOf('--port');
   const place = at === -1 ? firstFreePlace() : placeAt(Number(passed[at + 1]));
   const { port, upstream } = await place;
@@ -153,6 +175,7 @@ async function main(): Promise<number> {
     '0',
     '--var',
     'PRIVATE_UPSTREAMS:allow',
+    ...(await hostsOf(passed, given)),
     ...(at === -1 ? ['--port', String(port)] : []),
     ...(stored === null ? await withToken(state, adminToken) : []),
     ...(passed.some((one) => PERSIST_TO.test(one)) ? [] : ['--persist-to', state]),

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigRefused } from './admin-client.ts';
+import { readAllowedHost } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
 import { ensureBuilt } from './build.ts';
 import { proxyList } from './client-places.ts';
@@ -14,6 +15,7 @@ const usageOf = (program: string): string => `Usage: ${program} [options]
 
   --port P             port to listen on (default 8787)
   --host H             address to listen on (default 127.0.0.1)
+  --allow-host NAME    also serve this host name while it listens on a loopback address; repeatable
   --data DIR           where configuration and state are kept (default .headgate)
   --config FILE        JSON or YAML, imported at the first start only
   --drain-s S          how long calls in flight may take to end at SIGTERM (default 30)
@@ -28,6 +30,7 @@ JURISDICTION has the values of partitions hashed; DIRECTORY_LOCATION means nothi
 interface Arguments {
   readonly port: number;
   readonly host: string;
+  readonly allowHosts: readonly string[];
   readonly dataDir: string;
   readonly configFile: string | undefined;
   readonly drainMs: number;
@@ -57,6 +60,7 @@ function readArguments(args: readonly string[], program: string): Arguments {
       options: {
         port: { type: 'string', default: '8787' },
         host: { type: 'string', default: '127.0.0.1' },
+        'allow-host': { type: 'string', multiple: true, default: [] },
         data: { type: 'string', default: '.headgate' },
         config: { type: 'string' },
         'drain-s': { type: 'string', default: '30' },
@@ -83,6 +87,7 @@ function readArguments(args: readonly string[], program: string): Arguments {
     return {
       port,
       host: values.host,
+      allowHosts: values['allow-host'].map(readAllowedHost),
       dataDir: values.data,
       configFile: values.config,
       drainMs,
@@ -125,6 +130,7 @@ async function start(args: Arguments): Promise<void> {
     module,
     port: args.port,
     host: args.host,
+    allowHosts: args.allowHosts,
     dataDir: args.dataDir,
     bodyMemoryMib: args.bodyMemoryMib,
     trustedProxies: args.trustedProxies,

@@ -11,6 +11,7 @@ import {
   untilReady,
   untilRouted,
 } from './admin-client.ts';
+import { allowedHosts } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB } from './body-memory.ts';
 import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
 import { proxyList } from './client-places.ts';
@@ -38,6 +39,8 @@ export interface ServeOptions {
   readonly port: number;
   /** @default 127.0.0.1 */
   readonly host?: string;
+  /** Hosts that are served besides `localhost` and its addresses, where it listens on a loopback address. @default none */
+  readonly allowHosts?: readonly string[];
   /** Folder of everything that is kept. Created if it is missing, and closed to other users. */
   readonly dataDir: string;
   /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
@@ -170,6 +173,7 @@ async function startRuntime(
     // Another one for each process, also after a crash: rows of the one before died with it.
     bootId: randomBytes(9).toString('base64url'),
     bodyMemoryMib: options.bodyMemoryMib ?? BODY_MEMORY_MIB,
+    allowedHosts: await allowedHosts(options.host ?? '127.0.0.1', options.allowHosts ?? []),
     cfHeader: CF_HEADER,
     fromEnvironment: Object.keys(env).filter((name) =>
       name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),

@@ -13,6 +13,8 @@ export interface WorkerdConfigInput {
   readonly bootId: string;
   /** How many MiB the bodies of calls may hold together. */
   readonly bodyMemoryMib: number;
+  /** Hosts that are served, between commas; null: any. */
+  readonly allowedHosts: string | null;
   /** Header in which requests bring their `cf`, by which the Worker learns the caller's address. `CF_HEADER` for a secret one. */
   readonly cfHeader: string;
   /** Absolute path of the dashboard's files; null: they were never built. */
@@ -74,6 +76,9 @@ function bindings(input: WorkerdConfigInput, index: number): string {
     `(name = "BOOT_ID", text = ${quote(input.bootId)})`,
     `(name = "BODY_MEMORY_MIB", text = "${input.bodyMemoryMib}")`,
     `(name = "PRIVATE_UPSTREAMS", text = "allow")`,
+    ...(input.allowedHosts === null
+      ? []
+      : [`(name = "ALLOWED_HOSTS", text = ${quote(input.allowedHosts)})`]),
     ...input.fromEnvironment.map(
       (name) => `(name = ${quote(name)}, fromEnvironment = ${quote(name)})`,
     ),

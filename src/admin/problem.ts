@@ -10,6 +10,7 @@ const TITLES = {
   409: 'Conflict',
   412: 'Changed meanwhile',
   413: 'Too large',
+  415: 'Unsupported content type',
   422: 'Invalid request',
   429: 'Too many failed attempts',
   500: 'Internal error',

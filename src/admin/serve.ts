@@ -6,6 +6,7 @@ import { ADMIN_ROUTES, type AdminRoutes } from '../contract/admin/routes.ts';
 import { explainIssues } from '../config/explain-issues.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';
+import { unsupportedBody } from '../runtime/cross-site.ts';
 import { requireRole } from './access/who.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
@@ -45,6 +46,8 @@ export function serve<Name extends RouteName>(
   const route: AdminRoute = ADMIN_ROUTES[name];
   app.on(route.method, honoPath(route.path), async (context) => {
     if (route.role !== 'open') context.set('who', await requireRole(context, route.role));
+    const unsupported = await unsupportedBody(context.req.raw, true);
+    if (unsupported !== null) throw new ProblemError(415, unsupported.message);
     const { params, query } = route;
     const asked = {
       context,
@@ -121,6 +124,8 @@ export function etag(version: number): string {
 export async function readDocument(context: AdminContext): Promise<unknown> {
   // Not `text()`: the runtime warns of it in the log for every type that it does not take for text.
   const bytes = await context.req.arrayBuffer();
+  // Some clients name a type with every request.
+  if (bytes.byteLength === 0) return null;
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
     return parseConfigText(text, context.req.header('content-type') ?? null);

@@ -18,6 +18,7 @@ import { configuredModels } from '../routing/configured-models.ts';
 import { OVERRIDE_HEADERS } from '../upstream/operation/method-override.ts';
 import { LIMITED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 import { within } from '../runtime/within.ts';
+import { foreignPage } from './foreign-page.ts';
 import type { UpstreamKey } from './identity/authenticate.ts';
 import type { KnownCall } from './call.ts';
 import { forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
@@ -107,6 +108,7 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
   const path = unifiedPath(upstream, 'openai', '/v1/models');
   if (found.kind === 'rejected' || path === null) return null;
   const { key } = found;
+  if (foreignPage(call, upstream, key.injected) !== null) return null;
   const { gatewayKey } = caller.credentials;
   const headers = upstreamRequestHeaders(call.request.headers, null, gatewayKey);
   headers.set('accept-encoding', 'identity');

@@ -5,6 +5,7 @@ import { ownPartition } from '../routing/partition.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
 import type { KnownCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';
+import { foreignPage } from './foreign-page.ts';
 import { accountOf } from './identity/accounts.ts';
 import { keyFor, type UpstreamKey } from './identity/authenticate.ts';
 import type { Located } from './locate.ts';
@@ -66,6 +67,8 @@ export async function planAt(
   const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
   if (members?.kind === 'rejected') return members;
   if (found.kind === 'rejected' && members === null) return found;
+  const foreign = members === null ? foreignPage(call, upstream, calledKey.injected) : null;
+  if (foreign !== null) return foreign;
   const own = members === null ? withOwnPartitions(call, placed, routed) : placed;
   const placements = mayHash(table.routes, env)
     ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)

@@ -36,7 +36,7 @@ const ROUTES: Readonly<Record<string, Described>> = {
     },
     body: { schema: leaseRequestSchema },
     answers: { 201: leaseAnswerSchema, 202: ticketAnswerSchema },
-    problems: [400, 401, 402, 403, 404, 409, 410, 413, 424, 429, 503],
+    problems: [400, 401, 402, 403, 404, 409, 410, 413, 415, 424, 429, 503],
   },
   'put /leases/{lease}': {
     operationId: 'renewLease',
@@ -52,7 +52,7 @@ const ROUTES: Readonly<Record<string, Described>> = {
       'Read as the answer to a proxied call is: a refusal pauses the group, or slows it.',
     body: { schema: reportRequestSchema },
     answers: { 200: reportAnswerSchema },
-    problems: [400, 401, 403, 404, 503],
+    problems: [400, 401, 403, 404, 415, 503],
   },
   'delete /leases/{lease}': {
     operationId: 'releaseLease',
@@ -60,14 +60,14 @@ const ROUTES: Readonly<Record<string, Described>> = {
     description: 'With what the call has used, limits of tokens and budgets are settled.',
     body: { schema: releaseRequestSchema, isOptional: true },
     answers: { 204: null },
-    problems: [400, 401, 404, 503],
+    problems: [400, 401, 403, 404, 415, 503],
   },
   'delete /tickets/{ticket}': {
     operationId: 'leaveQueue',
     summary: 'Leave the queue. The second time changes nothing.',
     description: 'What was granted to the ticket meanwhile is given back too.',
     answers: { 204: null },
-    problems: [401, 404, 503],
+    problems: [401, 403, 404, 503],
   },
 };
 

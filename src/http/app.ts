@@ -4,6 +4,8 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import type { Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
 import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
+import { routingTable } from '../config/snapshots.ts';
+import { foreignChange } from '../runtime/cross-site.ts';
 import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/places.ts';
 import { errorAt, isOwnUrl, malformed, refusedAtDoor } from './door.ts';
@@ -56,6 +58,8 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   for (const path of ['/metrics', '/status', '/admin/api/*']) app.use(path, requirePlaces);
   app.use('/status', statusCors);
   app.use('/admin/api/*', adminCors);
+  app.use('/admin/api/*', refuseForeignPages);
+  app.use('/webhooks/*', refuseForeignPages);
   app.get('/metrics', metrics);
   app.get('/status', status);
   for (const path of ['/leases', '/leases/*', '/tickets/*']) {
@@ -78,6 +82,15 @@ const requirePlaces: MiddlewareHandler<{ Bindings: Env }> = async ({ env }, next
   const wrong = wrongPlace(env);
   if (wrong !== null) return problemResponse(new ProblemError(503, wrong));
   return next();
+};
+
+/** Refuses a change that a page of another site sends. */
+const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context, next) => {
+  const { env, executionCtx, req } = context;
+  const isOfPage = req.header('origin') !== undefined;
+  const table = isOfPage ? await routingTable(env, executionCtx) : null;
+  const refused = foreignChange(req.raw, table?.snapshot.config.cors_origins ?? []);
+  return refused === null ? next() : problemResponse(new ProblemError(403, refused.message));
 };
 
 /** Answers a request of ours by a method that its route does not serve. */

@@ -13,7 +13,7 @@ const worker = (exports as unknown as { default: Fetcher }).default;
 async function ask(method: string, path: string, body?: unknown) {
   const response = await worker.fetch(`https://headgate.test/admin/api${path}`, {
     method,
-    headers: { authorization: 'Bearer test-admin-token' },
+    headers: { authorization: 'Bearer test-admin-token', 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   // oxlint-disable-next-line typescript/no-explicit-any -- a test reads many shapes of answers

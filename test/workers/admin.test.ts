@@ -19,7 +19,7 @@ async function ask(
 ) {
   const response = await worker.fetch(`https://headgate.test/admin/api${path}`, {
     method,
-    headers: { ...AUTH, ...headers },
+    headers: { ...AUTH, 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = new TextDecoder().decode(await response.arrayBuffer());
@@ -273,6 +273,7 @@ describe('the whole configuration', () => {
       'PUT',
       '/config',
       'concurrency_groups:\n- name: GLM\n  max_concurrency: 1\n  providers: [z.ai, mine]\n',
+      { 'content-type': 'application/yaml' },
     );
     expect(status).toBe(200);
     expect(json.groups).toEqual(['glm']);

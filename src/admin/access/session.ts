@@ -3,6 +3,7 @@ import { sign, verify } from 'hono/jwt';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import type { Env } from '../../env.ts';
 import { readSecret } from '../../runtime/secrets.ts';
+import { isSameHost } from '../../runtime/cross-site.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 
@@ -119,7 +120,7 @@ export function requireOwnOrigin(context: AdminContext, origin: string): void {
 }
 
 function isOwnOrigin(context: AdminContext, origin: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === new URL(context.req.url).host;
+  return isSameHost(origin, context.req.url);
 }
 
 /** Marks a token: changes with it and says nothing of it, the first 64 bits of its digest. */

@@ -15,6 +15,7 @@ import {
 import { leasesOpenApi } from '../../contract/leases-openapi.ts';
 import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
+import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
 import { wrongPlace } from '../../runtime/places.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { KnownCall } from '../call.ts';
@@ -44,6 +45,19 @@ export async function leases(request: Request, env: Env, ctx: Background): Promi
   const cors = corsHeaders(request, table.snapshot.config.cors_origins);
   const preflight = preflightResponse(request, cors);
   if (preflight !== null) return preflight;
+  const response = await respond({ request, env, ctx }, table);
+  response.headers.set('cache-control', 'no-store');
+  if (cors !== null) addCors(response.headers, cors);
+  return response;
+}
+
+async function respond(
+  { request, env, ctx }: Omit<Asked, 'signal'>,
+  table: RoutingTable,
+): Promise<Response> {
+  const refused =
+    foreignChange(request, table.snapshot.config.cors_origins) ?? (await unsupportedBody(request));
+  if (refused !== null) return rejectedResponse('opaque', rejected(refused));
   const left = new AbortController();
   const signal = AbortSignal.any([request.signal, left.signal]);
   const answering = route({ request, signal, env, ctx }, table);
@@ -51,10 +65,7 @@ export async function leases(request: Request, env: Env, ctx: Background): Promi
     departures.watch(request, answering, () => left.abort()),
     ctx,
   );
-  const response = responseTo(await answering);
-  response.headers.set('cache-control', 'no-store');
-  if (cors !== null) addCors(response.headers, cors);
-  return response;
+  return responseTo(await answering);
 }
 
 type Route = (call: KnownCall) => Promise<Answer>;

@@ -8,6 +8,7 @@ import { siblingPath } from '../../routing/sibling-path.ts';
 import { readSecret } from '../../runtime/secrets.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
+import { foreignPage } from '../foreign-page.ts';
 import { isPriced } from '../metering.ts';
 import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
@@ -129,6 +130,8 @@ function placeOf(
     const message = `The operator's key for the member ${id} of the group ${group.name} is not set: the secret ${secret} is missing.`;
     return cannot('secret_missing', message);
   }
+  const foreign = foreignPage(call, upstream, injected);
+  if (foreign !== null) return { kind: 'impossible', id, reply: foreign.reply };
   const { key } = call.caller;
   // Members get no key of their callers'.
   const entry = injected === null ? 'network' : 'operator_key';

@@ -5,6 +5,7 @@ import { callerResponseHeaders } from '../../upstream/transfer/response-headers.
 import { unreadBody } from '../../upstream/body/request-body.ts';
 import type { KnownCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
+import { foreignPage } from '../foreign-page.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { departures } from '../isolate.ts';
 import type { Located } from '../locate.ts';
@@ -35,6 +36,8 @@ export async function openTurns(
 ): Promise<Answered | Rejected | Left> {
   const found = await connectionKey(known, located);
   if (found.kind === 'rejected') return found;
+  const foreign = foreignPage(known, located.upstream, found.key.injected);
+  if (foreign !== null) return foreign;
   const added = openConnections.add(located.upstream, known.caller);
   if (added.kind === 'rejected') return added;
   let isOpen = false;

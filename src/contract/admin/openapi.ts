@@ -112,6 +112,7 @@ const TITLES: Record<number, string> = {
   409: 'Something else is in the way.',
   412: 'Changed meanwhile: `If-Match` names another version.',
   413: 'Too large.',
+  415: 'The body has no `Content-Type`, or another one than JSON or YAML.',
   422: 'Invalid, with the path of every field.',
   429: 'Too many failed attempts.',
   500: 'A fault of Headgate.',
@@ -226,7 +227,7 @@ function problemsOf(route: AdminRoute): number[] {
   const all = new Set(route.problems ?? []);
   if (route.tag !== 'about') for (const status of [500, 503]) all.add(status);
   if (route.role !== 'open') for (const status of [401, 403, 429]) all.add(status);
-  if (route.body !== undefined) for (const status of [400, 413, 422]) all.add(status);
+  if (route.body !== undefined) for (const status of [400, 413, 415, 422]) all.add(status);
   const isChecked = route.params !== undefined || route.query !== undefined;
   if (isChecked || route.takesIfMatch === true) all.add(422);
   if (route.takesIfMatch === true) for (const status of [409, 412]) all.add(status);

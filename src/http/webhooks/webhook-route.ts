@@ -3,6 +3,7 @@ import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { tellEnd } from '../../call/runs/end-run.ts';
 import { routingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';
+import { unsupportedBody } from '../../runtime/cross-site.ts';
 import { readSecret } from '../../runtime/secrets.ts';
 import { isSigned } from '../../runtime/webhook-signature.ts';
 import { textWithin } from '../../upstream/body/bounded-body.ts';
@@ -35,6 +36,8 @@ async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Pro
   }
   const secret = readSecret(env, name);
   if (secret === null) throw new ProblemError(503, `The secret ${name} is not set.`);
+  const unsupported = await unsupportedBody(req.raw);
+  if (unsupported !== null) throw new ProblemError(415, unsupported.message);
   const body = await textWithin(new Response(req.raw.body), BYTES_MAX);
   if (body === null) throw new ProblemError(413, `A message has at most ${BYTES_MAX} bytes.`);
   const signed = await isSigned(req.raw.headers, body, secret, Date.now()).catch(() => false);

@@ -158,7 +158,10 @@ it(
       }),
     });
     const keyOf = async (id: string): Promise<string> => {
-      const headers = { authorization: `Bearer ${STAGE_TOKEN}` };
+      const headers = {
+        'content-type': 'application/json',
+        authorization: `Bearer ${STAGE_TOKEN}`,
+      };
       const body = JSON.stringify({ id });
       const answer = await fetch(`${url()}/admin/api/keys`, { method: 'POST', headers, body });
       return ((await answer.json()) as { secret: string }).secret;

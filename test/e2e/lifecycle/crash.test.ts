@@ -165,7 +165,7 @@ describe('open files', () => {
       // Each needs three files, and 64 are open without any. A tenth is kept for other addresses than loopback.
       await until('65 are cut off', () => cutOff >= 65);
       const last = clients.at(-1);
-      last?.write('GET /v1/models HTTP/1.1\r\nHost: h\r\n\r\n');
+      last?.write('GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n');
       const [data] = last === undefined ? [] : ((await once(last, 'data')) as [Buffer]);
       expect(data?.toString()).toMatch(/^HTTP\/1\.1 200 /);
       expect(cutOff).toBe(65);

@@ -26,8 +26,9 @@ afterAll(() => stage.close());
 const port = (): number => Number(new URL(stage.url()).port);
 const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1');
 
-const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n';
-const withHost = (line: string, headers = ''): string => `${line}\r\nHost: h\r\n${headers}\r\n`;
+const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const withHost = (line: string, headers = ''): string =>
+  `${line}\r\nHost: localhost\r\n${headers}\r\n`;
 const post = (headers: string, body: string): string =>
   withHost('POST /practice/v1/chat/completions HTTP/1.1', headers) + body;
 

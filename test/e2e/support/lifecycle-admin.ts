@@ -49,7 +49,7 @@ export function createAdmin(urlOf: () => string, token: string): Admin {
   const request: Admin['request'] = (method, path, body) =>
     fetch(`${urlOf()}/admin/api${path}`, {
       method,
-      headers: { authorization: `Bearer ${token}` },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
   const groupPath = (name: string): string => `/groups/${encodeURIComponent(name)}`;

@@ -26,6 +26,8 @@ export interface StageOptions {
   readonly inspector?: boolean;
   /** Puts the forwarder before workerd. @default true */
   readonly forwarder?: boolean;
+  /** Hosts that are served besides those of this machine. @default none */
+  readonly allowHosts?: readonly string[];
   /** How many MiB bodies may hold. @default that of `serve` */
   readonly bodyMemoryMib?: number;
   /** Makes another module than the project's in the folder that it is given. */
@@ -87,6 +89,7 @@ export async function startStage(options: StageOptions): Promise<Stage> {
     workers: options.workers ?? 1,
     inspector: options.inspector ?? false,
     ...(options.forwarder !== undefined && { forwarder: options.forwarder }),
+    ...(options.allowHosts !== undefined && { allowHosts: options.allowHosts }),
     ...(module !== undefined && { module }),
     ...(options.bodyMemoryMib !== undefined && { bodyMemoryMib: options.bodyMemoryMib }),
     onLog: (line) => lines.push(line),

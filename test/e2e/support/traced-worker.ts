@@ -44,6 +44,7 @@ export async function startTracedWorker(folder: string, token: string): Promise<
     dashboardDir: null,
     bootId: 'traced',
     bodyMemoryMib: BODY_MEMORY_MIB,
+    allowedHosts: null,
     cfHeader: 'traced-cf',
     fromEnvironment: ['ADMIN_TOKEN'],
     compatibility: await readCompatibility(),

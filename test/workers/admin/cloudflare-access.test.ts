@@ -156,7 +156,14 @@ describe('a token of Cloudflare Access', () => {
     const body = { method: 'PUT', body: '{}' };
     const admin = { ACCESS_ROLE: 'admin' };
     const put = async (claims: object, headers: Record<string, string>) =>
-      (await ask(await tokenOf(claims), admin, { ...body, headers }, '/groups/by-access')).status;
+      (
+        await ask(
+          await tokenOf(claims),
+          admin,
+          { ...body, headers: { 'content-type': 'application/json', ...headers } },
+          '/groups/by-access',
+        )
+      ).status;
     expect(await put({}, {})).toBe(403);
     expect(await put({}, { 'headgate-admin': '1', origin: 'https://evil.test' })).toBe(403);
     expect(await put({}, { 'headgate-admin': '1', origin: 'https://headgate.test' })).toBe(201);

@@ -12,7 +12,7 @@ import { env, worker } from '../support/worker.ts';
 import { asAdmin } from './ask.ts';
 
 const BASE = 'https://headgate.test/admin/api';
-const TOKEN = { authorization: 'Bearer test-admin-token' };
+const TOKEN = { authorization: 'Bearer test-admin-token', 'content-type': 'application/json' };
 
 const document = openApiDocument();
 

@@ -33,7 +33,11 @@ function preflight(path: string, origin: string, asked: string, method = 'GET') 
 
 async function cookie(): Promise<string> {
   const body = JSON.stringify({ token: 'test-admin-token' });
-  const signedIn = await call('/admin/api/session', { method: 'POST', body });
+  const signedIn = await call('/admin/api/session', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   await signedIn.body?.cancel();
   return signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
 }
@@ -74,7 +78,7 @@ describe('a page of a configured origin', () => {
     [404, 'GET', '/admin/api/groups/nowhere', {}],
     [404, 'GET', '/admin/api/nothing', {}],
     [405, 'DELETE', '/admin/api/groups', {}],
-    [422, 'PUT', '/admin/api/groups/all', {}],
+    [422, 'PUT', '/admin/api/groups/all', { 'content-type': 'application/json' }],
   ])('reads why it was answered with %d', async (status, method, path, more) => {
     const headers = { origin: APP, authorization: TOKEN, ...more };
     const body = method === 'PUT' ? JSON.stringify({ no_field: 1 }) : undefined;
@@ -147,7 +151,7 @@ describe('a page of a configured origin', () => {
   it('signs nobody in', async () => {
     const answer = await call('/admin/api/session', {
       method: 'POST',
-      headers: { origin: APP },
+      headers: { origin: APP, 'content-type': 'application/json' },
       body: JSON.stringify({ token: 'test-admin-token' }),
     });
     expect(answer.status).toBe(403);

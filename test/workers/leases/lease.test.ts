@@ -176,7 +176,11 @@ it('refuses what it does not know', async () => {
   expect(await post([] as never)).toMatchObject({ status: 400 });
   const texts = ['not json', `{"group":"${'x'.repeat(200_000)}"}`];
   for (const body of texts) {
-    const answer = await call('/leases', { method: 'POST', body });
+    const answer = await call('/leases', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     expect(answer.status).toBe(400);
     expect(answer.headers.get('headgate-reason')).toBe('body_unreadable');
   }

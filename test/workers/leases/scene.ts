@@ -48,7 +48,7 @@ async function send<Body>(
 ): Promise<Told<Body>> {
   const answer = await call(path, {
     method,
-    headers,
+    headers: { 'content-type': 'application/json', ...headers },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await answer.text();

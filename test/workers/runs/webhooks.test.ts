@@ -35,6 +35,7 @@ interface Said {
   readonly agoS?: number;
   readonly path?: string;
   readonly signed?: string;
+  readonly type?: string;
 }
 
 async function told(type: string, said: Said = {}): Promise<number> {
@@ -43,6 +44,7 @@ async function told(type: string, said: Said = {}): Promise<number> {
   const timestamp = String(Math.floor(Date.now() / 1_000) - agoS);
   const signature = said.signed ?? `v1,${await hmac(secret, `msg_1.${timestamp}.${body}`)}`;
   const headers = {
+    'content-type': said.type ?? 'application/json',
     'webhook-id': 'msg_1',
     'webhook-timestamp': timestamp,
     'webhook-signature': signature,
@@ -59,6 +61,7 @@ it.each<[string, number, string, Said]>([
   ['a message of an hour ago', 401, 'response.completed', { agoS: 3_600 }],
   ['an upstream without a secret', 404, 'response.completed', { path: '/webhooks/openai' }],
   ['a long message', 413, 'response.completed', { body: 'x'.repeat(70_000) }],
+  ['a message of another type', 415, 'response.completed', { type: 'text/plain' }],
   ['a message that is no JSON', 400, 'response.completed', { body: 'run' }],
   ['another event', 204, 'response.created', {}],
   ['another run', 204, '', { body: '{"type":"response.completed","data":{"id":"run_999"}}' }],

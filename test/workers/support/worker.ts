@@ -22,7 +22,7 @@ export interface AdminAnswer {
 export async function admin(method: string, path: string, body?: unknown): Promise<AdminAnswer> {
   const response = await worker.fetch(`${ORIGIN}/admin/api${path}`, {
     method,
-    headers: { authorization: 'Bearer test-admin-token' },
+    headers: { authorization: 'Bearer test-admin-token', 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const json = (await response.json()) as AdminAnswer['json'];

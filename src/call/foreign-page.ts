@@ -1,0 +1,24 @@
+import type { Upstream } from '../contract/config/upstream.ts';
+import { crossSite, isCrossSite } from '../runtime/cross-site.ts';
+import type { KnownCall } from './call.ts';
+import { rejected, type Rejected } from './result.ts';
+
+/**
+ * Rejects a call that a web page of another site makes a browser send, where no key stands between the page and the
+ * upstream: whoever reaches the upstream may use it, and the browser does. Null: a key goes out with the call, or no such
+ * page has sent it. `injected`: the operator's key.
+ */
+export function foreignPage(
+  { request, caller, table }: Pick<KnownCall, 'request' | 'caller' | 'table'>,
+  upstream: Upstream,
+  injected: string | null,
+): Rejected | null {
+  if (injected !== null) return null;
+  const takesNone = upstream.isKeyless || upstream.via !== null;
+  if (!upstream.isKeyless && caller.credentials.providerKey !== null) return null;
+  // A preflight has no key. An upstream that takes keys may allow pages to send them, and says so in its answer.
+  if (request.method === 'OPTIONS' && !takesNone) return null;
+  if (!isCrossSite(request, table.snapshot.config.cors_origins)) return null;
+  const what = `This call brings no key to the upstream ${upstream.id}, which therefore serves none that comes`;
+  return rejected(crossSite(what));
+}
