@@ -1,4 +1,5 @@
 import type { Upstream } from '../contract/config/upstream.ts';
+import { TURN_CONNECTIONS_EACH } from '../contract/config/upstream-config.ts';
 import { DIALECT_DEFAULTS } from './dialects.ts';
 import { PROVIDERS } from './index.ts';
 import type { Provider } from './provider.ts';
@@ -27,6 +28,7 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
     redirects: 'rewrite',
     requestHeaders: null,
     sockets: speaksTurns ? 'turns' : 'sessions',
+    turnConnectionsEach: TURN_CONNECTIONS_EACH,
     via: null,
   };
 }

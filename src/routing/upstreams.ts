@@ -1,4 +1,5 @@
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
+import { TURN_CONNECTIONS_EACH } from '../contract/config/upstream-config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Sockets, Upstream } from '../contract/config/upstream.ts';
 import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
@@ -57,7 +58,8 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
     sockets: SOCKETS[entry.websocket ?? 'auto'] ?? base.sockets,
-    turnConnectionsEach: entry.turn_connections_each,
+    // An older configuration says nothing of it.
+    turnConnectionsEach: entry.turn_connections_each ?? base.turnConnectionsEach,
     injectsUsage: entry.inject_usage,
     // A stored configuration may be older than these fields.
     redirects: entry.redirects ?? 'rewrite',
@@ -99,6 +101,7 @@ function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'i
     keyNamesAccount: dialect !== 'azure' && keyNamesAccount,
     ...NOT_CONFIGURED,
     sockets: speaksTurns ? 'turns' : 'sessions',
+    turnConnectionsEach: TURN_CONNECTIONS_EACH,
     via: null,
   };
 }

@@ -60,6 +60,7 @@ export const NOWHERE: Upstream = {
   prices: {},
   limitHeaders: 'auto',
   injectsUsage: false,
+  turnConnectionsEach: 1,
   redirects: 'rewrite',
   requestHeaders: null,
   sockets: 'none',

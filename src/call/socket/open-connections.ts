@@ -1,4 +1,3 @@
-import { TURN_CONNECTIONS_EACH } from '../../contract/config/upstream-config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
@@ -18,8 +17,10 @@ class OpenConnections {
   readonly #loggedAt = new Map<string, number>();
 
   /** Counts one more until the returned function is called; a rejection: its caller has too many. */
-  add({ id: upstream, turnConnectionsEach }: Upstream, { id: caller }: Caller): Added | Rejected {
-    const max = turnConnectionsEach ?? TURN_CONNECTIONS_EACH;
+  add(
+    { id: upstream, turnConnectionsEach: max }: Upstream,
+    { id: caller }: Caller,
+  ): Added | Rejected {
     const name = `${upstream} ${caller}`;
     const before = this.#counts.get(name) ?? 0;
     if (before >= max) {

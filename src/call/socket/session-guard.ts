@@ -56,8 +56,8 @@ function firstGuard(candidate: Candidate): Guard {
 
 function strictGuard(candidate: Candidate): Guard {
   const isInMessage = isNamedInMessage(candidate.located.path);
-  // What the URL names, the upstream knows from the upgrade.
-  let isKnown = candidate.located.operation.model.from === 'path';
+  // What the URL names, the upstream knows from the upgrade, unless it reads the model in a message alone.
+  let isKnown = !isInMessage && candidate.located.operation.model.from === 'path';
   return (frame) => {
     const text = jsonTextOf(frame);
     if (text === null) return unreadable('bytes that are no UTF-8');
@@ -71,7 +71,8 @@ function strictGuard(candidate: Candidate): Guard {
     if (isInMessage && !isKnown && !(models.isSetup && models.main.length > 0)) {
       return { reason: 'message_refused', why: 'expected a setup with its model first' };
     }
-    isKnown ||= models.main.length > 0;
+    // A session that only transcribes names no other model.
+    isKnown ||= models.main.length > 0 || models.beside.length > 0;
     return otherModel(candidate, models);
   };
 }

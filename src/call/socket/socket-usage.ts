@@ -46,14 +46,15 @@ function sumOf(one: Usage, other: Usage): Usage {
   };
 }
 
-/** OpenAI reports with the event that ends an answer, Gemini in a field of its own. */
+/** OpenAI reports with the event that ends an answer or a transcription, Gemini in a field of its own. */
 function reportIn(text: string): unknown {
   try {
     const message = JSON.parse(text) as {
       readonly response?: { readonly usage?: unknown } | null;
       readonly usageMetadata?: unknown;
+      readonly usage?: unknown;
     };
-    return message.response?.usage ?? message.usageMetadata;
+    return message.response?.usage ?? message.usageMetadata ?? message.usage;
   } catch {
     return null;
   }

@@ -45,8 +45,8 @@ export interface Upstream {
   readonly limitHeaders: UpstreamConfig['limit_headers'];
   /** The calls that may come as WebSockets. */
   readonly sockets: Sockets;
-  /** Connections of turns that one caller may have open. Absent: as many as by default. */
-  readonly turnConnectionsEach?: number;
+  /** Connections of turns that one caller may have open. */
+  readonly turnConnectionsEach: number;
   /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
   readonly injectsUsage: boolean;
   /** Treatment of redirects and addresses that lead outside of the base URL. */

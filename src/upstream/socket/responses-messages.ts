@@ -26,7 +26,7 @@ export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 /** The news of an answer, by what it means for its slot. */
 export interface ResponsesEvent {
   readonly streamId: string | null;
-  /** What it says of the run that the answer is, in the background; null: nothing. */
+  /** State of the run that the answer is, in the background; null: it tells none. */
   readonly run: SaidOfRun | null;
   readonly means:
     | { readonly kind: 'begun' }

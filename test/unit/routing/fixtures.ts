@@ -25,6 +25,7 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     prices: {},
     limitHeaders: 'auto',
     injectsUsage: false,
+    turnConnectionsEach: 64,
     redirects: 'rewrite',
     requestHeaders: null,
     sockets: 'sessions',

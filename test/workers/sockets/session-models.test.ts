@@ -135,6 +135,32 @@ it('a Gemini session of a key with groups passes on whatever follows its setup',
   client.close(1000);
 });
 
+it('what the URL of a Gemini session names is no model that its upstream knows', async () => {
+  await configure(await boundConfig('cheap', { dialect: 'gemini' }));
+  const client = await connect(`${LIVE}?model=cheap`, { 'x-goog-api-key': KEY });
+  client.send(CHEAP);
+  await until(() => expect(client.frames).toHaveLength(1));
+  client.send(DEAR);
+  expect(await endOf(client)).toMatchObject({ code: 1008 });
+  expect(await reached()).not.toContain('dear');
+});
+
+it('a session that only transcribes is held to the model of its header', async () => {
+  await configure(await boundConfig('cheap-*'));
+  const headers = { 'headgate-key': KEY, 'headgate-model': 'cheap-1' };
+  const update = (model: string): object => ({
+    type: 'session.update',
+    session: { type: 'transcription', audio: { input: { transcription: { model } } } },
+  });
+  const client = await connect('/x/v1/realtime?intent=transcription', headers);
+  client.send({ type: 'input_audio_buffer.append', audio: 'AAAA' });
+  client.send(update('cheap-1'));
+  await untilEvent(client, 'session.updated');
+  client.send(update('dear'));
+  expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: other_model' });
+  expect(await reached()).not.toContain('dear');
+});
+
 it.each<[string, object | string, number | null]>([
   ['sets another model', { type: 'session.update', session: { model: 'dear' } }, 1008],
   ['asks another model', { type: 'response.create', response: { model: 'dear' } }, 1008],

@@ -249,7 +249,7 @@ it('a session is counted by its model, which its query names', async () => {
   client.close(1000);
 });
 
-it('what a session uses is counted, each of its answers', async () => {
+it('what a session uses is counted, each of its answers and transcriptions', async () => {
   await strict.configure({ inputTokens: 70, outputTokens: 11 });
   await configure(config({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
   const client = await connect(REALTIME);
@@ -257,7 +257,11 @@ it('what a session uses is counted, each of its answers', async () => {
   await untilEvent(client, 'response.done');
   client.send({ type: 'response.create' });
   await untilEvent(client, 'response.done', 2);
+  const type = 'conversation.item.input_audio_transcription.completed';
+  const usage = { type: 'tokens', input_tokens: 9, output_tokens: 3, total_tokens: 12 };
+  await strict.act({ do: 'send', text: JSON.stringify({ type, transcript: 'x', usage }) });
+  await untilEvent(client, type);
   expect((await strict.stats()).sessions.total).toBe(1);
   client.close(1000);
-  await untilCounted('counted', { requests: 1, inputTokens: 140, outputTokens: 22 });
+  await untilCounted('counted', { requests: 1, inputTokens: 149, outputTokens: 25 });
 });
