@@ -6,8 +6,8 @@
 // 3. What changes the configuration goes through `changeConfig` (change.ts); what asks pools, through `askPools`
 //    (overview/pools.ts). An act that changes no configuration is written down with `note` (change.ts).
 
-import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
+import { Hono, type MiddlewareHandler } from 'hono';
+import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
 import { addAccessRoutes } from './access-routes.ts';
 import { addConfigRoutes } from './config-routes.ts';
 import { addBulkRoutes } from './bulk-routes.ts';
@@ -82,11 +82,21 @@ export function createAdminRoutes(): AdminApp {
   return app;
 }
 
-function atMost(bytes: number) {
-  return bodyLimit({
-    maxSize: bytes,
-    onError: () => {
-      throw new ProblemError(413, `A body may have at most ${bytes} bytes.`);
-    },
-  });
+/** Bounds the length of bodies. One whose length is not announced is read here. */
+function atMost(bytes: number): MiddlewareHandler {
+  const tooLong = (): ProblemError =>
+    new ProblemError(413, `A body may have at most ${bytes} bytes.`);
+  return async ({ req }, next) => {
+    const { raw } = req;
+    const announced = req.header('content-length');
+    if (announced !== undefined && req.header('transfer-encoding') === undefined) {
+      if (Number(announced) > bytes) throw tooLong();
+    } else if (raw.body !== null) {
+      const read = await readOwnBody(raw, bytes);
+      if (read.kind === 'broken') throw new ProblemError(400, BODY_BROKEN);
+      if (read.kind === 'too long') throw tooLong();
+      req.raw = new Request(raw, { body: read.bytes });
+    }
+    return next();
+  };
 }

@@ -7,6 +7,7 @@ import { explainIssues } from '../config/explain-issues.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';
 import { unsupportedBody } from '../runtime/cross-site.ts';
+import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
 import { requireRole } from './access/who.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
@@ -123,11 +124,12 @@ export function etag(version: number): string {
 /** Reads the body as JSON or YAML. */
 export async function readDocument(context: AdminContext): Promise<unknown> {
   // Not `text()`: the runtime warns of it in the log for every type that it does not take for text.
-  const bytes = await context.req.arrayBuffer();
+  const read = await readOwnBody(context.req.raw, Infinity);
+  if (read.kind !== 'read') throw new ProblemError(400, BODY_BROKEN);
   // Some clients name a type with every request.
-  if (bytes.byteLength === 0) return null;
+  if (read.bytes.byteLength === 0) return null;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(read.bytes);
     return parseConfigText(text, context.req.header('content-type') ?? null);
   } catch (error) {
     if (error instanceof ConfigSyntaxError) throw new ProblemError(400, error.message);

@@ -1,6 +1,6 @@
 import { explainIssues } from '../../config/explain-issues.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { textWithin } from '../../upstream/body/bounded-body.ts';
+import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
 
 /** Maximum of a body: a report has the headers and the error of a provider in it. */
 const BYTES_MAX = 131_072;
@@ -15,8 +15,10 @@ export async function readJson<T>(
   schema: { safeParse(value: unknown): SafeParsed<T> } & Parameters<typeof explainIssues>[1],
   isOptional = false,
 ): Promise<JsonRead<T>> {
-  const text = await textWithin(new Response(request.body), BYTES_MAX);
-  if (text === null) return unreadable(`The body has more than ${BYTES_MAX} bytes.`);
+  const body = await readOwnBody(request, BYTES_MAX);
+  if (body.kind === 'broken') return unreadable(BODY_BROKEN);
+  if (body.kind === 'too long') return unreadable(`The body has more than ${BYTES_MAX} bytes.`);
+  const text = new TextDecoder().decode(body.bytes);
   let value: unknown;
   try {
     value = isOptional && text.trim() === '' ? {} : JSON.parse(text);

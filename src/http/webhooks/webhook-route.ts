@@ -6,7 +6,7 @@ import type { Env } from '../../env.ts';
 import { unsupportedBody } from '../../runtime/cross-site.ts';
 import { readSecret } from '../../runtime/secrets.ts';
 import { isSigned } from '../../runtime/webhook-signature.ts';
-import { textWithin } from '../../upstream/body/bounded-body.ts';
+import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
 
 /** Maximum length of a message: those of runs name little more than the id. */
 const BYTES_MAX = 65_536;
@@ -38,8 +38,12 @@ async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Pro
   if (secret === null) throw new ProblemError(503, `The secret ${name} is not set.`);
   const unsupported = await unsupportedBody(req.raw);
   if (unsupported !== null) throw new ProblemError(415, unsupported.message);
-  const body = await textWithin(new Response(req.raw.body), BYTES_MAX);
-  if (body === null) throw new ProblemError(413, `A message has at most ${BYTES_MAX} bytes.`);
+  const read = await readOwnBody(req.raw, BYTES_MAX);
+  if (read.kind === 'broken') throw new ProblemError(400, BODY_BROKEN);
+  if (read.kind === 'too long') {
+    throw new ProblemError(413, `A message has at most ${BYTES_MAX} bytes.`);
+  }
+  const body = new TextDecoder().decode(read.bytes);
   const signed = await isSigned(req.raw.headers, body, secret, Date.now()).catch(() => false);
   if (!signed) throw new ProblemError(401, 'The signature is not that of the secret, or too old.');
   const end = endOf(body);

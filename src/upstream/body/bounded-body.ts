@@ -24,3 +24,25 @@ export async function textWithin(answer: Response, bytesMax: number): Promise<st
   const bytes = await bytesWithin(answer, bytesMax);
   return bytes === null ? null : new TextDecoder().decode(bytes);
 }
+
+/** The body of a request to a route of ours, or why there is none. */
+export type OwnBody =
+  | { readonly kind: 'read'; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'too long' }
+  /** Its caller left, or sent less than it announced. */
+  | { readonly kind: 'broken' };
+
+/** Reads the body of a request to a route of ours. A caller that leaves half-way is no fault of ours. */
+export async function readOwnBody({ body }: Request, bytesMax: number): Promise<OwnBody> {
+  let bytes: Uint8Array<ArrayBuffer> | null;
+  try {
+    bytes = await bytesWithin(new Response(body), bytesMax);
+  } catch {
+    return { kind: 'broken' };
+  }
+  return bytes === null ? { kind: 'too long' } : { kind: 'read', bytes };
+}
+
+/** The text of an answer to a request whose body broke off. */
+export const BODY_BROKEN =
+  'The body of the request ended before its announced length. Send the whole request again.';
