@@ -11,7 +11,7 @@ import { sayingMore } from './check/configured-auto-groups.ts';
 import { withImpliedWay } from '../routing/configured-auto-groups.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
 
-export { ConfigSyntaxError, parseConfigText } from './parse-text.ts';
+export { ConfigShapeError, ConfigSyntaxError, parseConfigText } from './parse-text.ts';
 
 /** A document as a whole configuration, or everything that is wrong with it. */
 export type Imported =

@@ -5,21 +5,63 @@ import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } f
 /** Maximum aliases of one document: a few lines of nested ones would unfold into gigabytes. */
 const ALIASES_MAX = 100;
 
+/** Maximum values of a document once its aliases are resolved, and maximum levels of them. */
+const VALUES_MAX = 1_000_000;
+const DEPTH_MAX = 100;
+
 /** A document that is not JSON or YAML at all. Its message repeats nothing of the document. */
 export class ConfigSyntaxError extends Error {
-  override readonly name = 'ConfigSyntaxError';
+  override readonly name: string = 'ConfigSyntaxError';
+}
+
+/** A document that cannot be written out: it contains itself, is nested too deeply, or its aliases repeat too much. */
+export class ConfigShapeError extends ConfigSyntaxError {
+  override readonly name = 'ConfigShapeError';
 }
 
 /**
  * Reads a configuration's text. What says `yaml` in its content type is YAML 1.2, what says `json`
- * is JSON, and anything else is JSON when it begins like it. Throws `ConfigSyntaxError`.
+ * is JSON, and anything else is JSON when it begins like it.
+ *
+ * @throws ConfigSyntaxError
  */
 export function parseConfigText(text: string, contentType: string | null): unknown {
   const type = contentType?.toLowerCase() ?? '';
   const looksJson = /^\s*[{[]/.test(text);
   // Everything that is JSON is YAML too, so text of an unknown type loses nothing as YAML.
   const isJson = type.includes('json') || (!type.includes('yaml') && looksJson);
-  return isJson ? parseJson(text) : parseYaml(text);
+  let value: unknown;
+  try {
+    value = isJson ? parseJson(text) : parseYaml(text);
+  } catch (error) {
+    // The parsers call themselves for each level, until there is no more room on the stack.
+    if (error instanceof RangeError) throw tooDeep();
+    throw error;
+  }
+  checkShape(value);
+  return value;
+}
+
+function tooDeep(): ConfigShapeError {
+  const message = `The document is nested more than ${DEPTH_MAX} levels deep. Remove the inner levels.`;
+  return new ConfigShapeError(message);
+}
+
+/** Refuses what could not be written out again. */
+function checkShape(document: unknown): void {
+  const left: [value: unknown, depth: number][] = [[document, 0]];
+  let values = 0;
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const [value, depth] = next;
+    values += 1;
+    if (values > VALUES_MAX) {
+      const message = `The document has more than ${VALUES_MAX} values once its aliases are resolved. Use fewer aliases, or shorter ones.`;
+      throw new ConfigShapeError(message);
+    }
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth === DEPTH_MAX) throw tooDeep();
+    for (const inner of Object.values(value)) left.push([inner, depth + 1]);
+  }
 }
 
 function parseJson(text: string): unknown {
@@ -56,22 +98,30 @@ function parseYaml(text: string): unknown {
     );
   };
   const problem = document.errors[0] ?? document.warnings[0];
+  if (problem?.code === 'RESOURCE_EXHAUSTION') throw tooDeep();
   if (problem !== undefined) {
     refuse(problem.pos[0], problem.code.toLowerCase().replaceAll('_', ' '));
   }
   const repeatedAt = repeatedKeyAt(document);
   if (repeatedAt !== null) refuse(repeatedAt, 'duplicate key');
   let aliases = 0;
-  visit(document, (_key, node) => {
-    if (isAlias(node)) aliases += 1;
+  visit(document, (_key, node, path) => {
+    if (!isAlias(node)) return;
+    aliases += 1;
+    if (aliases > ALIASES_MAX) {
+      throw new ConfigShapeError(`The document uses more than ${ALIASES_MAX} YAML aliases.`);
+    }
+    const anchored = node.resolve(document);
+    if (anchored === undefined || !path.includes(anchored)) return;
+    const { line, col } = lines.linePos(node.range?.[0] ?? 0);
+    const message = `The document contains itself: the YAML alias at line ${line}, column ${col} stands inside of what it repeats. Remove it.`;
+    throw new ConfigShapeError(message);
   });
-  if (aliases > ALIASES_MAX) {
-    throw new ConfigSyntaxError(`The document uses more than ${ALIASES_MAX} YAML aliases.`);
-  }
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX });
-  } catch {
-    throw new ConfigSyntaxError('The YAML aliases of the document cannot be resolved.');
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    throw new ConfigShapeError('The YAML aliases of the document cannot be resolved.');
   }
 }
 

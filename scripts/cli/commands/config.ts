@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
-import { ConfigSyntaxError, parseConfigText } from '../../../src/config/import-config.ts';
+import { buffer } from 'node:stream/consumers';
+import {
+  ConfigShapeError,
+  ConfigSyntaxError,
+  parseConfigText,
+} from '../../../src/config/import-config.ts';
 import { escapeUnseen } from '../../serve/log-lines.ts';
 import { EXIT, Failure, type ExitCode } from '../failure.ts';
 import { noteAll, show, table, type Output } from '../output.ts';
@@ -10,10 +14,18 @@ import { shortGroup, shortUpstream } from '../without-defaults.ts';
 
 /** Reads a file, or what is piped in where its name is a dash. */
 export async function readText(file: string): Promise<string> {
-  if (file === '-') return text(process.stdin);
-  return readFile(file, 'utf8').catch(() => {
-    throw new Failure(EXIT.usage, `${file} cannot be read.`);
-  });
+  const isInput = file === '-';
+  const name = isInput ? 'The standard input' : file;
+  const bytes = await (isInput ? buffer(process.stdin) : readFile(file)).catch(
+    ({ code }: NodeJS.ErrnoException) => {
+      throw new Failure(EXIT.usage, `${name} cannot be read (${code}).`);
+    },
+  );
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure(EXIT.usage, `${name} is not UTF-8 text. Save it as UTF-8.`);
+  }
 }
 
 /** Reads a document of JSON or YAML. */
@@ -22,6 +34,7 @@ export async function readDocument(file: string): Promise<unknown> {
   try {
     return parseConfigText(written, /\.ya?ml$/.test(file) ? 'application/yaml' : null);
   } catch (error) {
+    if (error instanceof ConfigShapeError) throw new Failure(EXIT.usage, error.message);
     if (error instanceof ConfigSyntaxError) throw new Failure(EXIT.invalid, error.message);
     throw error;
   }

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigSyntaxError, parseConfigText } from '../../../src/config/parse-text.ts';
+import {
+  ConfigShapeError,
+  ConfigSyntaxError,
+  parseConfigText,
+} from '../../../src/config/parse-text.ts';
 
 describe('parseConfigText', () => {
   it.each([
@@ -35,6 +39,46 @@ describe('parseConfigText', () => {
     const read = () => parseConfigText(text, type);
     expect(read).toThrow(ConfigSyntaxError);
     expect(read).toThrow(message);
+  });
+
+  it.each([
+    ['a: &a [*a]', 'line 1, column 8'],
+    ['&a [ *a ]', 'line 1, column 6'],
+    ['a: &a\n  b:\n    - { c: *a }', 'line 3, column 12'],
+    ['a: &a { b: &b { c: *a, d: *b } }', 'line 1, column 20'],
+  ])('refuses %j, which contains itself', (text, where) => {
+    const read = () => parseConfigText(text, 'text/yaml');
+    expect(read).toThrow(ConfigShapeError);
+    expect(read).toThrow(`contains itself: the YAML alias at ${where}`);
+  });
+
+  it.each([
+    ['{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000), 'application/json'],
+    ['['.repeat(101) + ']'.repeat(101), 'application/json'],
+    ['['.repeat(200) + ']'.repeat(200), 'text/yaml'],
+    ['['.repeat(50_000) + ']'.repeat(50_000), 'text/yaml'],
+    [Array.from({ length: 2_000 }, (_, at) => `${' '.repeat(at)}a:`).join('\n'), 'text/yaml'],
+  ])('refuses a document that is nested too deeply (%#)', (text, type) => {
+    const read = () => parseConfigText(text, type);
+    expect(read).toThrow(ConfigShapeError);
+    expect(read).toThrow('more than 100 levels deep');
+  });
+
+  it('refuses aliases of a long list, and reads a long list', () => {
+    const list = `a: &a [${Array.from({ length: 20_000 }, () => 1).join(', ')}]`;
+    expect(parseConfigText(list, 'text/yaml')).toMatchObject({ a: { length: 20_000 } });
+    const repeated = `${list}\nb: [${Array.from({ length: 60 }, () => '*a').join(', ')}]`;
+    expect(() => parseConfigText(repeated, 'text/yaml')).toThrow('more than 1000000 values');
+  });
+
+  it.each(['? [a]\n: b', '? { a: 1 }\n: b', '{ [a, b]: c }'])(
+    'refuses a key that is a list or a map: %j',
+    (text) => expect(() => parseConfigText(text, 'text/yaml')).toThrow('not valid YAML'),
+  );
+
+  it('reads a key that is a number or a word of YAML as text', () => {
+    const read = parseConfigText('1: a\ntrue: b\n~: c', 'text/yaml');
+    expect(read).toEqual({ 1: 'a', true: 'b', '~': 'c' });
   });
 
   it('refuses aliases that would unfold into gigabytes', () => {
