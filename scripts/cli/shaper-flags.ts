@@ -1,6 +1,8 @@
 import { parseArgsStringToArgv } from 'string-argv';
 import type { ConfigInput } from '../../src/contract/config/config.ts';
 import { groupNameOf, type Converted } from '../../src/config/foreign-groups.ts';
+import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
+import { COOLDOWN_MAX_MS } from '../../src/core/words/settings.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { classify } from '../../src/upstream/operation/operation.ts';
 
@@ -12,11 +14,13 @@ const DEFAULT_SLOTS = 4;
 /** How long a call waits there, where nothing else is said. */
 const DEFAULT_WAIT_MS = 30_000;
 
-/** The longest that a call may wait here. */
+/** Maximum values of a group here. `apply` refuses larger ones. */
+const SLOTS_MAX = 100_000;
 const WAIT_MAX_MS = 3_600_000;
-
-/** The most new tries that a group may have here. */
 const RETRIES_MAX = 10;
+
+/** Name of a pool that has none, or one without a letter or digit. */
+const DEFAULT_NAME = 'shaped';
 
 /** Flags that stand alone. */
 const SWITCHES = new Set([
@@ -49,24 +53,26 @@ interface Pool {
 export function convertFlags(text: string): Converted {
   const flags = readFlags(text);
   const base = flags.get('upstream')?.at(-1);
-  if (base === undefined || !URL.canParse(base)) {
-    const message = 'expected the command line of the shaper, with -upstream URL';
+  if (base === undefined || !/^https?:$/.test(URL.parse(base)?.protocol ?? '')) {
+    const message =
+      'expected the command line of the shaper, with -upstream and an http or https URL';
     return { ok: false, errors: [{ path: '-upstream', message }] };
   }
   const notes: string[] = [];
   const { id, upstreams } = upstreamAt(base, notes);
   const pools = poolsOf(flags, notes);
   const settings = settingsOf(flags, notes);
+  const shared = countOf(flags, 'concurrency', SLOTS_MAX, notes) || DEFAULT_SLOTS;
   const groups = [...pools].map(([name, { slots, operations, isForAll }]): GroupInput => ({
     name,
     match: { upstreams: [id], ...(isForAll ? {} : { operations: [...operations] }) },
-    limits: { max_concurrency: slots ?? (numberOf(flags, 'concurrency') || DEFAULT_SLOTS) },
+    limits: { max_concurrency: slots ?? shared },
     ...settings,
   }));
-  const all = numberOf(flags, 'global-concurrency') ?? 0;
+  const all = countOf(flags, 'global-concurrency', SLOTS_MAX, notes) ?? 0;
   if (all > 0) {
     groups.push({
-      name: groupNameOf(`${id}-all`),
+      name: groupNameOf(pools.has(`${id}-all`) ? `${id}-total` : `${id}-all`),
       match: { upstreams: [id] },
       limits: { max_concurrency: all },
       ...settings,
@@ -98,7 +104,9 @@ function upstreamAt(base: string, notes: string[]) {
   const { host } = new URL(base);
   const known = PROVIDERS.find(({ baseUrl }) => baseUrl !== null && new URL(baseUrl).host === host);
   if (known !== undefined) return { id: known.id, upstreams: [] };
-  const id = groupNameOf(host).replaceAll(/[._]/g, '-').slice(0, 30);
+  const name = groupNameOf(host).replaceAll(/[._]/g, '-').slice(0, 30);
+  const isFree = upstreamSchema.shape.id.safeParse(name).success;
+  const id = isFree ? name : `${DEFAULT_NAME}-${name}`.replace(/-+$/, '').slice(0, 30);
   notes.push(`${base} became the upstream "${id}"; its dialect is taken for openai.`);
   return { id, upstreams: [{ id, base_url: base, dialect: 'openai' as const }] };
 }
@@ -108,16 +116,17 @@ function poolsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Map<str
   const pools = new Map<string, Pool>();
   const routes = flags.get('limit') ?? [];
   if (routes.length === 0) {
-    return pools.set('shaped', { slots: null, operations: new Set(), isForAll: true });
+    return pools.set(DEFAULT_NAME, { slots: null, operations: new Set(), isForAll: true });
   }
   for (const route of routes) {
-    const { path, slots, group } = routeOf(route);
+    const { path, slots: asked, group } = routeOf(route);
+    const slots = asked === null ? null : atMost(asked, SLOTS_MAX, `-limit "${route}"`, notes);
     const operation = operationOf(path);
     if (operation === null) {
       notes.push(`-limit "${route}": no call to ${path} takes a slot here.`);
       continue;
     }
-    const name = groupNameOf(group ?? (slots === null ? 'shaped' : path));
+    const name = groupNameOf(group ?? (slots === null ? DEFAULT_NAME : path)) || DEFAULT_NAME;
     const pool = pools.get(name) ?? { slots: null, operations: new Set<string>(), isForAll: false };
     if (pool.slots !== null && slots !== null && pool.slots !== slots) {
       notes.push(`-limit "${route}": the group ${name} has ${pool.slots} already, which is kept.`);
@@ -157,15 +166,15 @@ function operationOf(path: string): string | null {
 
 /** Settings that all its groups share. */
 function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Partial<GroupInput> {
-  const released = msOf(flags, 'release-cooldown');
-  const cancelled = msOf(flags, 'cancel-cooldown');
-  const failed = msOf(flags, 'failure-hold');
-  const tries = numberOf(flags, 'retry');
-  const max = tries === null ? null : tries < 0 ? RETRIES_MAX : Math.min(tries, RETRIES_MAX);
-  if (tries !== null && max !== tries) {
-    notes.push(`-retry ${tries}: ${RETRIES_MAX} new tries are the most that a group may have.`);
-  }
-  const wait = msOf(flags, 'queue-timeout');
+  const holdOf = (name: string): number | null => msOf(flags, name, COOLDOWN_MAX_MS, notes);
+  const released = holdOf('release-cooldown');
+  const cancelled = holdOf('cancel-cooldown');
+  const failed = holdOf('failure-hold');
+  // Any negative number means without end there.
+  const isEndless = /^-\d+$/.test(flags.get('retry')?.at(-1) ?? '');
+  if (isEndless) notes.push(`-retry: ${RETRIES_MAX} retries are the maximum of a group here.`);
+  const max = isEndless ? RETRIES_MAX : countOf(flags, 'retry', RETRIES_MAX, notes);
+  const wait = msOf(flags, 'queue-timeout', WAIT_MAX_MS, notes);
   if (wait === 0) {
     notes.push('-queue-timeout 0: an hour is the longest that a call may wait here.');
   }
@@ -194,19 +203,57 @@ function unusedNotes(flags: ReadonlyMap<string, string[]>): string[] {
     .map((name) => `-${name} ${ELSEWHERE[name] ?? 'has no counterpart'}.`);
 }
 
-function numberOf(flags: ReadonlyMap<string, string[]>, name: string): number | null {
-  const value = Number(flags.get(name)?.at(-1) ?? Number.NaN);
-  return Number.isInteger(value) ? value : null;
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
-
-/** Reads a duration as Go writes it, as in `1m30s`. Null: it was not given. */
-function msOf(flags: ReadonlyMap<string, string[]>, name: string): number | null {
+/** Reads a count, no larger than it may be here. Null: it was not given, or is none. */
+function countOf(
+  flags: ReadonlyMap<string, string[]>,
+  name: string,
+  max: number,
+  notes: string[],
+): number | null {
   const written = flags.get(name)?.at(-1);
   if (written === undefined) return null;
-  const parts = [...written.matchAll(/(\d+(?:\.\d+)?)(ms|h|m|s)/g)];
-  return Math.round(
-    parts.reduce((sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0), 0),
+  if (/^\d+$/.test(written)) return atMost(Number(written), max, `-${name} ${written}`, notes);
+  notes.push(`-${name} ${written}: expected a count. It was left out.`);
+  return null;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+  us: 0.001,
+  µs: 0.001,
+  ns: 0.000_001,
+};
+
+const DURATION = /^(?:0|(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|h|m|s))+)$/;
+
+/** Reads a duration as Go writes it, as in `1m30s`, no longer than it may be here. Null: it was not given, or is none. */
+function msOf(
+  flags: ReadonlyMap<string, string[]>,
+  name: string,
+  maxMs: number,
+  notes: string[],
+): number | null {
+  const written = flags.get(name)?.at(-1);
+  if (written === undefined) return null;
+  if (!DURATION.test(written)) {
+    notes.push(`-${name} ${written}: expected a duration, as in 1m30s. It was left out.`);
+    return null;
+  }
+  const parts = [...written.matchAll(/([\d.]+)([a-zµ]+)/g)];
+  const ms = parts.reduce(
+    (sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0),
+    0,
   );
+  // Zero means something else than a little.
+  return atMost(ms === 0 ? 0 : Math.max(1, Math.round(ms)), maxMs, `-${name} ${written}`, notes);
+}
+
+/** Lowers a value to the maximum, and says so. */
+function atMost(value: number, max: number, flag: string, notes: string[]): number {
+  if (value <= max) return value;
+  notes.push(`${flag}: ${max} is the maximum of a group here, and was written instead.`);
+  return max;
 }

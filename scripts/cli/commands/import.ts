@@ -43,12 +43,7 @@ export async function importFile(
       ? fromFlags(convertFlags(await readText(file)))
       : turned(system, await readDocument(file));
   refuseCredentials(config);
-  const { errors, warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, {
-    privateUpstreams: true,
-    jurisdiction: null,
-  });
-  // Upstreams of the operator's own are not known here, so what is wrong may be right where it is applied.
-  const all = [...notes, ...errors.map(({ path, message }) => `${path}: ${message}`), ...warnings];
+  const all = [...notes, ...refusalsOf(config)];
   const document = short(config);
   const yaml = stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
   if (to !== undefined) await writeText(to, yaml);
@@ -56,6 +51,24 @@ export async function importFile(
     show(output, { config: document, notes: all }, () => yaml.trimEnd());
   }
   if (!output.isJson) noteAll(output, all);
+}
+
+/**
+ * Lists what `apply` refuses of a configuration, and what it warns of. What is wrong here may be right where it is applied:
+ * upstreams of the operator's own are not known, nor whether that Headgate reaches private addresses.
+ */
+function refusalsOf(config: Config): string[] {
+  const here = { privateUpstreams: true, jurisdiction: null };
+  const { errors, warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, here);
+  const textOf = ({ path, message }: FieldError): string => `${path}: ${message}.`;
+  const certain = errors.map(textOf);
+  const elsewhere = checkConfig(config, BUILT_IN_UPSTREAMS, { ...here, privateUpstreams: false });
+  const onCloudflare = elsewhere.errors.map(textOf).filter((text) => !certain.includes(text));
+  return [
+    ...certain.map((text) => `headgate apply refuses this: ${text}`),
+    ...onCloudflare.map((text) => `On Cloudflare headgate apply refuses this: ${text}`),
+    ...warnings,
+  ];
 }
 
 async function writeText(file: string, text: string): Promise<void> {

@@ -56,7 +56,7 @@ async function fill(): Promise<void> {
   await stage.admin.untilGroup('practice', { in_use: 2, queued: 1 });
 }
 
-async function file(name: string, text: string): Promise<string> {
+async function file(name: string, text: string | Uint8Array): Promise<string> {
   const path = join(stage.dataDir, name);
   await writeFile(path, text);
   return path;
@@ -286,6 +286,39 @@ describe('configuring', () => {
       7,
     );
     expect((await headgate(['diff', 'nowhere.yaml'])).code).toBe(2);
+  });
+
+  it.each([
+    ['contains itself', 'a: &a [*a]\n', 'contains itself: the YAML alias at line 1, column 8'],
+    ['is nested too deeply', `${'['.repeat(300)}${']'.repeat(300)}`, 'more than 100 levels deep'],
+    ['is no text', Buffer.from([0xff, 0xfe]), 'is not UTF-8 text'],
+  ])(
+    'a document that %s ends with 2, whatever reads it, and no stack',
+    async (_name, text, said) => {
+      const path = await file('unreadable.yaml', text);
+      for (const args of [
+        ['diff', path],
+        ['apply', path, '--yes'],
+        ['import', 'litellm', path],
+        ['import', 'clawith', path],
+        ['import', 'picoclaw', path],
+      ]) {
+        const { code, err } = await headgate(args);
+        expect([args, code]).toEqual([args, 2]);
+        expect(err).toContain(said);
+        expect(err).not.toContain('    at ');
+      }
+    },
+  );
+
+  it('says what apply refuses of an import', async () => {
+    const flags = 'ai-concurrency-shaper -upstream http://localhost:9 -failure-hold 90s';
+    const { code, out, err } = await headgate(['import', 'shaper', '-'], { input: flags });
+    expect(code).toBe(0);
+    expect(out).toContain('failure_hold_ms: 60000');
+    expect(err).toContain('-failure-hold 90s: 60000 is the maximum of a group here');
+    expect(err).toContain('On Cloudflare headgate apply refuses this: upstreams[0].base_url');
+    expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);
   });
 
   it('keys are made, listed, rotated, revoked and forgotten; the key alone is on standard output', async () => {

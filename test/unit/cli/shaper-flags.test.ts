@@ -1,5 +1,6 @@
 // The concurrency shaper is configured by flags: its pools become groups of its one upstream.
 import { describe, expect, it } from 'vitest';
+import { importConfig } from '../../../src/config/import-config.ts';
 import { convertFlags } from '../../../scripts/cli/shaper-flags.ts';
 
 function taken(text: string) {
@@ -113,3 +114,80 @@ it.each(['', 'nothing of it', '-upstream', '-upstream nowhere', '-upstream=""'])
     expect(convertFlags(text)).toMatchObject({ ok: false, errors: [{ path: '-upstream' }] });
   },
 );
+
+describe('values that Headgate does not take', () => {
+  it.each([
+    ['-concurrency 1000000', { limits: { max_concurrency: 100_000 } }],
+    ['-limit "/v1/responses:99999999"', { limits: { max_concurrency: 100_000 } }],
+    ['-queue-timeout 2h', { queue: { timeout_ms: 3_600_000 } }],
+    ['-release-cooldown 90s', { holds: { release_cooldown_ms: 60_000 } }],
+    ['-cancel-cooldown 1h30m', { holds: { cancel_cooldown_ms: 60_000 } }],
+    ['-failure-hold=5m', { holds: { failure_hold_ms: 60_000 } }],
+    ['-retry 99', { retries: { max: 10 } }],
+  ])('become the maximum, and are told of: %s', (flag, group) => {
+    const { groups, notes } = taken(`${OPENAI} ${flag}`);
+    expect(groups[0]).toMatchObject(group);
+    expect(notes.join(' ')).toMatch(
+      /: \d+ is the maximum of a group here, and was written instead/,
+    );
+  });
+
+  it.each([
+    '-queue-timeout soon',
+    '-queue-timeout -1s',
+    '-failure-hold 5',
+    '-release-cooldown 5x',
+    '-concurrency -3',
+    '-concurrency 1.5',
+    '-retry often',
+  ])('are left out, and told of: %s', (flag) => {
+    const { groups, notes } = taken(`${OPENAI} ${flag}`);
+    expect(groups).toEqual(taken(OPENAI).groups);
+    expect(notes).toEqual([expect.stringMatching(/: expected a (count|duration).* left out\.$/)]);
+  });
+
+  it('are read in every unit that Go writes', () => {
+    const { groups } = taken(
+      `${OPENAI} -failure-hold 1500us -queue-timeout 1.5h -cancel-cooldown 3ns`,
+    );
+    const holds = { failure_hold_ms: 2, cancel_cooldown_ms: 1 };
+    // More than an hour is an hour.
+    expect(groups[0]).toMatchObject({ holds, queue: { timeout_ms: 3_600_000 } });
+  });
+
+  it.each(['ftp://x.test', 'wss://x.test', 'nothing'])('refuses the address %s', (base) => {
+    expect(convertFlags(`ai-concurrency-shaper -upstream ${base}`)).toMatchObject({
+      ok: false,
+      errors: [{ path: '-upstream' }],
+    });
+  });
+
+  it('never make a name that Headgate has for itself, nor none at all', () => {
+    const { upstreams, groups } = taken('-upstream https://admin -limit "/:3"');
+    expect(upstreams[0]?.id).toBe('shaped-admin');
+    expect(groups.map(({ name }) => name)).not.toContain('');
+  });
+
+  it('leave nothing that an import refuses, whatever the flags say', () => {
+    const odd = ['0', '-1', '1.5', 'x', '7', '99999999', '5m', '2h', '-1s', '0.5ms', '61s'];
+    const names = [
+      ...['concurrency', 'global-concurrency', 'queue-timeout', 'retry'],
+      ...['release-cooldown', 'cancel-cooldown', 'failure-hold'],
+    ];
+    for (const base of [
+      'https://api.openai.com',
+      'http://localhost:9',
+      'https://v1',
+      'https://[::1]',
+    ]) {
+      for (const value of odd) {
+        const flags = names.map((name) => `-${name} ${value}`).join(' ');
+        const converted = convertFlags(
+          `-upstream ${base} -limit "/v1/messages:${value}@A b" ${flags}`,
+        );
+        const imported = converted.ok ? importConfig(converted.config) : converted;
+        expect([base, value, imported]).toMatchObject([base, value, { ok: true }]);
+      }
+    }
+  });
+});
