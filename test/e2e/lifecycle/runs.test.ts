@@ -75,6 +75,37 @@ it('a run of which nobody asks gives its slot back by an alarm', async () => {
   expect(await kindsHeld()).toEqual([]);
 });
 
+it.each([
+  ['stopped', () => stage.stop()],
+  ['killed', () => stage.kill9()],
+])('runs keep their slots where Headgate is %s and started again', async (_how, end) => {
+  const before = await begin();
+  const start = (client: OpenAI) =>
+    client.responses.create({ model: 'gpt-5', input: 'x', background: true });
+  const runs = await Promise.all(Array.from({ length: LIMIT }, () => start(before)));
+  await until('all slots are held by runs', async () => (await kindsHeld()).length === LIMIT);
+  await end();
+  await stage.start();
+  const after = new OpenAI({ baseURL: `${stage.url()}/practice/v1`, apiKey: 'sk-mine' });
+  let isNextStarted = false;
+  const next = start(after).finally(() => (isNextStarted = true));
+  await until('the runs have taken up their slots', async () => {
+    const kinds = await kindsHeld();
+    return kinds.length === LIMIT && kinds.every((kind) => kind === 'run');
+  });
+  await stage.admin.untilGroup('practice', { in_use: LIMIT, queued: 1 });
+  expect(isNextStarted).toBe(false);
+  for (const { id } of runs) {
+    await control('end-run', { id, status: 'completed' });
+    await after.responses.retrieve(id);
+  }
+  const { id } = await next;
+  const { peak, rejected } = await control('end-run', { id, status: 'completed' });
+  expect({ peak, rejected }).toEqual({ peak: LIMIT, rejected: 0 });
+  await after.responses.retrieve(id);
+  await stage.admin.untilIdle();
+});
+
 /** Kinds of all leases that are held, in whatever pool. */
 async function kindsHeld(): Promise<readonly unknown[]> {
   const headers = { authorization: `Bearer ${STAGE_TOKEN}` };
