@@ -74,6 +74,36 @@ export function shutdownFilter(isStopping: () => boolean): (line: string) => boo
   };
 }
 
+/** Minimum time between two equal lines of workerd, and the maximum of lines that are remembered for that. */
+const REPEATED_EVERY_MS = 10_000;
+const REPEATED_MAX = 100;
+
+/**
+ * Makes a filter of workerd's own lines that repeat, as on a full disk, where each write brings several with their stacks. Of
+ * equal ones it passes one in ten seconds, which says how many were left out. Null: the line is left out.
+ */
+export function repeatFilter(now: () => number = Date.now): (line: string) => string | null {
+  const seen = new Map<string, { readonly at: number; leftOut: number }>();
+  let inStack = false;
+  return (line) => {
+    if (isEvent(line)) return line;
+    if (inStack && STACK.test(line)) return null;
+    inStack = false;
+    if (!CPP_PLACE.test(line)) return line;
+    const kind = line.replaceAll(/\d+/g, '0');
+    const last = seen.get(kind);
+    if (last !== undefined && now() - last.at < REPEATED_EVERY_MS) {
+      last.leftOut += 1;
+      inStack = true;
+      return null;
+    }
+    if (seen.size >= REPEATED_MAX) seen.clear();
+    seen.set(kind, { at: now(), leftOut: 0 });
+    const leftOut = last?.leftOut ?? 0;
+    return leftOut === 0 ? line : `${line} (${leftOut} more like this were left out)`;
+  };
+}
+
 /** A line as it is written to the log of one that is self-hosted. */
 export interface LogLine {
   readonly at: Date;

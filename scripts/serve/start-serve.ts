@@ -23,7 +23,7 @@ import type { KeptRunning } from './keep-running.ts';
 import type { PlaceVariables } from '../../src/env.ts';
 import { wrongPlace } from '../../src/runtime/places.ts';
 import { keepRunning } from './keep-running.ts';
-import { shutdownFilter } from './log-lines.ts';
+import { repeatFilter, shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
 import { makePrivate } from './private-folder.ts';
 import { endIdleSockets, writeAll } from './tell-stopping.ts';
@@ -336,13 +336,15 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
   const lines: string[] = [];
   let isStopping = false;
   const isWorthTelling = shutdownFilter(() => isStopping);
+  const withoutRepeats = repeatFilter();
   const runtime: Runtime = {
     options,
     adminToken,
     module: options.module ?? (await ensureBuilt()),
     cfHeader: `headgate-cf-${randomBytes(18).toString('hex')}`,
-    onLog(line) {
-      if (!isWorthTelling(line)) return;
+    onLog(said) {
+      const line = isWorthTelling(said) ? withoutRepeats(said) : null;
+      if (line === null) return;
       if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
       options.onLog?.(line);
     },

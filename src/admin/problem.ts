@@ -58,16 +58,23 @@ export class ProblemError extends Error {
   }
 }
 
+const MAY_BE_MADE = 'A change may or may not have been made: read it before trying again.';
+
 /** Maps whatever a route threw. Nothing of an unexpected error is shown: it may quote the request. */
 export function problemResponse(error: unknown): Response {
   if (error instanceof ProblemError) return error.toResponse();
   logEvent('admin_error', { name: error instanceof Error ? error.name : typeof error });
-  if (isObjectFailure(error)) {
+  if (isStorageFailure(error)) {
     return new ProblemError(
       503,
-      'The directory cannot be reached at the moment. A change may or may not have been made: read it before trying again.',
-      { headers: { 'retry-after': '1' } },
+      `Headgate could not write or read its data. If you host it yourself, check that the disk of its data folder has free space. ${MAY_BE_MADE}`,
+      { headers: { 'retry-after': '10' } },
     ).toResponse();
+  }
+  if (isObjectFailure(error)) {
+    return new ProblemError(503, `The directory cannot be reached at the moment. ${MAY_BE_MADE}`, {
+      headers: { 'retry-after': '1' },
+    }).toResponse();
   }
   return new ProblemError(500, 'Headgate failed to answer this request.').toResponse();
 }
@@ -78,4 +85,9 @@ function isObjectFailure(error: unknown): boolean {
     error instanceof Error &&
     ['retryable', 'overloaded', 'durableObjectReset', 'remote'].some((mark) => mark in error)
   );
+}
+
+/** Tells whether an object could not write or read its database. The runtime says so in words only, or hides them. */
+function isStorageFailure(error: unknown): boolean {
+  return error instanceof Error && /^internal error\b|\bSQLITE_(?:FULL|IOERR)/.test(error.message);
 }

@@ -1,3 +1,5 @@
+import { steadyClock } from './steady-clock.ts';
+
 /** Events that are as they should be. */
 const NEWS: ReadonlySet<string> = new Set(['operator_act']);
 
@@ -12,17 +14,56 @@ const ERRORS: ReadonlySet<string> = new Set([
   'temporary_failed',
 ]);
 
+/** Events of a state that lasts, which each call, alarm or change meets anew. */
+const LASTING: ReadonlySet<string> = new Set([
+  'admin_error',
+  'directory_unreachable',
+  'feed_failed',
+  'hand_over_failed',
+  'pools_not_told',
+  'run_not_held',
+  'snapshot_unreadable',
+  'snapshot_unwritten',
+  'temporary_failed',
+]);
+
+/** Minimum time between two lines of such an event from one isolate. */
+const LASTING_EVERY_MS = 10_000;
+
+/** The last line of each such event: when it was written, and how many were left out since. */
+const lastLines = new Map<string, { readonly at: number; leftOut: number }>();
+
 /**
  * Writes one structured line to the platform's log. Fields never hold keys, URLs with queries, headers
- * or bodies. The line has no time: Cloudflare adds it, and `serve` where Headgate hosts itself.
+ * or bodies. The line has no time: Cloudflare adds it, and `serve` where Headgate hosts itself. Of an event that
+ * repeats for as long as a state lasts most lines are left out, and the next one says how many (`left_out`).
  */
 export function logEvent(
   event: string,
   fields: Readonly<Record<string, string | number | null>>,
 ): void {
-  const level = levelOf(event);
+  const leftOut = LASTING.has(event) ? countLeftOut(event) : 0;
+  if (leftOut === null) return;
+  const line = {
+    event,
+    level: levelOf(event),
+    ...fields,
+    ...(leftOut > 0 && { left_out: leftOut }),
+  };
   // oxlint-disable-next-line no-console -- the platform collects the console, and this is its only writer
-  console.log(JSON.stringify({ event, level, ...fields }));
+  console.log(JSON.stringify(line));
+}
+
+/** Counts the lines of an event that were left out before this one. Null: this one is left out too. */
+function countLeftOut(event: string): number | null {
+  const now = steadyClock.now();
+  const last = lastLines.get(event);
+  if (last !== undefined && now - last.at < LASTING_EVERY_MS) {
+    last.leftOut += 1;
+    return null;
+  }
+  lastLines.set(event, { at: now, leftOut: 0 });
+  return last?.leftOut ?? 0;
 }
 
 function levelOf(event: string): 'info' | 'warn' | 'error' {

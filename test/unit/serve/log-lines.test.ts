@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   jsonLine,
   readLines,
+  repeatFilter,
   safeLine,
   shutdownFilter,
   textLine,
@@ -132,5 +133,29 @@ describe('the filter of what ends', () => {
     expect(passed(TOLD, true)).toEqual(TOLD);
     const after = TOLD.flatMap((told) => [...ABORTED, told]);
     expect(passed(after, true)).toEqual(TOLD);
+  });
+});
+
+describe('repeatFilter', () => {
+  it('passes one of equal lines of workerd in ten seconds, without the stacks of the others', () => {
+    let now = 0;
+    const filter = repeatFilter(() => now);
+    const full = (line: number): string =>
+      `workerd/util/sqlite.c++:${line}: failed: SQLite failed; error = SQLITE_FULL`;
+    const stack = 'stack: /usr/bin/workerd@454e7c7 /usr/bin/workerd@4560635';
+    const event = '{"event":"directory_unreachable","level":"warn"}';
+    expect([full(1), stack].map(filter)).toEqual([full(1), stack]);
+    for (let at = 0; at < 20; at += 1) {
+      now += 100;
+      expect([full(at), stack, event].map(filter)).toEqual([null, null, event]);
+    }
+    const other = 'workerd/io/worker.c++:2: error: another';
+    expect([other, stack, 'a line of its own'].map(filter)).toEqual([
+      other,
+      stack,
+      'a line of its own',
+    ]);
+    now += 10_000;
+    expect(filter(full(1))).toBe(`${full(1)} (20 more like this were left out)`);
   });
 });

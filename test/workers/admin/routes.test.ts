@@ -1,6 +1,7 @@
 // What the admin API answers beyond its shapes: pages, upstreams, the tester, the audit log, the docs page.
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { poolOf } from '../../../src/routing/pool.ts';
 import { configSchema } from '../../../src/contract/config/config.ts';
@@ -337,4 +338,27 @@ describe('the page of the document', () => {
     expect(await pageOf('"><img src=x>')).not.toContain('<img');
     expect((await worker.fetch(`${API}/docs?q=${'x'.repeat(101)}`)).status).toBe(422);
   });
+});
+
+describe('a change that the directory cannot store', () => {
+  // The runtime hides the words of its own errors from the Worker, as on a full disk.
+  it.each(['internal error; reference = 0123456789', 'database or disk is full: SQLITE_FULL'])(
+    'is answered with 503 and what to look at: %s',
+    async (message) => {
+      const fails = vi.spyOn(DirectoryObject.prototype, 'replace');
+      fails.mockRejectedValueOnce(new Error(message));
+      const refused = await worker.fetch(`${API}/groups/full`, {
+        method: 'PUT',
+        headers: { authorization: 'Bearer test-admin-token', 'content-type': 'application/json' },
+        body: '{}',
+      });
+      fails.mockRestore();
+      expect(refused.status).toBe(503);
+      expect(refused.headers.get('retry-after')).toBe('10');
+      const { detail } = (await refused.json()) as { readonly detail: string };
+      expect(detail).toContain('check that the disk of its data folder has free space');
+      expect(detail).toContain('read it before trying again');
+      expect(detail).not.toContain(message);
+    },
+  );
 });

@@ -1,0 +1,52 @@
+// Lines of the log: an event of a state that lasts is written now and then, with a count of what was left out.
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { logEvent } from '../../../src/runtime/log.ts';
+
+let lines: string[] = [];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  lines = [];
+  vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+const written = (): unknown[] => lines.map((line) => JSON.parse(line) as unknown);
+
+it('an event that repeats while a state lasts has a line in ten seconds, which counts the others', () => {
+  for (let at = 0; at < 400; at += 1) {
+    logEvent('directory_unreachable', { error: `Error ${at}` });
+    vi.advanceTimersByTime(50);
+  }
+  const event = { event: 'directory_unreachable', level: 'warn' };
+  expect(written()).toEqual([
+    { ...event, error: 'Error 0' },
+    { ...event, error: 'Error 200', left_out: 199 },
+  ]);
+  vi.advanceTimersByTime(60_000);
+  logEvent('directory_unreachable', { error: 'later' });
+  expect(written().at(-1)).toEqual({ ...event, error: 'later', left_out: 199 });
+  vi.advanceTimersByTime(60_000);
+  logEvent('directory_unreachable', { error: 'much later' });
+  expect(written().at(-1)).toEqual({ ...event, error: 'much later' });
+});
+
+it('each of those events is counted by itself, and others have all their lines', () => {
+  for (let at = 0; at < 3; at += 1) {
+    logEvent('admin_error', { name: 'Error' });
+    logEvent('snapshot_unwritten', { error: 'Error' });
+    logEvent('operator_act', { actor: 'ann', action: 'config: import', version: at });
+    logEvent('upstream_refused', { upstream: 'up' });
+    logEvent('internal_error', { name: 'TypeError' });
+  }
+  const events = written().map((line) => (line as { readonly event: string }).event);
+  const countOf = (name: string): number => events.filter((event) => event === name).length;
+  expect([countOf('admin_error'), countOf('snapshot_unwritten')]).toEqual([1, 1]);
+  for (const name of ['operator_act', 'upstream_refused', 'internal_error']) {
+    expect(countOf(name)).toBe(3);
+  }
+});
