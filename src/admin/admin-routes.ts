@@ -95,7 +95,7 @@ function atMost(bytes: number): MiddlewareHandler {
       const read = await readOwnBody(raw, bytes);
       if (read.kind === 'broken') throw new ProblemError(400, BODY_BROKEN);
       if (read.kind === 'too long') throw tooLong();
-      req.raw = new Request(raw, { body: read.bytes });
+      req.raw = new Request(raw, { method: raw.method, body: read.bytes });
     }
     return next();
   };
