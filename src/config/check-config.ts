@@ -20,6 +20,7 @@ import { configuredAutoErrors } from './check/configured-auto-groups.ts';
 import { duplicates } from './check/duplicates.ts';
 import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
 import { leaseWarnings } from './check/leases.ts';
+import { sessionWarnings } from './check/sockets.ts';
 import { memberErrors, memberWarnings } from './check/members.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
@@ -102,6 +103,7 @@ export function checkConfig(
       ...modelWarnings(config, upstreams),
       ...teamWarnings(config),
       ...leaseWarnings(config),
+      ...sessionWarnings(config, upstreams),
       ...crowdWarnings(config),
     ],
   };

@@ -1,0 +1,43 @@
+import type { Config } from '../../contract/config/config.ts';
+import { TURN_CONNECTIONS_EACH } from '../../contract/config/upstream-config.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { upstreamsOf } from '../../routing/group-match.ts';
+import { countsTokens } from '../../routing/metered.ts';
+
+/** Warns of upstreams where every WebSocket is a session, and groups go by models that Headgate cannot read on most routes. */
+export function sessionWarnings(
+  { groups, keys }: Config,
+  upstreams: ReadonlyMap<string, Upstream>,
+): string[] {
+  const byModel = groups.filter(
+    (group) =>
+      group.match.models.length > 0 || group.partition_by.includes('model') || countsTokens(group),
+  );
+  const isLimited = keys.some((key) => key.groups.length > 0);
+  return byModel.flatMap((group) =>
+    upstreamsOf(group, upstreams)
+      .filter(({ sockets, secret }) => {
+        const mustBeTrue = secret !== null || isLimited || countsTokens(group);
+        return sockets === 'any' && mustBeTrue;
+      })
+      .map(
+        ({ id }) =>
+          `Group "${group.name}" goes by the model, and upstream "${id}" takes every WebSocket as a session (websocket: session). ` +
+          'Headgate reads models on realtime routes alone, so it refuses sessions on other routes there. Remove websocket: session, or match.models of the group.',
+      ),
+  );
+}
+
+/** Notes on a document from before connections of turns were bounded: its callers may have had more. */
+export function connectionNotes(document: unknown): string[] {
+  const { upstreams } = Object(document) as { readonly upstreams?: unknown };
+  const entries: readonly unknown[] = Array.isArray(upstreams) ? upstreams : [];
+  return entries.flatMap((entry) => {
+    const { id, websocket, turn_connections_each: each } = Object(entry) as Record<string, unknown>;
+    if (websocket !== 'turns' || each !== undefined) return [];
+    return [
+      `turn_connections_each of upstream "${String(id)}" is not set, so one caller may have ${TURN_CONNECTIONS_EACH} connections for turns open there at once. ` +
+        'Raise it if one key serves more agents.',
+    ];
+  });
+}
