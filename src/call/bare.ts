@@ -1,3 +1,4 @@
+import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import type { CallBody } from './body.ts';
 import { rejected, type Rejected } from './result.ts';
 
@@ -14,9 +15,10 @@ export async function bareBody(
   method: string,
   body: CallBody,
   signal: AbortSignal,
+  pace: UploadPace | null = null,
 ): Promise<'bare' | 'with body' | Rejected> {
   if (!mayGoBare(method)) return 'with body';
-  if (await isEmpty(body.open(), signal)) return 'bare';
+  if (await isEmpty(body.open(pace), signal)) return 'bare';
   const message = `A ${method} cannot be passed on with a body.`;
   return rejected({ reason: 'body_unreadable', message });
 }

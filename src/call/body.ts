@@ -1,5 +1,6 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import { copiedBody, keepBody, renamedBody, type KeptBody } from '../upstream/body/kept-body.ts';
+import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
 
@@ -31,6 +32,11 @@ export class CallBody {
   get isKept(): boolean {
     const form = this.#now;
     return 'bytes' in form && !form.isGone;
+  }
+
+  /** Whether some of it is still to come from the caller. */
+  get isComing(): boolean {
+    return this.#now.isComing;
   }
 
   /** Whether what is held of it is small; of one that nothing is held of too. */
@@ -71,12 +77,15 @@ export class CallBody {
 
   /**
    * Opens it for the upstream: once, and as often as it is wanted where it is kept. `changed` makes of a kept one what
-   * goes out in its place; null: nothing, it goes out as it is.
+   * goes out in its place; null: nothing, it goes out as it is. `pace` notes how fast the caller sends what is to come.
    */
-  open(changed: (bytes: Uint8Array) => Uint8Array | null = unchanged): BodyInit | null {
+  open(
+    pace: UploadPace | null = null,
+    changed: (bytes: Uint8Array) => Uint8Array | null = unchanged,
+  ): BodyInit | null {
     const kept = this.#asKept;
     const bytes = kept === null || kept.isGone ? null : this.bytes;
-    if (kept === null || bytes === null) return this.#now.open();
+    if (kept === null || bytes === null) return this.#now.open(pace);
     const out = changed(bytes) ?? bytes;
     this.#dropCopy();
     if (out === kept.bytes) return kept.open();
@@ -130,8 +139,12 @@ export class CallBody {
   }
 
   /** Reads it whole and keeps it, as far as `keepBody` does so. */
-  async keep(bytesMax: number, signal: AbortSignal): Promise<'kept' | 'not kept' | 'aborted'> {
-    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal);
+  async keep(
+    bytesMax: number,
+    signal: AbortSignal,
+    pace: UploadPace | null = null,
+  ): Promise<'kept' | 'not kept' | 'aborted'> {
+    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal, pace);
     if (kept === 'aborted') return kept;
     if (kept !== null) this.hold(kept);
     return kept === null ? 'not kept' : 'kept';

@@ -1,4 +1,5 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
+import { REASONS } from '../contract/reasons.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { whenQuiet } from '../runtime/when-quiet.ts';
@@ -41,7 +42,7 @@ import { watchRun } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
-import { unreachable } from './unreachable.ts';
+import { unreachable, uploadTooSlow } from './unreachable.ts';
 import { saidOfDropped } from './target.ts';
 import type { Turn } from './tries.ts';
 import { canBeSentAgain, whereNext } from './where-next.ts';
@@ -66,8 +67,10 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const keptBytesMax = model === null ? neededBytesMax : RENAMED_BYTES_MAX;
   // At the last member it may have had another name.
   if (member !== null) body.restore();
-  if ((await body.keep(keptBytesMax, held.signal)) === 'aborted') {
+  const pace = body.isComing ? held.pace() : null;
+  if ((await body.keep(keptBytesMax, held.signal, pace)) === 'aborted') {
     held.giveUp();
+    reportSlow(admission, held);
     ctx.waitUntil(admission.release('unused'));
     return noAnswer(candidate, held);
   }
@@ -84,7 +87,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   tries.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
-  const open = (): BodyInit | null => (bare === 'bare' ? null : body.open(metering?.asking));
+  const open = (): BodyInit | null => (bare === 'bare' ? null : body.open(pace, metering?.asking));
   const init = { method: request.method, headers: target.headers, body: open() };
   const openAgain = (): BodyInit | null => {
     tries.noteSent();
@@ -106,6 +109,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream, member !== null);
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
+    reportSlow(admission, held);
     ctx.waitUntil(admission.release('cancelled'));
     return noAnswer(candidate, held);
   }
@@ -195,10 +199,11 @@ async function bareOf(
   held: HeldCall,
 ): Promise<'bare' | 'with body' | Rejected | Left> {
   const { call } = candidate;
-  const looking = bareBody(call.request.method, call.body, held.signal);
+  const looking = bareBody(call.request.method, call.body, held.signal, held.pace());
   const bare = await looking.catch(() => noAnswer(candidate, held));
   if (typeof bare !== 'object') return bare;
   held.giveUp();
+  reportSlow(admission, held);
   call.ctx.waitUntil(admission.release('unused'));
   return bare;
 }
@@ -452,8 +457,14 @@ function groupsOf({ placements }: Admission): string {
   return placements.map(({ group }) => group).join(', ');
 }
 
-function noAnswer({ call, located }: Candidate, { cutBy }: HeldCall): Rejected | Left {
+/** Counts a call that was cut before its answer, because its caller sent too slowly. */
+function reportSlow(admission: Admission, { cutBy }: HeldCall): void {
+  if (cutBy === 'request_timeout') reportCut(admission, REASONS.request_timeout.status, cutBy);
+}
+
+function noAnswer({ call, located, rules }: Candidate, { cutBy }: HeldCall): Rejected | Left {
   const { fault } = call.body;
   if (fault !== null) return rejected(fault);
+  if (cutBy === 'request_timeout') return uploadTooSlow(rules.hold);
   return cutBy === 'left' ? LEFT : unreachable(located.upstream.id, cutBy);
 }

@@ -23,7 +23,7 @@ import type { Located } from './locate.ts';
 import { LEFT, rejected, type Left, type Rejected } from './result.ts';
 
 /** Maximum size of a body that is read for its estimate. A larger one is estimated by its length alone. */
-const READ_BYTES_MAX = 4_194_304;
+export const READ_BYTES_MAX = 4_194_304;
 
 /** Bytes that a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
 const UNKNOWN_BYTES = 65_536;

@@ -10,6 +10,7 @@ import type { Admission } from './acquire/admission.ts';
 import { allOut } from './acquire/rejections.ts';
 import { never, rejected, type Moved, type Rejected, type Result } from './result.ts';
 import { targetOf, type Target } from './target.ts';
+import { readAhead } from './read-ahead.ts';
 import type { Turn } from './tries.ts';
 import { admitWithBody } from './wait-with-body.ts';
 import type { AdmitContext } from './acquire/admit-one.ts';
@@ -22,6 +23,8 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   if (!located.operation.limited) {
     return (await changedSince(call)) ?? passThrough(candidate, targetAt(candidate, turn, null));
   }
+  const unread = await readAhead(candidate);
+  if (unread !== null) return unread;
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;
   const metering = measured?.metering ?? null;

@@ -1,10 +1,20 @@
 import type { CutReason } from '../core/words/cut.ts';
+import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 import { rejected, type Rejected } from './result.ts';
 
 /** The rejection of a call that its upstream refuses for where it comes from, with nowhere else to go. */
 export function closed(upstreamId: string): Rejected {
   const message = `The upstream ${upstreamId} refuses calls from where this one was sent from, and no other served it.`;
   return rejected({ reason: 'upstream_unreachable', message });
+}
+
+/** The rejection of a call whose caller stopped sending its body, or sends it too slowly to hold a slot meanwhile. */
+export function uploadTooSlow({ stalledMs, uploadMinBytesPerS }: HoldLimits): Rejected {
+  const message =
+    `The body of the call did not arrive in time: it fell ${stalledMs ?? 0} ms behind a rate of ${uploadMinBytesPerS} bytes/s. ` +
+    'Send it again over a faster connection, or have the operator change holds.stalled_ms or ' +
+    'holds.upload_min_bytes_per_s of the group.';
+  return rejected({ reason: 'request_timeout', message });
 }
 
 /** The rejection of a call that its upstream gave no answer to; `cutBy` null: the connection failed. */
@@ -16,6 +26,7 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     idle: 'it sent nothing in time',
     slow: 'its first byte did not come in time',
     stalled: 'the caller took nothing of it in time',
+    request_timeout: 'the caller sent its body too slowly',
     max_hold: 'the call took longer than its group allows',
     slow_reader: 'one side did not read what the other one sent',
     overfull: 'more waited behind it than there is room for',

@@ -6,6 +6,9 @@ import { text } from './limits.ts';
 /** How long a run holds its slot at the most, where nobody says otherwise. */
 export const MAX_RUN_MS = 900_000;
 
+/** Minimum rate of an upload. A line of 9,600 bit/s is faster, and so is compressed speech that is sent while it is spoken. */
+export const UPLOAD_MIN_BYTES_PER_S = 1_000;
+
 const cooldown = z.union([z.literal('auto'), z.int().min(0).max(60_000)]);
 
 export const holdsSchema = z.strictObject({
@@ -29,8 +32,13 @@ export const holdsSchema = z.strictObject({
   }),
   stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000).meta({
     description:
-      'Longest time in which the caller takes nothing of what is there for it; then the call is cut. Null: any.',
+      'Longest time in which the caller takes nothing of the answer, and by which it may fall behind `upload_min_bytes_per_s` with its body. Then the call is cut. Null: any.',
     unit: 'ms',
+  }),
+  upload_min_bytes_per_s: z.int().min(0).max(1_000_000).default(UPLOAD_MIN_BYTES_PER_S).meta({
+    description:
+      'Minimum rate at which a caller sends its body while the call holds a slot. A caller that is `stalled_ms` behind gets 408. 0: any rate, without a pause of `stalled_ms`.',
+    unit: 'bytes/s',
   }),
   max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000).meta({
     description: 'Longest time that one call may hold its slot; then it is cut.',

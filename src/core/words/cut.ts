@@ -12,6 +12,8 @@ export type CutReason =
   | 'slow'
   /** The caller took nothing for too long, though there was something for it. */
   | 'stalled'
+  /** The caller sent its body too slowly, or stopped. */
+  | 'request_timeout'
   /** The call held its slot for too long. */
   | 'max_hold'
   /** One side of a WebSocket did not read what the other one sent. */

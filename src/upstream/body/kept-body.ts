@@ -1,5 +1,6 @@
 import type { BodyBudget, Reservation } from './body-budget.ts';
 import { WHOLE_BYTES_MAX, type OutgoingBody } from './outgoing-body.ts';
+import type { UploadPace } from '../transfer/upload-pace.ts';
 import { pump, type Pump } from './pump.ts';
 import { renameModel } from './rename-model.ts';
 
@@ -31,6 +32,7 @@ export async function keepBody(
   bytesMax: number,
   budget: BodyBudget,
   signal: AbortSignal,
+  pace: UploadPace | null = null,
 ): Promise<KeptBody | null | 'aborted'> {
   if ('bytes' in body) return body;
   const { contentLength } = body;
@@ -40,7 +42,7 @@ export async function keepBody(
   if (contentLength > bytesMax) return null;
   const reservation = budget.tryTake(contentLength);
   if (reservation === null) return null;
-  const source = body.open();
+  const source = body.open(pace);
   const bytes = await bytesOf(source, signal);
   if (bytes === 'aborted') {
     reservation.release();
@@ -52,6 +54,7 @@ export async function keepBody(
 class WholeKeptBody implements KeptBody {
   readonly contentLength: number;
   readonly reservation: Reservation;
+  readonly isComing = false;
   readonly sent = Promise.resolve();
   readonly watch = null;
   #bytes: Uint8Array | null;
@@ -164,6 +167,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
       return body.isGone;
     },
     contentLength,
+    isComing: false,
     reservation: body.reservation,
     open() {
       if (body.isGone) throw new Error('the body is gone');

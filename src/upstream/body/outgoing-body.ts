@@ -1,5 +1,6 @@
 import type { Reservation } from './body-budget.ts';
-import { pump, type Pump, type Write } from './pump.ts';
+import type { UploadPace } from '../transfer/upload-pace.ts';
+import { pump, writePaced, type Pump, type Write } from './pump.ts';
 import { bytesOf, type Watch } from './watch.ts';
 
 /** Maximum size of a body that goes out in one piece. */
@@ -17,11 +18,13 @@ export interface OutgoingBody {
   readonly contentLength: number | null;
   /** The room that what was read of it takes; null: nothing was. */
   readonly reservation: Reservation | null;
+  /** Whether some of it is still to come from the caller. */
+  readonly isComing: boolean;
   /**
    * Gives what goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
-   * the request's headers say.
+   * the request's headers say. `pace` notes how long what is still to come is waited for.
    */
-  open(): BodyInit | null;
+  open(pace?: UploadPace | null): BodyInit | null;
   /**
    * Resolves when the body was handed over or given up; never rejects. It must be kept alive with
    * `waitUntil` from `open` on, and comes to an end by `discard` where the upstream stops reading.
@@ -45,19 +48,29 @@ export interface OutgoingBody {
 /** The body of a request that was not read, passed on natively. */
 export function unreadBody(request: Request): OutgoingBody {
   const { body } = request;
+  const contentLength = body === null ? 0 : contentLengthOf(request);
   let isOpen = false;
+  let out: Pump | null = null;
   return {
-    contentLength: body === null ? 0 : contentLengthOf(request),
+    contentLength,
+    isComing: body !== null,
     reservation: null,
     whole: () => null,
     answered: ignore,
-    open() {
+    open(pace = null) {
       isOpen = true;
-      return body;
+      if (body === null || pace === null) return body;
+      const write: Write = async (writer, signal) => {
+        await writePaced(body, writer, signal, pace);
+        return null;
+      };
+      out = pump(contentLength, write, ignore);
+      return out.readable;
     },
     sent: Promise.resolve(),
     watch: null,
     discard() {
+      out?.stop();
       if (!isOpen) body?.cancel().catch(ignore);
       isOpen = true;
     },
@@ -99,6 +112,7 @@ class ReadOutgoingBody implements OutgoingBody {
   readonly #parts: ReadParts;
   readonly #chunks: Uint8Array[];
   #pump: Pump | null = null;
+  #pace: UploadPace | null = null;
   #settle: () => void;
   #isTaken = false;
   /** It went out in one piece, which the runtime holds until it is written. */
@@ -115,8 +129,13 @@ class ReadOutgoingBody implements OutgoingBody {
     this.contentLength = parts.rest === null ? bytesOf(parts.chunks) : parts.contentLength;
   }
 
-  open(): BodyInit | null {
+  get isComing(): boolean {
+    return this.#parts.rest !== null;
+  }
+
+  open(pace: UploadPace | null = null): BodyInit | null {
     this.#isTaken = true;
+    this.#pace = pace;
     const length = this.contentLength;
     if (this.#parts.rest === null && length !== null && length <= WHOLE_BYTES_MAX) {
       const bytes = this.#taken(length);
@@ -192,8 +211,11 @@ class ReadOutgoingBody implements OutgoingBody {
       free(chunk, this.#chunks[0]);
       reservation.keep(bytesOf(this.#chunks));
     }
-    if (rest !== null && !isWatched) return rest;
-    await (isWatched ? watch.pass(this.#chunks, rest, writer, signal) : writer.close());
+    const pace = this.#pace;
+    if (rest === null) await writer.close();
+    else if (isWatched) await watch.pass(this.#chunks, rest, writer, signal, pace);
+    else if (pace === null) return rest;
+    else await writePaced(rest, writer, signal, pace);
     return null;
   };
 

@@ -1,3 +1,7 @@
+import type { UploadPace } from '../transfer/upload-pace.ts';
+
+const PIECE_BYTES = 64 * 1024;
+
 /** A body on its way out of memory. */
 export interface Pump {
   readonly readable: ReadableStream<Uint8Array>;
@@ -24,6 +28,40 @@ export function pump(length: number | null, write: Write, onEnd: (isWhole: boole
   const stop = new AbortController();
   run(writable, write, stop.signal).then(onEnd, () => onEnd(false));
   return { readable, stop: () => stop.abort() };
+}
+
+/** Writes what is left of a body, and notes how long each piece of it was waited for. */
+export async function writePaced(
+  source: ReadableStream<Uint8Array>,
+  writer: WritableStreamDefaultWriter<Uint8Array>,
+  signal: AbortSignal,
+  pace: UploadPace,
+): Promise<void> {
+  const reader = source.getReader({ mode: 'byob' });
+  const stop = (): void => {
+    reader.cancel().catch(ignore);
+  };
+  signal.addEventListener('abort', stop);
+  // A write ends when the bytes were taken, so one buffer does for all of them.
+  let buffer = new ArrayBuffer(PIECE_BYTES);
+  try {
+    for (;;) {
+      pace.begin();
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      pace.got(value?.length ?? 0);
+      signal.throwIfAborted();
+      if (done) break;
+      await writer.write(value);
+      buffer = value.buffer;
+    }
+    await writer.close();
+  } catch (error) {
+    stop();
+    throw error;
+  } finally {
+    pace.stop();
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 async function run(

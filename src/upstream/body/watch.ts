@@ -1,6 +1,7 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { BodyScan } from './encoded-scan.ts';
 import type { ScanState } from './model-scan.ts';
+import type { UploadPace } from '../transfer/upload-pace.ts';
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -59,6 +60,7 @@ export class Watch {
     rest: ReadableStream<Uint8Array>,
     writer: WritableStreamDefaultWriter<Uint8Array>,
     signal: AbortSignal,
+    pace: UploadPace | null,
   ): Promise<void> {
     const reader = rest.getReader({ mode: 'byob' });
     const stop = (): void => {
@@ -68,7 +70,9 @@ export class Watch {
     try {
       const scanned = [...first];
       for (;;) {
+        pace?.begin();
         const { done, value } = await reader.read(new Uint8Array(PIECE_BYTES));
+        pace?.got(value?.length ?? 0);
         signal.throwIfAborted();
         await this.#take(done ? null : value);
         const heldBytes = done ? 0 : this.heldBytes - value.length;
@@ -83,6 +87,7 @@ export class Watch {
       stop();
       throw error;
     } finally {
+      pace?.stop();
       signal.removeEventListener('abort', stop);
     }
   }

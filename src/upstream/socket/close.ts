@@ -41,6 +41,7 @@ const CODES: Readonly<Record<CutReason, number>> = {
   body: INTERNAL_ERROR,
   slow: TRY_AGAIN_LATER,
   stalled: TRY_AGAIN_LATER,
+  request_timeout: TRY_AGAIN_LATER,
 };
 
 /** Says to both sides why Headgate has ended a WebSocket. `why` is ASCII. */

@@ -2,12 +2,13 @@ import type { CutReason } from '../../core/words/cut.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { whenQuiet } from '../../runtime/when-quiet.ts';
-import type { Bound } from './bound-watch.ts';
+import { BoundWatch, type Bound } from './bound-watch.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
 import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pipe.ts';
 import { pipeObserved } from './observed-pipe.ts';
+import { UploadPace } from './upload-pace.ts';
 import { pipeWatched } from './watched-pipe.ts';
 
 /** How long an upstream may take to its headers where the group says nothing. */
@@ -67,6 +68,9 @@ export class HeldCall {
   readonly #callOffMaxHold: () => void;
   #cutBy: CutReason | null = null;
   #endWith: ((reason: CutReason) => void) | null = null;
+  /** Watches how long the upstream takes to its headers. */
+  #silence: BoundWatch | null = null;
+  #pace: UploadPace | null = null;
 
   constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
     this.#limits = limits;
@@ -84,6 +88,20 @@ export class HeldCall {
   /** Aborts when the call is cut. */
   get signal(): AbortSignal {
     return this.#stop.signal;
+  }
+
+  /** Watches how fast the caller sends its body. While the caller is waited for, the upstream is not silent. */
+  pace(): UploadPace {
+    const { stalledMs, uploadMinBytesPerS } = this.#limits;
+    this.#pace ??= new UploadPace({
+      stalledMs,
+      uploadMinBytesPerS,
+      after: this.#after,
+      onOver: () => this.cut('request_timeout'),
+      onWait: () => this.#silence?.end(),
+      onPiece: () => this.#silence?.begin(),
+    });
+    return this.#pace;
   }
 
   /** Ends the call without passing anything on. */
@@ -116,7 +134,17 @@ export class HeldCall {
     { again = null, firstByteMs = null }: Manner = {},
   ): Promise<Response | null> {
     const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
-    const callOff = this.#after(waitMs, () => this.cut('idle'));
+    const silence = new BoundWatch({
+      afterMs: waitMs,
+      onOver: () => this.cut('idle'),
+      after: this.#after,
+    });
+    this.#silence = silence;
+    if (this.#pace?.isWaiting !== true) silence.begin();
+    const heard = (): void => {
+      this.#silence = null;
+      silence.stop();
+    };
     const callOffSlow =
       firstByteMs === null ? null : this.#after(firstByteMs, () => this.cut('slow'));
     try {
@@ -124,12 +152,12 @@ export class HeldCall {
       const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
       const { signal } = this.#stop;
       const answer = await fetchAnswer(fetcher, url, { ...init, ...manual, signal }, again);
-      callOff();
+      heard();
       if (canBeRelayed(answer)) return callOffSlow === null ? answer : await this.#begun(answer);
     } catch {
       // There is no answer.
     } finally {
-      callOff();
+      heard();
       callOffSlow?.();
     }
     this.giveUp();
@@ -263,6 +291,7 @@ export class HeldCall {
   }
 
   #finish(): void {
+    this.#pace?.stop();
     this.#callOffMaxHold();
   }
 }

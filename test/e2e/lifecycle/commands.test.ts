@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** What `ps` shows to every user of the machine. */
+/** Reads the arguments of all processes, which `ps` shows to every user of the machine. */
 async function argumentsOfAll(): Promise<string> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const read = (pid: string): Promise<string> =>

@@ -128,13 +128,14 @@ it('an upstream that gives no headers within idle_ms is aborted, and the caller 
   await untilStatus(group, { in_use: 0 });
 });
 
-it('a caller that stops sending its request is cut after idle_ms, and its slot is free', async () => {
-  await limitTo({ idle_ms: 300 });
+it('a caller that stops sending its request is cut after stalled_ms, and its slot is free', async () => {
+  await limitTo({ idle_ms: 200, stalled_ms: 300 });
   const { readable, writable } = new IdentityTransformStream();
   const answer = call(CHAT, { method: 'POST', body: readable });
   const written = writable.getWriter().write(new TextEncoder().encode('{"model":"gpt-4o-mini",'));
   const second = open(CHAT, 'second');
-  expect((await answer).status).toBe(502);
+  const { status, headers } = await answer;
+  expect([status, headers.get('headgate-reason')]).toEqual([408, 'request_timeout']);
   expect(await second.end).toBe('done');
   await until(async () => expect(await strict.stats()).toMatchObject({ inFlight: 0, aborted: 1 }));
   await untilStatus(group, { in_use: 0 });

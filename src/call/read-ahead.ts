@@ -1,0 +1,32 @@
+import { UploadPace } from '../upstream/transfer/upload-pace.ts';
+import { READ_BYTES_MAX } from './metering.ts';
+import type { Candidate } from './plan.ts';
+import { LEFT, rejected, type Left, type Rejected } from './result.ts';
+import { uploadTooSlow } from './unreachable.ts';
+
+/** Maximum size of a body that is always read before its call takes a slot. It comes in a packet or a few. */
+const SMALL_BYTES = 32 * 1024;
+
+/**
+ * Reads a body before its call asks for a slot, which would wait for a slow caller otherwise: a small one, and where
+ * tokens are counted every one that they are counted in. It must come as fast as one that holds a slot. Null: the call
+ * goes on, whether its body was read or not.
+ */
+export async function readAhead({ call, rules }: Candidate): Promise<Rejected | Left | null> {
+  const { body, after, signal } = call;
+  if (!body.isComing) return null;
+  const { hold, isMetered } = rules;
+  const bytes = body.contentLength ?? Infinity;
+  if (bytes > (isMetered ? READ_BYTES_MAX : SMALL_BYTES)) return null;
+  const late = new AbortController();
+  const onOver = (): void => late.abort();
+  // A small one is read natively, which costs least, and as a whole.
+  const isSmall = bytes <= SMALL_BYTES;
+  const callOff = isSmall ? after(hold.stalledMs ?? hold.maxHoldMs, onOver) : null;
+  const pace = isSmall ? null : new UploadPace({ ...hold, after, onOver });
+  const kept = await body.keep(bytes, AbortSignal.any([signal, late.signal]), pace);
+  callOff?.();
+  if (kept !== 'aborted') return null;
+  if (body.fault !== null) return rejected(body.fault);
+  return signal.aborted ? LEFT : uploadTooSlow(hold);
+}

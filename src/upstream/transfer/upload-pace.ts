@@ -1,0 +1,78 @@
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { HoldLimits } from './hold-limits.ts';
+
+export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploadMinBytesPerS'> {
+  readonly after: Schedule;
+  /** Called when the caller has fallen behind too far. */
+  readonly onOver: () => void;
+  /** Called when the caller is waited for, and when a piece has come. */
+  readonly onWait?: () => void;
+  readonly onPiece?: () => void;
+}
+
+/**
+ * Watches how fast a caller sends its body while its call holds a slot. Only the time in which the caller is waited for
+ * counts, and not the time in which the upstream takes a piece.
+ *
+ * A leaky bucket of time: waiting empties it, and each byte puts back the time that it takes at the least rate. It holds
+ * `stalledMs` at most, so a caller that stops is over after that, whatever it sent before, and one that drips a little
+ * later. A slow caller may pause as long as it catches up.
+ */
+export class UploadPace {
+  readonly #options: UploadPaceOptions;
+  readonly #mostMs: number;
+  #leftMs: number;
+  /** Null: the caller is not waited for. */
+  #waitsSince: number | null = null;
+  #callOff: (() => void) | null = null;
+
+  constructor(options: UploadPaceOptions) {
+    this.#options = options;
+    this.#mostMs = options.stalledMs ?? Infinity;
+    this.#leftMs = this.#mostMs;
+  }
+
+  get isWaiting(): boolean {
+    return this.#waitsSince !== null;
+  }
+
+  /** The next piece is waited for. */
+  begin(): void {
+    const now = steadyClock.now();
+    this.#waitsSince = now;
+    this.#options.onWait?.();
+    // A timer that is set already comes no later than this would.
+    if (this.#callOff === null && this.#leftMs < Infinity) this.#arm(now + this.#leftMs);
+  }
+
+  /** A piece has come, or the end. */
+  got(bytes: number): void {
+    if (this.#waitsSince === null) return;
+    const { uploadMinBytesPerS: rate, onPiece } = this.#options;
+    const waitedMs = steadyClock.now() - this.#waitsSince;
+    const backMs = rate > 0 ? (bytes * 1_000) / rate : bytes > 0 ? Infinity : 0;
+    this.#leftMs = Math.min(this.#mostMs, this.#leftMs - waitedMs + backMs);
+    this.#waitsSince = null;
+    onPiece?.();
+  }
+
+  /** Nothing more is waited for. */
+  stop(): void {
+    this.got(0);
+    this.#callOff?.();
+  }
+
+  #arm(at: number): void {
+    this.#callOff = this.#options.after(at - steadyClock.now(), () => this.#check(at));
+  }
+
+  #check(at: number): void {
+    steadyClock.reach(at);
+    this.#callOff = null;
+    if (this.#waitsSince === null) return;
+    const endsAt = this.#waitsSince + this.#leftMs;
+    if (endsAt <= steadyClock.now()) this.#options.onOver();
+    else this.#arm(endsAt);
+  }
+}

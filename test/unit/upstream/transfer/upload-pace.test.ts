@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { onTimer } from '../../../../src/runtime/call-clock.ts';
+import { UploadPace } from '../../../../src/upstream/transfer/upload-pace.ts';
+
+/** How long a caller may take to send, by a clock that tests move. */
+const STALLED_MS = 10_000;
+const RATE = 1_000;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function paceWith(stalledMs: number | null = STALLED_MS, uploadMinBytesPerS = RATE) {
+  const onOver = vi.fn<() => void>();
+  const pace = new UploadPace({ stalledMs, uploadMinBytesPerS, after: onTimer, onOver });
+  /** Sends pieces, each after a time, and answers when the caller was found too slow. */
+  const send = (pieces: readonly { readonly afterMs: number; readonly bytes: number }[]) => {
+    const from = Date.now();
+    for (const { afterMs, bytes } of pieces) {
+      pace.begin();
+      for (let ms = 0; ms < afterMs; ms += 100) {
+        vi.advanceTimersByTime(Math.min(100, afterMs - ms));
+        if (onOver.mock.calls.length > 0) return Date.now() - from;
+      }
+      pace.got(bytes);
+    }
+    return null;
+  };
+  return { pace, send, onOver };
+}
+
+const times = (count: number, afterMs: number, bytes: number) =>
+  Array.from({ length: count }, () => ({ afterMs, bytes }));
+
+describe('a caller is too slow', () => {
+  it('that stops, whatever it has sent before', () => {
+    const { send } = paceWith();
+    expect(send([...times(5, 100, 1_000_000), ...times(1, 60_000, 1)])).toBe(500 + STALLED_MS);
+  });
+
+  it('that drips, little later than one that stops', () => {
+    const { send } = paceWith();
+    const overMs = send(times(1_000, 100, 1));
+    expect(overMs).toBeGreaterThan(STALLED_MS);
+    expect(overMs).toBeLessThan(STALLED_MS * 1.05);
+  });
+
+  it('that sends bursts far apart', () => {
+    const { send } = paceWith();
+    // A third of the rate, each pause shorter than it may be.
+    expect(send(times(100, 9_000, 3_000))).toBeLessThan(20_000);
+  });
+});
+
+describe('a caller is fast enough', () => {
+  it.each([
+    ['that sends at the rate', times(200, 100, 100)],
+    ['that pauses and catches up', times(50, 9_000, 9_000)],
+    ['that is a little slower, and soon done', times(90, 1_000, 900)],
+  ])('%s', (_what, pieces) => {
+    expect(paceWith().send(pieces)).toBeNull();
+  });
+
+  it('while it is the upstream that takes nothing', () => {
+    const { pace, send, onOver } = paceWith();
+    expect(send(times(10, 100, 1_000))).toBeNull();
+    vi.advanceTimersByTime(600_000);
+    expect(onOver).not.toHaveBeenCalled();
+    expect(send(times(10, 9_000, 9_000))).toBeNull();
+    pace.stop();
+  });
+
+  it('where any rate is, as long as it goes on', () => {
+    expect(paceWith(STALLED_MS, 0).send(times(100, 9_900, 1))).toBeNull();
+    expect(paceWith(STALLED_MS, 0).send(times(1, 60_000, 1))).toBe(STALLED_MS);
+  });
+
+  it('where nothing bounds it', () => {
+    expect(paceWith(null).send(times(3, 600_000, 1))).toBeNull();
+  });
+
+  it('once it is done', () => {
+    const { pace, onOver } = paceWith();
+    pace.begin();
+    pace.stop();
+    vi.advanceTimersByTime(600_000);
+    expect(onOver).not.toHaveBeenCalled();
+  });
+});
