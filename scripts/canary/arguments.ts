@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
+import { SEEN_IN_ARGUMENTS, tokenIn } from '../cli/target.ts';
 import type { Need } from './check.ts';
 import { CHECKS } from './checks.ts';
 import { NotPossible } from './upstream-use.ts';
@@ -8,7 +9,7 @@ import { NotPossible } from './upstream-use.ts';
 export const usageOf = (program: string): string => `Usage: ${program} --url URL [options]
 
   --url URL            a deployment of Headgate, as in https://headgate.example.workers.dev
-  --token TOKEN        its ADMIN_TOKEN, or an admin key of role admin; better in the environment as ADMIN_TOKEN
+  --token-file FILE    file with its ADMIN_TOKEN, or an admin key of role admin; - for standard input
   --only A,B           only these checks: ${CHECKS.map(({ id }) => id).join(', ')}
   --dry-run            tells what would be done, and asks nobody anything
   --json FILE          writes the report as JSON too
@@ -19,7 +20,7 @@ export const usageOf = (program: string): string => `Usage: ${program} --url URL
   --upstream ID        an upstream to which calls may go; with --model NAME, and --allow-spend: they cost money
   --during-deploy      keeps up a load while you deploy
 
-Environment: ADMIN_TOKEN; HEADGATE_KEY, a gateway key, where callers need one; PROVIDER_KEY, the provider's key of
+Environment: ADMIN_TOKEN, where no file is named; HEADGATE_KEY, a gateway key, where callers need one; PROVIDER_KEY, the provider's key of
 the upstream, where the operator's is not used. None of them is ever printed.`;
 
 const ids = CHECKS.map(({ id }) => id);
@@ -34,7 +35,9 @@ const argumentsSchema = z
     url: z
       .url({ protocol: /^https?$/, error: 'expected the URL of a deployment' })
       .transform((text) => new URL(text).origin),
-    token: z.string({ error: 'expected a token, or ADMIN_TOKEN in the environment' }).min(1),
+    token: z
+      .string({ error: 'expected --token-file FILE, or ADMIN_TOKEN in the environment' })
+      .min(1),
     only: z
       .string()
       .transform((text) => text.split(','))
@@ -80,12 +83,17 @@ const OPTION: Readonly<Record<string, string>> = {
 };
 
 /** Reads the command line; null: help is wanted. Throws `NotPossible` where it cannot be run so. */
-export function readArguments(argv: readonly string[], env: NodeJS.ProcessEnv): Arguments | null {
+export function readArguments(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+  note: (text: string) => void = console.error,
+): Arguments | null {
   const values = optionsOf(argv);
   if (values.help) return null;
+  if (values.token !== undefined) note(SEEN_IN_ARGUMENTS);
   const checked = argumentsSchema.safeParse({
     url: values.url,
-    token: values.token ?? env['ADMIN_TOKEN'],
+    token: values.token ?? fileToken(values['token-file'], note) ?? env['ADMIN_TOKEN'],
     only: values.only ?? null,
     dryRun: values['dry-run'],
     json: values.json ?? null,
@@ -111,10 +119,20 @@ export function readArguments(argv: readonly string[], env: NodeJS.ProcessEnv): 
   throw new NotPossible(lines.join('\n'));
 }
 
+function fileToken(file: string | undefined, note: (text: string) => void): string | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return tokenIn(file, note);
+  } catch (error) {
+    throw new NotPossible(error instanceof Error ? error.message : String(error));
+  }
+}
+
 function optionsOf(argv: readonly string[]) {
   const options = {
     url: text,
     token: text,
+    'token-file': text,
     only: text,
     json: text,
     upstream: text,

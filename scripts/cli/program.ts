@@ -128,7 +128,7 @@ function programOf(
   });
   const run: Run = async (act, command) => {
     const options = command.optsWithGlobals<Options>();
-    end((await act(targetOf(options, env), outputOf(options))) ?? EXIT.ok);
+    end((await act(targetOf(options, env, note), outputOf(options))) ?? EXIT.ok);
   };
   addLooking(program, run);
   addActing(program, run);
@@ -159,7 +159,10 @@ function asking(command: Command, isRemote = true): Command {
   if (!isRemote) return command;
   return command
     .option('--url <url>', 'the Headgate; else HEADGATE_URL')
-    .option('--token-file <file>', 'file with its ADMIN_TOKEN or an admin key; else HEADGATE_TOKEN')
+    .option(
+      '--token-file <file>',
+      'file with its ADMIN_TOKEN or an admin key, - for stdin; else HEADGATE_TOKEN',
+    )
     .addOption(new Option('--token <token>', 'the same; others on this machine see it').hideHelp());
 }
 

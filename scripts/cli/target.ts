@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { fstatSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { createAdminClient, type AdminClient } from '../../src/contract/admin/client.ts';
 import { nearestNames } from '../../src/config/nearest-names.ts';
 import { EXIT, exitOfStatus, Failure, TooLate } from './failure.ts';
@@ -31,27 +31,52 @@ function originOf(given: string): string {
   throw new Failure(EXIT.usage, '--url (HEADGATE_URL): expected http://… or https://…');
 }
 
-function tokenOf(options: TargetOptions, env: NodeJS.ProcessEnv): string | null {
+/** Says that a token is seen by others; without the token. */
+export const SEEN_IN_ARGUMENTS =
+  'Every user of this machine can see the token in the list of processes. Use --token-file FILE, --token-file - (standard input) or HEADGATE_TOKEN instead of --token.';
+
+function tokenOf(
+  options: TargetOptions,
+  env: NodeJS.ProcessEnv,
+  note: (text: string) => void,
+): string | null {
   const { token, tokenFile } = options;
-  const given = token ?? (tokenFile === undefined ? null : tokenIn(tokenFile));
+  if (token !== undefined) note(SEEN_IN_ARGUMENTS);
+  const given = token ?? (tokenFile === undefined ? null : tokenIn(tokenFile, note));
   const found = given ?? (env['HEADGATE_TOKEN'] || env['ADMIN_TOKEN'] || null);
   // A header takes no others, and what the platform says of one would repeat the token.
   if (found === null || /^[\x21-\x7e]+$/.test(found)) return found;
   throw new Failure(EXIT.usage, 'The token is empty, or has spaces or letters that no token has.');
 }
 
-function tokenIn(file: string): string {
+/** Reads a token from a file, or from standard input for `-`. */
+export function tokenIn(file: string, note: (text: string) => void): string {
   try {
-    return readFileSync(file, 'utf8').trim();
+    const from = file === '-' ? 0 : openSync(file, 'r');
+    const { mode } = fstatSync(from);
+    if (file !== '-' && (mode & 0o077) !== 0 && process.platform !== 'win32') {
+      note(`Other users of this machine can read ${file}. Run: chmod 600 ${file}`);
+    }
+    const token = readFileSync(from, 'utf8').trim();
+    if (from !== 0) closeSync(from);
+    return token;
   } catch {
     throw new Failure(EXIT.usage, `--token-file ${file}: cannot be read.`);
   }
 }
 
+function ignore(): void {
+  // Nobody reads it.
+}
+
 /** Finds out whom to ask, and as whom. */
-export function targetOf(options: TargetOptions, env: NodeJS.ProcessEnv): Target {
+export function targetOf(
+  options: TargetOptions,
+  env: NodeJS.ProcessEnv,
+  note: (text: string) => void = ignore,
+): Target {
   const url = originOf(options.url ?? env['HEADGATE_URL'] ?? DEFAULT_URL);
-  const token = tokenOf(options, env);
+  const token = tokenOf(options, env, note);
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
   const admin = createAdminClient({
     baseUrl: `${url}/admin/api`,

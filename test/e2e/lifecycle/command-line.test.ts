@@ -1,5 +1,5 @@
 // Each command of `headgate` as people and scripts run it: a process, its output, its exit code.
-import { writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -403,6 +403,27 @@ describe('whoever asks', () => {
       0,
     );
     expect((await headgate(['status'], { env })).code).toBe(4);
+  });
+
+  it('a token comes from standard input, and in the arguments it is warned of', async () => {
+    const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
+    const input = `${STAGE_TOKEN}\n`;
+    const piped = await headgate(['status', '--token-file', '-'], { env, input });
+    expect([piped.code, piped.err]).toEqual([0, expect.not.stringContaining('Use --token-file')]);
+    const seen = await headgate(['status', '--token', STAGE_TOKEN], { env });
+    expect([seen.code, seen.err]).toEqual([0, expect.stringContaining('Use --token-file FILE')]);
+    expect(seen.err).not.toContain(STAGE_TOKEN);
+  });
+
+  it('a file that others can read is warned of', async () => {
+    const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
+    const path = await file('wide-token', STAGE_TOKEN);
+    await chmod(path, 0o644);
+    const wide = await headgate(['status', '--token-file', path], { env });
+    expect([wide.code, wide.err]).toEqual([0, expect.stringContaining(`chmod 600 ${path}`)]);
+    await chmod(path, 0o600);
+    const narrow = await headgate(['status', '--token-file', path], { env });
+    expect([narrow.code, narrow.err]).toEqual([0, expect.not.stringContaining('chmod')]);
   });
 
   it('a token that is none is not sent, nor repeated', async () => {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 // What somebody has consented to, and what is asked of them before anything is sent.
 import { expect, it } from 'vitest';
 import { consentsOf, readArguments } from '../../../scripts/canary/arguments.ts';
@@ -24,8 +27,19 @@ function planned(...args: readonly string[]): string[] {
 
 it('takes the origin of the URL, and the token from the environment or the line', () => {
   expect(read()).toMatchObject({ url: 'https://headgate.test', token: TOKEN, load: 1 });
-  expect(read('--token', 'other')).toMatchObject({ token: 'other' });
+  const notes: string[] = [];
+  const args = ['--url', 'https://headgate.test', '--token', 'other'];
+  expect(readArguments(args, {}, (note) => notes.push(note))).toMatchObject({ token: 'other' });
+  expect(notes).toEqual([expect.stringContaining('Use --token-file FILE')]);
   expect(read('--help')).toBeNull();
+});
+
+it('takes the token from a file', async () => {
+  const path = join(await mkdtemp(join(tmpdir(), 'headgate-token-')), 'token');
+  await writeFile(path, 'from-a-file\n', { mode: 0o600 });
+  expect(read('--token-file', path)).toMatchObject({ token: 'from-a-file' });
+  expect(() => read('--token-file', `${path}-none`)).toThrow('cannot be read');
+  await rm(path);
 });
 
 it('runs nothing expensive that was not asked for', () => {
@@ -64,7 +78,7 @@ it('says nothing of keys that are wrong', () => {
   const env = { ADMIN_TOKEN: TOKEN, HEADGATE_KEY: 'sk-a-wrong-one' };
   const args = ['--url', 'https://headgate.test'];
   expect(() => readArguments(args, env)).toThrow(/^HEADGATE_KEY: (?!.*sk-a-wrong-one)/);
-  expect(() => readArguments(args, {})).toThrow('--token: expected a token');
+  expect(() => readArguments(args, {})).toThrow('--token: expected --token-file FILE');
 });
 
 it('takes secrets out of whatever is told', () => {
