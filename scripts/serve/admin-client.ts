@@ -59,6 +59,16 @@ export function untilRouted(url: string, version: number, gaveUp: () => boolean)
   return untilTrue(async () => ((await routedVersion(url)) ?? -1) >= version, gaveUp);
 }
 
+/** Reads from the start page whether gateway keys are configured; false where it does not say so. */
+export async function hasGatewayKeys(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
+    return /^ *Gateway keys +\d+ configured$/m.test(await response.text());
+  } catch {
+    return false;
+  }
+}
+
 async function refusal(response: Response): Promise<ConfigRefused> {
   const text = await response.text();
   try {

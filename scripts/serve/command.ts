@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigRefused } from './admin-client.ts';
-import { readAllowedHost } from './allowed-hosts.ts';
+import { allowedHosts, readAllowedHost } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
 import { ensureBuilt } from './build.ts';
 import { proxyList } from './client-places.ts';
@@ -102,6 +102,11 @@ function readArguments(args: readonly string[], program: string): Arguments {
   }
 }
 
+const openToAll = (url: string): string =>
+  `No gateway key is configured, so anybody who can reach ${url} may call. Callers without a key of yours reach every ` +
+  'upstream with provider keys of their own, and upstreams that need no key with nothing; they take slots and places in ' +
+  'the queue. Create gateway keys (headgate keys create ID), or listen on 127.0.0.1 and let a proxy decide who may call.';
+
 async function describe(serve: Serve, { dataDir, configFile, host }: Arguments): Promise<void> {
   say(`Headgate listens on ${serve.url}, its data is in ${resolve(dataDir)}.`);
   if (configFile !== undefined) {
@@ -114,8 +119,10 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
   if (!process.env['ADMIN_TOKEN']) {
     say('ADMIN_TOKEN is not set, so the admin routes are closed.');
   }
-  if (host !== '127.0.0.1' && host !== 'localhost') {
+  const isLocal = (await allowedHosts(host, [])) !== null;
+  if (!isLocal) {
     say('Reached from other machines, it wants TLS in front of it.');
+    if (!serve.hasGatewayKeys) log('warn', 'serve', openToAll(serve.url));
   }
   const files = await fewOpenFiles();
   if (files !== null) log('warn', 'serve', files);

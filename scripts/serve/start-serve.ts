@@ -7,6 +7,7 @@ import type { FirstImport } from './admin-client.ts';
 import {
   callsInFlight,
   ConfigRefused,
+  hasGatewayKeys,
   importFirst,
   untilReady,
   untilRouted,
@@ -82,6 +83,8 @@ export interface Serve {
   inspectorPort(): number | null;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
+  /** Whether gateway keys were configured at the start. Without them every caller is let in. */
+  readonly hasGatewayKeys: boolean;
   /** Last lines that workerd printed. */
   logs(): string;
   /** Takes no more connections, waits for the calls in flight at most so long, ends workerd. */
@@ -356,7 +359,12 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     const forwarders = await listen(runtime, workerd.ports);
     const onStopping = (): void => void (isStopping = true);
     const parts = { ...keep(workerd, runtime, forwarders), onStopping, cfHeader: runtime.cfHeader };
-    return asServe(options, parts, { imported, logs: () => lines.join('\n') });
+    const known = {
+      imported,
+      hasGatewayKeys: await hasGatewayKeys(directUrls(workerd)[0] ?? ''),
+      logs: () => lines.join('\n'),
+    };
+    return asServe(options, parts, known);
   } catch (error) {
     await workerd.terminate(NO_DRAIN_TERM_WAIT_MS);
     if (error instanceof ConfigRefused || !(error instanceof Error)) throw error;
@@ -367,7 +375,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
 function asServe(
   { host = '127.0.0.1' }: ServeOptions,
   parts: Parts,
-  known: Pick<Serve, 'imported' | 'logs'>,
+  known: Pick<Serve, 'imported' | 'hasGatewayKeys' | 'logs'>,
 ): Serve {
   const { kept, forwarders } = parts;
   const shown = host.includes(':') ? `[${host}]` : host;

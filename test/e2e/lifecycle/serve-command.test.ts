@@ -133,6 +133,35 @@ it.each([
   expect(script.output()).toMatch(message);
 });
 
+it('says that anybody may call where other machines reach it and no gateway key is configured', async () => {
+  const OPEN = /No gateway key is configured, so anybody who can reach http:\S+ may call/;
+  const wide = await startServed('--host', '0.0.0.0');
+  await wide.script.untilPrinted(OPEN);
+  wide.script.kill('SIGTERM');
+  expect(await wide.script.exited).toBe(0);
+
+  // Printed behind that line, if it were.
+  const known = /ADMIN_TOKEN is not set/;
+  const local = await untilServed(serve(['--host', '127.0.0.1'], {}));
+  await local.script.untilPrinted(known);
+  local.script.kill('SIGTERM');
+  await local.script.exited;
+  expect(local.script.output()).not.toMatch(OPEN);
+});
+
+it('does not say so where gateway keys are configured', async () => {
+  const config = {
+    ...(practiceConfig(2)(upstream) as object),
+    keys: [{ id: 'team', hash: `sha256:${'a'.repeat(64)}` }],
+  };
+  const file = await configFile('keys.json', JSON.stringify(config));
+  const { script } = await startServed('--host', '0.0.0.0', '--config', file);
+  await script.untilPrinted(/it wants TLS in front of it/);
+  script.kill('SIGTERM');
+  expect(await script.exited).toBe(0);
+  expect(script.output()).not.toContain('No gateway key is configured');
+});
+
 it('lets bodies hold as much as --body-memory-mib says, and ends with 1 where that is too little', async () => {
   await startServed('--body-memory-mib', '96');
   const config = await readFile(join(dataDir, 'data', 'workerd.capnp'), 'utf8');
