@@ -9,7 +9,13 @@ it.each([
   ['a length that is none', 200, { 'content-length': '5, 6' }],
   ['a length that no stream has', 200, { 'content-length': '99999999999999999999' }],
 ])('an answer with %s is none, and its upstream is let go', async (_, status, given) => {
-  const limits = { idleMs: null, stalledMs: null, maxHoldMs: 60_000, maxRunMs: 0 };
+  const limits = {
+    idleMs: null,
+    stalledMs: null,
+    uploadMinBytesPerS: 0,
+    maxHoldMs: 60_000,
+    maxRunMs: 0,
+  };
   const held = new HeldCall(new AbortController().signal, limits, onTimer);
   const { body } = new Response('hello');
   const answer = { status, statusText: '', headers: new Headers(given), body } as Response;

@@ -83,7 +83,7 @@ it('a fault that a scan finds between two pieces breaks the body off', async () 
   const [source, writer] = [body.writable.getWriter(), out.writable.getWriter()];
   const arrived = new Response(out.readable).text();
   const { signal } = new AbortController();
-  const passed = watch.pass([], body.readable, writer, signal).catch(String);
+  const passed = watch.pass([], body.readable, writer, signal, null).catch(String);
   await source.write(new Uint8Array(10));
   await pushed;
   state = { kind: 'twice' };
