@@ -18,7 +18,7 @@ import {
   readBody,
   UNSAID,
 } from './find-model.ts';
-import { disagreement, maybeTrue, modelRule, proofOf } from './model-rule.ts';
+import { disagreement, maybeTrue, modelRule, proofOf, severalInPath } from './model-rule.ts';
 import { operationAt, operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
 import {
@@ -80,6 +80,8 @@ async function locateDirect(
     const reply = disagreement({ said, shown, where: 'path' }, upstream, table);
     if (reply !== null) return rejected(reply);
   }
+  const several = rule.isTrue ? severalInPath(request, operation, path, upstream) : null;
+  if (several !== null) return rejected(several);
   if (rule.isWanted && rule.isTrue && operation.socket === 'session') {
     if (!isReadSession(path)) return rejected(unreadSession());
     const models = modelsInQuery(query);
@@ -154,6 +156,8 @@ async function locateUnified(
   const { upstream, path, prefix } = chosen;
   const there = operationOf(call, upstream, path);
   const { isTrue } = modelRule(call, upstream, path, there);
+  const several = isTrue ? severalInPath(request, there, path, upstream) : null;
+  if (several !== null) return rejected(several);
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;
   const located = { kind: 'located', upstream, path, operation: there, model, isProven } as const;

@@ -1,6 +1,6 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import type { Operation } from '../upstream/operation/operation.ts';
+import { modelsInReadings, type Operation } from '../upstream/operation/operation.ts';
 import type { Proof } from '../upstream/body/request-body.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
@@ -70,6 +70,23 @@ export function disagreement(
   if (said === null || routes.isSameModel(upstream, said, shown)) return null;
   const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which is what the upstream will read. Leave the header out.`;
   return { reason: 'header_invalid', message };
+}
+
+/** The error reply to a path in which servers may read several models, of which one is counted; null: they read one at most. */
+export function severalInPath(
+  request: Request,
+  operation: Operation,
+  path: string,
+  { dialect }: Upstream,
+): ErrorReply | null {
+  if (!operation.limited || operation.socket !== undefined) return null;
+  const models = modelsInReadings(methodOf(request, operation), path, dialect);
+  if (models.length < 2) return null;
+  const names = models.map((each) =>
+    each.from === 'path' ? quote(each.value) : 'one in the body',
+  );
+  const message = `Servers may read this path in several ways, as calls of several models: ${names.slice(0, 4).join(', ')}. Write it without escapes, parameters and dots.`;
+  return { reason: 'model_ambiguous', message };
 }
 
 /** Shortens what a caller sent, so that it can be sent back. */

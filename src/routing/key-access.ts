@@ -5,6 +5,7 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileGlobs } from './glob.ts';
 import type { Placement, Routes } from './placement.ts';
+import { mayGoUp } from '../upstream/operation/path-readings.ts';
 import {
   ADMINISTRATION_NAME,
   neededRoutes,
@@ -157,7 +158,12 @@ export function closedRoute(
   const [first] = shut.toSorted((a, b) => Number(LISTED.has(a)) - Number(LISTED.has(b)));
   switch (first) {
     case undefined:
-      return null;
+      return leavesBase(upstream, path)
+        ? close(
+            'a path that some servers read as one outside of its base URL, because two dots lead up in it',
+            ' Write the path without them.',
+          )
+        : null;
     case ADMINISTRATION_NAME:
       return close('a route that administers the account');
     case UNKNOWN_NAME: {
@@ -174,6 +180,11 @@ export function closedRoute(
     default:
       return unlisted(first, `The operation ${first} takes no slot`, { key, upstream, entry });
   }
+}
+
+/** Whether some server may take a path for one that does not begin with the path of the base URL. */
+function leavesBase({ baseUrl }: Upstream, path: string): boolean {
+  return mayGoUp(path) && new URL(baseUrl).pathname !== '/';
 }
 
 /** A session has its slot, and each turn its own: neither is a route without one. */

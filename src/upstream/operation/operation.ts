@@ -88,6 +88,30 @@ export function classify(
 }
 
 /**
+ * The models, and the places of models, that servers may read in the path of a call which takes a slot. More than one: it is
+ * counted as one of them, and another may be served.
+ */
+export function modelsInReadings(
+  method: string,
+  path: string,
+  dialect: Dialect,
+): readonly ModelPlace[] {
+  if (dialect === 'opaque') return [];
+  const plain = plainPath(path);
+  const readings = readingsOf(plain);
+  if (readings.length === 0) return [];
+  const places = [plain, ...readings]
+    .map((reading) => operationAt(method, reading, dialect))
+    .flatMap(({ limited, model }) => (limited && model.from !== 'none' ? [model] : []));
+  const byValue = new Map(places.map((place) => [valueOf(place), place]));
+  return [...byValue.values()];
+}
+
+function valueOf(place: ModelPlace): string {
+  return place.from === 'path' ? `path ${place.value}` : place.from;
+}
+
+/**
  * Names of what must be open for a call that goes out with the operator's key: the name of every operation that takes
  * no slot and that some server may take its path for. Administration and what nobody knows are never open.
  */

@@ -76,3 +76,69 @@ function withoutEnd(text: string, ending = '.'): string {
     else return text.slice(0, end);
   }
 }
+
+/** Escapes that some server undoes: one byte, and a character as old versions of IIS write it. */
+const ESCAPE = /%(?:u([0-9a-f]{4})|([0-9a-f]{2}))/gi;
+
+/** Times that a path is undone: a proxy, a router and a framework may each do so, and each twice. */
+const UNDONE_MAX = 6;
+
+/** Dots of one segment, however long: some servers take three for two. */
+const UP = /^\.{2,}$/;
+
+/** Characters that servers leave out of a segment, or do not see. */
+const UNSEEN = /[\s\p{Cc}\p{Cf}]/gu;
+
+/**
+ * Whether some server may take a path for one that goes up, and so out of the path that it stands behind: with two dots that
+ * are escaped, up to several times, written with backslashes, parameters, overlong bytes or characters that look alike.
+ */
+export function mayGoUp(path: string): boolean {
+  if (!/[%;\\]|\.\./.test(path)) return false;
+  let text = path;
+  for (let round = 0; round <= UNDONE_MAX; round += 1) {
+    if (hasUp(text)) return true;
+    const undone = undo(text);
+    if (undone === text) return false;
+    text = undone;
+  }
+  // Nobody means what is escaped so often.
+  return true;
+}
+
+function hasUp(text: string): boolean {
+  // Full-width characters and the leader of two dots become the plain ones.
+  const segments = text.normalize('NFKC').split(/[/\\\u2044\u2215\u29f5\u29f8]/);
+  return segments.some((each) => {
+    const seen = each.replace(UNSEEN, '');
+    return UP.test(seen.replace(/[;?#].*$/s, '')) || UP.test(seen);
+  });
+}
+
+/** Undoes one layer of escapes: as UTF-8, and byte for byte where that is overlong, which only a careless server reads. */
+function undo(text: string): string {
+  const plain = text.replace(ESCAPE, (_, wide: string | undefined, byte: string | undefined) =>
+    String.fromCharCode(Number.parseInt(wide ?? byte ?? '', 16)),
+  );
+  const shortened = plain
+    .replace(/[\u00c0\u00c1]([\u0080-\u00bf])/g, (two, last: string) =>
+      asAscii(((two.charCodeAt(0) & 1) << 6) | (last.charCodeAt(0) & 0x3f)),
+    )
+    .replace(
+      /(?:\u00e0[\u0080\u0081]|\u00f0\u0080[\u0080\u0081])([\u0080-\u00bf])/g,
+      (all, last: string) =>
+        asAscii(((all.charCodeAt(all.length - 2) & 1) << 6) | (last.charCodeAt(0) & 0x3f)),
+    );
+  return utf8In(shortened);
+}
+
+function asAscii(code: number): string {
+  return String.fromCharCode(code);
+}
+
+/** Reads bytes that stand as characters as UTF-8, as far as they are. */
+function utf8In(text: string): string {
+  return text.replace(/[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, (bytes) =>
+    new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0))),
+  );
+}
