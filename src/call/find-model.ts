@@ -17,7 +17,11 @@ const BODY_WAIT_MIN_MS = 10_000;
 const BODY_WAIT_MAX_MS = 240_000;
 
 /** Requires that the model is found, of a call whose upstream goes by the one in its body. */
-export const UNSAID: Proof = { isBound: true, against: () => null };
+export const UNSAID: Proof = {
+  isBound: true,
+  allowsReferences: () => false,
+  against: () => null,
+};
 
 /** Tells whether the body of a call must be looked into for its model. */
 export function looksIntoBody(

@@ -100,7 +100,7 @@ async function locateDirect(
     const isStream = isStreamPath(path, query);
     return { ...located, model: known, isProven: shown !== null, isStream };
   }
-  const proof = wantsModel && rule.isTrue ? proofOf(rule, said, upstream, table) : null;
+  const proof = wantsModel && rule.isTrue ? proofOf(rule, located, call) : null;
   const search = { wantsModel: wantsModel || wantsStream, wantsStream, proof };
   const read = await readBody(call, search);
   if (read.kind !== 'read') return read;

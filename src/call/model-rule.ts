@@ -48,15 +48,25 @@ function holdsKey({ key }: KnownCall['caller']): boolean {
   return key !== null && key.groups.length > 0;
 }
 
+/** A call at an upstream, with the model that its header names. */
+interface Asked {
+  readonly said: string | null;
+  readonly upstream: Upstream;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
 /** Says what must hold of the body of a call whose model must be true, where the header may have `said` one. */
 export function proofOf(
   rule: ModelRule,
-  said: string | null,
-  upstream: Upstream,
-  table: RoutingTable,
+  { said, upstream, path, operation }: Asked,
+  { table, request, caller: { keyIds } }: KnownCall,
 ): Proof {
+  const method = methodOf(request, operation);
+  const call = { upstream, operation: operation.name, method, path, keyIds };
   return {
     isBound: rule.isWanted,
+    allowsReferences: () => table.routes.allowsReferences(call, said),
     against: (shown) => disagreement({ said, shown, where: 'body' }, upstream, table),
   };
 }

@@ -30,6 +30,7 @@ export function withImpliedWay(group: GroupConfig): GroupConfig {
       operations: [],
       paths: [],
       methods: [],
+      references: group.match.references,
     },
     // Each provider key has its own, as without an entry.
     partition_by: ['api_key'],

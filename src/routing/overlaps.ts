@@ -79,6 +79,7 @@ const NOTHING_NAMED: Match = {
   operations: [],
   paths: [],
   methods: [],
+  references: 'refuse',
 };
 
 /** Maximum pairs that are compared before the search for a crowd is given up. */

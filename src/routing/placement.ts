@@ -87,6 +87,11 @@ export interface Routes {
   namedPath(call: CallBeforeModel): NamedPath;
   /** Uses of the call's model, in any group that it may belong to. */
   useOfModel(call: CallBeforeModel): ModelUse;
+  /**
+   * Whether all groups of a call that go by its model allow bodies that name one by reference. `model`: the one that its header
+   * names, if any.
+   */
+  allowsReferences(call: CallBeforeModel, model: string | null): boolean;
   /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */
   readonly countsSome: boolean;
   /** Whether two names are of one model at an upstream, however they are written. */
@@ -245,6 +250,18 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     useOfModel(call) {
       const { modelUse, isReplaced } = beforeModel(call);
       return isReplaced ? modelUse : greaterUse(modelUse, of(call.upstream).ofAuto.modelUse);
+    },
+    allowsReferences(call, model) {
+      const names = namesOf(call.upstream, model);
+      const bound = of(call.upstream).groups.filter(
+        (group) =>
+          group.modelUse !== 'none' &&
+          takes(group, asked(call)) &&
+          group.matchesModel?.(names) !== false,
+      );
+      return (
+        bound.length > 0 && bound.every(({ config: { match } }) => match.references === 'allow')
+      );
     },
     isSameModel(upstream, one, other) {
       const routes = of(upstream);

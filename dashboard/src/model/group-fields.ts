@@ -23,6 +23,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
       'match.operations': 'Operations',
       'match.paths': 'Paths',
       'match.methods': 'Methods',
+      'match.references': 'Models by reference',
     },
   },
   {

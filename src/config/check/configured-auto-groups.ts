@@ -12,7 +12,10 @@ export function sayingMore({ groups }: Pick<Config, 'groups'>): FieldError[] {
     const isOther = (said: object, implied: object): boolean =>
       Object.values(said).flat().length > 0 && JSON.stringify(said) !== JSON.stringify(implied);
     return [
-      ...(isOther(group.match, match) ? [errorAt(index, 'match', 'which calls it takes')] : []),
+      // How it treats references is no matter of its name.
+      ...(isOther({ ...group.match, references: [] }, { ...match, references: [] })
+        ? [errorAt(index, 'match', 'which calls it takes')]
+        : []),
       ...(isOther(group.partition_by, by)
         ? [errorAt(index, 'partition_by', 'how it is split: each provider key has its own pool')]
         : []),

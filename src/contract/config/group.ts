@@ -64,6 +64,12 @@ const matchSchema = z.strictObject({
     .describe(
       'Methods of the calls that `paths` names. Empty: those with a body, POST, PUT and PATCH.',
     ),
+  references: z
+    .enum(['refuse', 'allow'])
+    .default('refuse')
+    .describe(
+      'Calls whose body names no model, but something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id` and the like. `refuse`: they are refused with 400 where this group goes by the model. `allow`: they count as the model in `headgate-model`, or as none.',
+    ),
 });
 
 /** How long a call may wait where nobody says otherwise, as in an automatic group. */

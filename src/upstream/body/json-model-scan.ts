@@ -10,6 +10,8 @@ import {
   MODEL_BYTES_MAX,
   ModelNames,
   MORE,
+  PROMPT,
+  referenceIn,
   unreadable,
 } from './model-scan.ts';
 import type { Depth, ModelScan, ScanState } from './model-scan.ts';
@@ -18,8 +20,6 @@ const QUOTE_BYTES = 1;
 const BACKSLASH = 0x5c;
 /** The bit by which lower case differs from upper case. */
 const LOWER_CASE = 0x20;
-const LETTER_F = 0x66;
-const LETTER_M = 0x6d;
 const LETTER_N = 0x6e;
 const LETTER_T = 0x74;
 
@@ -92,6 +92,8 @@ class ModelVisitor implements JsonVisitor {
   /** The model, while `stream` is still looked for. */
   #found: ScanState | null = null;
   #isBehindObject = false;
+  /** The last key, if it may refer to a model. */
+  #reference: string | null = null;
 
   constructor(wantsStream: boolean, depth: Depth) {
     this.#depth = depth;
@@ -110,13 +112,16 @@ class ModelVisitor implements JsonVisitor {
   key(value: WalkedValue): void {
     if (this.#names === null) return;
     const { keyBytes } = value;
+    this.#reference = null;
     if (keyBytes === null || isPlainOther(keyBytes)) return;
     const key = textOf(keyBytes);
+    this.#reference = key === null ? null : referenceIn(key);
     const against = key === null ? unreadable('a key is no JSON text') : this.#names.take(key);
     if (against !== null) this.#conclude(against, value);
   }
 
   begin(value: WalkedValue, kind: ValueKind): Want {
+    this.#takeReference(value, kind);
     const key = value.key(1);
     if (key === MODEL && this.#found === null) {
       if (kind === 'string') return 'keep';
@@ -129,6 +134,15 @@ class ModelVisitor implements JsonVisitor {
       if (this.#found !== null) this.#conclude(this.#found, value);
     }
     return 'skip';
+  }
+
+  /** Null refers to nothing, and a prompt that is a text to nothing stored. */
+  #takeReference({ firstByte }: WalkedValue, kind: ValueKind): void {
+    const field = this.#reference;
+    if (field === null) return;
+    this.#reference = null;
+    if (field === PROMPT ? kind !== 'object' : firstByte === LETTER_N) return;
+    this.#names?.takeReference(field === PROMPT ? 'prompt.id' : field);
   }
 
   /** Takes the model, which is all that is kept. */
@@ -172,9 +186,24 @@ class ModelVisitor implements JsonVisitor {
   }
 }
 
+/** First letters of the names that matter. */
+const FIRST_LETTERS: ReadonlySet<number> = new Set(
+  [
+    'model',
+    'fallbacks',
+    'prompt',
+    'agent',
+    'bot',
+    'deployment',
+    'engine',
+    'inference',
+    'retrieve',
+    'workflow',
+  ].map((name) => name.charCodeAt(0)),
+);
+
 /** Whether a key is plain ASCII and begins like none of the names that matter: most do, and need no decoding. */
 function isPlainOther(key: Uint8Array): boolean {
-  const first = (key[0] ?? 0) | LOWER_CASE;
-  if (first === LETTER_M || first === LETTER_F) return false;
+  if (FIRST_LETTERS.has((key[0] ?? 0) | LOWER_CASE)) return false;
   return key.every((byte) => byte >= 0x20 && byte < 0x7f && byte !== BACKSLASH);
 }

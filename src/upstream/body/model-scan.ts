@@ -14,7 +14,12 @@ export type ScanState =
   /** The body has no model, or one that is not a text. */
   | { readonly kind: 'absent' }
   /** `why` continues the sentence "The model could not be read: …". */
-  | { readonly kind: 'unreadable'; readonly why: string }
+  | {
+      readonly kind: 'unreadable';
+      readonly why: string;
+      /** The field that names the model by reference, in a body that names none otherwise. */
+      readonly reference?: string;
+    }
   /** A thorough scan has seen a second one. Which of them counts, every parser decides for itself. */
   | { readonly kind: 'twice' }
   /** A field of the form holds a gateway key, or names another method: see `KeyFound`. */
@@ -53,12 +58,55 @@ const TWICE: ScanState = { kind: 'twice' };
 const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
 
 /**
+ * Names under which providers take something that has a model of its own, or the model itself, in lower case: an assistant,
+ * an agent, a preset, a stored prompt, an earlier response, a deployment.
+ */
+const REFERENCES: ReadonlySet<string> = new Set([
+  'agent',
+  'agent_id',
+  'agentid',
+  'app_id',
+  'assistant',
+  'assistant_id',
+  'bot_id',
+  'deployment',
+  'deployment_id',
+  'deployment_name',
+  'endpoint_id',
+  'engine',
+  'inference_profile',
+  'inferenceprofilearn',
+  'model_id',
+  'model_name',
+  'modelarn',
+  'modelid',
+  'preset',
+  'previous_interaction_id',
+  'previous_response_id',
+  'prompt_id',
+  'prompt_template_id',
+  'promptarn',
+  'retrieveandgenerateconfiguration',
+  'workflow_id',
+]);
+
+/** A text under this name is a prompt; an object names a stored one. */
+export const PROMPT = 'prompt';
+
+/** The field that a name is, if it may refer to a model; null: it refers to none. */
+export function referenceIn(name: string): string | null {
+  const folded = name.toLowerCase();
+  return folded === PROMPT || REFERENCES.has(folded) ? folded : null;
+}
+
+/**
  * Counts the top-level names of a body that some parser may take for `model`: those of Go and .NET make no
  * difference between upper and lower case.
  */
 export class ModelNames {
   #models = 0;
   #oddity: string | null = null;
+  #reference: string | null = null;
 
   /** Takes a name. The answer is what speaks against the body from here on; null: nothing does. */
   take(name: string): ScanState | null {
@@ -76,9 +124,17 @@ export class ModelNames {
     this.#oddity = 'its value is not a text';
   }
 
+  /** Notes a field that refers to something with a model. It matters only where the body names no model. */
+  takeReference(field: string): void {
+    this.#reference ??= field;
+  }
+
   /** The state at the end of a body in which no model was found. */
   end(): ScanState {
-    return this.#oddity === null ? ABSENT : unreadable(this.#oddity);
+    if (this.#oddity !== null) return unreadable(this.#oddity);
+    const reference = this.#reference;
+    if (reference === null) return ABSENT;
+    return { kind: 'unreadable', why: `the field ${reference} names it by reference`, reference };
   }
 }
 

@@ -6,6 +6,8 @@ import {
   goesOn,
   MODEL_BYTES_MAX,
   ModelNames,
+  PROMPT,
+  referenceIn,
   MORE,
   unreadable,
 } from './model-scan.ts';
@@ -213,6 +215,9 @@ class MultipartModelScan implements ModelScan {
       return false;
     }
     const isModel = field.name === 'model';
+    const reference = referenceIn(field.name);
+    // A prompt in a form is a text.
+    if (reference !== null && reference !== PROMPT) this.#names.takeReference(reference);
     const against = this.#names.take(field.name);
     if (against !== null) this.#state = against;
     else if (isModel && !field.isText) this.#state = unreadable('its field is a file, or encoded');

@@ -21,6 +21,8 @@ export type { OutgoingBody };
 export interface Proof {
   /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
   readonly isBound: boolean;
+  /** Whether a body may name its model by reference alone, so that what the call says elsewhere counts. */
+  allowsReferences(): boolean;
   /** Finds what the call says elsewhere against the model that its body names; null: nothing. */
   against(model: string): ErrorReply | null;
 }
@@ -120,7 +122,7 @@ export async function readModel(
     const { isStream } = modelScan;
     const parts = { model: null, watch: isWatched ? watch : null };
     if (state.kind !== 'found') {
-      const kind = state.kind === 'absent' ? 'absent' : 'hidden';
+      const kind = state.kind === 'absent' || isAllowed(state, search) ? 'absent' : 'hidden';
       return { kind, model: null, isStream, body: reading.body(parts) };
     }
     const { start, end, model } = state;
@@ -199,12 +201,22 @@ function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | nu
     return 'The body names its model twice, and not every parser takes the same of two. Send it once.';
   }
   if (state.kind !== 'unreadable' || proof?.isBound === false) return null;
+  if (isAllowed(state, { proof })) return null;
   if (!wantsModel) return `The form could not be looked through for gateway keys: ${state.why}.`;
+  if (state.reference !== undefined && proof !== null) {
+    return `The body names its model by reference, in ${state.reference}, and a group or the key of this call goes by the model, which Headgate cannot look up. Add model to the body, or let an operator set match.references: allow in the group.`;
+  }
   const help =
     proof === null
       ? 'The header headgate-model can name it.'
       : 'A group of this call goes by it, so that no header stands for it: send it as JSON in UTF-8, or as a form.';
   return `The model could not be read from the body: ${state.why}. ${help}`;
+}
+
+/** Whether a body names its model by reference, and may. */
+function isAllowed(state: ScanState, { proof }: Pick<Search, 'proof'>): boolean {
+  const isReference = state.kind === 'unreadable' && state.reference !== undefined;
+  return isReference && proof?.allowsReferences() === true;
 }
 
 function keyRefusal({ field, isMethod }: KeyFound): string {

@@ -97,7 +97,7 @@ describe('a document of our own shape', () => {
     [
       group({ match: { colour: ['red'] } }),
       'groups[0].match.colour',
-      'unknown field "colour"; known here: models, upstreams, base_urls, keys, operations, paths, methods',
+      'unknown field "colour"; known here: models, upstreams, base_urls, keys, operations, paths, methods, references',
     ],
     [group({ match: null }), 'groups[0].match', 'expected an object, got null'],
     [
