@@ -80,7 +80,7 @@ it.each(['Content-Length: 5', 'Transfer-Encoding: chunked'])(
   async (header) => {
     const lines = [
       'GET /once/realtime?model=m HTTP/1.1',
-      'Host: h',
+      'Host: localhost',
       'Connection: Upgrade',
       'Upgrade: websocket',
       'Sec-WebSocket-Version: 13',
