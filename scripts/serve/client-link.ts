@@ -14,6 +14,10 @@ const TARGET_WAIT_MS = 10_000;
  */
 const TARGET_REST_MS = 2_000;
 
+/** A body on its way for so long, at less than this rate on average, makes room for another client. */
+const SLOW_BODY_S = 60;
+const SLOW_BODY_BYTES_PER_S = 1_000;
+
 /**
  * How long a client may keep its side open once ours has ended: one that was answered before its body was over goes on
  * with that, so that it can read the answer. Others would never close it.
@@ -81,6 +85,9 @@ export class ClientLink {
   /** Since when a head is awaited: the first one from the beginning, others from their first byte. Null: none is. */
   #headSince: number | null = performance.now();
   #isBusy = false;
+  /** Since when the body of a request is on its way, and what has come of it. Null: none is. */
+  #bodySince: number | null = null;
+  #bodyBytes = 0;
   #isWaiting = false;
   #isRefused = false;
   /** Since when our side of the client's connection has ended, and nobody reads what comes. Null: it has not. */
@@ -119,6 +126,7 @@ export class ClientLink {
     const lingersMs = now - (this.#lingersSince ?? now);
     if (lingersMs >= LINGER_MS) this.#client.destroy();
     this.#checkHead(now);
+    this.#checkBody(now);
     if (this.#isWaiting || !this.#isIdle) return;
     const restMs = now - this.#idleSince;
     if (restMs >= TARGET_REST_MS) this.#drop();
@@ -144,6 +152,34 @@ export class ClientLink {
     if (!this.#answers.isAtRest) this.#client.resetAndDestroy();
     else if (!this.#scanner.isInHead) this.closeIdle();
     else this.#refuse('late');
+  }
+
+  /**
+   * Lets a request whose body comes too slowly make room for another client. It goes on where there is room, because only
+   * the groups of a call know how slow it may be.
+   */
+  #checkBody(now: number): void {
+    if (this.#bodySince === null || !this.#isBusy) return;
+    if (this.#isWaiting || this.#client.isPaused()) {
+      // Nothing is read of it, so it cannot go on.
+      [this.#bodySince, this.#bodyBytes] = [now, 0];
+      return;
+    }
+    const tookS = (now - this.#bodySince) / 1_000;
+    if (tookS < SLOW_BODY_S || this.#bodyBytes >= tookS * SLOW_BODY_BYTES_PER_S) return;
+    this.#isBusy = false;
+    this.#options.place.rest();
+  }
+
+  #noteBody(bytes: number, hasBegun: boolean): void {
+    if (this.#scanner.isBetween) {
+      this.#bodySince = null;
+      return;
+    }
+    if (hasBegun || this.#bodySince === null) {
+      [this.#bodySince, this.#bodyBytes] = [performance.now(), 0];
+    }
+    this.#bodyBytes += bytes;
   }
 
   /** Notes whether a head is awaited and whether a request is under way. */
@@ -283,6 +319,7 @@ export class ClientLink {
     for (const head of heads) this.#answers.expect(head);
     this.#behind = behind;
     this.#noteUse(heads.length > 0);
+    this.#noteBody(data.length, heads.length > 0);
     if (bytes.length > 0 && !this.#send(bytes)) this.#holdBack();
     if (malformed === null) return;
     this.#client.resume();

@@ -23,6 +23,7 @@ async function start(more: Partial<ForwarderOptions>): Promise<void> {
     target.on('error', () => undefined);
     target.on('data', (data: Buffer) => {
       arrived += data.toString();
+      if (data.toString().includes('/silent')) return;
       const asked = data.toString().split('\r\n\r\n').length - 1;
       target.write(OK.repeat(asked));
     });
@@ -35,6 +36,7 @@ async function start(more: Partial<ForwarderOptions>): Promise<void> {
 }
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   for (const socket of clients.splice(0)) socket.destroy();
   await forwarder.close();
   server.close();
@@ -56,8 +58,13 @@ function client(first = ''): Client {
   return { socket, text: () => text, isClosed: () => socket.closed };
 }
 
-const untilClosed = (one: Client): Promise<void> =>
-  expect.poll(() => one.isClosed(), { timeout: 10_000 }).toBe(true);
+const closed = (one: Client, meanwhile: () => void = () => undefined): boolean => {
+  meanwhile();
+  return one.isClosed();
+};
+
+const untilClosed = (one: Client, meanwhile?: () => void): Promise<void> =>
+  expect.poll(() => closed(one, meanwhile), { timeout: 10_000 }).toBe(true);
 
 it('half a head, or a trickled one, ends its connection; the Worker is asked for the answer', async () => {
   await start({ headMs: 200 });
@@ -114,6 +121,35 @@ it('the oldest idle connection makes room for a caller, be it silent, half a hea
     await expect.poll(next.text).toBe(OK);
     await untilClosed(before);
   }
+});
+
+/** Fills the only place with a request whose body has sent so many bytes, and lets a minute pass. */
+async function slowBody(bytes: number): Promise<Client> {
+  await start({ clientsMax: 1 });
+  const slow = client('POST /silent HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n');
+  await expect.poll(() => arrived).toContain('/silent');
+  slow.socket.write('a'.repeat(bytes));
+  await expect.poll(() => arrived.split('a').length).toBeGreaterThan(bytes);
+  await untilClosed(client(GET));
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockReturnValue(now + 61_000);
+  return slow;
+}
+
+it.each([
+  ['stops', 0],
+  ['drips', 1_000],
+])('a request whose body %s makes room', async (_how, bytes) => {
+  const slow = await slowBody(bytes);
+  await untilClosed(slow, () => client(GET));
+  const next = client(GET);
+  await expect.poll(next.text).toBe(OK);
+});
+
+it('a request whose body goes on keeps its place', async () => {
+  const slow = await slowBody(100_000);
+  await untilClosed(client(GET));
+  expect(slow.isClosed()).toBe(false);
 });
 
 it('a body that goes on behind its answer keeps no place', async () => {
