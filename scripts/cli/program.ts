@@ -4,6 +4,12 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { hide } from '../canary/hide.ts';
 import { ROOT } from '../serve/build.ts';
 import { release, setLimit, switchGroups } from './commands/acts.ts';
+import {
+  correctBudget,
+  listCorrections,
+  undoCorrection,
+  type Correcting,
+} from './commands/budgets.ts';
 import { apply, diff, listVersions, rollBack, type WayBack } from './commands/config.ts';
 import { doctor } from './commands/doctor.ts';
 import { FOREIGN_SYSTEMS, importFile, type ForeignSystem } from './commands/import.ts';
@@ -135,6 +141,7 @@ function programOf(
   addConfiguring(program, run);
   addWayBack(program, run);
   addKeys(program, run);
+  addBudgets(program, run);
   addDoctor(program, env, run);
   asking(
     program
@@ -330,6 +337,44 @@ function addKeys(program: Command, run: Run): void {
     (id: string, _options, command: Command) =>
       run((target, output) => deleteKey(target, output, id), command),
   );
+}
+
+function addBudgets(program: Command, run: Run): void {
+  const budgets = program
+    .command('budgets')
+    .description('corrections of what budgets have spent: correct, undo, list');
+  asking(
+    budgets
+      .command('correct <group>')
+      .description('corrects what the budget of a group, key:ID or team:ID has spent')
+      .requiredOption('--by <usd>', 'the amount to add; below 0 it is subtracted', usdOf)
+      .addOption(
+        new Option(
+          '--period <period>',
+          'when the charge was made: longer periods are corrected too',
+        ).choices(['hour', 'day', 'month']),
+      )
+      .option('--partition <partition>', 'the partition, of a group that is split')
+      .option('--note <text>', 'the reason, for the audit log')
+      .option('--id <id>', 'id of the correction: the same one again changes nothing'),
+  ).action((group: string, options: Correcting, command: Command) =>
+    run((target, output) => correctBudget(target, output, group, options), command),
+  );
+  asking(
+    budgets.command('undo <group> <id>').description('undoes a correction in the current periods'),
+  ).action((group: string, id: string, _options, command: Command) =>
+    run((target, output) => undoCorrection(target, output, group, id), command),
+  );
+  asking(budgets.command('list <group>').description('the last corrections of a budget')).action(
+    (group: string, _options, command: Command) =>
+      run((target, output) => listCorrections(target, output, group), command),
+  );
+}
+
+function usdOf(text: string): number {
+  const usd = Number(text);
+  if (/^[+-]?\d{1,9}(\.\d{1,6})?$/.test(text) && usd !== 0) return usd;
+  throw new InvalidArgumentError('expected an amount in USD other than 0, like -12.50.');
 }
 
 const listOf = (text: string): string[] => text.split(',').filter((each) => each !== '');

@@ -10,6 +10,7 @@ import { Hono, type MiddlewareHandler } from 'hono';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
 import { addAccessRoutes } from './access-routes.ts';
 import { addConfigRoutes } from './config-routes.ts';
+import { addBudgetRoutes } from './budget-routes.ts';
 import { addBulkRoutes } from './bulk-routes.ts';
 import type { AdminApp } from './context.ts';
 import { addCallRoutes } from './call-routes.ts';
@@ -62,6 +63,7 @@ export function createAdminRoutes(): AdminApp {
   addWebhookRoutes(app);
   addRelearnRoutes(app);
   addMemberRoutes(app);
+  addBudgetRoutes(app);
   addStatusRoutes(app);
   addBulkRoutes(app);
   addSwitchRoutes(app);

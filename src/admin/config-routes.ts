@@ -1,5 +1,6 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
+import { closedLeaseWarnings } from '../config/check/leases.ts';
 import { exportConfig, importConfig } from '../config/import-config.ts';
 import { networkWarnings } from '../config/check/upstreams.ts';
 import { keepKnownCaps } from '../config/keep-known-caps.ts';
@@ -89,7 +90,8 @@ export function importEdit(document: unknown): {
     },
     warningsOf: ({ before, config, warnings }) => {
       const replaced = groupsOnly ? replacedGroups(before, config) : [];
-      return [...notes, ...replaced, ...warnings, ...networkWarnings(config)];
+      const closed = groupsOnly ? [] : closedLeaseWarnings(document, before, config);
+      return [...notes, ...replaced, ...closed, ...warnings, ...networkWarnings(config)];
     },
   };
 }

@@ -6,7 +6,6 @@ import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
 import type { FieldError } from './field-error.ts';
-import { closedLeaseNotes } from './check/leases.ts';
 import { connectionNotes } from './check/sockets.ts';
 import { sayingMore } from './check/configured-auto-groups.ts';
 import { withImpliedWay } from '../routing/configured-auto-groups.ts';
@@ -75,8 +74,7 @@ function importOwn(document: unknown): Imported {
   const errors = [...keyLikeFields(parsed.data), ...sayingMore(parsed.data)];
   if (errors.length > 0) return { ok: false, errors };
   const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedWay) };
-  const notes = [...closedLeaseNotes(document, config), ...connectionNotes(document)];
-  return { ok: true, config, notes, groupsOnly: false };
+  return { ok: true, config, notes: connectionNotes(document), groupsOnly: false };
 }
 
 function mixedKeys(document: unknown, foreign: readonly string[]): FieldError | null {

@@ -6,6 +6,7 @@ import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
+import type { NewCorrection } from './parts/corrections.ts';
 import type { Lent, Told } from './parts/loans.ts';
 import type { HandedGroup, Lease } from './state.ts';
 import type { Claim } from './unclaimed.ts';
@@ -99,6 +100,9 @@ export type GroupEvent =
     }
   /** An operator brings a member back that a refusal took out. */
   | { readonly kind: 'bring_back'; readonly member: MemberId }
+  /** An operator corrects what the budget of the group has spent, or takes such a correction back. */
+  | { readonly kind: 'correct_spend'; readonly correction: NewCorrection }
+  | { readonly kind: 'undo_correction'; readonly id: string }
   /** An operator knows better: what was learned of the upstream is forgotten. */
   | { readonly kind: 'relearn' }
   /** Calls may go another way from now on: everybody who waits is sent back to be routed again. */

@@ -11,6 +11,7 @@ import {
 } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
+import { correctSpend, undoCorrection } from './parts/corrections.ts';
 import { beginEvent } from './parts/decision-log.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { noteVacated } from './parts/heirs.ts';
@@ -217,6 +218,12 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return reconfigure(state, event, now, effects);
     case 'promote':
       return promote(state, event);
+    case 'correct_spend':
+      correctSpend(state.controls.spend, event.correction, now);
+      return noteCorrected(state);
+    case 'undo_correction':
+      undoCorrection(state.controls.spend, event.id, now);
+      return noteCorrected(state);
     case 'relearn':
       return relearn(state, now);
     case 'bring_back':
@@ -473,6 +480,12 @@ function relearn(state: GroupState, now: InstantMs) {
     Object.assign(controls.lag, noLag());
     Object.assign(controls.outage, noOutage(now));
   }
+  state.isControlsDirty = true;
+}
+
+/** A budget that refused calls may have room by now. */
+function noteCorrected(state: GroupState) {
+  state.budgetStop = null;
   state.isControlsDirty = true;
 }
 

@@ -4,6 +4,8 @@ import type { PeriodCosts } from '../contract/rpc/costs-rpc.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { PoolReport, WatchRequest } from '../contract/rpc/feed-rpc.ts';
 import {
+  type CorrectedSpend,
+  type SpendCorrection,
   POOL_IDLE_MS,
   type AcquireAnswer,
   type AcquireRequest,
@@ -26,6 +28,7 @@ import type { PoolHistory } from '../contract/history.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
+import type { NewCorrection } from '../core/parts/corrections.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import { leaseId, memberId, ticketId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
@@ -129,6 +132,18 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   relearn(): Promise<void> {
     return this.#pool.operator.relearn();
+  }
+
+  correctSpend(wanted: NewCorrection): Promise<CorrectedSpend> {
+    return this.#pool.operator.correctSpend(wanted);
+  }
+
+  undoCorrection(id: string): Promise<CorrectedSpend | null> {
+    return this.#pool.operator.undoCorrection(id);
+  }
+
+  async corrections(): Promise<readonly SpendCorrection[]> {
+    return this.#pool.operator.corrections();
   }
 
   bringBack(member: string): Promise<boolean> {

@@ -1,5 +1,7 @@
 import { ticketOf, type LeaseId, type MemberId, type TicketId } from '../core/words/ids.ts';
-import type { CallFilter } from '../contract/rpc/group-rpc.ts';
+import type { CallFilter, CorrectedSpend, SpendCorrection } from '../contract/rpc/group-rpc.ts';
+import { correctionsOf, type NewCorrection } from '../core/parts/corrections.ts';
+import { spentIn, type Period } from '../core/parts/spend.ts';
 import type { Holder } from '../core/words/ticket.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import type { Batch } from './batch.ts';
@@ -48,6 +50,41 @@ export class Operator {
       .map(({ ticket }) => ticket.id);
     if (!isDry) for (const id of meant) this.dismiss(id);
     return meant;
+  }
+
+  /** Corrects what the budget has spent. */
+  async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend> {
+    const isNew = this.#correction(wanted.id) === null;
+    this.#shell.apply({ kind: 'correct_spend', correction: wanted });
+    await this.#batch.written();
+    const correction = this.#correction(wanted.id);
+    if (correction === null) throw new Error('a correction was not kept');
+    return { correction, isNew, spent: this.#spent() };
+  }
+
+  /** Takes a correction back. Null: there is none of that id. */
+  async undoCorrection(id: string): Promise<CorrectedSpend | null> {
+    const before = this.#correction(id);
+    if (before === null) return null;
+    const isNew = before.undoneAt === null;
+    this.#shell.apply({ kind: 'undo_correction', id });
+    await this.#batch.written();
+    return { correction: this.#correction(id) ?? before, isNew, spent: this.#spent() };
+  }
+
+  corrections(): readonly SpendCorrection[] {
+    return correctionsOf(this.#shell.state.controls.spend).map((each) => ({ ...each }));
+  }
+
+  #correction(id: string): SpendCorrection | null {
+    return this.corrections().find((each) => each.id === id) ?? null;
+  }
+
+  #spent(): CorrectedSpend['spent'] {
+    const { total } = this.#shell.state.controls.spend;
+    const now = this.#shell.now();
+    const of = (period: Period): number => spentIn(total, period, now);
+    return { hour: of('hour'), day: of('day'), month: of('month') };
   }
 
   async relearn(): Promise<void> {

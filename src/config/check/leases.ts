@@ -25,15 +25,25 @@ export function leaseWarnings(config: Config): string[] {
 const HOW_TO_ALLOW =
   'Add allow: [lease] to the keys that take leases, or set leases: open on a trusted network.';
 
-/** Warns of a document from before leases needed a right: its callers may have taken them, and no longer can. */
-export function closedLeaseNotes(
-  document: unknown,
-  { keys, groups }: Pick<Config, 'keys' | 'groups'>,
-): string[] {
+/**
+ * Warns of a document from before leases needed a right: its callers may have taken them, and no longer can. Where they could
+ * not before either, nothing changes.
+ */
+export function closedLeaseWarnings(document: unknown, before: Config, after: Config): string[] {
   const isSet = 'leases' in Object(document);
-  if (isSet || keys.length + groups.length === 0 || keys.some(allowsLeases)) return [];
+  if (isSet || isEmpty(after) || !isClosed(after)) return [];
+  if (!isEmpty(before) && isClosed(before)) return [];
   return [
     `leases is not set, so POST /leases requires a key with allow: [lease], and no key has it. ${HOW_TO_ALLOW} ` +
       'If nothing takes leases, leases: keys ends this warning.',
   ];
+}
+
+/** Whether nobody may take leases. A configuration of the release before says nothing of it, and all might. */
+function isClosed({ leases, keys }: Config): boolean {
+  return leases === 'keys' && !keys.some(allowsLeases);
+}
+
+function isEmpty({ keys, groups }: Config): boolean {
+  return keys.length + groups.length === 0;
 }

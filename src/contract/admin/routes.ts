@@ -1,3 +1,4 @@
+import { BUDGET_ROUTES } from './budget-routes.ts';
 import { BULK_ROUTES } from './bulk-routes.ts';
 import type { RouteName } from './addresses.ts';
 import { ABOUT_ROUTES, CONFIG_ROUTES, UPSTREAM_ROUTES } from './config-routes.ts';
@@ -14,6 +15,7 @@ import { VERSION_ROUTES } from './version-routes.ts';
 /** Every route of the admin API by its operation id, from which handlers, document and client come. */
 export const ADMIN_ROUTES = {
   ...GROUP_ROUTES,
+  ...BUDGET_ROUTES,
   ...BULK_ROUTES,
   ...OBSERVATION_ROUTES,
   ...PREVIEW_ROUTES,

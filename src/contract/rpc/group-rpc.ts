@@ -2,6 +2,8 @@ import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Correction, NewCorrection } from '../../core/parts/corrections.ts';
+import type { Period } from '../../core/parts/spend.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { HandedGroup } from '../../core/state.ts';
 import type { HoldKind, Lane } from '../../core/words/ticket.ts';
@@ -356,6 +358,17 @@ export interface HandedPool extends HandedGroup {
   readonly assumed: AssumedLimit | null;
 }
 
+/** A correction of what a budget has spent. */
+export type SpendCorrection = Readonly<Correction>;
+
+/** A correction that was made or undone, and what counts as spent after it. */
+export interface CorrectedSpend {
+  readonly correction: SpendCorrection;
+  /** False: it had been made, or undone, before. */
+  readonly isNew: boolean;
+  readonly spent: Readonly<Record<Period, number>>;
+}
+
 export interface GroupRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer>;
   /** Takes the ticket out of the queue, or releases what it was granted meanwhile. */
@@ -430,6 +443,12 @@ export interface GroupRpc {
   opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
+  /** Corrects what the budget has spent, once for each id. */
+  correctSpend(wanted: NewCorrection): Promise<CorrectedSpend>;
+  /** Takes a correction back, once. Null: there is none of that id. */
+  undoCorrection(id: string): Promise<CorrectedSpend | null>;
+  /** Lists the corrections that are kept, the last one first. */
+  corrections(): Promise<readonly SpendCorrection[]>;
   /** Force-releases every lease that is meant, as `revoke` does one. Returns their tickets: a call has one in all its groups. */
   revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]>;
   /** Takes every waiter out that is meant, as `dismiss` does one. Returns their tickets. */

@@ -1,5 +1,6 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
 import type { BudgetSettings } from '../words/limits.ts';
+import type { Correction } from './corrections.ts';
 
 /** The lengths of time that budgets are for. */
 export const PERIODS = ['hour', 'day', 'month'] as const;
@@ -26,6 +27,8 @@ export interface Spend {
   /** Spenders, the last one to spend last. */
   keys: Spender[];
   agents: Spender[];
+  /** Corrections by operators, the last one last. Absent: none. */
+  corrections?: readonly Correction[];
 }
 
 /** A budget that a call does not fit into, and when the next one begins. */

@@ -321,6 +321,25 @@ describe('configuring', () => {
     expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);
   });
 
+  it('what a budget has spent is corrected, listed and undone', async () => {
+    const by = (usd: string) => ['budgets', 'correct', 'practice', '--by', usd, '--period', 'day'];
+    const raised = await headgate([...by('2.5'), '--id', 'one', '--note', 'a wrong price']);
+    expect([raised.code, raised.out]).toEqual([
+      0,
+      'practice: $0 spent in this hour, $2.5 in this day, $2.5 in this month (UTC).\n',
+    ]);
+    expect(raised.err).toContain('headgate budgets undo practice one');
+    expect((await headgate(by('-1'))).out).toContain('$1.5 in this day');
+    const listed = await headgate(['budgets', 'list', 'practice']);
+    expect(listed.out).toMatch(/^one .* day +2\.5 .*a wrong price/m);
+    const undone = await headgate(['budgets', 'undo', 'practice', 'one']);
+    expect(undone.out).toContain('$0 in this month');
+    expect((await headgate(['budgets', 'undo', 'practice', 'two'])).code).toBe(5);
+    expect((await headgate(['budgets', 'correct', 'practise', '--by', '1'])).code).toBe(5);
+    for (const usd of ['0', 'much', '1e9']) expect((await headgate(by(usd))).code).toBe(2);
+    expect((await headgate(['budgets', 'correct', 'practice'])).code).toBe(2);
+  });
+
   it('keys are made, listed, rotated, revoked and forgotten; the key alone is on standard output', async () => {
     const made = await headgate([
       'keys',
@@ -445,14 +464,20 @@ describe('whoever asks', () => {
     expect(codes).toEqual([2, 2, 2, 2, 2]);
   });
 
-  it.each(['status', 'apply', 'keys create', 'doctor', 'import', 'serve', 'canary'])(
-    '%s --help tells how, and ends with 0',
-    async (command) => {
-      const { code, out } = await headgate([...command.split(' '), '--help']);
-      expect(code).toBe(0);
-      expect(out).toContain(`Usage: headgate ${command}`);
-    },
-  );
+  it.each([
+    'status',
+    'apply',
+    'keys create',
+    'budgets correct',
+    'doctor',
+    'import',
+    'serve',
+    'canary',
+  ])('%s --help tells how, and ends with 0', async (command) => {
+    const { code, out } = await headgate([...command.split(' '), '--help']);
+    expect(code).toBe(0);
+    expect(out).toContain(`Usage: headgate ${command}`);
+  });
 });
 
 describe('import', () => {

@@ -51,6 +51,11 @@ const team = (id: string) => () =>
   asAdmin('putTeam', { params: { id }, body: { limits: { budget_usd: { per_month: 5 } } } });
 const shared = { before: group('shared'), path: { name: 'shared' } };
 
+async function corrected(name: string): Promise<void> {
+  await group(name)();
+  await asAdmin('correctBudget', { params: { name }, body: { amount_usd: 2.5, id: 'one' } });
+}
+
 /** A way back to the version of just now. */
 const LATELY = { version: 0 };
 
@@ -71,6 +76,12 @@ const SAMPLES: Record<string, Sample> = {
   drainGroup: shared,
   resumeGroup: { path: { name: 'auto%3Aopenai' } },
   relearnGroup: shared,
+  listCorrections: shared,
+  correctBudget: { ...shared, body: { amount_usd: 2.5, period: 'day', note: 'a test' } },
+  undoCorrection: {
+    before: () => corrected('undone'),
+    path: { name: 'undone', id: 'one' },
+  },
   takeOutMember: { before: split('two'), path: { name: 'two', member: 'openai' } },
   bringBackMember: { before: split('two'), path: { name: 'two', member: 'openai' } },
   getGroupStatus: { before: split('two'), path: { name: 'two' } },

@@ -222,6 +222,9 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   takeOver: true,
   isProved: true,
   reconfigure: true,
+  correctSpend: true,
+  undoCorrection: true,
+  corrections: true,
 };
 
 it('nothing of the object can be called that is not in the contract', () => {

@@ -100,18 +100,24 @@ it('leases: open warns in the answer to a change and in the log', async () => {
   });
 });
 
-it('a document of before is warned that leases are closed now, until it says how it wants them', async () => {
+it('a document that closes leases without saying so is warned of it, once', async () => {
   const warned = async (config: ConfigInput): Promise<string[]> =>
     (await admin('PUT', '/config', config)).json.warnings as string[];
   const groups = [group('g', 2)];
   const ann = await key('ann', ANN);
+  const able = { ...ann, allow: ['lease'] };
   const says = expect.stringMatching(/^leases is not set.*allow: \[lease\].*leases: open/);
+  await configure({ groups, leases: 'open' });
   expect(await warned({ groups })).toEqual([says]);
+  expect(await warned({ groups, keys: [ann] })).toEqual([]);
+  expect(await warned({ groups, keys: [able] })).toEqual([]);
   expect(await warned({ groups, keys: [ann] })).toEqual([says]);
-  expect(await warned({ groups, leases: 'keys' })).toEqual([]);
-  expect(await warned({ groups, keys: [{ ...ann, allow: ['lease'] }] })).toEqual([]);
+  await configure({ groups, keys: [able] });
+  expect(await warned({ groups, keys: [ann], leases: 'keys' })).toEqual([]);
+  await configure({});
+  expect(await warned({ groups })).toEqual([says]);
   const named = [group('g', 2, { match: { operations: ['chat', 'lease'] } })];
-  expect(await warned({ groups: named, leases: 'keys' })).toEqual([
+  expect(await warned({ groups: named })).toEqual([
     expect.stringMatching(/^Group "g" matches leases, but no key may take any/),
   ]);
 });

@@ -1,0 +1,79 @@
+import { EXIT, Failure } from '../failure.ts';
+import { noteAll, show, table, type Output } from '../output.ts';
+import { taken, type Target } from '../target.ts';
+
+/** Options of a correction. */
+export interface Correcting {
+  readonly by: number;
+  readonly period?: 'hour' | 'day' | 'month';
+  readonly partition?: string;
+  readonly note?: string;
+  readonly id?: string;
+}
+
+/** Corrects what the budget of a group, key or team has spent. */
+export async function correctBudget(
+  target: Target,
+  output: Output,
+  name: string,
+  { by, period = 'month', partition, note, id = crypto.randomUUID() }: Correcting,
+): Promise<void> {
+  const body = {
+    id,
+    amount_usd: by,
+    period,
+    ...(partition === undefined ? {} : { partition }),
+    ...(note === undefined ? {} : { note }),
+  };
+  const answer = taken(await target.admin('correctBudget', { params: { name }, body }));
+  show(output, answer, () => spentText(answer));
+  noteAll(output, [`To take it back: headgate budgets undo ${name} ${answer.correction.id}`]);
+}
+
+/** Takes a correction back. */
+export async function undoCorrection(
+  target: Target,
+  output: Output,
+  name: string,
+  id: string,
+): Promise<void> {
+  const answer = taken(await target.admin('undoCorrection', { params: { name, id } }));
+  show(output, answer, () => spentText(answer));
+}
+
+/** Shows the last corrections of a budget. */
+export async function listCorrections(target: Target, output: Output, name: string): Promise<void> {
+  const answer = taken(await target.admin('listCorrections', { params: { name } }));
+  show(output, answer, () =>
+    answer.corrections.length === 0
+      ? 'There are none.'
+      : table(
+          ['id', 'made', 'period', 'usd', 'by', 'undone', 'note'],
+          answer.corrections.map((each) => [
+            each.id,
+            each.at,
+            each.period,
+            each.amount_usd,
+            each.by,
+            each.undone_at,
+            each.note,
+          ]),
+        ),
+  );
+  if (answer.unreachable.length > 0) {
+    throw new Failure(EXIT.unreachable, `${answer.unreachable.length} pools did not answer.`);
+  }
+}
+
+function spentText({ group, spent_usd: spent }: Answer): string {
+  return `${group}: ${usdText(spent.hour)} spent in this hour, ${usdText(spent.day)} in this day, ${usdText(spent.month)} in this month (UTC).`;
+}
+
+interface Answer {
+  readonly group: string;
+  readonly spent_usd: { readonly hour: number; readonly day: number; readonly month: number };
+}
+
+function usdText(usd: number): string {
+  return `$${usd.toFixed(4).replace(/\.?0+$/, '')}`;
+}

@@ -1,0 +1,72 @@
+import type { InstantMs } from '../words/ids.ts';
+import { addSpent, PERIODS, type Period, type Spend, type Spent } from './spend.ts';
+
+/**
+ * Corrections of what a budget has spent, by an operator. Each is a change by an amount, so it holds beside calls that are
+ * settled meanwhile. What it changed is kept with it: an undo reverses that, and no more.
+ */
+
+/** A correction that is wanted. */
+export interface NewCorrection {
+  /** The same id again is the same correction. */
+  readonly id: string;
+  /** The shortest current period in which the charge was made; the longer ones are corrected too. */
+  readonly period: Period;
+  /** Below 0: less was spent. */
+  readonly usd: number;
+  /** The operator, and why. */
+  readonly by: string;
+  readonly note: string;
+}
+
+export interface Correction extends NewCorrection {
+  readonly at: InstantMs;
+  /** Changes that were made: nothing goes below 0. */
+  readonly applied: Readonly<Record<Period, number>>;
+  /** The begin of the periods in which they were. */
+  readonly beganAt: Readonly<Record<Period, InstantMs>>;
+  /** Null: it holds. */
+  undoneAt: InstantMs | null;
+}
+
+/** Maximum corrections that are kept, the last ones. One that is not kept cannot be undone. */
+export const CORRECTIONS_MAX = 20;
+
+/** Lists the corrections that are kept, the last one first. */
+export function correctionsOf({ corrections = [] }: Spend): readonly Correction[] {
+  return corrections.toReversed();
+}
+
+/** Corrects what was spent, once for each id. */
+export function correctSpend(spend: Spend, wanted: NewCorrection, now: InstantMs): void {
+  const { corrections = [], total } = spend;
+  if (corrections.some(({ id }) => id === wanted.id)) return;
+  addSpent(total, 0, now);
+  const applied = { hour: 0, day: 0, month: 0 };
+  for (const period of PERIODS.slice(PERIODS.indexOf(wanted.period))) {
+    applied[period] = changeBy(total, period, wanted.usd);
+  }
+  const beganAt = { ...total.beganAt };
+  const made = { ...wanted, at: now, applied, beganAt, undoneAt: null };
+  spend.corrections = [...corrections, made].slice(-CORRECTIONS_MAX);
+}
+
+/** Takes a correction back, once, in the periods that are still current. */
+export function undoCorrection(spend: Spend, id: string, now: InstantMs): void {
+  const { corrections = [], total } = spend;
+  const found = corrections.find((each) => each.id === id);
+  if (found === undefined || found.undoneAt !== null) return;
+  addSpent(total, 0, now);
+  for (const period of PERIODS) {
+    const isCurrent = total.beganAt[period] === found.beganAt[period];
+    if (isCurrent) changeBy(total, period, -found.applied[period]);
+  }
+  found.undoneAt = now;
+}
+
+/** Changes what was spent in a period, and returns by how much. */
+function changeBy(spent: Spent, period: Period, usd: number): number {
+  const before = spent.usd[period];
+  spent.usd[period] = Math.max(0, before + usd);
+  return spent.usd[period] - before;
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import {
+  correctionsOf,
+  CORRECTIONS_MAX,
+  correctSpend,
+  undoCorrection,
+  type NewCorrection,
+} from '../../../src/core/parts/corrections.ts';
+import { emptySpend, PERIODS, settle, spentIn, type Spend } from '../../../src/core/parts/spend.ts';
+import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
+
+/** A Thursday at noon, in UTC. */
+const NOON = instant(Date.UTC(2026, 10, 26, 12));
+const at = (hours: number): InstantMs => instant(NOON + hours * 3_600_000);
+
+function spend(usd: number, now = NOON, of = emptySpend()): Spend {
+  settle(of, { reservedUsd: 0, actualUsd: usd, key: 'a', agent: null }, now);
+  return of;
+}
+
+/** Spent in the hour, the day and the month. */
+const spentAt = (of: Spend, now = NOON): number[] =>
+  PERIODS.map((period) => spentIn(of.total, period, now));
+
+const by = (usd: number, more: Partial<NewCorrection> = {}): NewCorrection => ({
+  id: 'one',
+  period: 'month',
+  usd,
+  by: 'ada',
+  note: '',
+  ...more,
+});
+
+describe('a correction', () => {
+  it.each([
+    ['hour', [4, 4, 4]],
+    ['day', [10, 4, 4]],
+    ['month', [10, 10, 4]],
+  ] as const)('of a charge in this %s counts there and in the longer periods', (period, after) => {
+    const of = spend(10);
+    correctSpend(of, by(-6, { period }), NOON);
+    expect(spentAt(of)).toEqual(after);
+    undoCorrection(of, 'one', NOON);
+    expect(spentAt(of)).toEqual([10, 10, 10]);
+  });
+
+  it('takes nothing below 0, and gives back no more than it took', () => {
+    const of = spend(10);
+    correctSpend(of, by(-9_000_000_000, { period: 'day' }), NOON);
+    expect(spentAt(of)).toEqual([10, 0, 0]);
+    expect(correctionsOf(of)).toMatchObject([{ applied: { hour: 0, day: -10, month: -10 } }]);
+    spend(3, NOON, of);
+    undoCorrection(of, 'one', NOON);
+    expect(spentAt(of)).toEqual([13, 13, 13]);
+  });
+
+  it('counts once for its id, and is undone once', () => {
+    const of = spend(10);
+    correctSpend(of, by(-1), NOON);
+    correctSpend(of, by(-5), at(0.1));
+    expect(spentAt(of)).toEqual([10, 10, 9]);
+    undoCorrection(of, 'one', NOON);
+    undoCorrection(of, 'one', at(0.1));
+    undoCorrection(of, 'another', NOON);
+    expect(spentAt(of)).toEqual([10, 10, 10]);
+    // Nor does the same id make it again.
+    correctSpend(of, by(-1), NOON);
+    expect(spentAt(of)).toEqual([10, 10, 10]);
+  });
+
+  it('is undone in the periods that are still current', () => {
+    const of = spend(10);
+    correctSpend(of, by(5, { period: 'hour' }), NOON);
+    undoCorrection(of, 'one', at(1));
+    expect(spentAt(of, at(1))).toEqual([0, 10, 10]);
+    correctSpend(of, by(5, { id: 'two', period: 'hour' }), at(1));
+    undoCorrection(of, 'two', at(24 * 30));
+    expect(spentAt(of, at(24 * 30))).toEqual([0, 0, 0]);
+  });
+
+  it('adds to a budget that has spent nothing', () => {
+    const of = emptySpend();
+    correctSpend(of, by(2, { period: 'day' }), NOON);
+    expect(spentAt(of)).toEqual([0, 2, 2]);
+  });
+
+  it('is kept with the last ones', () => {
+    const of = spend(10);
+    for (let each = 0; each <= CORRECTIONS_MAX; each += 1) {
+      correctSpend(of, by(1, { id: `c${each}` }), NOON);
+    }
+    expect(correctionsOf(of)).toHaveLength(CORRECTIONS_MAX);
+    expect(correctionsOf(of)[0]?.id).toBe(`c${CORRECTIONS_MAX}`);
+    undoCorrection(of, 'c0', NOON);
+    expect(spentAt(of)[2]).toBe(10 + CORRECTIONS_MAX + 1);
+  });
+});

@@ -1,0 +1,161 @@
+// Corrections of what budgets have spent: of groups, keys and teams, beside calls that are settled, and over resets.
+import { afterAll, expect, it } from 'vitest';
+import { directoryOf } from '../../../src/env.ts';
+import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
+import { del, group, leased, limitTo, post } from '../leases/scene.ts';
+import { crashPool, nothingLeaks, pool } from '../support/pool.ts';
+import { admin, env } from '../support/worker.ts';
+
+afterAll(nothingLeaks);
+
+const KEY = { 'headgate-key': 'hg_spender-000000000000000000000' };
+const WANTED = { upstream: 'up', model: 'm-1' };
+
+/** Dollars of input of a million tokens. */
+const COST = 1;
+const USAGE = { input_tokens: 1_000_000, output_tokens: 0 };
+
+/** A group, a key and a team with budgets of ten dollars a month each, under which every lease costs what it says. */
+async function budgets(name: string): Promise<void> {
+  const limits = { budget_usd: { per_month: 10 } };
+  const hash = await gatewayKeyHash(KEY['headgate-key']);
+  const match = { upstreams: ['up'] };
+  await limitTo([group(name, 5, { match, limits: { max_concurrency: 5, ...limits } })], {
+    leases: 'keys',
+    upstreams: [
+      { id: 'up', base_url: 'https://up.test', prices: { 'm-*': { input: 1, output: 1 } } },
+    ],
+    keys: [{ id: `k-${name}`, hash, allow: ['lease', 'lease_usage'], team: `t-${name}`, limits }],
+    teams: [{ id: `t-${name}`, limits }],
+  });
+}
+
+async function spend(usd: number): Promise<void> {
+  const { lease } = await leased(WANTED, KEY);
+  await del(lease, { usage: { ...USAGE, input_tokens: usd * 1_000_000 } }, KEY);
+}
+
+const pathOf = (name: string): string => `/groups/${encodeURIComponent(name)}/budget/corrections`;
+
+const correct = (name: string, body: object) => admin('POST', pathOf(name), body);
+const undo = (name: string, id: string) => admin('POST', `${pathOf(name)}/${id}/undo`);
+
+async function spentOf(name: string): Promise<number> {
+  const { json } = await admin('GET', `/groups/${encodeURIComponent(name)}/status`);
+  return json.spend.month_usd as number;
+}
+
+it('a budget that a wrong charge has closed opens again, and closes by the undo', async () => {
+  await budgets('closed');
+  await spend(10);
+  const all = ['closed', 'key:k-closed', 'team:t-closed'];
+  expect(await post(WANTED, KEY)).toMatchObject({ status: 402, reason: 'budget_exhausted' });
+  for (const name of all) {
+    const { status, json } = await correct(name, { amount_usd: -9, id: 'wrong', note: 'a slip' });
+    expect({ status, json }).toMatchObject({
+      status: 200,
+      json: {
+        group: name,
+        correction: { id: 'wrong', period: 'month', amount_usd: -9, undone_at: null },
+        spent_usd: { month: COST },
+      },
+    });
+    expect(await spentOf(name)).toBeCloseTo(COST, 6);
+  }
+  const { lease } = await leased(WANTED, KEY);
+  await del(lease, { usage: { input_tokens: 0, output_tokens: 0 } }, KEY);
+  for (const name of all) {
+    expect((await undo(name, 'wrong')).json.spent_usd.month).toBeCloseTo(10, 6);
+    expect((await undo(name, 'wrong')).json.spent_usd.month).toBeCloseTo(10, 6);
+  }
+  expect(await post(WANTED, KEY)).toMatchObject({ status: 402 });
+  const { json } = await admin('GET', '/audit?limit=6');
+  const actions = (json.entries as { action: string }[]).map(({ action }) => action);
+  expect(actions.toSorted()).toEqual(
+    all
+      .flatMap((name) => [
+        `budget ${name}: correct by -9 USD, month, wrong: a slip`,
+        `budget ${name}: undo correction wrong`,
+      ])
+      .toSorted(),
+  );
+});
+
+it('the same id corrects once, also over a reset of the pool', async () => {
+  await budgets('again');
+  await spend(5);
+  for (const _ of [1, 2]) {
+    const { json } = await correct('again', { amount_usd: -2, id: 'one' });
+    expect(json.spent_usd.month).toBeCloseTo(3, 6);
+    await crashPool('again');
+  }
+  expect(await spentOf('again')).toBeCloseTo(3, 1);
+  const { json } = await admin('GET', pathOf('again'));
+  expect(json.corrections).toMatchObject([{ id: 'one', amount_usd: -2, by: 'admin-token' }]);
+  await undo('again', 'one');
+  await crashPool('again');
+  expect((await admin('GET', pathOf('again'))).json.corrections).toMatchObject([
+    { undone_at: expect.any(String) },
+  ]);
+});
+
+it('counts beside calls that are settled meanwhile', async () => {
+  await budgets('beside');
+  await Promise.all([
+    spend(1),
+    correct('beside', { amount_usd: 2 }),
+    spend(1),
+    correct('beside', { amount_usd: 0.5, period: 'hour' }),
+    spend(1),
+  ]);
+  const { json } = await correct('beside', { amount_usd: -0.25, period: 'day' });
+  expect(json.spent_usd.month).toBeCloseTo(5.25, 6);
+  expect(json.spent_usd.day).toBeCloseTo(3.25, 6);
+  expect(json.spent_usd.hour).toBeCloseTo(3.5, 6);
+  expect((await pool('beside').status()).spend?.reserved_usd).toBe(0);
+});
+
+it('a group that is split is corrected in one partition, which is named', async () => {
+  const limits = { max_concurrency: 5, budget_usd: { per_month: 10 } };
+  await limitTo([group('split', 5, { limits, partition_by: ['model'] })], {
+    upstreams: [
+      { id: 'up', base_url: 'https://up.test', prices: { 'm-*': { input: 1, output: 1 } } },
+    ],
+  });
+  for (const partition of ['m-1', 'm-2']) {
+    await directoryOf(env).list({ group: 'split', partition });
+  }
+  const unnamed = await correct('split', { amount_usd: 1 });
+  expect(unnamed).toMatchObject({ status: 422, json: { errors: [{ path: 'partition' }] } });
+  expect(await correct('split', { amount_usd: 1, partition: 'm-3' })).toMatchObject({
+    status: 404,
+  });
+  const { json } = await correct('split', { amount_usd: 1, partition: 'm-2', id: 'one' });
+  expect(json).toMatchObject({ correction: { partition: 'm-2' }, spent_usd: { month: 1 } });
+  const listed = await admin('GET', pathOf('split'));
+  expect(listed.json.corrections).toMatchObject([{ id: 'one', partition: 'm-2' }]);
+  expect((await undo('split', 'one')).json).toMatchObject({
+    correction: { partition: 'm-2' },
+    spent_usd: { month: 0 },
+  });
+});
+
+it.each([
+  ['nothing', { amount_usd: 0 }, 'amount_usd'],
+  ['no amount', {}, 'amount_usd'],
+  ['too much', { amount_usd: 1e10 }, 'amount_usd'],
+  ['a period that is none', { amount_usd: 1, period: 'year' }, 'period'],
+  ['an id that is none', { amount_usd: 1, id: 'a/b' }, 'id'],
+])('refuses %s, and names the field', async (_name, body, field) => {
+  await limitTo([group('refuses', 1)]);
+  const { status, json } = await correct('refuses', body);
+  expect(status).toBe(422);
+  expect(json.errors[0].path).toBe(field);
+});
+
+it('refuses a group or a correction that there is none of', async () => {
+  await limitTo([group('there', 1)]);
+  expect(await correct('nowhere', { amount_usd: 1 })).toMatchObject({ status: 404 });
+  expect(await correct('key:nobody', { amount_usd: 1 })).toMatchObject({ status: 404 });
+  expect(await undo('there', 'nothing')).toMatchObject({ status: 404 });
+});
