@@ -1,7 +1,7 @@
 // Step 6: the configuration in force, as an isolate keeps it. check-config.ts lists all steps.
 
 import { steadyClock } from '../runtime/steady-clock.ts';
-import type { GatewayKeyConfig } from '../contract/config/config.ts';
+import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
 import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -11,7 +11,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { within } from '../runtime/within.ts';
 import { noteRead, noteWait } from './config-reads.ts';
-import { keysByHash } from '../routing/key-access.ts';
+import { allowsLeases, keysByHash } from '../routing/key-access.ts';
 import { storedSnapshot } from './stored-snapshot.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
@@ -316,11 +316,20 @@ function isNewer({ version, fingerprintKey }: Snapshot): boolean {
   return fingerprintKey === table.snapshot.fingerprintKey && version >= table.snapshot.version;
 }
 
+/** A configuration of before leases needed a right. */
+type OlderConfig = Omit<Config, 'leases'> & Partial<Pick<Config, 'leases'>>;
+
+/** Logs who may take leases, where that is every caller, or nobody although it was every caller before. */
+function logLeases({ version, config }: Snapshot): void {
+  const { leases, keys, groups } = config as OlderConfig;
+  if (leases === 'open') logEvent('leases_open', { version });
+  const isOlder = leases === undefined && keys.length + groups.length > 0;
+  if (isOlder && !keys.some(allowsLeases)) logEvent('leases_closed', { version });
+}
+
 function compile(snapshot: Snapshot): RoutingTable {
   const { config } = snapshot;
-  if (config.leases === 'open' && table?.snapshot.config.leases !== 'open') {
-    logEvent('leases_open', { version: snapshot.version });
-  }
+  if (table === null || table.snapshot.config.leases !== config.leases) logLeases(snapshot);
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
   return {
     snapshot,

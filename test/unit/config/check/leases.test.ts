@@ -1,0 +1,68 @@
+// Warnings about who may take leases: where every caller may, and where an upgrade or an import closes them.
+import { describe, expect, it } from 'vitest';
+import { closedLeaseWarnings, leaseWarnings } from '../../../../src/config/check/leases.ts';
+import { withDefaults } from '../../../../src/config/stored-snapshot.ts';
+import {
+  configSchema,
+  type Config,
+  type ConfigInput,
+} from '../../../../src/contract/config/config.ts';
+
+const HASH = `sha256:${'0'.repeat(64)}`;
+const GROUPS = [{ name: 'g' }];
+const aKey = (allow: string[]) => ({ id: 'ann', hash: HASH, allow });
+
+const config = (input: ConfigInput): Config => configSchema.parse(input);
+
+/** Warnings of an import over what was stored before. */
+function warned(stored: ConfigInput, document: ConfigInput): string[] {
+  return closedLeaseWarnings(document, withDefaults(stored), config(document));
+}
+
+describe('an import that does not name leases', () => {
+  it.each([
+    ['over a configuration of the release before', { groups: GROUPS }, { groups: GROUPS }],
+    ['over one that opened them', { groups: GROUPS, leases: 'open' }, { groups: GROUPS }],
+    [
+      'over one with a key that could take them',
+      { leases: 'keys', keys: [aKey(['*'])] },
+      { keys: [aKey([])] },
+    ],
+    ['over nothing', {}, { groups: GROUPS }],
+  ] as const)('is warned of: %s', (_name, stored, document) => {
+    expect(warned(stored as ConfigInput, document as ConfigInput)).toEqual([
+      expect.stringMatching(/^leases is not set/),
+    ]);
+  });
+
+  it.each([
+    ['that says so', { groups: GROUPS }, { groups: GROUPS, leases: 'keys' }],
+    ['with a key that may take them', { groups: GROUPS }, { keys: [aKey(['lease'])] }],
+    ['where they were closed', { groups: GROUPS, leases: 'keys' }, { groups: GROUPS }],
+    ['with nothing in it', { groups: GROUPS }, {}],
+  ] as const)('is not warned of: one %s', (_name, stored, document) => {
+    expect(warned(stored as ConfigInput, document as ConfigInput)).toEqual([]);
+  });
+});
+
+it('a stored configuration that says nothing of leases opens them to nobody', () => {
+  expect(withDefaults({ groups: GROUPS })).not.toHaveProperty('leases');
+  expect(withDefaults({ groups: GROUPS, leases: 'open' }).leases).toBe('open');
+});
+
+describe('a configuration', () => {
+  it('warns where every caller may take leases, and says who that is', () => {
+    expect(leaseWarnings(config({ leases: 'open' }))[0]).toMatch(/^leases: open lets every client/);
+    const keys = [aKey([])];
+    expect(leaseWarnings(config({ leases: 'open', keys }))[0]).toMatch(/every gateway key/);
+    expect(leaseWarnings(config({ keys }))).toEqual([]);
+  });
+
+  it('warns of a group for leases that no key may take', () => {
+    const match = (operations: string[]) => ({ name: 'g', match: { operations } });
+    expect(leaseWarnings(config({ groups: [match(['lease'])] }))).toHaveLength(1);
+    expect(leaseWarnings(config({ groups: [match(['chat'])] }))).toEqual([]);
+    const keys = [aKey(['lease'])];
+    expect(leaseWarnings(config({ groups: [match(['lease'])], keys }))).toEqual([]);
+  });
+});
