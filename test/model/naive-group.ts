@@ -186,6 +186,8 @@ export class NaiveGroup extends NaiveLeases {
       case 'take_over': // no pool here has been on trial
       case 'bring_back': // no member is ever out here
       case 'relearn': // nothing is learned here
+      case 'correct_spend': // no money is spent here
+      case 'undo_correction':
       case 'report':
       case 'held_up':
       case 'tick':
