@@ -6,7 +6,7 @@ import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
-import type { NewCorrection } from './parts/corrections.ts';
+import type { NewCorrection } from './parts/spend.ts';
 import type { Lent, Told } from './parts/loans.ts';
 import type { HandedGroup, Lease } from './state.ts';
 import type { Claim } from './unclaimed.ts';

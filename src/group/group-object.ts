@@ -28,7 +28,7 @@ import type { PoolHistory } from '../contract/history.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
-import type { NewCorrection } from '../core/parts/corrections.ts';
+import type { NewCorrection } from '../core/parts/spend.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import { leaseId, memberId, ticketId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';

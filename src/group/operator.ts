@@ -1,7 +1,7 @@
 import { ticketOf, type LeaseId, type MemberId, type TicketId } from '../core/words/ids.ts';
 import type { CallFilter, CorrectedSpend, SpendCorrection } from '../contract/rpc/group-rpc.ts';
-import { correctionsOf, type NewCorrection } from '../core/parts/corrections.ts';
-import { spentIn, type Period } from '../core/parts/spend.ts';
+import { correctionsOf } from '../core/parts/corrections.ts';
+import { spentIn, type NewCorrection, type Period } from '../core/parts/spend.ts';
 import type { Holder } from '../core/words/ticket.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import type { Batch } from './batch.ts';

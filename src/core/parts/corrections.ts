@@ -1,33 +1,18 @@
 import type { InstantMs } from '../words/ids.ts';
-import { addSpent, PERIODS, type Period, type Spend, type Spent } from './spend.ts';
+import {
+  addSpent,
+  PERIODS,
+  type Correction,
+  type NewCorrection,
+  type Period,
+  type Spend,
+  type Spent,
+} from './spend.ts';
 
 /**
  * Corrections of what a budget has spent, by an operator. Each is a change by an amount, so it holds beside calls that are
  * settled meanwhile. What it changed is kept with it: an undo reverses that, and no more.
  */
-
-/** A correction that is wanted. */
-export interface NewCorrection {
-  /** The same id again is the same correction. */
-  readonly id: string;
-  /** The shortest current period in which the charge was made; the longer ones are corrected too. */
-  readonly period: Period;
-  /** Below 0: less was spent. */
-  readonly usd: number;
-  /** The operator, and why. */
-  readonly by: string;
-  readonly note: string;
-}
-
-export interface Correction extends NewCorrection {
-  readonly at: InstantMs;
-  /** Changes that were made: nothing goes below 0. */
-  readonly applied: Readonly<Record<Period, number>>;
-  /** The begin of the periods in which they were. */
-  readonly beganAt: Readonly<Record<Period, InstantMs>>;
-  /** Null: it holds. */
-  undoneAt: InstantMs | null;
-}
 
 /** Maximum corrections that are kept, the last ones. One that is not kept cannot be undone. */
 export const CORRECTIONS_MAX = 20;

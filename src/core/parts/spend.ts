@@ -1,6 +1,5 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
 import type { BudgetSettings } from '../words/limits.ts';
-import type { Correction } from './corrections.ts';
 
 /** The lengths of time that budgets are for. */
 export const PERIODS = ['hour', 'day', 'month'] as const;
@@ -17,6 +16,29 @@ export interface Spent {
 /** A key or agent that calls are counted for, beside the group. */
 export interface Spender extends Spent {
   readonly id: string;
+}
+
+/** A correction that is wanted. */
+export interface NewCorrection {
+  /** The same id again is the same correction. */
+  readonly id: string;
+  /** The shortest current period in which the charge was made; the longer ones are corrected too. */
+  readonly period: Period;
+  /** Below 0: less was spent. */
+  readonly usd: number;
+  /** The operator, and why. */
+  readonly by: string;
+  readonly note: string;
+}
+
+export interface Correction extends NewCorrection {
+  readonly at: InstantMs;
+  /** Changes that were made: nothing goes below 0. */
+  readonly applied: Readonly<Record<Period, number>>;
+  /** The begin of the periods in which they were. */
+  readonly beganAt: Readonly<Record<Period, InstantMs>>;
+  /** Null: it holds. */
+  undoneAt: InstantMs | null;
 }
 
 /** Money that a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */

@@ -4,9 +4,15 @@ import {
   CORRECTIONS_MAX,
   correctSpend,
   undoCorrection,
-  type NewCorrection,
 } from '../../../src/core/parts/corrections.ts';
-import { emptySpend, PERIODS, settle, spentIn, type Spend } from '../../../src/core/parts/spend.ts';
+import {
+  emptySpend,
+  PERIODS,
+  settle,
+  spentIn,
+  type NewCorrection,
+  type Spend,
+} from '../../../src/core/parts/spend.ts';
 import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
 
 /** A Thursday at noon, in UTC. */
