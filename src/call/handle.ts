@@ -47,6 +47,7 @@ import { identify } from './identity/authenticate.ts';
 import {
   delayNewKey,
   delayUnknownKey,
+  namesAnywhere,
   NO_PLACE,
   noteKeyAnswer,
   takePlace,
@@ -74,6 +75,7 @@ const BY_CONFIG: ReadonlySet<Reason> = new Set([
   'key_missing',
   'key_invalid',
   'key_forbidden',
+  'origin_forbidden',
   'model_ambiguous',
   'header_invalid',
   'body_unreadable',
@@ -142,7 +144,10 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   const place = ownKey === null ? NO_PLACE : takePlace(call, ownKey);
   if (place.kind === 'rejected') return place;
   try {
-    if (isModelList(known)) return answered(await listModels(known));
+    if (isModelList(known)) {
+      if (ownKey !== null) await delayNewKey(call, ownKey, []);
+      return answered(await listModels(known));
+    }
     // Before anything of its body is read: what a slow upload takes counts as its wait.
     const isSocket = isUpgrade(call.request);
     const overridden = isSocket ? overriddenUpgrade(call.request.headers, call.query) : null;
@@ -166,7 +171,8 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
       : keptAlive(candidate, keepalive, run));
     if (ownKey !== null && result.kind === 'answered' && result.isAboutKey) {
       const { status } = result.response;
-      noteKeyAnswer(call, [keyHere, ownKey], status, located.operation.limited);
+      const names = [keyHere, ownKey, ...namesAnywhere(known.caller)];
+      noteKeyAnswer(call, names, status, located.operation.limited);
     }
     return result;
   } finally {

@@ -3,6 +3,7 @@ import type { Env } from '../env.ts';
 import { BODY_LIMITS, BodyBudget, bodyLimits } from '../upstream/body/body-budget.ts';
 import { Comebacks } from './comebacks.ts';
 import { Departures } from './departures.ts';
+import { ModelLists } from './model-lists.ts';
 import { RetryBudget } from './tries.ts';
 
 /** Things that all calls of an isolate share. */
@@ -19,6 +20,9 @@ export const comebacks = new Comebacks();
 
 /** Callers that have left though the runtime does not say so. */
 export const departures = new Departures();
+
+/** Lists of models that upstreams gave lately. */
+export const modelLists = new ModelLists();
 
 const retryBudgets = new Map<string, RetryBudget>();
 

@@ -21,6 +21,8 @@ import { within } from '../runtime/within.ts';
 import { foreignPage } from './foreign-page.ts';
 import type { UpstreamKey } from './identity/authenticate.ts';
 import type { KnownCall } from './call.ts';
+import { modelLists } from './isolate.ts';
+import type { Model, ModelList } from './model-lists.ts';
 import { forbiddenFor, forbiddenUpstream } from '../routing/key-access.ts';
 import { goesByMembers } from './members/goes-by-members.ts';
 import { keyWithoutSlot, secretOfMember } from './members/key-without-slot.ts';
@@ -42,10 +44,6 @@ const VARY = [
 /** Without it Anthropic lists nothing, and clients of the other shape do not send it. */
 const ANTHROPIC_VERSION = 'anthropic-version';
 const ANTHROPIC_VERSION_DEFAULT = '2023-06-01';
-
-interface Model {
-  readonly id: string;
-}
 
 /**
  * Lists the models of the upstreams that this caller may use without naming one: those whose key the operator
@@ -101,7 +99,7 @@ async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<
   return models;
 }
 
-/** Asks an upstream for its list; null: it gives none, or one that is too long. */
+/** Lists the models of an upstream, as it gave them within the last minute; null: it gives no list. */
 async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | null> {
   const { caller } = call;
   const found = await keyWithoutSlot(upstream, null, call);
@@ -125,23 +123,43 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
     dropCredentials(headers, noQuery);
   }
   placeCredentials(headers, noQuery, caller.credentials, injected);
+  const url = `${upstream.baseUrl}${path}`;
+  const whose = `${upstream.id} ${url} ${key.fingerprint}`;
+  const variant = injected === null ? variantOf(headers) : '';
+  const ask = () => readList(fetcherOf(upstream.via, call.env), url, headers);
+  const models = await modelLists.get(whose, variant, ask, LIST_TIMEOUT_MS);
+  if (models === null) return null;
+  return models
+    .filter(({ id }) => mayCall(call, upstream, key, id))
+    .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+}
+
+/** What the list of a caller's own key depends on, besides the key: the account that the call names. */
+function variantOf(headers: Headers): string {
+  const others = new Headers(headers);
+  dropAccounts(others, new URLSearchParams(), ACCOUNT_SELECTORS);
+  others.delete(ANTHROPIC_VERSION);
+  others.delete('cookie');
+  return JSON.stringify([...headers].filter(([name]) => !others.has(name)));
+}
+
+/** Reads a list from an upstream; null: it gives none, or one that is too long. */
+async function readList(
+  fetcher: ReturnType<typeof fetcherOf>,
+  url: string,
+  headers: Headers,
+): Promise<ModelList | null> {
+  const signal = AbortSignal.timeout(LIST_TIMEOUT_MS);
   // A redirect would take the key to wherever it leads, so it counts as no list.
-  const answer = await fetcherOf(upstream.via, call.env).fetch(`${upstream.baseUrl}${path}`, {
-    headers,
-    redirect: 'manual',
-    signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
-  });
+  const answer = await fetcher.fetch(url, { headers, redirect: 'manual', signal });
   if (!answer.ok) {
     await answer.body?.cancel();
     return null;
   }
   const text = await textWithin(answer, LIST_BYTES_MAX);
   const list = text === null ? null : (JSON.parse(text) as { readonly data?: unknown });
-  if (!Array.isArray(list?.data)) return null;
-  return list.data
-    .filter(isModel)
-    .filter(({ id }) => mayCall(call, upstream, key, id))
-    .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
+  if (text === null || !Array.isArray(list?.data)) return null;
+  return { models: list.data.filter(isModel), chars: text.length };
 }
 
 function isModel(one: unknown): one is Model {

@@ -42,3 +42,27 @@ it('a page that is asked for is shown after signing in', async () => {
 it('scripts and styles run under the policy of the page without a complaint', () => {
   expect(browser.complaints).toEqual([]);
 });
+
+it('answers of upstreams, which share its origin, run in no page of it as scripts or styles', async () => {
+  const complaints = browser.complaints.length;
+  const page = await browser.open();
+  await page.goto(`${stage.url()}/admin`);
+  await page.getByLabel('Token').waitFor();
+  const ran = await page.evaluate(async () => {
+    const load = (element: HTMLScriptElement | HTMLLinkElement): Promise<boolean> =>
+      new Promise((resolve) => {
+        element.addEventListener('load', () => resolve(true));
+        element.addEventListener('error', () => resolve(false));
+        document.head.append(element);
+      });
+    const script = Object.assign(document.createElement('script'), { src: '/practice/v1/x.js' });
+    const style = Object.assign(document.createElement('link'), {
+      rel: 'stylesheet',
+      href: '/practice/v1/x.css',
+    });
+    return [await load(script), await load(style)];
+  });
+  expect(ran).toEqual([false, false]);
+  const told = browser.complaints.slice(complaints);
+  expect(told.join('\n')).toContain('Content Security Policy');
+});

@@ -162,6 +162,20 @@ export async function delayUnknownKey(asked: Asked): Promise<void> {
   unknownWaiting -= 1;
 }
 
+/** The name of a caller's own key whatever its upstream is, if it brings one. */
+export function namesAnywhere({
+  fingerprint,
+}: {
+  readonly fingerprint: string | null;
+}): readonly string[] {
+  return fingerprint === null ? [] : [`* ${fingerprint}`];
+}
+
+/** Whether one of these names is that of a key which had a success, or has something under way here. */
+export function isFamiliar(names: readonly string[]): boolean {
+  return names.some((name) => good.has(name) || underWay.has(name));
+}
+
 function placesFor(asked: Asked, key: string): number {
   const isOfWaiting = delayFor(recentlyRefused(asked)) > 0 && !comingAgain.has(key);
   return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;

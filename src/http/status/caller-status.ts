@@ -13,15 +13,22 @@ const ASKED_MAX = 64;
 
 type Limits = CallerGroup['limits'];
 
-/** Collects everything that a caller may know of its calls. */
+/**
+ * Collects everything that a caller may know of its calls. A key with an automatic pool of its own had a success; for any
+ * other one `maySeeAll` says whether all pools are asked that may hold its calls, or its own alone.
+ */
 export async function callerStatus(
   env: Env,
   table: RoutingTable,
   caller: StatusCaller,
+  maySeeAll: () => boolean,
 ): Promise<CallerStatus> {
   const { config } = table.snapshot;
   const { pools: candidates, mayUse } = await callerPools(env, table, caller);
-  const chosen = new Map(candidates.slice(0, ASKED_MAX).map((each) => [poolKey(each.pool), each]));
+  const hadSuccess = candidates.some(({ kind, isOwn }) => kind === 'automatic' && isOwn);
+  const asking =
+    hadSuccess || maySeeAll() ? candidates : candidates.filter(({ isShown }) => isShown);
+  const chosen = new Map(asking.slice(0, ASKED_MAX).map((each) => [poolKey(each.pool), each]));
   const pools = [...chosen.values()].map(({ pool }) => pool);
   const asked = await askPools(env, config, pools, (pool) => pool.callsOf(caller.id));
   const groups: CallerGroup[] = [];

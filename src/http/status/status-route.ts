@@ -1,10 +1,26 @@
 import type { Context } from 'hono';
 import type { Env } from '../../env.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
+import type { CallerStatus } from '../../contract/caller-status.ts';
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { EachSecond } from '../../runtime/each-second.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import {
+  delayNewKey,
+  delayUnknownKey,
+  isFamiliar,
+  namesAnywhere,
+  takePlace,
+} from '../../call/identity/new-keys.ts';
 import { identify } from '../../call/identity/authenticate.ts';
 import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
 import type { StatusCaller } from './caller-pools.ts';
 import { callerStatus } from './caller-status.ts';
+
+/** Keys without a success whose status is looked for in all pools, each second. Those of callers stay few. */
+const STRANGERS_A_SECOND = 2;
+
+const strangers = new EachSecond(STRANGERS_A_SECOND);
 
 type StatusContext = Context<{ Bindings: Env }>;
 
@@ -12,8 +28,8 @@ type StatusContext = Context<{ Bindings: Env }>;
 export async function status(context: StatusContext): Promise<Response> {
   try {
     const table = await requireTable(context);
-    const caller = await callerOf(table, context.req.raw.headers);
-    const body = await callerStatus(context.env, table, caller);
+    const caller = await callerOf(table, context);
+    const body = await statusFor(table, caller, context);
     return Response.json(body, { headers: { 'cache-control': 'no-store' } });
   } catch (error) {
     return problemResponse(error);
@@ -27,12 +43,49 @@ async function requireTable({ env, executionCtx }: StatusContext): Promise<Routi
 }
 
 /**
+ * Collects the status of a caller. A provider key that had no success and has nothing under way here may be made up: it waits,
+ * and is refused, as its calls are. Beyond some of those each second, only pools of its own are asked.
+ */
+async function statusFor(
+  table: RoutingTable,
+  caller: StatusCaller,
+  { env, req }: StatusContext,
+): Promise<CallerStatus> {
+  const { key, fingerprint } = caller;
+  const names = ['v1', ...table.upstreams.keys()].map((id) => `${id} ${fingerprint}`);
+  if (key !== null || isFamiliar([...names, ...namesAnywhere(caller)])) {
+    return callerStatus(env, table, caller, () => true);
+  }
+  const name = `status ${fingerprint}`;
+  const asked = { request: req.raw, env };
+  const place = takePlace(asked, name);
+  if (place.kind === 'rejected') throw tooManyKeys(place.reply);
+  try {
+    await delayNewKey(asked, name, []);
+    const maySeeAll = (): boolean => strangers.mayOneMore(steadyClock.now());
+    return await callerStatus(env, table, caller, maySeeAll);
+  } finally {
+    place.leave();
+  }
+}
+
+function tooManyKeys({ message, retryAfterMs = 1_000 }: ErrorReply): ProblemError {
+  const headers = { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) };
+  return new ProblemError(429, message, { headers });
+}
+
+/**
  * Finds out who asks, by the same rules as for calls; but a key in the query is none: addresses end up in
  * logs and histories.
  */
-async function callerOf(table: RoutingTable, headers: Headers): Promise<StatusCaller> {
-  const identified = await identify(table, headers, new URLSearchParams());
-  if (identified.kind === 'rejected') throw notKnown(identified.reply.message);
+async function callerOf(table: RoutingTable, { env, req }: StatusContext): Promise<StatusCaller> {
+  const request = req.raw;
+  const identified = await identify(table, request.headers, new URLSearchParams());
+  if (identified.kind === 'rejected') {
+    const { reason, message } = identified.reply;
+    if (reason === 'key_invalid') await delayUnknownKey({ request, env });
+    throw notKnown(message);
+  }
   const { caller } = identified;
   const key = table.snapshot.config.keys.find(({ id }) => id === caller.gatewayKeyId) ?? null;
   if (key === null && caller.fingerprint === null) {

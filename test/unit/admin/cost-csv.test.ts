@@ -20,15 +20,35 @@ describe('a cell', () => {
   ])('is no formula: %j', (text) => {
     const cell = cellOf(text);
     expect(cell.replace(/^"/, '').startsWith("'")).toBe(true);
-    expect(cell).toContain(text.replaceAll('"', '""'));
+    const seen = text.replace(
+      /[\t\r]/g,
+      (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+    expect(cell).toContain(seen.replaceAll('"', '""'));
   });
 
   it('is quoted where it must be', () => {
     expect(cellOf('gpt-4o')).toBe('gpt-4o');
     expect(cellOf('a,b')).toBe('"a,b"');
     expect(cellOf('say "hi"')).toBe('"say ""hi"""');
-    expect(cellOf('two\nlines')).toBe('"two\nlines"');
     expect(cellOf(' x')).toBe('" x"');
+  });
+
+  it.each([
+    ['two\nlines', 'two\\u000alines'],
+    ['a\r\nb', 'a\\u000d\\u000ab'],
+    ['nul\0', 'nul\\u0000'],
+    ['\u001b[31mred', '\\u001b[31mred'],
+    ['del\u007f', 'del\\u007f'],
+    ['c1\u009b', 'c1\\u009b'],
+    ['a\u2028b', 'a\\u2028b'],
+    ['exe\u202egpj', 'exe\\u202egpj'],
+  ])('has no control character: %j', (text, cell) => {
+    expect(cellOf(text)).toBe(cell);
+  });
+
+  it('keeps letters of every script', () => {
+    expect(cellOf('Größe 東京 👩‍💻')).toBe('Größe 東京 👩‍💻');
   });
 
   it('holds numbers without an exponent, and nothing where there is none', () => {

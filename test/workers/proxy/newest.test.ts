@@ -132,7 +132,10 @@ it('upstreams that are nowhere make the directory no work', async () => {
 it('a Worker that has made a version routes its next call by it', async () => {
   await writeElsewhere(upstreams('first'));
   expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
-  const headers = { authorization: 'Bearer test-admin-token' };
+  const headers = {
+    authorization: 'Bearer test-admin-token',
+    'content-type': 'application/json',
+  };
   const closed = { ...upstreams('first'), keys: KEYS };
   expect(await ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
   expect(await ask('/first/v1/chat/completions', CHAT)).toBe(401);
@@ -141,7 +144,10 @@ it('a Worker that has made a version routes its next call by it', async () => {
 it('a version that it has made and cannot get is asked for now and then, and not by every call', async () => {
   await writeElsewhere(upstreams('first'));
   expect(await ask('/first/v1/chat/completions', CHAT)).toBe(200);
-  const headers = { authorization: 'Bearer test-admin-token' };
+  const headers = {
+    authorization: 'Bearer test-admin-token',
+    'content-type': 'application/json',
+  };
   const closed = { ...upstreams('first'), keys: KEYS };
   expect(await ask('/admin/api/config', closed, { method: 'PUT', headers })).toBe(200);
   isolate.directory('fails');

@@ -249,7 +249,7 @@ it('is JSON for a browser too', async () => {
 
 it('is asked for, and nothing else', async () => {
   for (const method of ['PUT', 'POST']) {
-    expect((await call('/status', { method })).status).toBe(404);
+    expect((await call('/status', { method })).status).toBe(405);
   }
   expect((await call('/status/anything')).status).toBe(404);
 });
