@@ -125,7 +125,7 @@ async function tested(
     asked.closedTo(key) ??
     (key === null ? null : forbiddenFor(key, placements)) ??
     tooMany(placements);
-  const keyLanes = { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' } as const;
+  const keyLanes = { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? null };
   return {
     upstream: { id: upstream.id, base_url: upstream.baseUrl, dialect: upstream.dialect },
     model,

@@ -19,6 +19,7 @@ import { budgetWarnings } from './check/budgets.ts';
 import { configuredAutoErrors } from './check/configured-auto-groups.ts';
 import { duplicates } from './check/duplicates.ts';
 import { groupErrors, groupWarnings, silenceWarnings } from './check/groups.ts';
+import { laneWarnings } from './check/lanes.ts';
 import { leaseWarnings } from './check/leases.ts';
 import { sessionWarnings } from './check/sockets.ts';
 import { memberErrors, memberWarnings } from './check/members.ts';
@@ -104,6 +105,7 @@ export function checkConfig(
       ...teamWarnings(config),
       ...leaseWarnings(config),
       ...sessionWarnings(config, upstreams),
+      ...laneWarnings(config),
       ...crowdWarnings(config),
     ],
   };

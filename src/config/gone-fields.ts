@@ -35,6 +35,6 @@ function withoutOrders(document: unknown, isMeant: (order: unknown) => boolean):
   return { ...document, groups };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

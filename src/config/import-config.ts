@@ -7,6 +7,7 @@ import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
 import type { FieldError } from './field-error.ts';
 import { connectionNotes } from './check/sockets.ts';
+import { laneNotes } from './check/lanes.ts';
 import { sayingMore } from './check/configured-auto-groups.ts';
 import { withImpliedWay } from '../routing/configured-auto-groups.ts';
 import { convertForeign, foreignKeys } from './convert-foreign.ts';
@@ -74,7 +75,8 @@ function importOwn(document: unknown): Imported {
   const errors = [...keyLikeFields(parsed.data), ...sayingMore(parsed.data)];
   if (errors.length > 0) return { ok: false, errors };
   const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedWay) };
-  return { ok: true, config, notes: connectionNotes(document), groupsOnly: false };
+  const notes = [...laneNotes(document, config), ...connectionNotes(document)];
+  return { ok: true, config, notes, groupsOnly: false };
 }
 
 function mixedKeys(document: unknown, foreign: readonly string[]): FieldError | null {

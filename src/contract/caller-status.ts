@@ -74,7 +74,11 @@ export const callerStatusSchema = z.object({
     .object({
       id: z.string().describe('Id of the gateway key, or fingerprint of the provider key.'),
       kind: z.enum(['gateway', 'provider']).describe('Kind of the key.'),
-      lane_max: z.enum(LANES).describe('The best lane that its calls may have.'),
+      lane_max: z
+        .enum(LANES)
+        .describe(
+          'The best lane that its calls may ask for. `queue.lane_max` of a group may allow another.',
+        ),
       weight: z.number().describe('Its part of the groups that it calls in.'),
       expires_at: at.nullable().describe('From then on it opens nothing. Null: never.'),
     })

@@ -23,6 +23,12 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     reason: z.literal('queue_full').describe('The queue is as full as it may be.'),
     queueLengthMax: z.number().meta({ description: 'The bound that it is at.', unit: 'calls' }),
     of: z.enum(['group', 'tenant', 'agent']).describe('Whose bound it is.'),
+    dropped: z
+      .enum(['lane', 'share', 'returned'])
+      .optional()
+      .describe(
+        'Why a call that was queued lost its place to another one: to a higher lane, to a tenant with fewer queued calls for its weight, or to a call that had the place before a reset. Absent: the call was refused on arrival.',
+      ),
     retryAfterMs,
   }),
   z.object({

@@ -1,7 +1,9 @@
 import { after, type InstantMs } from './words/ids.ts';
 import { RETURN_MAX_MS } from './words/settings.ts';
-import { NO_AGENT } from './parts/accounts.ts';
+import { NO_AGENT, weightOf, type TenantAccount } from './parts/accounts.ts';
 import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
+import type { Lane } from './words/ticket.ts';
+import type { Dropped } from './words/rejection.ts';
 import type { GroupState } from './state.ts';
 
 /** The bound of waiters that is exceeded, and whose it is. */
@@ -26,16 +28,27 @@ export function fullness(
   return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
 }
 
-/** Finds who makes room for a newcomer that exceeds a bound, so that no queue outgrows it; null: nobody does. */
+/** The waiter that is dropped so that a newcomer has its place, and why it is that one. */
+interface Giver {
+  readonly waiter: Waiter;
+  readonly why: Dropped;
+}
+
+/** Finds the waiter that a newcomer above a bound replaces, so that no queue outgrows it; null: the newcomer is refused. */
 export function whoMakesRoom(
   state: GroupState,
   waiter: Waiter,
   of: Fullness['of'],
   now: InstantMs,
-): Waiter | null {
-  // Only a lower lane makes room: within a lane fresh tickets of old runs would churn the queue.
-  const worst = of === 'group' ? worstBelow(state, waiter) : null;
-  return worst === null && mayReturn(state, waiter, now) ? lastAfter(state, waiter, of) : worst;
+): Giver | null {
+  const giver = (found: Waiter | null, why: Dropped): Giver | null =>
+    found === null ? null : { waiter: found, why };
+  const isOfGroup = of === 'group';
+  return (
+    (isOfGroup ? giver(worstBelow(state, waiter), 'lane') : null) ??
+    (mayReturn(state, waiter, now) ? giver(lastAfter(state, waiter, of), 'returned') : null) ??
+    (isOfGroup ? giver(ofLongestLine(state, waiter), 'share') : null)
+  );
 }
 
 /** Whether a newcomer may have had a place when all were lost. Who was far back notices that last. */
@@ -66,18 +79,37 @@ function compareArrivals(one: Waiter, other: Waiter): number {
   return one.ticket.enqueuedAt - other.ticket.enqueuedAt || one.sequence - other.sequence;
 }
 
-/** Finds the youngest waiter of the most backlogged tenant in the lowest lane below the newcomer's. */
-function worstBelow({ queue }: GroupState, { lane: own }: Waiter): Waiter | null {
-  const lane = lanesBelow(own).find((below) => laneLength(queue, below) > 0);
-  if (lane === undefined) return null;
-  let worst: Waiter | null = null;
-  let most = 0;
-  for (const { waiters } of queue.lanes[lane].lines) {
+/** Finds the youngest waiter of the tenant that waits most in the lowest lane below the newcomer's. */
+function worstBelow(state: GroupState, { lane: own }: Waiter): Waiter | null {
+  const lane = lanesBelow(own).find((below) => laneLength(state.queue, below) > 0);
+  return lane === undefined ? null : youngestOfMost(state, lane, 0);
+}
+
+/**
+ * Finds the youngest waiter of the tenant that waits most in the newcomer's lane, if the newcomer's own tenant waits less
+ * even with the newcomer. So the bound is shared in proportion to the weights: while the queue is full, a tenant that has
+ * less than its share of it is never refused. No two tenants can take a place from each other in turn.
+ */
+function ofLongestLine(state: GroupState, { lane, tenant }: Waiter): Waiter | null {
+  const own = state.queue.lanes[lane].byTenant.get(tenant)?.waiters.length ?? 0;
+  return youngestOfMost(state, lane, perWeight(state, tenant, own));
+}
+
+/** Finds the youngest waiter of the tenant that waits most in a lane, in proportion to its weight; null: none above `least`. */
+function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | null {
+  let found: Waiter | null = null;
+  let most = least;
+  for (const { tenant, waiters } of state.queue.lanes[lane].lines) {
     const youngest = waiters.at(-1);
-    if (youngest === undefined || waiters.length < most) continue;
-    const isWorse = worst === null || compareWaiters(worst, youngest) < 0;
-    if (waiters.length > most || isWorse) worst = youngest;
-    most = waiters.length;
+    const waiting = perWeight(state, tenant, waiters.length);
+    if (youngest === undefined || waiting < most) continue;
+    const isYounger = found !== null && compareWaiters(found, youngest) < 0;
+    if (waiting > most || isYounger) found = youngest;
+    most = waiting;
   }
-  return worst;
+  return found;
+}
+
+function perWeight({ settings }: GroupState, { key }: TenantAccount, waiting: number): number {
+  return waiting / weightOf(settings, key);
 }

@@ -84,8 +84,8 @@ export function rejectionInQueue(
     return reject({ reason: 'busy', slotsMax, retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
-  const evicted = full === null ? null : whoMakesRoom(state, waiter, full.of, now);
-  if (full !== null && evicted === null) {
+  const giver = full === null ? null : whoMakesRoom(state, waiter, full.of, now);
+  if (full !== null && giver === null) {
     return reject({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
   // Without samples the estimate is a guess, and a pause may end at any time. When there will be a request
@@ -95,9 +95,10 @@ export function rejectionInQueue(
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
     return reject({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
   }
-  if (full === null || evicted === null) return null;
+  if (full === null || giver === null) return null;
+  const { waiter: evicted, why: dropped } = giver;
   const itsRetry = retryAfterMs(estimateAtEnd(state, now), evicted.ticket.id);
-  return { rejection: { reason: 'queue_full', ...full, retryAfterMs: itsRetry }, evicted };
+  return { rejection: { reason: 'queue_full', ...full, dropped, retryAfterMs: itsRetry }, evicted };
 }
 
 /** Finds why the stopped group would keep a waiter beyond the end of its patience; null: it would not. */

@@ -5,8 +5,8 @@ import type { Placement } from './placement.ts';
 export interface AskedLanes {
   /** The lane that the caller asks for; null: whatever the key or the group gives. */
   readonly lane: Lane | null;
-  /** The lane that the caller's key gives to calls that ask for none, and the best that it allows. */
-  readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane };
+  /** The lane that the caller's gateway key gives to calls that ask for none, and the best that it allows; null: it has no such key. */
+  readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane | null };
 }
 
 /**
@@ -14,8 +14,12 @@ export interface AskedLanes {
  * else the default of the caller's key, else that of the group; never better than key and group allow.
  */
 export function laneOf({ lane, keyLanes }: AskedLanes, { config, ruledLane }: Placement): Lane {
-  const asked = lane ?? ruledLane ?? keyLanes.byDefault ?? config?.queue.lane_default ?? 'normal';
-  return worst(asked, keyLanes.best, config?.queue.lane_max ?? 'high');
+  const { byDefault, best } = keyLanes;
+  const asked = lane ?? ruledLane ?? byDefault ?? config?.queue.lane_default ?? 'normal';
+  // What a caller without a gateway key asks for is allowed by the group alone: anybody may send the header.
+  const isClaim = lane !== null && best === null;
+  const ofGroup = config?.queue.lane_max ?? (isClaim ? 'normal' : 'high');
+  return worst(asked, best ?? 'high', ofGroup);
 }
 
 function worst(...lanes: readonly Lane[]): Lane {

@@ -6,7 +6,7 @@ import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { boundSlots, mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
-import { lastOf, tooWide, worstBelow } from './naive-rejections.ts';
+import { aboveItsShare, lastOf, tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
@@ -392,11 +392,15 @@ export class NaiveGroup extends NaiveLeases {
   /** Finds who goes so that the newcomer may stay, of those within the bound that it exceeds. */
   #whoMakesRoom(waiter: NaiveWaiter, within: readonly NaiveWaiter[]): NaiveWaiter | null {
     const isOfGroup = within === this.#waiters;
-    const worst = isOfGroup ? worstBelow(waiter, within) : null;
-    if (worst !== null || this.now >= this.#dispersedAt + 35_000) return worst;
-    if (waiter.enqueuedAt >= this.#dispersedAt) return null;
-    const last = lastOf(isOfGroup ? within.filter(({ lane }) => lane === waiter.lane) : within);
-    return last === waiter ? null : last;
+    const { weights } = this.settings;
+    const worst = isOfGroup ? worstBelow(waiter, within, weights) : null;
+    if (worst !== null) return worst;
+    const hadPlace = waiter.enqueuedAt < this.#dispersedAt;
+    if (hadPlace && this.now < this.#dispersedAt + 35_000) {
+      const last = lastOf(isOfGroup ? within.filter(({ lane }) => lane === waiter.lane) : within);
+      if (last !== waiter) return last;
+    }
+    return isOfGroup ? aboveItsShare(waiter, within, weights) : null;
   }
 
   #estimate(waiter: NaiveWaiter): number {

@@ -2,24 +2,49 @@ import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { byAge, type NaiveWaiter } from './naive-order.ts';
 
-/** Of the lowest lane below, of the tenant with most waiters there, the youngest. */
+type Weights = GroupSettings['weights'];
+
+/** Of the lowest lane below, of the tenant with most waiters there for its weight, the youngest. */
 export function worstBelow(
   { lane }: NaiveWaiter,
   waiters: readonly NaiveWaiter[],
+  weights: Weights,
 ): NaiveWaiter | null {
   const lanes = ['high', 'normal', 'low'];
   const below = waiters.filter((each) => lanes.indexOf(each.lane) > lanes.indexOf(lane));
   const lowest = Math.max(...below.map((each) => lanes.indexOf(each.lane)));
   const there = below.filter((each) => lanes.indexOf(each.lane) === lowest);
-  const backlog = ({ ticket }: NaiveWaiter) =>
-    there.filter((each) => each.ticket.holder.tenant === ticket.holder.tenant).length;
-  const most = Math.max(...there.map(backlog));
-  return (
-    there
-      .filter((each) => backlog(each) === most)
-      .toSorted(byAge)
-      .at(-1) ?? null
-  );
+  return youngest(there, Math.max(...there.map((each) => backlog(each, there, weights))), weights);
+}
+
+/** Of the newcomer's lane, of the tenant with most waiters there for its weight, the youngest, unless its own has as many. */
+export function aboveItsShare(
+  newcomer: NaiveWaiter,
+  waiters: readonly NaiveWaiter[],
+  weights: Weights,
+): NaiveWaiter | null {
+  const there = waiters.filter(({ lane }) => lane === newcomer.lane);
+  const most = Math.max(...there.map((each) => backlog(each, there, weights)));
+  return backlog(newcomer, there, weights) === most ? null : youngest(there, most, weights);
+}
+
+function youngest(
+  waiters: readonly NaiveWaiter[],
+  most: number,
+  weights: Weights,
+): NaiveWaiter | null {
+  const longest = waiters.filter((each) => backlog(each, waiters, weights) === most);
+  return longest.toSorted(byAge).at(-1) ?? null;
+}
+
+function backlog(
+  { ticket }: NaiveWaiter,
+  waiters: readonly NaiveWaiter[],
+  weights: Weights,
+): number {
+  const { tenant } = ticket.holder;
+  const own = waiters.filter((each) => each.ticket.holder.tenant === tenant);
+  return own.length / (Object.entries(weights).find(([name]) => name === tenant)?.[1] ?? 1);
 }
 
 /** Finds whose call reached Headgate last. */

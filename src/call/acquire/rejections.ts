@@ -27,6 +27,13 @@ export function overloaded({ group }: Placement): ErrorReply {
   return { reason: 'limiter_overloaded', message, retryAfterMs };
 }
 
+const WHY_DROPPED = {
+  lane: 'a call of a higher lane took it. Retry later.',
+  share:
+    'its caller has the most calls waiting, and a caller with fewer took it. Retry later, or send fewer calls at once.',
+  returned: 'a call that had it before the group restarted took it back. Retry later.',
+} as const;
+
 /** The error reply that tells a caller of a group's rejection. */
 export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;
@@ -36,7 +43,11 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
   switch (rejection.reason) {
     case 'queue_full': {
       const of = { group: '', tenant: ' of this caller', agent: ' of this agent' }[rejection.of];
-      const message = `The queue of the ${named} is full: ${rejection.queueLengthMax} calls${of} are waiting.`;
+      const { dropped, queueLengthMax } = rejection;
+      const message =
+        dropped === undefined
+          ? `The queue of the ${named} is full: ${queueLengthMax} calls${of} are waiting.`
+          : `The queue of the ${named} is full with ${queueLengthMax} calls${of}, and this call lost its place: ${WHY_DROPPED[dropped]}`;
       return { reason, ...retry, message };
     }
     case 'queue_timeout': {

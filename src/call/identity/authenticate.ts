@@ -67,7 +67,7 @@ export async function identify(
     id: gatewayKeyId ?? print ?? 'anonymous',
     gatewayKeyId,
     key,
-    keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? 'high' },
+    keyLanes: { byDefault: key?.lane_default ?? null, best: key?.lane_max ?? null },
     // A directory of the version before knows nothing of it.
     keyTimeoutMs: key?.timeout_ms ?? null,
     credentials,

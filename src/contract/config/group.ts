@@ -87,7 +87,7 @@ const laneTimeout = (name: string) =>
 const queueSchema = z.strictObject({
   max_length: z.int().min(0).max(5_000).default(1_000).meta({
     description:
-      'Waiting calls; the next one is refused with `queue_full`, unless one of a lower lane makes room, or after a reset one that came later. On Cloudflare no more than 2,000 wait.',
+      'Waiting calls; the next one is refused with `queue_full`, unless it has a higher lane than another call or its tenant has fewer queued calls: then that call is dropped. On Cloudflare no more than 2,000 wait.',
     unit: 'calls',
   }),
   timeout_ms: z.int().min(0).max(3_600_000).default(QUEUE_TIMEOUT_MS).meta({
@@ -144,7 +144,12 @@ const queueSchema = z.strictObject({
       'Lanes by model, for agents that cannot send `headgate-lane`. The first that matches counts.',
     ),
   lane_default: lane.default('normal').describe('Lane of calls for which nobody says another.'),
-  lane_max: lane.default('high').describe('The best lane that a call may have.'),
+  lane_max: lane
+    .nullable()
+    .default(null)
+    .describe(
+      'The best lane that a call may have. Null: what its gateway key allows; a caller without one may ask for `normal` at most.',
+    ),
   keepalive: z
     .strictObject({
       after_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({

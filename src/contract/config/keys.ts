@@ -56,7 +56,11 @@ export const gatewayKeySchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Lane of its calls that name none. Null: that of the group.'),
-  lane_max: lane.default('high').describe('The best lane that its calls may have.'),
+  lane_max: lane
+    .default('normal')
+    .describe(
+      'The best lane that its calls may have. `high` lets its callers go before all others with `headgate-lane: high`.',
+    ),
   timeout_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
     description:
       'How long its calls may wait, in whatever group and lane, in place of what those say; longer too. Null: as they say.',

@@ -1,5 +1,11 @@
 import type { Exceeded } from './limits.ts';
 
+/**
+ * Why a waiter lost its place in a full queue: to a call of a higher lane, to one of a tenant that waits less for its
+ * weight, or to one that had its place before a reset.
+ */
+export type Dropped = 'lane' | 'share' | 'returned';
+
 /** A ticket's rejection by its group, with its reason and when to come back. */
 export type Rejection =
   /** The queue is full, or as full as one tenant or agent may make it. */
@@ -7,6 +13,8 @@ export type Rejection =
       readonly reason: 'queue_full';
       readonly queueLengthMax: number;
       readonly of: 'group' | 'tenant' | 'agent';
+      /** It waited, and another call has its place now. Absent: it was refused on arrival. */
+      readonly dropped?: Dropped | undefined;
       readonly retryAfterMs: number;
     }
   /** The ticket waited until its deadline. */

@@ -57,7 +57,7 @@ function keyOf({ id, key }: StatusCaller): CallerStatus['key'] {
   return {
     id,
     kind: key === null ? 'provider' : 'gateway',
-    lane_max: key?.lane_max ?? 'high',
+    lane_max: key?.lane_max ?? 'normal',
     weight: key?.weight ?? 1,
     expires_at: key?.expires_at ?? null,
   };

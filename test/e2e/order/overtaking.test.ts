@@ -24,7 +24,7 @@ function open(
 it('a high call overtakes 500 low ones and waits for one slot at most', async () => {
   // Every low call keeps its slot until it is told to leave.
   stage = await startStage({
-    config: practiceConfig(2),
+    config: practiceConfig(2, { queue: { lane_max: 'high' } }),
     upstream: { limit: 2, silentAfterChunks: 1 },
   });
   const { upstream, admin } = stage;

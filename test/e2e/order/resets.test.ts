@@ -27,7 +27,7 @@ async function reset(): Promise<void> {
 it('an object that is reset in the middle of a contended queue keeps its limit and everybody in place', async () => {
   stage = await startStage({
     // Lanes that are owed no turns: what is owed is not kept over a reset, the order of arrival is.
-    config: practiceConfig(1, { queue: { lane_shares: { normal: 0, low: 0 } } }),
+    config: practiceConfig(1, { queue: { lane_max: 'high', lane_shares: { normal: 0, low: 0 } } }),
     upstream: { limit: 1, chunks: 3, chunkDelayMs: 15 },
     module: resettableWorker,
   });

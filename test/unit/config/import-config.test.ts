@@ -26,7 +26,7 @@ describe('a document of our own shape', () => {
       lane_shares: { normal: 0.1, low: 0.05 },
       lane_rules: [],
       lane_default: 'normal',
-      lane_max: 'high',
+      lane_max: null,
       keepalive: { after_ms: null, every_ms: 15_000 },
       nested: 'reject',
     });

@@ -114,6 +114,47 @@ describe('in a full queue', () => {
     ).toEqual(['reject bob-1 queue_full']);
   });
 
+  test('a call of a tenant that waits less takes the place of the youngest of the one that waits most', () => {
+    const group = closedGroup({ queueLengthMax: 4 });
+    for (const name of ['ann-1', 'ann-2', 'ann-3']) group.ask(name, { tenant: 'ann' });
+    group.ask('cid-1', { tenant: 'cid' });
+    expect(group.ask('bob-1', { tenant: 'bob' })).toEqual(['reject ann-3 queue_full']);
+    expect(group.rejection('ann-3')).toMatchObject({ of: 'group', dropped: 'share' });
+    expect(group.waiting()).toEqual(['ann-1', 'ann-2', 'cid-1', 'bob-1']);
+  });
+
+  test('it takes none where its tenant would wait more then than the other one', () => {
+    expect(
+      rejected(4, [
+        ['ann-1', 'ann', 'normal'],
+        ['ann-2', 'ann', 'normal'],
+        ['bob-1', 'bob', 'normal'],
+        ['bob-2', 'bob', 'normal'],
+        ['bob-3', 'bob', 'normal'],
+        ['ann-3', 'ann', 'normal'],
+      ]),
+    ).toEqual(['reject bob-3 queue_full', 'reject ann-3 queue_full']);
+  });
+
+  test('the bound is shared by weight', () => {
+    const group = closedGroup({ queueLengthMax: 4, weights: { ann: 3 } });
+    for (const name of ['ann-1', 'ann-2', 'ann-3', 'ann-4']) group.ask(name, { tenant: 'ann' });
+    expect(group.ask('bob-1', { tenant: 'bob' })).toEqual(['reject ann-4 queue_full']);
+    expect(group.ask('bob-2', { tenant: 'bob' })).toEqual(['reject bob-2 queue_full']);
+    expect(group.ask('ann-5', { tenant: 'ann' })).toEqual(['reject ann-5 queue_full']);
+  });
+
+  test('a call takes no place of its own tenant, nor one in a higher lane', () => {
+    expect(
+      rejected(2, [
+        ['ann-1', 'ann', 'high'],
+        ['ann-2', 'ann', 'high'],
+        ['ann-3', 'ann', 'high'],
+        ['bob-1', 'bob', 'normal'],
+      ]),
+    ).toEqual(['reject ann-3 queue_full', 'reject bob-1 queue_full']);
+  });
+
   test('a call that does not want to wait evicts nobody', () => {
     const group = closedGroup({ queueLengthMax: 1 });
     group.ask('low', { lane: 'low' });

@@ -92,7 +92,9 @@ describe('after failures the breaker is open', () => {
   });
 
   it('and a call that would not go to it any more is refused while it waits', async () => {
-    const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
+    const stage = await newStage({
+      group: { limits: { max_concurrency: 1 }, queue: { lane_max: 'high' } },
+    });
     const holder = await streaming(stage, 'holder');
     const one = send(stage, 'one', { headers: { 'headgate-max-wait': '14s' } });
     await untilGroup(stage, { queued: 1 });

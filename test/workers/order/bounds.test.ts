@@ -134,3 +134,22 @@ it('a call whose wait would outlast its deadline is refused at once, with the es
   calls.push(await queued(group, 'patient', { headers: { 'headgate-max-wait': '60s' } }));
   await finish(scene, calls);
 });
+
+it('a caller that fills the queue shuts no other out: its youngest call makes room, and is told why', async () => {
+  const keys = [await keyOf('acme'), await keyOf('bolt')];
+  await configureGroups(scene, [groupOf(group, 1, { queue: { max_length: 2 } })], keys);
+  const acme = { headers: keyHeader('acme') };
+  const calls = [await streaming(scene, 'a0', acme), await queued(group, 'a1', acme)];
+  const youngest = await queued(group, 'a2', acme);
+  const bolt = ask('b0', { headers: keyHeader('bolt') });
+  const dropped = await youngest.response;
+  expect(dropped.headers.get('headgate-reason')).toBe('queue_full');
+  expect(Number(dropped.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(await dropped.text()).toMatch(/this call lost its place.*a caller with fewer took it/);
+  const { json } = await admin('GET', `/groups/${group}/decisions?reason=queue_full`);
+  expect(JSON.stringify(json)).toContain('"dropped":"share"');
+  expect(await refusal(ask('a3', acme))).toMatchObject(FULL);
+  expect(await refusal(ask('b1', { headers: keyHeader('bolt') }))).toMatchObject(FULL);
+  await untilStatus(group, { queued: 2, rejected_total: { queue_full: 3 } });
+  await finish(scene, [...calls, bolt]);
+});

@@ -65,9 +65,9 @@ it('headgate-lane puts a call before those of lower lanes that came earlier', as
 it('a key gives a lane to calls that name none, and caps those that do', async () => {
   const keys = [
     await keyOf('holder'),
-    await keyOf('batch', { lane_default: 'low' }),
-    await keyOf('capped', { lane_max: 'normal' }),
-    await keyOf('plain'),
+    await keyOf('batch', { lane_default: 'low', lane_max: 'high' }),
+    await keyOf('capped'),
+    await keyOf('plain', { lane_max: 'high' }),
   ];
   await configureGroups(scene, [groupOf(group, 1)], keys);
   const asks = [
@@ -144,4 +144,18 @@ it.each([
   const { error } = await response.json<{ error: { message: string; code: string } }>();
   expect(error).toMatchObject({ code: 'header_invalid', message: expect.stringContaining(name) });
   expect((await scene.strict.stats()).total).toBe(0);
+});
+
+it('a caller without a gateway key gets the lane high only where the group allows it', async () => {
+  await configureGroups(scene, [groupOf(group, 1, { queue: { lane_max: null } })]);
+  const expected = { claims: 'normal', plain: 'normal' } as const;
+  expect(
+    await orderOf(
+      [
+        ['plain', {}],
+        ['claims', lane('high')],
+      ],
+      expected,
+    ),
+  ).toEqual(['plain', 'claims']);
 });

@@ -41,12 +41,13 @@ export function useScenes(base: string): void {
 
 /** A group of the one upstream, unless it says otherwise. */
 export function groupOf(name: string, slots: number, fields: Partial<Group> = {}): Group {
-  const { limits, ...rest } = fields;
+  const { limits, queue, ...rest } = fields;
   return {
     name,
     match: { upstreams: ['up'] },
     limits: { max_concurrency: slots, ...limits },
     holds: NO_COOLDOWN,
+    queue: { lane_max: 'high', ...queue },
     ...rest,
   };
 }

@@ -60,7 +60,7 @@ describe('a gateway key', () => {
       await queueUp(name, 'my-ticket', await asked('mine', { lane: 'low', agent: 'my-run' })),
     ];
     const mine = await statusOf('hg_mine');
-    expect(mine.key).toMatchObject({ id: 'mine', kind: 'gateway', lane_max: 'high' });
+    expect(mine.key).toMatchObject({ id: 'mine', kind: 'gateway', lane_max: 'normal' });
     expect(mine.may_use).toEqual([name]);
     expect(mine.groups).toHaveLength(1);
     expect(mine.groups[0]).toMatchObject({
