@@ -5,6 +5,7 @@ export type Reason =
   | Rejection['reason']
   | 'limiter_unavailable'
   | 'limiter_overloaded'
+  | 'account_capped'
   | 'too_many_bytes_waiting'
   | 'price_unknown'
   | 'too_many_groups'
@@ -60,6 +61,8 @@ export const REASONS: Record<Reason, ReasonShape> = {
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   limiter_overloaded: { status: 503, permanent: false },
+  // The owner of the account has to act first, and clients repeat any 5xx.
+  account_capped: { status: 424, permanent: true },
   too_many_bytes_waiting: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
   upstream_redirects: { status: 502, permanent: false },

@@ -31,7 +31,7 @@ import {
 } from './bypasses.ts';
 import { changedSince } from '../changed-since.ts';
 import { isOnTrial, poolSource, type PoolSource } from './pools.ts';
-import { overloaded, replyTo, unavailable } from './rejections.ts';
+import { capped, overloaded, replyTo, unavailable } from './rejections.ts';
 import type { Round } from './rounds.ts';
 import type { PlaceListener } from './slices.ts';
 import type { SlotRequest } from './slot-wait.ts';
@@ -158,6 +158,9 @@ export async function admitOne(
       // Nothing of other groups is held for the sake of one that does not answer.
       if (manner.isTry) return { kind: 'declined', placement, isPaused: false };
       return rejectedAs(overloaded(placement));
+    case 'capped':
+      giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      return rejectedAs(capped(placement));
     case 'bypassed':
     case 'unavailable': {
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);

@@ -16,6 +16,15 @@ const OUT_OF_REACH_TIMES = 3;
 /** Message by which the platform bounds what an account asks of all its objects together. */
 const ACCOUNT_OVERLOADED = /too much load on Durable Objects/i;
 
+/** Message by which the platform refuses objects and their storage once the account has spent what its owner allows. */
+const ACCOUNT_CAPPED = /account'?s? spending (cap|limit)/i;
+
+/** Whether a message was refused because the account is at its spending cap. Only its owner can change that. */
+export function isCapped(error: unknown): boolean {
+  const { message } = (error ?? {}) as { message?: unknown };
+  return typeof message === 'string' && ACCOUNT_CAPPED.test(message);
+}
+
 /** Tells whether a message was not taken because there are too many. */
 export function isOverload(error: unknown): boolean {
   const { overloaded, message } = (error ?? {}) as { overloaded?: unknown; message?: unknown };

@@ -1,6 +1,6 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
-import { isOverload, isReset } from './failure-streak.ts';
+import { isCapped, isOverload, isReset } from './failure-streak.ts';
 import type { PoolSource } from './pools.ts';
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
@@ -9,6 +9,8 @@ export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 interface Failed {
   readonly kind: 'failed';
   readonly overloaded: boolean;
+  /** The account is at its spending cap. */
+  readonly capped: boolean;
   /** The object was reset while it had the call. */
   readonly reset: boolean;
 }
@@ -125,7 +127,8 @@ async function acquireCall(pool: PoolSource, request: AcquireRequest): Promise<A
   try {
     return await pool().acquire(request);
   } catch (error) {
-    return { kind: 'failed', overloaded: isOverload(error), reset: isReset(error) };
+    const [overloaded, capped] = [isOverload(error), isCapped(error)];
+    return { kind: 'failed', overloaded, capped, reset: isReset(error) };
   }
 }
 

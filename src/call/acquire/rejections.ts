@@ -3,11 +3,26 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
+import { EachSecond } from '../../runtime/each-second.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
 
 /** The error reply to a call whose group's object cannot be reached. */
 export function unavailable({ group }: Placement): ErrorReply {
   const message = `The group ${group} cannot be reached at the moment. Try again shortly.`;
   return { reason: 'limiter_unavailable', message };
+}
+
+/** A line a second at most: every call is refused, for as long as the cap is reached. */
+const cappedLogs = new EachSecond(1);
+
+/** The error reply to a call while the account of the platform is at its spending cap. It never bypasses its group. */
+export function capped({ group }: Placement): ErrorReply {
+  if (cappedLogs.mayOneMore(steadyClock.now())) logEvent('account_capped', { group });
+  const message =
+    `No slot of the group ${group} can be granted: the Cloudflare account of this Headgate has reached its spending cap. ` +
+    'Raise the cap in the Cloudflare dashboard, or wait until the next billing period.';
+  return { reason: 'account_capped', message };
 }
 
 /** The error reply to a call of a group whose members are all out. */

@@ -52,6 +52,8 @@ export type SlotEnd =
   /** Route again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number }
   | { readonly kind: 'unavailable' }
+  /** The account is at its spending cap: no object answers until its owner raises that. */
+  | { readonly kind: 'capped' }
   /** The object gets too many messages, and the call can wait no longer. */
   | Overloaded
   /** The caller has gone; the ticket is cancelled. */
@@ -136,6 +138,7 @@ export class SlotWait {
       case 'slice_over':
         return this.#afterSlice(turn, now);
       case 'failed':
+        if (turn.capped) return { kind: 'capped' };
         return turn.overloaded ? this.#afterOverload(now) : this.#afterFailure(turn.reset, now);
     }
   }
@@ -173,6 +176,7 @@ export class SlotWait {
       if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
       return this.#unlessOver(AT_ONCE, now);
     }
+    if (superseded?.kind === 'failed' && superseded.capped) return { kind: 'capped' };
     if (superseded?.kind === 'failed' && superseded.overloaded) return this.#afterOverload(now);
     this.#streak.end();
     if (superseded?.kind === 'pending') this.#hear(superseded);

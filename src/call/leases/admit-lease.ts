@@ -12,7 +12,7 @@ import { billedOf } from '../acquire/admit.ts';
 import { giveBackBypasses } from '../acquire/bypasses.ts';
 import type { Granted } from '../acquire/open-calls.ts';
 import { isOnTrial, poolSource } from '../acquire/pools.ts';
-import { overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
+import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
 import type { SlotRequest } from '../acquire/slot-wait.ts';
 import { untilOpened } from '../acquire/until-opened.ts';
@@ -184,12 +184,15 @@ async function takeOne(
     case 'parked':
     case 'moved':
       return asked;
+    case 'capped':
     case 'overloaded':
     case 'unavailable':
       giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
-      return refused(asked.kind === 'overloaded' ? overloaded(placement) : unavailable(placement));
+      return refused(REPLIES[asked.kind](placement));
   }
 }
+
+const REPLIES = { capped, overloaded, unavailable };
 
 /** The surroundings of a lease, as those of a call that asks for its slots. */
 function contextOf(

@@ -1,7 +1,7 @@
 // Calls while their group's object gets more messages than it takes: those that may wait go on waiting. The upstream
 // counts.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { mend, overload } from '../support/overload.ts';
+import { mend, overload, refuseAll } from '../support/overload.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { chat, configure, open, until } from '../support/worker.ts';
@@ -126,3 +126,24 @@ it('a call of several groups holds none while the narrowest is overloaded', asyn
   expect(answer.headers.get('headgate-groups')).toBe('narrow, wide');
   await answer.text();
 });
+
+it.each([
+  ['waits', {}],
+  ['passes', {}],
+  ['passes', { 'headgate-max-wait': '0' }],
+  ['rejects', {}],
+])(
+  'an account at its spending cap is told as such, at once, and no call of %s passes',
+  async (group, wish) => {
+    const refused = refuseAll(group, new Error("Exceeded the account's spending cap."));
+    const { total } = await strict.stats();
+    const headers = { 'content-type': 'application/json', ...wish };
+    const answer = await chat(`/${group}/v1/chat/completions`, 'capped', { headers });
+    expect([answer.status, answer.headers.get('headgate-reason')]).toEqual([424, 'account_capped']);
+    expect(answer.headers.has('retry-after')).toBe(false);
+    const { error } = await answer.json<{ error: { message: string } }>();
+    expect(error.message).toMatch(/spending cap.*Raise the cap/);
+    expect(refused).toHaveBeenCalledOnce();
+    expect((await strict.stats()).total).toBe(total);
+  },
+);

@@ -10,6 +10,12 @@ export let mend = (): void => {};
  * `isOver`. Returns a mock that is called with the ticket of each call that was not taken.
  */
 export function overload(group: string, isOver: () => boolean = () => false) {
+  const message = 'Durable Object is overloaded. Too many requests queued.';
+  return refuseAll(group, Object.assign(new Error(message), { overloaded: true }), isOver);
+}
+
+/** Has the object of a group throw an error at every acquire call, in front of the real one, until `isOver`. */
+export function refuseAll(group: string, error: Error, isOver: () => boolean = () => false) {
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { acquire } = GroupObject.prototype;
   const refused = vi.fn<(ticketId: string) => void>();
@@ -20,8 +26,7 @@ export function overload(group: string, isOver: () => boolean = () => false) {
   ): Promise<AcquireAnswer> {
     if (request.group !== group || isOver()) return acquire.call(this, request);
     refused(request.ticketId);
-    const message = 'Durable Object is overloaded. Too many requests queued.';
-    return Promise.reject(Object.assign(new Error(message), { overloaded: true }));
+    return Promise.reject(error);
   });
   mend = () => mock.mockRestore();
   return refused;
