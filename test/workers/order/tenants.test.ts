@@ -27,7 +27,7 @@ afterAll(nothingLeaks);
 const KEYS = ['else', 'acme', 'bolt'];
 
 async function configureTenants(slots: number, fields: Parameters<typeof groupOf>[2] = {}) {
-  const keys = await Promise.all(KEYS.map((id) => keyOf(id)));
+  const keys = await Promise.all(KEYS.map((id) => keyOf(id, { lane_max: 'high' })));
   await configureGroups(scene, [groupOf(group, slots, fields)], keys);
 }
 
