@@ -41,7 +41,7 @@ test('every file of tests stands in a row, or its folder does', async () => {
 });
 
 test('every attack that SECURITY.md names has tests that are there', () => {
-  const table = security.slice(security.indexOf('\n## Who tries what')).split('\n');
+  const table = security.slice(security.indexOf('\n## Threat model')).split('\n');
   const rows = table.filter((line) => line.startsWith('|')).slice(2);
   const told = rows.map((row) => {
     const tests = row.split('|').at(-2) ?? '';
