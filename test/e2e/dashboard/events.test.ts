@@ -88,7 +88,7 @@ it('a kill ends the stream, and the next one is right', async () => {
 
 it('a key that is taken back sees no more within a minute', async () => {
   const api = `${stage.url()}/admin/api/admin-keys`;
-  const headers = { authorization: `Bearer ${STAGE_TOKEN}` };
+  const headers = { authorization: `Bearer ${STAGE_TOKEN}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ id: 'looker', role: 'viewer' });
   const made = await fetch(api, { method: 'POST', headers, body });
   const { secret } = (await made.json()) as { secret: string };
