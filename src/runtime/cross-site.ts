@@ -1,7 +1,7 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 
 /**
- * What a web page makes a browser send. A page of another site needs no permission for a simple request (any of
+ * Requests that a browser sends for a page of another site. The page needs no permission for a simple request (any of
  * GET, HEAD and POST with a form, plain text or no type) and none to open a WebSocket; a browser only keeps the answer
  * from it. Such a request must not change anything, nor reach an upstream that takes no key.
  */

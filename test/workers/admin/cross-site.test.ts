@@ -48,7 +48,7 @@ async function send([method, path, body]: Route, headers: Record<string, string>
   return { status: response.status, text: await response.text() };
 }
 
-/** What a page of another site, or of none, has a browser send. */
+/** Headers that a browser sends for a page of another site, or of none. */
 const FOREIGN: readonly Record<string, string>[] = [
   { origin: 'https://evil.example' },
   { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },

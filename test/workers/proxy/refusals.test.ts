@@ -175,7 +175,7 @@ it('a call signed with SigV4 is refused with an explanation', async () => {
   });
 });
 
-it.each(['/nowhere/v1/chat/completions', '/constructor/v1', '/favicon.ico'])(
+it.each(['/nowhere/v1/chat/completions', '/constructor/v1', '/robots.txt'])(
   'an upstream that nobody configured is a 404: %s',
   async (path) => {
     const response = await call(path, { json: CHAT });
