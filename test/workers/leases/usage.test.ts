@@ -120,7 +120,7 @@ it.each([
       part === 'usage' ? ['DELETE', `/leases/${lease.lease}`] : ['POST', '/leases'];
     const answer = await call(path ?? '', {
       method: method ?? '',
-      headers: TRUSTED,
+      headers: { ...TRUSTED, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
     const text = await answer.text();
