@@ -10,7 +10,6 @@ import type { GroupEvent } from '../../core/events.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
 import { markOf } from '../../core/parts/bound.ts';
-import type { Totals } from '../../core/parts/totals.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import { isInUse } from '../idleness.ts';
@@ -205,7 +204,7 @@ export class Observation {
       moved_total: totals.moved,
       ended_total: totals.ended,
       cut_total: totals.cut,
-      reports_total: reportsOf(totals),
+      reports_total: totals.reports,
       input_tokens_total: totals.inputTokens,
       output_tokens_total: totals.outputTokens,
       cost_usd_total: totals.usd,
@@ -214,11 +213,6 @@ export class Observation {
       ...slotsByKind(this.#state),
     };
   }
-}
-
-/** Counts reports by what became of them; nothing of what there was none of. */
-function reportsOf({ reports }: Totals): NonNullable<PoolMetrics['reports_total']> {
-  return Object.fromEntries(Object.entries(reports).filter(([, count]) => count > 0));
 }
 
 /** Adds up the slots of holders that are no calls; nothing where there are none. */

@@ -374,6 +374,7 @@ describe('the dashboard and the alert rules', () => {
       'moves',
       'leases_resurrected',
       'dry_run_would_wait',
+      'lease_reports',
     ];
     const unseen = Object.values(families)
       .map(({ name }) => name)
