@@ -1,4 +1,4 @@
-import type { CorrectedSpend, SpendCorrection } from '../contract/rpc/group-rpc.ts';
+import type { CorrectedSpend, GroupRpc, SpendCorrection } from '../contract/rpc/group-rpc.ts';
 import { askPools, readDirectory, type Directory } from '../overview/pools.ts';
 import { definedGroup } from '../routing/key-groups.ts';
 import { ownPool, type PlacedPool } from '../routing/pool.ts';
@@ -28,37 +28,54 @@ export function addBudgetRoutes(app: AdminApp): void {
     const pool = poolMeant(budgetPools(directory, name), name, partition);
     const { actor } = context.get('who');
     const wanted = { id, usd, period, note: why, by: actor };
-    const [asked] = await askPools(context.env, directory.config, [pool], (one) =>
-      one.correctSpend(wanted),
-    );
-    const answer = answerOf(asked, name);
-    if (answer.isNew) await note(context, actionOf(name, answer.correction, pool));
+    const ask = <Answer>(work: (one: GroupRpc) => Promise<Answer>) =>
+      askOne(context, directory, pool, work);
+    const known = (await ask((one) => one.corrections())).find((each) => each.id === id);
+    if (known === undefined) await note(context, actionOf(name, wanted, pool));
+    else if (known.usd !== usd || known.period !== period) throw idTaken(name, known);
+    const answer = await ask((one) => one.correctSpend(wanted));
     return { status: 200, body: corrected(name, answer, pool) };
   });
 
   serve(app, 'undoCorrection', async ({ context, params: { name, id } }) => {
-    const { pool, answer } = await undo(context, name, id);
-    if (answer.isNew) await note(context, `budget ${name}: undo correction ${id}`);
+    const directory = await readDirectory(context.env);
+    const pool = await poolOfCorrection(context, directory, name, id);
+    const answer = await askOne(context, directory, pool, (one) => one.undoCorrection(id));
+    if (answer === null) throw unknownCorrection(name, id);
     return { status: 200, body: corrected(name, answer, pool) };
   });
 }
 
-/** Undoes a correction in whichever pool has it. */
-async function undo(
+async function askOne<Answer>(
+  { env }: AdminContext,
+  { config }: Directory,
+  pool: PlacedPool,
+  work: (one: GroupRpc) => Promise<Answer>,
+): Promise<Answer> {
+  const [asked] = await askPools(env, config, [pool], work);
+  if (asked === undefined || 'error' in asked) throw notReached(pool.group);
+  return asked.answer;
+}
+
+/**
+ * Finds the pool that has a correction, and notes that it is undone. Notes are written before the budget changes: an
+ * error in between is answered with 503, and the repeated request would find nothing to note.
+ */
+async function poolOfCorrection(
   context: AdminContext,
+  directory: Directory,
   name: string,
   id: string,
-): Promise<{ readonly pool: PlacedPool; readonly answer: CorrectedSpend }> {
-  const directory = await readDirectory(context.env);
+): Promise<PlacedPool> {
   const pools = budgetPools(directory, name);
-  const asked = await askPools(context.env, directory.config, pools, (pool) =>
-    pool.undoCorrection(id),
-  );
+  const asked = await askPools(context.env, directory.config, pools, (pool) => pool.corrections());
   for (const one of asked) {
-    if ('answer' in one && one.answer !== null) return { pool: one.pool, answer: one.answer };
+    const found = 'answer' in one ? one.answer.find((each) => each.id === id) : undefined;
+    if (found === undefined) continue;
+    if (found.undoneAt === null) await note(context, `budget ${name}: undo correction ${id}`);
+    return one.pool;
   }
-  if (unreachable(asked).length > 0) throw notReached(name);
-  throw new ProblemError(404, `The budget of "${name}" has no correction "${id}".`);
+  throw unreachable(asked).length > 0 ? notReached(name) : unknownCorrection(name, id);
 }
 
 /** Lists the pools whose budgets are a group's, also before its first call. */
@@ -85,14 +102,6 @@ function poolMeant(
   throw new ProblemError(404, `"${name}" has no such partition that was called.`);
 }
 
-function answerOf(
-  asked: Awaited<ReturnType<typeof askPools<CorrectedSpend>>>[number] | undefined,
-  name: string,
-): CorrectedSpend {
-  if (asked === undefined || 'error' in asked) throw notReached(name);
-  return asked.answer;
-}
-
 function notReached(name: string): ProblemError {
   return new ProblemError(
     503,
@@ -100,7 +109,22 @@ function notReached(name: string): ProblemError {
   );
 }
 
-function actionOf(name: string, { id, usd, period, note: why }: SpendCorrection, pool: PlacedPool) {
+function unknownCorrection(name: string, id: string): ProblemError {
+  return new ProblemError(404, `The budget of "${name}" has no correction "${id}".`);
+}
+
+function idTaken(name: string, { id, usd, period }: SpendCorrection): ProblemError {
+  return new ProblemError(
+    409,
+    `The budget of "${name}" has a correction "${id}" already, by ${usd} USD (${period}). Use another id for another correction.`,
+  );
+}
+
+function actionOf(
+  name: string,
+  { id, usd, period, note: why }: Pick<SpendCorrection, 'id' | 'usd' | 'period' | 'note'>,
+  pool: PlacedPool,
+): string {
   const { partition } = pool;
   const where = partition === null ? name : `${name} (${partition})`;
   const reason = why === '' ? '' : `: ${why}`;

@@ -54,22 +54,20 @@ export class Operator {
 
   /** Corrects what the budget has spent. */
   async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend> {
-    const isNew = this.#correction(wanted.id) === null;
     this.#shell.apply({ kind: 'correct_spend', correction: wanted });
     await this.#batch.written();
     const correction = this.#correction(wanted.id);
     if (correction === null) throw new Error('a correction was not kept');
-    return { correction, isNew, spent: this.#spent() };
+    return { correction, spent: this.#spent() };
   }
 
   /** Takes a correction back. Null: there is none of that id. */
   async undoCorrection(id: string): Promise<CorrectedSpend | null> {
     const before = this.#correction(id);
     if (before === null) return null;
-    const isNew = before.undoneAt === null;
     this.#shell.apply({ kind: 'undo_correction', id });
     await this.#batch.written();
-    return { correction: this.#correction(id) ?? before, isNew, spent: this.#spent() };
+    return { correction: this.#correction(id) ?? before, spent: this.#spent() };
   }
 
   corrections(): readonly SpendCorrection[] {

@@ -25,9 +25,29 @@ export async function correctBudget(
     ...(partition === undefined ? {} : { partition }),
     ...(note === undefined ? {} : { note }),
   };
-  const answer = taken(await target.admin('correctBudget', { params: { name }, body }));
+  const answer = await takenOnce(output, id, () =>
+    target.admin('correctBudget', { params: { name }, body }),
+  );
   show(output, answer, () => spentText(answer));
   noteAll(output, [`To take it back: headgate budgets undo ${name} ${answer.correction.id}`]);
+}
+
+/** Sends a correction. If the answer is lost, the correction may have been made, so its id is noted. */
+async function takenOnce<Body>(
+  output: Output,
+  id: string,
+  send: () => Promise<Parameters<typeof taken<Body>>[0]>,
+): Promise<Body> {
+  try {
+    return taken(await send());
+  } catch (error) {
+    if (error instanceof Failure && error.code === EXIT.unreachable) {
+      noteAll(output, [
+        `The correction may have been made. Repeat it with --id ${id}, so that it is made once.`,
+      ]);
+    }
+    throw error;
+  }
 }
 
 /** Takes a correction back. */

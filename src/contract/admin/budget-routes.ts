@@ -104,10 +104,12 @@ export const BUDGET_ROUTES = routes({
       note: z.string().trim().max(200).default('').describe('The reason, for the audit log.'),
       id: id
         .optional()
-        .describe('Id of the correction: the same one again changes nothing. Absent: a new one.'),
+        .describe(
+          'Id of the correction: the same one again changes nothing, and is a conflict with another amount or period. Absent: a new one.',
+        ),
     }),
     answers: { 200: correctedSchema },
-    problems: [404],
+    problems: [404, 409],
   },
   undoCorrection: {
     tag: 'groups',

@@ -363,8 +363,6 @@ export type SpendCorrection = Readonly<Correction>;
 /** A correction that was made or undone, and what counts as spent after it. */
 export interface CorrectedSpend {
   readonly correction: SpendCorrection;
-  /** False: it had been made, or undone, before. */
-  readonly isNew: boolean;
   readonly spent: Readonly<Record<Period, number>>;
 }
 

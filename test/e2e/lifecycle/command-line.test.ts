@@ -323,6 +323,34 @@ describe('configuring', () => {
     expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);
   });
 
+  it('names the id of a correction whose answer was lost', async () => {
+    const ids: string[] = [];
+    const server = createServer((request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (part: string) => {
+        body += part;
+      });
+      request.on('end', () => {
+        ids.push((JSON.parse(body) as { id: string }).id);
+        response.writeHead(503, { 'content-type': 'application/json' });
+        response.end('{"detail": "not reached"}');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const env = { HEADGATE_URL: `http://127.0.0.1:${port}` };
+    const args = ['budgets', 'correct', 'practice', '--by', '-1'];
+    try {
+      const lost = await headgate(args, { env });
+      expect(lost.code).toBe(3);
+      expect(lost.err).toContain(`--id ${ids[0]}`);
+      await headgate([...args, '--id', ids[0] ?? ''], { env });
+      expect(ids).toEqual([ids[0], ids[0]]);
+    } finally {
+      server.close();
+    }
+  });
+
   it('what a budget has spent is corrected, listed and undone', async () => {
     const by = (usd: string) => ['budgets', 'correct', 'practice', '--by', usd, '--period', 'day'];
     const raised = await headgate([...by('2.5'), '--id', 'one', '--note', 'a wrong price']);

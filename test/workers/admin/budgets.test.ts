@@ -1,4 +1,5 @@
 // Corrections of what budgets have spent: of groups, keys and teams, beside calls that are settled, and over resets.
+import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
@@ -96,6 +97,51 @@ it('the same id corrects once, also over a reset of the pool', async () => {
   await crashPool('again');
   expect((await admin('GET', pathOf('again'))).json.corrections).toMatchObject([
     { undone_at: expect.any(String) },
+  ]);
+});
+
+it('an id stands for one amount and period', async () => {
+  await budgets('taken');
+  await spend(5);
+  await correct('taken', { amount_usd: -2, id: 'one', period: 'day' });
+  for (const other of [{ amount_usd: -3 }, { amount_usd: -2, period: 'hour' }]) {
+    const { status, json } = await correct('taken', { period: 'day', ...other, id: 'one' });
+    expect({ status, json }).toMatchObject({
+      status: 409,
+      json: { detail: expect.stringContaining('by -2 USD (day)') },
+    });
+  }
+  expect(await spentOf('taken')).toBeCloseTo(3, 6);
+});
+
+/** Renames a table of the directory. */
+const rename = (from: string, to: string) =>
+  runInDurableObject(directoryOf(env) as never, (_instance, { storage }: DurableObjectState) => {
+    storage.sql.exec(`ALTER TABLE ${from} RENAME TO ${to}`);
+  });
+
+it('changes nothing that the audit log does not have', async () => {
+  await budgets('noted');
+  await spend(5);
+  const whileUnwritten = async <Answer>(act: () => Promise<Answer>): Promise<Answer> => {
+    await rename('audit_log', 'audit_away');
+    try {
+      return await act();
+    } finally {
+      await rename('audit_away', 'audit_log');
+    }
+  };
+  const fix = () => correct('noted', { amount_usd: -2, id: 'one' });
+  expect((await whileUnwritten(fix)).status).toBeGreaterThanOrEqual(500);
+  expect(await spentOf('noted')).toBeCloseTo(5, 6);
+  expect((await fix()).status).toBe(200);
+  expect((await whileUnwritten(() => undo('noted', 'one'))).status).toBeGreaterThanOrEqual(500);
+  expect(await spentOf('noted')).toBeCloseTo(3, 6);
+  expect((await undo('noted', 'one')).status).toBe(200);
+  const { json } = await admin('GET', '/audit?limit=2');
+  expect((json.entries as { action: string }[]).map(({ action }) => action)).toEqual([
+    'budget noted: undo correction one',
+    'budget noted: correct by -2 USD, month, one',
   ]);
 });
 
