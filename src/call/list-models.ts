@@ -134,7 +134,7 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
     .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
 }
 
-/** What the list of a caller's own key depends on, besides the key: the account that the call names. */
+/** Parts of a call, besides the key, that the list of a caller's own key depends on: the account that the call names. */
 function variantOf(headers: Headers): string {
   const others = new Headers(headers);
   dropAccounts(others, new URLSearchParams(), ACCOUNT_SELECTORS);
