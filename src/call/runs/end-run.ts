@@ -2,12 +2,12 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
-import { RunEvents } from '../../upstream/operation/run-events.ts';
-import { asksForRun, runSaid, type SaidOfRun } from '../../upstream/operation/runs.ts';
+import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
+import { asksForRun, type SaidOfRun } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
-import { isJson, RUN_BYTES_MAX, type Looked } from './hold-run.ts';
+import { isJson, isPlain, readBeginning, RUN_BYTES_MAX, type Looked } from './hold-run.ts';
 import { isRunStream, readThrough } from './run-stream.ts';
 
 /** Tells whether the answer to a call may say that a run has ended. */
@@ -17,12 +17,17 @@ export function mayEndRun({ request, env }: KnownCall, { path }: Located): boole
 
 /** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */
 export async function endRun(call: KnownCall, located: Located, answer: Response): Promise<Looked> {
-  if (isRunStream(answer)) return { answer, isHeld: false, events: endEvents(call, located) };
+  if (isRunStream(answer)) {
+    return { answer, isHeld: false, events: endReader(RunEvents, call, located) };
+  }
   if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
-  const run = runSaid(peeked.text);
-  if (run !== null) hearOf(call, located, run);
-  return { answer: peeked.answer, isHeld: false };
+  const { said, isWhole } = readBeginning(peeked.text);
+  const looked = { answer: peeked.answer, isHeld: false };
+  if (said !== null) hearOf(call, located, said);
+  // Its status may stand behind a long beginning.
+  const isOpen = said === null && !isWhole && isPlain(answer);
+  return isOpen ? { ...looked, events: endReader(RunDocument, call, located) } : looked;
 }
 
 /** The same for a call that takes no slot, whose answer nobody else reads. */
@@ -35,9 +40,13 @@ export async function endRunOf(
   return events === undefined ? answer : readThrough(answer, events, call.ctx);
 }
 
-function endEvents(call: KnownCall, located: Located): RunEvents {
+function endReader(
+  Reader: typeof RunEvents | typeof RunDocument,
+  call: KnownCall,
+  located: Located,
+): RunReader {
   let isTold = false;
-  return new RunEvents((run) => {
+  return new Reader((run) => {
     if (!isTold) isTold = hearOf(call, located, run);
   });
 }

@@ -2,9 +2,9 @@ import { runsOf } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { within } from '../../runtime/within.ts';
-import { mayGoOn, mayStartRunAt, runSaid, type SaidOfRun } from '../../upstream/operation/runs.ts';
+import { mayStartRunAt } from '../../upstream/operation/runs.ts';
 import { packingOf } from '../../upstream/body/packing.ts';
-import { RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
+import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
 import type { Candidate } from '../plan.ts';
@@ -46,13 +46,17 @@ export async function holdRun(
   if (isRunStream(answer)) return { answer, isHeld: false, events: new RunEvents(), isOwn: true };
   if (!answer.ok || !mayBeJson(answer)) return { answer, isHeld: false };
   if (isTakenWhole && isPlain(answer)) {
-    return { answer, isHeld: false, events: new WholeAnswer(), isOwn: true };
+    return { answer, isHeld: false, events: new RunDocument(), isOwn: true };
   }
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
-  const run = mayGoOn(peeked.text) ? runSaid(peeked.text) : null;
+  const { said, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
-  if (run?.state !== 'goes on') return looked;
-  return { ...looked, isHeld: await keepForRun(candidate, admission, run.id, answer.status) };
+  if (said?.state === 'goes on') {
+    return { ...looked, isHeld: await keepForRun(candidate, admission, said.id, answer.status) };
+  }
+  // It was too long or too slow to be read first.
+  const isOpen = said === null && !isWhole && isPlain(answer);
+  return isOpen ? { ...looked, events: new RunDocument(), isOwn: true } : looked;
 }
 
 /** Hands the leases of a call over to its run. False: they are still the call's. */
@@ -91,27 +95,23 @@ async function tryToHold(
   }
 }
 
-/** Reads a small answer that is taken whole before any of it goes on. */
-class WholeAnswer implements RunReader {
-  readonly #decoder = new TextDecoder();
-  #text = '';
+const encoder = new TextEncoder();
 
-  push(chunk: Uint8Array): void {
-    this.#text += this.#decoder.decode(chunk, { stream: true });
-  }
-
-  get said(): SaidOfRun | null {
-    return mayGoOn(this.#text) ? runSaid(this.#text) : null;
-  }
+/** Reads what the beginning of an answer says of its run. */
+export function readBeginning(text: string): RunDocument {
+  const document = new RunDocument();
+  document.push(encoder.encode(text));
+  return document;
 }
 
-/** Tells whether an answer may be JSON: some servers do not say that theirs is. */
-function mayBeJson(answer: Response): boolean {
-  const type = answer.headers.get('content-type') ?? '';
-  return type === '' || /^\s*text\/plain\b/i.test(type) || isJson(answer);
+/** Tells whether an answer may be JSON: some servers do not say that theirs is. What comes event by event is none. */
+function mayBeJson({ headers }: Response): boolean {
+  return !/^\s*(?:(?:audio|image|video)\/|text\/event-stream)/i.test(
+    headers.get('content-type') ?? '',
+  );
 }
 
-function isPlain({ headers }: Response): boolean {
+export function isPlain({ headers }: Response): boolean {
   return packingOf(headers.get('content-encoding')) === 'plain';
 }
 

@@ -3,12 +3,15 @@ import { packingOf } from '../../upstream/body/packing.ts';
 import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
 import type { KnownCall } from '../call.ts';
 
+/** Types of streams in which each event is a line of JSON. */
+const IN_LINES = /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl))\b/i;
+
 /** Tells whether what an answer says of a run comes event by event. */
 export function isRunStream({ ok, body, headers }: Response): boolean {
   return (
     ok &&
     body !== null &&
-    /^\s*text\/event-stream\b/i.test(headers.get('content-type') ?? '') &&
+    IN_LINES.test(headers.get('content-type') ?? '') &&
     packingOf(headers.get('content-encoding')) === 'plain'
   );
 }

@@ -1,18 +1,13 @@
-import { parseCutJson } from '../json/cut-json.ts';
+import { KeyNames } from '../json/json-key.ts';
+import { textOf } from '../json/json-string.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { JsonWalk } from '../json/json-walk.ts';
 import { runIn, type SaidOfRun } from './runs.ts';
 
-/** How much is read of a line of a stream: what an event says of its run stands near its beginning. */
-const LINE_CHARS_MAX = 16_384;
-
-/** Events that tell how a run stands, told without parsing from the hundreds that carry its text. */
-const TELLING =
-  /"type"\s*:\s*"response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled)"|"object"\s*:\s*"thread\.run"/;
-
-/** The same of Gemini's interactions. */
-const TELLING_INTERACTION = /"event_type"\s*:\s*"interaction\./;
-
-/** How far into a line the sign of such an event stands. */
-const SIGN_CHARS_MAX = 400;
+/**
+ * Reads what an answer says of its run while its bytes pass. Servers write the fields in any order, and the caller's own
+ * instructions may stand in front of the ones that matter, so the answer may have any length and is never held.
+ */
 
 /** Reads what an answer says of a run as its bytes pass. */
 export interface RunReader {
@@ -20,11 +15,96 @@ export interface RunReader {
   readonly said: SaidOfRun | null;
 }
 
-/** Reads what the events of a stream say of their run, as they pass. */
+/** Fields that describe a run. */
+const FIELDS = ['id', 'name', 'invocationArn', 'status', 'done', 'deleted', 'background'];
+/** Fields that say which event a line of a stream is. */
+const TYPES = ['type', 'event_type', 'object'];
+/** Objects that describe the run of an event. */
+const NESTED: ReadonlySet<string> = new Set(['response', 'interaction']);
+const KEYS = new KeyNames([...FIELDS, ...TYPES, ...NESTED]);
+
+/** Maximum bytes of a value. The longest id is shorter, however it is escaped. */
+const VALUE_BYTES_MAX = 4_096;
+
+type Fields = Record<string, unknown>;
+
+/** Keeps the fields of each record that describe a run, at its top level and in the object that is nested there. */
+class RunVisitor implements JsonVisitor {
+  readonly #onRecord: (isWhole: boolean) => void;
+  top: Fields = {};
+  nested: Fields | null = null;
+  #hasEnded = false;
+
+  constructor(onRecord: (isWhole: boolean) => void) {
+    this.#onRecord = onRecord;
+  }
+
+  begin(value: WalkedValue, kind: ValueKind): Want {
+    if (this.#hasEnded) {
+      this.#hasEnded = false;
+      this.top = {};
+      this.nested = null;
+    }
+    const { depth } = value;
+    const key = value.key(depth);
+    if (depth === 1 && kind === 'object' && NESTED.has(key)) {
+      this.nested = {};
+      return 'walk';
+    }
+    const isText = kind === 'string' || kind === 'scalar';
+    return isText && key !== '' ? 'keep' : 'skip';
+  }
+
+  end(value: WalkedValue, kind: ValueKind): void {
+    const { depth, kept } = value;
+    const text = textOf(kept);
+    const fields = depth === 1 ? this.top : this.nested;
+    // Of what is no text, only the two truth values matter.
+    if (fields !== null) fields[value.key(depth)] = kind === 'string' ? text : text === 'true';
+  }
+
+  record(isWhole: boolean): void {
+    this.#hasEnded = true;
+    this.#onRecord(isWhole);
+  }
+}
+
+/** Reads an answer that is one JSON object. */
+export class RunDocument implements RunReader {
+  readonly #visitor: RunVisitor;
+  readonly #walk: JsonWalk;
+  /** Whether all of the object has passed. */
+  isWhole = false;
+
+  constructor(onSaid: (said: SaidOfRun) => void = () => {}) {
+    this.#visitor = new RunVisitor((isWhole) => {
+      this.isWhole = isWhole;
+      const { said } = this;
+      if (said !== null) onSaid(said);
+    });
+    this.#walk = walkOf(this.#visitor, 'object');
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#walk.push(chunk);
+  }
+
+  /** What was said until now. */
+  get said(): SaidOfRun | null {
+    const { top, nested } = this.#visitor;
+    return runIn(top) ?? runIn(nested);
+  }
+}
+
+/** Types of the events that say how a run stands. */
+const TELLING =
+  /^(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled)$|interaction\.)/;
+
+/** Reads what the events of a stream say of their run. */
 export class RunEvents implements RunReader {
+  readonly #visitor: RunVisitor;
+  readonly #walk: JsonWalk;
   readonly #onSaid: (said: SaidOfRun) => void;
-  readonly #decoder = new TextDecoder();
-  #line = '';
   /** The stream is that of an answer in the foreground: nothing more of it is read. */
   #isOver = false;
   /** Last news; null: nothing of a run that goes on in the background. */
@@ -32,38 +112,27 @@ export class RunEvents implements RunReader {
 
   constructor(onSaid: (said: SaidOfRun) => void = () => {}) {
     this.#onSaid = onSaid;
+    this.#visitor = new RunVisitor((isWhole) => {
+      if (isWhole && !this.#isOver) this.#read();
+    });
+    this.#walk = walkOf(this.#visitor, 'lines');
   }
 
   push(chunk: Uint8Array): void {
-    if (this.#isOver) return;
-    const [first = '', ...rest] = this.#decoder.decode(chunk, { stream: true }).split('\n');
-    this.#add(first);
-    for (const each of rest) {
-      this.#read();
-      this.#line = '';
-      this.#add(each);
-    }
-  }
-
-  #add(text: string): void {
-    this.#line += text.slice(0, LINE_CHARS_MAX - this.#line.length);
+    if (!this.#isOver) this.#walk.push(chunk);
   }
 
   #read(): void {
-    const line = this.#line;
-    if (this.#isOver || !line.startsWith('data:')) return;
-    const sign = line.slice(0, SIGN_CHARS_MAX);
-    if (!TELLING.test(sign) && !TELLING_INTERACTION.test(sign)) return;
-    const { value } = parseCutJson(line.slice('data:'.length));
-    if (typeof value !== 'object' || value === null) return;
-    const { response, interaction, object } = value as Readonly<Record<string, unknown>>;
-    const isThread = object === 'thread.run';
-    const told = isThread ? value : (response ?? interaction);
-    if (typeof told !== 'object' || told === null) return;
-    const { background } = told as { background?: unknown };
-    if (!isThread && background !== true) {
-      // All of its events would say so. Where the line was cut, the word may stand behind the cut.
-      this.#isOver = background !== undefined || line.length < LINE_CHARS_MAX;
+    const { top, nested } = this.#visitor;
+    const isThread = top['object'] === 'thread.run';
+    const type = top['type'] ?? top['event_type'];
+    // Some servers name the event in its own line alone.
+    const isTelling = type === undefined || (typeof type === 'string' && TELLING.test(type));
+    const told = isThread ? top : isTelling ? nested : null;
+    if (told === null) return;
+    if (!isThread && told['background'] !== true) {
+      // All of its events would say so.
+      this.#isOver = true;
       return;
     }
     const said = runIn(told);
@@ -71,4 +140,8 @@ export class RunEvents implements RunReader {
     this.said = said;
     this.#onSaid(said);
   }
+}
+
+function walkOf(visitor: RunVisitor, form: 'object' | 'lines'): JsonWalk {
+  return new JsonWalk(visitor, { form, keys: KEYS, keepBytesMax: VALUE_BYTES_MAX });
 }

@@ -1,4 +1,3 @@
-import { parseCutJson } from '../json/cut-json.ts';
 import { readingsOf } from './path-readings.ts';
 
 /**
@@ -17,7 +16,10 @@ const ASKS =
 /** Paths whose POST cancels a run. */
 const CANCELS = /\/(?:responses|interactions|threads\/[^/]+\/runs)\/[^/]+\/cancel$/i;
 
-/** Statuses of runs that go on. Whatever else is said ends the hold: a run that waits for its caller generates nothing. */
+/**
+ * Statuses of runs that go on, in lower case and without what stands between their words. Any other status ends the hold: a run
+ * that waits for its caller generates nothing.
+ */
 const GOES_ON: ReadonlySet<string> = new Set([
   'queued',
   'pending',
@@ -26,9 +28,9 @@ const GOES_ON: ReadonlySet<string> = new Set([
   'preprocessing',
   'processing',
   'running',
-  'in_progress',
   'inprogress',
   'cancelling',
+  'canceling',
 ]);
 
 /** Maximum length of the id of a run. */
@@ -59,20 +61,6 @@ export interface SaidOfRun {
   readonly state: 'goes on' | 'ended' | 'cancelled';
 }
 
-/** Words of an answer that may be about a run that goes on: most answers have none of them, and need not be parsed. */
-const MAY_GO_ON =
-  /"(?:queued|pending|submitted|starting|preprocessing|processing|running|in_?progress|cancelling)"|operations\/|"invocationArn"/i;
-
-/** Tells whether an answer may say that a run goes on, without parsing it. */
-export function mayGoOn(text: string): boolean {
-  return MAY_GO_ON.test(text);
-}
-
-/** Reads what the beginning of an answer says of a run; null: it is about none. */
-export function runSaid(text: string): SaidOfRun | null {
-  return runIn(parseCutJson(text).value);
-}
-
 /** Reads what a value says of a run; null: it is about none. */
 export function runIn(value: unknown): SaidOfRun | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
@@ -88,7 +76,7 @@ function stateOf(said: Readonly<Record<string, unknown>>): SaidOfRun['state'] | 
   const { status, done, deleted, invocationArn, name } = said;
   if (deleted === true) return 'cancelled';
   if (typeof status === 'string') {
-    if (GOES_ON.has(status.toLowerCase())) return 'goes on';
+    if (GOES_ON.has(status.toLowerCase().replace(/[\s_-]/g, ''))) return 'goes on';
     return /^cancel/i.test(status) ? 'cancelled' : 'ended';
   }
   // Gemini says only that an operation is over, and Bedrock answers the start with the name alone.

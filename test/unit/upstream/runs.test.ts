@@ -1,13 +1,7 @@
 // Which calls may start a run, which ask for one, and what answers say of it.
 import { describe, expect, test } from 'vitest';
-import { RunEvents } from '../../../src/upstream/operation/run-events.ts';
-import {
-  asksForRun,
-  cancelsRun,
-  mayGoOn,
-  mayStartRunAt,
-  runSaid,
-} from '../../../src/upstream/operation/runs.ts';
+import { RunDocument, RunEvents } from '../../../src/upstream/operation/run-events.ts';
+import { asksForRun, cancelsRun, mayStartRunAt } from '../../../src/upstream/operation/runs.ts';
 
 test.each<[string, boolean]>([
   ['/v1/responses', true],
@@ -74,18 +68,14 @@ test.each([
   expect(cancelsRun(path)).toBe(cancels);
 });
 
-test.each([
-  ['{"id":"r","status":"queued"}', true],
-  ['{"id":"r","status":"InProgress"}', true],
-  ['{"name":"models/veo/operations/o"}', true],
-  ['{"invocationArn":"arn:x"}', true],
-  ['{"id":"r","status":"completed","output":[{"status":"completed","text":"is queued"}]}', false],
-])('%s may be about a run that goes on: %s', (answer, may) => {
-  expect(mayGoOn(answer)).toBe(may);
-});
+function runSaid(text: string): RunDocument['said'] {
+  const document = new RunDocument();
+  document.push(new TextEncoder().encode(text));
+  return document.said;
+}
 
 describe('an answer', () => {
-  test.each<[object, ReturnType<typeof runSaid>]>([
+  test.each<[object, object | null]>([
     [
       { id: 'r', status: 'queued' },
       { id: 'r', state: 'goes on' },
@@ -133,6 +123,16 @@ describe('an answer', () => {
       { name: 'a/operations/o', done: true },
       { id: 'a/operations/o', state: 'ended' },
     ],
+    ...['IN PROGRESS', 'in-progress', 'Canceling'].map((status): [object, object] => [
+      { id: 'r', status },
+      { id: 'r', state: 'goes on' },
+    ]),
+    [{ response: { id: 'r', status: 'queued' } }, { id: 'r', state: 'goes on' }],
+    [
+      { id: 'r', instructions: 'x'.repeat(1_000_000), background: true, status: 'queued' },
+      { id: 'r', state: 'goes on' },
+    ],
+    [{ id: 'r', output: [{ id: 'o', status: 'in_progress' }] }, null],
     [{ id: 'chatcmpl_1', choices: [] }, null],
     [{ id: 7, status: 'queued' }, null],
     [{ id: 'x'.repeat(501), status: 'queued' }, null],
@@ -144,6 +144,12 @@ describe('an answer', () => {
 
   test.each(['', 'null', 'no JSON', '{"id":"r"', '"queued"'])('%j says nothing', (text) => {
     expect(runSaid(text)).toBeNull();
+  });
+
+  test('with escapes and a byte order mark', () => {
+    const text =
+      '\ufeff{"name":"models\\/veo\\/operations\\/o","\\u0069d":"r","status":"\\u0071ueued"}';
+    expect(runSaid(text)).toEqual({ id: 'r', state: 'goes on' });
   });
 
   test('that was cut says what stands before', () => {
@@ -191,8 +197,29 @@ describe('the events of a stream', () => {
   test('of an answer in the foreground are read no further than to the first that says so', () => {
     const foreground = event('response.created', { id: 'resp_0', status: 'in_progress' });
     expect(readAll(foreground + created, 50).said).toBeNull();
-    const long = { id: 'resp_1', status: 'in_progress', instructions: 'x'.repeat(20_000) };
-    expect(readAll(event('response.created', long) + created, 50).said).not.toBeNull();
+  });
+
+  test.each([
+    ['with its type last', { response: { ...run, status: 'queued' }, type: 'response.created' }],
+    ['with its type in its own line alone', { response: { ...run, status: 'queued' } }],
+    [
+      'with long instructions first',
+      {
+        type: 'response.created',
+        response: { instructions: 'x'.repeat(600_000), status: 'queued', ...run },
+      },
+    ],
+  ])('%s', (_, data) => {
+    const text = `: comment\n\nevent: response.created\ndata: ${JSON.stringify(data)}`;
+    for (const end of ['\n', '\r', '\r\n']) {
+      const { said } = readAll(`${text}\n\n`.replaceAll('\n', end), 1_000);
+      expect(said).toEqual({ id: 'resp_1', state: 'goes on' });
+    }
+  });
+
+  test('that are lines of JSON', () => {
+    const data = { type: 'response.created', response: { ...run, status: 'queued' } };
+    expect(readAll(`${JSON.stringify(data)}\n`, 100).said).not.toBeNull();
   });
 
   test('of a thread', () => {
