@@ -58,36 +58,42 @@ const TWICE: ScanState = { kind: 'twice' };
 const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
 
 /**
- * Names under which providers take something that has a model of its own, or the model itself, in lower case: an assistant,
- * an agent, a preset, a stored prompt, an earlier response, a deployment.
+ * Names under which providers take something that has a model of its own, or the model itself, in lower case and without what
+ * stands between their words: an assistant, an agent, a preset, a stored prompt, an earlier response, a deployment. Servers
+ * that speak protobuf's JSON take `agentId` for `agent_id`.
  */
 const REFERENCES: ReadonlySet<string> = new Set([
   'agent',
-  'agent_id',
   'agentid',
-  'app_id',
+  'agentname',
+  'appid',
   'assistant',
-  'assistant_id',
-  'bot_id',
+  'assistantid',
+  'botid',
   'deployment',
-  'deployment_id',
-  'deployment_name',
-  'endpoint_id',
+  'deploymentid',
+  'deploymentname',
+  'endpointid',
   'engine',
-  'inference_profile',
+  'engineid',
+  'inferenceprofile',
   'inferenceprofilearn',
-  'model_id',
-  'model_name',
+  'modelalias',
   'modelarn',
   'modelid',
+  'modelkey',
+  'modelname',
+  'modelref',
+  'modelslug',
+  'modeluri',
   'preset',
-  'previous_interaction_id',
-  'previous_response_id',
-  'prompt_id',
-  'prompt_template_id',
+  'previousinteractionid',
+  'previousresponseid',
+  'promptid',
+  'prompttemplateid',
   'promptarn',
   'retrieveandgenerateconfiguration',
-  'workflow_id',
+  'workflowid',
 ]);
 
 /** A text under this name is a prompt; an object names a stored one. */
@@ -95,8 +101,14 @@ export const PROMPT = 'prompt';
 
 /** The field that a name is, if it may refer to a model; null: it refers to none. */
 export function referenceIn(name: string): string | null {
-  const folded = name.toLowerCase();
-  return folded === PROMPT || REFERENCES.has(folded) ? folded : null;
+  const folded = foldedName(name);
+  if (folded === PROMPT) return PROMPT;
+  return REFERENCES.has(folded.replace(/[\s_.-]/g, '')) ? name : null;
+}
+
+/** A name as parsers read it that make no difference between upper and lower case. To some of them the long s is an s. */
+export function foldedName(name: string): string {
+  return name.toUpperCase().toLowerCase();
 }
 
 /**
@@ -110,7 +122,7 @@ export class ModelNames {
 
   /** Takes a name. The answer is what speaks against the body from here on; null: nothing does. */
   take(name: string): ScanState | null {
-    const folded = name.toLowerCase();
+    const folded = foldedName(name);
     const isList = LISTS.has(folded) || folded.startsWith('model[');
     if (isList) return unreadable(`there are several, under ${folded}`);
     if (folded !== 'model') return null;

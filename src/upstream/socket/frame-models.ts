@@ -1,4 +1,4 @@
-import { MODEL_BYTES_MAX } from '../body/model-scan.ts';
+import { foldedName, MODEL_BYTES_MAX } from '../body/model-scan.ts';
 import { KeyNames } from '../json/json-key.ts';
 import { textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
@@ -26,7 +26,7 @@ interface Unreadable {
  * Signs of a message that names a model or a setup to some parser: the words themselves, escapes that may hide a letter
  * of them, or the zeros of UTF-16. It is tested on each message of a session, so it must be cheap.
  */
-const MAY_NAME = /model|fallbacks|setup|ſetup|\\[^"\\/bfnrt]|\0/i;
+const MAY_NAME = /model|fallbac[k\u212a][sſ]|[sſ]etup|\\[^"\\/bfnrt]|\0/i;
 
 /** A message that is no object is one that a server may read by rules of its own: an array, a comment, another encoding. */
 const BEGINS_OBJECT = /^\ufeff?[ \t\r\n]*\{/;
@@ -99,8 +99,7 @@ class ModelsVisitor implements JsonVisitor {
     if (keyBytes === null) return;
     const key = textOf(keyBytes);
     if (key === null) return this.#fail('a key is no JSON text', value);
-    // The long s has no lower case of its own, and is an s to some parsers.
-    const folded = key.toUpperCase().toLowerCase();
+    const folded = foldedName(key);
     if (folded === MODEL) {
       if (key !== MODEL) return this.#fail('the name of a model field is not in lower case', value);
       if (this.#hasNamed[depth] === true) return this.#fail('it names its model twice', value);

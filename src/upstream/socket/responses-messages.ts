@@ -1,3 +1,4 @@
+import { foldedName } from '../body/model-scan.ts';
 import { KeyNames } from '../json/json-key.ts';
 import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
@@ -98,8 +99,7 @@ function namesOddly(message: Readonly<Record<string, unknown>>): boolean {
 }
 
 function isOddly(word: string, words: readonly string[]): boolean {
-  // The long s has no lower case of its own, and is an s to them.
-  const folded = word.trim().toUpperCase().toLowerCase();
+  const folded = foldedName(word.trim());
   return folded !== word && words.includes(folded);
 }
 

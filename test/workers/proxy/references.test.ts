@@ -55,7 +55,17 @@ const REFERENCES: readonly (readonly [path: string, body: object | string, field
   ['/v1/conversations', { agent_id: 'ag_dear', inputs: 'x' }, 'agent_id'],
   ['/v1/agents/completions', { agent_id: 'ag_dear', messages: [] }, 'agent_id'],
   ['/v1/chat/completions', { preset: 'dear', messages: [] }, 'preset'],
-  ['/v1/chat/completions', { messages: [], Preset: 'dear' }, 'preset'],
+  ['/v1/chat/completions', { messages: [], Preset: 'dear' }, 'Preset'],
+  ['/v1/chat/completions', { messages: [], preſet: 'dear' }, 'preſet'],
+  ['/v1/responses', { previousResponseId: 'resp_dear', input: 'x' }, 'previousResponseId'],
+  ['/v1/threads/runs', { assistantId: 'asst_dear', thread: {} }, 'assistantId'],
+  ['/v1/threads/runs', { 'assistant-id': 'asst_dear', thread: {} }, 'assistant-id'],
+  ['/v1/chat/completions', { modelName: 'dear', messages: [] }, 'modelName'],
+  [
+    '/v1beta/interactions',
+    { previousInteractionId: 'i_dear', input: 'x' },
+    'previousInteractionId',
+  ],
   ['/v1/chat/completions', '{"messages":[],"pr\\u0065set":"dear"}', 'preset'],
   ['/v1/chat/completions', { model: null, preset: 'dear' }, 'preset'],
   ['/v1beta/interactions', { agent: 'research-dear', input: 'x' }, 'agent'],
@@ -82,6 +92,13 @@ describe('where the model must be true', () => {
     ['/v1/completions', { prompt: ['a text'] }],
   ])('%s with %j names its model, or refers to none', async (path, body) => {
     expect(await ask(path, body)).toMatchObject({ status: 200, groups: 'cheap' });
+  });
+
+  it('a list of models is refused in any spelling', async () => {
+    for (const field of ['models', 'modelſ', 'fallbackſ']) {
+      const seen = await ask('/v1/chat/completions', { model: 'cheap', [field]: ['dear'] });
+      expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable' });
+    }
   });
 
   it('a form refers to an assistant, too', async () => {
