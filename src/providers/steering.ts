@@ -42,6 +42,19 @@ export const GATEWAYS: readonly Steering[] = [
     source: 'https://learn.microsoft.com/azure/api-management/api-management-subscriptions',
     date: '2026-11-20',
   },
+  // Symfony, Zend and IIS route by these in place of the URL that was checked.
+  {
+    headers: ['x-original-url', 'x-rewrite-url', 'x-original-uri', 'x-override-url'],
+    source:
+      'https://symfony.com/blog/cve-2018-14773-remove-support-for-legacy-and-risky-http-headers',
+    date: '2026-11-20',
+  },
+  // The address that a gateway calls next.
+  {
+    headers: ['base-url', 'x-base-url', 'x-api-base', 'x-target-url', 'x-upstream-url'],
+    source: 'https://docs.litellm.ai/docs/proxy/request_headers',
+    date: '2026-11-20',
+  },
   {
     headers: ['azureml-model-deployment'],
     source:

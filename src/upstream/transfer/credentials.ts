@@ -1,6 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { KeyPlace, Upstream } from '../../contract/config/upstream.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
+import { dropCookies } from './our-cookies.ts';
 import { dropAccountSubprotocols, dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
 
 /** The keys that a call brought. */
@@ -137,6 +138,9 @@ interface AccountNames {
   readonly pattern: RegExp;
 }
 
+/** A name that most headers have, which stands for itself alone. */
+const PLAIN = /^[a-z0-9-]+$/;
+
 /**
  * Removes, in place, the names by which a call chooses an account or steers a gateway, where the key is the operator's: the
  * choice is, too, and a key must not be refused for the account of another one. Returns the names; parameters begin with `?`.
@@ -148,26 +152,31 @@ export function dropAccounts(
   { headers: names, parameters, pattern }: AccountNames,
   isListed: (header: string) => boolean = () => false,
 ): readonly string[] {
-  // Some servers read an underscore as a dash.
   const isSelector = (name: string): boolean => {
-    const dashed = name.replaceAll('_', '-');
+    const dashed = PLAIN.test(name) ? name : dashedWords(name);
     return (names.has(dashed) || pattern.test(dashed)) && !isListed(name);
   };
   const inQuery = (name: string): boolean =>
     parameters.has(name.toLowerCase()) || pattern.test(dashedWords(name));
+  const inCookie = (pair: string): boolean => isSelector(pair.split('=', 1)[0] ?? '');
   // Found first, deleted afterwards: deleting while iterating skips entries.
   const found = [...headers.keys()].filter(isSelector);
   const foundInQuery = [...new Set(query.keys())].filter(inQuery);
   for (const name of found) headers.delete(name);
   for (const name of foundInQuery) query.delete(name);
+  const cookies = isListed('cookie') || !dropCookies(headers, inCookie) ? [] : ['cookie'];
   const subprotocols = dropAccountSubprotocols(headers);
-  return [...found, ...foundInQuery.map((name) => `?${name}`), ...subprotocols];
+  return [...found, ...foundInQuery.map((name) => `?${name}`), ...cookies, ...subprotocols];
 }
 
-/** Writes `$userProject` and `user_project` as `user-project`. */
+/**
+ * Writes `$userProject`, `user_project`, `user.project` and `user-project[]` as `user-project`: servers read some of these as
+ * others.
+ */
 function dashedWords(name: string): string {
-  const dashed = name.replace(/(?<=[a-z])(?=[A-Z])/g, '-').replace(/[_.]/g, '-');
-  return dashed.replace(/^\$/, '').toLowerCase();
+  const words = name.replace(/\[.*$/s, '').replace(/(?<=[a-z])(?=[A-Z])/g, '-');
+  const dashed = words.replace(/[^a-z0-9]+/gi, '-').replace(/^-|-$/g, '');
+  return dashed.toLowerCase();
 }
 
 /**

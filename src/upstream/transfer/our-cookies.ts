@@ -16,3 +16,15 @@ export function isOurCookie(pair: string): boolean {
 export function reachesIn(setCookie: string): boolean {
   return OURS.test(setCookie) || OUR_PATH.test(setCookie);
 }
+
+/** Removes, in place, the cookies of a request that are to go, each as `name=value`. False: there are none. */
+export function dropCookies(headers: Headers, isGone: (pair: string) => boolean): boolean {
+  const cookie = headers.get('cookie');
+  if (cookie === null) return false;
+  const all = cookie.split(';').map((pair) => pair.trim());
+  const kept = all.filter((pair) => !isGone(pair));
+  if (kept.length === all.length) return false;
+  if (kept.length === 0) headers.delete('cookie');
+  else headers.set('cookie', kept.join('; '));
+  return true;
+}

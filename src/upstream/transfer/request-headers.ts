@@ -1,5 +1,5 @@
 import { isUnderscoredOverride } from '../operation/method-override.ts';
-import { isOurCookie } from './our-cookies.ts';
+import { dropCookies, isOurCookie } from './our-cookies.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { deleteHeaders, HOP_BY_HOP } from './hop-by-hop.ts';
 import { dropSubprotocols } from './subprotocols.ts';
@@ -47,7 +47,8 @@ export function upstreamRequestHeaders(
     (name, value) =>
       isNotForUpstream(name) || (name !== 'cookie' && holdsGatewayKey(value, gatewayKey)),
   );
-  dropOurCookies(headers, gatewayKey);
+  // Those that upstreams have set go on.
+  dropCookies(headers, (pair) => isOurCookie(pair) || holdsGatewayKey(pair, gatewayKey));
   const accepted = (clientAcceptEncoding ?? headers.get('accept-encoding') ?? '').trim();
   headers.set('accept-encoding', accepted === '' ? 'identity' : accepted);
   return headers;
@@ -81,17 +82,6 @@ export function mayGoElsewhere(name: string): boolean {
 /** Removes, in place, all headers except those that may stay. */
 export function keepHeaders(headers: Headers, mayStay: (name: string) => boolean): void {
   deleteHeaders(headers, (name) => !mayStay(name));
-}
-
-/** Leaves the cookies that upstreams have set. */
-function dropOurCookies(headers: Headers, gatewayKey: string | null): void {
-  const cookie = headers.get('cookie');
-  if (cookie === null) return;
-  const all = cookie.split(';').map((pair) => pair.trim());
-  const theirs = all.filter((pair) => !isOurCookie(pair) && !holdsGatewayKey(pair, gatewayKey));
-  if (theirs.length === all.length) return;
-  if (theirs.length === 0) headers.delete('cookie');
-  else headers.set('cookie', theirs.join('; '));
 }
 
 function isNotForUpstream(name: string): boolean {

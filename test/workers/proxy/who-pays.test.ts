@@ -69,6 +69,11 @@ const SELECTORS = [
   'OpenAI-Organization',
   'OpenAI-Project',
   'openai_organization',
+  'OpenAI.Organization',
+  'OpenAI~Project',
+  'X-Original-URL',
+  'x-rewrite-url',
+  'x-api-base',
   'anthropic-workspace-id',
   'X-Goog-User-Project',
   'X-HF-Bill-To',
@@ -105,10 +110,17 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
   });
 
   it('parameters stay behind, likewise', async () => {
-    const query = '?userProject=a&%24userProject=b&GroupId=7&organization_id=o&alt=sse';
+    const query = '?userProject=a&%24userProject=b&GroupId=7&organization_id=o&project[]=p&alt=sse';
     const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
     expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
-    expect(dropped).toBe('?userProject, ?$userProject, ?GroupId, ?organization_id');
+    const names = '?userProject, ?$userProject, ?GroupId, ?organization_id, ?project%5B%5D';
+    expect(dropped).toBe(names);
+  });
+
+  it('cookies stay behind, likewise', async () => {
+    const { echo, dropped } = await ask(`${at}${CHAT}`, { cookie: 'organization=o; a=b' });
+    expect(echo.headers['cookie'] ?? '').not.toContain('organization');
+    expect(dropped).toBe('cookie');
   });
 });
 
