@@ -6,6 +6,7 @@ import {
   isReadSession,
   isResponses,
   modelsInQuery,
+  referenceInQuery,
 } from '../upstream/operation/upgrades.ts';
 import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
@@ -23,6 +24,7 @@ import { operationAt, operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
 import {
   isUpgrade,
+  referredSession,
   severalModels,
   unreadSession,
   unsaidModel,
@@ -86,6 +88,11 @@ async function locateDirect(
     if (!isReadSession(path)) return rejected(unreadSession());
     const models = modelsInQuery(query);
     if (models.length > 1) return rejected(severalModels(models));
+    const reference = referenceInQuery(query);
+    const asked = { said, upstream, path, operation };
+    if (reference !== null && !proofOf(rule, asked, call).allowsReferences()) {
+      return rejected(referredSession(reference));
+    }
   }
   // What the path shows is what the upstream will serve: the header only says what is not shown.
   const known = shown ?? said;

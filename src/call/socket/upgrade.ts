@@ -76,3 +76,9 @@ export function severalModels(models: readonly string[]): ErrorReply {
   const message = `The URL of the session names several models (${names.join(', ')}), and not every upstream takes the same of them. Name one.`;
   return { reason: 'model_ambiguous', message };
 }
+
+/** The error reply to a session whose URL names its model by reference, where something goes by it. */
+export function referredSession(parameter: string): ErrorReply {
+  const message = `The URL of the session names its model by reference, in ${parameter.slice(0, 100)}, and a group or the key of this call goes by the model, which Headgate cannot look up. Name the model in its place, or let an operator set match.references: allow in the group.`;
+  return { reason: 'model_ambiguous', message };
+}

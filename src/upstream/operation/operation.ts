@@ -99,12 +99,26 @@ export function modelsInReadings(
   if (dialect === 'opaque') return [];
   const plain = plainPath(path);
   const readings = readingsOf(plain);
-  if (readings.length === 0) return [];
+  const isNamedTwice = NAMED_TWICE.test(plain);
+  if (readings.length === 0 && !isNamedTwice) return [];
   const places = [plain, ...readings]
     .map((reading) => operationAt(method, reading, dialect))
     .flatMap(({ limited, model }) => (limited && model.from !== 'none' ? [model] : []));
+  if (isNamedTwice) places.push(...[...plain.matchAll(NAMES)].map(namedBy));
   const byValue = new Map(places.map((place) => [valueOf(place), place]));
   return [...byValue.values()];
+}
+
+/** Segments behind which a model stands. Where a path has two, servers may route by either. */
+const NAMES = /\/(?:deployments|engines|serving-endpoints|models?)\/([^/:]+)/gi;
+const NAMED_TWICE =
+  /\/(?:deployments|engines|serving-endpoints|models?)\/.+\/(?:deployments|engines|serving-endpoints|models?)\//i;
+
+function namedBy([, name = '']: readonly string[]): {
+  readonly from: 'path';
+  readonly value: string;
+} {
+  return { from: 'path', value: decode(name) };
 }
 
 function valueOf(place: ModelPlace): string {

@@ -111,7 +111,7 @@ function hasUp(text: string): boolean {
   const segments = text.normalize('NFKC').split(/[/\\\u2044\u2215\u29f5\u29f8]/);
   return segments.some((each) => {
     const seen = each.replace(UNSEEN, '');
-    return UP.test(seen.replace(/[;?#].*$/s, '')) || UP.test(seen);
+    return UP.test(seen) || seen.split(/[;?#]/).some((part) => UP.test(part));
   });
 }
 
@@ -121,7 +121,7 @@ function undo(text: string): string {
     String.fromCharCode(Number.parseInt(wide ?? byte ?? '', 16)),
   );
   const shortened = plain
-    .replace(/[\u00c0\u00c1]([\u0080-\u00bf])/g, (two, last: string) =>
+    .replace(/[\u00c0\u00c1]([\u0020-\u00bf])/g, (two, last: string) =>
       asAscii(((two.charCodeAt(0) & 1) << 6) | (last.charCodeAt(0) & 0x3f)),
     )
     .replace(

@@ -1,5 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { Sockets } from '../../contract/config/upstream.ts';
+import { PROMPT, referenceIn } from '../body/model-scan.ts';
 import { classify, type Operation } from './operation.ts';
 import { SESSION_NAME } from './operations-table.ts';
 
@@ -15,8 +16,15 @@ const NAMED_IN_MESSAGE: readonly RegExp[] = [
 
 const RESPONSES = /\/responses$/i;
 
-/** Parameters of the query that name the model of a session: OpenAI's, and the older one of Azure. */
-const MODEL_PARAMETERS: readonly string[] = ['model', 'deployment'];
+/** Parameters of the query that name the model of a session, without what stands between their words: OpenAI's, and those of Azure. */
+const MODEL_PARAMETERS: ReadonlySet<string> = new Set([
+  'model',
+  'modelid',
+  'modelname',
+  'deployment',
+  'deploymentid',
+  'deploymentname',
+]);
 
 const NO_MODEL: Operation['model'] = { from: 'none' };
 
@@ -42,12 +50,21 @@ export function classifyUpgrade(
   return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
 }
 
-/** The models that the query of a session names, whichever of them its upstream takes: some make no difference between upper and lower case. */
+/** The models that the query of a session names, whichever of them its upstream takes: servers differ in how they read names. */
 export function modelsInQuery(query: URLSearchParams): readonly string[] {
-  const named = [...query].filter(
-    ([name, value]) => value !== '' && MODEL_PARAMETERS.includes(name.toLowerCase()),
-  );
+  const named = [...query].filter(([name, value]) => value !== '' && isModelParameter(name));
   return [...new Set(named.map(([, value]) => value))];
+}
+
+function isModelParameter(name: string): boolean {
+  const words = name.replace(/\[.*$/s, '').replace(/[\s_.-]/g, '');
+  return MODEL_PARAMETERS.has(words.toLowerCase());
+}
+
+/** The parameter of a session that names its model by reference, as an agent does; null: there is none. */
+export function referenceInQuery(query: URLSearchParams): string | null {
+  const names = [...query.keys()].filter((name) => !isModelParameter(name));
+  return names.find((name) => name !== PROMPT && referenceIn(name) !== null) ?? null;
 }
 
 /** Tells whether a path is that of Responses, which agents ask for over WebSocket first. */

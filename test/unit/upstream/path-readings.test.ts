@@ -22,6 +22,8 @@ describe('a path may lead up', () => {
     '/%2525252e%2525252e%2525252fb',
     '/..%252f..%255cb',
     '/%c0%ae%c0%ae/b',
+    '/%c0%2e%c0%2e/b',
+    '/;..;/b',
     '/%c0%ae%c0%ae%c0%afb',
     '/%e0%80%ae%e0%80%ae/b',
     '/%f0%80%80%ae%f0%80%80%ae/b',
@@ -85,6 +87,9 @@ describe('servers may read several models', () => {
     ['/v1beta/models/cheap:generateContent/..%2f..%2fmodels%2fdear:generateContent', 'dear'],
     ['/v1beta/models/dear:generateContent;/../cheap:generateContent', 'cheap'],
     ['/v1beta/models/cheap%3bdear:generateContent', 'cheap'],
+    ['/v1beta/models/dear:generateContent/models/cheap:generateContent', 'dear'],
+    ['/openai/deployments/cheap/openai/deployments/dear/chat/completions', 'dear'],
+    ['/deployments/cheap/engines/dear/chat/completions', 'dear'],
   ])('in %s', (path, one) => {
     const values = valuesOf(path);
     expect(values).toContain(one);
@@ -95,6 +100,8 @@ describe('servers may read several models', () => {
     ['/v1beta/models/gemini-2.5%2Dflash:generateContent', 'gemini'],
     ['/v1beta/models/gemini-2.5-flash%3AgenerateContent', 'gemini'],
     ['/model/arn%3Aaws%3Abedrock%3A1%3Ainference-profile%2Fus.m/converse', 'bedrock'],
+    ['/openai/deployments/mine/chat/completions', 'openai'],
+    ['/v1/projects/p/locations/l/publishers/google/models/gemini:predict', 'gemini'],
     ['/v1/chat/completions;x', 'openai'],
     ['/v1/chat%2fcompletions', 'openai'],
     ['/v1//chat/completions/', 'openai'],

@@ -50,8 +50,18 @@ it('a session of Gemini names its model in a header where groups go by it', asyn
   expect((await strict.stats()).sockets[1]?.messages).toEqual([]);
 });
 
-it.each(['model=small&model=big', 'model=small&deployment=big', 'model=small&Deployment=big'])(
-  'a URL that names several models is refused where a key goes by them: %s',
+it.each([
+  'model=small&model=big',
+  'model=small&deployment=big',
+  'model=small&Deployment=big',
+  'model=small&model[]=big',
+  'model=small&%20model=big',
+  'model=small&deploymentId=big',
+  'model=small&model_id=big',
+  'model=small&agent_id=big',
+  'agentId=big',
+])(
+  'a URL that names several models, or one by reference, is refused where a key goes by them: %s',
   async (query) => {
     const keys = [{ id: 'k1', hash: await keyHash('hg_session_key_1'), groups: ['small'] }];
     const match = { upstreams: ['x'], models: ['small'] };
