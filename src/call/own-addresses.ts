@@ -35,7 +35,7 @@ export function withOwnAddresses(
   const readdressed = readdress(given, {
     askedUrl,
     baseUrl,
-    ownUrl: `${call.url.origin}/${id}`,
+    ownUrl: `${calledOrigin(call)}/${id}`,
     injected: key.injected,
     // A key of the caller's own is for this upstream, wherever that stores its answers.
     passesElsewhere: redirects === 'pass' || (gatewayKey === null && !redirect),
@@ -58,6 +58,16 @@ export function withOwnAddresses(
       ? new Response(body, readable)
       : new Response(null, { status, webSocket, headers }),
   );
+}
+
+/**
+ * Finds the origin that the caller used. Behind a proxy that ends TLS the request arrives here as http, and the proxy names
+ * the caller's scheme, first in the list if there are several. A forged header changes only the answer to its own sender.
+ */
+function calledOrigin({ request, url }: Candidate['call']): string {
+  const forwarded = request.headers.get('x-forwarded-proto');
+  const scheme = /^\s*(https?)\s*(?:,|$)/i.exec(forwarded ?? '')?.[1]?.toLowerCase();
+  return scheme === undefined ? url.origin : `${scheme}://${url.host}`;
 }
 
 function received(answer: Response): Received {

@@ -202,6 +202,29 @@ it('addresses of a unified call lead to its upstream', async () => {
   expect(headers.get('operation-location')).toBe(`${serve.url}/ours/v1/x`);
 });
 
+it.each([
+  ['https', 'https'],
+  ['HTTPS', 'https'],
+  ['https, http', 'https'],
+  ['http', 'http'],
+  // What is no scheme of the web changes nothing.
+  ['ftp', 'http'],
+  ['https://elsewhere.test', 'http'],
+  ['httpsx, https', 'http'],
+  ['', 'http'],
+])('addresses have the scheme that a proxy reports: %j', async (reported, scheme) => {
+  const asked = { headers: { location: '{base}/v1/x', link: '<{base}/v1/y>; rel="next"' } };
+  const { host } = new URL(serve.url);
+  await Promise.all(
+    [CHAT, '/v1/models'].map(async (route) => {
+      const { headers } = await ask(`/ours${route}`, asked, { 'x-forwarded-proto': reported });
+      expect(headers.get('location')).toBe(`${scheme}://${host}/ours/v1/x`);
+      expect(headers.get('link')).toBe(`<${scheme}://${host}/ours/v1/y>; rel="next"`);
+    }),
+  );
+  expect(upstream.arrived.some(({ headers }) => 'x-forwarded-proto' in headers)).toBe(false);
+});
+
 it('an upgrade that is redirected elsewhere is refused', async () => {
   const asked = { status: 307, headers: { location: `${other.url}/x` } };
   const url = urlOf('/ours/v1/realtime', asked);
