@@ -7,10 +7,18 @@ import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.
 import type { Placement } from '../routing/placement.ts';
 import { countedTokens, limitProfileFor } from '../providers/limit-profiles.ts';
 import type { LimitProfile } from '../providers/provider.ts';
-import { costUsd, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
+import {
+  costUsd,
+  priceListId,
+  priceOf,
+  tierListOf,
+  type Price,
+} from '../providers/prices/price-table.ts';
+import { tierFactor, unknownTier, type TierPrices } from '../providers/prices/tiers.ts';
 import { estimateCall, type CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import { NO_TIERS, type Tiers } from '../upstream/usage/tiers.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
 import {
   createUsageMeter,
@@ -18,6 +26,7 @@ import {
   type UsageMeter,
 } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';
+import { tiersInAnswer, withTierHeaders } from './tier-headers.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { LEFT, rejected, type Left, type Rejected } from './result.ts';
@@ -47,6 +56,7 @@ export function measureAsSaid(
     maxOutputTokens: said.outputTokens,
     isStream: false,
     wantsUsage: false,
+    tiers: NO_TIERS,
   });
 }
 
@@ -68,7 +78,8 @@ export async function measure(
   });
   // One that was not read for want of room may be much less than its length says.
   const isUnread = kept === 'not kept' && (contentLength ?? 0) <= READ_BYTES_MAX;
-  const metering = new Metering(located, { ...estimate, isInputGuess: isUnread });
+  const tiers = withTierHeaders(estimate.tiers, headers);
+  const metering = new Metering(located, { ...estimate, tiers, isInputGuess: isUnread });
   return { kind: 'measured', metering };
 }
 
@@ -99,7 +110,7 @@ function aliasedModel({ aliases }: Upstream, model: string): string {
 }
 
 /** The expected use of a call, as each of its groups counts it. */
-export type Estimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced'>;
+export type Estimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced' | 'rejectTier'>;
 
 /** A member of a group, and where a call lies there. */
 interface Place {
@@ -142,6 +153,9 @@ export class Metering {
   readonly #isInputGuess: boolean;
   readonly #maxOutputTokens: number | null;
   readonly #price: Price | null;
+  readonly #tierPrices: TierPrices;
+  /** The tiers that the headers of the answer report. */
+  #told: Tiers = {};
 
   /** @param fallback price where none is known, before that of a group */
   constructor(located: Located, estimate: Estimated, fallback: Price | null = null) {
@@ -157,6 +171,8 @@ export class Metering {
     this.#isInputGuess = estimate.isInputGuess ?? false;
     this.#maxOutputTokens = estimate.maxOutputTokens;
     this.#price = priceAt(located) ?? fallback;
+    const list = tierListOf(upstream);
+    this.#tierPrices = { list, model: this.#model, own: this.#price?.tiers ?? {} };
   }
 
   /** Measures the same call at a member of its group, which runs it at prices of its own. */
@@ -166,13 +182,21 @@ export class Metering {
 
   /** Estimates a call before it is known at which member it runs, and so what it costs. */
   beforeGrant(places: Iterable<Place>): Estimator {
-    const there = [...places].map((place) => [place.id, this.at(place)] as const);
+    const there = [...places].map((place) => [place, this.at(place)] as const);
     const [, first] = there[0] ?? [];
     const asked = this.#price === null ? (first ?? this) : this;
+    // The call may run at any of them.
+    const rejectTier: Estimator['rejectTier'] = (placement) => {
+      const replies = there.map(([{ member }, at]) =>
+        at.rejectTier(placement, member.config.limits),
+      );
+      return replies.find((reply) => reply !== null) ?? null;
+    };
     return {
-      rejectUnpriced: (placement) => asked.rejectUnpriced(placement),
+      rejectUnpriced: (placement) => asked.#rejectPrice(placement) ?? rejectTier(placement),
+      rejectTier,
       estimateFor: (placement) => {
-        const of = there.map(([id, at]) => [id, at.estimateFor(placement).price] as const);
+        const of = there.map(([{ id }, at]) => [id, at.estimateFor(placement).price] as const);
         return { ...asked.estimateFor(placement), ...pricesOf(of) };
       },
     };
@@ -192,6 +216,7 @@ export class Metering {
   /** Estimates what a group reserves for the call. */
   estimateFor({ config }: Placement): CallEstimate {
     const price = this.#priceFor(config);
+    const factor = this.#factorFor({});
     return {
       inputTokens: this.#inputTokens,
       isInputGuess: this.#isInputGuess,
@@ -201,14 +226,18 @@ export class Metering {
         price === null
           ? null
           : {
-              input: price.inputUsd / TOKENS_PER_PRICE,
-              output: price.outputUsd / TOKENS_PER_PRICE,
+              input: (price.inputUsd * factor) / TOKENS_PER_PRICE,
+              output: (price.outputUsd * factor) / TOKENS_PER_PRICE,
             },
     };
   }
 
-  /** The error reply to a call whose price nobody knows, of a group that has a budget; null: it is known. */
-  rejectUnpriced({ config, group }: Placement): ErrorReply | null {
+  /** The error reply to a call whose price is not known, of a group that has a budget; null: it is known. */
+  rejectUnpriced(placement: Placement): ErrorReply | null {
+    return this.#rejectPrice(placement) ?? this.rejectTier(placement);
+  }
+
+  #rejectPrice({ config, group }: Placement): ErrorReply | null {
     if (config === null || config.dry_run || !hasBudget(config.limits)) return null;
     if (this.#priceFor(config) !== null) return null;
     const model =
@@ -219,8 +248,30 @@ export class Metering {
     return { reason: 'price_unknown', message };
   }
 
+  /**
+   * The error reply to a call that asks for a tier whose price is not known, of a group that has a budget; null: it is known.
+   * `member`: limits of the member that it may run at.
+   */
+  rejectTier({ config, group }: Placement, member?: MemberConfig['limits']): ErrorReply | null {
+    if (config === null || config.dry_run) return null;
+    if (!hasBudget(config.limits) && (member === undefined || !hasBudget(member))) return null;
+    const { asked, names, odd } = this.#estimate.tiers;
+    const budget = `the group ${group} has a budget`;
+    if (odd !== null) {
+      const { field, why } = odd;
+      const message = `The field ${field} could not be read: it ${why}. It changes the price of the call, and ${budget}. Send it once, as a text, by the name that the API documents.`;
+      return { reason: 'price_unknown', message };
+    }
+    const field = unknownTier(this.#tierPrices, asked);
+    if (field === null) return null;
+    const tier = JSON.stringify(asked[field]);
+    const message = `The call asks for the tier ${tier} in ${names[field]}, whose price at ${this.#upstream.id} is not known, and ${budget}. Leave ${names[field]} out, or let an operator set the tier in prices.MODEL.tiers of the upstream.`;
+    return { reason: 'price_unknown', message };
+  }
+
   /** Reads the usage of an answer on its way through; null: nothing can be read in it. */
   meterFor({ headers }: Response): UsageMeter | null {
+    this.#told = tiersInAnswer(headers);
     return createUsageMeter(
       this.#shape,
       headers.get('content-type'),
@@ -238,7 +289,8 @@ export class Metering {
   /** Settles what the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
   settlement(meter: Pick<UsageMeter, 'end'> | null): Settle | undefined {
     if (meter === null) return undefined;
-    const { usage, outputTokensSeen } = meter.end();
+    const { usage, outputTokensSeen, tiers } = meter.end();
+    const factor = this.#factorFor({ ...this.#told, ...tiers });
     const billed = {
       inputTokens: this.#inputTokens,
       cacheReadTokens: 0,
@@ -255,7 +307,7 @@ export class Metering {
     const seen = usage === null ? null : { inputTokens: seenInput, outputTokens: outputTokensSeen };
     return ({ config }): Settlement => {
       const price = this.#priceFor(config);
-      const usd = price === null ? 0 : costUsd(price, billed);
+      const usd = price === null ? 0 : costUsd(price, billed) * factor;
       return {
         requests: 1,
         inputTokens,
@@ -273,6 +325,12 @@ export class Metering {
     const requests = this.#profile.failedCount ? 1 : 0;
     return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };
   };
+
+  /** The multiple of the price that the call costs, by the tiers that its answer reports, and else by those asked for. */
+  #factorFor(told: Tiers): number {
+    const { asked, odd, isUnread } = this.#estimate.tiers;
+    return tierFactor(this.#tierPrices, { ...asked, ...told }, isUnread || odd !== null);
+  }
 
   #priceFor(config: GroupConfig | null): Price | null {
     const fallback = config?.limits.budget_usd.fallback_price ?? null;

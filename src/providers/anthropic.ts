@@ -1,6 +1,7 @@
 import { MINUTE_MS, type LimitHeaders } from '../upstream/refusal/header-families.ts';
 import { isSentence } from '../upstream/refusal/own-words.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 function limit(name: string, dimension: LimitHeaders['dimension']): LimitHeaders {
@@ -91,4 +92,5 @@ export const anthropic = {
     },
   ],
   prices: VENDOR_PRICES.anthropic,
+  tiers: TIERS.anthropic,
 } satisfies Provider;

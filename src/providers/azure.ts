@@ -5,6 +5,7 @@ import {
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
 import { CLOUD_PRICES } from './prices/lists/clouds.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 export const azure = {
@@ -46,4 +47,5 @@ export const azure = {
     date: '2026-08-24',
   },
   prices: CLOUD_PRICES.azure,
+  tiers: TIERS.azure,
 } satisfies Provider;

@@ -1,4 +1,5 @@
 import { CLOUD_PRICES } from './prices/lists/clouds.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 const BURNDOWN_PAGE =
@@ -36,4 +37,5 @@ export const bedrock = {
     date: '2026-08-26',
   },
   prices: CLOUD_PRICES.bedrock,
+  tiers: TIERS.bedrock,
 } satisfies Provider;

@@ -1,4 +1,5 @@
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 export const gemini = {
@@ -39,4 +40,5 @@ export const gemini = {
     },
   ],
   prices: VENDOR_PRICES.gemini,
+  tiers: TIERS.gemini,
 } satisfies Provider;

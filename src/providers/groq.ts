@@ -6,6 +6,7 @@ import {
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
 import { HOST_PRICES } from './prices/lists/hosts.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 export const groq = {
@@ -46,4 +47,5 @@ export const groq = {
     date: '2026-11-20',
   },
   prices: HOST_PRICES.groq,
+  tiers: TIERS.groq,
 } satisfies Provider;

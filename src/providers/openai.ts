@@ -1,6 +1,7 @@
 import { CHATGPT_ACCOUNT } from './chatgpt.ts';
 import { COMMON_HEADERS } from '../upstream/refusal/header-families.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 export const openai = {
@@ -60,4 +61,5 @@ export const openai = {
     },
   ],
   prices: VENDOR_PRICES.openai,
+  tiers: TIERS.openai,
 } satisfies Provider;

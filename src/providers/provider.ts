@@ -3,6 +3,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
 import type { PriceList } from './prices/price-list.ts';
+import type { TierList } from './prices/tiers.ts';
 
 /** Systems whose configurations are imported and that have names of their own for providers. */
 export type NamingSystem = 'clawith' | 'picoclaw';
@@ -86,6 +87,8 @@ export interface Provider {
   /** Its ways of counting calls and tokens. Later rows lie on earlier ones. */
   readonly counts?: readonly CountingRow[];
   readonly prices?: PriceList;
+  /** Its tiers of service, as multiples of these prices. */
+  readonly tiers?: TierList;
 }
 
 /** A header that names a call as the provider's support finds it. */

@@ -1,5 +1,6 @@
 import { gemini } from './gemini.ts';
 import { CLOUD_PRICES } from './prices/lists/clouds.ts';
+import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
 
 export const vertex = {
@@ -12,6 +13,7 @@ export const vertex = {
   accountSelectors: gemini.accountSelectors,
   refusals: gemini.refusals,
   prices: CLOUD_PRICES.vertex,
+  tiers: TIERS.vertex,
   steering: {
     headers: ['x-goog-request-params'],
     starts: ['vertex-ai-llm-'],

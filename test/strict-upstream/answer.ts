@@ -15,6 +15,8 @@ export interface StrictUsage {
   readonly output: number;
   /** Part of `output`. */
   readonly reasoning: number;
+  /** The tier of service that is reported beside it. */
+  readonly tier?: string;
 }
 
 /** A whole response, not yet written. `frames` may be called more than once. */

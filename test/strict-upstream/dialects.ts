@@ -25,6 +25,7 @@ function messagesAnswer(input: AnswerInput): StrictAnswer {
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: input.usage.cached,
     output_tokens: input.usage.output,
+    ...(input.usage.tier !== undefined && { service_tier: 'standard', speed: input.usage.tier }),
   };
   const message = {
     id: `msg_${prompt.digest}`,

@@ -28,6 +28,10 @@ const OVERLOADED = {
 };
 const FAILURE = `event: error\n${sseData({ error: OVERLOADED })}`;
 
+/** The tier of service, where answers report it. */
+const tierOf = ({ usage }: AnswerInput): object =>
+  usage.tier === undefined ? {} : { service_tier: usage.tier };
+
 const DONE = framing('data: [DONE]\n\n');
 
 function chatUsage({ usage }: AnswerInput): Record<string, unknown> {
@@ -44,7 +48,13 @@ function chatUsage({ usage }: AnswerInput): Record<string, unknown> {
 export function chatAnswer(input: AnswerInput): StrictAnswer {
   const { prompt, model, pieces } = input;
   const id = `chatcmpl-${prompt.digest}`;
-  const head = { id, created: CREATED_S, model, system_fingerprint: 'fp_strict' };
+  const head = {
+    id,
+    created: CREATED_S,
+    model,
+    system_fingerprint: 'fp_strict',
+    ...tierOf(input),
+  };
   if (prompt.stream !== true) {
     const message = { role: 'assistant', content: pieces.join(''), refusal: null };
     const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }];
@@ -117,6 +127,7 @@ function responseObject(input: AnswerInput, output: readonly object[], done: boo
     parallel_tool_calls: true,
     previous_response_id: null,
     reasoning: { effort: null, summary: null },
+    ...tierOf(input),
     store: false,
     temperature: 1,
     text: { format: { type: 'text' } },

@@ -66,6 +66,8 @@ export interface StrictBehaviour {
   readonly outputTokens: number | null;
   /** How many of these are reasoning; the first ones. */
   readonly reasoningTokens: number;
+  /** The tier of service that answers report; null: they report none. */
+  readonly serviceTier: string | null;
   /** Closes a WebSocket with this code. */
   readonly closeCode: number | null;
   /** The reason that goes with it. */
@@ -153,6 +155,7 @@ const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   cachedTokens: 0,
   outputTokens: null,
   reasoningTokens: 0,
+  serviceTier: null,
   closeCode: null,
   closeReason: null,
   closeAfterChunks: null,
@@ -211,7 +214,7 @@ const NUMBERS = new Set<string>([
   'pingEveryMs',
 ]);
 
-const TEXTS = new Set<string>(['redirect', 'fail', 'egressRefused', 'closeReason']);
+const TEXTS = new Set<string>(['redirect', 'fail', 'egressRefused', 'closeReason', 'serviceTier']);
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
 

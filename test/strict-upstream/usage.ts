@@ -4,7 +4,14 @@ import type { StrictBehaviour } from './settings.ts';
 
 /** The tokens of a call; `writes` says whether its answer has any. */
 export function usageFor(
-  { chunks, inputTokens, cachedTokens, outputTokens, reasoningTokens }: StrictBehaviour,
+  {
+    chunks,
+    inputTokens,
+    cachedTokens,
+    outputTokens,
+    reasoningTokens,
+    serviceTier,
+  }: StrictBehaviour,
   prompt: StrictPrompt,
   writes: boolean,
 ): StrictUsage {
@@ -15,5 +22,6 @@ export function usageFor(
     cached: Math.min(cachedTokens, input),
     output,
     reasoning: Math.min(reasoningTokens, output),
+    ...(serviceTier !== null && { tier: serviceTier }),
   };
 }

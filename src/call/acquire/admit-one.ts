@@ -97,7 +97,9 @@ export async function admitOne(
   const pool = poolSource(env, placement, table);
   const byMembers = members?.group === placement.group ? members : null;
   // Of members those are left whose prices are known.
-  const unpriced = byMembers === null ? (metering?.rejectUnpriced(placement) ?? null) : null;
+  const unpriced =
+    (byMembers === null ? metering?.rejectUnpriced(placement) : metering?.rejectTier(placement)) ??
+    null;
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
   const request = slotRequest(call, ticket, placement, manner, context);
   const way =

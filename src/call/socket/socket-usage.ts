@@ -1,5 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { textOf, type Frame } from '../../upstream/socket/frame.ts';
+import { tiersInUsage, toldTier, type Tiers } from '../../upstream/usage/tiers.ts';
 import { usageFromJson, type Usage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
 
@@ -10,6 +11,8 @@ const MAY_TELL = /"usage(?:Metadata)?"\s*:/;
 export class SocketUsage {
   readonly #shape: Dialect;
   #sum: Usage | null = null;
+  /** The tiers that the last answer was served by. */
+  #tiers: Tiers = {};
 
   constructor(shape: Dialect) {
     this.#shape = shape;
@@ -18,7 +21,10 @@ export class SocketUsage {
   /** Reads a message of the upstream. */
   read(frame: Frame): void {
     const text = textOf(frame);
-    if (MAY_TELL.test(text)) this.#add(usageFromJson(this.#shape, reportIn(text)));
+    if (!MAY_TELL.test(text)) return;
+    const { usage, tiers } = reportIn(text);
+    this.#add(usageFromJson(this.#shape, usage));
+    this.#tiers = { ...this.#tiers, ...tiers };
   }
 
   /** Whether anything was reported. */
@@ -27,7 +33,8 @@ export class SocketUsage {
   }
 
   end(): MeteredUsage {
-    return { usage: this.#sum, outputTokensSeen: this.#sum?.outputTokens ?? 0 };
+    const seen = { usage: this.#sum, outputTokensSeen: this.#sum?.outputTokens ?? 0 };
+    return { ...seen, tiers: this.#tiers };
   }
 
   #add(usage: Usage | null): void {
@@ -47,15 +54,17 @@ function sumOf(one: Usage, other: Usage): Usage {
 }
 
 /** OpenAI reports with the event that ends an answer or a transcription, Gemini in a field of its own. */
-function reportIn(text: string): unknown {
+function reportIn(text: string): { readonly usage: unknown; readonly tiers: Tiers } {
   try {
     const message = JSON.parse(text) as {
-      readonly response?: { readonly usage?: unknown } | null;
+      readonly response?: { readonly usage?: unknown; readonly service_tier?: unknown } | null;
       readonly usageMetadata?: unknown;
       readonly usage?: unknown;
     };
-    return message.response?.usage ?? message.usageMetadata ?? message.usage;
+    const usage = message.response?.usage ?? message.usageMetadata ?? message.usage;
+    const told = toldTier('service_tier', message.response?.service_tier);
+    return { usage, tiers: { ...tiersInUsage(usage), ...told } };
   } catch {
-    return null;
+    return { usage: null, tiers: {} };
   }
 }

@@ -10,7 +10,7 @@ const perMillion = z.number().min(0).max(1_000_000);
 
 const PER_MILLION = 'USD per million tokens';
 
-export const priceSchema = z.strictObject({
+const priceSchema = z.strictObject({
   input: perMillion.meta({ description: 'Price of input tokens.', unit: PER_MILLION }),
   output: perMillion.meta({ description: 'Price of output tokens.', unit: PER_MILLION }),
   cache_read: perMillion.optional().meta({
@@ -20,6 +20,15 @@ export const priceSchema = z.strictObject({
   cache_write: perMillion.optional().meta({
     description: 'Price of input written to a cache. Absent: that of input.',
     unit: PER_MILLION,
+  }),
+});
+
+/** A price at an upstream, which may also say what the tiers of a call cost. */
+export const upstreamPriceSchema = priceSchema.extend({
+  tiers: z.record(text, z.number().min(0).max(1_000)).optional().meta({
+    unit: 'times these prices',
+    description:
+      'Multiples of these prices by tier of service, as in `service_tier`, before the built-in ones. `auto` also stands for calls that ask for none.',
   }),
 });
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { DIALECTS } from '../dialect.ts';
 import { patterns } from './group.ts';
-import { priceSchema, text } from './limits.ts';
+import { text, upstreamPriceSchema } from './limits.ts';
 
 /** Upstreams as operators configure them. */
 
@@ -112,7 +112,7 @@ export const upstreamSchema = z
     prices: z
       .record(
         text.regex(/^([^*]+\*?|\*)$/, 'expected a model, or a beginning with one * behind it'),
-        priceSchema,
+        upstreamPriceSchema,
       )
       .default({})
       .meta({

@@ -1,7 +1,8 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import { providerNamed, PROVIDERS } from '../index.ts';
+import { providerNamed, providerOf, PROVIDERS } from '../index.ts';
 import { listedNames } from './model-name.ts';
 import type { PriceList, RateRow } from './price-list.ts';
+import type { TierList } from './tiers.ts';
 
 /** Prices of tokens, in USD per million. */
 export interface Rates {
@@ -20,6 +21,8 @@ export interface Price extends Rates {
   readonly source: string;
   /** When they were last known to hold, as `YYYY-MM-DD`; null for configured ones. */
   readonly date: string | null;
+  /** Multiples of the price by tier, as configured. Absent: none are. */
+  readonly tiers?: Readonly<Record<string, number>>;
 }
 
 /** A price as operators write it, in USD per million tokens. What caching costs is by default as input. */
@@ -28,6 +31,8 @@ interface PriceOverride {
   readonly output: number;
   readonly cache_read?: number | undefined;
   readonly cache_write?: number | undefined;
+  /** Multiples of these prices by tier of service. */
+  readonly tiers?: Readonly<Record<string, number>> | undefined;
 }
 
 /**
@@ -70,6 +75,16 @@ export function priceListId({
 }): string {
   const isKnownByDialect = providerNamed(dialect)?.isKnownByDialect === true;
   return PRICES.has(id) || !isKnownByDialect ? id : dialect;
+}
+
+/** Finds what the tiers of an upstream cost. Null: nothing is known of them. */
+export function tierListOf(upstream: {
+  readonly id: string;
+  readonly dialect: Dialect;
+  readonly baseUrl: string;
+}): TierList | null {
+  const provider = providerOf(upstream) ?? providerNamed(priceListId(upstream));
+  return provider?.tiers ?? null;
 }
 
 /**
@@ -136,9 +151,10 @@ function ratesOf([inputUsd, cacheRead, cacheWrite, outputUsd]: RateRow): Rates {
   };
 }
 
-function configured({ input, output, cache_read, cache_write }: PriceOverride): Price {
+function configured({ input, output, cache_read, cache_write, tiers }: PriceOverride): Price {
   const rates = ratesOf([input, cache_read ?? null, cache_write ?? null, output]);
-  return { ...rates, above: null, source: 'configured', date: null };
+  const price = { ...rates, above: null, source: 'configured', date: null };
+  return tiers === undefined ? price : { ...price, tiers };
 }
 
 function overrideFor(names: readonly string[], overrides: PriceOverrides): PriceOverride | null {

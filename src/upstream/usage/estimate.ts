@@ -1,6 +1,14 @@
 import { KeyNames } from '../json/json-key.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
+import {
+  ASKED_TIER_KEYS,
+  NO_TIERS,
+  TIER_KEY_BYTES,
+  TierReader,
+  UNREAD_TIERS,
+  type AskedTiers,
+} from './tiers.ts';
 import { TEXT_BYTES_PER_TOKEN } from './usage-meter.ts';
 
 /**
@@ -33,6 +41,7 @@ export interface CallEstimate {
   readonly isStream: boolean;
   /** Whether the body asks OpenAI for the usage of a stream. */
   readonly wantsUsage: boolean;
+  readonly tiers: AskedTiers;
 }
 
 /**
@@ -44,12 +53,17 @@ export function estimateCall(facts: BodyFacts): CallEstimate {
   const { chunks } = facts;
   const readBytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
   const bytes = Math.max(facts.contentLength ?? 0, readBytes);
-  if (/^\s*multipart\//i.test(facts.contentType ?? '')) return inputOnly(FILE_TOKENS);
+  if (/^\s*multipart\//i.test(facts.contentType ?? '')) return inputOnly(FILE_TOKENS, NO_TIERS);
   if (!/^\s*(?:identity\s*)?$/i.test(facts.contentEncoding ?? '')) {
-    return inputOnly(tokensOf(bytes * BYTES_PER_COMPRESSED));
+    return inputOnly(tokensOf(bytes * BYTES_PER_COMPRESSED), UNREAD_TIERS);
   }
   const visitor = new BodyVisitor();
-  const walk = new JsonWalk(visitor, { form: 'document', keys: KEYS, keepBytesMax: HEAD_BYTES });
+  const walk = new JsonWalk(visitor, {
+    form: 'document',
+    keys: KEYS,
+    keepBytesMax: HEAD_BYTES,
+    keyBytesMax: TIER_KEY_BYTES,
+  });
   for (const chunk of chunks) walk.push(chunk);
   // What was read ends inside a file: nearly all of the rest is that file.
   const isCut = visitor.openFileAt !== null && isBase64(walk.kept, readBytes - visitor.openFileAt);
@@ -60,11 +74,12 @@ export function estimateCall(facts: BodyFacts): CallEstimate {
     maxOutputTokens: visitor.maxOutputTokens(),
     isStream: visitor.isTrue('stream'),
     wantsUsage: visitor.isTrue('stream_options.include_usage'),
+    tiers: readBytes === 0 && bytes > 0 ? UNREAD_TIERS : visitor.tiers(),
   };
 }
 
-function inputOnly(inputTokens: number): CallEstimate {
-  return { inputTokens, maxOutputTokens: null, isStream: false, wantsUsage: false };
+function inputOnly(inputTokens: number, tiers: AskedTiers): CallEstimate {
+  return { inputTokens, maxOutputTokens: null, isStream: false, wantsUsage: false, tiers };
 }
 
 function tokensOf(bytes: number): number {
@@ -105,6 +120,7 @@ const KEYS = new KeyNames([
   ...FILE_KEYS,
   ...URL_PARENTS,
   ...DATA_PARENTS,
+  ...ASKED_TIER_KEYS,
   IMAGE_LIST,
   'url',
   'data',
@@ -116,6 +132,7 @@ const HEAD_BYTES = 64;
 
 class BodyVisitor implements JsonVisitor {
   readonly #fields = new Map<string, string>();
+  readonly #tiers = new TierReader();
   #files = 0;
   #asideBytes = 0;
   #openFileAt: number | null = null;
@@ -134,7 +151,12 @@ class BodyVisitor implements JsonVisitor {
     return this.#openFileAt;
   }
 
+  key(value: WalkedValue): void {
+    this.#tiers.key(value);
+  }
+
   begin(value: WalkedValue, kind: ValueKind): Want {
+    if (this.#tiers.begin(value, kind)) return 'keep';
     if (kind === 'string') {
       if (!mayBeFile(value)) return 'count';
       this.#openFileAt = value.start;
@@ -145,6 +167,7 @@ class BodyVisitor implements JsonVisitor {
   }
 
   end(value: WalkedValue, kind: ValueKind): void {
+    if (kind === 'string' && this.#tiers.end(value)) return;
     const bytes = value.end - value.start;
     if (kind === 'scalar') {
       this.#fields.set(fieldOf(value), new TextDecoder().decode(value.kept));
@@ -165,6 +188,10 @@ class BodyVisitor implements JsonVisitor {
 
   isTrue(field: string): boolean {
     return this.#fields.get(field) === 'true';
+  }
+
+  tiers(): AskedTiers {
+    return this.#tiers.read();
   }
 
   maxOutputTokens(): number | null {

@@ -2,6 +2,7 @@ import type { Dialect } from '../../contract/dialect.ts';
 import { EventStreamPayloads } from './event-stream.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import type { WalkOptions } from '../json/json-walk.ts';
+import type { Tiers } from './tiers.ts';
 import type { Usage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 
@@ -21,6 +22,8 @@ export interface MeteredUsage {
    * answer that came whole, exactly what was reported; where nothing was, an estimate for all of it.
    */
   readonly outputTokensSeen: number;
+  /** The tiers that the answer reports. Absent: it reports none. */
+  readonly tiers?: Tiers;
 }
 
 /** Reads the usage of one answer while its bytes pass by. */
@@ -99,9 +102,10 @@ function walkOf(visitor: UsageVisitor, form: WalkOptions['form'], keepBytesMax: 
   return new JsonWalk(visitor, { form, keys: USAGE_VISITOR_KEYS, keepBytesMax });
 }
 
-function seenBy({ usage, unreportedBytes }: UsageVisitor): MeteredUsage {
+function seenBy({ usage, unreportedBytes, tiers }: UsageVisitor): MeteredUsage {
   const unreported = Math.ceil(unreportedBytes / TEXT_BYTES_PER_TOKEN);
-  return { usage, outputTokensSeen: (usage?.outputTokens ?? 0) + unreported };
+  const seen = { usage, outputTokensSeen: (usage?.outputTokens ?? 0) + unreported };
+  return Object.keys(tiers).length === 0 ? seen : { ...seen, tiers };
 }
 
 /** Of what is not base64, nothing. */

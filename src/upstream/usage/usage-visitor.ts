@@ -1,6 +1,8 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { KeyNames } from '../json/json-key.ts';
+import { textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { TOLD_TIER_KEYS, tiersInUsage, toldField, toldTier, type Tiers } from './tiers.ts';
 import { largerUsage, usageFromJson } from './usage.ts';
 import type { Usage } from './usage.ts';
 
@@ -68,6 +70,7 @@ export const USAGE_VISITOR_KEYS = new KeyNames([
   ...TEXT_ROOTS,
   ...TEXT_KEYS,
   ...SKIPPED,
+  ...TOLD_TIER_KEYS,
   WRAPPED,
 ]);
 
@@ -85,6 +88,7 @@ export class UsageVisitor implements JsonVisitor {
   /** Takes what a record carries in base64; null: nothing does. */
   readonly #onWrapped: ((base64: Uint8Array) => void) | null;
   #usage: Usage | null = null;
+  #tiers: Tiers = {};
   #counters: Record<string, unknown> | null = null;
   #textBytes = 0;
   /** Of this record: vLLM and others say the same under both names. */
@@ -103,6 +107,11 @@ export class UsageVisitor implements JsonVisitor {
     return this.#usage;
   }
 
+  /** The tiers that have served the call, as the last record that names them reports. */
+  get tiers(): Tiers {
+    return this.#tiers;
+  }
+
   /** Bytes of text in the records after the last one that said how much output there is. */
   get unreportedBytes(): number {
     return this.#textBytes - this.#reportedTextBytes;
@@ -114,7 +123,8 @@ export class UsageVisitor implements JsonVisitor {
     if (kind === 'string') {
       if (key === '') return 'skip';
       if (key === WRAPPED && depth === 1 && this.#onWrapped !== null) return 'keep';
-      return isText(value, key) ? 'count' : 'skip';
+      if (isText(value, key)) return 'count';
+      return toldField(value, mayTellTier(value)) === null ? 'skip' : 'keep';
     }
     if (kind === 'scalar') return depth === 1 && counters.has(key) ? 'keep' : 'skip';
     if (kind === 'object' && usageKeys.has(key) && mayTellUsage(value)) return 'keep';
@@ -124,7 +134,9 @@ export class UsageVisitor implements JsonVisitor {
   end(value: WalkedValue, kind: ValueKind): void {
     const key = value.key(value.depth);
     if (kind === 'object') {
-      this.#report(usageFromJson(this.#shape, parsed(value.kept)));
+      const usage = parsed(value.kept);
+      this.#report(usageFromJson(this.#shape, usage));
+      this.#tiers = { ...this.#tiers, ...tiersInUsage(usage) };
     } else if (kind === 'scalar') {
       this.#counters ??= {};
       this.#counters[key] = parsed(value.kept);
@@ -134,8 +146,12 @@ export class UsageVisitor implements JsonVisitor {
       this.#reasoningBytes += value.textBytes;
     } else if (key === 'reasoning_content') {
       this.#reasoningContentBytes += value.textBytes;
-    } else {
+    } else if (isText(value, key)) {
       this.#textBytes += value.textBytes;
+    } else {
+      const field = toldField(value, mayTellTier(value));
+      const told = field === null ? {} : toldTier(field, textOf(value.kept));
+      this.#tiers = { ...this.#tiers, ...told };
     }
   }
 
@@ -165,6 +181,12 @@ function mayTellUsage(value: WalkedValue): boolean {
   if (depth === 2) return usageParents.has(value.key(1));
   // Moonshot: in the last choice.
   return depth === 3 && value.key(1) === 'choices';
+}
+
+/** Where an answer names its tier: beside its usage. */
+function mayTellTier(value: WalkedValue): boolean {
+  const { depth } = value;
+  return depth === 1 || (depth === 2 && usageParents.has(value.key(1)));
 }
 
 function isText(value: WalkedValue, key: string): boolean {

@@ -4,9 +4,16 @@ import type { Located } from '../../../src/call/locate.ts';
 import { Metering } from '../../../src/call/metering.ts';
 import type { Placement } from '../../../src/routing/placement.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
+import { NO_TIERS } from '../../../src/upstream/usage/tiers.ts';
 
 const PLACEMENT = { config: null } as Placement;
-const ESTIMATE = { inputTokens: 1, maxOutputTokens: null, isStream: false, wantsUsage: false };
+const ESTIMATE = {
+  inputTokens: 1,
+  maxOutputTokens: null,
+  isStream: false,
+  wantsUsage: false,
+  tiers: NO_TIERS,
+};
 
 function inputPriceOf(model: string, aliases: Record<string, string>): number | undefined {
   const openai = BUILT_IN_UPSTREAMS.find(({ id }) => id === 'openai');

@@ -165,6 +165,7 @@ describe('of a stream that is cut', () => {
     expect(meteredText('anthropic', SSE, dataFrames(ANTHROPIC_EVENTS.slice(0, 4)))).toEqual({
       usage: { inputTokens: 2_257, cacheReadTokens: 2_048, cacheWriteTokens: 188, outputTokens: 1 },
       outputTokensSeen: 4,
+      tiers: { service_tier: 'standard' },
     });
   });
 

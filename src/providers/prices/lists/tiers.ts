@@ -1,0 +1,81 @@
+import type { TierField } from '../../../upstream/usage/tiers.ts';
+import type { TierList } from '../tiers.ts';
+
+/** OpenAI's tiers, which Azure has too. `fast` is another name of `priority`. Scale units are paid in advance. */
+const OPENAI = {
+  source: 'https://openai.com/api-fast-mode/',
+  date: '2026-11-26',
+  rows: [
+    ['service_tier', 'scale', 1],
+    ['service_tier', 'flex batch', 0.5],
+    ['service_tier', 'priority fast', 5 / 3, 'gpt-4o-mini'],
+    ['service_tier', 'priority fast', 1.75, 'gpt-4o-2024-05-13'],
+    ['service_tier', 'priority fast', 1.7, 'gpt-4o'],
+    ['service_tier', 'priority fast', 2, 'gpt-4.1-nano'],
+    ['service_tier', 'priority fast', 1.75, 'gpt-4.1 o3'],
+    ['service_tier', 'priority fast', 20 / 11, 'o4-mini'],
+    ['service_tier', 'priority fast', 1.8, 'gpt-5-mini'],
+    ['service_tier', 'priority fast', 2.5, 'gpt-5.5'],
+    ['service_tier', 'priority fast', 2, 'gpt-5 gpt-6'],
+    // Of other models no price is published: the highest multiple of all.
+    ['service_tier', 'priority fast', 2.5],
+    // https://developers.openai.com/api/docs/guides/ultrafast-mode
+    ['service_tier', 'ultrafast', 6, 'gpt-6'],
+  ],
+} satisfies TierList;
+
+const GEMINI = {
+  source: 'https://docs.llmgateway.io/features/service-tiers',
+  date: '2026-11-26',
+  rows: [
+    ['service_tier', 'flex', 0.5],
+    ['service_tier', 'priority', 1.8],
+  ],
+} satisfies TierList;
+
+/** Prices of tiers, as multiples of the price of the standard tier. */
+export const TIERS = {
+  openai: OPENAI,
+  azure: OPENAI,
+  gemini: GEMINI,
+  vertex: GEMINI,
+  anthropic: {
+    source: 'https://platform.claude.com/docs/build-with-claude/fast-mode',
+    date: '2026-11-26',
+    rows: [
+      // Capacity that is paid in advance: https://platform.claude.com/docs/en/api/service-tiers
+      ['service_tier', 'priority', 1],
+      ['service_tier', 'batch', 0.5],
+      ['speed', 'fast', 6, 'claude-opus-4-6 claude-opus-4-7'],
+      ['speed', 'fast', 2, 'claude-opus-4-8 claude-opus-5'],
+    ],
+  },
+  bedrock: {
+    source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html',
+    date: '2026-11-26',
+    // Capacity that is paid in advance. What priority costs is published by model and region alone.
+    rows: [['service_tier', 'reserved', 1]],
+  },
+  groq: {
+    source: 'https://console.groq.com/docs/service-tiers',
+    date: '2026-11-26',
+    // Capacity that is paid in advance. Flex costs what on_demand does.
+    rows: [['service_tier', 'performance', 1]],
+  },
+} satisfies Record<string, TierList>;
+
+/** Headers by which calls choose a tier. */
+export const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
+  // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, 2026-11-26
+  ['x-amzn-bedrock-service-tier', 'service_tier'],
+  ['x-amzn-bedrock-performanceconfig-latency', 'latency'],
+  // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo, 2026-11-26
+  ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
+];
+
+/** Headers in which answers report the tier that served the call. */
+export const TOLD_TIER_HEADERS: typeof TIER_HEADERS = [
+  ...TIER_HEADERS,
+  // https://ai.google.dev/gemini-api/docs/priority-inference, 2026-11-26
+  ['x-gemini-service-tier', 'service_tier'],
+];

@@ -1,0 +1,171 @@
+import { textOf } from '../json/json-string.ts';
+import type { ValueKind, WalkedValue } from '../json/json-visitor.ts';
+
+/**
+ * Tiers of service: what a call asks for beside its model that changes its price. Providers take it in a few fields and
+ * report in the answer which tier has served the call.
+ */
+
+/** The fields by which a call chooses a tier, whatever its dialect calls them. */
+export type TierField = 'service_tier' | 'speed' | 'latency';
+
+export const TIER_FIELDS: readonly TierField[] = ['service_tier', 'speed', 'latency'];
+
+/** The tiers that a call asks for, or that its answer reports, in lower case. */
+export type Tiers = Readonly<Partial<Record<TierField, string>>>;
+
+/** The tiers that a call asks for. */
+export interface AskedTiers {
+  readonly asked: Tiers;
+  /** The names of these fields in the call. */
+  readonly names: Tiers;
+  /** The first field that could not be read, and why, which continues "The field … could not be read: it". */
+  readonly odd: { readonly field: string; readonly why: string } | null;
+  /** Whether the body was not looked into, so that it may ask for any tier. */
+  readonly isUnread: boolean;
+}
+
+export const NO_TIERS: AskedTiers = { asked: {}, names: {}, odd: null, isUnread: false };
+export const UNREAD_TIERS: AskedTiers = { ...NO_TIERS, isUnread: true };
+
+/** Longest escape of the longest key, so that no escape hides one. */
+export const TIER_KEY_BYTES = 128;
+
+/** Objects at the top of a body whose fields count as fields of the body. */
+const WRAPPERS = ['response', 'generationConfig', 'generation_config', 'extra_body'];
+
+const SERVICE_TIERS = ['service_tier', 'serviceTier'];
+const PERFORMANCE = 'performanceConfig';
+
+/** Keys that a walk must tell apart to read what a body asks for. */
+export const ASKED_TIER_KEYS = [...WRAPPERS, ...SERVICE_TIERS, PERFORMANCE];
+
+const wrappers = new Set(WRAPPERS);
+const serviceTiers = new Set(SERVICE_TIERS);
+
+const BACKSLASH = 0x5c;
+const LOWER_CASE = 0x20;
+const LETTER_N = 0x6e;
+/** Of service_tier and speed, of performanceConfig, and inside of these of type and latency. */
+const FIRST_LETTERS: ReadonlySet<number> = new Set(
+  ['s', 'p', 't', 'l'].map((letter) => letter.charCodeAt(0)),
+);
+
+/** Reads the tiers that a body asks for, in all dialects, as strictly as a model is read. */
+export class TierReader {
+  readonly #asked: Partial<Record<TierField, string>> = {};
+  readonly #names: Partial<Record<TierField, string>> = {};
+  #odd: AskedTiers['odd'] = null;
+  /** The field whose value comes next, and its name there. */
+  #next: { readonly field: TierField; readonly name: string } | null = null;
+
+  /** Takes a key whose value has not begun. */
+  key(value: WalkedValue): void {
+    this.#next = null;
+    const { depth, keyBytes } = value;
+    if (depth > 2 || keyBytes === null || isPlainOther(keyBytes)) return;
+    const key = textOf(keyBytes);
+    if (key === null) return;
+    const folded = fold(key);
+    const parent = depth === 1 ? null : value.key(1);
+    const name = parent === null ? key : `${parent}.${key}`;
+    if (parent !== null && !wrappers.has(parent)) this.#keyWithin(parent, folded, name);
+    else if (folded === 'speed') this.#next = { field: 'speed', name };
+    else if (folded === 'servicetier') {
+      if (serviceTiers.has(key)) this.#next = { field: 'service_tier', name };
+      else this.#note(name, 'has another spelling');
+    } else if (folded === 'performanceconfig' && key !== PERFORMANCE) {
+      this.#note(name, 'has another spelling');
+    }
+  }
+
+  #keyWithin(parent: string, folded: string, name: string): void {
+    if (serviceTiers.has(parent) && folded === 'type') this.#next = { field: 'service_tier', name };
+    if (parent === PERFORMANCE && folded === 'latency') this.#next = { field: 'latency', name };
+  }
+
+  /** Takes the value that begins. True: its bytes are wanted, and `end` takes them. */
+  begin({ firstByte }: WalkedValue, kind: ValueKind): boolean {
+    const next = this.#next;
+    if (next === null) return false;
+    if (kind === 'string') return true;
+    this.#next = null;
+    // The tier of Bedrock is an object, whose type is read. The speed of speech is a number.
+    const isOther = firstByte === LETTER_N || next.field === 'speed' || kind === 'object';
+    if (!isOther) this.#note(next.name, 'is no text');
+    return false;
+  }
+
+  /** Takes the text of the value, as it is written. False: it is another field's. */
+  end({ kept, start, end }: WalkedValue): boolean {
+    const next = this.#next;
+    if (next === null) return false;
+    this.#next = null;
+    const { field, name } = next;
+    const isCut = end - start - 2 > kept.length;
+    const tier = isCut ? null : textOf(kept);
+    if (tier === null) this.#note(name, 'is no text of a known tier');
+    else if (this.#asked[field] !== undefined) this.#note(name, 'stands there twice');
+    else {
+      this.#asked[field] = tier.toLowerCase();
+      this.#names[field] = name;
+    }
+    return true;
+  }
+
+  read(): AskedTiers {
+    return { asked: this.#asked, names: this.#names, odd: this.#odd, isUnread: false };
+  }
+
+  #note(field: string, why: string): void {
+    this.#odd ??= { field: field.slice(0, 100), why };
+  }
+}
+
+/** The long s has no lower case of its own, and is an s to some parsers. */
+function fold(key: string): string {
+  return key.toUpperCase().toLowerCase().replaceAll(/[_-]/g, '');
+}
+
+/** Whether a key is plain ASCII and begins like none of the fields: most do, and need no decoding. */
+function isPlainOther(key: Uint8Array): boolean {
+  if (FIRST_LETTERS.has((key[0] ?? 0) | LOWER_CASE)) return false;
+  return key.every((byte) => byte < 0x7f && byte !== BACKSLASH);
+}
+
+/** Keys that a walk must tell apart to read what an answer reports. */
+export const TOLD_TIER_KEYS = [...SERVICE_TIERS, PERFORMANCE, 'type', 'latency'];
+
+/** The field that a text in an answer reports, where `isTold` says that its object is the answer's own; null: none. */
+export function toldField(value: WalkedValue, isTold: boolean): TierField | null {
+  const key = value.key(value.depth);
+  if (isTold && serviceTiers.has(key)) return 'service_tier';
+  if (value.depth !== 2) return null;
+  if (key === 'type' && value.key(1) === 'serviceTier') return 'service_tier';
+  return key === 'latency' && value.key(1) === PERFORMANCE ? 'latency' : null;
+}
+
+/** Reads the tiers that an object with the usage reports: Anthropic's and Gemini's do. */
+export function tiersInUsage(usage: unknown): Tiers {
+  if (typeof usage !== 'object' || usage === null) return {};
+  const fields = usage as Readonly<Record<string, unknown>>;
+  return {
+    ...toldTier('service_tier', trafficTier(fields['trafficType'])),
+    ...toldTier('service_tier', fields['serviceTier']),
+    ...toldTier('service_tier', fields['service_tier']),
+    ...toldTier('speed', fields['speed']),
+  };
+}
+
+/** Takes a tier that an answer reports. `auto` only repeats the request. */
+export function toldTier(field: TierField, value: unknown): Tiers {
+  if (typeof value !== 'string' || value === '') return {};
+  const tier = value.toLowerCase();
+  return tier === 'auto' ? {} : { [field]: tier };
+}
+
+/** Vertex reports `ON_DEMAND`, `ON_DEMAND_PRIORITY`, `ON_DEMAND_FLEX` or `PROVISIONED_THROUGHPUT`. */
+function trafficTier(traffic: unknown): string | null {
+  if (typeof traffic !== 'string' || traffic === 'TRAFFIC_TYPE_UNSPECIFIED') return null;
+  return /^ON_DEMAND_(PRIORITY|FLEX)$/.exec(traffic)?.[1] ?? 'standard';
+}
