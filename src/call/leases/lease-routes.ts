@@ -12,6 +12,7 @@ import {
   reportRequestSchema,
   type RenewalAnswer,
 } from '../../contract/leases.ts';
+import { READING_METHODS } from '../../contract/methods.ts';
 import { leasesOpenApi } from '../../contract/leases-openapi.ts';
 import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
@@ -78,12 +79,15 @@ async function route(asked: Asked, table: RoutingTable): Promise<Answer> {
 /** Finds what a request asks for. Its body is read once: a newer configuration may decide on it anew. */
 async function routeOf({ request }: Asked): Promise<Route | Answer> {
   const [, place = '', token = '', ...more] = new URL(request.url).pathname.split('/');
-  const key = `${request.method} /${place}${token === '' ? '' : '/*'}`;
+  const isDescription = place === 'leases' && token === 'openapi.json';
+  const below = token === '' ? '' : isDescription ? `/${token}` : '/*';
+  const key = `${request.method} /${place}${below}`;
   if (more.length > 0) return unknownRoute(key);
   switch (key) {
-    case 'GET /leases/*':
-      // The same for everybody, and nothing of this deployment.
-      return token === 'openapi.json' ? said(200, leasesOpenApi()) : unknownRoute(key);
+    case 'GET /leases/openapi.json':
+    case 'HEAD /leases/openapi.json':
+      // The same for all callers, and nothing of this deployment.
+      return said(200, leasesOpenApi());
     case 'POST /leases': {
       const read = await readJson(request, leaseRequestSchema);
       return read.kind === 'rejected' ? read : (call) => spaced(call, postLease(call, read.value));
@@ -161,9 +165,10 @@ async function deleteTicket(call: KnownCall, token: string): Promise<Answer> {
   return left.length > 0 ? notTold(left) : said(204, null);
 }
 
-/** Methods by place. The description of the routes has a place of its own. */
+/** Methods by place. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   '/leases': ['POST'],
+  '/leases/openapi.json': READING_METHODS,
   '/leases/*': ['PUT', 'PATCH', 'DELETE'],
   '/tickets/*': ['DELETE'],
 };

@@ -246,4 +246,6 @@ it('is described by a document that refers to nothing that it does not have', as
     expect(leasesOpenApi().components.schemas).toHaveProperty(name);
   }
   expect((await call('/leases/other')).status).toBe(405);
+  const head = await call('/leases/openapi.json', { method: 'HEAD' });
+  expect(head.status).toBe(200);
 });

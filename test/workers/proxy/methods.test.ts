@@ -92,6 +92,7 @@ it.each([
   ['GET', '/webhooks/own', 'POST'],
   ['GET', '/leases', 'POST'],
   ['POST', '/leases/x', 'PUT, PATCH, DELETE'],
+  ['PUT', '/leases/openapi.json', 'GET, HEAD'],
   ['PUT', '/tickets/x', 'DELETE'],
 ])('%s %s is a 405 that allows %s', async (method, path, allow) => {
   const response = await call(path, { method, headers: { 'headgate-key': KEY } });
