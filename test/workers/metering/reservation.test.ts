@@ -230,10 +230,12 @@ it('a call gives back all that it took of a narrow group when the wide one has n
 
 it('a call gives back its request whose caller leaves between the grant and the upstream', async () => {
   const { strict, group } = await newScene({}, { rpm: 100 });
+  // One of 32 KiB or less would be read before the slot is taken.
+  const long = chatBody('one two three '.repeat(4_000));
   // The body is kept for a second try, so the call goes out when it has come whole: it never does.
-  const { readable, writable } = new FixedLengthStream(BODY.length);
+  const { readable, writable } = new FixedLengthStream(long.length);
   const writer = writable.getWriter();
-  void writer.write(new TextEncoder().encode(BODY.slice(0, 10))).catch(() => {});
+  void writer.write(new TextEncoder().encode(long.slice(0, 20))).catch(() => {});
   const client = new AbortController();
   const init = { method: 'POST', body: readable, signal: client.signal };
   const answer = call(`/up${CHAT}`, init).catch(() => 'gone');

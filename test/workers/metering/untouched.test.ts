@@ -21,6 +21,9 @@ afterAll(nothingLeaks);
 const RAW = { encodeResponseBody: 'manual' } as CallInit;
 const BODY = chatBody('one two three', { stream: true });
 
+/** A body that is too long to be read before its call takes a slot. */
+const LONG = chatBody('one two three '.repeat(4_000), { stream: true });
+
 /** Requests are counted without a look at them. */
 const UNMETERED = { max_concurrency: 8, rpm: 1_000, rpd: 1_000, starts_per_s: 100 };
 const METERED = { tpm: 1_000_000 };
@@ -41,15 +44,15 @@ describe('a body that is still being sent', () => {
   /** Sends half of a body of known length, through a group that keeps none for a second try. */
   async function half(limits: Record<string, number>) {
     const scene = await newScene({}, limits, {}, { retries: { max_body_bytes: 0 } });
-    const { readable, writable } = new FixedLengthStream(BODY.length);
+    const { readable, writable } = new FixedLengthStream(LONG.length);
     const writer = writable.getWriter();
     const write = (text: string): void => {
       void writer.write(new TextEncoder().encode(text)).catch(() => {});
     };
-    write(BODY.slice(0, 20));
+    write(LONG.slice(0, 20));
     const answer = call(`/up${CHAT}`, { method: 'POST', body: readable });
     const rest = async (): Promise<string> => {
-      write(BODY.slice(20));
+      write(LONG.slice(20));
       await writer.close();
       return (await answer).text();
     };
