@@ -8,8 +8,8 @@ const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 
 /**
  * Lists the hosts, between commas, that are served by a Headgate that listens on a loopback address. A web page whose
- * name is made to lead there (DNS rebinding) would be of one origin with it, but it calls by its own name. Null: all,
- * because other machines reach the address, and nobody knows by which names.
+ * name is made to lead there (DNS rebinding) would be of one origin with it, but it calls by its own name. Null: all hosts,
+ * because other machines reach the address by names that are not known here.
  */
 export async function allowedHosts(
   address: string,

@@ -90,7 +90,7 @@ export class ClientLink {
   #bodyBytes = 0;
   #isWaiting = false;
   #isRefused = false;
-  /** Since when our side of the client's connection has ended, and nobody reads what comes. Null: it has not. */
+  /** The end of our side of the client's connection. Bytes that arrive after it are discarded. Null: it has not ended. */
   #lingersSince: number | null = null;
   #aheadBytes = 0;
   /** Whether the client is to see that workerd closes its connection, however idle it is. */

@@ -103,7 +103,7 @@ function readArguments(args: readonly string[], program: string): Arguments {
 }
 
 const openToAll = (url: string): string =>
-  `No gateway key is configured, so anybody who can reach ${url} may call. Callers without a key of yours reach every ` +
+  `No gateway key is configured, so every client that can reach ${url} may call. Callers without a key of yours reach every ` +
   'upstream with provider keys of their own, and upstreams that need no key with nothing; they take slots and places in ' +
   'the queue. Create gateway keys (headgate keys create ID), or listen on 127.0.0.1 and let a proxy decide who may call.';
 

@@ -40,7 +40,7 @@ export interface ServeOptions {
   readonly port: number;
   /** @default 127.0.0.1 */
   readonly host?: string;
-  /** Hosts that are served besides `localhost` and its addresses, where it listens on a loopback address. @default none */
+  /** Hosts that are served in addition to `localhost` and its addresses, on a loopback address. @default none */
   readonly allowHosts?: readonly string[];
   /** Folder of everything that is kept. Created if it is missing, and closed to other users. */
   readonly dataDir: string;

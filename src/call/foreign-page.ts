@@ -5,7 +5,7 @@ import { rejected, type Rejected } from './result.ts';
 
 /**
  * Rejects a call that a web page of another site makes a browser send, where no key stands between the page and the
- * upstream: whoever reaches the upstream may use it, and the browser does. Null: a key goes out with the call, or no such
+ * upstream: every client that reaches the upstream may use it, and the browser does. Null: a key goes out with the call, or no such
  * page has sent it. `injected`: the operator's key.
  */
 export function foreignPage(

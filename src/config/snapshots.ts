@@ -319,7 +319,7 @@ function isNewer({ version, fingerprintKey }: Snapshot): boolean {
 /** A configuration of before leases needed a right. */
 type OlderConfig = Omit<Config, 'leases'> & Partial<Pick<Config, 'leases'>>;
 
-/** Logs who may take leases, where that is every caller, or nobody although it was every caller before. */
+/** Logs that every caller may take leases, or that none may since an upgrade. */
 function logLeases({ version, config }: Snapshot): void {
   const { leases, keys, groups } = config as OlderConfig;
   if (leases === 'open') logEvent('leases_open', { version });

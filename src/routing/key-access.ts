@@ -79,7 +79,7 @@ export function forbiddenUpstream(
 /** The right of a key to report what the calls of its leases used, beyond what they reserved. */
 const LEASE_USAGE = 'lease_usage';
 
-/** Names that `allow` of a key may have besides operations. */
+/** Names that `allow` of a key may have in addition to operations. */
 export const LEASE_RIGHTS: readonly string[] = [LEASE, LEASE_USAGE];
 
 /** The error reply to a caller that may not take leases; null: it may. */

@@ -14,7 +14,7 @@ const ERRORS: ReadonlySet<string> = new Set([
   'temporary_failed',
 ]);
 
-/** Events of a state that lasts, which each call, alarm or change meets anew. */
+/** Events of a lasting state, which every call, alarm or change would log again. */
 const LASTING: ReadonlySet<string> = new Set([
   'admin_error',
   'directory_unreachable',

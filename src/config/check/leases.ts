@@ -39,7 +39,7 @@ export function closedLeaseWarnings(document: unknown, before: Config, after: Co
   ];
 }
 
-/** Whether nobody may take leases. A configuration of the release before says nothing of it, and all might. */
+/** Whether no caller may take leases. A configuration of the previous release does not set it, and allowed all callers. */
 function isClosed({ leases, keys }: Config): boolean {
   return leases === 'keys' && !keys.some(allowsLeases);
 }

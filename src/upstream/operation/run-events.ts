@@ -89,7 +89,7 @@ export class RunDocument implements RunReader {
     this.#walk.push(chunk);
   }
 
-  /** What was said until now. */
+  /** The last statement about the run. */
   get said(): SaidOfRun | null {
     const { top, nested } = this.#visitor;
     return runIn(top) ?? runIn(nested);

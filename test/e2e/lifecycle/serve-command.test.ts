@@ -134,7 +134,7 @@ it.each([
 });
 
 it('says that anybody may call where other machines reach it and no gateway key is configured', async () => {
-  const OPEN = /No gateway key is configured, so anybody who can reach http:\S+ may call/;
+  const OPEN = /No gateway key is configured, so every client that can reach http:\S+ may call/;
   const wide = await startServed('--host', '0.0.0.0');
   await wide.script.untilPrinted(OPEN);
   wide.script.kill('SIGTERM');
