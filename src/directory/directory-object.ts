@@ -556,9 +556,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       ...NOT_TOLD_BEFORE,
       ...(await stub.status()),
     };
-    // The pool answers with its costs: if the directory dropped it first, they would be lost.
-    if (in_use + cooling + unclaimed + lent + queued === 0) {
-      await stub.forget(pool.jurisdiction ?? null);
-    }
+    // The pool reports its costs first: if the directory dropped it before that, they would be lost.
+    if (in_use + cooling + unclaimed + lent + queued > 0) return;
+    await stub.forget(pool.jurisdiction ?? null);
+    if (this.#list.has(pool)) this.#drop(pool);
   }
 }

@@ -87,11 +87,8 @@ it('kill -9 again and again keeps the limit and the configuration', async () => 
 it('kill -9: a lease that is held by its id goes on, and counts until its holder says otherwise', async () => {
   const ask = async (method: string, path: string, body?: object, prefer = 'wait=0') => {
     const init = body === undefined ? {} : { body: JSON.stringify(body) };
-    const answer = await fetch(stage.url() + path, {
-      method,
-      headers: { prefer },
-      ...init,
-    });
+    const headers = { prefer, 'content-type': 'application/json' };
+    const answer = await fetch(stage.url() + path, { method, headers, ...init });
     const text = await answer.text();
     const said = text === '' ? {} : (JSON.parse(text) as { readonly lease?: string });
     return { status: answer.status, lease: said.lease ?? '' };

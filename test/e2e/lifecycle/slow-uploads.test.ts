@@ -9,7 +9,13 @@ import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 /** Callers that stop sending their bodies, or drip them, over real sockets before a real workerd. */
 const STALLED_MS = 1_500;
 /** The upstream is not silent while its caller is waited for: an upload below takes longer than `idle_ms`. */
-const HOLDS = { ...NO_HOLDS, stalled_ms: STALLED_MS, idle_ms: 1_000 };
+const HOLDS = {
+  ...NO_HOLDS,
+  stalled_ms: STALLED_MS,
+  idle_ms: 1_000,
+  // A busy upstream notices later that a call was cut.
+  cancel_cooldown_ms: 500,
+};
 
 let stage: Stage;
 const sockets: Socket[] = [];

@@ -102,6 +102,7 @@ class World {
   async #send(method: string, path: string, body: object | null, name?: string): Promise<Told> {
     const headers = {
       prefer: 'wait=0',
+      'content-type': 'application/json',
       ...(name !== undefined && { 'idempotency-key': name }),
     };
     const init = { method, headers, ...(body !== null && { body: JSON.stringify(body) }) };

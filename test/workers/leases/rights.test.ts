@@ -104,7 +104,7 @@ it('a document that closes leases without saying so is warned of it, once', asyn
   const warned = async (config: ConfigInput): Promise<string[]> =>
     (await admin('PUT', '/config', config)).json.warnings as string[];
   const groups = [group('g', 2)];
-  const ann = await key('ann', ANN);
+  const ann = { ...(await key('ann', ANN)), lane_max: 'normal' as const };
   const able = { ...ann, allow: ['lease'] };
   const says = expect.stringMatching(/^leases is not set.*allow: \[lease\].*leases: open/);
   await configure({ groups, leases: 'open' });

@@ -13,7 +13,7 @@ const worker = (exports as unknown as { default: Fetcher }).default;
 const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
   worker.fetch(`https://headgate.test${path}`, {
     ...init,
-    headers: { authorization: 'Bearer test-admin-token' },
+    headers: { authorization: 'Bearer test-admin-token', 'content-type': 'application/json' },
   });
 
 /** Lets `damage` happen to the pool that takes the next event, before that. */

@@ -113,13 +113,14 @@ it('an operator who revokes the lease ends both sides with 1008', async () => {
 });
 
 it('a client that does not read is closed with 1013 above 4 MiB, and counted', async () => {
-  await strict.configure({ floodBytes: 32_000_000, floodMessageBytes: 65_536 });
+  // More than all sockets on the way take while the machine is busy.
+  await strict.configure({ floodBytes: 96_000_000, floodMessageBytes: 65_536 });
   const { webSocket } = await upgrade(REALTIME);
   await untilStatus('rt', { in_use: 0 });
   expect((await pool('rt').metrics()).cut_total).toMatchObject({ slow_reader: 1 });
   const [socket] = (await strict.stats()).sockets;
   expect(socket).toMatchObject({ closeCode: 1013, closeReason: 'headgate: slow_reader' });
-  expect(socket?.sentBytes).toBeLessThan(32_000_000);
+  expect(socket?.sentBytes).toBeLessThan(96_000_000);
   webSocket?.accept();
   webSocket?.close();
 });
