@@ -4,8 +4,8 @@ import {
   aboutOf,
   beginUnconfirmed,
   boundWaits,
-  isRefuted,
-  noteRefuted,
+  isMuted,
+  mute,
   noReports,
   undo,
   type Unconfirmed,
@@ -16,11 +16,14 @@ import type { GroupState } from './state.ts';
 
 /** Reports of holders of leases, as `parts/reports.ts` bounds them: when they begin, are confirmed, refuted, and end. */
 
-/** Undoes what was not confirmed in time. */
+/** Undoes what was not confirmed in time, and mutes its key for a while. */
 export function endReports(state: GroupState, now: InstantMs): void {
   for (const member of state.members.values()) {
     const { unconfirmed } = member.reports;
-    if (unconfirmed !== null && now >= unconfirmed.until) undoReports(state, member, unconfirmed);
+    if (unconfirmed === null || now < unconfirmed.until) continue;
+    // Otherwise one key could hold the group by a new report each minute.
+    mute(member.reports, unconfirmed.by, now);
+    undoReports(state, member, unconfirmed);
   }
 }
 
@@ -47,7 +50,7 @@ export function applyReport(
   const { reports, controls } = member;
   const { reports: counts } = state.totals;
   if (takesOut(kind) || kind === 'never_fits') return;
-  if (isRefuted(reports, by, now)) {
+  if (isMuted(reports, by, now)) {
     counts.ignored += 1;
     return;
   }
@@ -92,7 +95,7 @@ export function refuteReports(
     return;
   }
   state.totals.reports.refuted += 1;
-  noteRefuted(reports, unconfirmed.by, now);
+  mute(reports, unconfirmed.by, now);
   undoReports(state, member, unconfirmed);
   const { pausedUntil, before } = unconfirmed;
   if (controls.pause.until === pausedUntil) controls.pause.until = before.pause.until;

@@ -15,8 +15,8 @@ import type { Pause } from './pause.ts';
 export interface Reports {
   /** Null: everything that was learned is confirmed. */
   unconfirmed: Unconfirmed | null;
-  /** Keys whose reports were refuted, and until when those teach nothing. */
-  readonly refuted: BoundedMap<string, InstantMs>;
+  /** Keys whose reports were refuted, or not confirmed in time, and until when their reports teach nothing. */
+  readonly muted: BoundedMap<string, InstantMs>;
 }
 
 /** Everything that a refusal may change for longer than a minute. */
@@ -46,13 +46,13 @@ type About = 'limit' | 'failure';
 
 const UNCONFIRMED_MS = 60_000;
 
-/** How long the reports of a key teach nothing after one was refuted. */
-const REFUTED_MS = 600_000;
+/** How long the reports of a key teach nothing after one was refuted or not confirmed in time. */
+const MUTED_MS = 600_000;
 
-const REFUTED_MAX = 100;
+const MUTED_MAX = 100;
 
 export function noReports(): Reports {
-  return { unconfirmed: null, refuted: new BoundedMap(REFUTED_MAX) };
+  return { unconfirmed: null, muted: new BoundedMap(MUTED_MAX) };
 }
 
 export function aboutOf(kind: RefusalKind): About {
@@ -79,12 +79,12 @@ export function beginUnconfirmed(
 }
 
 /** Whether reports of a key teach nothing at present. */
-export function isRefuted({ refuted }: Reports, by: string, now: InstantMs): boolean {
-  return now < (refuted.get(by) ?? 0);
+export function isMuted({ muted }: Reports, by: string, now: InstantMs): boolean {
+  return now < (muted.get(by) ?? 0);
 }
 
-export function noteRefuted({ refuted }: Reports, by: string, now: InstantMs): void {
-  refuted.set(by, after(now, REFUTED_MS));
+export function mute({ muted }: Reports, by: string, now: InstantMs): void {
+  muted.set(by, after(now, MUTED_MS));
 }
 
 /** Shortens waits that unconfirmed reports asked for, so that they end when those are undone. */

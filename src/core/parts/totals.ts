@@ -15,8 +15,8 @@ export const INVARIANTS = ['above_limit', 'above_mark', 'granted_twice', 'settle
 export type Invariant = (typeof INVARIANTS)[number];
 
 /**
- * Ends of reports. An `unconfirmed` one counts for a minute, until it is `confirmed` or `refuted`. Further ones of a key
- * whose reports were refuted are `ignored`.
+ * Ends of reports. An `unconfirmed` one counts for a minute, until it is `confirmed` or `refuted`. Later ones of a key
+ * that is muted by then are `ignored`.
  */
 export type ReportEnd = 'unconfirmed' | 'confirmed' | 'refuted' | 'ignored';
 

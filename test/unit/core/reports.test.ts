@@ -70,6 +70,22 @@ describe('one key', () => {
     expect(group.member().controls.lag.ms).toBe(0);
   });
 
+  it('mutes its key when a minute brought no confirmation', () => {
+    const group = aGroup();
+    group.report('c0', refused('a'));
+    group.advance(MINUTE_MS);
+    group.ask('next', { isById: true });
+    group.report('next', refused('a'));
+    expect(pausedMs(group)).toBe(0);
+    expect(countsOf(group)).toMatchObject({ unconfirmed: 1, ignored: 1 });
+    group.report('next', refused('b'));
+    expect(pausedMs(group)).toBe(MINUTE_MS);
+    group.advance(10 * MINUTE_MS);
+    group.ask('later', { isById: true });
+    group.report('later', refused('a'));
+    expect(pausedMs(group)).toBe(MINUTE_MS);
+  });
+
   it('stops by the breaker for a minute at most, which is closed then', () => {
     const group = aGroup(20);
     for (let at = 0; at < 12; at += 1) {
