@@ -94,7 +94,7 @@ export function forbiddenLease(
   }
   const message =
     'Leases require a gateway key, and this request has none. Send one with allow: [lease] in the headgate-key header; on a trusted network, leases: open in the configuration allows them without a key.';
-  return { reason: 'key_missing', message };
+  return { reason: 'key_forbidden', message };
 }
 
 /** Whether a key may take leases by its own right. */

@@ -31,7 +31,7 @@ it('without any gateway key nobody takes a lease, and the refusal names what all
   for (const headers of [{}, { authorization: 'Bearer sk-made-up' }, { 'x-api-key': 'sk-ant-x' }]) {
     for (const body of [{ group: 'g' }, { upstream: 'openai', model: 'gpt-4o' }]) {
       const refused = await post(body, headers);
-      expect(refused).toMatchObject({ status: 401, reason: 'key_missing' });
+      expect(refused).toMatchObject({ status: 403, reason: 'key_forbidden' });
       expect(refused.body.detail).toMatch(/allow: \[lease\].*leases: open/);
     }
   }
