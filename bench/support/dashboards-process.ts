@@ -26,7 +26,7 @@ function open({ port, token }: DashboardsWanted): Promise<void> {
     const socket = connect({ host: '127.0.0.1', port, noDelay: true });
     sockets.push(socket);
     socket.write(
-      `GET /admin/api/events HTTP/1.1\r\nhost: headgate.example\r\naccept: text/event-stream\r\nauthorization: Bearer ${token}\r\n\r\n`,
+      `GET /admin/api/events HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nauthorization: Bearer ${token}\r\n\r\n`,
     );
     socket.on('data', (data) => {
       seen.bytes += data.length;

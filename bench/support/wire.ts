@@ -104,7 +104,7 @@ function post(target: string, content: object, headers: readonly string[] = []):
   const body = JSON.stringify(content);
   const head = [
     `POST ${target} HTTP/1.1`,
-    'host: headgate.example',
+    'host: localhost',
     'accept: application/json',
     'content-type: application/json',
     'user-agent: OpenAI/JS 7.55.0',
