@@ -28,6 +28,8 @@ export interface LeaseKeeper {
     settlement: Settlement | undefined,
     isSole?: boolean,
     notes?: CallNotes,
+    /** Of the answer that carried the lease. */
+    attachment?: number,
   ): Promise<void> | void;
   confirm(leaseId: LeaseId): Promise<void> | void;
   detach(leaseId: LeaseId, attachment: number): Promise<void> | void;
@@ -64,7 +66,8 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
     isSole = false,
     notes?: CallNotes,
   ): Promise<void> {
-    await this.#keeper.release(this.#leaseId, outcome, status, settlement, isSole, notes);
+    const told = [outcome, status, settlement, isSole, notes, this.#attachment] as const;
+    await this.#keeper.release(this.#leaseId, ...told);
   }
 
   async report(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {

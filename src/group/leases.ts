@@ -31,8 +31,8 @@ interface LeasesParts {
 export class Leases implements LeaseKeeper {
   readonly #parts: LeasesParts;
   readonly #keeper: LeaseKeeper;
-  /** Number of answers that carry a lease which is held by its id, and whose requests have not ended. */
-  readonly #answers = new Map<LeaseId, number>();
+  /** The answers, by attachment, that carry a lease which is held by its id, and whose requests still use it. */
+  readonly #answers = new Map<LeaseId, Set<number>>();
 
   constructor(parts: LeasesParts) {
     this.#parts = parts;
@@ -41,7 +41,10 @@ export class Leases implements LeaseKeeper {
 
   /** Makes an answer's handle on a lease. */
   handle(id: LeaseId, attachment: number): LeaseHandle {
-    if (this.#lease(id)?.isById === true) this.#answers.set(id, (this.#answers.get(id) ?? 0) + 1);
+    if (this.#lease(id)?.isById === true) {
+      const answers = this.#answers.get(id) ?? new Set();
+      this.#answers.set(id, answers.add(attachment));
+    }
     return new LeaseHandle(this.#keeper, id, attachment);
   }
 
@@ -76,8 +79,11 @@ export class Leases implements LeaseKeeper {
     settlement: Settlement | null = null,
     isSole = false,
     notes?: CallNotes,
+    attachment?: number,
   ): void {
     if (outcome === 'unused' && this.#answers.has(id)) {
+      // Each request returns it before its answer is dropped: of two that return it at once the second one ends it.
+      if (attachment !== undefined) this.#forget(id, attachment);
       // Another request for the lease has it too, and goes on with it.
       if (this.#isHeldElsewhere(id)) return;
       this.#parts.parked.noteReturned(id);
@@ -126,10 +132,14 @@ export class Leases implements LeaseKeeper {
   }
 
   detach(id: LeaseId, attachment: number): void {
-    const answers = this.#answers.get(id) ?? 0;
-    if (answers > 1) this.#answers.set(id, answers - 1);
-    else if (answers === 1) this.#answers.delete(id);
+    this.#forget(id, attachment);
     this.#parts.shell.apply({ kind: 'detach', leaseId: id, attachment });
+  }
+
+  #forget(id: LeaseId, attachment: number): void {
+    const answers = this.#answers.get(id);
+    answers?.delete(attachment);
+    if (answers?.size === 0) this.#answers.delete(id);
   }
 
   #lease(id: LeaseId): Lease | undefined {
@@ -138,6 +148,6 @@ export class Leases implements LeaseKeeper {
 
   /** Tells whether another request has a lease as well, or was granted it for good. */
   #isHeldElsewhere(id: LeaseId): boolean {
-    return (this.#answers.get(id) ?? 0) > 1 || this.#lease(id)?.waitsElsewhere === false;
+    return this.#answers.has(id) || this.#lease(id)?.waitsElsewhere === false;
   }
 }

@@ -169,11 +169,11 @@ export class Trial {
           () => own.report(id, signal, isRepeat),
           ({ lease }) => lease.report(signal, isRepeat),
         ),
-      release: (id, outcome, status, settlement) =>
+      release: (id, outcome, status, settlement, isSole, notes, attachment) =>
         this.#where<Promise<void> | void>(
           id,
-          () => own.release(id, outcome, status, settlement),
-          ({ lease }) => lease.release(outcome, status, settlement),
+          () => own.release(id, outcome, status, settlement, isSole, notes, attachment),
+          ({ lease }) => lease.release(outcome, status, settlement, isSole, notes),
         ),
       confirm: (id) =>
         this.#where<Promise<void> | void>(
