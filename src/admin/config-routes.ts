@@ -1,8 +1,8 @@
 import type { Config } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
-import { closedLeaseWarnings } from '../config/check/leases.ts';
+import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/leases.ts';
 import { exportConfig, importConfig } from '../config/import-config.ts';
-import { networkWarnings } from '../config/check/upstreams.ts';
+import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
 import { keepKnownCaps } from '../config/keep-known-caps.ts';
 import { fingerprint, gatewayKeyHash } from '../runtime/digests.ts';
 import { changeConfig, type Changed, type Edit } from './change.ts';
@@ -91,7 +91,10 @@ export function importEdit(document: unknown): {
     warningsOf: ({ before, config, warnings }) => {
       const replaced = groupsOnly ? replacedGroups(before, config) : [];
       const closed = groupsOnly ? [] : closedLeaseWarnings(document, before, config);
-      return [...notes, ...replaced, ...closed, ...warnings, ...networkWarnings(config)];
+      const access = [networkWarnings, socketWarnings, leaseUsageWarnings].flatMap((warningsOf) =>
+        warningsOf(config),
+      );
+      return [...notes, ...replaced, ...closed, ...warnings, ...access];
     },
   };
 }

@@ -1,14 +1,14 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
-import type { Operation } from '../upstream/operation/operation.ts';
+import { referenceInPath, type Operation } from '../upstream/operation/operation.ts';
 import {
   classifyUpgrade,
   isReadSession,
   isResponses,
-  modelsInQuery,
-  referenceInQuery,
+  modelsInUrl,
+  referenceInUrl,
 } from '../upstream/operation/upgrades.ts';
-import { mayHoldKeys, unreadBody } from '../upstream/body/request-body.ts';
+import { mayHoldKeys, unreadBody, type Proof } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
 import {
@@ -19,7 +19,14 @@ import {
   readBody,
   UNSAID,
 } from './find-model.ts';
-import { disagreement, maybeTrue, modelRule, proofOf, severalInPath } from './model-rule.ts';
+import {
+  disagreement,
+  maybeTrue,
+  modelRule,
+  proofOf,
+  referredPath,
+  severalInPath,
+} from './model-rule.ts';
 import { operationAt, operationOf } from './operation-of.ts';
 import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
 import {
@@ -86,9 +93,9 @@ async function locateDirect(
   if (several !== null) return rejected(several);
   if (rule.isWanted && rule.isTrue && operation.socket === 'session') {
     if (!isReadSession(path)) return rejected(unreadSession());
-    const models = modelsInQuery(query);
+    const models = modelsInUrl(path, query);
     if (models.length > 1) return rejected(severalModels(models));
-    const reference = referenceInQuery(query);
+    const reference = referenceInUrl(path, query);
     const asked = { said, upstream, path, operation };
     if (reference !== null && !proofOf(rule, asked, call).allowsReferences()) {
       return rejected(referredSession(reference));
@@ -118,7 +125,9 @@ async function locateDirect(
   }
   const against = model === null ? null : proof.against(model);
   if (against !== null) return rejected(against);
-  const isProven = read.found !== 'hidden';
+  const reference = read.found === 'absent' ? storedIn(located, proof) : null;
+  if (reference !== null && proof.isBound) return rejected(referredPath(reference));
+  const isProven = read.found !== 'hidden' && reference === null;
   const { isStream } = read;
   return { ...located, isStream, model: model ?? (isProven ? said : null), isProven };
 }
@@ -162,14 +171,27 @@ async function locateUnified(
   }
   const { upstream, path, prefix } = chosen;
   const there = operationOf(call, upstream, path);
-  const { isTrue } = modelRule(call, upstream, path, there);
+  const rule = modelRule(call, upstream, path, there);
+  const { isTrue } = rule;
   const several = isTrue ? severalInPath(request, there, path, upstream) : null;
   if (several !== null) return rejected(several);
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;
   const located = { kind: 'located', upstream, path, operation: there, model, isProven } as const;
+  const proofThere = proofOf(rule, { ...located, said: null }, call);
+  const reference = isProven && found === 'absent' ? storedIn(located, proofThere) : null;
+  if (reference !== null && proofThere.isBound) return rejected(referredPath(reference));
   const chosenBy = { model, prefix };
   return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
+}
+
+/** What the path of a call names that has a model, where its body names none; null: nothing, or it may. */
+function storedIn(
+  { path, operation }: Pick<Located, 'path' | 'operation'>,
+  proof: Proof,
+): string | null {
+  const reference = operation.model.from === 'body' ? referenceInPath(path) : null;
+  return reference === null || proof.allowsReferences() ? null : reference;
 }
 
 /** Locates a WebSocket: its upstream is chosen by what its headers or its URL name, as nothing else is there of it yet. */

@@ -99,6 +99,12 @@ export function severalInPath(
   return { reason: 'model_ambiguous', message };
 }
 
+/** The error reply to a call whose path names something stored that has a model, where something goes by the model. */
+export function referredPath(reference: string): ErrorReply {
+  const message = `The path names the model of this call by reference, in ${quote(reference)}, and a group or the key of this call goes by the model, which Headgate cannot look up. Add model to the body, or let an operator set match.references: allow in the group.`;
+  return { reason: 'body_unreadable', message };
+}
+
 /** Shortens what a caller sent, so that it can be sent back. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -7,6 +7,9 @@ import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
 import type { KnownCall } from './call.ts';
 import { isUpgrade } from './socket/upgrade.ts';
 
+/** A path that groups name, whatever a server takes it for. */
+const NAMED = 'in all readings';
+
 /**
  * Tells what a call is at an upstream. One that takes no slot by the table of operations does so where a group names its
  * path, and elsewhere if it did where it was sent first (`first`).
@@ -18,9 +21,14 @@ export function operationOf(
   first: Operation | null = null,
 ): Operation {
   const { request, query, caller, table } = call;
-  // A WebSocket is something else than a GET of the same path.
-  if (isUpgrade(request)) return classifyUpgrade(path, query, upstream);
   const { keyIds } = caller;
+  // A WebSocket is something else than a GET of the same path.
+  if (isUpgrade(request)) {
+    const session = classifyUpgrade(path, query, upstream);
+    const at = { upstream, operation: session.name, method: 'GET', path, keyIds };
+    const isNamed = session.socket === 'session' && table.routes.namedPath(at) === NAMED;
+    return isNamed ? { ...session, isNamed } : session;
+  }
   return strictest(call, (method) => {
     const operation = classify(method, path, query, upstream.dialect);
     // The cancellation of a run must not wait behind what it cancels.
@@ -28,9 +36,7 @@ export function operationOf(
     const at = { upstream, operation: operation.name, method, path, keyIds };
     const named = table.routes.namedPath(at);
     const limited = named !== 'no' || first?.limited === true;
-    return named === 'in all readings'
-      ? { ...operation, limited, isNamed: true }
-      : { ...operation, limited };
+    return named === NAMED ? { ...operation, limited, isNamed: true } : { ...operation, limited };
   });
 }
 

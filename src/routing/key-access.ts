@@ -12,6 +12,7 @@ import {
   UNKNOWN_NAME,
   type Operation,
 } from '../upstream/operation/operation.ts';
+import { isSessionRoute } from '../upstream/operation/upgrades.ts';
 import { methodOverride } from '../upstream/operation/method-override.ts';
 import { LEASE, LISTED_OPERATIONS } from '../upstream/operation/operations-table.ts';
 
@@ -77,7 +78,7 @@ export function forbiddenUpstream(
 }
 
 /** The right of a key to report what the calls of its leases used, beyond what they reserved. */
-const LEASE_USAGE = 'lease_usage';
+export const LEASE_USAGE = 'lease_usage';
 
 /** Names that `allow` of a key may have in addition to operations. */
 export const LEASE_RIGHTS: readonly string[] = [LEASE, LEASE_USAGE];
@@ -171,7 +172,8 @@ export function closedRoute(
         return unlisted(first, 'This route is unknown to Headgate', { key, upstream, entry });
       }
       const route = `${method} ${path.slice(0, 100)}`;
-      return close(`a route that Headgate does not know (${route})`, NAME_IT);
+      const how = operation.socket === undefined ? '' : ' with methods: [GET]';
+      return close(`a route that Headgate does not know (${route})`, nameIt(how));
     }
     case 'realtime':
       return close(
@@ -187,12 +189,17 @@ function leavesBase({ baseUrl }: Upstream, path: string): boolean {
   return mayGoUp(path) && new URL(baseUrl).pathname !== '/';
 }
 
-/** A session has its slot, and each turn its own: neither is a route without one. */
+/**
+ * A session has its slot, and each turn its own: neither is a route without one. Where every WebSocket is a session, one to
+ * any other route reaches what a request to that route reaches: the shell of a notebook, the events of other callers.
+ */
 function neededFor(method: string, { upstream, path, operation }: Asked): readonly string[] {
   const { dialect } = upstream;
   const { socket } = operation;
   if (socket === undefined || socket === 'unserved') return neededRoutes(method, path, dialect);
-  return neededRoutes('POST', path, dialect).filter((name) => name === ADMINISTRATION_NAME);
+  const needed = neededRoutes('POST', path, dialect);
+  const isOwnRoute = socket === 'turns' || isSessionRoute(path);
+  return isOwnRoute ? needed.filter((name) => name === ADMINISTRATION_NAME) : needed;
 }
 
 const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
@@ -201,7 +208,9 @@ const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
 const BRING_A_KEY = 'Bring a provider key of your own';
 
 /** Operators open an unknown route by saying that they know it. */
-const NAME_IT = ` To open it, an operator names its path in match.paths of a group and lists allow: [${UNKNOWN_NAME}].`;
+function nameIt(how: string): string {
+  return ` To open it, an operator names its path in match.paths of a group${how} and lists allow: [${UNKNOWN_NAME}].`;
+}
 
 function closed(
   { id, isKeyless }: Upstream,

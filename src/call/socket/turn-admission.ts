@@ -5,6 +5,7 @@ import { pause } from '../../runtime/background.ts';
 import type { Reservation } from '../../upstream/body/body-budget.ts';
 import { createJsonModelScan } from '../../upstream/body/json-model-scan.ts';
 import { bytesOf, textOf } from '../../upstream/socket/frame.ts';
+import { referenceInPath } from '../../upstream/operation/operation.ts';
 import { readFrameModels } from '../../upstream/socket/frame-models.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { estimateCall } from '../../upstream/usage/estimate.ts';
@@ -16,7 +17,7 @@ import { tooManyBytes } from '../crowded.ts';
 import { identify, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
 import { Metering } from '../metering.ts';
-import { modelRule } from '../model-rule.ts';
+import { modelRule, referredPath } from '../model-rule.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
 import { isSameWay } from './may-go-on.ts';
@@ -134,8 +135,12 @@ export class TurnAdmission {
     if (upstream === undefined) return ELSEWHERE;
     const call = { ...known, table, caller: identified.caller };
     const { isTrue, isWanted } = modelRule(call, upstream, located.path, located.operation);
-    const against = isTrue && isWanted ? unreadableModel(create) : null;
-    if (against !== null) return rejected(against);
+    if (isTrue && isWanted) {
+      const against = unreadableModel(create);
+      if (against !== null) return rejected(against);
+      const stored = create.model === null ? referenceInPath(located.path) : null;
+      if (stored !== null) return rejected(referredPath(stored));
+    }
     const planned = await planAt(call, { ...located, upstream, model: create.model });
     if (planned.kind === 'rejected') return planned;
     if (planned.members !== null || !isSameWay(planned, this.#connection)) return ELSEWHERE;

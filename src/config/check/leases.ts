@@ -1,6 +1,6 @@
 import type { Config } from '../../contract/config/config.ts';
 import { compileGlobs } from '../../routing/glob.ts';
-import { allowsLeases } from '../../routing/key-access.ts';
+import { allowsLeases, LEASE_USAGE, mayReportUsage } from '../../routing/key-access.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
 
 /** Warns of leases that every caller may take, and of groups that match leases which no key may take. */
@@ -37,6 +37,17 @@ export function closedLeaseWarnings(document: unknown, before: Config, after: Co
     `leases is not set, so POST /leases requires a key with allow: [lease], and no key has it. ${HOW_TO_ALLOW} ` +
       'If nothing takes leases, leases: keys ends this warning.',
   ];
+}
+
+/** Warns of keys whose `allow` includes the right to report usage by a wildcard alone, which may be older than that right. */
+export function leaseUsageWarnings({ keys }: Pick<Config, 'keys'>): string[] {
+  return keys
+    .filter((key) => mayReportUsage(key) && !key.allow.includes(LEASE_USAGE))
+    .map(
+      ({ id, allow }) =>
+        `Key "${id}": allow: [${allow.join(', ')}] includes lease_usage, so what its callers report that their leases used counts in budgets and rates as they state it. ` +
+        'List the operations that the key needs instead, or add lease_usage to the list to keep the right and end this warning.',
+    );
 }
 
 /** Whether no caller may take leases. A configuration of the previous release does not set it, and allowed all callers. */

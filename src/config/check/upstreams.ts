@@ -1,6 +1,8 @@
 import type { Config, UpstreamConfig } from '../../contract/config/config.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
+import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
+import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import type { FieldError } from '../field-error.ts';
 import { isAddress, isPrivateHost } from './private-address.ts';
 
@@ -110,6 +112,19 @@ export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): strin
     return [
       `Upstream "${id}" ${why}, so routes that take no slot are closed${calls}, except those that list models, count ` +
         `tokens or check health. To open others, list their operations in upstreams[${index}].allow, for example files or models.`,
+    ];
+  });
+}
+
+/** Warns of upstreams where every WebSocket is a session, and whose access is the operator's: other routes than those of sessions are closed. */
+export function socketWarnings({ upstreams }: Pick<Config, 'upstreams'>): string[] {
+  return upstreams.flatMap(({ id, auth, via, allow, enabled, websocket }, index) => {
+    const isOwnAccess = auth !== 'passthrough' || via !== null;
+    if (!enabled || websocket !== 'session' || !isOwnAccess) return [];
+    if (compileGlobs(allow)(UNKNOWN_NAME)) return [];
+    return [
+      `Upstream "${id}" takes every WebSocket as a session (websocket: session) and lets calls in without a key of their caller, so sessions on unknown routes are closed. ` +
+        `To open one, name its path in match.paths of a group with methods: [GET], and list other in upstreams[${index}].allow.`,
     ];
   });
 }

@@ -68,7 +68,7 @@ const matchSchema = z.strictObject({
     .enum(['refuse', 'allow'])
     .default('refuse')
     .describe(
-      'Calls whose body names no model, but something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id` and the like. `refuse`: they are refused with 400 where this group goes by the model. `allow`: they count as the model in `headgate-model`, or as none.',
+      'Calls whose body names no model, but whose body or path names something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id`, a stored run, video or conversation, and the like. `refuse`: they are refused with 400 where this group goes by the model. `allow`: they count as the model in `headgate-model`, or as none.',
     ),
 });
 

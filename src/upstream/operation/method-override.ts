@@ -1,3 +1,5 @@
+import { parametersIn } from './query-readings.ts';
+
 /**
  * Servers and frameworks that take a request for one of another method than its own, by a header (Google, Microsoft,
  * Rack, Symfony, Express) or by a parameter of the query or a form (`_method`). Such a request counts as the strictest
@@ -28,8 +30,9 @@ export function methodOverride(headers: Headers, query: URLSearchParams): Method
   const name = OVERRIDE_HEADERS.find((each) => headers.has(each));
   if (name !== undefined) return { name, value: headers.get(name) ?? '' };
   if (query.size === 0) return null;
-  const found = [...query].find(([parameter]) => isOverrideParameter(parameter));
-  return found === undefined ? null : { name: `?${found[0].slice(0, 40)}`, value: found[1] };
+  const found = parametersIn(query).find((parameter) => isOverrideParameter(parameter.name));
+  if (found === undefined) return null;
+  return { name: `?${found.name.slice(0, 40)}`, value: found.value };
 }
 
 /** Whether a parameter of a query or a field of a form names another method. */

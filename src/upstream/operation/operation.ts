@@ -114,6 +114,34 @@ const NAMES = /\/(?:deployments|engines|serving-endpoints|models?)\/([^/:]+)/gi;
 const NAMED_TWICE =
   /\/(?:deployments|engines|serving-endpoints|models?)\/.+\/(?:deployments|engines|serving-endpoints|models?)\//i;
 
+/** The models that segments of a path name, whatever a server takes it for. */
+export function modelsInPath(path: string): readonly string[] {
+  const plain = plainPath(path);
+  const named = [plain, ...readingsOf(plain)].flatMap((each) =>
+    [...each.matchAll(NAMES)].map((match) => namedBy(match).value),
+  );
+  return [...new Set(named)];
+}
+
+/** Segments behind which the id of something stored stands that has a model: a run, a video, an agent, a prompt, an app. */
+const STORED_WITH_MODEL =
+  /\/((?:agents?|applications?|apps?|assistants?|bots?|conversations|deployments?|endpoints?|engines?|fine[_-]?tun[a-z]*|flows?|interactions|models?|presets?|prompts?|reasoningEngines|responses|runs|threads|videos?|workflows?)\/[^/:]+)/i;
+
+/** Words that stand where an id would, in paths that name nothing stored. */
+const NO_ID = /\/(?:compact|completions|generations(?:\/jobs)?|runs)$/i;
+
+/**
+ * What a path names that has a model of its own, as in `videos/video_1`. It counts only where the call names no model
+ * otherwise. Null: some reading of the path names nothing.
+ */
+export function referenceInPath(path: string): string | null {
+  const plain = plainPath(path);
+  const found = [plain, ...readingsOf(plain)].map(
+    (each) => STORED_WITH_MODEL.exec(each.replace(NO_ID, ''))?.[1],
+  );
+  return found.find((each) => each !== undefined) ?? null;
+}
+
 function namedBy([, name = '']: readonly string[]): {
   readonly from: 'path';
   readonly value: string;

@@ -1,8 +1,10 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { Sockets } from '../../contract/config/upstream.ts';
 import { PROMPT, referenceIn } from '../body/model-scan.ts';
-import { classify, type Operation } from './operation.ts';
+import { classify, modelsInPath, referenceInPath, type Operation } from './operation.ts';
 import { SESSION_NAME } from './operations-table.ts';
+import { readingsOf } from './path-readings.ts';
+import { parametersIn } from './query-readings.ts';
 
 /**
  * Paths of sessions, by their end as those of operations are: OpenAI, Azure and whoever copies them name the model or
@@ -45,15 +47,17 @@ export function classifyUpgrade(
   if (!isServed) {
     return { name: SESSION_NAME, shape, limited: false, model: NO_MODEL, socket: 'unserved' };
   }
-  const [named] = modelsInQuery(query);
+  const [named] = modelsInUrl(path, query);
   const model = named === undefined ? NO_MODEL : ({ from: 'path', value: named } as const);
   return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
 }
 
-/** The models that the query of a session names, whichever of them its upstream takes: servers differ in how they read names. */
-export function modelsInQuery(query: URLSearchParams): readonly string[] {
-  const named = [...query].filter(([name, value]) => value !== '' && isModelParameter(name));
-  return [...new Set(named.map(([, value]) => value))];
+/** The models that the URL of a session names, whichever of them its upstream takes: servers differ in how they read names. */
+export function modelsInUrl(path: string, query: URLSearchParams): readonly string[] {
+  const named = parametersIn(query).filter(
+    ({ name, value }) => value !== '' && isModelParameter(name),
+  );
+  return [...new Set([...named.map(({ value }) => value), ...modelsInPath(path)])];
 }
 
 function isModelParameter(name: string): boolean {
@@ -61,10 +65,12 @@ function isModelParameter(name: string): boolean {
   return MODEL_PARAMETERS.has(words.toLowerCase());
 }
 
-/** The parameter of a session that names its model by reference, as an agent does; null: there is none. */
-export function referenceInQuery(query: URLSearchParams): string | null {
-  const names = [...query.keys()].filter((name) => !isModelParameter(name));
-  return names.find((name) => name !== PROMPT && referenceIn(name) !== null) ?? null;
+/** What the URL of a session names that has a model, as an agent does; null: nothing. A model beside it goes before a path. */
+export function referenceInUrl(path: string, query: URLSearchParams): string | null {
+  const names = parametersIn(query).flatMap(({ name }) => (isModelParameter(name) ? [] : [name]));
+  const inQuery = names.find((name) => name !== PROMPT && referenceIn(name) !== null);
+  if (inQuery !== undefined) return inQuery;
+  return modelsInUrl(path, query).length > 0 ? null : referenceInPath(path);
 }
 
 /** Tells whether a path is that of Responses, which agents ask for over WebSocket first. */
@@ -80,6 +86,11 @@ export function isNamedInMessage(path: string): boolean {
 /** Tells whether the messages of a session can be read for its model: those of other routes are known to nobody. */
 export function isReadSession(path: string): boolean {
   return NAMED_IN_QUERY.test(plain(path)) || isNamedInMessage(path);
+}
+
+/** Whether a path is one of those, whatever a server takes it for. */
+export function isSessionRoute(path: string): boolean {
+  return [path, ...readingsOf(path)].every(isReadSession);
 }
 
 /** A regular expression would take quadratic time over a path of slashes. */

@@ -1,5 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import type { KeyPlace, Upstream } from '../../contract/config/upstream.ts';
+import { parametersIn } from '../operation/query-readings.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { dropCookies } from './our-cookies.ts';
 import { dropAccountSubprotocols, dropSubprotocols, keysInSubprotocols } from './subprotocols.ts';
@@ -123,7 +124,7 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
   // Found first, deleted afterwards: deleting while iterating skips entries.
   const named = {
     headers: [...headers.keys()].filter(isOne),
-    query: [...query.keys()].filter(isOne),
+    query: parametersIn(query).flatMap(({ name, within }) => (isOne(name) ? [within] : [])),
   };
   for (const name of named.headers) headers.delete(name);
   for (const name of named.query) query.delete(name);
@@ -161,12 +162,13 @@ export function dropAccounts(
   const inCookie = (pair: string): boolean => isSelector(pair.split('=', 1)[0] ?? '');
   // Found first, deleted afterwards: deleting while iterating skips entries.
   const found = [...headers.keys()].filter(isSelector);
-  const foundInQuery = [...new Set(query.keys())].filter(inQuery);
+  const foundInQuery = parametersIn(query).filter(({ name }) => inQuery(name));
   for (const name of found) headers.delete(name);
-  for (const name of foundInQuery) query.delete(name);
+  for (const { within } of foundInQuery) query.delete(within);
   const cookies = isListed('cookie') || !dropCookies(headers, inCookie) ? [] : ['cookie'];
   const subprotocols = dropAccountSubprotocols(headers);
-  return [...found, ...foundInQuery.map((name) => `?${name}`), ...cookies, ...subprotocols];
+  const parametersFound = new Set(foundInQuery.map(({ name }) => `?${name}`));
+  return [...found, ...parametersFound, ...cookies, ...subprotocols];
 }
 
 /**

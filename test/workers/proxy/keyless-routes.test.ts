@@ -1,8 +1,9 @@
 // An upstream that lets in calls without a key trusts the operator's network: routes without a slot are closed there, too.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { closeAll, connect } from '../sockets/client.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, call, change, configure, env } from '../support/worker.ts';
+import { admin, call, change, env } from '../support/worker.ts';
 
 const PLAIN = 'hg_plain-key-4711';
 const LORA = 'hg_lora-key-4711';
@@ -155,13 +156,64 @@ it('a gateway key that lists an operation opens it, and a named route with it', 
   expect(await ask('POST', '/vllm/shutdown', own)).toMatchObject({ status: 403 });
 });
 
-it('a WebSocket for turns is closed where its path may be read as administration', async () => {
-  await keyless({ keys: false });
-  await configure({
-    upstreams: [{ id: 'any', base_url: strict.url, auth: 'none', websocket: 'session' }],
+describe('where every WebSocket is a session', () => {
+  const anySession = (paths: string[], allow: string[]) =>
+    change('PUT', '/config', {
+      upstreams: [
+        { id: 'any', base_url: strict.url, auth: 'none', websocket: 'session', allow },
+        { id: 'house', base_url: 'https://10.0.0.8', via: 'HOUSE', websocket: 'session' },
+        { id: 'public', base_url: strict.url, websocket: 'session' },
+      ],
+      groups: [{ name: 'named', match: { upstreams: ['any'], paths, methods: ['GET'] } }],
+    });
+  const refused = (path: string) => ask('GET', path, { upgrade: 'websocket' });
+
+  afterEach(closeAll);
+
+  it.each([
+    ['/any/v1/organization/users', 'administers the account'],
+    ['/any/api/kernels/1/channels', 'match.paths of a group with methods: [GET]'],
+    ['/any/queue/join', 'does not know'],
+    ['/any/v1/files', 'allow: [files]'],
+    ['/any/api/pull', 'allow: [models]'],
+    ['/any/v1/realtime/client_secrets', 'realtime session'],
+    ['/any/api/kernels;/realtime', 'realtime session'],
+    ['/any/api/kernels/x%3f/realtime', 'realtime session'],
+    ['/house/api/kernels/1/channels', 'does not know'],
+  ])('one to %s is closed at an upstream without a key: %s', async (path, words) => {
+    await anySession(['/none'], []);
+    const before = (await strict.stats()).total;
+    const seen = await refused(path);
+    expect(seen).toMatchObject({ status: 403, reason: 'key_forbidden' });
+    expect(seen.text).toContain(words);
+    expect((await strict.stats()).total).toBe(before);
   });
-  const seen = await ask('GET', '/any/v1/organization/users', { upgrade: 'websocket' });
-  expect(seen).toMatchObject({ status: 403, reason: 'key_forbidden' });
+
+  it.each([
+    '/any/v1/realtime?model=m',
+    '/any/v1//realtime',
+    '/any/v1/responses',
+    '/any/v1/audio/speech',
+    '/public/api/kernels/1/channels',
+  ])('one to %s goes on', async (path) => {
+    await anySession(['/none'], []);
+    expect((await connect(path)).response.status).toBe(101);
+  });
+
+  it('an operator opens a route by naming its path and listing it', async () => {
+    const path = '/any/api/kernels/1/channels';
+    const warnedAt = async (paths: string[], allow: string[]) => {
+      const { json } = await anySession(paths, allow);
+      const warned = (json.warnings as string[]).filter((text) => text.includes('every WebSocket'));
+      return warned.map((text) => text.split(' ')[1]);
+    };
+    expect(await warnedAt(['/api/kernels/*'], [])).toEqual(['"any"', '"house"']);
+    expect(await refused(path)).toMatchObject({ status: 403, reason: 'key_forbidden' });
+    expect(await warnedAt(['/none'], ['other'])).toEqual(['"house"']);
+    expect(await refused(path)).toMatchObject({ status: 403, reason: 'key_forbidden' });
+    expect(await warnedAt(['/api/kernels/*'], ['other'])).toEqual(['"house"']);
+    expect((await connect(path)).response.status).toBe(101);
+  });
 });
 
 it('the tester says so before a call is made', async () => {

@@ -14,7 +14,8 @@ let keys: NonNullable<ConfigInput['keys']>;
 beforeAll(async () => {
   strict = await strictScope('references', { echo: true });
   const { json } = await admin('POST', '/fingerprint', { key: KEY });
-  keys = [{ id: 'held', hash: json.hash as string, groups: ['cheap'] }];
+  const allow = ['threads', 'videos', 'conversations', 'responses', 'runs'];
+  keys = [{ id: 'held', hash: json.hash as string, groups: ['cheap'], allow }];
 });
 
 afterAll(nothingLeaks);
@@ -30,6 +31,7 @@ async function prepare(references?: 'allow' | 'refuse'): Promise<void> {
       },
     ],
     keys,
+    default_upstream: 'ours',
   });
 }
 
@@ -71,8 +73,70 @@ const REFERENCES: readonly (readonly [path: string, body: object | string, field
   ['/v1beta/interactions', { agent: 'research-dear', input: 'x' }, 'agent'],
 ];
 
+/** Calls of something stored that has a model of its own: the path names it, and the body no model. */
+const BY_PATH: readonly (readonly [path: string, named: string])[] = [
+  ['/v1/threads/t1/runs/r1/submit_tool_outputs', 'threads/t1'],
+  ['/v1/threads/t1/runs/r1/submit%5ftool_outputs', 'threads/t1'],
+  ['/v1/threads/t1/runs', 'threads/t1'],
+  ['/v1//videos/dear/remix', 'videos/dear'],
+  ['/v1/videos/dear/remix/', 'videos/dear'],
+  ['/v1/videos/edits', 'videos/edits'],
+  ['/v1/conversations/dear', 'conversations/dear'],
+  ['/v1/conversations/dear/restart', 'conversations/dear'],
+  ['/v1/prompts/dear/completions', 'prompts/dear'],
+  ['/v1/Agents/dear/chat/completions', 'Agents/dear'],
+  ['/v1/assistants/dear/responses', 'assistants/dear'],
+  ['/v1/fine_tunes/dear/completions', 'fine_tunes/dear'],
+  ['/v2/inference/deployments/dear/chat/completions', 'deployments/dear'],
+  ['/api/v1/apps/dear/completion', 'apps/dear'],
+  ['/agents/dear/agentAliases/a/sessions/s/text', 'agents/dear'],
+  ['/flows/dear/aliases/a', 'flows/dear'],
+  ['/v1/projects/p/locations/l/reasoningEngines/dear:query', 'reasoningEngines/dear'],
+];
+
 describe('where the model must be true', () => {
   beforeAll(() => prepare());
+
+  it.each(BY_PATH)('%s without a model is refused, and %s is named', async (path, named) => {
+    const before = (await strict.stats()).total;
+    for (const body of [{}, { model: null }, { input: 'x' }]) {
+      const seen = await ask(path, body);
+      expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable' });
+      expect(seen.text).toContain(JSON.stringify(`in "${named}",`).slice(1, -1));
+      expect(seen.text).toContain('match.references');
+    }
+    expect((await strict.stats()).total).toBe(before);
+  });
+
+  it.each(BY_PATH)('%s with a model in its body counts as that', async (path) => {
+    expect(await ask(path, { model: 'cheap' })).toMatchObject({ status: 200, groups: 'cheap' });
+  });
+
+  it('a path on the unified routes is refused, too', async () => {
+    for (const headers of [{}, { 'headgate-model': 'cheap' }]) {
+      const answer = await call('/v1/threads/t1/runs/r1/submit_tool_outputs', {
+        method: 'POST',
+        headers: { 'headgate-key': KEY, 'content-type': 'application/json', ...headers },
+        body: '{"tool_outputs":[]}',
+      });
+      expect(answer.status).toBe(400);
+      expect(await answer.text()).toContain('threads/t1');
+    }
+  });
+
+  it.each([
+    ['GET', '/v1/threads/t1/runs/r1'],
+    ['GET', '/v1/videos/v1/content'],
+    ['GET', '/v1/conversations/c1'],
+    ['GET', '/v1/responses/r1'],
+    ['DELETE', '/v1/videos/v1'],
+    ['POST', '/v1/responses/r1/cancel'],
+    ['POST', '/v1/threads/t1/messages'],
+  ])('%s %s runs no model, and goes on', async (method, path) => {
+    const answer = await call(`/ours${path}`, { method, headers: { 'headgate-key': KEY } });
+    await answer.text();
+    expect(answer.status).toBe(200);
+  });
 
   it.each(REFERENCES)('%s with %j is refused, and %s is named', async (path, body, field) => {
     const before = (await strict.stats()).total;
@@ -112,6 +176,10 @@ describe('where the model must be true', () => {
 
 describe('where an operator allows references', () => {
   beforeAll(() => prepare('allow'));
+
+  it.each(BY_PATH)('%s counts as the model in the header', async (path) => {
+    expect(await ask(path, {})).toMatchObject({ status: 200, groups: 'cheap' });
+  });
 
   it.each(REFERENCES.filter(([, body]) => !('model' in Object(body))))(
     '%s with %j counts as the model in the header',

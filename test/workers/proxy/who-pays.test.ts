@@ -117,6 +117,13 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
     expect(dropped).toBe(names);
   });
 
+  it('parameters behind a semicolon stay behind, because some servers split there', async () => {
+    const query = '?a=1;organization=x&b;user_project=y&project=z;c&alt=sse';
+    const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
+    expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
+    expect(dropped).toBe('?organization, ?b;user_project, ?user_project, ?project');
+  });
+
   it('cookies stay behind, likewise', async () => {
     const { echo, dropped } = await ask(`${at}${CHAT}`, { cookie: 'organization=o; a=b' });
     expect(echo.headers['cookie'] ?? '').not.toContain('organization');

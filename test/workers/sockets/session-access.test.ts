@@ -125,7 +125,10 @@ it('a session is made anew when a group goes by its model from now on', async ()
 });
 
 it("messages of a session that goes by no model pass as they are, whatever the caller's key", async () => {
-  await configure(await closedConfig({ upstream: { websocket: 'session' } }));
+  const match = { upstreams: ['x'], paths: ['/echo'], methods: ['GET'] };
+  const upstream = { websocket: 'session' };
+  const key = { allow: ['other'] };
+  await configure(await closedConfig({ group: { match }, upstream, key }));
   const client = await connect('/x/echo', { 'headgate-key': KEY });
   for (const message of ['[1]', 'model', new ArrayBuffer(3)]) client.send(message);
   await until(() => expect(client.frames).toEqual(['[1]', 'model', new ArrayBuffer(3)]));

@@ -60,6 +60,17 @@ it.each([
   'model=small&model_id=big',
   'model=small&agent_id=big',
   'agentId=big',
+  'model=small&a=1;model=big',
+  'model=small&a=1;deployment=big',
+  'model=small&a;agent_id=big',
+  'a=1;model=big',
+  '/openai/deployments/big/realtime?model=small',
+  '/openai/deployments/big/realtime',
+  '/openai/Deployments/%62ig/realtime?api-version=1',
+  '/v1/engines/big/realtime?deployment=small',
+  '/v1/models/big/live?model=small',
+  '/v1/agents/big/realtime',
+  '/v1//agents/big/realtime',
 ])(
   'a URL that names several models, or one by reference, is refused where a key goes by them: %s',
   async (query) => {
@@ -67,7 +78,8 @@ it.each([
     const match = { upstreams: ['x'], models: ['small'] };
     const upstream = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
     await configure({ ...config({ name: 'small', match }, upstream), keys });
-    const response = await upgrade(`/x/v1/realtime?${query}`, {
+    const path = query.startsWith('/') ? query : `/v1/realtime?${query}`;
+    const response = await upgrade(`/x${path}`, {
       'headgate-key': 'hg_session_key_1',
       'headgate-model': 'small',
     });

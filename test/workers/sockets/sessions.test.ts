@@ -191,7 +191,7 @@ it('an upstream that takes the upgrade for a GET tells nothing by it', async () 
     keys: [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }],
   });
   await strict.configure({ status: 200 });
-  const response = await upgrade('/x/v1/files', { 'headgate-key': 'hg_realtime_key_1' });
+  const response = await upgrade('/x/v1/realtime', { 'headgate-key': 'hg_realtime_key_1' });
   expect(response.status).toBe(501);
   expect(response.headers.get('headgate-reason')).toBe('websocket_unsupported');
   await response.text();

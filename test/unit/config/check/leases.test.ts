@@ -1,6 +1,10 @@
 // Warnings about who may take leases: where every caller may, and where an upgrade or an import closes them.
 import { describe, expect, it } from 'vitest';
-import { closedLeaseWarnings, leaseWarnings } from '../../../../src/config/check/leases.ts';
+import {
+  closedLeaseWarnings,
+  leaseUsageWarnings,
+  leaseWarnings,
+} from '../../../../src/config/check/leases.ts';
 import { withDefaults } from '../../../../src/config/stored-snapshot.ts';
 import {
   configSchema,
@@ -66,3 +70,20 @@ describe('a configuration', () => {
     expect(leaseWarnings(config({ groups: [match(['lease'])], keys }))).toEqual([]);
   });
 });
+
+it.each<[string[], number]>([
+  [['*'], 1],
+  [['lease*'], 1],
+  [['*', 'lease_usage'], 0],
+  [['lease', 'lease_usage'], 0],
+  [['lease'], 0],
+  [['files'], 0],
+  [[], 0],
+])(
+  'allow: %j of a key is warned of, if a wildcard gives the right to report usage',
+  (allow, count) => {
+    const warnings = leaseUsageWarnings(config({ keys: [aKey(allow)] }));
+    expect(warnings).toHaveLength(count);
+    for (const text of warnings) expect(text).toMatch(/^Key "ann": .*includes lease_usage/);
+  },
+);

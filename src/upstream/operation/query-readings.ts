@@ -1,0 +1,26 @@
+/** A parameter that some server may read in a query. */
+interface ReadParameter {
+  readonly name: string;
+  readonly value: string;
+  /** The name of the parameter that it stands in, as browsers and most servers split a query: at `&` alone. */
+  readonly within: string;
+}
+
+/**
+ * Lists the parameters that servers may read in a query. Some split it at `;` too (Rack, and older versions of Python, Go
+ * and PHP's settings), so `?a=1;model=x` names a model there. None of that may lead around a limit. The query is
+ * never rewritten for it.
+ */
+export function parametersIn(query: URLSearchParams): readonly ReadParameter[] {
+  return [...query].flatMap(([name, value]) => {
+    const whole = { name, value, within: name };
+    const text = `${name}=${value}`;
+    return text.includes(';') ? [whole, ...text.split(';').map((part) => read(part, name))] : whole;
+  });
+}
+
+function read(part: string, within: string): ReadParameter {
+  const equals = part.indexOf('=');
+  const name = equals < 0 ? part : part.slice(0, equals);
+  return { name: name.trim(), value: equals < 0 ? '' : part.slice(equals + 1), within };
+}
