@@ -131,8 +131,8 @@ const STORED_WITH_MODEL =
 const NO_ID = /\/(?:compact|completions|generations(?:\/jobs)?|runs)$/i;
 
 /**
- * What a path names that has a model of its own, as in `videos/video_1`. It counts only where the call names no model
- * otherwise. Null: some reading of the path names nothing.
+ * Finds a stored object in a path that has a model of its own, as in `videos/video_1`. It counts only where the call names no
+ * model otherwise. Null: no reading of the path names one.
  */
 export function referenceInPath(path: string): string | null {
   const plain = plainPath(path);

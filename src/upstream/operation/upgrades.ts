@@ -65,7 +65,7 @@ function isModelParameter(name: string): boolean {
   return MODEL_PARAMETERS.has(words.toLowerCase());
 }
 
-/** What the URL of a session names that has a model, as an agent does; null: nothing. A model beside it goes before a path. */
+/** Finds a parameter or a stored object in the URL of a session that refers to a model; null: there is none. A model that the URL names goes before its path. */
 export function referenceInUrl(path: string, query: URLSearchParams): string | null {
   const names = parametersIn(query).flatMap(({ name }) => (isModelParameter(name) ? [] : [name]));
   const inQuery = names.find((name) => name !== PROMPT && referenceIn(name) !== null);
