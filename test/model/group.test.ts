@@ -148,11 +148,12 @@ test('the same history brings the same effects', () => {
 });
 
 /**
- * A turn that nobody needs may write a little earlier or later what nobody waits for, and so mark more or less:
- * where writes take their time, or where many are granted.
+ * A tick that is not needed may issue a write earlier than the next needed one. Histories do not compare where that
+ * shows: where many are granted, or a new instance found something else on disk.
  */
-function dependsOnTurns(world: World): boolean {
-  return world.log.filter((line) => line.includes(' grant ')).length >= 16;
+function dependsOnTicks(rare: World, frequent: World): boolean {
+  const grants = frequent.log.filter((line) => line.includes(' grant '));
+  return grants.length >= 16 || rare.found.join() !== frequent.found.join();
 }
 
 const promptHistoryArb = fc.array(
@@ -165,7 +166,7 @@ test('waking only when the group asks for it misses nothing', () => {
     fc.property(settingsArb, promptHistoryArb, isStoredArb, (settings, history, isStored) => {
       const rare = lived(settings, history, 'at_wakes', isStored);
       const frequent = lived(settings, history, 'around_dues', isStored);
-      fc.pre(!dependsOnTurns(frequent));
+      fc.pre(!dependsOnTicks(rare, frequent));
       expect(rare.log).toEqual(frequent.log);
     }),
     runs(1_000),

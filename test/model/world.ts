@@ -86,6 +86,8 @@ export class World {
   readonly events: Recorded[] = [];
   /** Every effect of every step, as text. */
   readonly history: string[] = [];
+  /** The leases and slots that each new instance found on disk, as text. */
+  readonly found: string[] = [];
   readonly #ticking: Ticking;
   readonly #disk = new Disk();
   /** The write that the answer with a lease left behind, as the last number issued then. */
@@ -401,6 +403,8 @@ export class World {
     const { isStored } = bound;
     this.#state = recover(settings, stored, firstAttachment, isStored, this.now);
     const ended = stored.bound?.ended ?? [];
+    const { mark, held, granted, lapsed, heirs } = stored.bound ?? {};
+    this.found.push(JSON.stringify([mark, held, granted, ended, lapsed, heirs]));
     this.naive.recover(stored.bound, ended, stored.untold, firstAttachment, this.now);
     this.#leftBehind.clear();
     this.#asks.clear();
