@@ -16,7 +16,7 @@ const LIMIT = 3;
 /** The option of wrangler that names the folder of its state. */
 const PERSIST_TO = /^--persist-to(?:=|$)/;
 
-/** The option that adds a host that is served, which wrangler does not know. */
+/** The option that adds a served host. wrangler does not know it. */
 const ALLOW_HOST = '--allow-host';
 
 const PRACTICE = { limit: LIMIT, chunks: 20, chunkDelayMs: 200 };
@@ -104,7 +104,7 @@ async function configure(target: AdminTarget, baseUrl: string): Promise<void> {
   await writeConfig(target, stored.etag, JSON.stringify(config), 'application/json');
 }
 
-/** Finds the folder of what is kept. Two that run at the same time may not write to one database. */
+/** Finds the data folder. Two processes must not write to one database at the same time. */
 function stateOf(passed: readonly string[], port: number): string {
   const at = passed.findIndex((one) => PERSIST_TO.test(one));
   const given = passed[at]?.split('=')[1] ?? passed[at + 1];
@@ -112,7 +112,7 @@ function stateOf(passed: readonly string[], port: number): string {
   return absolute(ROOT, at === -1 ? join('.wrangler', own) : (given ?? ''));
 }
 
-/** Takes the hosts that are served besides out of the arguments. */
+/** Removes the additional served hosts from the arguments, and returns them. */
 function takeAllowedHosts(passed: string[]): string[] {
   const given: string[] = [];
   for (let at = passed.indexOf(ALLOW_HOST); at !== -1; at = passed.indexOf(ALLOW_HOST)) {
@@ -122,18 +122,18 @@ function takeAllowedHosts(passed: string[]): string[] {
   return given;
 }
 
-/** Names the hosts that are served, unless it listens where another option says. */
+/** Lists the served hosts, unless another option sets the address to listen on. */
 async function hostsOf(passed: readonly string[], given: readonly string[]): Promise<string[]> {
   if (passed.some((one) => /^--ip(?:=|$)/.test(one))) return [];
   const hosts = await allowedHosts('127.0.0.1', given);
   return hosts === null ? [] : ['--var', `ALLOWED_HOSTS:${hosts}`];
 }
 
-/** Hands a token over in a file for this user alone: every user of the machine can read the arguments of a process. */
+/** Passes a token in a private file: every user of the machine can read the arguments of a process. */
 async function withToken(state: string, adminToken: string): Promise<string[]> {
   const path = join(state, 'admin-token.env');
   await writeFile(path, `ADMIN_TOKEN=${adminToken}\n`, { mode: 0o600 });
-  // Node looks at the option too, and ends where there is no such file.
+  // Node reads the option too, and exits if there is no such file.
   const all = [join(ROOT, '.dev.vars'), path].filter((one) => existsSync(one));
   return all.flatMap((one) => ['--env-file', one]);
 }

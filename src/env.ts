@@ -20,7 +20,7 @@ interface AssetSource {
   fetch(url: string, init: { readonly headers: Record<string, string> }): Promise<Response>;
 }
 
-/** A network, as far as it is used. */
+/** The part of a network binding that Headgate uses. */
 interface Network {
   fetch(url: string, init: RequestInit): Promise<Response>;
 }
@@ -71,13 +71,13 @@ export interface Env {
   /** Where the directory and the feed are created, as a hint. */
   readonly DIRECTORY_LOCATION?: string;
   /**
-   * Self-hosted only: the network with a pool of connections for WebSocket upgrades alone. workerd repeats a GET on each idle
-   * connection of a pool until one works, and an upgrade is a GET. Upgrades leave no idle connections behind.
+   * Self-hosted only: the network with a pool of connections for WebSocket upgrades alone. workerd retries a GET on each idle
+   * connection of a pool until one works, and an upgrade is a GET. Upgrades leave no idle connections.
    */
   readonly UPGRADES?: Network;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
-  /** Hosts that are served where Headgate listens on this machine alone, between commas. Absent: any. */
+  /** Hosts that are served, separated by commas, if Headgate listens only on this machine. Absent: all. */
   readonly ALLOWED_HOSTS?: string;
   /** Self-hosted only, where one process takes all calls: how many MiB the bodies of calls may hold together. */
   readonly BODY_MEMORY_MIB?: string;

@@ -314,7 +314,7 @@ function addKeys(program: Command, run: Run): void {
       .command('create <id>')
       .description('makes a key and writes it to standard output, this once')
       .option('--groups <globs>', 'groups that it may use, separated by commas; else all', listOf)
-      .option('--allow <globs>', 'what else it may do, as lease: take leases', listOf)
+      .option('--allow <globs>', 'additional rights, such as lease, separated by commas', listOf)
       .option('--slots <n>', 'calls that it may have in flight at once', slotsOf)
       .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
       .option('--note <text>', 'for people'),
@@ -342,21 +342,21 @@ function addKeys(program: Command, run: Run): void {
 function addBudgets(program: Command, run: Run): void {
   const budgets = program
     .command('budgets')
-    .description('corrections of what budgets have spent: correct, undo, list');
+    .description('corrections of the spend of budgets: correct, undo, list');
   asking(
     budgets
       .command('correct <group>')
-      .description('corrects what the budget of a group, key:ID or team:ID has spent')
-      .requiredOption('--by <usd>', 'the amount to add; below 0 it is subtracted', usdOf)
+      .description('corrects the spend of the budget of a group, key:ID or team:ID')
+      .requiredOption('--by <usd>', 'the amount to add; a negative one is subtracted', usdOf)
       .addOption(
         new Option(
           '--period <period>',
-          'when the charge was made: longer periods are corrected too',
+          'when the charge was made; longer periods are corrected too',
         ).choices(['hour', 'day', 'month']),
       )
-      .option('--partition <partition>', 'the partition, of a group that is split')
+      .option('--partition <partition>', 'the partition, if the group is split')
       .option('--note <text>', 'the reason, for the audit log')
-      .option('--id <id>', 'id of the correction: the same one again changes nothing'),
+      .option('--id <id>', 'id of the correction; sending the same id again changes nothing'),
   ).action((group: string, options: Correcting, command: Command) =>
     run((target, output) => correctBudget(target, output, group, options), command),
   );

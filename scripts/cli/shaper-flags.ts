@@ -14,12 +14,12 @@ const DEFAULT_SLOTS = 4;
 /** How long a call waits there, where nothing else is said. */
 const DEFAULT_WAIT_MS = 30_000;
 
-/** Maximum values of a group here. `apply` refuses larger ones. */
+/** Maximum values of a group in Headgate. `apply` refuses larger ones. */
 const SLOTS_MAX = 100_000;
 const WAIT_MAX_MS = 3_600_000;
 const RETRIES_MAX = 10;
 
-/** Name of a pool that has none, or one without a letter or digit. */
+/** Name of a pool without a name, or whose name has no letter or digit. */
 const DEFAULT_NAME = 'shaped';
 
 /** Flags that stand alone. */
@@ -170,7 +170,7 @@ function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Part
   const released = holdOf('release-cooldown');
   const cancelled = holdOf('cancel-cooldown');
   const failed = holdOf('failure-hold');
-  // Any negative number means without end there.
+  // Any negative number means unlimited there.
   const isEndless = /^-\d+$/.test(flags.get('retry')?.at(-1) ?? '');
   if (isEndless) notes.push(`-retry: ${RETRIES_MAX} retries are the maximum of a group here.`);
   const max = isEndless ? RETRIES_MAX : countOf(flags, 'retry', RETRIES_MAX, notes);
@@ -203,7 +203,7 @@ function unusedNotes(flags: ReadonlyMap<string, string[]>): string[] {
     .map((name) => `-${name} ${ELSEWHERE[name] ?? 'has no counterpart'}.`);
 }
 
-/** Reads a count, no larger than it may be here. Null: it was not given, or is none. */
+/** Reads a count, lowered to its maximum here. Null: it is absent or not a count. */
 function countOf(
   flags: ReadonlyMap<string, string[]>,
   name: string,
@@ -229,7 +229,7 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 
 const DURATION = /^(?:0|(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|h|m|s))+)$/;
 
-/** Reads a duration as Go writes it, as in `1m30s`, no longer than it may be here. Null: it was not given, or is none. */
+/** Reads a duration as Go writes it, as in `1m30s`, lowered to its maximum here. Null: it is absent or not a duration. */
 function msOf(
   flags: ReadonlyMap<string, string[]>,
   name: string,
@@ -247,11 +247,11 @@ function msOf(
     (sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0),
     0,
   );
-  // Zero means something else than a little.
+  // Zero has another meaning than a small value.
   return atMost(ms === 0 ? 0 : Math.max(1, Math.round(ms)), maxMs, `-${name} ${written}`, notes);
 }
 
-/** Lowers a value to the maximum, and says so. */
+/** Lowers a value to the maximum, and notes it. */
 function atMost(value: number, max: number, flag: string, notes: string[]): number {
   if (value <= max) return value;
   notes.push(`${flag}: ${max} is the maximum of a group here, and was written instead.`);

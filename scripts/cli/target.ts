@@ -31,7 +31,7 @@ function originOf(given: string): string {
   throw new Failure(EXIT.usage, '--url (HEADGATE_URL): expected http://… or https://…');
 }
 
-/** Says that a token is seen by others; without the token. */
+/** Warns that other users can see a token, without printing it. */
 export const SEEN_IN_ARGUMENTS =
   'Every user of this machine can see the token in the list of processes. Use --token-file FILE, --token-file - (standard input) or HEADGATE_TOKEN instead of --token.';
 
@@ -66,7 +66,7 @@ export function tokenIn(file: string, note: (text: string) => void): string {
 }
 
 function ignore(): void {
-  // Nobody reads it.
+  // No reader is left.
 }
 
 /** Finds out whom to ask, and as whom. */

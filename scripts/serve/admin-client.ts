@@ -59,7 +59,7 @@ export function untilRouted(url: string, version: number, gaveUp: () => boolean)
   return untilTrue(async () => ((await routedVersion(url)) ?? -1) >= version, gaveUp);
 }
 
-/** Reads from the start page whether gateway keys are configured; false where it does not say so. */
+/** Reads from the start page whether gateway keys are configured; false if it does not say so. */
 export async function hasGatewayKeys(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });

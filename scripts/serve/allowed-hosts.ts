@@ -1,15 +1,15 @@
 import { lookup } from 'node:dns/promises';
 import { isIPv6 } from 'node:net';
 
-/** Hosts by which every machine calls itself. */
+/** Hosts by which every machine can call itself. */
 const OF_THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 
 /**
- * Lists the hosts, between commas, that are served by a Headgate that listens on a loopback address. A web page whose
- * name is made to lead there (DNS rebinding) would be of one origin with it, but it calls by its own name. Null: all hosts,
- * because other machines reach the address by names that are not known here.
+ * Lists the hosts, separated by commas, that Headgate serves if it listens on a loopback address. A web page whose name is
+ * pointed there (DNS rebinding) would share an origin with it, but it calls by its own name. Null: all hosts, because other
+ * machines reach the address by names that are not known here.
  */
 export async function allowedHosts(
   address: string,

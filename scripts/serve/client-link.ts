@@ -14,7 +14,7 @@ const TARGET_WAIT_MS = 10_000;
  */
 const TARGET_REST_MS = 2_000;
 
-/** A body on its way for so long, at less than this rate on average, makes room for another client. */
+/** A body that takes longer than this, at less than this average rate, makes room for another client. */
 const SLOW_BODY_S = 60;
 const SLOW_BODY_BYTES_PER_S = 1_000;
 
@@ -56,7 +56,7 @@ export interface LinkOptions {
   /** How long the head of a request may take to arrive, the first one from the connection on. */
   readonly headMs: number;
   readonly place: Pick<Place, 'busy' | 'rest'>;
-  /** Called where the client is ended because a head took longer. */
+  /** Called when the client is disconnected because a head took longer. */
   readonly onLateHead: () => void;
 }
 
@@ -82,10 +82,10 @@ export class ClientLink {
   /** Bytes for a workerd that does not serve yet. */
   readonly #unsent: Buffer[] = [];
   #idleSince = performance.now();
-  /** Since when a head is awaited: the first one from the beginning, others from their first byte. Null: none is. */
+  /** Start of the wait for a head: the connection for the first one, the first byte for others. Null: no head is expected. */
   #headSince: number | null = performance.now();
   #isBusy = false;
-  /** Since when the body of a request is on its way, and what has come of it. Null: none is. */
+  /** When the body of a request began, and how much of it has arrived. Null: there is no body. */
   #bodySince: number | null = null;
   #bodyBytes = 0;
   #isWaiting = false;
@@ -135,16 +135,16 @@ export class ClientLink {
     if (isOver && !this.#client.writableEnded) this.#client.destroySoon();
   }
 
-  /** Makes room for another client. Its next request would go over a new connection, as after any that was idle. */
+  /** Makes room for another client. Its next request uses a new connection, as after any idle connection. */
   closeIdle(): void {
     this.#drop();
     this.#client.destroySoon();
   }
 
-  /** Ends a client whose request takes too long to begin. One that has sent nothing is not answered. */
+  /** Disconnects a client whose request head takes too long. A client that has sent nothing gets no answer. */
   #checkHead(now: number): void {
     if (this.#headSince === null || this.#isRefused) return;
-    // Nothing is read of it, so it cannot go on.
+    // Nothing more is read from it, so it cannot continue.
     if (this.#isWaiting || this.#client.isPaused()) this.#headSince = now;
     if (now - this.#headSince < this.#options.headMs) return;
     this.#headSince = null;
@@ -155,13 +155,13 @@ export class ClientLink {
   }
 
   /**
-   * Lets a request whose body comes too slowly make room for another client. It goes on where there is room, because only
+   * Lets a request whose body arrives too slowly make room for another client. Otherwise it continues, because only
    * the groups of a call know how slow it may be.
    */
   #checkBody(now: number): void {
     if (this.#bodySince === null || !this.#isBusy) return;
     if (this.#isWaiting || this.#client.isPaused()) {
-      // Nothing is read of it, so it cannot go on.
+      // Nothing more is read from it, so it cannot continue.
       [this.#bodySince, this.#bodyBytes] = [now, 0];
       return;
     }
@@ -182,7 +182,7 @@ export class ClientLink {
     this.#bodyBytes += bytes;
   }
 
-  /** Notes whether a head is awaited and whether a request is under way. */
+  /** Notes whether a head is expected and whether a request is in progress. */
   #noteUse(hasBegun: boolean): void {
     if (!this.#scanner.isInHead) this.#headSince = null;
     else if (hasBegun || this.#headSince === null) this.#headSince = performance.now();
@@ -191,7 +191,7 @@ export class ClientLink {
     this.#options.place.busy();
   }
 
-  /** Notes that everything has been answered. A body that goes on after its answer keeps no place. */
+  /** Notes that all requests have been answered. A body that continues after its answer keeps no place. */
   #noteRest(): void {
     this.#idleSince = performance.now();
     if (!this.#isBusy) return;
@@ -357,7 +357,7 @@ export class ClientLink {
   #refuse(what: string): void {
     const request = `GET ${MALFORMED_PATH}${what} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
     this.#send(Buffer.from(request, 'latin1'));
-    // A connection that is opened for it must not end before it is written.
+    // The connection that is opened for it must not end before it is written.
     this.#isRefused = true;
     this.#target?.end();
   }

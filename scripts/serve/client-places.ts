@@ -1,17 +1,17 @@
 import { BlockList, isIP } from 'node:net';
 import { countedAddress } from '../../src/runtime/address.ts';
 
-/** One address may have this part of all places, so that ten of them are needed to take all. */
+/** One address may have this fraction of all places, so ten addresses are needed to take all. */
 const SHARE = 10;
 
-/** Minimum time between two lines of the log about refusals. */
+/** Minimum time between two log lines about refusals. */
 const LOG_EVERY_MS = 60_000;
 
 /** The place of one connection. */
 export interface Place {
-  /** A request is under way on it. */
+  /** A request is in progress on it. */
   busy(): void;
-  /** Nothing is under way on it, so it may be closed to make room. */
+  /** It is idle, so it may be closed to make room. */
   rest(): void;
   leave(): void;
 }
@@ -20,7 +20,7 @@ interface Held extends Place {
   readonly close: () => void;
 }
 
-/** The connections of one address, and those of them that are idle, the longest idle first. */
+/** The connections of one address, and the idle ones among them, longest idle first. */
 interface Share {
   count: number;
   readonly idle: Set<Held>;
@@ -29,12 +29,12 @@ interface Share {
 export interface PlacesOptions {
   /** Maximum connections at once. */
   readonly max: number;
-  /** Addresses that stand for many callers. */
+  /** Addresses of reverse proxies, which serve many callers. */
   readonly proxies: BlockList;
   readonly onLog: (line: string) => void;
 }
 
-/** Counts of connections that were not served, since the last line of the log. */
+/** Connections that were not served since the last log line, counted by reason. */
 interface Refusals {
   byAddress: number;
   full: number;
@@ -47,7 +47,7 @@ const none = (): Refusals => ({ byAddress: 0, full: 0, lateHeads: 0, idle: 0 });
 
 /**
  * Reads addresses of reverse proxies, each alone or with a prefix length as in `10.0.0.0/8`. Loopback always counts as
- * one: who calls from there is the proxy on this machine, or has an account on it. Throws a TypeError.
+ * one: its callers are the proxy on this machine, or have an account on it. Throws a TypeError.
  */
 export function proxyList(given: readonly string[]): BlockList {
   const list = new BlockList();
@@ -68,9 +68,9 @@ export function proxyList(given: readonly string[]): BlockList {
 }
 
 /**
- * Shares the connections that there are files for. One address may hold a tenth of them, and an address of IPv6 counts by its
- * first 64 bits. A reverse proxy stands for many callers and may hold all but a tenth. Where no place is free, the
- * connection that has been idle for longest is closed. Without an idle one, the new connection is refused.
+ * Shares the connections that the limit of open files allows. One address may hold a tenth of them; IPv6 addresses count by
+ * their first 64 bits. A reverse proxy serves many callers and may hold all except a tenth. If no place is free, the
+ * connection that has been idle for longest is closed. If none is idle, the new connection is refused.
  */
 export class ClientPlaces {
   readonly #options: PlacesOptions;
@@ -87,7 +87,7 @@ export class ClientPlaces {
     this.#share = Math.max(1, Math.floor(options.max / SHARE));
   }
 
-  /** Takes a place for a connection from that address, which `close` ends. Null: there is none. */
+  /** Takes a place for a connection from that address, until `close`. Null: no place is free. */
   take(address: string, close: () => void): Place | null {
     const { max, proxies } = this.#options;
     const isProxy = proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
@@ -107,12 +107,12 @@ export class ClientPlaces {
     return held;
   }
 
-  /** Counts a connection that was ended because the head of its request did not arrive in time. */
+  /** Counts a connection that was closed because the head of its request did not arrive in time. */
   noteLateHead(): void {
     this.#refuse('lateHeads');
   }
 
-  /** Writes what has not been logged yet, if the last line is long enough ago. */
+  /** Logs the counts since the last line, if that is long enough ago. */
   report(now = performance.now()): void {
     const { byAddress, full, lateHeads, idle } = this.#refusals;
     if (byAddress + full + lateHeads === 0 || now - this.#loggedAt < LOG_EVERY_MS) return;
@@ -123,7 +123,7 @@ export class ClientPlaces {
       byAddress > 0 &&
         `${byAddress} were refused because their address held ${this.#share} of ${max} places, the last one from ${this.#lastRefused} (if that is a reverse proxy, name it with --trusted-proxy)`,
       full > 0 && `${full} were refused because all ${max} places were in use (raise ulimit -Hn)`,
-      lateHeads > 0 && `${lateHeads} were ended because no whole request head arrived in time`,
+      lateHeads > 0 && `${lateHeads} were closed because no complete request head arrived in time`,
       idle > 0 && `${idle} idle ones were closed to make room`,
     ];
     onLog(`Connections: ${parts.filter((part) => part !== false).join('; ')}.`);

@@ -103,8 +103,8 @@ function readArguments(args: readonly string[], program: string): Arguments {
 }
 
 const openToAll = (url: string): string =>
-  `No gateway key is configured, so every client that can reach ${url} may call. Callers without a key of yours reach every ` +
-  'upstream with provider keys of their own, and upstreams that need no key with nothing; they take slots and places in ' +
+  `No gateway key is configured, so every client that can reach ${url} may call. Such clients can call every ` +
+  'upstream with their own provider keys, and upstreams that need no key without one, and they use slots and places in ' +
   'the queue. Create gateway keys (headgate keys create ID), or listen on 127.0.0.1 and let a proxy decide who may call.';
 
 async function describe(serve: Serve, { dataDir, configFile, host }: Arguments): Promise<void> {
@@ -130,7 +130,7 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
 
 async function start(args: Arguments): Promise<void> {
   let stopping = false;
-  // Before the umask: what is built holds no secret, and other users of a clone may run it.
+  // Before the umask: the build holds no secret, and other users of a clone may run it.
   const module = await ensureBuilt();
   process.umask(0o077);
   const serve = await startServe({

@@ -88,7 +88,7 @@ async function claimed(lock: Held, ownerPath: string): Promise<FolderLock> {
 export async function lockFolder(dataDir: string): Promise<FolderLock> {
   const ownerPath = join(dataDir, 'serve.owner');
   const lockPath = join(dataDir, 'serve.lock');
-  // SQLite would create it for others to read.
+  // SQLite would create it readable for other users.
   await (await open(lockPath, 'a', 0o600)).close();
   const deadline = performance.now() + LOCK_WAIT_MS;
   for (;;) {

@@ -14,13 +14,13 @@ export interface ForwarderOptions {
   readonly targetPort: number;
   /** Header that tells workerd who calls. Nobody else may know it. @default none */
   readonly cfHeader?: string;
-  /** Maximum clients at once. @default as many as come */
+  /** Maximum clients at once. @default no limit */
   readonly clientsMax?: number;
-  /** Addresses of reverse proxies, which stand for many callers. @default loopback */
+  /** Addresses of reverse proxies, which serve many callers. @default loopback */
   readonly proxies?: BlockList;
   /** How long the head of a request may take to arrive. @default HEAD_MS */
   readonly headMs?: number;
-  /** Receives a line about connections that were refused or ended, once a minute at most. */
+  /** Receives a line about connections that were refused or closed, at most once a minute. */
   readonly onLog?: (line: string) => void;
   /** How long a client may stay connected without a request. @default IDLE_MS */
   readonly idleMs?: number;
@@ -56,7 +56,7 @@ function addedLines(cfHeader: string | undefined, client: Socket, connection: nu
   return `${cfHeader}: ${JSON.stringify(forwarded)}\r\n`;
 }
 
-/** Ends a connection that there is no place for, before anything is read of it. */
+/** Closes a connection without a place before anything is read from it. */
 function refuse(client: Socket): void {
   client.on('error', () => undefined);
   client.destroy();

@@ -74,13 +74,13 @@ export function shutdownFilter(isStopping: () => boolean): (line: string) => boo
   };
 }
 
-/** Minimum time between two equal lines of workerd, and the maximum of lines that are remembered for that. */
+/** Minimum time between two equal lines of workerd, and maximum number of remembered lines. */
 const REPEATED_EVERY_MS = 10_000;
 const REPEATED_MAX = 100;
 
 /**
- * Makes a filter of workerd's own lines that repeat, as on a full disk, where each write brings several with their stacks. Of
- * equal ones it passes one in ten seconds, which says how many were left out. Null: the line is left out.
+ * Makes a filter for workerd's own repeated lines, as on a full disk, where each write logs several with their stacks. It
+ * passes one of equal lines in ten seconds, with the number of lines left out. Null: the line is left out.
  */
 export function repeatFilter(now: () => number = Date.now): (line: string) => string | null {
   const seen = new Map<string, { readonly at: number; leftOut: number }>();

@@ -8,7 +8,7 @@ export type BodyLength = number | 'chunked';
 const METHOD = `(?:${SERVED_METHODS.join('|')}) `;
 const REQUEST_LINE = new RegExp(`^${METHOD}/[\\x21-\\x7e\\x80-\\xff]* HTTP/1\\.[01]$`);
 
-/** A request line by a method that is not served, with any target. */
+/** A request line with a method that is not served, and any target. */
 const OTHER_METHOD = new RegExp(
   `^(?!${METHOD})[!#$%&'*+.^_\`|~\\w-]+ [\\x21-\\x7e\\x80-\\xff]+ HTTP/1\\.[01]$`,
 );

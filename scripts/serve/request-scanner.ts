@@ -14,7 +14,7 @@ export interface Scanned {
   readonly bytes: Buffer;
   /** Mistake behind them. Nothing more of the connection may be passed on. */
   readonly malformed: Malformed | null;
-  /** Path of a request by a method that is not served, for the dialect of its answer. Empty: not known. */
+  /** Path of a request with a method that is not served, for the dialect of its answer. Empty: not known. */
   readonly path: string;
   /** Whether a part of the malformed request was passed on before. */
   readonly isUnderWay: boolean;
@@ -53,7 +53,7 @@ export class RequestScanner {
     return this.#body === 0;
   }
 
-  /** Whether a head has begun that is not whole. */
+  /** Whether a head has begun and is incomplete. */
   get isInHead(): boolean {
     return this.#held.length > 0;
   }

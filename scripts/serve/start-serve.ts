@@ -40,9 +40,9 @@ export interface ServeOptions {
   readonly port: number;
   /** @default 127.0.0.1 */
   readonly host?: string;
-  /** Hosts that are served in addition to `localhost` and its addresses, on a loopback address. @default none */
+  /** Additional served hosts besides `localhost` and its addresses, on a loopback address. @default none */
   readonly allowHosts?: readonly string[];
-  /** Folder of everything that is kept. Created if it is missing, and closed to other users. */
+  /** The data folder. Created if it is missing, and closed to other users. */
   readonly dataDir: string;
   /** Environment of workerd: what `PASSED_ON` names becomes bindings. @default that of this process */
   readonly env?: NodeJS.ProcessEnv;
@@ -83,7 +83,7 @@ export interface Serve {
   inspectorPort(): number | null;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
-  /** Whether gateway keys were configured at the start. Without them every caller is let in. */
+  /** Whether gateway keys were configured at the start. Without them every caller is accepted. */
   readonly hasGatewayKeys: boolean;
   /** Last lines that workerd printed. */
   logs(): string;

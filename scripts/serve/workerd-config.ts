@@ -13,9 +13,9 @@ export interface WorkerdConfigInput {
   readonly bootId: string;
   /** How many MiB the bodies of calls may hold together. */
   readonly bodyMemoryMib: number;
-  /** Hosts that are served, between commas; null: any. */
+  /** Served hosts, separated by commas; null: all. */
   readonly allowedHosts: string | null;
-  /** Header in which requests bring their `cf`, by which the Worker learns the caller's address. `CF_HEADER` for a secret one. */
+  /** Header with the `cf` object of a request, from which the Worker reads the caller's address. `CF_HEADER` for a secret one. */
   readonly cfHeader: string;
   /** Absolute path of the dashboard's files; null: they were never built. */
   readonly dashboardDir: string | null;
@@ -53,7 +53,7 @@ export async function readCompatibility(): Promise<Compatibility> {
 }
 
 /**
- * Without this flag time stands still in an object after the wall clock was set back, and no timer of it fires, until the
+ * Without this flag, after the wall clock was set back, time stands still in an object and none of its timers fire until the
  * clock has caught up. The flag is experimental, so workerd is started with `--experimental`.
  */
 const TIMER_FLAGS = ['precise_timers'];
@@ -106,7 +106,7 @@ function worker(input: WorkerdConfigInput, index: number): string {
 );`;
 }
 
-/** Every address that an upstream may have. */
+/** All addresses that an upstream may have. */
 const NETWORK = 'network = (allow = ["public", "private"], tlsOptions = (trustBrowserCas = true))';
 
 /** Writes the configuration of a plain workerd that runs the Worker, as Cap'n Proto text. */

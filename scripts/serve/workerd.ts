@@ -23,7 +23,7 @@ export interface WorkerdOptions {
   /** Holds the configuration file `workerd.capnp` and the objects' databases. */
   readonly dataDir: string;
   readonly config: string;
-  /** A text that stands in the configuration file for a secret of the same length. @default none */
+  /** A placeholder in the configuration file for a secret of the same length. @default none */
   readonly hidden?: { readonly written: string; readonly meant: string };
   readonly workers: number;
   readonly env: NodeJS.ProcessEnv;
@@ -137,21 +137,22 @@ async function compiled(
   );
   if (hidden === undefined) return stdout;
   const [written, meant] = [Buffer.from(hidden.written), Buffer.from(hidden.meant)];
-  if (written.length !== meant.length) throw new Error('A secret of another length.');
+  if (written.length !== meant.length)
+    throw new Error('The secret and its placeholder differ in length.');
   for (let at = stdout.indexOf(written); at >= 0; at = stdout.indexOf(written, at)) {
     at += meant.copy(stdout, at);
   }
   return stdout;
 }
 
-/** Starts the program on a compiled configuration. Its files are for this user alone. */
+/** Starts the program on a compiled configuration. Its files are private to this user. */
 async function spawnWorkerd(
   { dataDir, env, inspector = false }: WorkerdOptions,
   config: Buffer<ArrayBufferLike>,
 ): Promise<ChildProcess> {
   const objectsDir = join(dataDir, 'objects');
   const inspectorAt = inspector ? ['--inspector-addr=127.0.0.1:0'] : [];
-  // Nothing is imported from the folder. Its name in the list of processes tells the next start who has it.
+  // Nothing is imported from the folder. Its name in the process list shows the next start which process uses it.
   const flags = ['--experimental', '--control-fd=3', ...inspectorAt];
   const args = ['serve', ...flags, `-I${objectsDir}`, '--binary', '-'];
   const command =
@@ -166,7 +167,7 @@ async function spawnWorkerd(
     detached: true,
   });
   await once(child, 'spawn');
-  // One that ends before it has read all says why in its log.
+  // A process that ends before it has read all logs the reason.
   child.stdin?.on('error', () => undefined).end(config);
   return child;
 }

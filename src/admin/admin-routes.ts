@@ -84,7 +84,7 @@ export function createAdminRoutes(): AdminApp {
   return app;
 }
 
-/** Bounds the length of bodies. One whose length is not announced is read here. */
+/** Bounds the length of bodies. A body of unannounced length is read here. */
 function atMost(bytes: number): MiddlewareHandler {
   const tooLong = (): ProblemError =>
     new ProblemError(413, `A body may have at most ${bytes} bytes.`);

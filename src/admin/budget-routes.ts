@@ -8,7 +8,7 @@ import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
 
-/** Serves corrections of what budgets have spent. */
+/** Serves corrections of the spend of budgets. */
 export function addBudgetRoutes(app: AdminApp): void {
   serve(app, 'listCorrections', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
@@ -58,8 +58,8 @@ async function askOne<Answer>(
 }
 
 /**
- * Finds the pool that has a correction, and notes that it is undone. Notes are written before the budget changes: an
- * error in between is answered with 503, and the repeated request would find nothing to note.
+ * Finds the pool that has a correction, and adds an audit entry for the undo. Entries are written before the budget changes:
+ * after an error in between, which is answered with 503, the repeated request would find nothing to record.
  */
 async function poolOfCorrection(
   context: AdminContext,
@@ -78,7 +78,7 @@ async function poolOfCorrection(
   throw unreachable(asked).length > 0 ? notReached(name) : unknownCorrection(name, id);
 }
 
-/** Lists the pools whose budgets are a group's, also before its first call. */
+/** Lists the pools of a group's budgets, also before its first call. */
 function budgetPools(directory: Directory, name: string): readonly PlacedPool[] {
   const pools = requirePools(directory, name);
   const group = definedGroup(directory.config, name);
@@ -96,16 +96,16 @@ function poolMeant(
   );
   if (only !== undefined && others.length === 0) return only;
   if (partition === undefined && only !== undefined) {
-    const message = `"${name}" is split, and each partition has a budget of its own: name the one to correct`;
+    const message = `"${name}" is split, and each partition has its own budget: name the partition`;
     throw invalid([{ path: 'partition', message }]);
   }
-  throw new ProblemError(404, `"${name}" has no such partition that was called.`);
+  throw new ProblemError(404, `"${name}" has no calls in a partition of this name.`);
 }
 
 function notReached(name: string): ProblemError {
   return new ProblemError(
     503,
-    `The group "${name}" cannot be reached. Send the same id again shortly.`,
+    `The group "${name}" cannot be reached. Retry shortly with the same id.`,
   );
 }
 
@@ -116,7 +116,7 @@ function unknownCorrection(name: string, id: string): ProblemError {
 function idTaken(name: string, { id, usd, period }: SpendCorrection): ProblemError {
   return new ProblemError(
     409,
-    `The budget of "${name}" has a correction "${id}" already, by ${usd} USD (${period}). Use another id for another correction.`,
+    `The budget of "${name}" already has a correction "${id}", by ${usd} USD (${period}). Use another id for another correction.`,
   );
 }
 

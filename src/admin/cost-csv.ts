@@ -5,7 +5,7 @@ type Cell = string | number | null;
 /** Beginnings by which a spreadsheet takes a cell for a formula; a tab and a line break before one are skipped by some. */
 const FORMULA = /^[\s\uFEFF]*[=+\-@\t\r\n|%\uFF1D\uFF0B\uFF0D\uFF20]/;
 
-/** Characters that are seen nowhere but change what a terminal or a spreadsheet shows: controls, and turns of direction. */
+/** Invisible characters that change what a terminal or a spreadsheet shows: controls and changes of direction. */
 const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
 /** Writes a table. Names are what callers wrote, so none may be a formula where somebody opens it. */
@@ -21,7 +21,7 @@ function written(cell: Cell): string {
   return /[",]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Writes a character as JSON may: `\u001b`. */
+/** Escapes a character as JSON does: `\u001b`. */
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -58,7 +58,7 @@ export class ProblemError extends Error {
   }
 }
 
-const MAY_BE_MADE = 'A change may or may not have been made: read it before trying again.';
+const MAY_BE_MADE = 'The change may or may not have been made: check before you retry.';
 
 /** Maps whatever a route threw. Nothing of an unexpected error is shown: it may quote the request. */
 export function problemResponse(error: unknown): Response {
@@ -87,7 +87,7 @@ function isObjectFailure(error: unknown): boolean {
   );
 }
 
-/** Tells whether an object could not write or read its database. The runtime says so in words only, or hides them. */
+/** Whether an object could not write or read its database. The runtime reports it only in the message, or hides that. */
 function isStorageFailure(error: unknown): boolean {
   return error instanceof Error && /^internal error\b|\bSQLITE_(?:FULL|IOERR)/.test(error.message);
 }

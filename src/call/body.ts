@@ -34,7 +34,7 @@ export class CallBody {
     return 'bytes' in form && !form.isGone;
   }
 
-  /** Whether some of it is still to come from the caller. */
+  /** Whether the caller has not sent all of it yet. */
   get isComing(): boolean {
     return this.#now.isComing;
   }
@@ -77,7 +77,7 @@ export class CallBody {
 
   /**
    * Opens it for the upstream: once, and as often as it is wanted where it is kept. `changed` makes of a kept one what
-   * goes out in its place; null: nothing, it goes out as it is. `pace` notes how fast the caller sends what is to come.
+   * goes out in its place; null: nothing, it goes out as it is. `pace` measures how fast the caller sends the rest.
    */
   open(
     pace: UploadPace | null = null,

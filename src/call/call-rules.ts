@@ -62,7 +62,7 @@ export function callRules(
   };
 }
 
-/** The longest silence that all groups of an upstream allow, for a connection that belongs to none of them yet. */
+/** The longest silence that all groups of an upstream allow, for a connection that does not belong to a group yet. */
 export function idleMsAt({ routes, snapshot }: RoutingTable, upstream: Upstream): number | null {
   const names = new Set(routes.groupsOf(upstream));
   const own = snapshot.config.groups.filter(({ name }) => names.has(name));

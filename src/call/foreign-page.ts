@@ -19,6 +19,6 @@ export function foreignPage(
   // A preflight has no key. An upstream that takes keys may allow pages to send them, and says so in its answer.
   if (request.method === 'OPTIONS' && !takesNone) return null;
   if (!isCrossSite(request, table.snapshot.config.cors_origins)) return null;
-  const what = `This call brings no key to the upstream ${upstream.id}, which therefore serves none that comes`;
+  const what = `Headgate accepts no calls without a key to the upstream ${upstream.id}`;
   return rejected(crossSite(what));
 }

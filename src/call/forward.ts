@@ -94,7 +94,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     logEvent('upstream_not_http', { upstream: upstream.id });
     return open();
   };
-  // Every failed upgrade looks like a spoilt connection: only `retries` repeats one.
+  // Every failed upgrade looks like a broken connection, so only `retries` repeats it.
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const given = await held.send(target.fetcher, target.url, init, {
     again: mayBeSpoilt ? openAgain : null,
@@ -208,7 +208,7 @@ async function bareOf(
   return bare;
 }
 
-/** Ends a call whose upstream redirects it to another place: it was not served, and says nothing of the slots. */
+/** Ends a call whose upstream redirects it to another host. It was not served and gives no information about the limit. */
 function redirected(
   { candidate: { call }, admission, metering }: Sending,
   held: HeldCall,
@@ -403,7 +403,7 @@ async function relay(
     departures.watch(request, settled, () => held.cut('left')),
     ctx,
   );
-  // A run is held before its caller hears of it: nobody can say that it has ended before that.
+  // The run is held before its caller learns of it, so its end cannot be reported before that.
   if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
   // The slot is free by now: whoever waits for it goes first. One turn of the loop, which costs more CPU than it is worth
   // where nobody waits.

@@ -180,7 +180,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   }
 }
 
-/** Opens a connection for turns. Each of them takes a slot, so its key keeps its place as long as the connection lasts. */
+/** Opens a connection for turns. Its turns take slots, so its key keeps its place until the connection closes. */
 async function turnsFor(
   known: KnownCall,
   located: Located,
@@ -197,7 +197,7 @@ async function turnsFor(
     if (opened.kind !== 'answered') return opened;
     const { status } = opened.response;
     isOpen = status === SWITCHING_PROTOCOLS;
-    // That it was connected says nothing of what the key may do there.
+    // A successful connection does not prove that the key is valid.
     noteKeyAnswer(known, [keyThere], status, false);
     return opened;
   } finally {

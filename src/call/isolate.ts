@@ -21,7 +21,7 @@ export const comebacks = new Comebacks();
 /** Callers that have left though the runtime does not say so. */
 export const departures = new Departures();
 
-/** Lists of models that upstreams gave lately. */
+/** Lists of models that upstreams returned recently. */
 export const modelLists = new ModelLists();
 
 const retryBudgets = new Map<string, RetryBudget>();

@@ -99,7 +99,7 @@ async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<
   return models;
 }
 
-/** Lists the models of an upstream, as it gave them within the last minute; null: it gives no list. */
+/** Lists the models that an upstream returned within the last minute; null: it returns no list. */
 async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | null> {
   const { caller } = call;
   const found = await keyWithoutSlot(upstream, null, call);
@@ -134,7 +134,7 @@ async function modelsOf(upstream: Upstream, call: KnownCall): Promise<Model[] | 
     .map((model) => ({ ...model, id: `${upstream.id}/${model.id}` }));
 }
 
-/** Parts of a call, besides the key, that the list of a caller's own key depends on: the account that the call names. */
+/** Parts of a call that the list of a caller's own key depends on, in addition to the key: the account that it names. */
 function variantOf(headers: Headers): string {
   const others = new Headers(headers);
   dropAccounts(others, new URLSearchParams(), ACCOUNT_SELECTORS);
@@ -143,7 +143,7 @@ function variantOf(headers: Headers): string {
   return JSON.stringify([...headers].filter(([name]) => !others.has(name)));
 }
 
-/** Reads a list from an upstream; null: it gives none, or one that is too long. */
+/** Reads a list from an upstream; null: it returns none, or the list is too long. */
 async function readList(
   fetcher: ReturnType<typeof fetcherOf>,
   url: string,

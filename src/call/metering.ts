@@ -232,7 +232,7 @@ export class Metering {
     };
   }
 
-  /** The error reply to a call whose price is not known, of a group that has a budget; null: it is known. */
+  /** The error reply to a call of a group with a budget, if the price of its model is not known; null: it is known. */
   rejectUnpriced(placement: Placement): ErrorReply | null {
     return this.#rejectPrice(placement) ?? this.rejectTier(placement);
   }
@@ -249,7 +249,7 @@ export class Metering {
   }
 
   /**
-   * The error reply to a call that asks for a tier whose price is not known, of a group that has a budget; null: it is known.
+   * The error reply to a call of a group with a budget, if the price of its tier is not known; null: it is known.
    * `member`: limits of the member that it may run at.
    */
   rejectTier({ config, group }: Placement, member?: MemberConfig['limits']): ErrorReply | null {
@@ -259,13 +259,13 @@ export class Metering {
     const budget = `the group ${group} has a budget`;
     if (odd !== null) {
       const { field, why } = odd;
-      const message = `The field ${field} could not be read: it ${why}. It changes the price of the call, and ${budget}. Send it once, as a text, by the name that the API documents.`;
+      const message = `The field ${field} could not be read: it ${why}. It changes the price of the call, and ${budget}. Send it once, as a string, under its documented name.`;
       return { reason: 'price_unknown', message };
     }
     const field = unknownTier(this.#tierPrices, asked);
     if (field === null) return null;
     const tier = JSON.stringify(asked[field]);
-    const message = `The call asks for the tier ${tier} in ${names[field]}, whose price at ${this.#upstream.id} is not known, and ${budget}. Leave ${names[field]} out, or let an operator set the tier in prices.MODEL.tiers of the upstream.`;
+    const message = `The call asks for the tier ${tier} in ${names[field]}, whose price at ${this.#upstream.id} is not known, and ${budget}. Remove ${names[field]}, or ask the operator to set the tier in prices.MODEL.tiers of the upstream.`;
     return { reason: 'price_unknown', message };
   }
 
@@ -326,7 +326,7 @@ export class Metering {
     return { requests, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };
   };
 
-  /** The multiple of the price that the call costs, by the tiers that its answer reports, and else by those asked for. */
+  /** The multiple of the price that the call costs, by the tiers that its answer reports, or else by the requested ones. */
   #factorFor(told: Tiers): number {
     const { asked, odd, isUnread } = this.#estimate.tiers;
     return tierFactor(this.#tierPrices, { ...asked, ...told }, isUnread || odd !== null);

@@ -7,24 +7,24 @@ export interface Model {
   readonly id: string;
 }
 
-/** A list as it was read, and the length of its text. */
+/** A list and the length of its text. */
 export interface ModelList {
   readonly models: readonly Model[];
   readonly chars: number;
 }
 
-/** How long a list is kept, and how long it is remembered that there was none. */
+/** How long a list is cached, also a missing one. */
 const KEPT_MS = 60_000;
 const NONE_KEPT_MS = 5_000;
 
-/** Maximum lists that are kept, and maximum of their texts together. */
+/** Maximum number of cached lists, and maximum total length of their texts. */
 const LISTS_MAX = 1_000;
 const CHARS_MAX = 8 * 1_024 * 1_024;
 
-/** Maximum lists that one key asks an upstream for within `KEPT_MS`: their requests may differ in other headers. */
+/** Maximum requests for lists of one key at an upstream within `KEPT_MS`: they may differ in other headers. */
 const ASKED_MAX = 10;
 
-/** How often it is looked whether another request has brought a list that both want. */
+/** Interval at which a request checks whether another one has read the same list. */
 const LOOK_MS = 20;
 
 interface Kept {
@@ -33,21 +33,21 @@ interface Kept {
 }
 
 /**
- * The lists of models of upstreams, for as long as they are good: callers ask for them as often as they like, and each
- * time would ask every upstream. In memory only, and of this isolate.
+ * A cache of the model lists of upstreams: callers request them as often as they like, and each request would call every
+ * upstream. It is in memory and belongs to this isolate.
  */
 export class ModelLists {
   readonly #kept = new Map<string, Kept>();
   readonly #asked = new BoundedMap<string, { readonly count: number; readonly until: number }>(
     LISTS_MAX,
   );
-  /** Lists that a request is asking for, and since when. */
+  /** Lists that a request is reading, and since when. */
   readonly #asking = new Map<string, number>();
   #chars = 0;
 
   /**
-   * Returns the list of a key at an upstream (`whose`), as such a request of it (`variant`) gets it. `ask` reads it in
-   * `timeoutMs` at most. Null: there is none, or the key has asked too often.
+   * Returns the list of a key at an upstream (`whose`) for one kind of request (`variant`). `ask` reads it within
+   * `timeoutMs`. Null: there is no list, or the key has requested it too often.
    */
   async get(
     whose: string,
@@ -60,7 +60,7 @@ export class ModelLists {
       const now = steadyClock.now();
       const kept = this.#kept.get(name);
       if (kept !== undefined && now < kept.until) return kept.list?.models ?? null;
-      // A request that its caller left never says that it is over.
+      // A request whose caller disconnected never reports its end.
       if (now - (this.#asking.get(name) ?? -Infinity) >= timeoutMs) break;
       await pause(LOOK_MS);
     }

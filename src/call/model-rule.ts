@@ -82,7 +82,7 @@ export function disagreement(
   return { reason: 'header_invalid', message };
 }
 
-/** The error reply to a path in which servers may read several models, of which one is counted; null: they read one at most. */
+/** The error reply to a path in which servers may read several models, because only one is counted; null: at most one. */
 export function severalInPath(
   request: Request,
   operation: Operation,

@@ -31,7 +31,7 @@ export function operationOf(
   }
   return strictest(call, (method) => {
     const operation = classify(method, path, query, upstream.dialect);
-    // The cancellation of a run must not wait behind what it cancels.
+    // The cancellation of a run must not wait behind the run.
     if (operation.limited || cancelsRun(path)) return operation;
     const at = { upstream, operation: operation.name, method, path, keyIds };
     const named = table.routes.namedPath(at);
@@ -40,7 +40,7 @@ export function operationOf(
   });
 }
 
-/** Tells what a call is by its path alone, before its upstream is known. */
+/** Finds the operation of a call by its path alone, before its upstream is known. */
 export function operationAt(
   call: Pick<KnownCall, 'request' | 'query'>,
   path: string,
@@ -49,7 +49,7 @@ export function operationAt(
   return strictest(call, (method) => classify(method, path, call.query, dialect));
 }
 
-/** Reads a call by its method and, where that takes no slot, by the methods that it may stand for. */
+/** Finds the operation of a call by its method and, if that takes no slot, by the methods that may override it. */
 function strictest(
   { request, query }: Pick<KnownCall, 'request' | 'query'>,
   by: (method: string) => Operation,

@@ -5,7 +5,7 @@ import type { Candidate } from './plan.ts';
 import { rejected, type Rejected } from './result.ts';
 import type { Target } from './target.ts';
 
-/** How long a host is not logged again, and how many are logged in that time: each answer of an upstream may name another. */
+/** How long a host is not logged again, and maximum hosts logged in that time: each answer may name another host. */
 const SILENT_MS = 60_000;
 const HOSTS_MAX = 100;
 
@@ -19,8 +19,8 @@ interface Received {
 }
 
 /**
- * Makes the addresses of an answer ours where they lead to its upstream, at whichever upstream answered. Rejected: the answer is a
- * redirect to another place, which callers would take their keys to.
+ * Rewrites the addresses of an answer to ours if they point to the upstream that answered. Rejected: the answer is a redirect to
+ * another host, which callers would follow with their keys.
  */
 export function withOwnAddresses(
   answer: Response,
@@ -37,7 +37,7 @@ export function withOwnAddresses(
     baseUrl,
     ownUrl: `${calledOrigin(call)}/${id}`,
     injected: key.injected,
-    // A key of the caller's own is for this upstream, wherever that stores its answers.
+    // The caller's own key is meant for this upstream, wherever that stores its answers.
     passesElsewhere: redirects === 'pass' || (gatewayKey === null && !redirect),
   });
   if (readdressed === null) return received(answer);
@@ -61,7 +61,7 @@ export function withOwnAddresses(
 }
 
 /**
- * Finds the origin that the caller used. Behind a proxy that ends TLS the request arrives here as http, and the proxy names
+ * Finds the origin that the caller used. Behind a proxy that terminates TLS the request arrives as http, and the proxy names
  * the caller's scheme, first in the list if there are several. A forged header changes only the answer to its own sender.
  */
 function calledOrigin({ request, url }: Candidate['call']): string {
@@ -87,7 +87,7 @@ function logElsewhere(upstream: string, status: number, host: string): void {
 }
 
 function redirectsElsewhere(id: string, status: number): Rejected {
-  const message = `The upstream ${id} answered ${status}, a redirect to a place outside of its base URL, where clients would take their keys. An operator sets base_url to where it leads, which is logged, or lets such redirects pass with redirects: pass.`;
-  // The next call would be redirected, too.
+  const message = `The upstream ${id} answered ${status}, a redirect outside of its base URL. It was not passed on, because clients would follow it with their keys. Ask the operator to set base_url to the new host, which is logged, or to set redirects: pass.`;
+  // The next call would be redirected too.
   return rejected({ reason: 'upstream_redirects', message, isPermanent: true });
 }

@@ -146,7 +146,7 @@ export function autoPlacementOf(call: KnownCall, routed: RoutedCall): Placement 
   return placementsOf(call, routed).find(({ config }) => config === null) ?? null;
 }
 
-/** The error reply to a call that may not use a candidate with the access that it has there; null: it may. */
+/** The error reply to a call that may not use a candidate with its access there; null: it may. */
 export function forbiddenAt(candidate: Candidate): ErrorReply | null {
   const { call, located, key, placements, members } = candidate;
   const { caller, table } = call;

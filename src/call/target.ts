@@ -25,7 +25,7 @@ export interface Target {
   readonly url: string;
   readonly headers: Headers;
   readonly fetcher: Fetcher;
-  /** Names of its headers and parameters that choose an account, and stayed behind. */
+  /** Names of its headers and parameters that choose an account and were dropped. */
   readonly dropped: readonly string[];
 }
 
@@ -34,7 +34,7 @@ type Outgoing = Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'me
 /** Maximum length of the header that names what was dropped: callers write the names. */
 const DROPPED_MAX = 400;
 
-/** The header by which an answer names what of its call was dropped. */
+/** The answer header that names the dropped headers and parameters of its call. */
 export function saidOfDropped({ dropped }: Target): AnswerHeaders {
   if (dropped.length === 0) return {};
   // Names of parameters may be anything.
@@ -74,15 +74,15 @@ export function targetOf(outgoing: Outgoing): Target {
 const NONE: readonly string[] = [];
 
 /**
- * Removes, in place, what a call brought for another key or another place than it goes to. Returns the names that chose
- * an account.
+ * Removes, in place, the headers and parameters of a call that are meant for another key or host. Returns the names that
+ * chose an account.
  */
 function dropForeign(
   { call, located: { upstream }, key, spilledFrom, member }: Outgoing,
   headers: Headers,
   query: URLSearchParams,
 ): readonly string[] {
-  // Its caller sent it to another upstream, and all its credentials with it; or with none of its own to any member.
+  // The caller sent it to another upstream with its credentials for that one, or without credentials to any member.
   const isMoved = spilledFrom !== null || member !== null;
   const entry = entryAt(upstream, key.injected, call.caller.credentials.providerKey);
   if (entry === null && !isMoved) return NONE;
@@ -95,10 +95,10 @@ function dropForeign(
   return dropped;
 }
 
-/** Compiled lists of headers, which never change within one version of the configuration. */
+/** Compiled header lists, which never change within one version of the configuration. */
 const compiled = new WeakMap<readonly string[], (name: string) => boolean>();
 
-/** The test of the headers that an upstream lists; null: it lists none. */
+/** The matcher of the headers that an upstream lists; null: it has no list. */
 function listedBy({ requestHeaders }: Upstream): ((name: string) => boolean) | null {
   if (requestHeaders === null) return null;
   let matches = compiled.get(requestHeaders);
@@ -125,7 +125,7 @@ export function fetcherOf(via: string | null, env: Env): Fetcher {
   return { fetch: (url, init) => binding.fetch(url, { ...init, cache: 'no-store' }) };
 }
 
-/** The same for a WebSocket upgrade, which has a network of its own where Headgate hosts itself. */
+/** The same for a WebSocket upgrade, which uses a separate network on self-hosted deployments. */
 function upgraderOf(via: string | null, env: Env): Fetcher {
   const { UPGRADES } = env;
   if (via !== null || UPGRADES === undefined) return fetcherOf(via, env);

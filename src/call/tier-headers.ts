@@ -10,7 +10,7 @@ export function withTierHeaders(tiers: AskedTiers, headers: Headers): AskedTiers
   let { odd } = tiers;
   for (const [header, field] of found) {
     const isSecond = asked[field] !== undefined;
-    if (isSecond) odd ??= { field: header, why: 'names a tier beside another field' };
+    if (isSecond) odd ??= { field: header, why: 'names a tier in addition to another field' };
     asked[field] = (headers.get(header) ?? '').trim().toLowerCase();
     names[field] = header;
   }

@@ -8,11 +8,11 @@ export function closed(upstreamId: string): Rejected {
   return rejected({ reason: 'upstream_unreachable', message });
 }
 
-/** The rejection of a call whose caller stopped sending its body, or sends it too slowly to hold a slot meanwhile. */
+/** The rejection of a call whose caller stopped sending its body, or sends it too slowly. */
 export function uploadTooSlow({ stalledMs, uploadMinBytesPerS }: HoldLimits): Rejected {
   const message =
     `The body of the call did not arrive in time: it fell ${stalledMs ?? 0} ms behind a rate of ${uploadMinBytesPerS} bytes/s. ` +
-    'Send it again over a faster connection, or have the operator change holds.stalled_ms or ' +
+    'Retry over a faster connection, or ask the operator to change holds.stalled_ms or ' +
     'holds.upload_min_bytes_per_s of the group.';
   return rejected({ reason: 'request_timeout', message });
 }
@@ -32,8 +32,8 @@ export function unreachable(upstreamId: string, cutBy: CutReason | null): Reject
     overfull: 'more waited behind it than there is room for',
     draining: 'its group is being drained',
     other_model: 'it names another model than it was counted by',
-    message_unreadable: 'a message of it could not be read',
-    message_refused: 'a message of it was refused',
+    message_unreadable: 'one of its messages could not be read',
+    message_refused: 'one of its messages was refused',
     key_invalid: 'its key opens nothing any more',
     key_forbidden: 'its key may no longer use its group or upstream',
     group_changed: 'it no longer belongs to a group whose slot it holds',

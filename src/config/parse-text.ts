@@ -34,7 +34,7 @@ export function parseConfigText(text: string, contentType: string | null): unkno
   try {
     value = isJson ? parseJson(text) : parseYaml(text);
   } catch (error) {
-    // The parsers call themselves for each level, until there is no more room on the stack.
+    // The parsers recurse into each level and would overflow the stack.
     if (error instanceof RangeError) throw tooDeep();
     throw error;
   }
@@ -47,7 +47,7 @@ function tooDeep(): ConfigShapeError {
   return new ConfigShapeError(message);
 }
 
-/** Refuses what could not be written out again. */
+/** Refuses documents that could not be written out again. */
 function checkShape(document: unknown): void {
   const left: [value: unknown, depth: number][] = [[document, 0]];
   let values = 0;
@@ -114,14 +114,16 @@ function parseYaml(text: string): unknown {
     const anchored = node.resolve(document);
     if (anchored === undefined || !path.includes(anchored)) return;
     const { line, col } = lines.linePos(node.range?.[0] ?? 0);
-    const message = `The document contains itself: the YAML alias at line ${line}, column ${col} stands inside of what it repeats. Remove it.`;
+    const message = `The document contains itself: the YAML alias at line ${line}, column ${col} is inside the value that it repeats. Remove it.`;
     throw new ConfigShapeError(message);
   });
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX });
   } catch (error) {
     if (error instanceof RangeError) throw error;
-    throw new ConfigShapeError('The YAML aliases of the document cannot be resolved.');
+    throw new ConfigShapeError(
+      'The YAML aliases of the document cannot be resolved. Write the repeated values out.',
+    );
   }
 }
 

@@ -316,10 +316,10 @@ function isNewer({ version, fingerprintKey }: Snapshot): boolean {
   return fingerprintKey === table.snapshot.fingerprintKey && version >= table.snapshot.version;
 }
 
-/** A configuration of before leases needed a right. */
+/** A configuration from before leases required a right. */
 type OlderConfig = Omit<Config, 'leases'> & Partial<Pick<Config, 'leases'>>;
 
-/** Logs that every caller may take leases, or that none may since an upgrade. */
+/** Logs that every caller may take leases, or that none may since the upgrade. */
 function logLeases({ version, config }: Snapshot): void {
   const { leases, keys, groups } = config as OlderConfig;
   if (leases === 'open') logEvent('leases_open', { version });

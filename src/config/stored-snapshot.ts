@@ -40,8 +40,8 @@ export function withDefaults(stored: unknown): Config {
   const parsed = configSchema.safeParse(withoutGone(stored));
   if (!parsed.success) return stored as Config;
   if ('leases' in Object(stored)) return parsed.data;
-  // Before leases needed a right every caller could take them. Without the field they are closed, and it stays known that
-  // nobody chose so: the next import warns of it, and the log does until then.
+  // Every caller could take leases before they required a right. Without the field they are closed, and the absence is kept:
+  // the next import warns about it, and the log does until then.
   const { leases: _, ...others } = parsed.data;
   return others as Config;
 }

@@ -18,13 +18,13 @@ export const ANSWER_HEADERS = {
   'headgate-member': { isOurs: true, isExposed: true },
   /** The leases that it held. */
   'headgate-lease': { isOurs: true, isExposed: true },
-  /** Of a lease's release: what counts as its usage, what was `reported` or what was `reserved`. */
+  /** On a lease's release: which usage is charged, the `reported` or the `reserved` one. */
   'headgate-usage': { isOurs: true, isExposed: true },
   /** Milliseconds from its arrival to its last try. */
   'headgate-wait-ms': { isOurs: true, isExposed: true },
   /** How often upstreams were asked. */
   'headgate-tries': { isOurs: true, isExposed: true },
-  /** Names of the request's headers and parameters (`?name`) that did not go on, as they choose an account. */
+  /** Names of the request's headers and parameters (`?name`) that were not forwarded because they choose an account. */
   'headgate-dropped': { isOurs: true, isExposed: false },
   /** Why Headgate refused; marks an answer as ours. */
   'headgate-reason': { isOurs: true, isExposed: true },

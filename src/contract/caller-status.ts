@@ -77,7 +77,7 @@ export const callerStatusSchema = z.object({
       lane_max: z
         .enum(LANES)
         .describe(
-          'The best lane that its calls may ask for. `queue.lane_max` of a group may allow another.',
+          'The highest lane that its calls may request. `queue.lane_max` of a group may differ.',
         ),
       weight: z.number().describe('Its part of the groups that it calls in.'),
       expires_at: at.nullable().describe('From then on it opens nothing. Null: never.'),

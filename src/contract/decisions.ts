@@ -27,7 +27,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
       .enum(['lane', 'share', 'returned'])
       .optional()
       .describe(
-        'Why a call that was queued lost its place to another one: to a higher lane, to a tenant with fewer queued calls for its weight, or to a call that had the place before a reset. Absent: the call was refused on arrival.',
+        'Why a queued call lost its place to another call: to a higher lane, to a tenant with fewer queued calls for its weight, or to a call that had the place before a reset. Absent: the call was refused on arrival.',
       ),
     retryAfterMs,
   }),

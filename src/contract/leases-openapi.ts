@@ -28,7 +28,7 @@ const ROUTES: Readonly<Record<string, Described>> = {
     operationId: 'acquireLease',
     summary: 'Ask for a slot in every group that a call belongs to.',
     description:
-      'Requires a gateway key with `allow: [lease]`, unless the configuration says `leases: open`. Granted at once, or parked for at most 25 s: then 202, and the same body with the `ticket` asks again.',
+      'Requires a gateway key with `allow: [lease]`, unless the configuration says `leases: open`. The lease is granted at once, or the request is parked for at most 25 s and then answered with 202: retry with the same body and the `ticket`.',
     headers: {
       'idempotency-key':
         'A name of the caller’s, of 256 characters at the most: a request that is sent again with it, and the same group, upstream, model and slots, is the same ticket and gets the same lease.',

@@ -10,7 +10,7 @@ import type { Frozen } from './frozen.ts';
 
 const count = z.int().min(0);
 const ms = z.int().min(0);
-/** Maximum tokens of one call: far more than any model takes. */
+/** Maximum tokens of one call: far more than any model accepts. */
 const TOKENS_MAX = 10_000_000;
 const tokens = count.max(TOKENS_MAX);
 const name = z.string().min(1).max(256);
@@ -38,7 +38,7 @@ const usageSchema = z
     }),
   })
   .describe(
-    'What the call has used, as its provider counted it. It counts where the key has `allow: [lease_usage]`; else what was reserved counts.',
+    'Usage of the call, as its provider counted it. It is charged if the key has `allow: [lease_usage]`; otherwise the reservation is charged.',
   );
 
 /** `POST /leases`. */
@@ -76,8 +76,7 @@ export const leaseRequestSchema = z
     estimate: z
       .strictObject({
         input_tokens: tokens.exactOptional().meta({
-          description:
-            'Input tokens that it will probably use. 0 or absent: not known, which reserves 16,384.',
+          description: 'Expected input tokens. 0 or absent: unknown, which reserves 16,384.',
           unit: 'tokens',
         }),
         output_tokens: tokens
@@ -131,7 +130,7 @@ export const ticketAnswerSchema = z.object({
   ticket: z
     .string()
     .describe(
-      'Send it again with the same body, after `retry_after_ms`. The place is kept until five seconds after that, its age always.',
+      'Send it with the same body after `retry_after_ms`. The place is kept until five seconds after that, its age forever.',
     ),
   position: count.nullable().describe('Waiters ahead of it. Null: not known.'),
   estimate_ms: ms.nullable().meta({
@@ -140,7 +139,7 @@ export const ticketAnswerSchema = z.object({
   }),
   retry_after_ms: ms.meta({
     description:
-      'When to ask again. 0: at once. 3000: a newer request for the same ticket waits in place of this one.',
+      'When to retry. 0: at once. 3000: a newer request for the same ticket waits instead of this one.',
     unit: 'ms',
   }),
 });

@@ -1,7 +1,7 @@
 /** Methods of calls that may take a slot. HEAD and OPTIONS never do. */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** Methods that are served at all. Any other is answered with 405, on every route. */
+/** All methods that are served. Any other method is answered with 405, on every route. */
 export const SERVED_METHODS: readonly string[] = [...METHODS, 'HEAD', 'OPTIONS'];
 
 /** Methods that only read. */

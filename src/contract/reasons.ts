@@ -61,7 +61,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   too_many_groups: { status: 400, permanent: true },
   limiter_unavailable: { status: 503, permanent: false },
   limiter_overloaded: { status: 503, permanent: false },
-  // The owner of the account has to act first, and clients repeat any 5xx.
+  // The owner of the account has to act first, and clients retry any 5xx.
   account_capped: { status: 424, permanent: true },
   too_many_bytes_waiting: { status: 503, permanent: false },
   upstream_unreachable: { status: 502, permanent: false },
@@ -73,7 +73,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   model_unknown: { status: 404, permanent: true },
   model_ambiguous: { status: 400, permanent: true },
   body_unreadable: { status: 400, permanent: true },
-  // Official SDKs repeat a 408 by themselves.
+  // Official SDKs retry a 408 automatically.
   request_timeout: { status: 408, permanent: false },
   key_missing: { status: 401, permanent: true },
   key_invalid: { status: 401, permanent: true },

@@ -28,13 +28,13 @@ export function fullness(
   return queueLength(queue) > queueLengthMax ? { of: 'group', queueLengthMax } : null;
 }
 
-/** The waiter that is dropped so that a newcomer has its place, and why it is that one. */
+/** The waiter that is dropped for a new one, and the reason. */
 interface Giver {
   readonly waiter: Waiter;
   readonly why: Dropped;
 }
 
-/** Finds the waiter that a newcomer above a bound replaces, so that no queue outgrows it; null: the newcomer is refused. */
+/** Finds the waiter that a new one above a bound replaces, so that no queue exceeds it; null: the new one is refused. */
 export function whoMakesRoom(
   state: GroupState,
   waiter: Waiter,
@@ -79,15 +79,15 @@ function compareArrivals(one: Waiter, other: Waiter): number {
   return one.ticket.enqueuedAt - other.ticket.enqueuedAt || one.sequence - other.sequence;
 }
 
-/** Finds the youngest waiter of the tenant that waits most in the lowest lane below the newcomer's. */
+/** Finds the youngest waiter of the tenant that waits most in the lowest lane below the new waiter's. */
 function worstBelow(state: GroupState, { lane: own }: Waiter): Waiter | null {
   const lane = lanesBelow(own).find((below) => laneLength(state.queue, below) > 0);
   return lane === undefined ? null : youngestOfMost(state, lane, 0);
 }
 
 /**
- * Finds the youngest waiter of the tenant that waits most in the newcomer's lane, if the newcomer's own tenant waits less
- * even with the newcomer. So the bound is shared in proportion to the weights: while the queue is full, a tenant that has
+ * Finds the youngest waiter of the tenant that waits most in the new waiter's lane, if the new waiter's own tenant waits less
+ * even with it. So the bound is shared in proportion to the weights: while the queue is full, a tenant that has
  * less than its share of it is never refused. No two tenants can take a place from each other in turn.
  */
 function ofLongestLine(state: GroupState, { lane, tenant }: Waiter): Waiter | null {
@@ -95,7 +95,7 @@ function ofLongestLine(state: GroupState, { lane, tenant }: Waiter): Waiter | nu
   return youngestOfMost(state, lane, perWeight(state, tenant, own));
 }
 
-/** Finds the youngest waiter of the tenant that waits most in a lane, in proportion to its weight; null: none above `least`. */
+/** Finds the youngest waiter of the tenant that waits most in a lane, in proportion to its weight; null: none waits more than `least`. */
 function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | null {
   let found: Waiter | null = null;
   let most = least;

@@ -14,20 +14,20 @@ import type { Controls } from './controls.ts';
 import type { Member } from './member.ts';
 import type { GroupState } from './state.ts';
 
-/** Reports of holders of leases, as `parts/reports.ts` bounds them: when they begin, are confirmed, refuted, and end. */
+/** Handles the reports of lease holders within the bounds of `parts/reports.ts`: begin, confirmation, refutation and end. */
 
-/** Undoes what was not confirmed in time, and mutes its key for a while. */
+/** Undoes reports that were not confirmed in time, and mutes their keys for a while. */
 export function endReports(state: GroupState, now: InstantMs): void {
   for (const member of state.members.values()) {
     const { unconfirmed } = member.reports;
     if (unconfirmed === null || now < unconfirmed.until) continue;
-    // Otherwise one key could hold the group by a new report each minute.
+    // Otherwise one key could stop the group with a new report each minute.
     mute(member.reports, unconfirmed.by, now);
     undoReports(state, member, unconfirmed);
   }
 }
 
-/** Finds when the first of them ends; Infinity: there are none. */
+/** Finds when the first report ends; Infinity: there are none. */
 export function reportsDueAt({ members }: GroupState): number {
   let dueAt = Infinity;
   for (const { reports } of members.values()) {
@@ -37,8 +37,8 @@ export function reportsDueAt({ members }: GroupState): number {
 }
 
 /**
- * Applies a refusal that a holder reported, by `apply`, for as long as it may count. A key that is not accepted, or an
- * account that is empty, says nothing of calls by others.
+ * Applies a refusal that a holder reported, by `apply`, for as long as it may count. A rejected key or an empty account has
+ * no effect on calls of other keys.
  */
 export function applyReport(
   state: GroupState,
@@ -73,7 +73,7 @@ export function applyReport(
   unconfirmed.pausedUntil = controls.pause.until;
 }
 
-/** Notes a refusal that Headgate saw: what was reported of the like is true. */
+/** Notes a refusal that Headgate saw: it confirms reports of the same kind. */
 export function confirmReports(state: GroupState, member: Member, kind: RefusalKind): void {
   const { unconfirmed } = member.reports;
   if (unconfirmed === null || takesOut(kind) || unconfirmed.about !== aboutOf(kind)) return;
@@ -81,7 +81,7 @@ export function confirmReports(state: GroupState, member: Member, kind: RefusalK
   member.reports.unconfirmed = null;
 }
 
-/** Notes a call that was served. If it was granted after a report, that is not true, or not any more. */
+/** Notes a served call. If it was granted after a report, the report is false, or no longer true. */
 export function refuteReports(
   state: GroupState,
   member: Member,
@@ -101,12 +101,12 @@ export function refuteReports(
   if (controls.pause.until === pausedUntil) controls.pause.until = before.pause.until;
 }
 
-/** Forgets all reports of a member, with what they taught. */
+/** Deletes all reports of a member and their effects. */
 export function forgetReports(member: Member): void {
   member.reports = noReports();
 }
 
-/** The controls as they are kept: without what is not confirmed, which a reset forgets. */
+/** The controls as they are stored: without unconfirmed effects, which a reset forgets. */
 export function confirmedControls(state: GroupState, controls: Controls): Controls {
   for (const member of state.members.values()) {
     const { unconfirmed } = member.reports;

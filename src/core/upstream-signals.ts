@@ -58,7 +58,7 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  *   nothing follows, not even a row: the call may be to blame, which every member would refuse. So it is in a group that
  *   names none.
  * - What never fits: nothing, because other calls may fare better.
- * - What a lease's holder reported teaches the same, for as long as `reports.ts` lets it.
+ * - A report of a lease's holder has the same effects, for as long as `reports.ts` allows.
  *
  * `isRepeat`: the upstream said so to this call before. One call may stop a group once only, or a call
  * that is refused whatever happens would stop everybody again and again.
@@ -80,7 +80,7 @@ export function applySignal(
   state.talliesDirtyAt ??= now;
   noteSignal(lease, signal);
   lease.hasAnswer = true;
-  // What remains of limits is read of answers that Headgate saw: a report could keep them empty.
+  // Remaining limits are read only from answers that Headgate saw: a report could keep them empty.
   const hints = reportedBy === undefined ? signal.hints : [];
   for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') {
@@ -212,7 +212,7 @@ function lessonOf(member: Member): string {
   ].join();
 }
 
-/** Learns from a call that was served. */
+/** Learns from a served call. */
 function applyServed(
   state: GroupState,
   member: Member,
@@ -232,7 +232,7 @@ function applyServed(
   pauseServed(controls.pause, grantedAt);
 }
 
-/** Pauses where a call that was served asks the next ones to wait, because a limit is nearly used up. */
+/** Pauses if the answer to a served call asks the next calls to wait, because a limit is nearly used up. */
 function askToWait(
   state: GroupState,
   member: Member,
@@ -268,7 +268,7 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   const member = memberOf(state, lease);
   const { controls } = member;
   if (lease.hasAnswer) return;
-  // That a call ended well is known of one that Headgate made itself.
+  // Only a call that Headgate made itself is known to have ended well.
   if (!lease.isById) refuteReports(state, member, {}, lease.callableAt, now);
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);

@@ -556,7 +556,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       ...NOT_TOLD_BEFORE,
       ...(await stub.status()),
     };
-    // The pool reports its costs first: if the directory dropped it before that, they would be lost.
+    // The pool reports its costs first. They would be lost if the directory dropped it before that.
     if (in_use + cooling + unclaimed + lent + queued > 0) return;
     await stub.forget(pool.jurisdiction ?? null);
     if (this.#list.has(pool)) this.#drop(pool);

@@ -113,7 +113,7 @@ export class Telling {
     return this.#failed.get(poolKey(pool))?.againAt ?? 0;
   }
 
-  /** Arms the alarm, which goes by the wall clock. */
+  /** Sets the alarm, which uses the wall clock. */
   #armIn(ms: number): void {
     this.#parts.alarm.set(Date.now() + Math.max(0, ms));
   }

@@ -219,7 +219,7 @@ export class Hub {
   }
 
   #now(): number {
-    // What the hub reads sets timers of its own, so a step back of the clock may have delayed the next tick.
+    // The hub's reads set their own timers, so a step back of the clock may have delayed the next tick.
     this.#timers.check();
     return steadyClock.now();
   }

@@ -23,7 +23,7 @@ interface AcquireCallsParts {
   readonly parked: ParkedAcquires;
   readonly pauseWaiters: PauseWaiters;
   readonly handOver: HandOver;
-  /** Attempts that ended in an instance before. Some of them may have been returned unused. */
+  /** Attempts that ended in an earlier instance. Some of them may have been returned unused. */
   readonly endedBefore: ReadonlySet<LeaseId>;
 }
 
@@ -80,7 +80,7 @@ export class AcquireCalls {
     const id = claim.ticketId;
     const superseded = parked.current(id);
     const answer = this.#park(id, { kind: 'resume', claim });
-    // A request may ask for a lease that another one holds by its id.
+    // A request may ask for a lease that another request holds by its id.
     superseded?.(claim.isById === true ? this.#superseded(id, true) : parked.gone());
     return (await answer) as ResumeAnswer;
   }
@@ -101,9 +101,9 @@ export class AcquireCalls {
   }
 
   /**
-   * Makes the answer to a call whose place the next one of its ticket has taken. A call's own next one does so at once.
-   * Of a lease that is held by its id another request may be the next one: if both asked again at once, they would take
-   * each other's place forever.
+   * Makes the answer to an acquire call that a newer one of its ticket has superseded. Its own next call may come at once.
+   * For a lease that is held by its id, the newer one may belong to another request: if both retried at once, they would
+   * supersede each other forever.
    */
   #superseded(id: TicketId, isById: boolean): AcquireAnswer {
     const { shell, parked } = this.#parts;
@@ -113,8 +113,8 @@ export class AcquireCalls {
 
   /**
    * Finds the lease that a request asks for. Several requests may ask for one that is held by its id, and each may have
-   * returned it while it waited for another group: all of them go on with the same attempt. An instance that knows
-   * only that an attempt has ended passes over it, unless it is the last group, which nothing is returned to.
+   * returned it while it waited for another group: all of them continue with the same attempt. An instance that knows
+   * only that an attempt has ended skips it, except in the last group, to which leases are never returned.
    */
   #leaseIdFor(
     id: TicketId,

@@ -31,7 +31,7 @@ interface LeasesParts {
 export class Leases implements LeaseKeeper {
   readonly #parts: LeasesParts;
   readonly #keeper: LeaseKeeper;
-  /** The answers, by attachment, that carry a lease which is held by its id, and whose requests still use it. */
+  /** The answers with a lease that is held by its id, by attachment, whose requests still use it. */
   readonly #answers = new Map<LeaseId, Set<number>>();
 
   constructor(parts: LeasesParts) {
@@ -65,7 +65,7 @@ export class Leases implements LeaseKeeper {
   report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean, claim?: Claim): void {
     const { shell, limitsSeen } = this.#parts;
     const holder = shell.state.leases.get(id)?.holder ?? claim?.holder;
-    // Limits are shown to operators as the upstream's own words, which a report need not be.
+    // Limits are shown to operators as reported by the upstream, which a holder's report may not be.
     const isSeen = holder !== undefined && signal.reportedBy === undefined;
     if (isSeen) limitsSeen.note(holder, signal.hints, shell.now());
     const told = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
@@ -82,9 +82,9 @@ export class Leases implements LeaseKeeper {
     attachment?: number,
   ): void {
     if (outcome === 'unused' && this.#answers.has(id)) {
-      // Each request returns it before its answer is dropped: of two that return it at once the second one ends it.
+      // Each request returns it before its answer is dropped. If two return it at once, the second one ends it.
       if (attachment !== undefined) this.#forget(id, attachment);
-      // Another request for the lease has it too, and goes on with it.
+      // Another request for the lease has it too, and continues with it.
       if (this.#isHeldElsewhere(id)) return;
       this.#parts.parked.noteReturned(id);
     }
@@ -146,7 +146,7 @@ export class Leases implements LeaseKeeper {
     return this.#parts.shell.state.leases.get(id);
   }
 
-  /** Tells whether another request has a lease as well, or was granted it for good. */
+  /** Whether another request also has a lease, or has confirmed it. */
   #isHeldElsewhere(id: LeaseId): boolean {
     return this.#answers.has(id) || this.#lease(id)?.waitsElsewhere === false;
   }

@@ -52,7 +52,7 @@ export class Operator {
     return meant;
   }
 
-  /** Corrects what the budget has spent. */
+  /** Corrects the spend of the budget. */
   async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend> {
     this.#shell.apply({ kind: 'correct_spend', correction: wanted });
     await this.#batch.written();
@@ -61,7 +61,7 @@ export class Operator {
     return { correction, spent: this.#spent() };
   }
 
-  /** Takes a correction back. Null: there is none of that id. */
+  /** Undoes a correction. Null: no correction has that id. */
   async undoCorrection(id: string): Promise<CorrectedSpend | null> {
     const before = this.#correction(id);
     if (before === null) return null;

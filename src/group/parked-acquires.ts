@@ -93,12 +93,12 @@ export class ParkedAcquires {
     this.#dismissed.add(id);
   }
 
-  /** Notes that a lease was returned unused: its ticket goes on with the next attempt, whichever request asks for it. */
+  /** Notes that a lease was returned unused: its ticket continues with the next attempt, whichever request asks for it. */
   noteReturned(id: LeaseId): void {
     this.#nextAttempts.set(ticketOf(id), attemptOf(id) + 1);
   }
 
-  /** Finds the attempt of a ticket here, which is not before the one that was asked for. */
+  /** Finds the attempt of a ticket here, which is never before the requested one. */
   attemptOf(id: TicketId, asked: number): number {
     return Math.max(asked, this.#nextAttempts.get(id) ?? 0);
   }

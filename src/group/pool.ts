@@ -173,7 +173,7 @@ export class Pool {
       idleMs: () => idleness.forMs(now()),
       isKept: () => link.isKept,
       windowMs: windowMsOf(env),
-      // Alarms go by the wall clock.
+      // Alarms use the wall clock.
       setAlarm: (at) =>
         waitUntil(
           at === null ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(at - timers.clock.aheadMs),

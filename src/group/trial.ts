@@ -24,7 +24,7 @@ export type TrialCalls = Pick<
 
 /** Messages of a trial to the object that it is in. */
 interface TrialEvents {
-  /** Once: it is to be handed over, after the event that proved it. Resolves when that is done, or has failed. */
+  /** Called once, after the event that proved the pool: starts its hand-over. Resolves when that is done or has failed. */
   readonly onProved: () => Promise<void>;
   /** Nothing is left in it that anybody would miss. */
   readonly onIdle: () => void;
@@ -77,7 +77,7 @@ export class Trial {
     return this.#isProved;
   }
 
-  /** Resolves when the hand-over that is under way is done, or has failed. */
+  /** Resolves when the current hand-over is done or has failed. */
   get handedOver(): Promise<void> {
     return this.#handedOver;
   }

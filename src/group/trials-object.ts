@@ -74,7 +74,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     };
     const answer = await ask();
     if (answer.kind !== 'moved' || !trial.isProved) return answer;
-    // The hand-over may be why. It waits for other objects, so nothing may ask in a loop until it is over.
+    // The hand-over may be the cause. It waits for other objects, so no caller may retry in a loop until it is over.
     await trial.handedOver;
     return ask();
   }
@@ -167,7 +167,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
       this.#proved.add(name);
       this.#trials.delete(name);
     } catch (error) {
-      // One that was handed over before the failure stays, and says so to whoever asks: the disk may be full.
+      // A pool that was handed over before the failure stays, and reports that to its callers: the disk may be full.
       if (!trial.isHandedOver) trial.goOn();
       logEvent('hand_over_failed', { group: of.group, error: String(error) });
     }

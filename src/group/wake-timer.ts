@@ -13,7 +13,7 @@ export class WakeTimer {
   }
 
   /**
-   * Wakes at `at` at the latest. An earlier instant that was requested before still holds, which is cheaper than to set
+   * Wakes at `at` at the latest. An earlier requested instant stays in force, which is cheaper than setting
    * the timer again. Infinity: nothing is due.
    */
   arm(at: number): void {

@@ -93,9 +93,9 @@ const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context,
   return refused === null ? next() : problemResponse(new ProblemError(403, refused.message));
 };
 
-/** Answers a request of ours by a method that its route does not serve. */
+/** Answers a request to one of our routes with a method that the route does not serve. */
 function wrongMethod(url: string, allow: readonly string[]): Response {
-  const message = `This route serves ${allow.join(' and ')} alone.`;
+  const message = `This route does not serve this method. Use ${allow.join(' or ')}.`;
   return errorAt(url, { reason: 'method_unknown', message, allow });
 }
 

@@ -29,11 +29,11 @@ export function refusedAtDoor(
   if (!SERVED.has(method)) return errorAt(url, unservedMethod());
   if (hosts === undefined || isAllowed(url, hosts)) return null;
   const message =
-    'The header Host names a host that this Headgate does not serve. It listens on this machine alone, so it serves only localhost, 127.0.0.1 and [::1]; a web page could reach it by any other name. Call it by one of these, or start it with --allow-host and the name.';
+    'The Host header names a host that this Headgate does not serve. It listens only on this machine and serves only localhost, 127.0.0.1 and [::1], because a web page could reach it under any other name. Use one of these, or start Headgate with --allow-host and the name.';
   return errorAt(url, { reason: 'host_unknown', message });
 }
 
-/** Answers what is no proper HTTP request, in the dialect of its path if it has one. */
+/** Answers a malformed HTTP request, in the dialect of its path if it has one. */
 export function malformed(url: string): Response {
   const { origin, pathname } = new URL(url);
   const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');

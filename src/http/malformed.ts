@@ -18,7 +18,7 @@ const EXPECTED = {
   'transfer-encoding':
     'The header Transfer-Encoding: expected once at the most, with chunked alone, and no Content-Length beside it.',
   head: 'The request line and the headers: expected 64 KiB at the most.',
-  late: 'The request line and the headers did not arrive in time: expected them whole, at once.',
+  late: 'The request line and the headers did not arrive in time. Send them at once.',
   chunk:
     'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
 } as const;

@@ -53,15 +53,15 @@ const SELECTORS = PROVIDERS.flatMap(({ accountSelectors }) => accountSelectors ?
 
 const ALL_STEERING = [...GATEWAYS, ...PROVIDERS.flatMap(({ steering }) => steering ?? [])];
 
-/** Endings of names that select an account at providers which nobody has described. */
+/** Endings of names that select an account at unknown providers. */
 const SELECTS =
   '(?:^|-)(?:org|organi[sz]ation|project|workspace|account|billing|bill-to|subscription)(?:-?(?:ids?|key|name|number|slug|to))?$';
 
 const STARTS = ALL_STEERING.flatMap(({ starts = [] }) => starts);
 
 /**
- * The names by which calls say which account they are for, at any provider, or steer a gateway: which one an upstream is does
- * not show. `pattern` is for names in lower case with dashes.
+ * The names that select an account at any provider, or steer any gateway: an upstream may be any of them. `pattern` matches
+ * names in lower case with dashes.
  */
 export const ACCOUNT_SELECTORS = {
   headers: new Set([

@@ -69,7 +69,7 @@ export interface Provider {
   readonly isKnownByDialect?: boolean;
   /** Words of a call for the account, or the part of one, that it is for, among those that its key may use. */
   readonly accountSelectors?: AccountSelectors;
-  /** Headers by which a call steers it: routes, retries, caches, capacity. */
+  /** Headers that steer it: routes, retries, caches, capacity. */
   readonly steering?: Steering;
   /** Its limits of calls at once, before anybody configured one. */
   readonly limits?: readonly KnownLimit[];
@@ -181,16 +181,16 @@ export interface AccountSigns {
 }
 
 /**
- * Headers by which a call steers a gateway or a provider: it chooses routes, keys, retries, capacity, or whom the call is charged to.
- * With the operator's key that choice is the operator's.
+ * Headers that steer a gateway or a provider: they choose routes, keys, retries, capacity, or the account that pays.
+ * With the operator's key, only the operator may choose.
  */
 export interface Steering {
   /** Names in lower case. */
   readonly headers?: readonly string[];
-  /** Beginnings of names in lower case, with or without `x-` before them. */
+  /** Prefixes of names in lower case, with or without `x-` before them. */
   readonly starts?: readonly string[];
   readonly source: string;
-  /** When they were last known to hold, as `YYYY-MM-DD`. */
+  /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;
 }
 
@@ -200,6 +200,6 @@ interface AccountSelectors {
   /** Parameters of the query. */
   readonly parameters?: readonly string[];
   readonly source: string;
-  /** When they were last known to hold, as `YYYY-MM-DD`. */
+  /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;
 }

@@ -1,6 +1,6 @@
 import type { Steering } from './provider.ts';
 
-/** Gateways that are no providers, but may stand behind an upstream. Beginnings are without `x-`. */
+/** Gateways that are not providers but may be behind an upstream. Prefixes are without `x-`. */
 export const GATEWAYS: readonly Steering[] = [
   {
     starts: ['helicone-'],
@@ -42,7 +42,7 @@ export const GATEWAYS: readonly Steering[] = [
     source: 'https://learn.microsoft.com/azure/api-management/api-management-subscriptions',
     date: '2026-11-20',
   },
-  // Symfony, Zend and IIS route by these in place of the URL that was checked.
+  // Symfony, Zend and IIS route by these instead of the checked URL.
   {
     headers: ['x-original-url', 'x-rewrite-url', 'x-original-uri', 'x-override-url'],
     source:

@@ -77,7 +77,7 @@ export function forbiddenUpstream(
   return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
 }
 
-/** The right of a key to report what the calls of its leases used, beyond what they reserved. */
+/** The right of a key to be charged the usage that its leases report, not their reservation. */
 export const LEASE_USAGE = 'lease_usage';
 
 /** Names that `allow` of a key may have in addition to operations. */
@@ -98,12 +98,12 @@ export function forbiddenLease(
   return { reason: 'key_forbidden', message };
 }
 
-/** Whether a key may take leases by its own right. */
+/** Whether a key has the right to take leases. */
 export function allowsLeases({ allow }: Pick<GatewayKeyConfig, 'allow'>): boolean {
   return matcherOf(allow)(LEASE);
 }
 
-/** Whether what a caller says that its leases used counts. Without the right, or a key, what was reserved does. */
+/** Whether the usage that a caller reports for its leases counts. Without a key or the right, the reservation counts. */
 export function mayReportUsage(key: Pick<GatewayKeyConfig, 'allow'> | null): boolean {
   return key !== null && matcherOf(key.allow)(LEASE_USAGE);
 }
@@ -115,7 +115,7 @@ interface Asked {
   readonly operation: Pick<Operation, 'isNamed' | 'socket'>;
 }
 
-/** The request that a call was made by. */
+/** The request of a call. */
 interface MadeBy {
   readonly request: Pick<Request, 'method' | 'headers'>;
   readonly query: URLSearchParams;
@@ -124,7 +124,7 @@ interface MadeBy {
 /** Access to an upstream that stands in for a caller's own key: the operator's key, or a network that the upstream trusts. */
 export type Entry = 'operator_key' | 'network';
 
-/** Finds what lets a call in. Null: the upstream sees a key of the caller's own, or is public. */
+/** Finds the access that a call uses. Null: the upstream sees the caller's own key, or is public. */
 export function entryAt(
   { isKeyless, via }: Pick<Upstream, 'isKeyless' | 'via'>,
   injected: string | null,
@@ -136,8 +136,8 @@ export function entryAt(
 
 /**
  * Rejects a call that may not use the operator's access to an upstream. Routes without a slot reach the whole account or
- * server, with other callers' answers, files and models, so they are closed unless the operator lists them. That a group
- * names a path does not open it; an unknown route can be listed only where a group names it.
+ * server, with other callers' answers, files and models, so they are closed unless the operator lists them. A group
+ * that names a path does not open it. An unknown route can be listed only if a group names it.
  */
 export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'> | null,
@@ -161,7 +161,7 @@ export function closedRoute(
     case undefined:
       return leavesBase(upstream, path)
         ? close(
-            'a path that some servers read as one outside of its base URL, because two dots lead up in it',
+            'a path that some servers read as outside of its base URL, because its dots lead to a parent folder',
             ' Write the path without them.',
           )
         : null;
@@ -184,7 +184,7 @@ export function closedRoute(
   }
 }
 
-/** Whether some server may take a path for one that does not begin with the path of the base URL. */
+/** Whether some server may read a path as one that does not begin with the path of the base URL. */
 function leavesBase({ baseUrl }: Upstream, path: string): boolean {
   return mayGoUp(path) && new URL(baseUrl).pathname !== '/';
 }
@@ -204,12 +204,12 @@ function neededFor(method: string, { upstream, path, operation }: Asked): readon
 
 const LISTED: ReadonlySet<string> = new Set(LISTED_OPERATIONS);
 
-/** Callers may bring a key of their own, except where the upstream takes none. */
-const BRING_A_KEY = 'Bring a provider key of your own';
+/** Callers may use their own key, except where the upstream needs none. */
+const BRING_A_KEY = 'Use your own provider key';
 
-/** Operators open an unknown route by saying that they know it. */
+/** Operators open an unknown route by naming its path. */
 function nameIt(how: string): string {
-  return ` To open it, an operator names its path in match.paths of a group${how} and lists allow: [${UNKNOWN_NAME}].`;
+  return ` To open it, an operator must name its path in match.paths of a group${how} and list it: allow: [${UNKNOWN_NAME}].`;
 }
 
 function closed(
@@ -222,7 +222,7 @@ function closed(
   const message =
     entry === 'operator_key'
       ? `The operator's key of the upstream ${id} is never used for ${what}.${help}`
-      : `The upstream ${id} lets in every call without a key, so Headgate never sends it ${what}.${help}`;
+      : `The upstream ${id} accepts every call without a key, so Headgate never sends it ${what}.${help}`;
   return { reason: 'key_forbidden', message };
 }
 
@@ -237,10 +237,10 @@ function unlisted(name: string, why: string, { key, upstream, entry }: ClosedAt)
   const closes =
     entry === 'operator_key'
       ? `so the operator's key of the upstream ${id} is not used for it`
-      : `and the upstream ${id} lets in every call without a key, so the route is closed`;
+      : `and the upstream ${id} accepts every call without a key, so the route is closed`;
   const where =
     key === null ? `the upstream ${id}` : `the gateway key ${key.id} or of the upstream`;
-  const help = isKeyless ? '' : ` ${BRING_A_KEY}, and it is open.`;
+  const help = isKeyless ? '' : ` ${BRING_A_KEY} to open it.`;
   const message = `${why}, ${closes} unless it is listed: allow: [${name}] of ${where}.${help}`;
   return { reason: 'key_forbidden', message };
 }

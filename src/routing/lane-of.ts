@@ -5,7 +5,7 @@ import type { Placement } from './placement.ts';
 export interface AskedLanes {
   /** The lane that the caller asks for; null: whatever the key or the group gives. */
   readonly lane: Lane | null;
-  /** The lane that the caller's gateway key gives to calls that ask for none, and the best that it allows; null: it has no such key. */
+  /** The default lane of the caller's gateway key, and the highest lane that it allows; null: no gateway key. */
   readonly keyLanes: { readonly byDefault: Lane | null; readonly best: Lane | null };
 }
 
@@ -16,7 +16,7 @@ export interface AskedLanes {
 export function laneOf({ lane, keyLanes }: AskedLanes, { config, ruledLane }: Placement): Lane {
   const { byDefault, best } = keyLanes;
   const asked = lane ?? ruledLane ?? byDefault ?? config?.queue.lane_default ?? 'normal';
-  // What a caller without a gateway key asks for is allowed by the group alone: anybody may send the header.
+  // Only the group can allow a lane to a caller without a gateway key, because any client can send the header.
   const isClaim = lane !== null && best === null;
   const ofGroup = config?.queue.lane_max ?? (isClaim ? 'normal' : 'high');
   return worst(asked, best ?? 'high', ofGroup);

@@ -88,8 +88,8 @@ export interface Routes {
   /** Uses of the call's model, in any group that it may belong to. */
   useOfModel(call: CallBeforeModel): ModelUse;
   /**
-   * Whether all groups of a call that go by its model allow bodies that name one by reference. `model`: the one that its header
-   * names, if any.
+   * Whether all groups of a call that depend on its model allow bodies that name it by reference. `model`: the model that the
+   * call's header names, if any.
    */
   allowsReferences(call: CallBeforeModel, model: string | null): boolean;
   /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */

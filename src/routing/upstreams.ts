@@ -58,7 +58,7 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     prices: entry.prices,
     limitHeaders: entry.limit_headers,
     sockets: SOCKETS[entry.websocket ?? 'auto'] ?? base.sockets,
-    // An older configuration says nothing of it.
+    // Absent in older configurations.
     turnConnectionsEach: entry.turn_connections_each ?? base.turnConnectionsEach,
     injectsUsage: entry.inject_usage,
     // A stored configuration may be older than these fields.

@@ -15,8 +15,8 @@ const RENEW_EVERY_MS = 12_000;
 const AT_ONCE = 16;
 
 /**
- * How late an alarm may be before it counts as lost. Where a timer renews, the alarm is set this much later, so that it goes
- * off only if the timer did not.
+ * How late an alarm may be before it counts as lost. Where a timer renews, the alarm is set this much later, so that it fires
+ * only if the timer did not.
  */
 const ALARM_LATE_MS = 3_000;
 
@@ -171,7 +171,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     );
   }
 
-  /** Sets when all leases are renewed next: when the first run is over, or in a while. */
+  /** Schedules the next renewal of all leases: when the time of the first run is over, or at the interval. */
   async #arm(withinMs = RENEW_EVERY_MS): Promise<void> {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -180,7 +180,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     const untils = [...this.#runs.values()].map(({ until }) => until);
     const overInMs = Math.min(...untils) - steadyClock.now();
     const inMs = Math.max(0, Math.min(withinMs, overInMs));
-    // An alarm goes by the wall clock, and comes late once that was set back. In one process a timer costs nothing.
+    // An alarm uses the wall clock and is late after that was set back. In one process a timer costs nothing.
     const hasTimer = this.env.BOOT_ID !== undefined;
     if (hasTimer) {
       this.#cancelTimer = this.#timers.after(inMs, () => this.ctx.waitUntil(this.#renewAll()));
@@ -190,7 +190,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   }
 }
 
-/** Whether there is no alarm that will still go off: one that is due and has not may never do. */
+/** Whether no alarm will fire: an alarm that is overdue may never do so. */
 function isLost(alarmAt: number | null): boolean {
   return alarmAt === null || alarmAt < Date.now() - ALARM_LATE_MS;
 }

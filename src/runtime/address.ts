@@ -24,7 +24,7 @@ export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): st
   return countedAddress(clientIp);
 }
 
-/** The form in which an address is counted: of IPv6 its first 64 bits, and one of IPv4 that is mapped into IPv6 as itself. */
+/** The form in which an address is counted: the first 64 bits of IPv6; an IPv4-mapped IPv6 address as IPv4. */
 export function countedAddress(address: string): string {
   // A link-local one may come with the name of its interface.
   const host = `[${address.replace(/%.*$/s, '')}]`;

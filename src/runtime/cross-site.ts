@@ -2,11 +2,11 @@ import type { ErrorReply } from '../contract/reasons.ts';
 
 /**
  * Requests that a browser sends for a page of another site. The page needs no permission for a simple request (any of
- * GET, HEAD and POST with a form, plain text or no type) and none to open a WebSocket; a browser only keeps the answer
- * from it. Such a request must not change anything, nor reach an upstream that takes no key.
+ * GET, HEAD and POST with a form, plain text or no type) and none to open a WebSocket; a browser only withholds the
+ * answer. Such a request must not change anything, and must not reach an upstream that needs no key.
  */
 
-/** JSON, or a type that is made of it, such as `application/merge-patch+json`. */
+/** JSON, or a type based on it, such as `application/merge-patch+json`. */
 const JSON_TYPE = /^\s*application\/(?:[\w.!#$&^-]+\+)?json\s*(?:;|$)/i;
 
 /** A page cannot send it without the permission of the server, any more than JSON. */
@@ -15,7 +15,7 @@ const YAML_TYPE = /^\s*(?:application|text)\/(?:[\w.!#$&^-]+[+-])?yaml\s*(?:;|$)
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Whether a page of another site sent a request, and its origin is not one of those that may. Clients other than browsers
+ * Whether a page of another site sent a request, and its origin is not listed. Clients other than browsers
  * send neither header.
  */
 export function isCrossSite({ headers, url }: Request, origins: readonly string[]): boolean {
@@ -23,24 +23,24 @@ export function isCrossSite({ headers, url }: Request, origins: readonly string[
   if (origin !== null && origins.includes(origin)) return false;
   const site = headers.get('sec-fetch-site')?.trim().toLowerCase();
   if (site === 'cross-site') return true;
-  // A page of a neighbouring host, or of another port. Beside an origin of our own it cannot be.
+  // A page of a sibling host or another port. With our own origin it is not one.
   return origin === null ? site === 'same-site' : !isSameHost(origin, url);
 }
 
-/** Whether an origin is that of the host that was called. Behind a proxy that ends TLS the scheme is not the browser's. */
+/** Whether an origin is that of the host that was called. Behind a proxy that terminates TLS the scheme differs. */
 export function isSameHost(origin: string, url: string): boolean {
   return URL.canParse(origin) && new URL(origin).host === new URL(url).host;
 }
 
-/** The error reply to a page of another site that wants to change something of ours; null: the request is none of that. */
+/** The error reply to a change that a page of another site sends; null: the request is not such a change. */
 export function foreignChange(request: Request, origins: readonly string[]): ErrorReply | null {
   if (READING.has(request.method) || !isCrossSite(request, origins)) return null;
-  return crossSite('Headgate accepts no change that comes');
+  return crossSite('Headgate accepts no changes');
 }
 
 /**
- * The error reply to a request for a route of ours whose body is not JSON, as that of a page of another site may be; null:
- * it is, or there is none. `takesYaml`: YAML is as good as JSON.
+ * The error reply to a request for one of our routes whose body is not JSON, because a page of another site could send it;
+ * null: it is JSON, or there is no body. `takesYaml`: YAML is accepted too.
  */
 export async function unsupportedBody(
   request: Request,
@@ -52,7 +52,7 @@ export async function unsupportedBody(
   return (await isEmpty(request)) ? null : unsupportedType(type, takesYaml);
 }
 
-/** The error reply to a request of a page that may not send it. `what`: the beginning of its sentence. */
+/** The error reply to a request of a page that may not send it. `what`: the beginning of the sentence. */
 export function crossSite(what: string): ErrorReply {
   const message = `${what} from a web page of another site (headers Origin and Sec-Fetch-Site). If the page is yours, add its origin to cors_origins in the configuration.`;
   return { reason: 'origin_forbidden', message };

@@ -35,8 +35,8 @@ const lastLines = new Map<string, { readonly at: number; leftOut: number }>();
 
 /**
  * Writes one structured line to the platform's log. Fields never hold keys, URLs with queries, headers
- * or bodies. The line has no time: Cloudflare adds it, and `serve` where Headgate hosts itself. Of an event that
- * repeats for as long as a state lasts most lines are left out, and the next one says how many (`left_out`).
+ * or bodies. The line has no time: Cloudflare adds it, and `serve` where Headgate hosts itself. For an event that
+ * repeats while a state lasts, most lines are left out, and the next line has their number (`left_out`).
  */
 export function logEvent(
   event: string,
@@ -54,7 +54,7 @@ export function logEvent(
   console.log(JSON.stringify(line));
 }
 
-/** Counts the lines of an event that were left out before this one. Null: this one is left out too. */
+/** Counts the lines of an event that were left out before this one. Null: this line is left out too. */
 function countLeftOut(event: string): number | null {
   const now = steadyClock.now();
   const last = lastLines.get(event);

@@ -45,7 +45,7 @@ interface Wait {
   /** When nothing answered for the first time since something did; null: it answers. */
   silentSince: number | null;
   failures: number;
-  /** Answers in a row that came early and asked for another request at once. */
+  /** Early answers in a row that asked for another request at once. */
   early: number;
 }
 
@@ -140,7 +140,7 @@ async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise
 
 const leftUntil = (until: number): number => Math.max(0, until - steadyNow());
 
-/** Finds the pause before the next request of a wait. One that comes five seconds late has lost its place. */
+/** Finds the pause before the next request of a wait. A request that is five seconds late has lost its place. */
 function pauseAfter({ body, sentAt }: Answer, wait: Wait): number {
   const told = Number(body['retry_after_ms'] ?? 0);
   if (told > 0) return told + Math.random() * COMING_BACK_MS;

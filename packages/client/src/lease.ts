@@ -46,9 +46,8 @@ const GO_ON: Verdict = { action: 'go_on', afterMs: 0, ticket: null };
 const RELEASE_TIMEOUT_MS = 5_000;
 
 /**
- * How long after the end of the lease its release is still retried. Headgate adds the time in which it was frozen itself to
- * the leases that it holds, so it may hold one for longer than its client can know. A release of one that has ended changes
- * nothing.
+ * How long after the end of the lease its release is still retried. Headgate extends its leases by the time in which it was
+ * frozen, so it may hold a lease for longer than the client can know. Releasing an ended lease changes nothing.
  */
 const RELEASE_RETRIED_MS = 600_000;
 
@@ -139,7 +138,7 @@ export class HeldLease implements Lease {
     if (!this.isBypass) await this.#tryRelease(outcome, 0);
   }
 
-  /** Releases, and retries until Headgate answers: until then it may hold the lease. */
+  /** Releases the lease, and retries until Headgate answers: until then it may hold the lease. */
   async #tryRelease(outcome: Outcome, failures: number): Promise<void> {
     const body = endBody(outcome, this.usage);
     try {

@@ -1,4 +1,4 @@
-/** Milliseconds on a clock that a change of the system's date does not move. Only differences have a meaning. */
+/** Milliseconds on a monotonic clock. Only differences have a meaning. */
 export const steadyNow = (): number => performance.now();
 
 /** Waits, in a way that keeps a process alive. Rejects with the signal's reason. */

@@ -11,7 +11,7 @@ export interface Correcting {
   readonly id?: string;
 }
 
-/** Corrects what the budget of a group, key or team has spent. */
+/** Corrects the spend of the budget of a group, key or team. */
 export async function correctBudget(
   target: Target,
   output: Output,
@@ -32,7 +32,7 @@ export async function correctBudget(
   noteAll(output, [`To take it back: headgate budgets undo ${name} ${answer.correction.id}`]);
 }
 
-/** Sends a correction. If the answer is lost, the correction may have been made, so its id is noted. */
+/** Sends a correction. If the answer is lost, the correction may have been made, so its id is printed. */
 async function takenOnce<Body>(
   output: Output,
   id: string,
@@ -43,14 +43,14 @@ async function takenOnce<Body>(
   } catch (error) {
     if (error instanceof Failure && error.code === EXIT.unreachable) {
       noteAll(output, [
-        `The correction may have been made. Repeat it with --id ${id}, so that it is made once.`,
+        `The correction may have been made. Retry with --id ${id}, so that it is not made twice.`,
       ]);
     }
     throw error;
   }
 }
 
-/** Takes a correction back. */
+/** Undoes a correction. */
 export async function undoCorrection(
   target: Target,
   output: Output,
@@ -66,7 +66,7 @@ export async function listCorrections(target: Target, output: Output, name: stri
   const answer = taken(await target.admin('listCorrections', { params: { name } }));
   show(output, answer, () =>
     answer.corrections.length === 0
-      ? 'There are none.'
+      ? 'No corrections.'
       : table(
           ['id', 'made', 'period', 'usd', 'by', 'undone', 'note'],
           answer.corrections.map((each) => [

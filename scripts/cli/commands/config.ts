@@ -15,7 +15,7 @@ import { shortGroup, shortUpstream } from '../without-defaults.ts';
 /** Reads a file, or what is piped in where its name is a dash. */
 export async function readText(file: string): Promise<string> {
   const isInput = file === '-';
-  const name = isInput ? 'The standard input' : file;
+  const name = isInput ? 'Standard input' : file;
   const bytes = await (isInput ? buffer(process.stdin) : readFile(file)).catch(
     ({ code }: NodeJS.ErrnoException) => {
       throw new Failure(EXIT.usage, `${name} cannot be read (${code}).`);

@@ -54,8 +54,8 @@ export async function importFile(
 }
 
 /**
- * Lists what `apply` refuses of a configuration, and what it warns of. What is wrong here may be right where it is applied:
- * upstreams of the operator's own are not known, nor whether that Headgate reaches private addresses.
+ * Lists what `apply` refuses in a configuration, and its warnings. Some errors depend on the target: the operator's own
+ * upstreams are not known here, nor whether that Headgate reaches private addresses.
  */
 function refusalsOf(config: Config): string[] {
   const here = { privateUpstreams: true, jurisdiction: null };

@@ -23,8 +23,8 @@ export interface Known extends Pick<Who, 'actor' | 'role'> {
 }
 
 /**
- * Derives the key that signs sessions from the stored key and `ADMIN_TOKEN`. A copy of the stored data alone signs nothing,
- * and another token ends every session. Null: no token is set, so the admin routes are closed.
+ * Derives the key that signs sessions from the stored key and `ADMIN_TOKEN`. A copy of the stored data cannot sign
+ * sessions, and a new token ends all of them. Null: no token is set, so the admin routes are closed.
  */
 async function signingKey(env: Env, { sessionKey }: AdminAccess): Promise<CryptoKey | null> {
   const token = readSecret(env, 'ADMIN_TOKEN');
@@ -55,7 +55,8 @@ export async function openSession(
   const endsAtS = Math.floor(Date.now() / 1_000) + SESSION_S;
   const claims = { sub: known.actor, for: markOf(known), exp: endsAtS };
   const key = await signingKey(context.env, access);
-  if (key === null) throw new ProblemError(403, 'Sign-in needs ADMIN_TOKEN. Set it.');
+  if (key === null)
+    throw new ProblemError(403, 'Sign-in is disabled because ADMIN_TOKEN is not set. Set it.');
   const cookie = await sign(claims, key, 'HS256');
   setCookie(context, COOKIE, cookie, { ...attributes(context), maxAge: SESSION_S });
   const { actor, role } = known;

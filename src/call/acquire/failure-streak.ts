@@ -16,10 +16,10 @@ const OUT_OF_REACH_TIMES = 3;
 /** Message by which the platform bounds what an account asks of all its objects together. */
 const ACCOUNT_OVERLOADED = /too much load on Durable Objects/i;
 
-/** Message by which the platform refuses objects and their storage once the account has spent what its owner allows. */
+/** Message of the platform's refusals of objects and storage once the account has reached its spending cap. */
 const ACCOUNT_CAPPED = /account'?s? spending (cap|limit)/i;
 
-/** Whether a message was refused because the account is at its spending cap. Only its owner can change that. */
+/** Whether a message was refused because the account has reached its spending cap. Only the account's owner can raise it. */
 export function isCapped(error: unknown): boolean {
   const { message } = (error ?? {}) as { message?: unknown };
   return typeof message === 'string' && ACCOUNT_CAPPED.test(message);

@@ -25,7 +25,7 @@ const FIRST_RENEWAL_MS = 1_000;
 /** How long a parked renewal may take before it counts as lost with the instance that held it. */
 const RENEWAL_LOST_MS = RENEW_EVERY_MS + 5_000;
 
-/** How long a renewal is parked at least. After a second one in a row that was answered sooner, its holder pauses. */
+/** Minimum time for which a renewal is parked. After two sooner answers in a row the holder pauses. */
 const RENEW_AGAIN_MS = 1_000;
 
 /** How long a release, or a try to resume, may take before it counts as lost. */
@@ -295,7 +295,7 @@ export class LeaseHolder {
       const answer = await this.#renew();
       if (this.#isReleased) return;
       if (answer === 'ok') {
-        // Another renewal of the lease takes the place of this one: the two must not do so in turn without a pause.
+        // Another renewal of the lease supersedes this one. The two must not supersede each other without a pause.
         early = steadyClock.now() - sentAt < RENEW_AGAIN_MS ? early + 1 : 0;
         if (early > 1) await pause(RENEW_AGAIN_MS, this.#after);
         continue;

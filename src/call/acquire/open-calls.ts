@@ -9,7 +9,7 @@ export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 interface Failed {
   readonly kind: 'failed';
   readonly overloaded: boolean;
-  /** The account is at its spending cap. */
+  /** The account has reached its spending cap. */
   readonly capped: boolean;
   /** The object was reset while it had the call. */
   readonly reset: boolean;

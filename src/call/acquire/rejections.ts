@@ -13,14 +13,14 @@ export function unavailable({ group }: Placement): ErrorReply {
   return { reason: 'limiter_unavailable', message };
 }
 
-/** A line a second at most: every call is refused, for as long as the cap is reached. */
+/** Minimum time between two log lines: every call is refused while the cap is reached. */
 const cappedLogs = new EachSecond(1);
 
-/** The error reply to a call while the account of the platform is at its spending cap. It never bypasses its group. */
+/** The error reply to a call while the platform's account has reached its spending cap. Calls never bypass the group. */
 export function capped({ group }: Placement): ErrorReply {
   if (cappedLogs.mayOneMore(steadyClock.now())) logEvent('account_capped', { group });
   const message =
-    `No slot of the group ${group} can be granted: the Cloudflare account of this Headgate has reached its spending cap. ` +
+    `No slot of the group ${group} can be granted, because the Cloudflare account of this Headgate has reached its spending cap. ` +
     'Raise the cap in the Cloudflare dashboard, or wait until the next billing period.';
   return { reason: 'account_capped', message };
 }
@@ -43,7 +43,7 @@ export function overloaded({ group }: Placement): ErrorReply {
 }
 
 const WHY_DROPPED = {
-  lane: 'a call of a higher lane took it. Retry later.',
+  lane: 'a call in a higher lane took it. Retry later.',
   share:
     'its caller has the most calls waiting, and a caller with fewer took it. Retry later, or send fewer calls at once.',
   returned: 'a call that had it before the group restarted took it back. Retry later.',

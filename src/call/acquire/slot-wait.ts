@@ -24,7 +24,7 @@ const SERVED_MS = 500;
 /** How long an object is overloaded before calls may bypass their group for it. */
 const BYPASS_AFTER_MS = 2_000;
 
-/** How soon an answer comes that is none of a wait. A call asks again at once after one of them, and pauses after more. */
+/** An answer that comes sooner is not the end of a wait. A call retries at once after one of them, and pauses after more. */
 const EARLY_MS = 500;
 
 interface MayBypass {
@@ -52,7 +52,7 @@ export type SlotEnd =
   /** Route again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number }
   | { readonly kind: 'unavailable' }
-  /** The account is at its spending cap: no object answers until its owner raises that. */
+  /** The account has reached its spending cap: no object answers until the owner raises it. */
   | { readonly kind: 'capped' }
   /** The object gets too many messages, and the call can wait no longer. */
   | Overloaded
@@ -81,7 +81,7 @@ export class SlotWait {
   #askedAt = 0;
   #hasArrived = false;
   #mayBeKnown = false;
-  /** Answers in a row that came early and asked for another call. */
+  /** Early answers in a row that asked for another call. */
   #early = 0;
   /** Waiters that were ahead when it last heard; null: it has not heard yet. */
   #position: number | null = null;
@@ -164,7 +164,7 @@ export class SlotWait {
     return again(restFor(askAgainMs, this.#until - now, this.#listener));
   }
 
-  /** Asks again at once, but no more than once in a row where the answers do: nothing else would bound such a loop. */
+  /** Retries at once after an early answer, but only once in a row: nothing else would bound such a loop. */
   #askAgain(now: number): Again {
     this.#early = now - this.#askedAt < EARLY_MS ? this.#early + 1 : 0;
     return this.#early > 1 ? again(EARLY_MS + retryMs(this.#early)) : AT_ONCE;

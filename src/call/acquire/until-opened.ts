@@ -7,10 +7,10 @@ import { LEFT, type Left } from '../result.ts';
 import type { PoolSource } from './pools.ts';
 import { openedRetryMs } from './retry-delays.ts';
 
-/** How long a call is parked in a paused group before it asks again. */
+/** How long a call is parked in a paused group before it retries. */
 const SLICE_MS = 25_000;
 
-/** How much longer the answer may take: a call that is parked in an instance that was replaced may never come back. */
+/** Additional time for the answer: a call that is parked in a replaced instance may never be answered. */
 const LOST_MS = 5_000;
 
 interface Patience {
@@ -18,11 +18,11 @@ interface Patience {
   readonly after: Schedule;
   /** When the wait is over. */
   readonly until: number;
-  /** Number of times that the group was open before, and turned the call down all the same. */
+  /** Number of times that the group was open before and still rejected the call. */
   readonly openings: number;
 }
 
-/** The end of a wait: the group has opened, or the time is over, or the caller has left. */
+/** The end of a wait: the group has opened, the time is over, or the caller has disconnected. */
 type Waited = { readonly kind: 'opened' } | { readonly kind: 'over' } | Left;
 
 /** Waits for the end of a group's pause. The caller holds no slot meanwhile. */
@@ -33,7 +33,7 @@ export async function untilOpened(
   const left = untilAborted(signal);
   const rest = (overloads: number): Promise<unknown> =>
     Promise.race([pause(openedRetryMs(overloads), after), left]);
-  // A group that opens and closes again must not make its callers ask without a pause.
+  // A group that opens and closes again must not make its callers retry without a pause.
   if (openings > 0 && steadyClock.now() < until) await rest(0);
   let overloads = 0;
   while (steadyClock.now() < until) {
@@ -46,7 +46,7 @@ export async function untilOpened(
     } catch (error) {
       overloads = isOverload(error) ? overloads + 1 : 0;
     }
-    // An answer that the group is still paused may have come at once: too many calls wait for the end of its pause.
+    // The answer that the group is still paused may have come at once, because too many calls wait for the end of the pause.
     if (steadyClock.now() < until) await rest(overloads);
   }
   return { kind: 'over' };

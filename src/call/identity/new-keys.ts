@@ -32,7 +32,7 @@ const GOOD_MAX = 10_000;
 const UNDER_WAY_MAX = 1_000;
 const UNDER_WAY_WAITING_MAX = 500;
 
-/** The same for leases, which keep their place until they expire: calls always have the other half. */
+/** The same for leases, which keep their place until they expire. The other half is always left to calls. */
 const LEASED_MAX = 500;
 
 /**
@@ -53,7 +53,7 @@ const comingAgain = new BoundedSet<string>(COMING_AGAIN_MAX);
 
 interface UnderWay {
   calls: number;
-  /** When its leases expire unless they are renewed; 0: it holds none. */
+  /** When its leases expire unless they are renewed. 0: it holds no leases. */
   leasedUntil: number;
 }
 
@@ -81,7 +81,7 @@ export function takePlace(asked: Asked, key: string): Place | Rejected {
   return takeOneOf(key, () => placesFor(asked, key));
 }
 
-/** The same for a lease. Its place is left when its request ends, unless `keepPlace` keeps it. */
+/** The same for a lease. Its place is freed when its request ends, unless `keepPlace` is called. */
 export function takeLeasePlace(asked: Asked, key: string): Place | Rejected {
   return takeOneOf(key, () => Math.min(LEASED_MAX, placesFor(asked, key)));
 }
@@ -111,7 +111,7 @@ function takeOneOf(key: string, places: () => number): Place | Rejected {
   return { kind: 'taken', leave };
 }
 
-/** Whether there is room once the places of expired leases are free again. */
+/** Whether there is room after the places of expired leases are freed. */
 function hasRoomFor(places: number): boolean {
   for (const [key, held] of underWay) if (isOver(held)) underWay.delete(key);
   return underWay.size < places;
@@ -162,7 +162,7 @@ export async function delayUnknownKey(asked: Asked): Promise<void> {
   unknownWaiting -= 1;
 }
 
-/** The name of a caller's own key whatever its upstream is, if it brings one. */
+/** The upstream-independent name of a caller's own key, if it has one. */
 export function namesAnywhere({
   fingerprint,
 }: {
@@ -171,7 +171,7 @@ export function namesAnywhere({
   return fingerprint === null ? [] : [`* ${fingerprint}`];
 }
 
-/** Whether one of these names is that of a key which had a success, or has something under way here. */
+/** Whether one of these names belongs to a key that had a success or has a call or lease in progress here. */
 export function isFamiliar(names: readonly string[]): boolean {
   return names.some((name) => good.has(name) || underWay.has(name));
 }

@@ -22,7 +22,7 @@ import { askById, type Parked } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
 import type { LeasePlan } from './plan-lease.ts';
 
-/** How long a message may take that nothing depends on. */
+/** Time limit of a message that nothing depends on. */
 const LOST_MS = 5_000;
 
 /** A lease in one of its groups. */
@@ -249,8 +249,8 @@ function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
 }
 
 /**
- * Returns what was held only while it waited. Each group keeps a lease that another request of the ticket has too, and
- * counts the ticket's attempts by itself: requests that counted them would end up with a lease each.
+ * Returns the leases that were held only during the wait. Each group keeps a lease that another request of the ticket also
+ * has, and counts the ticket's attempts itself. If each request counted, each would get its own lease.
  */
 function giveBack(held: readonly Held[], ask: LeaseAsk): void {
   const { ctx } = ask.plan.call;

@@ -86,7 +86,7 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
   switch (key) {
     case 'GET /leases/openapi.json':
     case 'HEAD /leases/openapi.json':
-      // The same for all callers, and nothing of this deployment.
+      // The same for all callers, without anything of this deployment.
       return said(200, leasesOpenApi());
     case 'POST /leases': {
       const read = await readJson(request, leaseRequestSchema);

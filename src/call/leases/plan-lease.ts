@@ -110,7 +110,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   return { kind: 'planned', call, located, routed, placements, rules, metering, members };
 }
 
-/** Rejects a holder whose key may not take leases, or not in these groups, any more. Null: it may. */
+/** Rejects a holder whose key may no longer take leases, or not in these groups. Null: it may. */
 export function forbiddenHold(
   { caller: { key }, table }: KnownCall,
   { pools, wanted }: LeaseToken,
@@ -152,7 +152,7 @@ export function locatedAt(upstream: Upstream, model: string | null): Located {
 /** Reads the expected use of a lease. */
 export function estimateOf({ estimate }: Wanted): Parameters<typeof measureAsSaid>[1] {
   return {
-    // No call has an input of nothing: who says so would have its leases for free.
+    // No call has an input of 0 tokens: accepting 0 would make leases free.
     inputTokens: (estimate?.input_tokens ?? 0) > 0 ? (estimate?.input_tokens ?? null) : null,
     outputTokens: estimate?.output_tokens ?? null,
   };

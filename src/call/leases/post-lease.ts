@@ -22,7 +22,7 @@ import { ticketIdOf } from './signed-token.ts';
 /** How long a request is parked at the most: clients and what stands before us give up after 30 s. */
 const PARKED_MAX_MS = 25_000;
 
-/** Minimum time between two requests with one ticket, where the first was not parked for as long. */
+/** Minimum time between two requests with one ticket, unless the first was parked for as long. */
 const ASK_EVERY_MS = 1_000;
 
 const IDEMPOTENCY_LENGTH_MAX = 256;
@@ -46,7 +46,7 @@ export async function postLease(call: KnownCall, wanted: LeaseRequest): Promise<
   }
 }
 
-/** The name of a provider key that a caller without a gateway key brought, as its calls at that upstream have it. */
+/** The name of the provider key of a caller without a gateway key, as calls at that upstream use it. */
 function ownKeyAt({ caller }: KnownCall, upstream: string): string | null {
   const { gatewayKeyId, fingerprint } = caller;
   return gatewayKeyId === null && fingerprint !== null ? `${upstream} ${fingerprint}` : null;
@@ -58,7 +58,7 @@ export function keepLeasePlace(call: KnownCall, upstream: string, expiresAt: num
   if (ownKey !== null) keepPlace(ownKey, expiresAt);
 }
 
-/** @param ownKey the name of its provider key if that may have had no success yet; null: it has a gateway key, or none */
+/** @param ownKey the name of its provider key if that may not have had a success yet; null: a gateway key, or no key */
 async function askForLease(
   first: KnownCall,
   wanted: LeaseRequest,

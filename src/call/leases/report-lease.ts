@@ -58,7 +58,7 @@ export async function patchLease(
   const next = nextOf(call, lease, upstream, kind);
   const notTo = await releaseAll(call, lease, {
     outcome: refusal.isFinal ? 'refused' : 'failed',
-    // A report proves no key, so one of a success is not noted as one.
+    // A report does not prove a key, so a reported success does not count as a success of the key.
     status: told.status === undefined || isTaken(told.status) ? null : told.status,
     settle: settleRefused(call, lease),
   });
@@ -145,7 +145,7 @@ async function tellRefused(
   await reportTo(call, lease, about, { ...signal, ...reportedBy(call) }, isRepeat);
 }
 
-/** Names the key that a report counts for. Callers without a gateway key could make up any number of others, so they are one. */
+/** Names the key that a report counts for. Callers without a gateway key count as one, because they could invent keys. */
 function reportedBy({ caller }: KnownCall): Required<Pick<UpstreamSignal, 'reportedBy'>> {
   return { reportedBy: caller.gatewayKeyId ?? '' };
 }

@@ -41,16 +41,16 @@ function meteringOf(call: KnownCall, lease: LeaseToken): Metering | null {
   return id === undefined || member === undefined ? metering : metering.at({ id, member, located });
 }
 
-/** How often it is logged that a reported usage does not count. */
+/** Minimum time between two log lines about reported usage that does not count. */
 const LOGGED_EACH_SECOND = 1;
 
 const logged = new EachSecond(LOGGED_EACH_SECOND);
 
 /**
- * Settles a lease by what its holder says that the call has used. Null: nothing of it is counted, or nothing was said.
+ * Settles a lease by the usage that its holder reports. Null: the group counts no usage, or none was reported.
  *
- * Headgate did not see the call, so the figures are a claim. Where the key has no right to report usage, what was reserved
- * counts: more would spend what others may use, and less would make leases free.
+ * Headgate did not see the call, so the figures are a claim. If the key has no right to report usage, the reservation
+ * counts: a larger charge would spend the budget of others, and a smaller one would make leases free.
  */
 export function settleBy(
   call: KnownCall,

@@ -133,7 +133,7 @@ function placeOf(
   const foreign = foreignPage(call, upstream, injected);
   if (foreign !== null) return { kind: 'impossible', id, reply: foreign.reply };
   const { key } = call.caller;
-  // Members get no key of their callers'.
+  // Members never receive a caller's key.
   const entry = injected === null ? 'network' : 'operator_key';
   const shut = closedRoute(key, located, call, entry);
   if (shut !== null) return { kind: 'impossible', id, reply: shut };

@@ -25,7 +25,7 @@ export async function endRun(call: KnownCall, located: Located, answer: Response
   const { said, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
   if (said !== null) hearOf(call, located, said);
-  // Its status may stand behind a long beginning.
+  // Its status may follow a long beginning.
   const isOpen = said === null && !isWhole && isPlain(answer);
   return isOpen ? { ...looked, events: endReader(RunDocument, call, located) } : looked;
 }

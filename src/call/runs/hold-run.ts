@@ -17,7 +17,7 @@ export const RUN_BYTES_MAX = 262_144;
 const HOLD_LOST_MS = 6_000;
 const PAUSES_MS = [0, 250, 1_000, 3_000];
 
-/** Tells whether the answer to a call may be that a run has begun. */
+/** Whether the answer to a call may start a run. */
 export function mayStartRun({ call, located, rules }: Candidate): boolean {
   if (call.request.method === 'HEAD' || rules.hold.maxRunMs === 0) return false;
   return mayStartRunAt(located.path);
@@ -27,9 +27,9 @@ export function mayStartRun({ call, located, rules }: Candidate): boolean {
 export interface Looked {
   readonly answer: Response;
   readonly isHeld: boolean;
-  /** Reads what the answer says of a run as it passes. Absent: nothing of it is read. */
+  /** Reads the run's state from the answer as it passes. Absent: the answer is not read. */
   readonly events?: RunReader;
-  /** The answer is that of the call's own run, which holds the leases where the answer ends sooner. */
+  /** The answer belongs to the call's own run, which holds the leases if the answer ends before the run. */
   readonly isOwn?: boolean;
 }
 
@@ -97,14 +97,14 @@ async function tryToHold(
 
 const encoder = new TextEncoder();
 
-/** Reads what the beginning of an answer says of its run. */
+/** Reads the run's state from the beginning of an answer. */
 export function readBeginning(text: string): RunDocument {
   const document = new RunDocument();
   document.push(encoder.encode(text));
   return document;
 }
 
-/** Tells whether an answer may be JSON: some servers do not say that theirs is. What comes event by event is none. */
+/** Whether an answer may be JSON: some servers do not declare it. A stream of events is not. */
 function mayBeJson({ headers }: Response): boolean {
   return !/^\s*(?:(?:audio|image|video)\/|text\/event-stream)/i.test(
     headers.get('content-type') ?? '',

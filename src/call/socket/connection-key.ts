@@ -7,12 +7,12 @@ import { goesByMembers } from '../members/goes-by-members.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { unserved } from './upgrade.ts';
 
-/** Finds the key that a connection of turns goes out with, if its caller may have one. */
+/** Finds the key that a connection for turns uses, if its caller may have one. */
 export async function connectionKey(
   known: KnownCall,
   located: Located,
 ): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
-  // A turn goes where its connection does: to have it go by members its caller uses HTTP.
+  // A turn runs where its connection leads. Callers that want members use HTTP.
   if (mayGoByMembers(known, located)) return rejected(unserved(known.url));
   const found = await keyFor(located.upstream, known.caller, known.table, known.env);
   return found.kind === 'rejected' ? found : (closedFor(known, located, found.key) ?? found);
@@ -25,7 +25,7 @@ function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): bo
   return snapshot.config.groups.some((group) => hasMembers(group) && names.has(group.name));
 }
 
-/** Rejects a connection that is closed to its caller; null: it is open, as far as no model is known. */
+/** Rejects a connection that its caller may not use; null: it may, as far as that is known without a model. */
 function closedFor(call: KnownCall, located: Located, { injected }: UpstreamKey): Rejected | null {
   const { key, credentials } = call.caller;
   const { upstream } = located;

@@ -12,11 +12,11 @@ import { connectionKey } from './connection-key.ts';
 import { isModelBound } from './session-guard.ts';
 
 /**
- * Checks open WebSockets against the configuration in force: the gateway key, its rights, the groups and the upstream. A call
- * that is under way runs to its end, which is minutes away; a session may last for hours, and a connection of turns for days.
+ * Checks open WebSockets against the configuration in force: the gateway key, its rights, the groups and the upstream. A call in
+ * progress ends within minutes, but a session may last for hours, and a connection for turns for days.
  */
 
-/** Returns why a WebSocket must end; null: it may go on. */
+/** Returns why a WebSocket must end; null: it may stay open. */
 type Look = () => Promise<CutReason | null>;
 
 /** Makes the check of a session that holds its slots. */
@@ -24,12 +24,12 @@ export function sessionLook(candidate: Candidate): Look {
   return lookOnce(candidate.call, (call) => whySessionEnds(call, candidate));
 }
 
-/** Makes the check of a connection of turns, which was made with `key`. */
+/** Makes the check of a connection for turns, which was opened with `key`. */
 export function connectionLook(known: KnownCall, located: Located, key: UpstreamKey): Look {
   return lookOnce(known, (call) => whyConnectionEnds(call, located, key));
 }
 
-/** Looks in full at each version of the configuration once; the key expires by itself, so it is checked each time. */
+/** Checks each version of the configuration in full once. The key can expire at any time, so it is checked each time. */
 function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason | null>): Look {
   let seen: RoutingTable | null = null;
   return async () => {
@@ -37,7 +37,7 @@ function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason 
     if (table === null) return null;
     let { caller } = known;
     if (caller.key !== null || table.keys.size > 0) {
-      // By the key as it was sent: another key may have its id by now.
+      // Compares the key as it was sent: another key may have its id by now.
       const identified = await identify(table, known.request.headers, known.query);
       if (identified.kind === 'rejected') return 'key_invalid';
       caller = identified.caller;
@@ -59,7 +59,7 @@ async function whySessionEnds(
   if (all.some(({ name, draining }) => draining && held.includes(name))) return 'draining';
   const { model } = routed;
   const path = routed.path ?? located.path;
-  // That of the call as it was made: at a member of a group it is another one.
+  // The upstream of the original call: at a member of a group it differs.
   const upstream = call.table.upstreams.get(routed.upstream.id);
   if (upstream === undefined) return 'upstream_closed';
   const operation = operationOf(call, upstream, path);
@@ -75,11 +75,11 @@ async function whySessionEnds(
     const isSame = isSamePlace(place.located.upstream, located.upstream);
     if (!isSame || place.injected !== member.injected) return 'restart';
   }
-  // Its messages were not read so far, and have to be from now on.
+  // Its messages were not read until now, but must be from now on.
   const isBoundNow = isModelBound(call, now.located) && !isModelBound(before, located);
   if (member === null && isBoundNow) return 'group_changed';
   const groups = new Set(now.placements.map(({ group }) => group));
-  // Limits of a key or a team that were removed limit nothing any more.
+  // Removed limits of a key or a team no longer limit anything.
   const isLeft = held.some((name) => kindOfLimits(name) === null && !groups.has(name));
   return isLeft ? 'group_changed' : null;
 }
@@ -101,7 +101,7 @@ async function whyConnectionEnds(
 
 function endBy({ reply: { reason } }: Rejected): CutReason {
   if (reason === 'key_missing' || reason === 'key_forbidden') return 'key_forbidden';
-  // A new connection is answered with what holds now.
+  // A new connection gets the answer that applies now.
   return reason === 'http_required' ? 'restart' : 'upstream_closed';
 }
 
@@ -110,7 +110,7 @@ interface Way {
   readonly key: UpstreamKey;
 }
 
-/** Tells whether a new connection would go to the same address with the same key. */
+/** Whether a new connection would use the same address and the same key. */
 export function isSameWay(one: Way, other: Way): boolean {
   return (
     isSamePlace(one.located.upstream, other.located.upstream) &&

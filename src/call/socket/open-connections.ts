@@ -4,19 +4,19 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Caller } from '../identity/authenticate.ts';
 import { rejected, type Rejected } from '../result.ts';
 
-/** How long nothing more is logged of the same upstream. */
+/** Minimum time between two log lines about the same upstream. */
 const SILENT_MS = 60_000;
 
-/** When a refused caller may try again: a connection that nobody uses closes after minutes, and others at any time. */
+/** When a refused caller may retry: an unused connection closes after minutes, and others at any time. */
 const RETRY_AFTER_MS = 30_000;
 
-/** Counts the connections of turns of this isolate by caller and upstream. They take no slot, so no group bounds them. */
+/** Counts the connections for turns of this isolate by caller and upstream. They take no slot, so no group bounds them. */
 class OpenConnections {
   readonly #counts = new Map<string, number>();
   /** When a refusal was last logged, by upstream. */
   readonly #loggedAt = new Map<string, number>();
 
-  /** Counts one more until the returned function is called; a rejection: its caller has too many. */
+  /** Counts one more connection until the returned function is called. Rejection: the caller has too many. */
   add(
     { id: upstream, turnConnectionsEach: max }: Upstream,
     { id: caller }: Caller,

@@ -27,7 +27,7 @@ class OpenSockets {
     const look = async (): Promise<void> => {
       const reason = await whyEnd().catch(() => null);
       if (isOver) return;
-      // A turn that runs is a call, which ends before its connection is made anew.
+      // A running turn is a call, which ends before its connection is replaced.
       const isLater = reason === 'restart' && isAtRest?.() === false;
       if (reason === null || isLater) after(LOOK_MS, () => void look());
       else cut(reason);

@@ -16,14 +16,14 @@ import { placementsOf, type Candidate } from '../plan.ts';
 /** Why a message of a client ends its session. */
 interface Objection {
   readonly reason: CutReason;
-  /** Completes the reason, in plain text. */
+  /** Detail of the reason, in plain text. */
   readonly why?: string;
 }
 
-/** Looks at a message of a client before it goes on; null: it may. */
+/** Checks a message of a client before it is forwarded; null: it may be. */
 export type Guard = (frame: Frame) => Objection | null;
 
-/** Tells whether the model of a session must be the one that its upstream reads, because something goes by it. */
+/** Whether the model of a session must be the one that its upstream reads, because groups or keys depend on it. */
 export function isModelBound(
   call: KnownCall,
   { upstream, path, operation }: Pick<Located, 'upstream' | 'path' | 'operation'>,
@@ -33,13 +33,13 @@ export function isModelBound(
 }
 
 /**
- * Makes the guard of a session; null: its messages need not be looked at. Where the model must be true, every message is: the
- * first ones are read whole until the upstream knows its model, and from then on those that may name one.
+ * Makes the guard of a session; null: its messages need no check. Where the model must be true, every message is checked: all
+ * are parsed until the upstream knows the model, and afterwards those that may name one.
  */
 export function sessionGuard(candidate: Candidate): Guard | null {
   const { call, located, members } = candidate;
   if (members !== null || isModelBound(call, located)) return strictGuard(candidate);
-  // The header is believed where its callers pay for themselves; one that is plainly wrong is a mistake of theirs.
+  // The header is trusted where callers pay for themselves. A header that is plainly wrong is a mistake of the caller.
   return isNamedInMessage(located.path) && located.model !== null ? firstGuard(candidate) : null;
 }
 
@@ -56,12 +56,12 @@ function firstGuard(candidate: Candidate): Guard {
 
 function strictGuard(candidate: Candidate): Guard {
   const isInMessage = isNamedInMessage(candidate.located.path);
-  // What the URL names, the upstream knows from the upgrade, unless it reads the model in a message alone.
+  // The upstream knows the URL's model from the upgrade, unless it reads the model only in a message.
   let isKnown = !isInMessage && candidate.located.operation.model.from === 'path';
   return (frame) => {
     const text = jsonTextOf(frame);
-    if (text === null) return unreadable('bytes that are no UTF-8');
-    if (!beginsObject(text)) return unreadable('no JSON object');
+    if (text === null) return unreadable('the bytes are not UTF-8');
+    if (!beginsObject(text)) return unreadable('it is not a JSON object');
     if (isKnown && !mayNameModel(text)) return null;
     const models = readFrameModels(text);
     if (models.kind === 'unreadable') return unreadable(models.why);
@@ -89,7 +89,7 @@ function otherModel(candidate: Candidate, { main, beside }: FrameModels): Object
   const isCounted = main.every(isSame) && beside.every((one) => isSame(one) || isBeside(one));
   return isCounted ? null : { reason: 'other_model' };
 
-  /** Whether a session of that model would be in the same groups: then the slot that is held counts it too. */
+  /** Whether a session of that model would be in the same groups, so that the session's slot counts it too. */
   function isBeside(one: string): boolean {
     const { key } = call.caller;
     const placed = placementsOf(call, { ...candidate.routed, model: one });

@@ -11,7 +11,7 @@ const MAY_TELL = /"usage(?:Metadata)?"\s*:/;
 export class SocketUsage {
   readonly #shape: Dialect;
   #sum: Usage | null = null;
-  /** The tiers that the last answer was served by. */
+  /** The tiers of the last answer. */
   #tiers: Tiers = {};
 
   constructor(shape: Dialect) {
@@ -53,7 +53,7 @@ function sumOf(one: Usage, other: Usage): Usage {
   };
 }
 
-/** OpenAI reports with the event that ends an answer or a transcription, Gemini in a field of its own. */
+/** OpenAI reports with the event that ends an answer or a transcription, Gemini in a separate field. */
 function reportIn(text: string): { readonly usage: unknown; readonly tiers: Tiers } {
   try {
     const message = JSON.parse(text) as {

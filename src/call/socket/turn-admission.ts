@@ -153,7 +153,7 @@ export class TurnAdmission {
 function unreadableModel({ frame, model }: CreateMessage): ErrorReply | null {
   const why = oddModel(frame, model);
   if (why === null) return null;
-  const message = `The model could not be read from the message: ${why}. A group of this call goes by it.`;
+  const message = `The model could not be read from the message: ${why}. A group or the key of this call depends on it. Name the model once, as \`model\`.`;
   return { reason: 'body_unreadable', message };
 }
 
@@ -166,7 +166,7 @@ function oddModel(frame: CreateMessage['frame'], model: string | null): string |
   // A server that speaks realtime too may read the model of a `response` or a `session` in the message.
   const models = readFrameModels(textOf(frame));
   if (models.kind === 'unreadable') return models.why;
-  return models.main.every((one) => one === model) ? null : 'several are named';
+  return models.main.every((one) => one === model) ? null : 'it names several models';
 }
 
 function meteringOf(located: Located, { frame }: CreateMessage): Metering {

@@ -57,7 +57,7 @@ export class Turn {
   #isOver = false;
   /** It was refused, and is tried again: what is left of this answer is nobody's. */
   #goesAgain = false;
-  /** Last news of the run that the answer is, in the background; null: it is none. */
+  /** Latest state of the background run that the answer is; null: it is not a run. */
   #run: SaidOfRun | null = null;
   /** Inputs that the upstream has taken, and will go on with by itself. */
   #steers = 0;
@@ -155,7 +155,7 @@ export class Turn {
     if (by !== 'upstream' && by !== 'caller' && by !== 'left') {
       this.#parts.admission.reportAnswer(200, { cut: by });
     }
-    // Whoever ends the connection does not end the run, unless its slot was taken away.
+    // The end of the connection does not end the run, unless its lease was revoked.
     if (by === 'revoked' || by === 'max_hold') this.#run = null;
     return this.#end(outcome ?? (isBroken ? 'failed' : 'cancelled'));
   }
@@ -235,7 +235,7 @@ export class Turn {
     this.#ended.resolve();
   }
 
-  /** Hands the slots over to the run that goes on after the turn. False: there is none. */
+  /** Hands the slots over to the run that continues after the turn. False: there is no run. */
   async #isHeldByRun(): Promise<boolean> {
     const { candidate, admission } = this.#parts;
     if (this.#run?.state !== 'goes on' || candidate.rules.hold.maxRunMs === 0) return false;

@@ -36,7 +36,7 @@ const MESSAGE_BYTES = 128;
 const STEERS_NOTHING: ErrorReply = {
   reason: 'body_unreadable',
   message:
-    'The message steers a response, and none runs on its stream. Send response.create, and steer the response while it runs.',
+    'The message steers a response, but no response is running on its stream. Send response.create first, and steer the response while it runs.',
 };
 
 const UNREADABLE: ErrorReply = {
@@ -57,7 +57,7 @@ export class Turns {
   readonly #admission: TurnAdmission;
   readonly #running = new Map<string | null, Turn>();
   #pipe: SocketPipe | null = null;
-  /** How long nothing may be said between two turns, by the groups of the last one; null: any time. */
+  /** Longest silence between two turns, by the groups of the last turn; null: no limit. */
   #idleMs: number | null;
   /** Null: a turn runs or waits. */
   #idle: BoundWatch | null = null;
@@ -106,7 +106,7 @@ export class Turns {
     this.#wake();
   }
 
-  /** Begins to watch a connection on which no turn runs or waits. */
+  /** Starts the idle timer of a connection without a running or queued turn. */
   #rest(): void {
     const { after } = this.#known;
     const pipe = this.#pipe;
@@ -116,7 +116,7 @@ export class Turns {
     this.#idle.begin();
   }
 
-  /** Ends that watch. */
+  /** Stops the idle timer. */
   #wake(): void {
     this.#idle?.end();
     this.#idle?.stop();
@@ -157,7 +157,7 @@ export class Turns {
     if (kind === 'unreadable') return this.#refuse(message, UNREADABLE);
     const behind = this.#behind.get(streamId);
     if (kind === 'steer') {
-      // It is about the answer that runs, and about none that waits.
+      // It is about the running answer, not about a queued one.
       if (this.#turnOf(streamId) === null) return this.#refuse(message, STEERS_NOTHING);
       return this.#passOther(frame);
     }

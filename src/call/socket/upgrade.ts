@@ -12,7 +12,7 @@ export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers
 export const UPGRADE_WITH_BODY: ErrorReply = {
   reason: 'header_invalid',
   message:
-    'A WebSocket upgrade has no body, and this one announces one. Send the upgrade without content-length and transfer-encoding.',
+    'A WebSocket upgrade must not have a body, but this one announces a body. Send the upgrade without content-length and transfer-encoding.',
 };
 
 /** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
@@ -23,11 +23,11 @@ export function methodOf(
   return socket === 'turns' ? 'POST' : (countsAs ?? method);
 }
 
-/** The error reply to a WebSocket whose request names another method than GET; null: it names none. */
+/** The error reply to a WebSocket whose request names another method than GET; null: it does not. */
 export function overriddenUpgrade(headers: Headers, query: URLSearchParams): ErrorReply | null {
   const override = methodOverride(headers, query);
   if (override === null) return null;
-  const message = `${override.name}: a WebSocket is opened by a GET, and this names another method. Remove it.`;
+  const message = `${override.name} names another method, but a WebSocket is opened with GET. Remove it.`;
   return { reason: 'header_invalid', message };
 }
 
@@ -63,10 +63,10 @@ export function unsaidModel(path: string): ErrorReply {
   return { reason: 'header_invalid', message };
 }
 
-/** The error reply to a session whose messages nobody here can read, where something goes by its model. */
+/** The error reply to a session whose messages Headgate cannot read, where groups or keys depend on its model. */
 export function unreadSession(): ErrorReply {
   const message =
-    'Groups here go by the model, and Headgate cannot read the model of a session on this route. Use a route of realtime sessions, set `websocket: turns` at the upstream for Responses, or use HTTP.';
+    'Groups or keys here depend on the model, and Headgate cannot read the model of a session on this route. Use a realtime route, set `websocket: turns` at the upstream for Responses, or use HTTP.';
   return { reason: 'body_unreadable', message };
 }
 
@@ -77,8 +77,8 @@ export function severalModels(models: readonly string[]): ErrorReply {
   return { reason: 'model_ambiguous', message };
 }
 
-/** The error reply to a session whose URL names its model by reference, where something goes by it. */
+/** The error reply to a session whose URL names its model by reference, where groups or keys depend on it. */
 export function referredSession(parameter: string): ErrorReply {
-  const message = `The URL of the session names its model by reference, in ${parameter.slice(0, 100)}, and a group or the key of this call goes by the model, which Headgate cannot look up. Name the model in its place, or let an operator set match.references: allow in the group.`;
+  const message = `The URL of the session names its model by reference, in ${parameter.slice(0, 100)}, and a group or the key of this call depends on the model, which Headgate cannot look up. Name the model instead, or ask the operator to set match.references: allow in the group.`;
   return { reason: 'model_ambiguous', message };
 }

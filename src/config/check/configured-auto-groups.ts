@@ -12,7 +12,7 @@ export function sayingMore({ groups }: Pick<Config, 'groups'>): FieldError[] {
     const isOther = (said: object, implied: object): boolean =>
       Object.values(said).flat().length > 0 && JSON.stringify(said) !== JSON.stringify(implied);
     return [
-      // How it treats references is no matter of its name.
+      // The name does not imply how references are treated.
       ...(isOther({ ...group.match, references: [] }, { ...match, references: [] })
         ? [errorAt(index, 'match', 'which calls it takes')]
         : []),

@@ -1,10 +1,10 @@
 import type { Config } from '../../contract/config/config.ts';
 import { isRecord } from '../gone-fields.ts';
 
-/** Names that a warning lists at most. */
+/** Maximum names in a warning. */
 const NAMED_MAX = 5;
 
-/** Warns of groups that put calls into the lane `high`, which no gateway key allows. */
+/** Warns about groups that put calls into lane `high`, which no gateway key allows. */
 export function laneWarnings({ keys, groups }: Config): string[] {
   if (keys.length === 0 || keys.some(({ lane_max }) => lane_max === 'high')) return [];
   const named = groups.filter(
@@ -18,7 +18,7 @@ export function laneWarnings({ keys, groups }: Config): string[] {
   );
 }
 
-/** Warns of a document that relied on `high` as the default of `lane_max`. */
+/** Warns about a document that relied on `high` as the default of `lane_max`. */
 export function laneNotes(
   document: unknown,
   { keys, groups }: Pick<Config, 'keys' | 'groups'>,
@@ -31,7 +31,7 @@ export function laneNotes(
       `${listed(
         'Key',
         silent.map(({ id }) => id),
-      )} without lane_max: calls get lane normal at most, where the default was high. ` +
+      )} without lane_max: calls now get lane normal at most. The former default was high. ` +
         'Set lane_max: high for callers that may send headgate-lane: high, or lane_max: normal to end this warning.',
     );
   }
@@ -46,8 +46,8 @@ export function laneNotes(
       `${listed(
         'Group',
         lanes.map(({ name }) => name),
-      )} without queue.lane_max: a caller without a gateway key gets lane normal at most, ` +
-        'where the default was high. Set queue.lane_max: high if all callers are trusted.',
+      )} without queue.lane_max: a caller without a gateway key now gets lane normal at most. ` +
+        'The former default was high. Set queue.lane_max: high if all callers are trusted.',
     );
   }
   return notes;

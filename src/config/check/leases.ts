@@ -3,7 +3,7 @@ import { compileGlobs } from '../../routing/glob.ts';
 import { allowsLeases, LEASE_USAGE, mayReportUsage } from '../../routing/key-access.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
 
-/** Warns of leases that every caller may take, and of groups that match leases which no key may take. */
+/** Warns about leases that every caller may take, and about groups that match leases which no key may take. */
 export function leaseWarnings(config: Config): string[] {
   const { leases, keys, groups } = config;
   if (leases === 'open') {
@@ -26,8 +26,8 @@ const HOW_TO_ALLOW =
   'Add allow: [lease] to the keys that take leases, or set leases: open on a trusted network.';
 
 /**
- * Warns of a document from before leases needed a right: its callers may have taken them, and no longer can. Where they could
- * not before either, nothing changes.
+ * Warns about a document from before leases required a right: its callers may have taken leases and no longer can. There is no
+ * warning if they could not before either.
  */
 export function closedLeaseWarnings(document: unknown, before: Config, after: Config): string[] {
   const isSet = 'leases' in Object(document);
@@ -35,7 +35,7 @@ export function closedLeaseWarnings(document: unknown, before: Config, after: Co
   if (!isEmpty(before) && isClosed(before)) return [];
   return [
     `leases is not set, so POST /leases requires a key with allow: [lease], and no key has it. ${HOW_TO_ALLOW} ` +
-      'If nothing takes leases, leases: keys ends this warning.',
+      'If no client takes leases, set leases: keys to end this warning.',
   ];
 }
 

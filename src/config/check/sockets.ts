@@ -4,7 +4,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { upstreamsOf } from '../../routing/group-match.ts';
 import { countsTokens } from '../../routing/metered.ts';
 
-/** Warns of upstreams where every WebSocket is a session, and groups go by models that Headgate cannot read on most routes. */
+/** Warns about upstreams where every WebSocket is a session and groups depend on models that Headgate often cannot read. */
 export function sessionWarnings(
   { groups, keys }: Config,
   upstreams: ReadonlyMap<string, Upstream>,
@@ -22,13 +22,13 @@ export function sessionWarnings(
       })
       .map(
         ({ id }) =>
-          `Group "${group.name}" goes by the model, and upstream "${id}" takes every WebSocket as a session (websocket: session). ` +
-          'Headgate reads models on realtime routes alone, so it refuses sessions on other routes there. Remove websocket: session, or match.models of the group.',
+          `Group "${group.name}" depends on the model, and upstream "${id}" treats every WebSocket as a session (websocket: session). ` +
+          'Headgate can read models only on realtime routes, so it refuses sessions on other routes there. Remove websocket: session, or match.models of the group.',
       ),
   );
 }
 
-/** Notes on a document from before connections of turns were bounded: its callers may have had more. */
+/** Notes about a document from before connections for turns were bounded: its callers may have had more. */
 export function connectionNotes(document: unknown): string[] {
   const { upstreams } = Object(document) as { readonly upstreams?: unknown };
   const entries: readonly unknown[] = Array.isArray(upstreams) ? upstreams : [];

@@ -101,13 +101,13 @@ export function secretWarnings(config: Config, upstreams: ReadonlyMap<string, Up
   ];
 }
 
-/** Warns of upstreams that let in calls without a key: routes without a slot are closed there unless they are listed. */
+/** Warns about upstreams that accept calls without a key: routes without a slot are closed there unless listed. */
 export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): string[] {
   return upstreams.flatMap(({ id, auth, via, allow, enabled }, index) => {
     if (!enabled || allow.length > 0) return [];
     const isKeyless = auth === 'none';
     if (!isKeyless && (via === null || auth !== 'passthrough')) return [];
-    const why = isKeyless ? 'takes no key' : `is reached through the binding ${via}`;
+    const why = isKeyless ? 'needs no key' : `is reached through the binding ${via}`;
     const calls = isKeyless ? '' : ' to calls without a provider key';
     return [
       `Upstream "${id}" ${why}, so routes that take no slot are closed${calls}, except those that list models, count ` +

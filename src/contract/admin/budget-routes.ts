@@ -25,18 +25,18 @@ const correctionSchema = z.object({
   id: z.string().describe('Id of the correction.'),
   partition,
   period: z.enum(PERIODS).describe('The shortest period that was corrected.'),
-  amount_usd: usd('The amount that was asked for. Below 0: less was spent.'),
+  amount_usd: usd('The requested amount. Negative: less was spent.'),
   applied_usd: z
     .object({
       hour: usd('In the hour.'),
       day: usd('In the day.'),
       month: usd('In the month.'),
     })
-    .describe('The changes that were made. No amount goes below 0, so they may be smaller.'),
+    .describe('The changes that were made. Spend never goes below 0, so they may be smaller.'),
   by: z.string().describe('The operator.'),
   note: z.string().describe('The reason.'),
   at: z.iso.datetime().describe('When it was made.'),
-  undone_at: z.iso.datetime().nullable().describe('When it was undone. Null: it holds.'),
+  undone_at: z.iso.datetime().nullable().describe('When it was undone. Null: it is in force.'),
 });
 
 const correctedSchema = z.object({
@@ -48,21 +48,21 @@ const correctedSchema = z.object({
       day: usd('In the current day of UTC.'),
       month: usd('In the current month of UTC.'),
     })
-    .describe('What counts as spent now.'),
+    .describe('The spend after the correction.'),
 });
 
-/** Corrections of what budgets have spent. */
+/** Corrections of the spend of budgets. */
 export const BUDGET_ROUTES = routes({
   listCorrections: {
     tag: 'groups',
-    summary: 'The last corrections of what the budget of a group has spent',
+    summary: 'Recent corrections of the spend of a budget',
     role: 'viewer',
     params: z.strictObject({ name }),
     answers: {
       200: z.object({
         corrections: z
           .array(correctionSchema)
-          .describe('The last one first; at most 20 of each partition.'),
+          .describe('Newest first; at most 20 of each partition.'),
         unreachable: z
           .array(
             z.object({
@@ -77,9 +77,9 @@ export const BUDGET_ROUTES = routes({
   },
   correctBudget: {
     tag: 'groups',
-    summary: 'Corrects what the budget of a group, key or team has spent',
+    summary: 'Corrects the spend of the budget of a group, key or team',
     description:
-      'Adds an amount to what was spent, or subtracts it, in the current period and the longer ones. Calls that are settled meanwhile count as usual. The costs by key, model and group stay as they were charged.',
+      'Adds an amount to the spend, or subtracts it, in the current period and the longer ones. Calls that are settled meanwhile count as usual. The costs by key, model and group stay as they were charged.',
     role: 'admin',
     params: z.strictObject({ name }),
     body: z.strictObject({
@@ -89,7 +89,7 @@ export const BUDGET_ROUTES = routes({
         .max(USD_MAX)
         .refine((amount) => amount !== 0, 'expected an amount other than 0')
         .meta({
-          description: 'The amount to add to what was spent. Below 0: it is subtracted.',
+          description: 'The amount to add to the spend. Negative: it is subtracted.',
           unit: 'USD',
         }),
       period: z
@@ -100,12 +100,12 @@ export const BUDGET_ROUTES = routes({
         ),
       partition: partition
         .optional()
-        .describe('The partition, of a group that is split. Absent: it has one pool.'),
+        .describe('The partition, if the group is split. Absent: the group has one pool.'),
       note: z.string().trim().max(200).default('').describe('The reason, for the audit log.'),
       id: id
         .optional()
         .describe(
-          'Id of the correction: the same one again changes nothing, and is a conflict with another amount or period. Absent: a new one.',
+          'Id of the correction. Sending the same id again changes nothing; with another amount or period it is a conflict. Absent: a new id.',
         ),
     }),
     answers: { 200: correctedSchema },
@@ -113,8 +113,9 @@ export const BUDGET_ROUTES = routes({
   },
   undoCorrection: {
     tag: 'groups',
-    summary: 'Undoes a correction. The second time changes nothing.',
-    description: 'Reverses what the correction changed, in the periods that are still current.',
+    summary: 'Undoes a correction. Repeating it changes nothing.',
+    description:
+      'Reverses the applied changes of the correction, in the periods that are still current.',
     role: 'admin',
     params: z.strictObject({ name, id: id.describe('Id of the correction.') }),
     answers: { 200: correctedSchema },

@@ -112,7 +112,7 @@ const TITLES: Record<number, string> = {
   409: 'Something else is in the way.',
   412: 'Changed meanwhile: `If-Match` names another version.',
   413: 'Too large.',
-  415: 'The body has no `Content-Type`, or another one than JSON or YAML.',
+  415: 'The `Content-Type` is missing, or is not JSON or YAML.',
   422: 'Invalid, with the path of every field.',
   429: 'Too many failed attempts.',
   500: 'A fault of Headgate.',

@@ -55,7 +55,7 @@ export const configSchema = z.strictObject({
     .enum(['keys', 'open'])
     .default('keys')
     .describe(
-      'Who may take leases (`POST /leases`). `keys`: gateway keys with `allow: [lease]`. `open`: every caller, also one without a gateway key where none are configured. Use `open` only where every client that reaches Headgate is trusted.',
+      'Who may take leases (`POST /leases`). `keys`: gateway keys with `allow: [lease]`. `open`: every caller, including callers without a gateway key if none are configured. Use `open` only where every client that reaches Headgate is trusted.',
     ),
   cors_origins: z
     .array(

@@ -68,7 +68,7 @@ const matchSchema = z.strictObject({
     .enum(['refuse', 'allow'])
     .default('refuse')
     .describe(
-      'Calls whose body names no model, but whose body or path names something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id`, a stored run, video or conversation, and the like. `refuse`: they are refused with 400 where this group goes by the model. `allow`: they count as the model in `headgate-model`, or as none.',
+      'Calls whose body does not name a model, but whose body or path refers to something that has one: `assistant_id`, `agent_id`, `preset`, `prompt.id`, a stored run, video or conversation, and similar. `refuse`: they are refused with 400 if this group depends on the model. `allow`: they count as the model in `headgate-model`, or as calls without a model.',
     ),
 });
 
@@ -87,7 +87,7 @@ const laneTimeout = (name: string) =>
 const queueSchema = z.strictObject({
   max_length: z.int().min(0).max(5_000).default(1_000).meta({
     description:
-      'Waiting calls; the next one is refused with `queue_full`, unless it has a higher lane than another call or its tenant has fewer queued calls: then that call is dropped. On Cloudflare no more than 2,000 wait.',
+      'Maximum number of queued calls. The next call is refused with `queue_full`, unless another queued call is in a lower lane or of a tenant with more queued calls: then that call is dropped. On Cloudflare at most 2,000 calls wait.',
     unit: 'calls',
   }),
   timeout_ms: z.int().min(0).max(3_600_000).default(QUEUE_TIMEOUT_MS).meta({
@@ -148,7 +148,7 @@ const queueSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'The best lane that a call may have. Null: what its gateway key allows; a caller without one may ask for `normal` at most.',
+      'The highest lane that a call may have. Null: as its gateway key allows; a caller without one may ask for `normal` at most.',
     ),
   keepalive: z
     .strictObject({

@@ -50,7 +50,7 @@ export const gatewayKeySchema = z.strictObject({
     'Globs of the groups that its calls may use; another is refused with `key_forbidden`. Empty: all.',
   ),
   allow: patterns.describe(
-    'Globs of what else it may do. `lease`: take leases. `lease_usage`: report what the calls of its leases used, beyond what they reserved. Names of operations without a slot (files, batches …): use them with a secret of yours; models and the counting of tokens are open anyway.',
+    'Globs of additional rights. `lease`: take leases. `lease_usage`: be charged the usage that its leases report, not their reservation. Names of operations without a slot (files, batches …): use them with your secrets. Listing models and counting tokens are always open.',
   ),
   lane_default: lane
     .nullable()
@@ -59,7 +59,7 @@ export const gatewayKeySchema = z.strictObject({
   lane_max: lane
     .default('normal')
     .describe(
-      'The best lane that its calls may have. `high` lets its callers go before all others with `headgate-lane: high`.',
+      'The highest lane that its calls may have. With `high`, its callers can overtake all others with `headgate-lane: high`.',
     ),
   timeout_ms: z.int().min(0).max(3_600_000).nullable().default(null).meta({
     description:

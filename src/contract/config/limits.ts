@@ -23,12 +23,12 @@ const priceSchema = z.strictObject({
   }),
 });
 
-/** A price at an upstream, which may also say what the tiers of a call cost. */
+/** A price at an upstream, optionally with the prices of tiers. */
 export const upstreamPriceSchema = priceSchema.extend({
   tiers: z.record(text, z.number().min(0).max(1_000)).optional().meta({
     unit: 'times these prices',
     description:
-      'Multiples of these prices by tier of service, as in `service_tier`, before the built-in ones. `auto` also stands for calls that ask for none.',
+      'Multiples of these prices by tier of service, as in `service_tier`. They take precedence over the built-in ones. `auto` also applies to calls that ask for no tier.',
   }),
 });
 

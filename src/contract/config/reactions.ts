@@ -32,12 +32,12 @@ export const holdsSchema = z.strictObject({
   }),
   stalled_ms: z.int().min(1).max(86_400_000).nullable().default(60_000).meta({
     description:
-      'Longest time in which the caller takes nothing of the answer, and by which it may fall behind `upload_min_bytes_per_s` with its body. Then the call is cut. Null: any.',
+      'Longest time in which the caller reads none of the answer, or by which its body may fall behind `upload_min_bytes_per_s`, before the call is cut. Null: no limit.',
     unit: 'ms',
   }),
   upload_min_bytes_per_s: z.int().min(0).max(1_000_000).default(UPLOAD_MIN_BYTES_PER_S).meta({
     description:
-      'Minimum rate at which a caller sends its body while the call holds a slot. A caller that is `stalled_ms` behind gets 408. 0: any rate, without a pause of `stalled_ms`.',
+      'Minimum rate at which a caller sends its body while the call holds a slot. A caller that is `stalled_ms` behind gets 408. 0: no minimum, but a pause of `stalled_ms` still cuts the call.',
     unit: 'bytes/s',
   }),
   max_hold_ms: z.int().min(1).max(86_400_000).default(3_600_000).meta({

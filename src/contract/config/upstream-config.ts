@@ -5,7 +5,7 @@ import { text, upstreamPriceSchema } from './limits.ts';
 
 /** Upstreams as operators configure them. */
 
-/** Connections of turns that one caller may have open at an upstream where the operator does not say. */
+/** Default maximum of connections for turns that one caller may have open at an upstream. */
 export const TURN_CONNECTIONS_EACH = 64;
 
 /** Ids that the Worker's own routes take. */
@@ -138,7 +138,7 @@ export const upstreamSchema = z
       ),
     turn_connections_each: z.int().min(1).max(10_000).default(TURN_CONNECTIONS_EACH).meta({
       description:
-        'Connections for Responses turn by turn that one caller may have open here at once, in each Worker isolate. The next upgrade is refused with `too_many_connections`.',
+        'Maximum connections for turns of Responses that one caller may have open here at once, in each Worker isolate. The next upgrade is refused with `too_many_connections`.',
       unit: 'connections',
     }),
     inject_usage: z
@@ -151,7 +151,7 @@ export const upstreamSchema = z
       .enum(['rewrite', 'pass'])
       .default('rewrite')
       .describe(
-        'Redirects, and other addresses in headers, that lead outside of `base_url`. `rewrite`: only addresses below `base_url` reach callers, as addresses of Headgate; a redirect elsewhere is answered with 502 `upstream_redirects`. `pass`: addresses elsewhere reach callers, whose clients may send their keys there.',
+        'Redirects, and other addresses in headers, outside of `base_url`. `rewrite`: only addresses below `base_url` reach callers, as addresses of Headgate; any other redirect is answered with 502 `upstream_redirects`. `pass`: all addresses reach callers, whose clients may send their keys to those hosts.',
       ),
     request_headers: z
       .array(
@@ -161,7 +161,7 @@ export const upstreamSchema = z
       .nullable()
       .default(null)
       .describe(
-        "Names, or globs, of the request headers that go on to the upstream where a call uses the operator's secret, or needs no key. `accept`, `content-type`, `content-encoding`, `user-agent`, `anthropic-version` and those that Headgate sets always go on. Null: all except credentials and headers that choose an account or steer a gateway.",
+        "Names or globs of the request headers that are forwarded where a call uses the operator's secret, or needs no key. `accept`, `content-type`, `content-encoding`, `user-agent`, `anthropic-version` and headers that Headgate sets are always forwarded. Null: all except credentials and headers that choose an account or steer a gateway.",
       ),
     enabled: z
       .boolean()

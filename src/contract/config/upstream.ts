@@ -45,13 +45,13 @@ export interface Upstream {
   readonly limitHeaders: UpstreamConfig['limit_headers'];
   /** The calls that may come as WebSockets. */
   readonly sockets: Sockets;
-  /** Connections of turns that one caller may have open. */
+  /** Maximum connections for turns that one caller may have open. */
   readonly turnConnectionsEach: number;
   /** Whether OpenAI streams are asked for their usage on behalf of callers who did not ask. */
   readonly injectsUsage: boolean;
-  /** Treatment of redirects and addresses that lead outside of the base URL. */
+  /** Treatment of redirects and addresses outside of the base URL. */
   readonly redirects: UpstreamConfig['redirects'];
-  /** Globs of the caller's request headers that go on. Null: all that are not dropped for a reason. */
+  /** Globs of the caller's request headers to forward. Null: all that no other rule drops. */
   readonly requestHeaders: readonly string[] | null;
   /** Name of a service or VPC binding that carries the calls, or null: the public network. */
   readonly via: string | null;

@@ -75,7 +75,7 @@ export interface AuditPage {
 
 /** Keys that decide about access to the admin API, beside `ADMIN_TOKEN`. */
 export interface AdminAccess {
-  /** Half of the key that signs sessions, which `ADMIN_TOKEN` completes. The directory creates it when it is first asked. */
+  /** Half of the key that signs sessions, which `ADMIN_TOKEN` completes. The directory creates it at the first request. */
   readonly sessionKey: string;
   readonly adminKeys: readonly AdminKeyConfig[];
 }
@@ -125,7 +125,7 @@ export interface DirectoryRpc {
    */
   list(pool: ListedPool): Promise<boolean>;
   /**
-   * Called by a retired pool when it becomes empty, and by a pool that was idle for long. With a
+   * Called by a retired pool when it becomes empty, and by a pool that has been idle for a long time. With a
    * `jurisdiction` only that pool is removed. `costs`: the pool's `SaidCosts` as JSON, since the pool is not asked again.
    */
   unlist(

@@ -357,10 +357,10 @@ export interface HandedPool extends HandedGroup {
   readonly assumed: AssumedLimit | null;
 }
 
-/** A correction of what a budget has spent. */
+/** A correction of the spend of a budget. */
 export type SpendCorrection = Readonly<Correction>;
 
-/** A correction that was made or undone, and what counts as spent after it. */
+/** A correction that was made or undone, and the spend after it. */
 export interface CorrectedSpend {
   readonly correction: SpendCorrection;
   readonly spent: Readonly<Record<Period, number>>;
@@ -440,11 +440,11 @@ export interface GroupRpc {
   opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
-  /** Corrects what the budget has spent, once for each id. */
+  /** Corrects the spend of the budget, once for each id. */
   correctSpend(wanted: NewCorrection): Promise<CorrectedSpend>;
-  /** Takes a correction back, once. Null: there is none of that id. */
+  /** Undoes a correction, once. Null: no correction has that id. */
   undoCorrection(id: string): Promise<CorrectedSpend | null>;
-  /** Lists the corrections that are kept, the last one first. */
+  /** Lists the kept corrections, newest first. */
   corrections(): Promise<readonly SpendCorrection[]>;
   /** Force-releases every lease that is meant, as `revoke` does one. Returns their tickets: a call has one in all its groups. */
   revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]>;

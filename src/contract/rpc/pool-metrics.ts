@@ -18,7 +18,7 @@ export interface PoolMetrics {
   readonly ended_total: Readonly<Partial<Record<Outcome, number>>>;
   /** By why. Absent: from the release before. */
   readonly cut_total?: Readonly<Partial<Record<CutReason, number>>>;
-  /** Reports of holders of leases, by what became of them. Absent: from the release before. */
+  /** Reports of lease holders, by outcome. Absent: from the previous release. */
   readonly reports_total?: Readonly<Partial<Record<ReportEnd, number>>>;
   readonly input_tokens_total: number;
   readonly output_tokens_total: number;

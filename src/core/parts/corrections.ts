@@ -10,19 +10,19 @@ import {
 } from './spend.ts';
 
 /**
- * Corrections of what a budget has spent, by an operator. Each is a change by an amount, so it holds beside calls that are
- * settled meanwhile. What it changed is kept with it: an undo reverses that, and no more.
+ * Corrections of the spend of a budget, by an operator. Each is relative, so it is correct also while calls are settled. The
+ * applied change is kept with it: an undo reverses exactly that.
  */
 
-/** Maximum corrections that are kept, the last ones. One that is not kept cannot be undone. */
+/** Maximum number of kept corrections, the newest ones. Older corrections cannot be undone. */
 export const CORRECTIONS_MAX = 20;
 
-/** Lists the corrections that are kept, the last one first. */
+/** Lists the kept corrections, newest first. */
 export function correctionsOf({ corrections = [] }: Spend): readonly Correction[] {
   return corrections.toReversed();
 }
 
-/** Corrects what was spent, once for each id. */
+/** Corrects the spend, once for each id. */
 export function correctSpend(spend: Spend, wanted: NewCorrection, now: InstantMs): void {
   const { corrections = [], total } = spend;
   if (corrections.some(({ id }) => id === wanted.id)) return;
@@ -36,7 +36,7 @@ export function correctSpend(spend: Spend, wanted: NewCorrection, now: InstantMs
   spend.corrections = [...corrections, made].slice(-CORRECTIONS_MAX);
 }
 
-/** Takes a correction back, once, in the periods that are still current. */
+/** Undoes a correction, once, in the periods that are still current. */
 export function undoCorrection(spend: Spend, id: string, now: InstantMs): void {
   const { corrections = [], total } = spend;
   const found = corrections.find((each) => each.id === id);
@@ -49,7 +49,7 @@ export function undoCorrection(spend: Spend, id: string, now: InstantMs): void {
   found.undoneAt = now;
 }
 
-/** Changes what was spent in a period, and returns by how much. */
+/** Changes the spend of a period, and returns the applied change. */
 function changeBy(spent: Spent, period: Period, usd: number): number {
   const before = spent.usd[period];
   spent.usd[period] = Math.max(0, before + usd);

@@ -7,15 +7,15 @@ import type { Lag } from './lag.ts';
 import type { Pause } from './pause.ts';
 
 /**
- * Refusals that holders of leases reported. Headgate did not see these answers, so a report is a claim of its key. What it teaches
- * lasts for `UNCONFIRMED_MS` at most, counted from the first report of the key, and is undone then. A report of a
- * second key, or a refusal that Headgate sees itself, confirms it. A call that is served meanwhile refutes it, and reports of
- * that key teach nothing for a while.
+ * Refusals that lease holders reported. Headgate did not see these answers, so a report is a claim of its key. Its effects last
+ * for at most `UNCONFIRMED_MS` from the first report of the key, and are then undone. A report of a second key, or a refusal
+ * that Headgate sees itself, confirms it. A call that is served meanwhile refutes it, and the key's reports are ignored for a
+ * while.
  */
 export interface Reports {
   /** Null: everything that was learned is confirmed. */
   unconfirmed: Unconfirmed | null;
-  /** Keys whose reports were refuted, or not confirmed in time, and until when their reports teach nothing. */
+  /** Keys whose reports were refuted or not confirmed in time, with the time until which their reports are ignored. */
   readonly muted: BoundedMap<string, InstantMs>;
 }
 
@@ -33,20 +33,20 @@ export interface Unconfirmed {
   readonly about: About;
   readonly since: InstantMs;
   readonly until: InstantMs;
-  /** When the wait ends that was reported last. */
+  /** End of the wait that was reported last. */
   askedUntil: InstantMs;
-  /** The end of the pause that was reported; another one is not the reporter's. */
+  /** End of the reported pause. A pause with another end has another cause. */
   pausedUntil: InstantMs;
-  /** Copies of what was known before. */
+  /** Copies of the state before the report. */
   readonly before: Lessons;
 }
 
-/** Refusals that can confirm each other: those of a limit, and those of an upstream that fails. */
+/** Refusals that can confirm each other: by a limit, or by a failing upstream. */
 type About = 'limit' | 'failure';
 
 const UNCONFIRMED_MS = 60_000;
 
-/** How long the reports of a key teach nothing after one was refuted or not confirmed in time. */
+/** How long the reports of a key are ignored after one was refuted or not confirmed in time. */
 const MUTED_MS = 600_000;
 
 const MUTED_MAX = 100;
@@ -59,7 +59,7 @@ export function aboutOf(kind: RefusalKind): About {
   return kind === 'overload' || kind === 'error' ? 'failure' : 'limit';
 }
 
-/** Begins to undo what the reports of a key teach from now on. */
+/** Starts to record the effects of a key's reports, so that they can be undone. */
 export function beginUnconfirmed(
   by: string,
   about: About,
@@ -78,7 +78,7 @@ export function beginUnconfirmed(
   };
 }
 
-/** Whether reports of a key teach nothing at present. */
+/** Whether the reports of a key are ignored at present. */
 export function isMuted({ muted }: Reports, by: string, now: InstantMs): boolean {
   return now < (muted.get(by) ?? 0);
 }
@@ -87,7 +87,7 @@ export function mute({ muted }: Reports, by: string, now: InstantMs): void {
   muted.set(by, after(now, MUTED_MS));
 }
 
-/** Shortens waits that unconfirmed reports asked for, so that they end when those are undone. */
+/** Shortens the waits of unconfirmed reports, so that they end when the reports are undone. */
 export function boundWaits({ pause, breaker }: Lessons, { before, until }: Unconfirmed): void {
   pause.until = instant(Math.max(before.pause.until, Math.min(pause.until, until)));
   if (breaker.phase !== 'open') return;
@@ -95,7 +95,7 @@ export function boundWaits({ pause, breaker }: Lessons, { before, until }: Uncon
   breaker.openUntil = instant(Math.max(openBefore, Math.min(breaker.openUntil, until)));
 }
 
-/** Undoes what unconfirmed reports taught. A breaker that was not closed before goes on as it is. */
+/** Undoes the effects of unconfirmed reports. A breaker that was not closed before keeps its state. */
 export function undo(lessons: Lessons, { before }: Unconfirmed): void {
   Object.assign(lessons.ceiling, copyOf(before.ceiling));
   Object.assign(lessons.lag, copyOf(before.lag));

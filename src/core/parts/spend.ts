@@ -18,13 +18,13 @@ export interface Spender extends Spent {
   readonly id: string;
 }
 
-/** A correction that is wanted. */
+/** A requested correction. */
 export interface NewCorrection {
-  /** The same id again is the same correction. */
+  /** A repeated id is the same correction. */
   readonly id: string;
-  /** The shortest current period in which the charge was made; the longer ones are corrected too. */
+  /** The shortest current period that contains the charge; the longer ones are corrected too. */
   readonly period: Period;
-  /** Below 0: less was spent. */
+  /** Negative: less was spent. */
   readonly usd: number;
   /** The operator, and why. */
   readonly by: string;
@@ -33,11 +33,11 @@ export interface NewCorrection {
 
 export interface Correction extends NewCorrection {
   readonly at: InstantMs;
-  /** Changes that were made: nothing goes below 0. */
+  /** Applied changes: spend never goes below 0. */
   readonly applied: Readonly<Record<Period, number>>;
-  /** The begin of the periods in which they were. */
+  /** Start of the periods in which they were applied. */
   readonly beganAt: Readonly<Record<Period, InstantMs>>;
-  /** Null: it holds. */
+  /** Null: it is in force. */
   undoneAt: InstantMs | null;
 }
 
@@ -49,7 +49,7 @@ export interface Spend {
   /** Spenders, the last one to spend last. */
   keys: Spender[];
   agents: Spender[];
-  /** Corrections by operators, the last one last. Absent: none. */
+  /** Corrections by operators, oldest first. Absent: none. */
   corrections?: readonly Correction[];
 }
 

@@ -15,8 +15,8 @@ export const INVARIANTS = ['above_limit', 'above_mark', 'granted_twice', 'settle
 export type Invariant = (typeof INVARIANTS)[number];
 
 /**
- * Ends of reports. An `unconfirmed` one counts for a minute, until it is `confirmed` or `refuted`. Later ones of a key
- * that is muted by then are `ignored`.
+ * Outcomes of reports. An `unconfirmed` one counts for a minute, unless it is `confirmed` or `refuted`. Reports of a muted key
+ * are `ignored`.
  */
 export type ReportEnd = 'unconfirmed' | 'confirmed' | 'refuted' | 'ignored';
 
@@ -40,7 +40,7 @@ export interface Totals {
   resurrected: number;
   /** Refusals of the upstream, by what they were about. */
   refusals: Partial<Record<RefusalKind, number>>;
-  /** Reports of holders of leases, by what became of them. */
+  /** Reports of lease holders, by outcome. */
   readonly reports: Record<ReportEnd, number>;
   /** Promises that were broken. */
   readonly violations: Record<Invariant, number>;

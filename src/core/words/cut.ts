@@ -28,13 +28,13 @@ export type CutReason =
   | 'key_forbidden'
   /** The session no longer belongs to a group whose slot it holds. */
   | 'group_changed'
-  /** The upstream was disabled or removed, or serves no WebSocket there any more. */
+  /** The upstream was disabled or removed, or no longer serves WebSockets there. */
   | 'upstream_closed'
-  /** A message of a session names another model than it was counted by. */
+  /** A message of a session names another model than the session counts as. */
   | 'other_model'
-  /** A message of a session could not be read for its model, which something goes by. */
+  /** The model in a message of a session could not be read, and groups or keys depend on it. */
   | 'message_unreadable'
-  /** A message of a session came where its upstream takes none of its kind. */
+  /** The upstream accepts no message of this kind at this point of the session. */
   | 'message_refused'
   /** The process ends. */
   | 'restart';

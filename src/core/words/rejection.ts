@@ -13,7 +13,7 @@ export type Rejection =
       readonly reason: 'queue_full';
       readonly queueLengthMax: number;
       readonly of: 'group' | 'tenant' | 'agent';
-      /** It waited, and another call has its place now. Absent: it was refused on arrival. */
+      /** It was queued, and another call took its place. Absent: it was refused on arrival. */
       readonly dropped?: Dropped | undefined;
       readonly retryAfterMs: number;
     }

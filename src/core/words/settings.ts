@@ -104,8 +104,8 @@ export const SLICE_MAX_MS = 30_000;
 export const ORPHAN_GRACE_MS = 5_000;
 
 /**
- * When a request for a lease is to ask again, after a newer request for the same ticket has taken its place. Well within
- * the grace, so that the place is kept if the newer one leaves meanwhile.
+ * When a request for a lease should retry after a newer request for the same ticket has superseded it. Well within
+ * the grace, so that the place is kept if the newer one disconnects meanwhile.
  */
 export const SUPERSEDED_ASK_AGAIN_MS = 3_000;
 

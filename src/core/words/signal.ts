@@ -85,7 +85,7 @@ export interface UpstreamSignal {
   readonly isMistake?: boolean;
   /** Of `served`: the members that refused the same call, so that it is them who are to blame. Absent: none. */
   readonly blamed?: readonly Blame[];
-  /** The gateway key whose lease's holder reported it; empty: one without a key. Absent: Headgate saw the answer. */
+  /** The gateway key of the lease whose holder reported it; empty: no key. Absent: Headgate saw the answer. */
   readonly reportedBy?: string;
 }
 

@@ -50,7 +50,7 @@ export class FeedLink {
   /** The last news that the hub was told, without ages. */
   #told: string | null = null;
   #toldAt = 0;
-  /** Cancels the push that is due; null: none is. */
+  /** Cancels the scheduled push; null: none is scheduled. */
   #cancel: (() => void) | null = null;
   /** Reading is an event, too, and no news. */
   #isReading = false;

@@ -58,8 +58,8 @@ export function createDashboardRoutes(): Hono<{ Bindings: Env }> {
 }
 
 /**
- * The source of the page's scripts and styles: the built files alone. Answers of upstreams have the same origin, so `'self'`
- * would let them run in the page. A policy cannot name an address of IPv6: there the origin has to do.
+ * The source of the page's scripts and styles: only the built files. Answers of upstreams have the same origin, so `'self'`
+ * would allow them to run in the page. A policy cannot name an IPv6 address, so the whole origin is allowed there.
  */
 function builtFiles({ req }: Context): string {
   const { host } = new URL(req.url);

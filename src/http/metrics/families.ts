@@ -88,10 +88,7 @@ export const ENDED = counter('leases_ended', 'Leases that ended, by outcome.');
 export const CUT = counter('calls_cut', 'Calls that Headgate cut short, by reason.');
 export const RESURRECTED = counter('leases_resurrected', 'Lapsed leases that were taken up again.');
 export const REFUSALS = counter('upstream_refusals', 'Refusals of the upstream, by kind.');
-export const REPORTS = counter(
-  'lease_reports',
-  'Refusals that holders of leases reported, by what became of them.',
-);
+export const REPORTS = counter('lease_reports', 'Refusals reported by lease holders, by outcome.');
 export const TOKENS = counter('tokens', 'Tokens as limits count them.');
 export const COST = counter('cost_usd', 'Cost of the calls.');
 export const PASSED = counter(

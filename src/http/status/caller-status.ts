@@ -14,8 +14,8 @@ const ASKED_MAX = 64;
 type Limits = CallerGroup['limits'];
 
 /**
- * Collects everything that a caller may know of its calls. A key with an automatic pool of its own had a success; for any
- * other one `maySeeAll` says whether all pools are asked that may hold its calls, or its own alone.
+ * Collects everything that a caller may know about its calls. A key with its own automatic pool had a success. For any other
+ * key, `maySeeAll` decides whether all pools that may hold its calls are queried, or only its own.
  */
 export async function callerStatus(
   env: Env,

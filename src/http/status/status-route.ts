@@ -17,7 +17,7 @@ import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
 import type { StatusCaller } from './caller-pools.ts';
 import { callerStatus } from './caller-status.ts';
 
-/** Keys without a success whose status is looked for in all pools, each second. Those of callers stay few. */
+/** Maximum keys without a success per second for which all pools are queried. Callers rarely have such keys. */
 const STRANGERS_A_SECOND = 2;
 
 const strangers = new EachSecond(STRANGERS_A_SECOND);
@@ -43,8 +43,8 @@ async function requireTable({ env, executionCtx }: StatusContext): Promise<Routi
 }
 
 /**
- * Collects the status of a caller. A provider key that had no success and has nothing under way here may be made up: it waits,
- * and is refused, as its calls are. Beyond some of those each second, only pools of its own are asked.
+ * Collects the status of a caller. A provider key without a success or a call in progress may be made up: it is delayed and
+ * refused like its calls. Above a number of such keys per second, only the key's own pools are queried.
  */
 async function statusFor(
   table: RoutingTable,

@@ -21,7 +21,7 @@ export interface Price extends Rates {
   readonly source: string;
   /** When they were last known to hold, as `YYYY-MM-DD`; null for configured ones. */
   readonly date: string | null;
-  /** Multiples of the price by tier, as configured. Absent: none are. */
+  /** Configured multiples of the price by tier. Absent: none. */
   readonly tiers?: Readonly<Record<string, number>>;
 }
 
@@ -77,7 +77,7 @@ export function priceListId({
   return PRICES.has(id) || !isKnownByDialect ? id : dialect;
 }
 
-/** Finds what the tiers of an upstream cost. Null: nothing is known of them. */
+/** Finds the tier prices of an upstream. Null: they are not known. */
 export function tierListOf(upstream: {
   readonly id: string;
   readonly dialect: Dialect;

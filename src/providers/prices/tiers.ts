@@ -2,8 +2,8 @@ import { TIER_FIELDS, type TierField, type Tiers } from '../../upstream/usage/ti
 import { listedNames } from './model-name.ts';
 
 /**
- * Tiers of a field, and the multiple of the listed price that they cost: `tiers` and the beginnings of models' names stand in
- * texts with spaces between them. Without models the row is for all. The first row that matches applies.
+ * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of models' names are separated
+ * by spaces. Without models the row applies to all. The first matching row applies.
  */
 type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
 
@@ -11,27 +11,27 @@ type TierRow = readonly [field: TierField, tiers: string, factor: number, models
 export interface TierList {
   /** Where the figures were published. */
   readonly source: string;
-  /** When they were last known to hold, as `YYYY-MM-DD`. */
+  /** When they were last verified, as `YYYY-MM-DD`. */
   readonly date: string;
   readonly rows: readonly TierRow[];
 }
 
-/** Tiers that cost the listed price at most, wherever their names are used. */
+/** Tiers that cost at most the listed price at every provider. */
 const COMMON: readonly TierRow[] = [
   ['service_tier', 'auto default standard standard_only on_demand flex batch', 1],
   ['speed', 'auto default standard normal', 1],
   ['latency', 'auto standard', 1],
 ];
 
-/** Where the tiers of a call are looked up. */
+/** Price tables for the tiers of a call. */
 export interface TierPrices {
   readonly list: TierList | null;
   readonly model: string | null;
-  /** Factors that an operator has set, by tier. They come before the list. */
+  /** Factors set by an operator, by tier. They take precedence over the list. */
   readonly own: Readonly<Record<string, number>>;
 }
 
-/** Finds the first tier whose price is not known; null: the prices of all are. */
+/** Finds the first tier whose price is not known; null: all are known. */
 export function unknownTier(prices: TierPrices, tiers: Tiers): TierField | null {
   return (
     TIER_FIELDS.find((field) => {
@@ -42,13 +42,13 @@ export function unknownTier(prices: TierPrices, tiers: Tiers): TierField | null 
 }
 
 /**
- * Computes the multiple of the listed price that a call costs. A tier whose price is not known counts as the most expensive
- * one that is. `mayAskAny`: so do the fields that are not named.
+ * Computes the multiple of the listed price that a call costs. A tier of unknown price counts as the most expensive known
+ * one. `mayAskAny`: so do absent fields.
  */
 export function tierFactor(prices: TierPrices, tiers: Tiers, mayAskAny: boolean): number {
   const isAutoListed = !mayAskAny && Object.keys(prices.own).length === 0;
   return TIER_FIELDS.reduce((product, field) => {
-    // Most calls name no tier, and cost the listed price.
+    // Most calls name no tier and cost the listed price.
     if (tiers[field] === undefined && isAutoListed) return product;
     const tier = tiers[field] ?? (mayAskAny ? null : 'auto');
     const factor = tier === null ? null : factorOf(prices, field, tier);
@@ -64,7 +64,7 @@ function highestFactor(prices: TierPrices, field: TierField): number {
 
 function factorOf(prices: TierPrices, field: TierField, tier: string): number | null {
   const own = Object.entries(prices.own).find(([name]) => name.toLowerCase() === tier);
-  // What a call without the field costs is said by `auto` of the service tier alone.
+  // Only `auto` of the service tier sets the price of calls without the field.
   if (own !== undefined && (tier !== 'auto' || field === 'service_tier')) return own[1];
   const row = [...rowsFor(prices, field), ...COMMON].find(
     ([of, tiers]) => of === field && tiers.split(' ').includes(tier),

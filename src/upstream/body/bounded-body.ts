@@ -25,14 +25,14 @@ export async function textWithin(answer: Response, bytesMax: number): Promise<st
   return bytes === null ? null : new TextDecoder().decode(bytes);
 }
 
-/** The body of a request to a route of ours, or why there is none. */
+/** The body of a request to one of our routes, or why there is none. */
 export type OwnBody =
   | { readonly kind: 'read'; readonly bytes: Uint8Array<ArrayBuffer> }
   | { readonly kind: 'too long' }
-  /** Its caller left, or sent less than it announced. */
+  /** The caller disconnected, or sent less than it announced. */
   | { readonly kind: 'broken' };
 
-/** Reads the body of a request to a route of ours. A caller that leaves half-way is no fault of ours. */
+/** Reads the body of a request to one of our routes. A caller that disconnects half-way is not an error of Headgate. */
 export async function readOwnBody({ body }: Request, bytesMax: number): Promise<OwnBody> {
   let bytes: Uint8Array<ArrayBuffer> | null;
   try {
@@ -43,6 +43,6 @@ export async function readOwnBody({ body }: Request, bytesMax: number): Promise<
   return bytes === null ? { kind: 'too long' } : { kind: 'read', bytes };
 }
 
-/** The text of an answer to a request whose body broke off. */
+/** The message for a request whose body was cut short. */
 export const BODY_BROKEN =
   'The body of the request ended before its announced length. Send the whole request again.';

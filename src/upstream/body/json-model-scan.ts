@@ -136,7 +136,7 @@ class ModelVisitor implements JsonVisitor {
     return 'skip';
   }
 
-  /** Null refers to nothing, and a prompt that is a text to nothing stored. */
+  /** `null` refers to nothing, and a prompt that is a string refers to nothing stored. */
   #takeReference({ firstByte }: WalkedValue, kind: ValueKind): void {
     const field = this.#reference;
     if (field === null) return;
@@ -186,7 +186,7 @@ class ModelVisitor implements JsonVisitor {
   }
 }
 
-/** First letters of the names that matter. */
+/** First letters of the relevant names. */
 const FIRST_LETTERS: ReadonlySet<number> = new Set(
   [
     'model',

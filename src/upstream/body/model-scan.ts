@@ -17,7 +17,7 @@ export type ScanState =
   | {
       readonly kind: 'unreadable';
       readonly why: string;
-      /** The field that names the model by reference, in a body that names none otherwise. */
+      /** The field that names the model by reference, in a body that does not name it otherwise. */
       readonly reference?: string;
     }
   /** A thorough scan has seen a second one. Which of them counts, every parser decides for itself. */
@@ -58,8 +58,8 @@ const TWICE: ScanState = { kind: 'twice' };
 const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
 
 /**
- * Names under which providers take something that has a model of its own, or the model itself, in lower case and without what
- * stands between their words: an assistant, an agent, a preset, a stored prompt, an earlier response, a deployment. Servers
+ * Names under which providers accept something with its own model, or the model itself, in lower case and without
+ * separators: an assistant, an agent, a preset, a stored prompt, an earlier response, a deployment. Servers
  * that speak protobuf's JSON take `agentId` for `agent_id`.
  */
 const REFERENCES: ReadonlySet<string> = new Set([
@@ -96,17 +96,17 @@ const REFERENCES: ReadonlySet<string> = new Set([
   'workflowid',
 ]);
 
-/** A text under this name is a prompt; an object names a stored one. */
+/** A string under this name is a prompt; an object names a stored prompt. */
 export const PROMPT = 'prompt';
 
-/** The field that a name is, if it may refer to a model; null: it refers to none. */
+/** The field that a name stands for, if it may refer to a model; null: it does not. */
 export function referenceIn(name: string): string | null {
   const folded = foldedName(name);
   if (folded === PROMPT) return PROMPT;
   return REFERENCES.has(folded.replace(/[\s_.-]/g, '')) ? name : null;
 }
 
-/** A name as parsers read it that make no difference between upper and lower case. To some of them the long s is an s. */
+/** A name as case-insensitive parsers read it. Some of them read the long s as an s. */
 export function foldedName(name: string): string {
   return name.toUpperCase().toLowerCase();
 }

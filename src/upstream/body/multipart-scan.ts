@@ -216,7 +216,7 @@ class MultipartModelScan implements ModelScan {
     }
     const isModel = field.name === 'model';
     const reference = referenceIn(field.name);
-    // A prompt in a form is a text.
+    // A prompt in a form is a string.
     if (reference !== null && reference !== PROMPT) this.#names.takeReference(reference);
     const against = this.#names.take(field.name);
     if (against !== null) this.#state = against;

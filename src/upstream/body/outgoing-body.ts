@@ -18,11 +18,11 @@ export interface OutgoingBody {
   readonly contentLength: number | null;
   /** The room that what was read of it takes; null: nothing was. */
   readonly reservation: Reservation | null;
-  /** Whether some of it is still to come from the caller. */
+  /** Whether the caller has not sent all of it yet. */
   readonly isComing: boolean;
   /**
    * Gives what goes into `fetch`, once. A body of known length goes out with its Content-Length, whatever
-   * the request's headers say. `pace` notes how long what is still to come is waited for.
+   * the request's headers say. `pace` measures how long the rest is waited for.
    */
   open(pace?: UploadPace | null): BodyInit | null;
   /**

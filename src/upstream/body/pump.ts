@@ -30,7 +30,7 @@ export function pump(length: number | null, write: Write, onEnd: (isWhole: boole
   return { readable, stop: () => stop.abort() };
 }
 
-/** Writes what is left of a body, and notes how long each piece of it was waited for. */
+/** Writes the rest of a body, and measures how long each piece was waited for. */
 export async function writePaced(
   source: ReadableStream<Uint8Array>,
   writer: WritableStreamDefaultWriter<Uint8Array>,
@@ -42,7 +42,7 @@ export async function writePaced(
     reader.cancel().catch(ignore);
   };
   signal.addEventListener('abort', stop);
-  // A write ends when the bytes were taken, so one buffer does for all of them.
+  // A write ends when the bytes were read, so one buffer is enough for all of them.
   let buffer = new ArrayBuffer(PIECE_BYTES);
   try {
     for (;;) {

@@ -21,7 +21,7 @@ export type { OutgoingBody };
 export interface Proof {
   /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
   readonly isBound: boolean;
-  /** Whether a body may name its model by reference alone, so that what the call says elsewhere counts. */
+  /** Whether a body may name its model only by reference, so that the call's header counts. */
   allowsReferences(): boolean;
   /** Finds what the call says elsewhere against the model that its body names; null: nothing. */
   against(model: string): ErrorReply | null;
@@ -213,7 +213,7 @@ function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | nu
   return `The model could not be read from the body: ${state.why}. ${help}`;
 }
 
-/** Whether a body names its model by reference, and may. */
+/** Whether a body names its model by reference and is allowed to. */
 function isAllowed(state: ScanState, { proof }: Pick<Search, 'proof'>): boolean {
   const isReference = state.kind === 'unreadable' && state.reference !== undefined;
   return isReference && proof?.allowsReferences() === true;

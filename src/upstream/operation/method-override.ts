@@ -1,7 +1,7 @@
 import { parametersIn } from './query-readings.ts';
 
 /**
- * Servers and frameworks that take a request for one of another method than its own, by a header (Google, Microsoft,
+ * Servers and frameworks that treat a request as one of another method, by a header (Google, Microsoft,
  * Rack, Symfony, Express) or by a parameter of the query or a form (`_method`). Such a request counts as the strictest
  * of all its readings, because Headgate cannot know which of them the upstream chooses.
  */
@@ -16,7 +16,7 @@ export const OVERRIDE_HEADERS: readonly string[] = [
   'method-override',
 ];
 
-/** `_method`, and what PHP makes it of: a blank or a dot becomes `_`, and brackets make it an array. */
+/** `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, and brackets make an array. */
 const PARAMETER = /^\s*[_. ]method(?:\[.*)?$/i;
 
 /** A header or a parameter of the query that names another method. */
@@ -25,7 +25,7 @@ interface MethodOverride {
   readonly value: string;
 }
 
-/** Finds what names another method than the request's own; null: nothing does. */
+/** Finds the header or parameter that names another method; null: there is none. */
 export function methodOverride(headers: Headers, query: URLSearchParams): MethodOverride | null {
   const name = OVERRIDE_HEADERS.find((each) => headers.has(each));
   if (name !== undefined) return { name, value: headers.get(name) ?? '' };
@@ -41,14 +41,14 @@ export function isOverrideParameter(name: string): boolean {
 }
 
 /**
- * Whether a header is one of those, spelled with an underscore. CGI, WSGI and Rack do not tell it from the dash, so it
- * is never forwarded, as nginx forwards none.
+ * Whether a header is one of those, spelled with an underscore. CGI, WSGI and Rack do not distinguish it from a dash, so it
+ * is never forwarded. nginx also drops such headers.
  */
 export function isUnderscoredOverride(name: string): boolean {
   return name.includes('_') && OVERRIDE_HEADERS.includes(name.replaceAll('_', '-'));
 }
 
-/** The methods that an override may stand for: those that it names, and POST whatever it names. */
+/** The methods that an override may stand for: the named ones, and always POST. */
 export function overridingMethods({ value }: MethodOverride): readonly string[] {
   const named = value.split(',').map((each) => each.trim().toUpperCase());
   return [...new Set(['POST', ...named])];

@@ -19,7 +19,7 @@ export interface OperationRow {
   readonly limited: boolean;
   /** Of what takes no slot. */
   readonly access: RouteAccess;
-  /** Methods by which a route that is `open` or `readable` is open. */
+  /** Methods for which an `open` or `readable` route is open. */
   readonly openBy: readonly string[];
   /** The row holds for upstreams of this dialect only. */
   readonly only?: Dialect;
@@ -37,7 +37,7 @@ export function slot(
   return only === undefined ? row : { ...row, only };
 }
 
-/** A route that takes no slot, and is open to all callers by those methods. */
+/** A route that takes no slot, and is open to all callers for those methods. */
 export function open(
   name: string,
   shape: Dialect | null,

@@ -21,7 +21,7 @@ export interface Operation {
   /** It does because a group names its path, in all readings of it. Absent: it is named in some at the most. */
   readonly isNamed?: true;
   readonly model: ModelPlace;
-  /** The method that it counts as, where the request may stand for another than its own. Absent: its own. */
+  /** The method that it counts as, if the request names another method. Absent: its own. */
   readonly countsAs?: string;
   /** Use of the WebSocket that the call comes as. Absent: it comes as none. */
   readonly socket?: SocketUse;
@@ -88,8 +88,8 @@ export function classify(
 }
 
 /**
- * The models, and the places of models, that servers may read in the path of a call which takes a slot. More than one: it is
- * counted as one of them, and another may be served.
+ * The models, and the places of models, that servers may read in the path of a call that takes a slot. If there are several, the
+ * call counts as one of them, and the upstream may serve another.
  */
 export function modelsInReadings(
   method: string,
@@ -109,7 +109,7 @@ export function modelsInReadings(
   return [...byValue.values()];
 }
 
-/** Segments behind which a model stands. Where a path has two, servers may route by either. */
+/** Segments that precede a model. If a path has two, servers may route by either. */
 const NAMES = /\/(?:deployments|engines|serving-endpoints|models?)\/([^/:]+)/gi;
 const NAMED_TWICE =
   /\/(?:deployments|engines|serving-endpoints|models?)\/.+\/(?:deployments|engines|serving-endpoints|models?)\//i;
@@ -174,7 +174,7 @@ function neededFor(method: string, path: string, dialect: Dialect): string | nul
   if (row === null) return UNKNOWN_NAME;
   if (row.limited && method === 'POST') return null;
   if (row.openBy.includes(method)) return null;
-  // By another method it is a route that no row describes.
+  // With another method it is a route that no row describes.
   return row.access === 'open' ? UNKNOWN_NAME : row.name;
 }
 

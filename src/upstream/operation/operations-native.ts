@@ -74,7 +74,7 @@ export const STORED: readonly OperationRow[] = [
     /^\/(?:healthz|livez|readyz|health\/(?:live|ready|liveliness|readiness))$/,
     ...READING_METHODS,
   ),
-  // What servers of one's own say of the model that they run: vLLM, SGLang, llama.cpp, TGI and TEI.
+  // Model information of self-hosted servers: vLLM, SGLang, llama.cpp, TGI and TEI.
   free('models', null, /^\/(?:info|load|props|(?:get_)?model_info)$/, 'readable'),
   // A session generates for as long as it lasts, past every limit here.
   free('realtime', 'openai', /\/realtime(?:\/|$)/, 'closed'),

@@ -77,21 +77,21 @@ function withoutEnd(text: string, ending = '.'): string {
   }
 }
 
-/** Escapes that some server undoes: one byte, and a character as old versions of IIS write it. */
+/** Escapes that some servers decode: one byte, and a character as old versions of IIS write it. */
 const ESCAPE = /%(?:u([0-9a-f]{4})|([0-9a-f]{2}))/gi;
 
-/** Times that a path is undone: a proxy, a router and a framework may each do so, and each twice. */
+/** Maximum times that a path is decoded: a proxy, a router and a framework may each decode it, and each twice. */
 const UNDONE_MAX = 6;
 
-/** Dots of one segment, however long: some servers take three for two. */
+/** A segment of dots of any length: some servers read three as two. */
 const UP = /^\.{2,}$/;
 
-/** Characters that servers leave out of a segment, or do not see. */
+/** Characters that servers remove from a segment or ignore. */
 const UNSEEN = /[\s\p{Cc}\p{Cf}]/gu;
 
 /**
- * Whether some server may take a path for one that goes up, and so out of the path that it stands behind: with two dots that
- * are escaped, up to several times, written with backslashes, parameters, overlong bytes or characters that look alike.
+ * Whether some server may read a path as one that leads to a parent folder, and so out of the base path: with two dots that
+ * are escaped once or several times, or written with backslashes, parameters, overlong bytes or look-alike characters.
  */
 export function mayGoUp(path: string): boolean {
   if (!/[%;\\]|\.\./.test(path)) return false;
@@ -102,7 +102,7 @@ export function mayGoUp(path: string): boolean {
     if (undone === text) return false;
     text = undone;
   }
-  // Nobody means what is escaped so often.
+  // No legitimate path is escaped so often.
   return true;
 }
 
@@ -115,7 +115,7 @@ function hasUp(text: string): boolean {
   });
 }
 
-/** Undoes one layer of escapes: as UTF-8, and byte for byte where that is overlong, which only a careless server reads. */
+/** Decodes one layer of escapes: as UTF-8, or byte for byte if that is overlong, which only careless servers accept. */
 function undo(text: string): string {
   const plain = text.replace(ESCAPE, (_, wide: string | undefined, byte: string | undefined) =>
     String.fromCharCode(Number.parseInt(wide ?? byte ?? '', 16)),
@@ -136,7 +136,7 @@ function asAscii(code: number): string {
   return String.fromCharCode(code);
 }
 
-/** Reads bytes that stand as characters as UTF-8, as far as they are. */
+/** Decodes bytes that are written as characters as UTF-8, where they are valid. */
 function utf8In(text: string): string {
   return text.replace(/[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, (bytes) =>
     new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0))),

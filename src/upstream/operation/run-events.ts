@@ -5,11 +5,11 @@ import { JsonWalk } from '../json/json-walk.ts';
 import { runIn, type SaidOfRun } from './runs.ts';
 
 /**
- * Reads what an answer says of its run while its bytes pass. Servers write the fields in any order, and the caller's own
- * instructions may stand in front of the ones that matter, so the answer may have any length and is never held.
+ * Reads the state of a run from an answer while its bytes pass. Servers write the fields in any order, and the caller's own
+ * instructions may come before the relevant ones, so the answer may have any length and is never buffered.
  */
 
-/** Reads what an answer says of a run as its bytes pass. */
+/** Reads the state of a run from an answer as its bytes pass. */
 export interface RunReader {
   push(chunk: Uint8Array): void;
   readonly said: SaidOfRun | null;
@@ -17,7 +17,7 @@ export interface RunReader {
 
 /** Fields that describe a run. */
 const FIELDS = ['id', 'name', 'invocationArn', 'status', 'done', 'deleted', 'background'];
-/** Fields that say which event a line of a stream is. */
+/** Fields that name the event of a line of a stream. */
 const TYPES = ['type', 'event_type', 'object'];
 /** Objects that describe the run of an event. */
 const NESTED: ReadonlySet<string> = new Set(['response', 'interaction']);
@@ -59,7 +59,7 @@ class RunVisitor implements JsonVisitor {
     const { depth, kept } = value;
     const text = textOf(kept);
     const fields = depth === 1 ? this.top : this.nested;
-    // Of what is no text, only the two truth values matter.
+    // Of values that are not strings, only the booleans matter.
     if (fields !== null) fields[value.key(depth)] = kind === 'string' ? text : text === 'true';
   }
 
@@ -96,16 +96,16 @@ export class RunDocument implements RunReader {
   }
 }
 
-/** Types of the events that say how a run stands. */
+/** Types of the events that report the state of a run. */
 const TELLING =
   /^(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled)$|interaction\.)/;
 
-/** Reads what the events of a stream say of their run. */
+/** Reads the state of a run from the events of a stream. */
 export class RunEvents implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;
   readonly #onSaid: (said: SaidOfRun) => void;
-  /** The stream is that of an answer in the foreground: nothing more of it is read. */
+  /** The stream belongs to an answer in the foreground: the rest is not read. */
   #isOver = false;
   /** Last news; null: nothing of a run that goes on in the background. */
   said: SaidOfRun | null = null;
@@ -126,12 +126,12 @@ export class RunEvents implements RunReader {
     const { top, nested } = this.#visitor;
     const isThread = top['object'] === 'thread.run';
     const type = top['type'] ?? top['event_type'];
-    // Some servers name the event in its own line alone.
+    // Some servers name the event only in its own line.
     const isTelling = type === undefined || (typeof type === 'string' && TELLING.test(type));
     const told = isThread ? top : isTelling ? nested : null;
     if (told === null) return;
     if (!isThread && told['background'] !== true) {
-      // All of its events would say so.
+      // All events of a run would report it.
       this.#isOver = true;
       return;
     }

@@ -5,7 +5,7 @@ import { readingsOf } from './path-readings.ts';
  * responses and interactions, runs of assistants' threads, videos, Bedrock's asynchronous invocations, Gemini's operations.
  */
 
-/** Paths whose calls may start a run. What a request asks for can be written in more ways than one reader knows, so nothing goes by it. */
+/** Paths whose calls may start a run. Requests can be spelled in too many ways to decide by them, so the answer decides. */
 const STARTS =
   /\/(?:responses|threads\/(?:[^/]+\/)?runs|threads\/[^/]+\/runs\/[^/]+\/submit_tool_outputs|interactions|videos(?:\/(?:edits|extensions|[^/]+\/remix))?|video\/generations(?:\/jobs)?|async-invoke)$|:predictLongRunning$/i;
 
@@ -17,8 +17,8 @@ const ASKS =
 const CANCELS = /\/(?:responses|interactions|threads\/[^/]+\/runs)\/[^/]+\/cancel$/i;
 
 /**
- * Statuses of runs that go on, in lower case and without what stands between their words. Any other status ends the hold: a run
- * that waits for its caller generates nothing.
+ * Statuses of runs that continue, in lower case and without separators. Any other status ends the hold: a run that waits for its
+ * caller generates nothing.
  */
 const GOES_ON: ReadonlySet<string> = new Set([
   'queued',
@@ -36,7 +36,7 @@ const GOES_ON: ReadonlySet<string> = new Set([
 /** Maximum length of the id of a run. */
 const ID_MAX = 500;
 
-/** Tells whether a call of a path may start a run, to some server. Its answer says whether it has. */
+/** Whether a call of a path may start a run at some server. The answer decides. */
 export function mayStartRunAt(path: string): boolean {
   return [path, ...readingsOf(path)].some((each) => STARTS.test(withoutSlash(each)));
 }

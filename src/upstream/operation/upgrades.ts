@@ -18,7 +18,7 @@ const NAMED_IN_MESSAGE: readonly RegExp[] = [
 
 const RESPONSES = /\/responses$/i;
 
-/** Parameters of the query that name the model of a session, without what stands between their words: OpenAI's, and those of Azure. */
+/** Query parameters that name the model of a session, without separators: those of OpenAI and Azure. */
 const MODEL_PARAMETERS: ReadonlySet<string> = new Set([
   'model',
   'modelid',
@@ -52,7 +52,7 @@ export function classifyUpgrade(
   return { name: SESSION_NAME, shape, limited: true, model, socket: 'session' };
 }
 
-/** The models that the URL of a session names, whichever of them its upstream takes: servers differ in how they read names. */
+/** All models that the URL of a session names: servers differ in how they read names. */
 export function modelsInUrl(path: string, query: URLSearchParams): readonly string[] {
   const named = parametersIn(query).filter(
     ({ name, value }) => value !== '' && isModelParameter(name),
@@ -65,7 +65,7 @@ function isModelParameter(name: string): boolean {
   return MODEL_PARAMETERS.has(words.toLowerCase());
 }
 
-/** Finds a parameter or a stored object in the URL of a session that refers to a model; null: there is none. A model that the URL names goes before its path. */
+/** Finds a parameter or stored object in a session's URL that refers to a model; null: none. A model in the URL overrides the path. */
 export function referenceInUrl(path: string, query: URLSearchParams): string | null {
   const names = parametersIn(query).flatMap(({ name }) => (isModelParameter(name) ? [] : [name]));
   const inQuery = names.find((name) => name !== PROMPT && referenceIn(name) !== null);
@@ -83,7 +83,7 @@ export function isNamedInMessage(path: string): boolean {
   return NAMED_IN_MESSAGE.some((pattern) => pattern.test(plain(path)));
 }
 
-/** Tells whether the messages of a session can be read for its model: those of other routes are known to nobody. */
+/** Whether Headgate can read the model in the messages of a session: it does not know the messages of other routes. */
 export function isReadSession(path: string): boolean {
   return NAMED_IN_QUERY.test(plain(path)) || isNamedInMessage(path);
 }

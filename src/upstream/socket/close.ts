@@ -44,7 +44,7 @@ const CODES: Readonly<Record<CutReason, number>> = {
   request_timeout: TRY_AGAIN_LATER,
 };
 
-/** Says to both sides why Headgate has ended a WebSocket. `why` is ASCII. */
+/** Closes both sides of a WebSocket with the reason. `why` is ASCII. */
 export function closeFor(reason: CutReason, why = ''): Required<SocketClose> {
   const text = why === '' ? `headgate: ${reason}` : `headgate: ${reason}: ${why}`;
   return { code: CODES[reason], reason: text.slice(0, REASON_BYTES_MAX) };

@@ -8,15 +8,15 @@ import { bytesOf } from './frame.ts';
 /** The models that a message of a client names. */
 export interface FrameModels {
   readonly kind: 'read';
-  /** Those that answer: `model` itself, or that of `setup`, `session` or `response`. */
+  /** Models that generate: `model` itself, or that of `setup`, `session` or `response`. */
   readonly main: readonly string[];
-  /** Those that help, as the one that transcribes the input. */
+  /** Auxiliary models, such as the one that transcribes the input. */
   readonly beside: readonly string[];
   /** Whether the message sets a session up. */
   readonly isSetup: boolean;
 }
 
-/** A message that some parser may read in another way. `why` continues "The message could not be read: …". */
+/** A message that parsers may read differently. `why` continues "The message could not be read: …". */
 interface Unreadable {
   readonly kind: 'unreadable';
   readonly why: string;
@@ -28,20 +28,20 @@ interface Unreadable {
  */
 const MAY_NAME = /model|fallbac[k\u212a][sſ]|[sſ]etup|\\[^"\\/bfnrt]|\0/i;
 
-/** A message that is no object is one that a server may read by rules of its own: an array, a comment, another encoding. */
+/** Servers may read a message that is not an object by their own rules: an array, a comment, another encoding. */
 const BEGINS_OBJECT = /^\ufeff?[ \t\r\n]*\{/;
 
-/** Tells whether a message is an object, as far as its beginning shows. */
+/** Whether a message begins like an object. */
 export function beginsObject(text: string): boolean {
   return BEGINS_OBJECT.test(text);
 }
 
-/** Tells whether a message may name a model to some parser. */
+/** Whether some parser may find a model in a message. */
 export function mayNameModel(text: string): boolean {
   return MAY_NAME.test(text);
 }
 
-/** Reads which models a message names, as thoroughly as the body of a call is read for its own. */
+/** Reads the models that a message names, as thoroughly as the body of a call is read. */
 export function readFrameModels(text: string): FrameModels | Unreadable {
   const visitor = new ModelsVisitor();
   const walk = new JsonWalk(visitor, {
@@ -56,11 +56,11 @@ export function readFrameModels(text: string): FrameModels | Unreadable {
 
 const MODEL = 'model';
 const SETUP = 'setup';
-/** Items of a conversation where it is a list; else what the session says of its audio. */
+/** Items of a conversation if it is a list, otherwise the session's audio settings. */
 const INPUT = 'input';
 const LETTER_N = 0x6e;
 
-/** Values that hold data of the client's own, whose keys name nothing: schemas, items, variables. */
+/** Values with the client's own data, whose keys have no meaning here: schemas, items, variables. */
 const OWN_DATA = [
   'tools',
   'tool_choice',
@@ -82,13 +82,13 @@ const OWN_DATA = [
 const ownData = new Set(OWN_DATA);
 const KEYS = new KeyNames([MODEL, INPUT, ...OWN_DATA]);
 
-/** Names under which some servers take models in place of the one that is named. */
+/** Names under which some servers accept models that replace the named one. */
 const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
 
 class ModelsVisitor implements JsonVisitor {
   readonly #main: string[] = [];
   readonly #beside: string[] = [];
-  /** By level: whether the object that is open there has named its model. */
+  /** By level: whether the open object has named its model. */
   readonly #hasNamed: boolean[] = [];
   #setups = 0;
   #why: string | null = null;
@@ -98,7 +98,7 @@ class ModelsVisitor implements JsonVisitor {
     const { keyBytes, depth } = value;
     if (keyBytes === null) return;
     const key = textOf(keyBytes);
-    if (key === null) return this.#fail('a key is no JSON text', value);
+    if (key === null) return this.#fail('a key is not a JSON string', value);
     const folded = foldedName(key);
     if (folded === MODEL) {
       if (key !== MODEL) return this.#fail('the name of a model field is not in lower case', value);
@@ -107,7 +107,7 @@ class ModelsVisitor implements JsonVisitor {
     } else if (LISTS.has(folded)) {
       this.#fail(`it names several models, under ${folded}`, value);
     } else if (depth === 1 && folded.includes(SETUP)) {
-      if (key !== SETUP) return this.#fail('its setup has another name', value);
+      if (key !== SETUP) return this.#fail('its setup is spelled differently', value);
       this.#setups += 1;
       if (this.#setups > 1) this.#fail('it has two setups', value);
     }
@@ -118,7 +118,8 @@ class ModelsVisitor implements JsonVisitor {
     const key = value.key(depth);
     if (key === MODEL) {
       if (kind === 'string') return 'keep';
-      if (value.firstByte !== LETTER_N) this.#fail('the value of a model field is no text', value);
+      if (value.firstByte !== LETTER_N)
+        this.#fail('the value of a model field is not a string', value);
       return 'skip';
     }
     if (kind !== 'object' && kind !== 'array') return 'skip';
@@ -133,7 +134,7 @@ class ModelsVisitor implements JsonVisitor {
     if (model === null) {
       return this.#fail(`a model is no JSON text of at most ${MODEL_BYTES_MAX} bytes`, value);
     }
-    if (model.includes(',')) return this.#fail('a model field names several', value);
+    if (model.includes(',')) return this.#fail('a model field names several models', value);
     (depth <= 2 ? this.#main : this.#beside).push(model);
   }
 
@@ -143,12 +144,12 @@ class ModelsVisitor implements JsonVisitor {
   }
 
   stray(): void {
-    this.#why ??= this.#isWhole ? 'something follows the JSON' : 'it is no JSON object';
+    this.#why ??= this.#isWhole ? 'something follows the JSON' : 'it is not a JSON object';
   }
 
   read(): FrameModels | Unreadable {
     if (this.#why !== null) return unreadable(this.#why);
-    if (!this.#isWhole) return unreadable('it is no whole JSON object');
+    if (!this.#isWhole) return unreadable('it is not a complete JSON object');
     const isSetup = this.#setups > 0;
     return { kind: 'read', main: this.#main, beside: this.#beside, isSetup };
   }

@@ -14,7 +14,7 @@ export function textOf(frame: Frame): string {
   return typeof frame === 'string' ? frame : decoder.decode(frame);
 }
 
-/** The text of a message that is to be JSON; null: bytes that are no UTF-8, which a server may read in another encoding. */
+/** The text of a message that should be JSON; null: bytes that are not UTF-8, which a server may decode differently. */
 export function jsonTextOf(frame: Frame): string | null {
   if (typeof frame === 'string') return frame;
   try {

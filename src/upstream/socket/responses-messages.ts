@@ -27,7 +27,7 @@ export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 /** The news of an answer, by what it means for its slot. */
 export interface ResponsesEvent {
   readonly streamId: string | null;
-  /** State of the run that the answer is, in the background; null: it tells none. */
+  /** State of the background run that the answer is; null: the message has none. */
   readonly run: SaidOfRun | null;
   readonly means:
     | { readonly kind: 'begun' }
@@ -51,8 +51,8 @@ const TELLING =
 const MAY_ASK = /re[sſ]pon[sſ]e\.(?:create|append|[sſ]teer)|\\/i;
 
 /**
- * Tells whether a message of a client may ask for a response or steer one, without parsing it. Many servers read bytes as they
- * read text. What does not begin as an object is one that some server may read by rules of its own.
+ * Whether a message of a client may ask for a response or steer one, without parsing it. Many servers read bytes like text.
+ * Servers may read a message that does not begin like an object by their own rules.
  */
 export function mayAsk(frame: Frame): boolean {
   return typeof frame !== 'string' || !beginsObject(frame) || MAY_ASK.test(frame);
@@ -88,10 +88,10 @@ export function readClientMessage(
 const FIELD_NAMES: readonly string[] = ['type', 'model', 'stream_id'];
 const FIELDS = new KeyNames(FIELD_NAMES);
 
-/** The types that matter. */
+/** The relevant types. */
 const TYPES: readonly string[] = ['response.create', 'response.append', 'response.steer'];
 
-/** Tells whether a message has such a field or type to parsers like Go's alone, which look at no case. */
+/** Whether only case-insensitive parsers, such as Go's, find such a field or type in a message. */
 function namesOddly(message: Readonly<Record<string, unknown>>): boolean {
   const { type } = message;
   if (typeof type === 'string' && isOddly(type, TYPES)) return true;
@@ -142,7 +142,7 @@ export function readEvent(frame: Frame): ResponsesEvent | null {
 
 function runOf(response: unknown): SaidOfRun | null {
   const said = typeof response === 'object' && response !== null ? runIn(response) : null;
-  // In the foreground an answer that is being made is said to be in progress too.
+  // A running answer in the foreground is also reported as in progress.
   const isBackground = (response as { background?: unknown } | null)?.background === true;
   return isBackground ? said : null;
 }

@@ -90,7 +90,7 @@ export class SocketPipe {
     this.#send(this.#upstream, frame);
   }
 
-  /** Ends both connections, and says why, in detail to the caller. The first end stays. */
+  /** Ends both connections with the reason, and with its detail for the caller. Only the first end counts. */
   cut(reason: CutReason, why = ''): void {
     if (this.#end !== null) return;
     const close = closeFor(reason, why);
@@ -108,7 +108,7 @@ export class SocketPipe {
     // Bytes come as a Blob otherwise, which no `send` takes back.
     (side as { binaryType?: string }).binaryType = 'arraybuffer';
     side.addEventListener('message', ({ data }) => {
-      // What the upstream says until it has closed still counts, and goes nowhere.
+      // Messages of the upstream until it has closed still count, but are not forwarded.
       const isHeard = this.#end === null || (from === 'upstream' && this.#options.onUpstream);
       if (!isHeard) return;
       if (this.#end === null) this.#idle?.begin();

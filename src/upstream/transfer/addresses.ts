@@ -2,7 +2,7 @@ import { unescaped } from './gateway-key.ts';
 
 /**
  * Addresses in the headers of an answer. Clients follow these with the credentials that they have for Headgate, so an
- * address below the upstream's base URL becomes one of ours, and one that leads elsewhere does not reach a caller with a
+ * address below the upstream's base URL becomes one of ours, and any other address does not reach a caller with a
  * gateway key.
  */
 
@@ -15,34 +15,34 @@ const FOLLOWED = [
   'x-goog-upload-control-url',
 ] as const;
 
-/** A header whose address says where the content of the answer is stored. */
+/** A header with the address at which the content of the answer is stored. */
 const CONTENT_LOCATION = 'content-location';
 
 const LINK = 'link';
 
-/** The way that a call took, which its answer leads back on. */
+/** The route of a call, by which its answer's addresses are rewritten. */
 export interface Way {
-  /** The URL that the upstream was called at. Relative addresses are relative to it. */
+  /** The URL of the call to the upstream. Relative addresses are resolved against it. */
   readonly askedUrl: string;
   /** Base URL of the upstream, without a trailing slash. */
   readonly baseUrl: string;
   /** The same place at Headgate, without a trailing slash: `https://gateway.example/openai`. */
   readonly ownUrl: string;
-  /** The operator's key that the call went out with. Null: none. */
+  /** The operator's key that the call used. Null: none. */
   readonly injected: string | null;
-  /** Whether addresses that lead elsewhere reach the caller. */
+  /** Whether addresses outside of the base URL reach the caller. */
   readonly passesElsewhere: boolean;
 }
 
-/** The addresses of an answer, as far as they do not stay as they are. */
+/** The addresses of an answer that change. */
 export interface Readdressed {
   /** Headers to set, and to delete (null). */
   readonly changed: ReadonlyMap<string, string | null>;
-  /** Host of the first address that leads elsewhere and does not pass. Null: there is none. */
+  /** Host of the first address outside of the base URL that does not pass. Null: there is none. */
   readonly elsewhere: string | null;
 }
 
-/** Reads the addresses of an answer. Null: they stay as they are, as those of most answers, which have none. */
+/** Reads the addresses of an answer. Null: nothing changes, because most answers have none. */
 export function readdress(headers: Headers, way: Way): Readdressed | null {
   let changed: Map<string, string | null> | null = null;
   let elsewhere: string | null = null;
@@ -68,7 +68,7 @@ export function readdress(headers: Headers, way: Way): Readdressed | null {
   return changed === null ? null : { changed, elsewhere };
 }
 
-/** Whether a status tells clients to go on to the address in `Location`. */
+/** Whether clients follow `Location` after this status. */
 export function isRedirect(status: number): boolean {
   return status >= 300 && status <= 399 && status !== 304;
 }
@@ -79,7 +79,7 @@ interface OwnAddress {
   readonly host: string;
 }
 
-/** Hosts stand in the log, and upstreams write them. */
+/** Maximum length of a logged host: upstreams choose it. */
 const HOST_MAX = 100;
 
 /** Turns an address that clients follow into one that they may follow. */
@@ -92,7 +92,7 @@ function ownAddress(value: string, way: Way): OwnAddress {
   return { text: way.passesElsewhere && !holdsKey(url.href, way) ? value : null, host };
 }
 
-/** Turns an address that is information into ours where it can be called here; elsewhere it stays, without the operator's key. */
+/** Turns an informational address into ours if it can be called here. Any other stays, without the operator's key. */
 function inOwnWords(value: string, way: Way): string | null {
   const url = URL.parse(value.trim(), way.askedUrl);
   const own = url === null ? null : below(url, way);
@@ -103,7 +103,7 @@ function inOwnWords(value: string, way: Way): string | null {
 function below(url: URL, way: Way): string | null {
   const base = new URL(way.baseUrl);
   const basePath = base.pathname === '/' ? '' : base.pathname;
-  // Servers behind a proxy that does TLS often write http. The call goes to the base URL's scheme all the same.
+  // Servers behind a proxy that terminates TLS often write http. The call uses the base URL's scheme anyway.
   const isWeb = url.protocol === 'https:' || url.protocol === 'http:';
   if (!isWeb || url.hostname !== base.hostname || url.port !== base.port) return null;
   const rest = url.pathname.slice(basePath.length);

@@ -131,21 +131,21 @@ export function dropCredentials(headers: Headers, query: URLSearchParams): void 
   dropSubprotocols(headers, () => true);
 }
 
-/** Names under which a call says which account it is for, in lower case. */
+/** Names that select the account of a call, in lower case. */
 interface AccountNames {
   readonly headers: ReadonlySet<string>;
   readonly parameters: ReadonlySet<string>;
-  /** Of other headers and parameters, in lower case and with dashes between words. */
+  /** Other headers and parameters, in lower case and with dashes between words. */
   readonly pattern: RegExp;
 }
 
-/** A name that most headers have, which stands for itself alone. */
+/** A typical header name, which has no other spelling. */
 const PLAIN = /^[a-z0-9-]+$/;
 
 /**
- * Removes, in place, the names by which a call chooses an account or steers a gateway, where the key is the operator's: the
- * choice is, too, and a key must not be refused for the account of another one. Returns the names; parameters begin with `?`.
- * `isListed`: the operator lets a header pass.
+ * Removes, in place, the headers and parameters that choose an account or steer a gateway, where the key is the operator's. Only
+ * the operator may choose, and a key must not be refused for another key's account. Returns the names; parameters begin with
+ * `?`. `isListed`: the operator allows a header.
  */
 export function dropAccounts(
   headers: Headers,
@@ -172,8 +172,8 @@ export function dropAccounts(
 }
 
 /**
- * Writes `$userProject`, `user_project`, `user.project` and `user-project[]` as `user-project`: servers read some of these as
- * others.
+ * Writes `$userProject`, `user_project`, `user.project` and `user-project[]` as `user-project`: some servers treat them as
+ * equal.
  */
 function dashedWords(name: string): string {
   const words = name.replace(/\[.*$/s, '').replace(/(?<=[a-z])(?=[A-Z])/g, '-');

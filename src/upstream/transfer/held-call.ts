@@ -68,7 +68,7 @@ export class HeldCall {
   readonly #callOffMaxHold: () => void;
   #cutBy: CutReason | null = null;
   #endWith: ((reason: CutReason) => void) | null = null;
-  /** Watches how long the upstream takes to its headers. */
+  /** Watches how long the upstream takes to send its headers. */
   #silence: BoundWatch | null = null;
   #pace: UploadPace | null = null;
 
@@ -90,7 +90,7 @@ export class HeldCall {
     return this.#stop.signal;
   }
 
-  /** Watches how fast the caller sends its body. While the caller is waited for, the upstream is not silent. */
+  /** Watches how fast the caller sends its body. The upstream does not count as silent while the caller is waited for. */
   pace(): UploadPace {
     const { stalledMs, uploadMinBytesPerS } = this.#limits;
     this.#pace ??= new UploadPace({
@@ -177,7 +177,7 @@ export class HeldCall {
     return new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
   }
 
-  /** Tells whether a response is taken whole before any of it is passed on. */
+  /** Whether a response is read completely before any of it is passed on. */
   takesWhole({ headers }: Response): boolean {
     const length = headers.get('content-length');
     const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;

@@ -3,11 +3,11 @@ export interface HoldLimits {
   /** Longest silence of the upstream's body. Null: only the wait for its headers is watched. */
   readonly idleMs: number | null;
   /**
-   * Longest time in which the caller takes nothing of what the upstream has said, and by which it may fall behind
-   * `uploadMinBytesPerS` with its body. Null: any.
+   * Longest time in which the caller reads none of the answer, and by which its body may fall behind
+   * `uploadMinBytesPerS`. Null: no limit.
    */
   readonly stalledMs: number | null;
-  /** Least rate at which the caller sends its body. 0: any, as long as it goes on. */
+  /** Minimum rate at which the caller sends its body. 0: any rate, but no pause of `stalledMs`. */
   readonly uploadMinBytesPerS: number;
   /** Longest time for the whole call. */
   readonly maxHoldMs: number;

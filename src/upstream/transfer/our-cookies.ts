@@ -17,7 +17,7 @@ export function reachesIn(setCookie: string): boolean {
   return OURS.test(setCookie) || OUR_PATH.test(setCookie);
 }
 
-/** Removes, in place, the cookies of a request that are to go, each as `name=value`. False: there are none. */
+/** Removes, in place, matching cookies of a request, each as `name=value`. False: there are none. */
 export function dropCookies(headers: Headers, isGone: (pair: string) => boolean): boolean {
   const cookie = headers.get('cookie');
   if (cookie === null) return false;

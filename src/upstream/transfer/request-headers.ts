@@ -54,7 +54,7 @@ export function upstreamRequestHeaders(
   return headers;
 }
 
-/** Headers that go on whatever an operator lists: they say what the body is, and what may come back. */
+/** Headers that are always forwarded: they describe the body and the accepted answers. */
 const UNLISTED = new Set([
   'accept',
   'accept-encoding',
@@ -65,12 +65,12 @@ const UNLISTED = new Set([
   'user-agent',
 ]);
 
-/** Whether a header goes on to an upstream that lists others. */
+/** Whether a header is forwarded to an upstream that lists others. */
 export function mayGoUnlisted(name: string): boolean {
   return UNLISTED.has(name);
 }
 
-/** Other headers that may go to a host which the caller did not name, because none of them is a credential of anything. */
+/** Other headers that may go to a host that the caller did not name, because none of them is a credential. */
 const ELSEWHERE =
   /^(?:accept-language|anthropic-beta|anthropic-dangerous-direct-browser-access|content-language|idempotency-key|openai-beta|originator|traceparent|tracestate|x-amzn-bedrock-[a-z-]+|x-app|x-client-request-id|x-goog-api-client|x-request-id|x-stainless-[a-z-]+)$/;
 
@@ -79,7 +79,7 @@ export function mayGoElsewhere(name: string): boolean {
   return UNLISTED.has(name) || ELSEWHERE.test(name);
 }
 
-/** Removes, in place, all headers except those that may stay. */
+/** Removes, in place, all headers except the allowed ones. */
 export function keepHeaders(headers: Headers, mayStay: (name: string) => boolean): void {
   deleteHeaders(headers, (name) => !mayStay(name));
 }

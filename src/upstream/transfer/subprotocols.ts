@@ -23,7 +23,7 @@ export function dropSubprotocols(headers: Headers, leaves: (key: string) => bool
   else headers.set(OFFERED, theirs.join(', '));
 }
 
-/** Removes, in place, the subprotocols that say which account a call is for, and returns their names without the account. */
+/** Removes, in place, the subprotocols that select an account, and returns their names without the account. */
 export function dropAccountSubprotocols(headers: Headers): readonly string[] {
   const all = offered(headers);
   const gone = all.filter((each) => ACCOUNT.test(each));

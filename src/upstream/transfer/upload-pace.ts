@@ -6,24 +6,24 @@ export interface UploadPaceOptions extends Pick<HoldLimits, 'stalledMs' | 'uploa
   readonly after: Schedule;
   /** Called when the caller has fallen behind too far. */
   readonly onOver: () => void;
-  /** Called when the caller is waited for, and when a piece has come. */
+  /** Called when Headgate starts to wait for the caller, and when a piece has arrived. */
   readonly onWait?: () => void;
   readonly onPiece?: () => void;
 }
 
 /**
- * Watches how fast a caller sends its body while its call holds a slot. Only the time in which the caller is waited for
- * counts, and not the time in which the upstream takes a piece.
+ * Watches how fast a caller sends its body while its call holds a slot. Only time spent waiting for the caller counts,
+ * not time in which the upstream reads.
  *
- * A leaky bucket of time: waiting empties it, and each byte puts back the time that it takes at the least rate. It holds
- * `stalledMs` at most, so a caller that stops is over after that, whatever it sent before, and one that drips a little
- * later. A slow caller may pause as long as it catches up.
+ * A leaky bucket of time: waiting drains it, and each byte refills it by its time at the minimum rate. It holds at most
+ * `stalledMs`, so a caller that stops is cut after that, whatever it sent before, and one that drips is cut a little
+ * later. A slow caller may pause if it catches up.
  */
 export class UploadPace {
   readonly #options: UploadPaceOptions;
   readonly #mostMs: number;
   #leftMs: number;
-  /** Null: the caller is not waited for. */
+  /** Start of the current wait. Null: the caller is not waited for. */
   #waitsSince: number | null = null;
   #callOff: (() => void) | null = null;
 
@@ -37,16 +37,16 @@ export class UploadPace {
     return this.#waitsSince !== null;
   }
 
-  /** The next piece is waited for. */
+  /** Starts to wait for the next piece. */
   begin(): void {
     const now = steadyClock.now();
     this.#waitsSince = now;
     this.#options.onWait?.();
-    // A timer that is set already comes no later than this would.
+    // A timer that is already set fires no later than this one would.
     if (this.#callOff === null && this.#leftMs < Infinity) this.#arm(now + this.#leftMs);
   }
 
-  /** A piece has come, or the end. */
+  /** A piece or the end has arrived. */
   got(bytes: number): void {
     if (this.#waitsSince === null) return;
     const { uploadMinBytesPerS: rate, onPiece } = this.#options;
@@ -57,7 +57,7 @@ export class UploadPace {
     onPiece?.();
   }
 
-  /** Nothing more is waited for. */
+  /** Stops watching. */
   stop(): void {
     this.got(0);
     this.#callOff?.();

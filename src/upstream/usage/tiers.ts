@@ -2,11 +2,11 @@ import { textOf } from '../json/json-string.ts';
 import type { ValueKind, WalkedValue } from '../json/json-visitor.ts';
 
 /**
- * Tiers of service: what a call asks for beside its model that changes its price. Providers take it in a few fields and
- * report in the answer which tier has served the call.
+ * Tiers of service, which change the price of a call in addition to its model. Providers accept them in a few fields and
+ * report in the answer which tier served the call.
  */
 
-/** The fields by which a call chooses a tier, whatever its dialect calls them. */
+/** The fields that choose the tier of a call, by our names. */
 export type TierField = 'service_tier' | 'speed' | 'latency';
 
 export const TIER_FIELDS: readonly TierField[] = ['service_tier', 'speed', 'latency'];
@@ -21,7 +21,7 @@ export interface AskedTiers {
   readonly names: Tiers;
   /** The first field that could not be read, and why, which continues "The field … could not be read: it". */
   readonly odd: { readonly field: string; readonly why: string } | null;
-  /** Whether the body was not looked into, so that it may ask for any tier. */
+  /** Whether the body was not read, so that it may ask for any tier. */
   readonly isUnread: boolean;
 }
 
@@ -37,7 +37,7 @@ const WRAPPERS = ['response', 'generationConfig', 'generation_config', 'extra_bo
 const SERVICE_TIERS = ['service_tier', 'serviceTier'];
 const PERFORMANCE = 'performanceConfig';
 
-/** Keys that a walk must tell apart to read what a body asks for. */
+/** Keys that a walk must distinguish to read the requested tiers. */
 export const ASKED_TIER_KEYS = [...WRAPPERS, ...SERVICE_TIERS, PERFORMANCE];
 
 const wrappers = new Set(WRAPPERS);
@@ -56,7 +56,7 @@ export class TierReader {
   readonly #asked: Partial<Record<TierField, string>> = {};
   readonly #names: Partial<Record<TierField, string>> = {};
   #odd: AskedTiers['odd'] = null;
-  /** The field whose value comes next, and its name there. */
+  /** The field whose value comes next, and its name in the body. */
   #next: { readonly field: TierField; readonly name: string } | null = null;
 
   /** Takes a key whose value has not begun. */
@@ -73,9 +73,9 @@ export class TierReader {
     else if (folded === 'speed') this.#next = { field: 'speed', name };
     else if (folded === 'servicetier') {
       if (serviceTiers.has(key)) this.#next = { field: 'service_tier', name };
-      else this.#note(name, 'has another spelling');
+      else this.#note(name, 'is spelled differently');
     } else if (folded === 'performanceconfig' && key !== PERFORMANCE) {
-      this.#note(name, 'has another spelling');
+      this.#note(name, 'is spelled differently');
     }
   }
 
@@ -84,19 +84,19 @@ export class TierReader {
     if (parent === PERFORMANCE && folded === 'latency') this.#next = { field: 'latency', name };
   }
 
-  /** Takes the value that begins. True: its bytes are wanted, and `end` takes them. */
+  /** Takes the start of a value. True: its bytes are needed, and `end` takes them. */
   begin({ firstByte }: WalkedValue, kind: ValueKind): boolean {
     const next = this.#next;
     if (next === null) return false;
     if (kind === 'string') return true;
     this.#next = null;
-    // The tier of Bedrock is an object, whose type is read. The speed of speech is a number.
+    // Bedrock's tier is an object whose type is read. The speed of speech is a number.
     const isOther = firstByte === LETTER_N || next.field === 'speed' || kind === 'object';
-    if (!isOther) this.#note(next.name, 'is no text');
+    if (!isOther) this.#note(next.name, 'is not a string');
     return false;
   }
 
-  /** Takes the text of the value, as it is written. False: it is another field's. */
+  /** Takes the raw text of the value. False: it belongs to another field. */
   end({ kept, start, end }: WalkedValue): boolean {
     const next = this.#next;
     if (next === null) return false;
@@ -104,8 +104,8 @@ export class TierReader {
     const { field, name } = next;
     const isCut = end - start - 2 > kept.length;
     const tier = isCut ? null : textOf(kept);
-    if (tier === null) this.#note(name, 'is no text of a known tier');
-    else if (this.#asked[field] !== undefined) this.#note(name, 'stands there twice');
+    if (tier === null) this.#note(name, 'is too long or not a valid string');
+    else if (this.#asked[field] !== undefined) this.#note(name, 'occurs twice');
     else {
       this.#asked[field] = tier.toLowerCase();
       this.#names[field] = name;
@@ -122,7 +122,7 @@ export class TierReader {
   }
 }
 
-/** The long s has no lower case of its own, and is an s to some parsers. */
+/** The long s stays as it is in lower case, and some parsers read it as an s. */
 function fold(key: string): string {
   return key.toUpperCase().toLowerCase().replaceAll(/[_-]/g, '');
 }
@@ -133,10 +133,10 @@ function isPlainOther(key: Uint8Array): boolean {
   return key.every((byte) => byte < 0x7f && byte !== BACKSLASH);
 }
 
-/** Keys that a walk must tell apart to read what an answer reports. */
+/** Keys that a walk must distinguish to read the reported tiers. */
 export const TOLD_TIER_KEYS = [...SERVICE_TIERS, PERFORMANCE, 'type', 'latency'];
 
-/** The field that a text in an answer reports, where `isTold` says that its object is the answer's own; null: none. */
+/** The field that a string in an answer reports, if `isTold`: its object is the answer's own; null: none. */
 export function toldField(value: WalkedValue, isTold: boolean): TierField | null {
   const key = value.key(value.depth);
   if (isTold && serviceTiers.has(key)) return 'service_tier';
@@ -145,7 +145,7 @@ export function toldField(value: WalkedValue, isTold: boolean): TierField | null
   return key === 'latency' && value.key(1) === PERFORMANCE ? 'latency' : null;
 }
 
-/** Reads the tiers that an object with the usage reports: Anthropic's and Gemini's do. */
+/** Reads the tiers from an object with the usage, as Anthropic and Gemini report them. */
 export function tiersInUsage(usage: unknown): Tiers {
   if (typeof usage !== 'object' || usage === null) return {};
   const fields = usage as Readonly<Record<string, unknown>>;

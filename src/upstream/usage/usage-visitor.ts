@@ -107,7 +107,7 @@ export class UsageVisitor implements JsonVisitor {
     return this.#usage;
   }
 
-  /** The tiers that have served the call, as the last record that names them reports. */
+  /** The tiers that served the call, as the last record with tiers reports. */
   get tiers(): Tiers {
     return this.#tiers;
   }
@@ -183,7 +183,7 @@ function mayTellUsage(value: WalkedValue): boolean {
   return depth === 3 && value.key(1) === 'choices';
 }
 
-/** Where an answer names its tier: beside its usage. */
+/** Where an answer names its tier: next to its usage. */
 function mayTellTier(value: WalkedValue): boolean {
   const { depth } = value;
   return depth === 1 || (depth === 2 && usageParents.has(value.key(1)));

@@ -113,7 +113,7 @@ it('the log says what was refused, at once and then once a minute, with the addr
   expect(lines).toHaveLength(1);
   now.mockReturnValue(1_060_000);
   places.report();
-  expect(lines[1]).toMatch(/^Connections: 499 were refused .+; 1 were ended because no whole/);
+  expect(lines[1]).toMatch(/^Connections: 499 were refused .+; 1 were closed because no complete/);
   places.report(2_000_000);
   expect(lines).toHaveLength(2);
   now.mockRestore();

@@ -74,7 +74,7 @@ it('half a head, or a trickled one, ends its connection; the Worker is asked for
   clearInterval(trickling);
   expect(arrived).not.toContain('/half');
   await expect.poll(() => [half.text(), trickled.text()]).toEqual([OK, OK]);
-  expect(lines[0]).toMatch(/^Connections: 1 were ended because no whole request head arrived/);
+  expect(lines[0]).toMatch(/^Connections: 1 were closed because no complete request head arrived/);
 });
 
 it('a client that never says anything is closed without an answer', async () => {

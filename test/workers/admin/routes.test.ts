@@ -358,7 +358,7 @@ describe('a change that the directory cannot store', () => {
       expect(refused.headers.get('retry-after')).toBe('10');
       const { detail } = (await refused.json()) as { readonly detail: string };
       expect(detail).toContain('check that the disk of its data folder has free space');
-      expect(detail).toContain('read it before trying again');
+      expect(detail).toContain('check before you retry');
       expect(detail).not.toContain(message);
     },
   );

@@ -169,14 +169,18 @@ describe('an unknown tier', () => {
     [
       'openai',
       { service_tier: 'default', serviceTier: 'priority' },
-      /serviceTier could not be read: it stands there twice/,
+      /serviceTier could not be read: it occurs twice/,
     ],
     [
       'openai',
       { Service_Tier: 'priority' },
-      /Service_Tier could not be read: it has another spelling/,
+      /Service_Tier could not be read: it is spelled differently/,
     ],
-    ['openai', { service_tier: ['priority'] }, /service_tier could not be read: it is no text/],
+    [
+      'openai',
+      { service_tier: ['priority'] },
+      /service_tier could not be read: it is not a string/,
+    ],
   ])('at %s is refused where a budget counts: %j', async (id, fields, message) => {
     const { strict, group } = await scene();
     const text = await refused(await ask(fields, id));
@@ -205,7 +209,7 @@ describe('an unknown tier', () => {
     const headers = { 'x-amzn-bedrock-service-tier': 'priority' };
     expect(await refused(await ask({}, 'bare', headers))).toContain('x-amzn-bedrock-service-tier');
     const twice = await ask({ service_tier: 'default' }, 'bare', headers);
-    expect(await refused(twice)).toContain('beside another field');
+    expect(await refused(twice)).toContain('in addition to another field');
   });
 
   it('is refused where a member has the budget', async () => {

@@ -1,7 +1,7 @@
 import type { TierField } from '../../../upstream/usage/tiers.ts';
 import type { TierList } from '../tiers.ts';
 
-/** OpenAI's tiers, which Azure has too. `fast` is another name of `priority`. Scale units are paid in advance. */
+/** OpenAI's tiers, also used by Azure. `fast` is another name of `priority`. Scale units are paid in advance. */
 const OPENAI = {
   source: 'https://openai.com/api-fast-mode/',
   date: '2026-11-26',
@@ -17,7 +17,7 @@ const OPENAI = {
     ['service_tier', 'priority fast', 1.8, 'gpt-5-mini'],
     ['service_tier', 'priority fast', 2.5, 'gpt-5.5'],
     ['service_tier', 'priority fast', 2, 'gpt-5 gpt-6'],
-    // Of other models no price is published: the highest multiple of all.
+    // For other models no price is published, so the highest multiple applies.
     ['service_tier', 'priority fast', 2.5],
     // https://developers.openai.com/api/docs/guides/ultrafast-mode
     ['service_tier', 'ultrafast', 6, 'gpt-6'],
@@ -53,18 +53,18 @@ export const TIERS = {
   bedrock: {
     source: 'https://docs.aws.amazon.com/bedrock/latest/userguide/service-tiers-inference.html',
     date: '2026-11-26',
-    // Capacity that is paid in advance. What priority costs is published by model and region alone.
+    // Capacity that is paid in advance. The price of priority is published only by model and region.
     rows: [['service_tier', 'reserved', 1]],
   },
   groq: {
     source: 'https://console.groq.com/docs/service-tiers',
     date: '2026-11-26',
-    // Capacity that is paid in advance. Flex costs what on_demand does.
+    // Capacity that is paid in advance. Flex costs as much as on_demand.
     rows: [['service_tier', 'performance', 1]],
   },
 } satisfies Record<string, TierList>;
 
-/** Headers by which calls choose a tier. */
+/** Headers that choose the tier of a call. */
 export const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
   // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, 2026-11-26
   ['x-amzn-bedrock-service-tier', 'service_tier'],
