@@ -119,8 +119,8 @@ describe.each([
     const where = keys ? 'of the gateway key plain or of the upstream' : 'of the upstream';
     expect(seen.text.includes(`${words} ${where}`)).toBe(isListable);
     expect(seen.text.includes('gateway key')).toBe(isListable && keys);
-    // At an upstream that gets no key, bringing one changes nothing.
-    expect(seen.text.includes('key of your own')).toBe(path.startsWith('/house'));
+    // A key changes nothing at an upstream that never receives one.
+    expect(seen.text.includes('your own provider key')).toBe(path.startsWith('/house'));
     expect((await strict.stats()).total).toBe(before);
   });
 

@@ -1,43 +1,19 @@
-// Connections of turns take no slot: how many of one caller may be open, and how long each may be silent between two turns.
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
-import { strictScope, type Strict } from '../support/strict.ts';
+// Connections of turns take no slot: how many of one caller may be open, how long each may be silent between two turns,
+// and how its streams share slots.
+import { expect, it } from 'vitest';
+import { NO_COOLDOWN, untilStatus } from '../support/pool.ts';
 import { configure, until } from '../support/worker.ts';
-import { closeAll, connect, create, endOf, keyHash, untilEvent, upgrade } from './client.ts';
+import { connect, create, endOf, keyHash, untilEvent, upgrade } from './client.ts';
+import { HELD, RESPONSES, turnConfig, strict, useTurns } from './scene.ts';
 
-const RESPONSES = '/x/v1/responses';
-const HELD = '[[strict silent-after-chunks=1]]';
-
-let strict: Strict;
-
-function config(fields: object = {}, upstream: object = {}): ConfigInput {
-  const group = { name: 'turns', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
-  return {
-    upstreams: [{ id: 'x', base_url: strict.url, websocket: 'turns', ...upstream }],
-    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
-  };
-}
-
-beforeEach(async () => {
-  strict = await strictScope('connections', { keepsRequests: true });
-  await configure(config());
-});
-
-afterEach(async () => {
-  await strict.resume();
-  closeAll();
-  await untilStatus('turns', { in_use: 0, queued: 0 });
-});
-
-afterAll(nothingLeaks);
+useTurns(2);
 
 it('one caller has at most 64 connections open by default, and another caller has its own', async () => {
   const keys = [
     { id: 'k1', hash: await keyHash('hg_connections_1') },
     { id: 'k2', hash: await keyHash('hg_connections_2') },
   ];
-  await configure({ ...config(), keys });
+  await configure({ ...turnConfig(), keys });
   const mine = { 'headgate-key': 'hg_connections_1', authorization: 'Bearer sk-mine' };
   const clients = await Promise.all(Array.from({ length: 64 }, () => connect(RESPONSES, mine)));
   const refused = await upgrade(RESPONSES, mine);
@@ -53,7 +29,7 @@ it('one caller has at most 64 connections open by default, and another caller ha
 });
 
 it('an upgrade that the upstream refuses takes no place', async () => {
-  await configure(config({}, { turn_connections_each: 1 }));
+  await configure(turnConfig({}, { turn_connections_each: 1 }));
   await strict.configure({ status: 401 });
   for (let times = 0; times < 3; times += 1) {
     const refused = await upgrade(RESPONSES);
@@ -68,14 +44,16 @@ it('an upgrade that the upstream refuses takes no place', async () => {
 });
 
 it('a connection that is silent before its first turn is closed after idle_ms', async () => {
-  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
+  await configure(turnConfig({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
   const client = await connect(RESPONSES);
   expect(await endOf(client)).toEqual({ code: 1008, reason: 'headgate: idle' });
 });
 
 it('a connection is closed that is silent after a turn, by the groups of that turn', async () => {
   const match = { upstreams: ['x'], models: ['gpt-5'] };
-  await configure(config({ name: 'by-model', match, holds: { ...NO_COOLDOWN, idle_ms: 2_000 } }));
+  await configure(
+    turnConfig({ name: 'by-model', match, holds: { ...NO_COOLDOWN, idle_ms: 2_000 } }),
+  );
   const client = await connect(RESPONSES);
   client.send(create('hello'));
   await untilEvent(client, 'response.completed');
@@ -84,7 +62,7 @@ it('a connection is closed that is silent after a turn, by the groups of that tu
 });
 
 it('a turn that waits is no silence', async () => {
-  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_500 } }));
+  await configure(turnConfig({ holds: { ...NO_COOLDOWN, idle_ms: 1_500 } }));
   const busy = await connect(RESPONSES);
   busy.send(create(HELD));
   await untilEvent(busy, 'response.created');
@@ -94,4 +72,18 @@ it('a turn that waits is no silence', async () => {
   // The one that runs is silent for too long, and ends with its connection: the other one had no less time.
   expect(await endOf(busy)).toMatchObject({ reason: 'headgate: idle' });
   await untilEvent(waiting, 'response.completed');
+});
+
+it('streams of one connection have a slot each, and run side by side where there is room', async () => {
+  await configure(turnConfig({ name: 'two', limits: { max_concurrency: 2 } }));
+  const client = await connect(RESPONSES);
+  client.send(create(HELD, { stream_id: 'a' }));
+  client.send(create(HELD, { stream_id: 'b' }));
+  await untilEvent(client, 'response.created', 2);
+  await untilStatus('two', { in_use: 2 });
+  await strict.resume();
+  await untilEvent(client, 'response.completed', 2);
+  await untilStatus('two', { in_use: 0 });
+  const { turns } = await strict.stats();
+  expect(turns.peak).toBe(2);
 });

@@ -1,41 +1,23 @@
 // A session is counted by one model: what its messages name is held to that, where a key or a group goes by it.
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
-import { strictScope, type Strict } from '../support/strict.ts';
+import { pool, untilStatus } from '../support/pool.ts';
 import { configure, until } from '../support/worker.ts';
-import { closeAll, connect, endOf, keyHash, untilEvent, upgrade } from './client.ts';
+import { connect, endOf, untilEvent, upgrade } from './client.ts';
+import { KEY, LIVE, keyedConfig, sessionConfig, strict, useSessions } from './scene.ts';
 
-let strict: Strict;
-const KEY = 'hg_realtime_key_1';
+useSessions();
 
-function config(fields: object = {}, upstream: object = {}): ConfigInput {
-  const group = { name: 'rt', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
-  return {
-    upstreams: [{ id: 'x', base_url: strict.url, ...upstream }],
-    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
-  };
+/** Configures a key that may use one model alone, at an upstream that the operator pays for. */
+function boundConfig(model: string, upstream: object = {}): Promise<ConfigInput> {
+  const match = { upstreams: ['x'], models: [model] };
+  return keyedConfig({ group: { name: 'bound', match }, upstream });
 }
 
-beforeEach(async () => {
-  strict = await strictScope('sessions', { sessionLimit: 1, keepsRequests: true });
-  await configure(config());
-});
-
-afterEach(async () => {
-  closeAll();
-  await untilStatus('rt', { in_use: 0, queued: 0 });
-  const { sessions } = await strict.stats();
-  if (sessions.peak > 1) throw new Error(`${sessions.peak} sessions at once`);
-});
-
-afterAll(nothingLeaks);
-
 it('a session of Gemini names its model in a header where groups go by it', async () => {
-  const path =
-    '/x/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=k';
+  const path = `${LIVE}?key=k`;
   const match = { upstreams: ['x'], models: ['live-*'] };
-  await configure(config({ name: 'live', match }, { dialect: 'gemini' }));
+  await configure(sessionConfig({ name: 'live', match }, { dialect: 'gemini' }));
   const refused = await upgrade(path);
   expect(refused.status).toBe(400);
   expect(await refused.text()).toContain('headgate-model');
@@ -74,32 +56,16 @@ it.each([
 ])(
   'a URL that names several models, or one by reference, is refused where a key goes by them: %s',
   async (query) => {
-    const keys = [{ id: 'k1', hash: await keyHash('hg_session_key_1'), groups: ['small'] }];
-    const match = { upstreams: ['x'], models: ['small'] };
-    const upstream = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
-    await configure({ ...config({ name: 'small', match }, upstream), keys });
+    await configure(await boundConfig('small'));
     const path = query.startsWith('/') ? query : `/v1/realtime?${query}`;
-    const response = await upgrade(`/x${path}`, {
-      'headgate-key': 'hg_session_key_1',
-      'headgate-model': 'small',
-    });
+    const headers = { 'headgate-key': KEY, 'headgate-model': 'small' };
+    const response = await upgrade(`/x${path}`, headers);
     expect(response.status).toBe(400);
     expect(response.headers.get('headgate-reason')).toMatch(/^(?:model_ambiguous|header_invalid)$/);
     await response.text();
     expect((await strict.stats()).sessions.total).toBe(0);
   },
 );
-
-const LIVE = '/x/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
-
-/** A key that may use one model alone, at an upstream that the operator pays for. */
-async function boundConfig(model: string, upstream: object = {}): Promise<ConfigInput> {
-  const match = { upstreams: ['x'], models: [model] };
-  const { upstreams, groups } = config({ name: 'bound', match }, upstream);
-  const auth = { secret: 'UPSTREAM_TEST_KEY' };
-  const keys = [{ id: 'k1', hash: await keyHash(KEY), groups: ['bound'] }];
-  return { upstreams: [{ ...upstreams?.[0], auth }], groups, keys } as ConfigInput;
-}
 
 async function reached(): Promise<string> {
   const { sockets } = await strict.stats();

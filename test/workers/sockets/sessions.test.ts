@@ -1,37 +1,13 @@
 // A session over WebSocket holds a slot from the upgrade to the close: the upstream counts sessions by itself, and refuses
 // one too many.
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { expect, it } from 'vitest';
 import { COUNTING, untilCounted } from '../metering/scene.ts';
-import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
-import { strictScope, type Strict } from '../support/strict.ts';
+import { NO_COOLDOWN, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { admin, change, configure, until } from '../support/worker.ts';
-import { closeAll, connect, endOf, untilEvent, upgrade, keyHash } from './client.ts';
+import { connect, endOf, untilEvent, upgrade, keyHash } from './client.ts';
+import { REALTIME, sessionConfig, strict, useSessions } from './scene.ts';
 
-let strict: Strict;
-const REALTIME = '/x/v1/realtime?model=gpt-realtime';
-
-function config(fields: object = {}, upstream: object = {}): ConfigInput {
-  const group = { name: 'rt', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
-  return {
-    upstreams: [{ id: 'x', base_url: strict.url, ...upstream }],
-    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
-  };
-}
-
-beforeEach(async () => {
-  strict = await strictScope('sessions', { sessionLimit: 1, keepsRequests: true });
-  await configure(config());
-});
-
-afterEach(async () => {
-  closeAll();
-  await untilStatus('rt', { in_use: 0, queued: 0 });
-  const { sessions } = await strict.stats();
-  if (sessions.peak > 1) throw new Error(`${sessions.peak} sessions at once`);
-});
-
-afterAll(nothingLeaks);
+useSessions();
 
 it('a session holds its slot until it is closed, and the next one waits for it', async () => {
   const first = await connect(REALTIME, { authorization: 'Bearer k' });
@@ -52,7 +28,7 @@ it('a session holds its slot until it is closed, and the next one waits for it',
 });
 
 it('messages pass unchanged both ways, text and bytes, and so does the subprotocol', async () => {
-  await configure(config({}, { websocket: 'session' }));
+  await configure(sessionConfig({}, { websocket: 'session' }));
   const client = await connect('/x/echo', { 'sec-websocket-protocol': 'realtime, x.y' });
   expect(client.response.headers.get('sec-websocket-protocol')).toBe('realtime');
   const large = 'ü'.repeat(300_000);
@@ -126,14 +102,14 @@ it('a client that does not read is closed with 1013 above 4 MiB, and counted', a
 });
 
 it('a session ends with 1008 when it has held its slot for too long', async () => {
-  await configure(config({ holds: { ...NO_COOLDOWN, max_hold_ms: 1_000 } }));
+  await configure(sessionConfig({ holds: { ...NO_COOLDOWN, max_hold_ms: 1_000 } }));
   const client = await connect(REALTIME);
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: max_hold' });
   await untilStatus('rt', { in_use: 0 });
 });
 
 it('a session ends with 1008 when neither side says anything for too long', async () => {
-  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
+  await configure(sessionConfig({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
   const client = await connect(REALTIME);
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: idle' });
   await untilStatus('rt', { in_use: 0 });
@@ -150,7 +126,7 @@ it('a group that is drained ends its sessions with 1013', async () => {
 });
 
 it('a paused group keeps an upgrade waiting', async () => {
-  await configure(config({ paused: true }));
+  await configure(sessionConfig({ paused: true }));
   const waiting = connect(REALTIME);
   await untilStatus('rt', { queued: 1 });
   await change('POST', '/groups/rt/resume');
@@ -187,7 +163,7 @@ it('a refusal that does not pass is the answer to the upgrade', async () => {
 
 it('an upstream that takes the upgrade for a GET tells nothing by it', async () => {
   await configure({
-    ...config({}, { websocket: 'session', auth: { secret: 'UPSTREAM_TEST_KEY' } }),
+    ...sessionConfig({}, { websocket: 'session', auth: { secret: 'UPSTREAM_TEST_KEY' } }),
     keys: [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }],
   });
   await strict.configure({ status: 200 });
@@ -209,7 +185,7 @@ it.each(['/x/files', '/x/v1/chat/completions'])(
 );
 
 it('an upstream may be closed to WebSockets', async () => {
-  await configure(config({}, { websocket: 'off' }));
+  await configure(sessionConfig({}, { websocket: 'off' }));
   const response = await upgrade(REALTIME);
   expect(response.status).toBe(501);
   await response.text();
@@ -228,7 +204,7 @@ it.each([
   'the gateway key comes in %s, and the key of the operator goes out',
   async (_, path, headers) => {
     await configure({
-      ...config({}, { auth: { secret: 'UPSTREAM_TEST_KEY' } }),
+      ...sessionConfig({}, { auth: { secret: 'UPSTREAM_TEST_KEY' } }),
       keys: [{ id: 'k1', hash: await keyHash('hg_realtime_key_1') }],
     });
     const client = await connect(path, headers as Record<string, string>);
@@ -244,7 +220,7 @@ it.each([
 
 it('a session is counted by its model, which its query names', async () => {
   const match = { upstreams: ['x'], models: ['gpt-realtime'] };
-  await configure(config({ name: 'by-model', match }));
+  await configure(sessionConfig({ name: 'by-model', match }));
   const client = await connect(REALTIME);
   expect(client.response.headers.get('headgate-groups')).toBe('by-model');
   client.close(1000);
@@ -252,7 +228,7 @@ it('a session is counted by its model, which its query names', async () => {
 
 it('what a session uses is counted, each of its answers and transcriptions', async () => {
   await strict.configure({ inputTokens: 70, outputTokens: 11 });
-  await configure(config({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
+  await configure(sessionConfig({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
   const client = await connect(REALTIME);
   client.send({ type: 'response.create' });
   await untilEvent(client, 'response.done');

@@ -1,44 +1,16 @@
 // Responses over WebSocket: each response.create is a call of its own, with a slot from its message to the event that ends
 // its answer. The upstream counts turns by itself, and refuses one too many.
-import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
-import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { expect, it } from 'vitest';
 import { COUNTING, untilCounted } from '../metering/scene.ts';
-import { NO_COOLDOWN, nothingLeaks, pool, resetPool, untilStatus } from '../support/pool.ts';
-import { strictScope, type Strict } from '../support/strict.ts';
+import { NO_COOLDOWN, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { admin, change, configure, env, until } from '../support/worker.ts';
-import { closeAll, connect, create, endOf, untilEvent, upgrade, keyHash } from './client.ts';
+import { connect, create, endOf, untilEvent, upgrade, keyHash } from './client.ts';
+import { HELD, RESPONSES, turnConfig, strict, useTurns } from './scene.ts';
 
-const RESPONSES = '/x/v1/responses';
-
-let strict: Strict;
-
-function config(fields: object = {}, upstream: object = {}): ConfigInput {
-  const group = { name: 'turns', match: { upstreams: ['x'] }, limits: { max_concurrency: 1 } };
-  return {
-    upstreams: [{ id: 'x', base_url: strict.url, websocket: 'turns', ...upstream }],
-    groups: [{ ...group, holds: NO_COOLDOWN, ...fields }],
-  };
-}
-
-beforeEach(async () => {
-  strict = await strictScope('turns', { turnLimit: 1, keepsRequests: true });
-  await configure(config());
-});
-
-afterEach(async () => {
-  await strict.resume();
-  closeAll();
-  await untilStatus('turns', { in_use: 0, queued: 0 });
-  const { turns } = await strict.stats();
-  if (turns.peak > 1) throw new Error(`${turns.peak} turns at once`);
-});
-
-afterAll(nothingLeaks);
+useTurns();
 
 /** Told at the end of the time, or before it where it would not do. */
 const LATE = expect.stringMatching(/^(?:queue_timeout|infeasible)$/) as string;
-
-const HELD = '[[strict silent-after-chunks=1]]';
 
 it('a connection takes no slot, a turn has one until its answer ends', async () => {
   const client = await connect(RESPONSES);
@@ -110,7 +82,7 @@ it.each([
 );
 
 it('a turn that is refused gets an error event, and its connection stays', async () => {
-  await configure(config({ on_saturated: 'reject' }));
+  await configure(turnConfig({ on_saturated: 'reject' }));
   const other = await connect(RESPONSES);
   other.send(create(HELD));
   await untilEvent(other, 'response.created');
@@ -152,7 +124,7 @@ it.each([
 });
 
 it('what goes on from the response before waits for its slot as a request does', async () => {
-  await configure(config({ name: 'going-on', match: { upstreams: ['x'], models: ['gpt-5'] } }));
+  await configure(turnConfig({ name: 'going-on', match: { upstreams: ['x'], models: ['gpt-5'] } }));
   const client = await connect(RESPONSES);
   client.send(create('first'));
   await untilEvent(client, 'response.completed');
@@ -178,10 +150,18 @@ it.each([
   ['a list of requests', '[{"type":"response.create","model":"gpt-5"}]', 'one JSON object'],
   ['a list', '[1]', 'one JSON object'],
   ['no JSON', '//{"type":"response.create","model":"gpt-5"}', 'one JSON object'],
-  ['bytes that are no UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]).buffer, 'one JSON object'],
+  ['bytes that are not UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]).buffer, 'one JSON object'],
   ['a request in another case', '{"type":"Response.Create","model":"gpt-5"}', 'one JSON object'],
-  ['what steers nothing', '{"type":"response.steer","input":"go on"}', 'none runs'],
-  ['what steers another stream', '{"type":"response.steer","stream_id":"s"}', 'none runs'],
+  [
+    'a steer without a response',
+    '{"type":"response.steer","input":"go on"}',
+    'no response is running',
+  ],
+  [
+    'a steer on another stream',
+    '{"type":"response.steer","stream_id":"s"}',
+    'no response is running',
+  ],
 ])('%s does not reach the upstream', async (_, message, why) => {
   const client = await connect(RESPONSES);
   client.send(message);
@@ -412,11 +392,11 @@ it('an operator who revokes the lease of a turn closes its connection with 1008'
 });
 
 it('a turn that takes too long, or is silent for too long, closes its connection with 1008', async () => {
-  await configure(config({ holds: { ...NO_COOLDOWN, max_hold_ms: 1_000 } }));
+  await configure(turnConfig({ holds: { ...NO_COOLDOWN, max_hold_ms: 1_000 } }));
   const long = await connect(RESPONSES);
   long.send(create(HELD));
   expect(await endOf(long)).toMatchObject({ code: 1008, reason: 'headgate: max_hold' });
-  await configure(config({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
+  await configure(turnConfig({ holds: { ...NO_COOLDOWN, idle_ms: 1_000 } }));
   const silent = await connect(RESPONSES);
   silent.send(create(HELD));
   expect(await endOf(silent)).toMatchObject({ code: 1008, reason: 'headgate: idle' });
@@ -448,7 +428,7 @@ it('a turn keeps its slot when the object of its group is reset', async () => {
 });
 
 it('each turn goes by its own model', async () => {
-  await configure(config({ name: 'small', match: { upstreams: ['x'], models: ['small'] } }));
+  await configure(turnConfig({ name: 'small', match: { upstreams: ['x'], models: ['small'] } }));
   const client = await connect(RESPONSES);
   client.send(create(HELD, { model: 'small' }));
   await untilEvent(client, 'response.created');
@@ -459,7 +439,9 @@ it('each turn goes by its own model', async () => {
 });
 
 it('a turn takes a slot of a group that names its path, as over HTTP', async () => {
-  await configure(config({ name: 'named', match: { upstreams: ['x'], paths: ['/v1/responses'] } }));
+  await configure(
+    turnConfig({ name: 'named', match: { upstreams: ['x'], paths: ['/v1/responses'] } }),
+  );
   const client = await connect(RESPONSES);
   client.send(create(HELD));
   await untilEvent(client, 'response.created');
@@ -472,13 +454,13 @@ it('a turn takes a slot of a group that names its path, as over HTTP', async () 
 it('a gateway key opens the connection, and the key of the operator goes out', async () => {
   const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
   const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1') }];
-  await configure({ ...config({}, secret), keys });
+  await configure({ ...turnConfig({}, secret), keys });
   const client = await connect(RESPONSES, { authorization: 'Bearer hg_turns_key_1' });
   client.send(create('hello'));
   await untilEvent(client, 'response.completed');
   const [socket] = (await strict.stats()).sockets;
   expect(socket?.key).toBe('operator-secret-4711');
-  await configure({ ...config({}, secret), keys: [{ id: 'k2', hash: await keyHash('hg_x') }] });
+  await configure({ ...turnConfig({}, secret), keys: [{ id: 'k2', hash: await keyHash('hg_x') }] });
   client.send(create('revoked'));
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
   expect((await strict.stats()).turns.total).toBe(1);
@@ -493,7 +475,7 @@ it.each<[string, object, number, string]>([
   'a connection between two turns ends when its upstream %s',
   async (_, upstream, code, reason) => {
     const client = await connect(RESPONSES, { authorization: 'Bearer sk-mine' });
-    await configure(config({ match: { base_urls: ['https://moved.test'] } }, upstream));
+    await configure(turnConfig({ match: { base_urls: ['https://moved.test'] } }, upstream));
     expect(await endOf(client)).toMatchObject({ code, reason: `headgate: ${reason}` });
   },
 );
@@ -503,7 +485,7 @@ it('a turn runs to its end before its connection is made anew', async () => {
   client.send(create(HELD));
   await untilEvent(client, 'response.created');
   const idle = await connect(RESPONSES);
-  await configure(config({}, { base_url: `${strict.url}/moved` }));
+  await configure(turnConfig({}, { base_url: `${strict.url}/moved` }));
   expect(await endOf(idle)).toMatchObject({ reason: 'headgate: restart' });
   expect(client.closed()).toBeNull();
   await strict.resume();
@@ -517,7 +499,7 @@ it.each(['"models":["big"]', '"Model":"big"', '"response":{"model":"big"}'])(
     const secret = { auth: { secret: 'UPSTREAM_TEST_KEY' } };
     const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1'), groups: ['small'] }];
     const match = { upstreams: ['x'], models: ['small'] };
-    await configure({ ...config({ name: 'small', match }, secret), keys });
+    await configure({ ...turnConfig({ name: 'small', match }, secret), keys });
     const client = await connect(RESPONSES, { 'headgate-key': 'hg_turns_key_1' });
     client.send(`{"type":"response.create","model":"small","input":"x",${field}}`);
     await untilEvent(client, 'error');
@@ -530,7 +512,7 @@ it.each([
   ['that is not known to speak it', { websocket: 'auto' }],
   ['that is closed to it', { websocket: 'off' }],
 ])('an upstream %s is a 426', async (_, upstream) => {
-  await configure(config({}, upstream));
+  await configure(turnConfig({}, upstream));
   const response = await upgrade(RESPONSES);
   expect(response.status).toBe(426);
   expect(response.headers.get('headgate-reason')).toBe('http_required');
@@ -556,32 +538,15 @@ it("another answer of the upstream is the caller's", async () => {
 it('what goes by members goes over HTTP', async () => {
   const members = [{ name: 'a', upstream: 'x', secret: 'UPSTREAM_TEST_KEY' }];
   const keys = [{ id: 'k1', hash: await keyHash('hg_turns_key_1') }];
-  await configure({ ...config({ name: 'with-members', members }), keys });
+  await configure({ ...turnConfig({ name: 'with-members', members }), keys });
   const response = await upgrade(RESPONSES, { 'headgate-key': 'hg_turns_key_1' });
   expect(response.status).toBe(426);
   await response.text();
 });
 
-it('streams of one connection have a slot each, and run side by side where there is room', async () => {
-  await strict.configure({ turnLimit: 2 });
-  await configure(config({ name: 'two', limits: { max_concurrency: 2 } }));
-  const client = await connect(RESPONSES);
-  client.send(create(HELD, { stream_id: 'a' }));
-  client.send(create(HELD, { stream_id: 'b' }));
-  await untilEvent(client, 'response.created', 2);
-  await untilStatus('two', { in_use: 2 });
-  await strict.resume();
-  await untilEvent(client, 'response.completed', 2);
-  await untilStatus('two', { in_use: 0 });
-  await strict.configure({ turnLimit: 1 });
-  const { turns } = await strict.stats();
-  expect(turns.peak).toBe(2);
-  strict = await strictScope('turns');
-});
-
 it('what an answer used is counted, as the event that ends it reports it', async () => {
   await strict.configure({ inputTokens: 70, outputTokens: 11 });
-  await configure(config({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
+  await configure(turnConfig({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
   const client = await connect(RESPONSES);
   client.send(create('hello'));
   expect(await untilEvent(client, 'response.completed')).toBeDefined();
