@@ -137,8 +137,9 @@ async function compiled(
   );
   if (hidden === undefined) return stdout;
   const [written, meant] = [Buffer.from(hidden.written), Buffer.from(hidden.meant)];
-  if (written.length !== meant.length)
+  if (written.length !== meant.length) {
     throw new Error('The secret and its placeholder differ in length.');
+  }
   for (let at = stdout.indexOf(written); at >= 0; at = stdout.indexOf(written, at)) {
     at += meant.copy(stdout, at);
   }

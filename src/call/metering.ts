@@ -14,6 +14,7 @@ import {
   tierListOf,
   type Price,
 } from '../providers/prices/price-table.ts';
+import { tiersInAnswer, withTierHeaders } from '../providers/prices/tier-headers.ts';
 import { tierFactor, unknownTier, type TierPrices } from '../providers/prices/tiers.ts';
 import { estimateCall, type CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
@@ -26,7 +27,6 @@ import {
   type UsageMeter,
 } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';
-import { tiersInAnswer, withTierHeaders } from './tier-headers.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { LEFT, rejected, type Left, type Rejected } from './result.ts';

@@ -43,7 +43,7 @@ it('scripts and styles run under the policy of the page without a complaint', ()
   expect(browser.complaints).toEqual([]);
 });
 
-it('answers of upstreams, which share its origin, run in no page of it as scripts or styles', async () => {
+it('answers of upstreams, which share its origin, do not run as scripts or styles in its pages', async () => {
   const complaints = browser.complaints.length;
   const page = await browser.open();
   await page.goto(`${stage.url()}/admin`);

@@ -1,4 +1,4 @@
-// A full queue of 2 to 50 tenants: while it is full, no call of a tenant that has less than its share is refused.
+// A full queue of 2 to 50 tenants never refuses a call of a tenant that has less than its share.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { TestGroup } from '../support/core-builders.ts';
@@ -6,9 +6,9 @@ import { TestGroup } from '../support/core-builders.ts';
 const WEIGHTS = [1, 1, 3, 0.5];
 
 interface Step {
-  /** Which of the tenants calls. */
+  /** The tenant that calls. */
   readonly by: number;
-  /** Calls that it makes at once. */
+  /** Number of calls at once. */
   readonly calls: number;
   /** Slots that become free afterwards. */
   readonly ends: number;
@@ -32,7 +32,7 @@ const scenes = fc.integer({ min: 2, max: 50 }).chain((tenants) =>
 
 type Scene = typeof scenes extends fc.Arbitrary<infer T> ? T : never;
 
-/** A group of four slots, all in use, and what its tenants wait for. */
+/** A group of four slots, all in use, with the queued calls of its tenants. */
 class Crowd {
   readonly group: TestGroup;
   readonly #weights: ReadonlyMap<string, number>;
@@ -64,7 +64,7 @@ class Crowd {
     if (name !== undefined) this.#note(this.group.release(name));
   }
 
-  /** Looks at who is refused while its tenant waits with no more than its share, the refused call among them. */
+  /** Records refusals of tenants that wait with at most their share, including the refused call. */
   #note(effects: readonly string[]): void {
     for (const effect of effects) {
       const [kind, name = '', reason] = effect.split(' ');
@@ -113,7 +113,7 @@ it('refuses no call of a tenant that has less than its share of the queue', () =
 });
 
 it.each([2, 10, 50])(
-  'one of %i tenants that calls without a pause shuts no other out',
+  'one of %i tenants that calls without a pause does not lock out the others',
   (tenants) => {
     const group = new TestGroup({ slotsMax: 0, queueLengthMax: 2 * tenants });
     for (let call = 0; call < 10 * tenants; call += 1) {

@@ -4,7 +4,7 @@ import { byAge, type NaiveWaiter } from './naive-order.ts';
 
 type Weights = GroupSettings['weights'];
 
-/** Of the lowest lane below, of the tenant with most waiters there for its weight, the youngest. */
+/** The youngest waiter of the tenant with the most waiters for its weight in the lowest lane below the new one's. */
 export function worstBelow(
   { lane }: NaiveWaiter,
   waiters: readonly NaiveWaiter[],
@@ -17,7 +17,7 @@ export function worstBelow(
   return youngest(there, Math.max(...there.map((each) => backlog(each, there, weights))), weights);
 }
 
-/** Of the newcomer's lane, of the tenant with most waiters there for its weight, the youngest, unless its own has as many. */
+/** The youngest waiter of the tenant with the most waiters for its weight in the same lane, unless the new one's has as many. */
 export function aboveItsShare(
   newcomer: NaiveWaiter,
   waiters: readonly NaiveWaiter[],

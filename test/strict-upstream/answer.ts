@@ -15,7 +15,7 @@ export interface StrictUsage {
   readonly output: number;
   /** Part of `output`. */
   readonly reasoning: number;
-  /** The tier of service that is reported beside it. */
+  /** The tier of service that is reported with it. */
   readonly tier?: string;
 }
 

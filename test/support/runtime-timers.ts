@@ -24,7 +24,7 @@ export class RuntimeTimers {
     return this.#steadyMs;
   }
 
-  /** Replaces the timers and the date of this process until the mocks are restored. */
+  /** Replaces the timers and the clock of this process until the mocks are restored. */
   install(): void {
     vi.spyOn(Date, 'now').mockImplementation(() => this.#wallMs);
     vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms = 0) => {
@@ -42,7 +42,7 @@ export class RuntimeTimers {
     this.#wallMs -= ms;
   }
 
-  /** Lets time pass, and fires what is due. */
+  /** Advances time and fires due timers. */
   pass(ms: number): void {
     const until = this.#steadyMs + ms;
     while (this.#first !== undefined && this.#firstAt <= until) {

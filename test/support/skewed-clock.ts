@@ -16,7 +16,7 @@ export interface SkewedClock {
   remove(): Promise<void>;
 }
 
-/** Builds the preload library. Null: this machine has no C compiler, or its processes take no such library. */
+/** Builds the preload library. Null: this machine has no C compiler, or does not support preload libraries. */
 export async function buildSkewedClock(): Promise<SkewedClock | null> {
   if (process.platform !== 'linux') return null;
   const folder = await mkdtemp(join(tmpdir(), 'headgate-clock-'));

@@ -57,7 +57,7 @@ async function untilLimit(pool: () => GroupRpc, configured: number | null): Prom
   });
 }
 
-/** A stored configuration without `leases`: its absence says that leases were open to every caller. */
+/** A stored configuration without `leases`, from a release in which every caller could take leases. */
 function olderConfigOf(input: ConfigInput): Omit<Config, 'leases'> {
   const { leases: _, ...older } = configOf(input);
   return older;

@@ -1,5 +1,5 @@
-// Requests to routes of ours whose body breaks off: each is answered with what to do, and nothing of it is logged, because a
-// caller that leaves is no fault of Headgate's.
+// Requests to our own routes whose body is cut short: each is answered with what to do, and nothing is logged, because a
+// disconnecting caller is not an error of Headgate.
 import { createExecutionContext } from 'cloudflare:test';
 import { expect, it, vi } from 'vitest';
 import { createApp } from '../../src/http/app.ts';
@@ -8,7 +8,7 @@ import { configure, env } from './support/worker.ts';
 const ADMIN = { authorization: 'Bearer test-admin-token' };
 const CALLER = { authorization: 'Bearer sk-mine' };
 
-/** A body of which the first bytes come, and then an error. */
+/** A body whose first bytes are followed by an error. */
 function brokenBody(): ReadableStream<Uint8Array> {
   let isBegun = false;
   return new ReadableStream({

@@ -55,8 +55,7 @@ export async function openSession(
   const endsAtS = Math.floor(Date.now() / 1_000) + SESSION_S;
   const claims = { sub: known.actor, for: markOf(known), exp: endsAtS };
   const key = await signingKey(context.env, access);
-  if (key === null)
-    throw new ProblemError(403, 'Sign-in is disabled because ADMIN_TOKEN is not set. Set it.');
+  if (key === null) throw new ProblemError(403, 'Sign-in is disabled. Set ADMIN_TOKEN first.');
   const cookie = await sign(claims, key, 'HS256');
   setCookie(context, COOKIE, cookie, { ...attributes(context), maxAge: SESSION_S });
   const { actor, role } = known;

@@ -118,8 +118,7 @@ class ModelsVisitor implements JsonVisitor {
     const key = value.key(depth);
     if (key === MODEL) {
       if (kind === 'string') return 'keep';
-      if (value.firstByte !== LETTER_N)
-        this.#fail('the value of a model field is not a string', value);
+      if (value.firstByte !== LETTER_N) this.#fail('a model field is not a string', value);
       return 'skip';
     }
     if (kind !== 'object' && kind !== 'array') return 'skip';

@@ -1,4 +1,4 @@
-// Addresses that upstreams hand out in headers: below the base URL they are ours and work, elsewhere no key follows them.
+// Addresses in upstreams' headers: those below the base URL become ours and work, and keys never follow any others.
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -79,7 +79,7 @@ function urlOf(path: string, asked: Asked): string {
   return `${serve.url}${path}?answer=${encodeURIComponent(JSON.stringify(asked))}`;
 }
 
-/** Calls with a body take a slot, others none. */
+/** Calls with a body take a slot, others do not. */
 async function ask(path: string, asked: Asked, headers: Record<string, string> = {}) {
   const isChat = path.endsWith('/completions');
   const answer = await fetch(urlOf(path, asked), {
@@ -121,14 +121,14 @@ describe.each([
     expect(headers.get(name)).toBe(`${serve.url}/ours${own}`);
   });
 
-  it('each target of a Link is ours, and what leads elsewhere stays', async () => {
+  it('each target of a Link below the base URL becomes ours, and others stay', async () => {
     const link = '<{base}/v1/x?after=1>; rel="next", <https://docs.test/>; rel="help"';
     const { headers } = await ask(`/ours${route}`, { headers: { link } });
     const next = `<${serve.url}/ours/v1/x?after=1>; rel="next"`;
     expect(headers.get('link')).toBe(`${next}, <https://docs.test/>; rel="help"`);
   });
 
-  it('a redirect below the base URL leads back here, where it can be followed', async () => {
+  it('a redirect below the base URL points to Headgate and can be followed', async () => {
     const asked = { status: 307, headers: { location: '{base}/v1/models' } };
     const { status, headers } = await ask(`/ours${route}`, asked);
     expect([status, headers.get('location')]).toEqual([307, `${serve.url}/ours/v1/models`]);
@@ -171,7 +171,7 @@ describe.each([
     },
   );
 
-  it('an upstream may let redirects pass, though none with the key of the operator', async () => {
+  it("redirects: pass passes redirects, except those with the operator's key", async () => {
     const to = (location: string) => ask(`/lax${route}`, { status: 302, headers: { location } });
     expect((await to('https://elsewhere.test/x')).headers.get('location')).toBe(
       'https://elsewhere.test/x',
@@ -180,14 +180,14 @@ describe.each([
     expect((await to(`https://elsewhere.test/?key=${OPERATOR_KEY}`)).status).toBe(502);
   });
 
-  it('304, and a redirect without an address, are answers as any other', async () => {
+  it('a 304 and a redirect without an address pass', async () => {
     expect((await ask(`/ours${route}`, { status: 304, headers: {} })).status).toBe(304);
     expect((await ask(`/ours${route}`, { status: 308, headers: {} })).status).toBe(308);
   });
 });
 
 it.each(['pooled', 'full'])(
-  'addresses lead to the upstream that answered a call to %s',
+  'addresses point to the upstream that answered a call to %s',
   async (id) => {
     const { status, headers } = await ask(`/${id}${CHAT}`, {
       headers: { location: '{base}/v1/x' },
@@ -196,7 +196,7 @@ it.each(['pooled', 'full'])(
   },
 );
 
-it('addresses of a unified call lead to its upstream', async () => {
+it('addresses of a unified call point to its upstream', async () => {
   const asked = { headers: { 'operation-location': '{base}/v1/x' } };
   const { headers } = await ask(CHAT, asked, { 'headgate-upstream': 'ours' });
   expect(headers.get('operation-location')).toBe(`${serve.url}/ours/v1/x`);
@@ -207,7 +207,7 @@ it.each([
   ['HTTPS', 'https'],
   ['https, http', 'https'],
   ['http', 'http'],
-  // What is no scheme of the web changes nothing.
+  // Other schemes change nothing.
   ['ftp', 'http'],
   ['https://elsewhere.test', 'http'],
   ['httpsx, https', 'http'],
@@ -225,7 +225,7 @@ it.each([
   expect(upstream.arrived.some(({ headers }) => 'x-forwarded-proto' in headers)).toBe(false);
 });
 
-it('an upgrade that is redirected elsewhere is refused', async () => {
+it('an upgrade that is redirected to another host is refused', async () => {
   const asked = { status: 307, headers: { location: `${other.url}/x` } };
   const url = urlOf('/ours/v1/realtime', asked);
   const client = new SocketClient(`${url}&model=m`, { headers: { 'headgate-key': KEY } });
@@ -234,7 +234,7 @@ it('an upgrade that is redirected elsewhere is refused', async () => {
   expect(body).toContain('upstream_redirects');
 });
 
-it('a client that follows redirects takes its key nowhere', async () => {
+it('a client that follows redirects does not send its key elsewhere', async () => {
   const client = new Anthropic({
     apiKey: KEY,
     baseURL: `${serve.url}/claude`,

@@ -1,4 +1,4 @@
-// A Headgate on a loopback address serves the names of this machine alone, so that no web page reaches it by a name of its own.
+// A Headgate on a loopback address serves only the names of this machine, so web pages cannot reach it by their own name.
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { practiceConfig, startStage, type Stage } from '../support/lifecycle-stage.ts';
@@ -66,7 +66,7 @@ describe.each([
   });
 });
 
-it('refuses a WebSocket by such a name too', async () => {
+it('refuses a WebSocket with such a name', async () => {
   const more = { connection: 'upgrade', upgrade: 'websocket' };
   expect(await ask('/practice/v1/realtime', 'evil.example', 'GET', more)).toMatchObject({
     status: 421,

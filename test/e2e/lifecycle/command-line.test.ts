@@ -62,7 +62,7 @@ async function file(name: string, text: string | Uint8Array): Promise<string> {
   return path;
 }
 
-/** A document with what is configured, except the limit. It sets leases, so that no note about them is written. */
+/** The current configuration with another limit. It sets leases, so that there is no note about them. */
 const documentWith = (limit: number): Promise<string> => {
   const document = Object.assign({ leases: 'keys' }, practiceConfig(limit)(stage.upstream));
   return file('wanted.json', JSON.stringify(document));
@@ -295,7 +295,7 @@ describe('configuring', () => {
     ['is nested too deeply', `${'['.repeat(300)}${']'.repeat(300)}`, 'more than 100 levels deep'],
     ['is no text', Buffer.from([0xff, 0xfe]), 'is not UTF-8 text'],
   ])(
-    'a document that %s ends with 2, whatever reads it, and no stack',
+    'every command ends with 2 and prints no stack for a document that %s',
     async (_name, text, said) => {
       const path = await file('unreadable.yaml', text);
       for (const args of [
@@ -313,7 +313,7 @@ describe('configuring', () => {
     },
   );
 
-  it('says what apply refuses of an import', async () => {
+  it('reports what apply refuses in an import', async () => {
     const flags = 'ai-concurrency-shaper -upstream http://localhost:9 -failure-hold 90s';
     const { code, out, err } = await headgate(['import', 'shaper', '-'], { input: flags });
     expect(code).toBe(0);
@@ -323,7 +323,7 @@ describe('configuring', () => {
     expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);
   });
 
-  it('names the id of a correction whose answer was lost', async () => {
+  it('prints the id of a correction whose answer was lost', async () => {
     const ids: string[] = [];
     const server = createServer((request, response) => {
       let body = '';
@@ -351,7 +351,7 @@ describe('configuring', () => {
     }
   });
 
-  it('what a budget has spent is corrected, listed and undone', async () => {
+  it('corrections of a budget are made, listed and undone', async () => {
     const by = (usd: string) => ['budgets', 'correct', 'practice', '--by', usd, '--period', 'day'];
     const raised = await headgate([...by('2.5'), '--id', 'one', '--note', 'a wrong price']);
     expect([raised.code, raised.out]).toEqual([
@@ -454,7 +454,7 @@ describe('whoever asks', () => {
     expect((await headgate(['status'], { env })).code).toBe(4);
   });
 
-  it('a token comes from standard input, and in the arguments it is warned of', async () => {
+  it('a token is read from standard input, and a token in the arguments prints a warning', async () => {
     const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
     const input = `${STAGE_TOKEN}\n`;
     const piped = await headgate(['status', '--token-file', '-'], { env, input });
@@ -464,7 +464,7 @@ describe('whoever asks', () => {
     expect(seen.err).not.toContain(STAGE_TOKEN);
   });
 
-  it('a file that others can read is warned of', async () => {
+  it('a token file that other users can read prints a warning', async () => {
     const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
     const path = await file('wide-token', STAGE_TOKEN);
     await chmod(path, 0o644);

@@ -151,7 +151,7 @@ describe('open files', () => {
     expect(await openFilesOf(await workerdPid())).toEqual(['1024', '1024']);
   });
 
-  it('are left for the clients that there is room for, and those that were idle longest are cut off', async () => {
+  it('limit the number of clients, and the longest idle ones are disconnected', async () => {
     serveWith(512, 512);
     const [, port = ''] = await script.untilPrinted(/listens on http:\S+:(\d+)/);
     let cutOff = 0;
@@ -162,7 +162,7 @@ describe('open files', () => {
       return client;
     });
     try {
-      // Each needs three files, and 64 are open without any. A tenth is kept for other addresses than loopback.
+      // Each client needs three files, and 64 are open without clients. A tenth is kept for addresses other than loopback.
       await until('65 are cut off', () => cutOff >= 65);
       const last = clients.at(-1);
       last?.write('GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n');

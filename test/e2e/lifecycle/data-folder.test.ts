@@ -19,7 +19,7 @@ import { runScript } from '../support/lifecycle-script.ts';
 import { filesBelow } from '../support/lifecycle-secrets.ts';
 import { STAGE_TOKEN } from '../support/lifecycle-stage.ts';
 
-/** Permissions of what `serve` writes, whatever the umask is and whatever was there before. */
+/** Permissions of the files of `serve`, with any umask and any existing files. */
 let folder: string;
 let data: string;
 let script: Script | null = null;
@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const LISTENS = /listens on (http:\S+),/;
 
-/** Starts `serve` under a umask that lets everybody read. */
+/** Starts `serve` under a umask that allows all users to read. */
 function serve(): Script {
   const through = ['/bin/sh', '-c', 'umask 022; exec "$0" "$@"'];
   const args = ['scripts/serve.ts', '--port', '0', '--data', data];
@@ -47,7 +47,7 @@ function serve(): Script {
   return script;
 }
 
-/** Entries that group or others may use in any way, with their modes. */
+/** Entries with permissions for group or others, with their modes. */
 async function wide(): Promise<string[]> {
   const found = [
     data,
@@ -69,7 +69,7 @@ async function adminKey(url: string): Promise<void> {
   expect(made.status).toBe(201);
 }
 
-it('no other user may read anything of a new data folder, while it runs and afterwards', async () => {
+it('other users cannot read anything in a new data folder, while it runs and afterwards', async () => {
   const running = serve();
   const [, url = ''] = await running.untilPrinted(LISTENS);
   await adminKey(url);
@@ -98,10 +98,10 @@ it('a folder that was open to others is narrowed with everything in it, and the 
   expect((await stat(outside)).mode & 0o777).toBe(0o644);
 });
 
-describe('what belongs to another user stops the start', () => {
+describe('an entry of another user stops the start', () => {
   const isRoot = process.geteuid?.() === 0;
 
-  /** Root gives what it makes away; others have a folder of root's. */
+  /** Root changes the owner of its own folder; other users choose a folder of root. */
   async function foreign(path: string): Promise<void> {
     if (isRoot) await chown(path, 4_711, 4_711);
     else data = '/usr';
@@ -119,12 +119,12 @@ describe('what belongs to another user stops the start', () => {
   });
 });
 
-it('no file and no argument holds the header that only the forwarder may send', async () => {
+it('no file and no argument contains the secret header of the forwarder', async () => {
   serving = await startServe({ port: 0, dataDir: data, env: {}, adminToken: STAGE_TOKEN });
   const command = await readFile(`/proc/${serving.workerdPid()}/cmdline`, 'utf8');
   const files = (await filesBelow(data)).map((file) => file.data.toString('latin1'));
   for (const text of [command, ...files]) expect(text).not.toMatch(/headgate-cf-[0-9a-f]{8}/);
-  // The name in the file is a stand-in: workerd passes a header of that name on like any other.
+  // The name in the file is a placeholder: workerd passes a header of that name like any other.
   const config = await readFile(join(data, 'workerd.capnp'), 'utf8');
   const [, written = ''] = /cfBlobHeader = "([^"]+)"/.exec(config) ?? [];
   expect(written).toMatch(/^headgate-cf-/);

@@ -89,7 +89,7 @@ it.each(
   expect(stage.logs()).not.toContain('leak');
 });
 
-it('a head that is not whole after 10 s is answered with 408', async () => {
+it('a head that is incomplete after 10 s is answered with 408', async () => {
   const socket = connect({ host: '127.0.0.1', port: port() });
   socket.write(`GET /practice/v1/models?key=${KEY} HTTP/1.1\r\nHost: h\r\nX: `);
   let text = '';

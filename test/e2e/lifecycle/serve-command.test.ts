@@ -133,14 +133,14 @@ it.each([
   expect(script.output()).toMatch(message);
 });
 
-it('says that anybody may call where other machines reach it and no gateway key is configured', async () => {
+it('warns that any client may call if other machines reach it and no gateway key is configured', async () => {
   const OPEN = /No gateway key is configured, so every client that can reach http:\S+ may call/;
   const wide = await startServed('--host', '0.0.0.0');
   await wide.script.untilPrinted(OPEN);
   wide.script.kill('SIGTERM');
   expect(await wide.script.exited).toBe(0);
 
-  // Printed behind that line, if it were.
+  // The warning would be printed after that line.
   const known = /ADMIN_TOKEN is not set/;
   const local = await untilServed(serve(['--host', '127.0.0.1'], {}));
   await local.script.untilPrinted(known);
@@ -149,7 +149,7 @@ it('says that anybody may call where other machines reach it and no gateway key 
   expect(local.script.output()).not.toMatch(OPEN);
 });
 
-it('does not say so where gateway keys are configured', async () => {
+it('does not warn if gateway keys are configured', async () => {
   const config = {
     ...(practiceConfig(2)(upstream) as object),
     keys: [{ id: 'team', hash: `sha256:${'a'.repeat(64)}` }],

@@ -1,4 +1,4 @@
-// The wall clock of the machine is set back while calls run and wait. Needs Linux and a C compiler; skipped without.
+// The wall clock of the machine is set back while calls run and wait. Needs Linux and a C compiler, otherwise it is skipped.
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { buildSkewedClock } from '../../support/skewed-clock.ts';
@@ -32,7 +32,7 @@ const open = (label: string, headers: Readonly<Record<string, string>> = {}): Op
     headers: { 'x-strict-chunks': '10', 'x-strict-chunk-delay-ms': '100', ...headers },
   });
 
-/** The longest pause in which the upstream had fewer calls than it may, from the first one to the last. */
+/** The longest time between the first and last call in which the upstream had fewer calls than allowed. */
 function longestPause(sinceMs: number): number {
   const times = stage.upstream
     .stats()
@@ -42,7 +42,7 @@ function longestPause(sinceMs: number): number {
 }
 
 describe.skipIf(skewed === null).each([5, 60, 600])('by %i s', (seconds) => {
-  it('slots go to the calls that wait, and to those that come', FIGURE, async () => {
+  it('queued calls and new calls get slots', FIGURE, async () => {
     const before = ['a', 'b', 'c', 'd'].map((label) => open(label));
     await stage.admin.untilGroup('practice', { in_use: LIMIT, queued: 2 });
     const setAt = clock();
@@ -56,7 +56,7 @@ describe.skipIf(skewed === null).each([5, 60, 600])('by %i s', (seconds) => {
     await stage.admin.untilIdle();
   });
 
-  it('a call waits no longer than it wanted to', FIGURE, async () => {
+  it('a call does not wait longer than its maximum', FIGURE, async () => {
     const held = ['a', 'b'].map((label) => open(label, { 'x-strict-chunks': '300' }));
     await stage.admin.untilGroup('practice', { in_use: LIMIT });
     skewed?.set(-seconds);

@@ -6,14 +6,14 @@ import { openChat } from '../support/lifecycle-call.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 
-/** Callers that stop sending their bodies, or drip them, over real sockets before a real workerd. */
+/** Callers that stop sending their bodies, or send them byte by byte, over real sockets to a real workerd. */
 const STALLED_MS = 1_500;
-/** The upstream is not silent while its caller is waited for: an upload below takes longer than `idle_ms`. */
+/** The upstream does not count as silent while the caller is waited for: one upload below takes longer than `idle_ms`. */
 const HOLDS = {
   ...NO_HOLDS,
   stalled_ms: STALLED_MS,
   idle_ms: 1_000,
-  // A busy upstream notices later that a call was cut.
+  // A busy upstream notices a cut call late.
   cancel_cooldown_ms: 500,
 };
 
@@ -89,7 +89,7 @@ function upload(path: string, headers: readonly string[], begin: string): Upload
 const length = (bytes: number): string => `Content-Length: ${bytes}`;
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 
-/** Every way in which a body comes to be sent on while its call holds the slot. */
+/** All kinds of bodies that are forwarded while their call holds the slot. */
 const HELD = [
   ['that is too large to keep', CHAT, [length(5_000_000)], MODEL_FIRST.padEnd(100_000, 'a')],
   ['that is kept for another try', CHAT, [length(1_000_000)], MODEL_FIRST.padEnd(60_000, 'a')],
@@ -132,7 +132,7 @@ for (const [how, everyMs] of [
   );
 }
 
-it('the answer is in the dialect of the caller, and the cut is counted', async () => {
+it('the error is in the dialect of the caller, and the cut is counted', async () => {
   const claude = upload('claude/v1/messages', [length(5_000_000)], MODEL_FIRST.padEnd(60_000, 'a'));
   expect(await claude.answer).toContain('{"type":"error","error":{"type":"timeout_error"');
   const gem = upload(GENERATE, [length(5_000_000)], '{');
@@ -144,7 +144,7 @@ it('the answer is in the dialect of the caller, and the cut is counted', async (
   expect(text).toMatch(/^headgate_calls_cut_total\{.*reason="request_timeout".*\} [1-9]/m);
 });
 
-it('where tokens are counted, a large body takes its slot once it is whole, too', async () => {
+it('a large body takes its slot once it is complete if tokens are counted', async () => {
   const path = 'metered/v1/chat/completions';
   const slow = upload(path, [length(1_000_000)], MODEL_FIRST.padEnd(60_000, 'a'));
   const next = openChat(stage.url(), { label: 'next', path: `/${path}` });
@@ -152,7 +152,7 @@ it('where tokens are counted, a large body takes its slot once it is whole, too'
   expect(await slow.answer).toMatch(/^headgate-reason: request_timeout\r$/m);
 });
 
-it('a small body takes its slot once it is whole', async () => {
+it('a small body takes its slot once it is complete', async () => {
   const slow = [
     upload(GENERATE, [length(10_000)], '{'),
     upload(CHAT, [length(10_000), 'headgate-model: m'], '{'),
@@ -164,7 +164,7 @@ it('a small body takes its slot once it is whole', async () => {
   expect(gem).toMatch(/^headgate-reason: request_timeout\r$/m);
 });
 
-it('a slow upload that goes on, with pauses, is served, though it takes longer than idle_ms and stalled_ms', async () => {
+it('a slow upload with pauses is served, even if it takes longer than idle_ms and stalled_ms', async () => {
   const body = JSON.stringify({
     model: 'm',
     messages: [{ role: 'user', content: 'a'.repeat(300_000) }],

@@ -1,5 +1,5 @@
-// Upgrades that go wrong, on plain workerd: one that the upstream resets looks to it like a spoilt connection, and one that
-// announces a body would hold its slot for as long as the body does not come.
+// Failed upgrades on plain workerd: to it, an upgrade that the upstream resets looks like a broken connection. An upgrade that
+// announces a body would hold its slot until the body arrives.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
@@ -53,7 +53,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  // Connections of these calls stay open, so that an upgrade finds one.
+  // Connections of these calls stay open for the upgrade to reuse.
   const calls = Array.from({ length: WARM_CALLS }, () =>
     fetch(`${stage.url()}/once/chat/completions`, { method: 'POST', body: '{"model":"m"}' }),
   );
@@ -76,7 +76,7 @@ it.each([
 );
 
 it.each(['Content-Length: 5', 'Transfer-Encoding: chunked'])(
-  'an upgrade with %s is refused, and asks nothing of the upstream',
+  'an upgrade with %s is refused before the upstream is called',
   async (header) => {
     const lines = [
       'GET /once/realtime?model=m HTTP/1.1',

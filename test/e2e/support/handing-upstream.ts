@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** An answer that a call asks for, in the query parameter `answer`, as JSON. */
+/** The answer to a call, given by the call as JSON in the query parameter `answer`. */
 export interface Asked {
   readonly status?: number;
-  /** `{base}` stands for the base URL that the call came in by: the first segment of its path. */
+  /** `{base}` stands for the base URL of the call: the first segment of its path. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -17,7 +17,7 @@ interface Arrived {
   readonly body: string;
 }
 
-/** An upstream that hands out addresses in headers, and takes files in Google's resumable way. */
+/** An upstream that sends addresses in headers and accepts Google's resumable uploads. */
 export interface HandingUpstream {
   readonly url: string;
   readonly arrived: Arrived[];
@@ -55,7 +55,7 @@ function askedOf(url: URL): Asked {
   return JSON.parse(url.searchParams.get('answer') ?? '{"headers":{}}') as Asked;
 }
 
-/** Starts one on 127.0.0.1. Upgrades are answered like other requests, so that no WebSocket comes of them. */
+/** Starts one on 127.0.0.1. It answers upgrades like other requests, without opening a WebSocket. */
 export async function startHandingUpstream(): Promise<HandingUpstream> {
   const arrived: Arrived[] = [];
   const take = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {

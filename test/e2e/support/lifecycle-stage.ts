@@ -26,7 +26,7 @@ export interface StageOptions {
   readonly inspector?: boolean;
   /** Puts the forwarder before workerd. @default true */
   readonly forwarder?: boolean;
-  /** Hosts that are served besides those of this machine. @default none */
+  /** Additional served hosts. @default none */
   readonly allowHosts?: readonly string[];
   /** How many MiB bodies may hold. @default that of `serve` */
   readonly bodyMemoryMib?: number;

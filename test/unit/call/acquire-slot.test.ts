@@ -329,7 +329,7 @@ it.each<[string, AcquireAnswer]>([
   caller.abort();
 });
 
-it('asks at once again after an answer that came in time', async () => {
+it('retries at once after an answer that came in time', async () => {
   const { asks, caller } = start();
   for (let asked = 1; asked < 6; asked += 1) {
     expect(asks).toHaveLength(asked);

@@ -84,7 +84,7 @@ it('a short call never renews', async () => {
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
 });
 
-it('renewals that are answered at once are not made in a loop', async () => {
+it('immediate answers to renewals do not cause a loop', async () => {
   const { holder, lease } = setUp();
   lease.renew.mockImplementation(() => Promise.resolve('ok'));
   await vi.advanceTimersByTimeAsync(1_000);

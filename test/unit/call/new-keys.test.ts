@@ -238,11 +238,11 @@ describe('leases of keys that had no success', () => {
   const LEASED_MAX = 500;
   const LEASE_MS = 45_000;
 
-  /** Whether a key may take a lease, which it holds then. */
+  /** Takes a lease for a key; whether it was allowed. */
   function leases(key: string): boolean {
     const place = takeLeasePlace(asked(), `${address} ${key}`);
     if (place.kind === 'rejected') return false;
-    // No clock of a pool keeps it for longer than a lease lasts.
+    // A pool's clock cannot keep it for longer than a lease lasts.
     keepPlace(`${address} ${key}`, Infinity);
     place.leave();
     return true;
@@ -252,7 +252,7 @@ describe('leases of keys that had no success', () => {
     Array.from({ length: 2 * LEASED_MAX }, (_, at) => leases(`${name}-${at}`)).filter(Boolean)
       .length;
 
-  it('keep their places until they expire, and leave the other half to calls', () => {
+  it('keep their places until they expire, and at most half of all places', () => {
     expect(crowd('first')).toBe(LEASED_MAX);
     expect(leases('first-0')).toBe(true);
     const call = takePlace(asked(), `${address} call`);

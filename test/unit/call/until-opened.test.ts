@@ -1,5 +1,5 @@
-// A call that waits for the end of a group's pause, against a scripted object and a virtual clock: whatever that answers,
-// the call never asks in a loop.
+// A call that waits for the end of a group's pause, against a scripted object and a virtual clock. It never retries in a loop,
+// whatever the object answers.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
 import { untilOpened } from '../../../src/call/acquire/until-opened.ts';
@@ -30,7 +30,7 @@ it.each<[string, GroupRpc['opened']]>([
   expect(await end).toEqual({ kind: 'over' });
 });
 
-it('goes on at once when the group opens, but not where it did so before in vain', async () => {
+it('continues at once when the group opens, unless an earlier attempt failed', async () => {
   const first = wait(() => Promise.resolve(true));
   await vi.advanceTimersByTimeAsync(0);
   expect(await first.end).toEqual({ kind: 'opened' });
@@ -41,7 +41,7 @@ it('goes on at once when the group opens, but not where it did so before in vain
   expect(await second.end).toEqual({ kind: 'opened' });
 });
 
-it('ends when its caller leaves, parked or not', async () => {
+it('ends when its caller disconnects, parked or not', async () => {
   const parked = wait(() => new Promise(() => {}));
   parked.caller.abort();
   const resting = wait(() => Promise.resolve(false));
@@ -52,7 +52,7 @@ it('ends when its caller leaves, parked or not', async () => {
   expect((await resting.end).kind).toBe('left');
 });
 
-it('a request that may not wait does not ask at all', async () => {
+it('a request that may not wait sends nothing to the group', async () => {
   const { asks, end } = wait(() => Promise.resolve(true), 3, 0);
   expect(await end).toEqual({ kind: 'over' });
   expect(asks).not.toHaveBeenCalled();

@@ -34,7 +34,7 @@ it('takes the origin of the URL, and the token from the environment or the line'
   expect(read('--help')).toBeNull();
 });
 
-it('takes the token from a file', async () => {
+it('reads the token from a file', async () => {
   const path = join(await mkdtemp(join(tmpdir(), 'headgate-token-')), 'token');
   await writeFile(path, 'from-a-file\n', { mode: 0o600 });
   expect(read('--token-file', path)).toMatchObject({ token: 'from-a-file' });

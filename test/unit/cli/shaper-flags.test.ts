@@ -115,7 +115,7 @@ it.each(['', 'nothing of it', '-upstream', '-upstream nowhere', '-upstream=""'])
   },
 );
 
-describe('values that Headgate does not take', () => {
+describe('values that Headgate does not accept', () => {
   it.each([
     ['-concurrency 1000000', { limits: { max_concurrency: 100_000 } }],
     ['-limit "/v1/responses:99999999"', { limits: { max_concurrency: 100_000 } }],
@@ -146,12 +146,12 @@ describe('values that Headgate does not take', () => {
     expect(notes).toEqual([expect.stringMatching(/: expected a (count|duration).* left out\.$/)]);
   });
 
-  it('are read in every unit that Go writes', () => {
+  it('are read in every unit of Go', () => {
     const { groups } = taken(
       `${OPENAI} -failure-hold 1500us -queue-timeout 1.5h -cancel-cooldown 3ns`,
     );
     const holds = { failure_hold_ms: 2, cancel_cooldown_ms: 1 };
-    // More than an hour is an hour.
+    // One hour is the maximum.
     expect(groups[0]).toMatchObject({ holds, queue: { timeout_ms: 3_600_000 } });
   });
 
@@ -162,13 +162,13 @@ describe('values that Headgate does not take', () => {
     });
   });
 
-  it('never make a name that Headgate has for itself, nor none at all', () => {
+  it('never become a reserved or an empty name', () => {
     const { upstreams, groups } = taken('-upstream https://admin -limit "/:3"');
     expect(upstreams[0]?.id).toBe('shaped-admin');
     expect(groups.map(({ name }) => name)).not.toContain('');
   });
 
-  it('leave nothing that an import refuses, whatever the flags say', () => {
+  it('always become a document that an import accepts', () => {
     const odd = ['0', '-1', '1.5', 'x', '7', '99999999', '5m', '2h', '-1s', '0.5ms', '61s'];
     const counts = 'concurrency global-concurrency retry';
     const durations = 'queue-timeout release-cooldown cancel-cooldown failure-hold';

@@ -175,7 +175,7 @@ test('a page that answers a renewal or a release for Headgate is none', async ()
 });
 
 test.each([5, 60, 600])(
-  'a system date that is set back by %i s moves none of the times of a wait, a lease or a pass',
+  'setting the system clock back by %i s does not affect waits, leases or passes',
   async (seconds) => {
     const { headgate, gate } = stage(1, 'pass');
     const setBack = (): void => void vi.setSystemTime(Date.now() - seconds * 1_000);

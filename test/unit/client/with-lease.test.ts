@@ -187,7 +187,7 @@ test('a release is retried for longer than the lease lasts, because a Headgate t
   expect(headgate.asked).toEqual(['POST /leases', 'DELETE /leases']);
 });
 
-test('a release that nothing ever answers is given up', async () => {
+test('a release without any answer is abandoned', async () => {
   const { headgate } = stage(1);
   let releases = 0;
   const gone: typeof headgate.fetch = (url, init) => {
@@ -205,7 +205,7 @@ test('a release that nothing ever answers is given up', async () => {
   expect(releases).toBe(tried);
 });
 
-test('answers that come at once and ask to come again do not make a loop', async () => {
+test('immediate answers that ask for a retry do not cause a loop', async () => {
   const { headgate, gate } = stage(1);
   const first = await gate.acquire({ group: 'glm' });
   const told = { ticket: 't', position: 0, estimate_ms: null, retry_after_ms: 0 };
@@ -222,7 +222,7 @@ test('answers that come at once and ask to come again do not make a loop', async
   await first.release();
 });
 
-test('a lease that is to be renewed at once is not renewed in a loop', async () => {
+test('a lease that should be renewed at once is not renewed in a loop', async () => {
   const { headgate } = stage(1);
   let renewals = 0;
   const hasty: typeof headgate.fetch = async (url, init) => {

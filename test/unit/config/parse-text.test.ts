@@ -76,7 +76,7 @@ describe('parseConfigText', () => {
     (text) => expect(() => parseConfigText(text, 'text/yaml')).toThrow('not valid YAML'),
   );
 
-  it('reads a key that is a number or a word of YAML as text', () => {
+  it('reads a key that is a number or a YAML keyword as text', () => {
     const read = parseConfigText('1: a\ntrue: b\n~: c', 'text/yaml');
     expect(read).toEqual({ 1: 'a', true: 'b', '~': 'c' });
   });

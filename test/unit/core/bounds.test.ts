@@ -123,7 +123,7 @@ describe('in a full queue', () => {
     expect(group.waiting()).toEqual(['ann-1', 'ann-2', 'cid-1', 'bob-1']);
   });
 
-  test('it takes none where its tenant would wait more then than the other one', () => {
+  test('it is refused if its tenant would wait more than the other one', () => {
     expect(
       rejected(4, [
         ['ann-1', 'ann', 'normal'],
@@ -144,7 +144,7 @@ describe('in a full queue', () => {
     expect(group.ask('ann-5', { tenant: 'ann' })).toEqual(['reject ann-5 queue_full']);
   });
 
-  test('a call takes no place of its own tenant, nor one in a higher lane', () => {
+  test('a call does not replace calls of its own tenant or in a higher lane', () => {
     expect(
       rejected(2, [
         ['ann-1', 'ann', 'high'],

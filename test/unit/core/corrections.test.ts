@@ -50,7 +50,7 @@ describe('a correction', () => {
     expect(spentAt(of)).toEqual([10, 10, 10]);
   });
 
-  it('takes nothing below 0, and gives back no more than it took', () => {
+  it('never goes below 0, and an undo restores only what was subtracted', () => {
     const of = spend(10);
     correctSpend(of, by(-9_000_000_000, { period: 'day' }), NOON);
     expect(spentAt(of)).toEqual([10, 0, 0]);
@@ -69,7 +69,7 @@ describe('a correction', () => {
     undoCorrection(of, 'one', at(0.1));
     undoCorrection(of, 'another', NOON);
     expect(spentAt(of)).toEqual([10, 10, 10]);
-    // Nor does the same id make it again.
+    // Sending the same id again does not repeat it either.
     correctSpend(of, by(-1), NOON);
     expect(spentAt(of)).toEqual([10, 10, 10]);
   });
@@ -84,13 +84,13 @@ describe('a correction', () => {
     expect(spentAt(of, at(24 * 30))).toEqual([0, 0, 0]);
   });
 
-  it('adds to a budget that has spent nothing', () => {
+  it('adds to a budget without spend', () => {
     const of = emptySpend();
     correctSpend(of, by(2, { period: 'day' }), NOON);
     expect(spentAt(of)).toEqual([0, 2, 2]);
   });
 
-  it('is kept with the last ones', () => {
+  it('is kept while it is among the newest 20', () => {
     const of = spend(10);
     for (let each = 0; each <= CORRECTIONS_MAX; each += 1) {
       correctSpend(of, by(1, { id: `c${each}` }), NOON);

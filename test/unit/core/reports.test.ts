@@ -1,4 +1,4 @@
-// Reports of holders of leases: what one key says lasts for a minute at most, until a second one or Headgate itself confirms it.
+// Reports of lease holders: those of one key count for at most a minute, until a second key or Headgate itself confirms them.
 import { describe, expect, it } from 'vitest';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { TestGroup, UNMETERED } from '../../support/core-builders.ts';
@@ -44,7 +44,7 @@ describe('one key', () => {
     expect(pausedMs(group)).toBe(MINUTE_MS);
     group.advance(MINUTE_MS - 1);
     expect(pausedMs(group)).toBe(1);
-    // What it says meanwhile is the same claim.
+    // Its reports meanwhile belong to the same claim.
     group.report('c1', refused('a', more));
     expect(pausedMs(group)).toBe(1);
     expect(countsOf(group)).toMatchObject({ unconfirmed: 1, confirmed: 0 });
@@ -59,7 +59,7 @@ describe('one key', () => {
     expect(pausedMs(group)).toBe(540_000);
   });
 
-  it('lowers what was learned for a minute, and nothing of that is stored', () => {
+  it('lowers the learned limit for a minute, without storing it', () => {
     const group = aGroup();
     const before = group.member().controls.ceiling.slots;
     group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 1 }));
@@ -70,7 +70,7 @@ describe('one key', () => {
     expect(group.member().controls.lag.ms).toBe(0);
   });
 
-  it('mutes its key when a minute brought no confirmation', () => {
+  it('is muted if its report is not confirmed within a minute', () => {
     const group = aGroup();
     group.report('c0', refused('a'));
     group.advance(MINUTE_MS);
@@ -86,7 +86,7 @@ describe('one key', () => {
     expect(pausedMs(group)).toBe(MINUTE_MS);
   });
 
-  it('stops by the breaker for a minute at most, which is closed then', () => {
+  it('opens the breaker for at most a minute', () => {
     const group = aGroup(20);
     for (let at = 0; at < 12; at += 1) {
       group.report(`c${at}`, refused('a', { kind: 'overload', retryAfterMs: 3_600_000 }));
@@ -98,7 +98,7 @@ describe('one key', () => {
     expect(breaker).toMatchObject({ phase: 'closed', openings: 0 });
   });
 
-  it('takes nothing of the rates of the group', () => {
+  it('does not reduce the rates of the group', () => {
     const rates = { ...UNMETERED.rates, rpm: 600, burstMs: MINUTE_MS };
     const group = new TestGroup({ slotsMax: 5, rates, isMetered: true });
     group.ask('a', { isById: true, estimate: { price: 0 } });
@@ -111,7 +111,7 @@ describe('one key', () => {
     expect(group.member().controls.rates.buckets.rpm).toEqual(left);
   });
 
-  it('teaches nothing by a key that was refused, or an account that is empty', () => {
+  it('has no effect with a report of a rejected key or an empty account', () => {
     const group = aGroup();
     for (const kind of ['unauthorized', 'quota', 'egress', 'never_fits'] as const) {
       group.report('c0', refused('a', { kind }));
@@ -122,7 +122,7 @@ describe('one key', () => {
 });
 
 describe('a second key', () => {
-  it('confirms: the pause lasts as long as both say', () => {
+  it('confirms: the pause lasts as long as both reported', () => {
     const group = aGroup();
     group.report('c0', refused('a', { retryAfterMs: 900_000 }));
     group.advance(1_000);
@@ -133,14 +133,14 @@ describe('a second key', () => {
     expect(countsOf(group)).toMatchObject({ unconfirmed: 1, confirmed: 1 });
   });
 
-  it('is none where both are callers without a gateway key', () => {
+  it('does not count if both are callers without a gateway key', () => {
     const group = aGroup();
     group.report('c0', refused(''));
     group.report('c1', refused(''));
     expect(pausedMs(group)).toBe(MINUTE_MS);
   });
 
-  it('confirms only what is about the same', () => {
+  it('confirms only reports of the same kind', () => {
     const group = aGroup();
     group.report('c0', refused('a'));
     group.report('c1', refused('b', { kind: 'overload' }));
@@ -149,7 +149,7 @@ describe('a second key', () => {
 });
 
 describe('Headgate itself', () => {
-  it('confirms what was learned by a refusal that it sees', () => {
+  it('confirms a report by a refusal that it sees', () => {
     const group = aGroup();
     group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 4 }));
     group.report('c1', { kind: 'concurrency', slotsMax: 4 });
@@ -158,7 +158,7 @@ describe('Headgate itself', () => {
   });
 
   it.each(['reported', 'ended'] as const)(
-    'refutes it by a call that is served after it: %s',
+    'refutes a report by a call that is served after it: %s',
     (how) => {
       const group = aGroup();
       group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 2 }));
@@ -170,7 +170,7 @@ describe('Headgate itself', () => {
       else group.release('call');
       expect(group.member().controls.ceiling.slots).toBe(null);
       expect(countsOf(group)).toMatchObject({ refuted: 1 });
-      // For ten minutes the key teaches nothing; another one does.
+      // The key's reports are ignored for ten minutes; those of another key are not.
       group.ask('x', { isById: true });
       group.report('x', refused('a'));
       expect(pausedMs(group)).toBe(0);
@@ -180,7 +180,7 @@ describe('Headgate itself', () => {
     },
   );
 
-  it('is not refuted by the lease of the key that said so', () => {
+  it('does not refute a report by a lease of the reporting key', () => {
     const group = aGroup();
     group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 2 }));
     for (let at = 0; at < 10; at += 1) group.release(`c${at}`);
@@ -192,7 +192,7 @@ describe('Headgate itself', () => {
   });
 });
 
-it('an operator who lets the group learn anew forgets reports', () => {
+it('relearn deletes reports', () => {
   const group = aGroup();
   group.report('c0', refused('a'));
   group.send({ kind: 'relearn' });

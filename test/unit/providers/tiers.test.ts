@@ -1,4 +1,4 @@
-// What tiers of service cost, as multiples of a model's price.
+// Prices of tiers of service, as multiples of a model's price.
 import { describe, expect, test } from 'vitest';
 import { TIERS } from '../../../src/providers/prices/lists/tiers.ts';
 import { priceOf, tierListOf } from '../../../src/providers/prices/price-table.ts';
@@ -69,12 +69,12 @@ describe('an unknown tier', () => {
     expect(unknownTier(prices, tiers)).toBe(field);
   });
 
-  test('counts as the most expensive one that is known', () => {
+  test('counts as the most expensive known one', () => {
     expect(tierFactor(at('openai', 'gpt-5'), { service_tier: 'hyper' }, false)).toBe(2);
     expect(tierFactor(at(null, 'm'), { service_tier: 'hyper' }, false)).toBe(1);
   });
 
-  test('as does a body that was not read, unless the answer reports its tier', () => {
+  test('is assumed for a body that was not read, unless the answer reports its tier', () => {
     expect(tierFactor(at('openai', 'gpt-5'), {}, true)).toBe(2);
     expect(tierFactor(at('openai', 'gpt-5'), { service_tier: 'default' }, true)).toBe(1);
     expect(tierFactor(at(null, 'm'), {}, true)).toBe(1);
@@ -90,12 +90,12 @@ describe('the tiers of an operator', () => {
     expect(tierFactor(prices, { service_tier: 'default', latency: 'optimized' }, false)).toBe(1.25);
   });
 
-  test('say what a call costs that asks for none', () => {
+  test('set the price of a call that asks for none', () => {
     expect(tierFactor(prices, {}, false)).toBe(3);
     expect(tierFactor(at('openai', 'gpt-5'), {}, false)).toBe(1);
   });
 
-  test('stand beside the prices of the model', () => {
+  test('are part of the prices of the model', () => {
     const tiers = { priority: 2 };
     const overrides = { 'llama*': { input: 1, output: 2, tiers } };
     expect(priceOf('x', 'llama-4', overrides)?.tiers).toEqual(tiers);

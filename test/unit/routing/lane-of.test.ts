@@ -35,7 +35,7 @@ it.each<[string, Lane | null, Lane | null, object | null, Lane]>([
   expect(lane(asked, best, queue)).toBe(expected);
 });
 
-it('the lane that an operator gives to a model needs no key', () => {
+it('the lane of a lane rule needs no key', () => {
   expect(lane(null, null, {}, 'high')).toBe('high');
   expect(lane(null, 'normal', {}, 'high')).toBe('normal');
 });

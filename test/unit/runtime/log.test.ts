@@ -1,4 +1,4 @@
-// Lines of the log: an event of a state that lasts is written now and then, with a count of what was left out.
+// Log lines: an event of a lasting state is logged at intervals, with a count of the lines left out.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { logEvent } from '../../../src/runtime/log.ts';
 
@@ -22,7 +22,7 @@ interface Line {
 
 const written = (): unknown[] => lines.map((line) => JSON.parse(line) as unknown);
 
-it('an event that repeats while a state lasts has a line in ten seconds, which counts the others', () => {
+it('an event that repeats while a state lasts is logged once in ten seconds, with a count of the others', () => {
   for (let at = 0; at < 400; at += 1) {
     logEvent('directory_unreachable', { error: `Error ${at}` });
     vi.advanceTimersByTime(50);
@@ -42,7 +42,7 @@ it('an event that repeats while a state lasts has a line in ten seconds, which c
   expect(written().at(-1)).not.toHaveProperty('left_out');
 });
 
-it('each of those events is counted by itself, and others have all their lines', () => {
+it('each of those events is counted separately, and other events are always logged', () => {
   for (let at = 0; at < 3; at += 1) {
     logEvent('admin_error', { name: 'Error' });
     logEvent('snapshot_unwritten', { error: 'Error' });

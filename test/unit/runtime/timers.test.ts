@@ -71,7 +71,7 @@ describe.each([5_000, 60_000, 600_000])('set back by %i ms', (stepMs) => {
     ]);
   });
 
-  it('a pool wakes when something is due, also if nothing happens in between', () => {
+  it('a pool wakes when something is due, even without events in between', () => {
     const wake = new WakeTimer(timers, note('woken'));
     timers.after(50, note('written'));
     wake.arm(timers.clock.now() + 8_000);
@@ -83,7 +83,7 @@ describe.each([5_000, 60_000, 600_000])('set back by %i ms', (stepMs) => {
     ]);
   });
 
-  it('answers leave with their turn, and rows are written within 50 ms', () => {
+  it('answers are sent on time, and rows are written within 50 ms', () => {
     const writes: number[] = [];
     const write = (): void => void writes.push(runtime.passedMs);
     const batch = new Batch(write, () => true, true, timers.after);

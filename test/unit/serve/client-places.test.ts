@@ -28,7 +28,7 @@ describe('one address', () => {
     expect(busy('192.0.2.1')).not.toBe(null);
   });
 
-  it('loses its own connection that has been idle for longest, before a new one is refused', () => {
+  it('loses its longest idle connection before a new one is refused', () => {
     const { take, closed } = placesWith();
     const first = take('192.0.2.1', 'first');
     take('192.0.2.1', 'second');
@@ -76,7 +76,7 @@ describe('one address', () => {
 });
 
 describe('when all places are taken', () => {
-  it('the connection that has been idle for longest makes room, whoever has it', () => {
+  it('the longest idle connection of any address makes room', () => {
     const { take, closed } = placesWith(10);
     const all = Array.from({ length: 10 }, (_, at) => take(`192.0.2.${at}`));
     all[0]?.busy();
@@ -99,7 +99,7 @@ describe('when all places are taken', () => {
   });
 });
 
-it('the log says what was refused, at once and then once a minute, with the address and what to do', () => {
+it('refusals are logged at once and then once a minute, with the address and what to do', () => {
   const now = vi.spyOn(performance, 'now').mockReturnValue(1_000_000);
   const { places, lines, busy } = placesWith(10);
   busy('192.0.2.1');
@@ -120,7 +120,7 @@ it('the log says what was refused, at once and then once a minute, with the addr
 });
 
 it.each(['proxy.internal', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/8/8', '::1/129', '10.0.0'])(
-  'no proxy is called %s',
+  'refuses the proxy address %s',
   (given) => {
     expect(() => proxyList([given])).toThrow(`--trusted-proxy ${given}: expected an IP address`);
   },

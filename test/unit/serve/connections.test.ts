@@ -5,12 +5,12 @@ import { afterEach, expect, it, vi } from 'vitest';
 import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forwarder.ts';
 import { startForwarder } from '../../../scripts/serve/forwarder.ts';
 
-/** Connections without a whole request, over real sockets, before a server that answers every request at once. */
+/** Connections without a complete request, over real sockets, to a server that answers every request at once. */
 let server: Server;
 let forwarder: Forwarder;
 const clients: Socket[] = [];
 const lines: string[] = [];
-/** All that the server got. */
+/** Everything that the server received. */
 let arrived = '';
 
 const HALF = 'GET /half HTTP/1.1\r\nHost: h\r\nX: ';
@@ -66,7 +66,7 @@ const closed = (one: Client, meanwhile: () => void = () => undefined): boolean =
 const untilClosed = (one: Client, meanwhile?: () => void): Promise<void> =>
   expect.poll(() => closed(one, meanwhile), { timeout: 10_000 }).toBe(true);
 
-it('half a head, or a trickled one, ends its connection; the Worker is asked for the answer', async () => {
+it('a partial or slow head ends its connection with an answer of the Worker', async () => {
   await start({ headMs: 200 });
   const [half, trickled] = [client(HALF), client(HALF)];
   const trickling = setInterval(() => trickled.socket.write('a'), 20);
@@ -77,7 +77,7 @@ it('half a head, or a trickled one, ends its connection; the Worker is asked for
   expect(lines[0]).toMatch(/^Connections: 1 were closed because no complete request head arrived/);
 });
 
-it('a client that never says anything is closed without an answer', async () => {
+it('a client that never sends anything is disconnected without an answer', async () => {
   await start({ headMs: 200 });
   const silent = client();
   await untilClosed(silent);
@@ -89,7 +89,7 @@ it('the time of the next head on a connection begins with its first byte', async
   await start({ headMs: 200 });
   const { socket, text, isClosed } = client(GET);
   await expect.poll(text).toBe(OK);
-  // Longer than a head may take: a watcher that has said nothing since it came is gone by now.
+  // Longer than a head may take: a connection that has sent nothing is closed by now.
   await untilClosed(client());
   socket.write(GET);
   await expect.poll(text).toBe(OK + OK);
@@ -98,7 +98,7 @@ it('the time of the next head on a connection begins with its first byte', async
   await expect.poll(() => arrived).toContain('/!malformed/late');
 });
 
-it('a refusal is answered on a connection that has rested for long, too', async () => {
+it('a refusal is also answered on a connection that was idle for a long time', async () => {
   await start({});
   const resting = client(GET);
   await expect.poll(resting.text).toBe(OK);
@@ -109,8 +109,8 @@ it('a refusal is answered on a connection that has rested for long, too', async 
   clock.mockRestore();
 });
 
-it('the oldest idle connection makes room for a caller, be it silent, half a head, or done', async () => {
-  // Three for loopback, and one for other addresses.
+it('the oldest idle connection makes room: a silent one, one with a partial head, or one without requests', async () => {
+  // Three places for loopback, and one for other addresses.
   await start({ clientsMax: 4 });
   const done = client(GET);
   await expect.poll(done.text).toBe(OK);
@@ -146,13 +146,13 @@ it.each([
   await expect.poll(next.text).toBe(OK);
 });
 
-it('a request whose body goes on keeps its place', async () => {
+it('a request whose body continues keeps its place', async () => {
   const slow = await slowBody(100_000);
   await untilClosed(client(GET));
   expect(slow.isClosed()).toBe(false);
 });
 
-it('a body that goes on behind its answer keeps no place', async () => {
+it('a body that continues after its answer keeps no place', async () => {
   await start({ clientsMax: 1 });
   const slow = client('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n');
   await expect.poll(slow.text).toBe(OK);

@@ -150,10 +150,10 @@ describe('repeatFilter', () => {
       expect([full(at), stack, event].map(filter)).toEqual([null, null, event]);
     }
     const other = 'workerd/io/worker.c++:2: error: another';
-    expect([other, stack, 'a line of its own'].map(filter)).toEqual([
+    expect([other, stack, 'a separate line'].map(filter)).toEqual([
       other,
       stack,
-      'a line of its own',
+      'a separate line',
     ]);
     now += 10_000;
     expect(filter(full(1))).toBe(`${full(1)} (20 more like this were left out)`);

@@ -1,4 +1,4 @@
-// Paths that some server may take for ones that lead up, out of the path of a base URL.
+// Paths that some server may read as leading out of the path of a base URL.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { modelsInReadings } from '../../../src/upstream/operation/operation.ts';
@@ -68,7 +68,7 @@ describe('a path leads nowhere else', () => {
     expect(mayGoUp(path)).toBe(false);
   });
 
-  it('whatever stands there, an answer comes', () => {
+  it('decides any path', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), (text) => {
         expect(typeof mayGoUp(`/${text}`)).toBe('boolean');

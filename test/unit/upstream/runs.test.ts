@@ -194,7 +194,7 @@ describe('the events of a stream', () => {
     expect(readAll(`data: ${data}\n\n`, 10).said).toEqual({ id: 'v1_x', state: 'goes on' });
   });
 
-  test('of an answer in the foreground are read no further than to the first that says so', () => {
+  test('of an answer in the foreground are read only up to the first event that shows it', () => {
     const foreground = event('response.created', { id: 'resp_0', status: 'in_progress' });
     expect(readAll(foreground + created, 50).said).toBeNull();
   });

@@ -235,12 +235,12 @@ describe('a session', () => {
     }
   });
 
-  it('cannot be forged with what the directory stores', async () => {
+  it('cannot be forged with the data that the directory stores', async () => {
     const secret = await keyOf('admin', 'night');
     const { sessionKey, adminKeys } = await directoryOf(env).adminAccess();
     const mark = adminKeys[0]?.hash.slice('sha256:'.length, 'sha256:'.length + 16);
     const claims = { sub: 'night', for: mark, exp: Math.floor(Date.now() / 1_000) + 3_600 };
-    // The stored text and the bytes that it stands for.
+    // The stored text and its decoded bytes.
     const bytes = Uint8Array.fromBase64(sessionKey);
     const raw = await crypto.subtle.importKey('raw', bytes, HMAC, false, ['sign']);
     for (const key of [sessionKey, raw]) {
@@ -252,7 +252,7 @@ describe('a session', () => {
     expect((await own('getSession')).status).toBe(200);
   });
 
-  it('ends with another ADMIN_TOKEN, also one that an admin key opened', async () => {
+  it('ends with another ADMIN_TOKEN, also if an admin key opened it', async () => {
     const cookies = [await keyOf('admin', 'night'), 'test-admin-token'].map(async (token) =>
       cookieOf(await signIn(token)),
     );
@@ -282,7 +282,7 @@ describe('a session', () => {
     expect((await put({ ...header, origin: ORIGIN })).status).toBe(201);
     // Behind a proxy that ends TLS the scheme is another one.
     expect((await put({ ...header, origin: 'http://headgate.test' })).status).toBe(200);
-    // Nor does a token make up for the page that sends it.
+    // A token does not help such a page either.
     const token = { authorization: 'Bearer test-admin-token', origin: 'https://evil.test' };
     expect((await put(token)).status).toBe(403);
   });

@@ -1,4 +1,4 @@
-// Corrections of what budgets have spent: of groups, keys and teams, beside calls that are settled, and over resets.
+// Corrections of the spend of budgets of groups, keys and teams, while calls are settled and across resets.
 import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
@@ -12,11 +12,11 @@ afterAll(nothingLeaks);
 const KEY = { 'headgate-key': 'hg_spender-000000000000000000000' };
 const WANTED = { upstream: 'up', model: 'm-1' };
 
-/** Dollars of input of a million tokens. */
+/** Price in USD of a million input tokens. */
 const COST = 1;
 const USAGE = { input_tokens: 1_000_000, output_tokens: 0 };
 
-/** A group, a key and a team with budgets of ten dollars a month each, under which every lease costs what it says. */
+/** A group, a key and a team with budgets of ten dollars a month each. Every lease is charged the usage that it reports. */
 async function budgets(name: string): Promise<void> {
   const limits = { budget_usd: { per_month: 10 } };
   const hash = await gatewayKeyHash(KEY['headgate-key']);
@@ -46,7 +46,7 @@ async function spentOf(name: string): Promise<number> {
   return json.spend.month_usd as number;
 }
 
-it('a budget that a wrong charge has closed opens again, and closes by the undo', async () => {
+it('a correction reopens a budget that a wrong charge exhausted, and the undo exhausts it again', async () => {
   await budgets('closed');
   await spend(10);
   const all = ['closed', 'key:k-closed', 'team:t-closed'];
@@ -82,7 +82,7 @@ it('a budget that a wrong charge has closed opens again, and closes by the undo'
   );
 });
 
-it('the same id corrects once, also over a reset of the pool', async () => {
+it('the same id corrects once, also across a reset of the pool', async () => {
   await budgets('again');
   await spend(5);
   for (const _ of [1, 2]) {
@@ -100,7 +100,7 @@ it('the same id corrects once, also over a reset of the pool', async () => {
   ]);
 });
 
-it('an id stands for one amount and period', async () => {
+it('an id belongs to one amount and period', async () => {
   await budgets('taken');
   await spend(5);
   await correct('taken', { amount_usd: -2, id: 'one', period: 'day' });
@@ -120,7 +120,7 @@ const rename = (from: string, to: string) =>
     storage.sql.exec(`ALTER TABLE ${from} RENAME TO ${to}`);
   });
 
-it('changes nothing that the audit log does not have', async () => {
+it('makes no change without an audit entry', async () => {
   await budgets('noted');
   await spend(5);
   const whileUnwritten = async <Answer>(act: () => Promise<Answer>): Promise<Answer> => {
@@ -145,7 +145,7 @@ it('changes nothing that the audit log does not have', async () => {
   ]);
 });
 
-it('counts beside calls that are settled meanwhile', async () => {
+it('is exact while calls are settled', async () => {
   await budgets('beside');
   await Promise.all([
     spend(1),
@@ -161,7 +161,7 @@ it('counts beside calls that are settled meanwhile', async () => {
   expect((await pool('beside').status()).spend?.reserved_usd).toBe(0);
 });
 
-it('a group that is split is corrected in one partition, which is named', async () => {
+it('a group that is split is corrected in a named partition', async () => {
   const limits = { max_concurrency: 5, budget_usd: { per_month: 10 } };
   await limitTo([group('split', 5, { limits, partition_by: ['model'] })], {
     upstreams: [
@@ -199,7 +199,7 @@ it.each([
   expect(json.errors[0].path).toBe(field);
 });
 
-it('refuses a group or a correction that there is none of', async () => {
+it('refuses an unknown group or correction', async () => {
   await limitTo([group('there', 1)]);
   expect(await correct('nowhere', { amount_usd: 1 })).toMatchObject({ status: 404 });
   expect(await correct('key:nobody', { amount_usd: 1 })).toMatchObject({ status: 404 });

@@ -1,4 +1,4 @@
-// A web page of another site changes nothing of ours: neither by a simple request nor by the network that its browser is in.
+// A web page of another site cannot change anything in Headgate, with a simple request or from the browser's network.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { call, configure } from '../support/worker.ts';
 
@@ -17,7 +17,7 @@ beforeAll(() =>
 
 type Route = readonly [method: string, path: string, body: string | null];
 
-/** One route of each kind that changes something, with a body that it takes. */
+/** One route of each kind that changes something, with a valid body. */
 const ROUTES: readonly Route[] = [
   ['POST', '/leases', '{"group":"leased"}'],
   ['PUT', '/leases/none', null],
@@ -48,7 +48,7 @@ async function send([method, path, body]: Route, headers: Record<string, string>
   return { status: response.status, text: await response.text() };
 }
 
-/** Headers that a browser sends for a page of another site, or of none. */
+/** Headers that a browser sends for a page of another site, or without a site. */
 const FOREIGN: readonly Record<string, string>[] = [
   { origin: 'https://evil.example' },
   { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
@@ -124,13 +124,13 @@ describe.each(WITH_BODY)('%s %s', (...route) => {
   );
 });
 
-it('YAML is for the admin API alone', async () => {
+it('only the admin API accepts YAML', async () => {
   const headers = { 'content-type': 'application/yaml' };
   expect((await send(['PUT', '/admin/api/groups/other', '{}'], headers)).status).toBeLessThan(300);
   expect((await send(['POST', '/leases', '{}'], headers)).status).toBe(415);
 });
 
-it('a body without bytes needs no type', async () => {
+it('an empty body needs no type', async () => {
   const empty = new Response(new Uint8Array()).body;
   for (const body of ['', empty]) {
     const response = await call('/admin/api/groups/leased/relearn', {

@@ -342,9 +342,9 @@ describe('the page of the document', () => {
 });
 
 describe('a change that the directory cannot store', () => {
-  // The runtime hides the words of its own errors from the Worker, as on a full disk.
+  // The runtime hides the messages of its own errors from the Worker, as on a full disk.
   it.each(['internal error; reference = 0123456789', 'database or disk is full: SQLITE_FULL'])(
-    'is answered with 503 and what to look at: %s',
+    'is answered with 503 and what to check: %s',
     async (message) => {
       const fails = vi.spyOn(DirectoryObject.prototype, 'replace');
       fails.mockRejectedValueOnce(new Error(message));

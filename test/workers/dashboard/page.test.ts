@@ -4,7 +4,7 @@ import { createApp } from '../../../src/http/app.ts';
 import type { Env } from '../../../src/env.ts';
 import { call, env } from '../support/worker.ts';
 
-/** The built files alone: answers of upstreams have the same origin. */
+/** Only the built files, because answers of upstreams have the same origin. */
 const BUILT = 'headgate.test/admin/assets/';
 
 const CSP = {

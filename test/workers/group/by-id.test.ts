@@ -165,7 +165,7 @@ it('one who waits is told so, and a renewal beside the ask of its ticket takes n
   expect(await pool('id-waits').status()).toMatchObject({ in_use: 0 });
 });
 
-it('is returned only by the last request that has it, and is asked for again under the same number', async () => {
+it('is returned only by the last request that has it, and is requested again under the same number', async () => {
   await define('id-returned', 1);
   const narrow = { waitsElsewhere: true };
   const first = await takeById('id-returned', 'a', narrow);
@@ -179,7 +179,7 @@ it('is returned only by the last request that has it, and is asked for again und
   });
   const again = await takeById('id-returned', 'a', narrow);
   expect(again.leaseId).toBe('a.2');
-  // Once it has all its groups no request returns it: another one may have answered with it.
+  // Once it has all its groups, no request returns it: another request may have answered with it.
   await again.lease.confirm();
   await again.lease.release('unused', null);
   expect(await pool('id-returned').status()).toMatchObject({ in_use: 1 });

@@ -1,5 +1,5 @@
-// The object with all pools on trial, while one of them is handed over: whoever asks meanwhile waits for that, and does not ask
-// in a loop, which would leave no time for the hand-over.
+// The object of all pools on trial, while one of them is handed over: callers wait for the hand-over and do not retry in a
+// loop, which would delay it.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
@@ -13,7 +13,7 @@ const GROUP = 'auto:openai';
 afterEach(() => vi.restoreAllMocks());
 afterAll(nothingLeaks);
 
-/** Parks the hand-over of a pool at its question to the directory. */
+/** Parks the hand-over of a pool at its message to the directory. */
 function parkHandOver() {
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { share } = DirectoryObject.prototype;
@@ -28,7 +28,7 @@ function parkHandOver() {
 }
 
 it.each(['done', 'failed'])(
-  'a call by an older configuration waits until a hand-over is %s',
+  'a call with an older configuration waits until a hand-over is %s',
   async (end) => {
     await configure({ groups: [{ name: `any-${end}` }] });
     const partition = `older-${end}`;
@@ -51,7 +51,7 @@ it.each(['done', 'failed'])(
       const older = trials.acquire(request(GROUP, 'older', { ...fields, configVersion: 0 }));
       let isAnswered = false;
       older.then(() => (isAnswered = true)).catch(() => {});
-      // The object still answers others, also those that wait for a message from elsewhere.
+      // The object still answers other calls, including those that wait for a message of another object.
       for (let others = 0; others < 5; others += 1) await pool('another').status();
       expect(isAnswered).toBe(false);
       go.resolve();

@@ -1,5 +1,5 @@
-// Several requests for one lease at once: each ends, or waits, without asking in a loop, and together they have one lease,
-// also where an operator pauses and resumes a group meanwhile.
+// Several requests for one lease at once: each ends or waits without a retry loop, and together they get one lease, even if
+// an operator pauses and resumes a group meanwhile.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { SUPERSEDED_ASK_AGAIN_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
@@ -10,7 +10,7 @@ import { del, group, leased, limitTo, post, queued } from './scene.ts';
 afterEach(() => vi.restoreAllMocks());
 afterAll(nothingLeaks);
 
-/** Counts acquire calls by the group that they ask. */
+/** Counts acquire calls by group. */
 function countAsks(): (group: string) => number {
   const asks = vi.spyOn(GroupObject.prototype, 'acquire');
   return (name) => asks.mock.calls.filter(([asked]) => asked.group === name).length;
@@ -24,14 +24,14 @@ function twoGroups(name: string, wide: object = {}) {
 
 const WANTED = { upstream: 'up', model: 'm' };
 
-it.each([2, 5])('%i equal requests wait as one, and leave the others alone', async (copies) => {
+it.each([2, 5])('%i equal requests wait as one, and do not affect others', async (copies) => {
   const name = `equal-${copies}`;
   await limitTo([group(name, 1), group('others', 1)]);
   const held = await leased({ group: name });
   const asksOf = countAsks();
   const same = { 'idempotency-key': 'same' };
   const answers = Array.from({ length: copies }, () => post({ group: name }, same));
-  // Only one of them goes on to wait. The others are told when to come back.
+  // Only one of them continues to wait. The others learn when to retry.
   let superseded = 0;
   for (const answer of answers) {
     answer.then(({ status }) => (superseded += Number(status === 202))).catch(() => {});
@@ -39,7 +39,7 @@ it.each([2, 5])('%i equal requests wait as one, and leave the others alone', asy
   await until(() => expect(superseded).toBe(copies - 1));
   for (let call = 0; call < 50; call += 1) await del((await leased({ group: 'others' })).lease);
   expect(asksOf('others')).toBe(50);
-  // A request that waits asks again before its slice ends, as any call does.
+  // A waiting request retries before its slice ends, like any call.
   expect(asksOf(name)).toBeLessThan(copies + 10);
   expect(await pool(name).status()).toMatchObject({ queued: 1 });
   await del(held.lease);
@@ -57,7 +57,7 @@ it.each([2, 5])('%i equal requests wait as one, and leave the others alone', asy
   await del(granted[0]?.body.lease ?? '');
 });
 
-it('a newer request with the ticket takes the place of one that waits', async () => {
+it('a newer request with the ticket supersedes the waiting one', async () => {
   await limitTo([group('newer', 1)]);
   const held = await leased({ group: 'newer' });
   const { ticket } = await queued({ group: 'newer' });
@@ -73,7 +73,7 @@ it('a newer request with the ticket takes the place of one that waits', async ()
   await del(body.lease);
 });
 
-it('a request that does not wait is told not to come back at once', async () => {
+it('a request that does not wait gets a pause before the next one', async () => {
   await limitTo([group('polls', 1)]);
   const held = await leased({ group: 'polls' });
   const asked = await queued({ group: 'polls' });
@@ -83,7 +83,7 @@ it('a request that does not wait is told not to come back at once', async () => 
   await del(held.lease);
 });
 
-it('requests that came before and during a pause have one lease when it ends', async () => {
+it('requests from before and during a pause get one lease when it ends', async () => {
   await limitTo(twoGroups('paused', { paused: true }));
   const same = { 'idempotency-key': 'paused' };
   const first = post(WANTED, same);
@@ -106,7 +106,7 @@ it('requests that came before and during a pause have one lease when it ends', a
   const one = await leased(WANTED, same);
   expect([...leases]).toEqual([one.lease_ids.join()]);
   await del(one.lease);
-  // The name is used up, in all its groups.
+  // The name is used up in all its groups.
   expect(await post(WANTED, same)).toMatchObject({ status: 410, reason: 'lease_gone' });
   for (const name of ['paused-narrow', 'paused-wide']) {
     expect(await pool(name).status()).toMatchObject({ in_use: 0 });
@@ -129,7 +129,7 @@ it('two requests that return the narrow group of their lease at once free its sl
   for (const { lease } of [one, other]) lease[Symbol.dispose]();
 });
 
-it('one lease however often a group is paused and resumed while equal requests ask for it', async () => {
+it('equal requests get one lease, however often a group is paused and resumed meanwhile', async () => {
   const same = { 'idempotency-key': 'flaps' };
   await limitTo(twoGroups('flaps'));
   const held = await leased({ group: 'flaps-wide' });
@@ -167,18 +167,15 @@ it('one lease however often a group is paused and resumed while equal requests a
 it.each([
   ['crash', crashPool],
   ['reset', resetPool],
-])(
-  'goes on over a %s of the narrow group, which no longer knows what was returned to it',
-  async (name, reset) => {
-    await limitTo(twoGroups(name, { paused: true }));
-    const same = { 'idempotency-key': name };
-    await queued(WANTED, same);
-    await untilStatus(`${name}-narrow`, { in_use: 0 });
-    await reset(`${name}-narrow`);
-    await queued(WANTED, same);
-    await limitTo(twoGroups(name));
-    const lease = await leased(WANTED, same);
-    expect(lease.groups).toEqual([`${name}-narrow`, `${name}-wide`]);
-    await del(lease.lease);
-  },
-);
+])('survives a %s of the narrow group, which forgets the returned leases', async (name, reset) => {
+  await limitTo(twoGroups(name, { paused: true }));
+  const same = { 'idempotency-key': name };
+  await queued(WANTED, same);
+  await untilStatus(`${name}-narrow`, { in_use: 0 });
+  await reset(`${name}-narrow`);
+  await queued(WANTED, same);
+  await limitTo(twoGroups(name));
+  const lease = await leased(WANTED, same);
+  expect(lease.groups).toEqual([`${name}-narrow`, `${name}-wide`]);
+  await del(lease.lease);
+});

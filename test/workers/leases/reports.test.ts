@@ -1,4 +1,4 @@
-// Reports of leases' holders over HTTP: whose they are, and how long they count until another key says the same.
+// Reports of lease holders over HTTP: the key that they count for, and how long they count until another key confirms them.
 import { afterAll, expect, it } from 'vitest';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { nothingLeaks, passAwake, pool } from '../support/pool.ts';
@@ -34,12 +34,12 @@ async function pausedMs(name: string): Promise<number> {
   return until === null ? 0 : Date.parse(until) - Date.now();
 }
 
-/** Takes so many leases at once. */
+/** Takes a number of leases at once. */
 function some(count: number, headers: Headings) {
   return Promise.all(Array.from({ length: count }, () => leased({ upstream: 'up' }, headers)));
 }
 
-it('one key pauses its group for a minute at most, however often it reports', async () => {
+it('one key pauses its group for at most a minute, however often it reports', async () => {
   await scene('alone');
   const [one, two] = await some(2, ANN);
   await patch(one?.lease ?? '', REFUSED, ANN);
@@ -62,7 +62,7 @@ it('a second key confirms it', async () => {
   await pool('both').relearn();
 });
 
-it('callers without a gateway key are one, whatever provider keys they make up', async () => {
+it('callers without a gateway key count as one, whatever provider keys they invent', async () => {
   await scene('open', 'open');
   const made = ['sk-one', 'sk-two'].map((key) => ({ authorization: `Bearer ${key}` }));
   const held = await Promise.all(made.map((headers) => leased({ group: 'open' }, headers)));

@@ -1,5 +1,5 @@
-// Who may take leases: gateway keys that allow them, or every caller where the configuration opens them; and what a key that
-// lost its right may still do.
+// Leases require a gateway key that allows them, unless the configuration opens them to every caller. A key that lost the right
+// may still release its leases.
 import { afterAll, expect, it, vi } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
@@ -26,7 +26,7 @@ async function byKeys(...keys: KeyInput[]): Promise<void> {
   await limitTo([group('g', 2), group('other', 1)], { leases: 'keys', keys });
 }
 
-it('without any gateway key nobody takes a lease, and the refusal names what allows it', async () => {
+it('without a gateway key a lease is refused, and the error says how to allow it', async () => {
   await configure({ groups: [group('g', 2)] });
   for (const headers of [{}, { authorization: 'Bearer sk-made-up' }, { 'x-api-key': 'sk-ant-x' }]) {
     for (const body of [{ group: 'g' }, { upstream: 'openai', model: 'gpt-4o' }]) {
@@ -58,7 +58,7 @@ it.each([['lease'], ['*'], ['lease*']])('a key with allow: [%s] takes leases', a
   expect(await del(lease, undefined, ANN)).toMatchObject({ status: 204 });
 });
 
-it('a key that lost its right renews and reports nothing, and gives back what it holds', async () => {
+it('a key that lost its right cannot renew or report, but can release its leases', async () => {
   await byKeys(await key('ann', ANN, { allow: ['lease'] }));
   const one = await leased({ group: 'g' }, ANN);
   const two = await leased({ group: 'g' }, ANN);
@@ -69,7 +69,7 @@ it('a key that lost its right renews and reports nothing, and gives back what it
   expect(await patch(one.lease, { status: 429 }, ANN)).toMatchObject(forbidden);
   expect(await post({ group: 'g', ticket }, ANN)).toMatchObject(forbidden);
   expect((await pool('g').status()).paused_until).toBe(null);
-  // Another group is not what it holds slots of.
+  // The lease holds no slot of the other group.
   await byKeys(await key('ann', ANN, { allow: ['lease'], groups: ['other'] }));
   expect(await put(two.lease, ANN)).toMatchObject(forbidden);
   for (const { lease } of [one, two]) {
@@ -81,7 +81,7 @@ it('a key that lost its right renews and reports nothing, and gives back what it
   expect(await pool('g').status()).toMatchObject({ in_use: 0, queued: 0 });
 });
 
-it('leases: open allows every caller, and every key where there are some', async () => {
+it('leases: open allows every caller, or every key if keys are configured', async () => {
   await limitTo([group('g', 2)]);
   await del((await leased({ group: 'g' })).lease);
   await limitTo([group('g', 2)], { keys: [await key('bob', BOB)] });
@@ -100,7 +100,7 @@ it('leases: open warns in the answer to a change and in the log', async () => {
   });
 });
 
-it('a document that closes leases without saying so is warned of it, once', async () => {
+it('a document that closes leases implicitly gets one warning', async () => {
   const warned = async (config: ConfigInput): Promise<string[]> =>
     (await admin('PUT', '/config', config)).json.warnings as string[];
   const groups = [group('g', 2)];
@@ -122,7 +122,7 @@ it('a document that closes leases without saying so is warned of it, once', asyn
   ]);
 });
 
-it('leases of provider keys without a success are bounded, and those of a key that holds one are not refused', async () => {
+it('leases of provider keys without a success are bounded, and a key that holds one may take more', async () => {
   await limitTo([], { upstreams: [{ id: 'places', base_url: 'https://places.test' }] });
   const own = (index: number) => ({ authorization: `Bearer sk-made-up-${index}` });
   const ask = async (index: number) => {

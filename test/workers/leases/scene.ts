@@ -121,7 +121,7 @@ export function group(name: string, slots: number, more: Partial<GroupInput> = {
   };
 }
 
-/** Configures groups for an upstream that is never called, with leases for every caller, and whatever else is given. */
+/** Configures groups for an upstream that is never called, with leases open to every caller, and optional fields. */
 export function limitTo(groups: readonly GroupInput[], more: ConfigInput = {}): Promise<void> {
   return configure({
     upstreams: [{ id: 'up', base_url: 'https://up.test' }],

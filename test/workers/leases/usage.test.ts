@@ -1,4 +1,4 @@
-// What a lease is charged: what its holder reports where its key has the right to, and what was reserved where it has not.
+// The charge of a lease: the reported usage if its key has the right to report it, and otherwise the reservation.
 import { afterAll, expect, it } from 'vitest';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
@@ -11,7 +11,7 @@ const TRUSTED = { 'headgate-key': 'hg_trusted-0000000000000000000000' };
 const OTHER = { 'headgate-key': 'hg_other-000000000000000000000000' };
 const BUDGET = 1_000;
 
-/** Dollars of the estimate below. */
+/** Price in USD of the estimate below. */
 const RESERVED = 0.011;
 const WANTED = {
   upstream: 'up',
@@ -41,7 +41,7 @@ async function spentOf(name: string): Promise<number> {
   return (await pool(name).status()).spend?.month_usd ?? 0;
 }
 
-it('a key with allow: [lease_usage] settles by what it reports, also less or nothing', async () => {
+it('a key with allow: [lease_usage] is charged the usage that it reports, even less or 0', async () => {
   await counted('trusted');
   const lease = await leased(WANTED, TRUSTED);
   expect((await pool('trusted').status()).spend?.reserved_usd).toBeCloseTo(RESERVED, 6);
@@ -64,7 +64,7 @@ it.each([
   ['nothing', { input_tokens: 0, output_tokens: 0 }],
   ['only cached tokens', { cached_tokens: 10_000_000 }],
 ])(
-  'a key without it is charged what was reserved, when it reports %s, and is told so',
+  'a key without it is charged the reservation when it reports %s, and the answer says so',
   async (name, usage) => {
     const its = `other-${name.replaceAll(' ', '-')}`;
     await counted(its);
@@ -74,14 +74,14 @@ it.each([
     expect(released.headers.get('headgate-usage')).toBe('reserved');
     expect(await spentOf(its)).toBeCloseTo(RESERVED, 6);
     expect((await pool(its).status()).spend?.reserved_usd).toBe(0);
-    // Nor does it teach how much calls of the model use.
+    // It does not affect estimates for the model either.
     const next = await leased(WANTED, OTHER);
     expect((await pool(its).status()).spend?.reserved_usd).toBeCloseTo(RESERVED, 6);
     await del(next.lease, undefined, OTHER);
   },
 );
 
-it('a key without it does not make its lease free by reporting a refusal', async () => {
+it('a key without it cannot make its lease free by reporting a refusal', async () => {
   await counted('refused');
   const lease = await leased(WANTED, OTHER);
   await patch(lease.lease, { status: 500, error: 'it broke' }, OTHER);

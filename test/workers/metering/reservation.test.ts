@@ -230,7 +230,7 @@ it('a call gives back all that it took of a narrow group when the wide one has n
 
 it('a call gives back its request whose caller leaves between the grant and the upstream', async () => {
   const { strict, group } = await newScene({}, { rpm: 100 });
-  // One of 32 KiB or less would be read before the slot is taken.
+  // A body of 32 KiB or less would be read before the slot is taken.
   const long = chatBody('one two three '.repeat(4_000));
   // The body is kept for a second try, so the call goes out when it has come whole: it never does.
   const { readable, writable } = new FixedLengthStream(long.length);

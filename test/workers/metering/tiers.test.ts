@@ -1,4 +1,4 @@
-// Tiers of service in budgets: what is asked for is reserved, what the answer reports is paid, and what is unknown is refused.
+// Tiers of service in budgets: the requested tier is reserved, the reported one is charged, and unknown ones are refused.
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { closeAll, connect, create, keyHash, untilEvent } from '../sockets/client.ts';
@@ -86,7 +86,7 @@ describe('the settlement', () => {
     ).resolves.toBeUndefined();
   });
 
-  it('counts what a stream reports', async () => {
+  it('counts the tier that a stream reports', async () => {
     const { group } = await scene({ serviceTier: 'priority' });
     await served(ask({ stream: true, stream_options: { include_usage: true } }));
     await expect(untilCounted(group, { usd: 2 * USD })).resolves.toBeUndefined();
@@ -136,7 +136,7 @@ it('the reservation counts the tier that is asked for', async () => {
     await expect(untilCounted(group, { reservedUsd: 0 })).resolves.toBeUndefined();
     return spend?.reserved_usd ?? 0;
   };
-  // The names are of one length, and so are the bodies.
+  // The names, and so the bodies, have the same length.
   const standard = await reserved({ service_tier: 'default' });
   expect(await reserved({ service_tier: 'priority' })).toBeGreaterThan(1.9 * standard);
 });
@@ -204,7 +204,7 @@ describe('an unknown tier', () => {
     });
   });
 
-  it('in a header is refused', async () => {
+  it('is refused in a header', async () => {
     await scene();
     const headers = { 'x-amzn-bedrock-service-tier': 'priority' };
     expect(await refused(await ask({}, 'bare', headers))).toContain('x-amzn-bedrock-service-tier');
@@ -217,14 +217,14 @@ describe('an unknown tier', () => {
     const match = { upstreams: ['openai', 'bare'] };
     const keys = [{ id: 'ours', hash: await keyHash('hg_ours') }];
     const { strict } = await scene({}, { limits: {}, match, members: [member] }, {}, { keys });
-    // Without a key of its own the call runs at a member.
+    // Without its own key the call runs at a member.
     const as = (fields: object) => ask(fields, 'openai', { 'headgate-key': 'hg_ours' });
     expect(await refused(await as({ service_tier: 'priority' }))).toContain('whose price at bare');
     expect((await strict.stats()).total).toBe(0);
     await served(as({ service_tier: 'default' }));
   });
 
-  it('is asked at the members, where the call runs', async () => {
+  it('is looked up at the members that may run the call', async () => {
     const key = { id: 'frugal', hash: await keyHash('hg_frugal'), limits: BUDGET };
     const match = { upstreams: ['openai', 'bare'] };
     const members = [{ name: 'one', upstream: 'openai' }];
@@ -245,7 +245,7 @@ describe('an unknown tier', () => {
     await served(as('hg_free'));
   });
 
-  it('passes where nothing counts cost, as it stands', async () => {
+  it('passes unchanged if no group counts cost', async () => {
     const { strict } = await scene({ keepsRequests: true }, { limits: { max_concurrency: 2 } });
     await served(ask({ service_tier: 'hyper', Service_Tier: 'x' }));
     expect((await strict.stats()).total).toBe(1);

@@ -21,7 +21,7 @@ afterAll(nothingLeaks);
 const RAW = { encodeResponseBody: 'manual' } as CallInit;
 const BODY = chatBody('one two three', { stream: true });
 
-/** A body that is too long to be read before its call takes a slot. */
+/** A body that is too long to read before its call takes a slot. */
 const LONG = chatBody('one two three '.repeat(4_000), { stream: true });
 
 /** Requests are counted without a look at them. */

@@ -135,7 +135,7 @@ it('a call whose wait would outlast its deadline is refused at once, with the es
   await finish(scene, calls);
 });
 
-it('a caller that fills the queue shuts no other out: its youngest call makes room, and is told why', async () => {
+it('a caller that fills the queue does not lock out others: its youngest call makes room, with the reason', async () => {
   const keys = [await keyOf('acme'), await keyOf('bolt')];
   await configureGroups(scene, [groupOf(group, 1, { queue: { max_length: 2 } })], keys);
   const acme = { headers: keyHeader('acme') };

@@ -146,7 +146,7 @@ it.each([
   expect((await scene.strict.stats()).total).toBe(0);
 });
 
-it('a caller without a gateway key gets the lane high only where the group allows it', async () => {
+it('a caller without a gateway key gets lane high only if the group allows it', async () => {
   await configureGroups(scene, [groupOf(group, 1, { queue: { lane_max: null } })]);
   const expected = { claims: 'normal', plain: 'normal' } as const;
   expect(

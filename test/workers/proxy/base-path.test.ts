@@ -1,4 +1,4 @@
-// The path of a base URL is a boundary: with the operator's access no path goes out that some server reads as one outside of it.
+// The path of a base URL is a boundary: with the operator's access, paths that some server reads as outside of it are refused.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
@@ -67,7 +67,7 @@ describe.each(['/ours', '/keyless', '/member'])('at %s', (at) => {
     expect(seen).toMatchObject({ status: 403, reason: 'key_forbidden', arrived: 0 });
   });
 
-  it('the text says why', async () => {
+  it('the error says why', async () => {
     const { text } = await ask(`${at}/..;/b/v1/chat/completions`);
     expect(text).toContain('outside of its base URL');
   });
@@ -80,12 +80,12 @@ describe.each(['/ours', '/keyless', '/member'])('at %s', (at) => {
   );
 });
 
-it('a path without a slot is refused likewise', async () => {
+it('a path without a slot is refused too', async () => {
   const seen = await ask('/ours/..%2fb/v1/files');
   expect(seen).toMatchObject({ status: 403, reason: 'key_forbidden', arrived: 0 });
 });
 
-it('with a key of the caller a path goes as it came', async () => {
+it("a path passes unchanged with the caller's own key", async () => {
   const own = { authorization: 'Bearer sk-mine' };
   expect(await ask('/own/..%2fb/v1/chat/completions', own)).toMatchObject({ status: 200 });
 });

@@ -1,4 +1,4 @@
-// Where no key stands between a web page and an upstream, a page of another site may not use it from a browser's network.
+// A web page of another site may not use an upstream that needs no key from a browser's network.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
@@ -42,7 +42,7 @@ async function send(method: string, path: string, headers: Record<string, string
   return [response.status, response.headers.get('headgate-reason')];
 }
 
-describe('an upstream that takes no key', () => {
+describe('an upstream that needs no key', () => {
   it.each([
     ['POST', '/box/v1/chat/completions', EVIL],
     ['POST', '/box/v1/chat/completions', { ...EVIL, 'content-type': 'text/plain' }],
@@ -74,13 +74,13 @@ describe('an upstream that takes no key', () => {
   });
 });
 
-describe('an upstream that takes the key of its callers', () => {
-  it('serves a page that brings one', async () => {
+describe('an upstream that takes the keys of callers', () => {
+  it('serves a page with a key', async () => {
     const headers = { ...EVIL, authorization: 'Bearer sk-of-the-page' };
     expect(await send('POST', '/open/v1/chat/completions', headers)).toEqual([200, null]);
   });
 
-  it('refuses a page that brings none, and answers its preflight', async () => {
+  it('refuses a page without a key, and answers its preflight', async () => {
     expect(await send('POST', '/open/v1/chat/completions', EVIL)).toEqual([
       403,
       'origin_forbidden',
@@ -90,7 +90,7 @@ describe('an upstream that takes the key of its callers', () => {
   });
 });
 
-it('a call of such a page does not spill to an upstream that takes no key', async () => {
+it('a call of such a page does not spill to an upstream that needs no key', async () => {
   const before = (await strict.stats()).total;
   const headers = { ...EVIL, authorization: 'Bearer sk-of-the-page', 'headgate-max-wait': '0' };
   const body = BODY.replace('"m"', '"spilled"');

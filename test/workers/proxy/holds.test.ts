@@ -128,7 +128,7 @@ it('an upstream that gives no headers within idle_ms is aborted, and the caller 
   await untilStatus(group, { in_use: 0 });
 });
 
-it('a caller that stops sending its request is cut after stalled_ms, and its slot is free', async () => {
+it('a caller that stops sending its request is cut after stalled_ms, and its slot is released', async () => {
   await limitTo({ idle_ms: 200, stalled_ms: 300 });
   const { readable, writable } = new IdentityTransformStream();
   const answer = call(CHAT, { method: 'POST', body: readable });

@@ -1,4 +1,4 @@
-// The list of models: an upstream is asked for it once a minute by each key, however often callers ask.
+// The list of models: each key requests it from an upstream once a minute, however often callers ask.
 import { beforeAll, expect, it } from 'vitest';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure } from '../support/worker.ts';
@@ -29,7 +29,7 @@ async function asked(): Promise<number> {
   return (await strict.stats()).uncounted;
 }
 
-it('is asked for once by a key, also by many requests at the same time', async () => {
+it('is requested once per key, also for many simultaneous requests', async () => {
   const before = await asked();
   const all = await Promise.all(Array.from({ length: 20 }, () => list('sk-one')));
   expect(await asked()).toBe(before + 1);
@@ -39,7 +39,7 @@ it('is asked for once by a key, also by many requests at the same time', async (
   expect(await asked()).toBe(before + 1);
 });
 
-it('is the own one of each key, and of each account that a key names', async () => {
+it('is separate for each key, and for each account that a key names', async () => {
   const before = await asked();
   await list('sk-two');
   await list('sk-three');
@@ -49,7 +49,7 @@ it('is the own one of each key, and of each account that a key names', async () 
   expect(await asked()).toBe(before + 3);
 });
 
-it('is not asked for more than ten times a minute by a key, whatever else its requests say', async () => {
+it('is requested at most ten times a minute per key, whatever other headers its requests have', async () => {
   const before = await asked();
   for (let at = 0; at < 30; at += 1) await list('sk-four', { 'openai-project': `p-${at}` });
   expect(await asked()).toBe(before + 10);

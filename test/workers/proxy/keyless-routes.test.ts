@@ -1,4 +1,4 @@
-// An upstream that lets in calls without a key trusts the operator's network: routes without a slot are closed there, too.
+// An upstream that accepts calls without a key trusts the operator's network, so routes without a slot are closed there too.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { closeAll, connect } from '../sockets/client.ts';
 import { nothingLeaks } from '../support/pool.ts';
@@ -128,12 +128,12 @@ describe.each([
     expect(await ask(method, path, own)).toMatchObject({ status: 200, reason: null });
   });
 
-  it('a made-up key opens nothing at an upstream that gets none', async () => {
+  it('a made-up key opens nothing at an upstream that receives no key', async () => {
     const seen = await ask('DELETE', '/box/api/delete', { ...own, authorization: 'Bearer x' });
     expect(seen).toMatchObject({ status: 403, reason: 'key_forbidden' });
   });
 
-  it('a provider key opens an upstream behind a binding, which passes it on', async () => {
+  it('a provider key opens an upstream behind a binding, which forwards it', async () => {
     const seen = await ask('GET', '/house/v1/files', { ...own, authorization: 'Bearer sk-mine' });
     expect(seen).toMatchObject({ status: 200, reason: null });
   });
@@ -143,12 +143,12 @@ describe.each([
     expect(seen).toMatchObject({ status: 403, reason: 'key_forbidden' });
   });
 
-  it('an upstream that judges keys itself gets every call', async () => {
+  it('an upstream that checks keys itself gets every call', async () => {
     expect(await ask('GET', '/public/v1/files', own)).toMatchObject({ status: keys ? 403 : 200 });
   });
 });
 
-it('a gateway key that lists an operation opens it, and a named route with it', async () => {
+it('a gateway key that lists an operation opens it, also on a named route', async () => {
   await keyless({ keys: true });
   const own = { 'headgate-key': LORA };
   expect(await ask('POST', '/box/api/pull', own)).toMatchObject({ status: 200 });
@@ -216,7 +216,7 @@ describe('where every WebSocket is a session', () => {
   });
 });
 
-it('the tester says so before a call is made', async () => {
+it('the tester reports it before a call is made', async () => {
   await keyless({ keys: true });
   const tested = async (path: string) => {
     const asked = { upstream: 'box', method: 'DELETE', path, key: 'plain' };
@@ -225,7 +225,7 @@ it('the tester says so before a call is made', async () => {
   expect(await tested('/api/delete')).toMatchObject({ reason: 'key_forbidden' });
 });
 
-it('an import warns of such an upstream that opens nothing', async () => {
+it('an import warns about such an upstream that opens nothing', async () => {
   const warnings = await keyless({ keys: true });
   const about = (id: string) => warnings.filter((text) => text.startsWith(`Upstream "${id}"`));
   expect(about('box').join()).toContain('upstreams[0].allow');

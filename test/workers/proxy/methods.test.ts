@@ -1,4 +1,4 @@
-// Methods at the door: seven are served, and what may stand for another method counts as the strictest of them.
+// Seven methods are served, and a request that may be read as another method counts as the strictest reading.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import app from '../../../src/index.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
@@ -42,7 +42,7 @@ afterAll(nothingLeaks);
 const SERVED = 'GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS';
 const OWN_KEY = { authorization: 'Bearer sk-own', 'headgate-key': KEY };
 
-/** A request by a method that `fetch` would not send. */
+/** A request with a method that `fetch` would not send. */
 function by(method: string, path: string, headers: Record<string, string> = {}): Promise<Response> {
   const request = new Request(`https://headgate.test${path}`, { headers });
   Object.defineProperty(request, 'method', { value: method });
@@ -173,7 +173,7 @@ describe('a call that may stand for another method', () => {
     expect((await strict.stats()).total).toBe(before);
   });
 
-  it('takes one where a group names its path by the method that it may stand for', async () => {
+  it('takes a slot if a group lists its path with the other method', async () => {
     const ask = (headers: Record<string, string>) =>
       call('/own/custom/thing', { headers: { ...OWN_KEY, 'headgate-max-wait': '0', ...headers } });
     const plain = await ask({});

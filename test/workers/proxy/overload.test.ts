@@ -132,18 +132,15 @@ it.each([
   ['passes', {}],
   ['passes', { 'headgate-max-wait': '0' }],
   ['rejects', {}],
-])(
-  'an account at its spending cap is told as such, at once, and no call of %s passes',
-  async (group, wish) => {
-    const refused = refuseAll(group, new Error("Exceeded the account's spending cap."));
-    const { total } = await strict.stats();
-    const headers = { 'content-type': 'application/json', ...wish };
-    const answer = await chat(`/${group}/v1/chat/completions`, 'capped', { headers });
-    expect([answer.status, answer.headers.get('headgate-reason')]).toEqual([424, 'account_capped']);
-    expect(answer.headers.has('retry-after')).toBe(false);
-    const { error } = await answer.json<{ error: { message: string } }>();
-    expect(error.message).toMatch(/spending cap.*Raise the cap/);
-    expect(refused).toHaveBeenCalledOnce();
-    expect((await strict.stats()).total).toBe(total);
-  },
-);
+])('a spending cap is reported at once, and no call of %s passes', async (group, wish) => {
+  const refused = refuseAll(group, new Error("Exceeded the account's spending cap."));
+  const { total } = await strict.stats();
+  const headers = { 'content-type': 'application/json', ...wish };
+  const answer = await chat(`/${group}/v1/chat/completions`, 'capped', { headers });
+  expect([answer.status, answer.headers.get('headgate-reason')]).toEqual([424, 'account_capped']);
+  expect(answer.headers.has('retry-after')).toBe(false);
+  const { error } = await answer.json<{ error: { message: string } }>();
+  expect(error.message).toMatch(/spending cap.*Raise the cap/);
+  expect(refused).toHaveBeenCalledOnce();
+  expect((await strict.stats()).total).toBe(total);
+});

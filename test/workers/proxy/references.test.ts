@@ -1,5 +1,5 @@
-// A body may name something that has a model (an assistant, an agent, a preset, a stored prompt) and no model itself. Where the model
-// must be true, a header does not stand for one that the upstream looks up.
+// A body may refer to something with a model (an assistant, an agent, a preset, a stored prompt) without naming the model. Where
+// the model must be true, a header does not replace it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { nothingLeaks } from '../support/pool.ts';
@@ -165,7 +165,7 @@ describe('where the model must be true', () => {
     }
   });
 
-  it('a form refers to an assistant, too', async () => {
+  it('a form may refer to an assistant too', async () => {
     const body =
       '--b\r\ncontent-disposition: form-data; name="assistant_id"\r\n\r\nasst\r\n--b--\r\n';
     const seen = await ask('/v1/audio/transcriptions', body, 'multipart/form-data; boundary=b');

@@ -1,4 +1,4 @@
-// With the operator's key the operator says which account pays, and how a gateway behind the upstream is steered.
+// With the operator's key, only the operator chooses the account that pays and steers a gateway behind the upstream.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { nothingLeaks } from '../support/pool.ts';
@@ -14,7 +14,7 @@ beforeAll(async () => {
   strict = await strictScope('who-pays', { echo: true });
   const { json } = await admin('POST', '/fingerprint', { key: KEY });
   const auth = { secret: 'UPSTREAM_TEST_KEY' };
-  // The same server by another name is another host.
+  // The same server under another name counts as another host.
   const elsewhere = strict.url.replace('127.0.0.1', 'localhost');
   const groups: ConfigInput['groups'] = [
     { name: 'pool', match: { upstreams: ['pool'] }, members: [{ name: 'a', upstream: 'far' }] },
@@ -101,7 +101,7 @@ const SELECTORS = [
 const CHAT = '/v1/chat/completions';
 
 describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) => {
-  it.each(SELECTORS)('%s stays behind, and the answer names it', async (name) => {
+  it.each(SELECTORS)('%s is dropped, and the answer names it', async (name) => {
     const { echo, dropped } = await ask(`${at}${CHAT}`, { [name]: 'theirs', 'openai-beta': 'b' });
     const lower = name.toLowerCase();
     expect(Object.keys(echo.headers)).not.toContain(lower);
@@ -109,7 +109,7 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
     expect(dropped).toBe(lower);
   });
 
-  it('parameters stay behind, likewise', async () => {
+  it('parameters are dropped too', async () => {
     const query = '?userProject=a&%24userProject=b&GroupId=7&organization_id=o&project[]=p&alt=sse';
     const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
     expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
@@ -124,20 +124,20 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
     expect(dropped).toBe('?organization, ?b;user_project, ?user_project, ?project');
   });
 
-  it('cookies stay behind, likewise', async () => {
+  it('cookies are dropped too', async () => {
     const { echo, dropped } = await ask(`${at}${CHAT}`, { cookie: 'organization=o; a=b' });
     expect(echo.headers['cookie'] ?? '').not.toContain('organization');
     expect(dropped).toBe('cookie');
   });
 });
 
-it('a call without a slot, too', async () => {
+it('they are dropped from a call without a slot too', async () => {
   const { echo, dropped } = await ask('/ours/v1/files', { 'openai-organization': 'o' }, 'GET');
   expect(Object.keys(echo.headers)).not.toContain('openai-organization');
   expect(dropped).toBe('openai-organization');
 });
 
-it('with a key of the caller all go on, and nothing is said', async () => {
+it("all are forwarded with the caller's own key, and none is named", async () => {
   for (const name of SELECTORS.filter((each) => !each.startsWith('Ocp'))) {
     const { echo, dropped } = await ask(`/ours${CHAT}?userProject=a`, { ...OWN, [name]: 'mine' });
     expect(echo.headers[name.toLowerCase()]).toBe('mine');
@@ -146,7 +146,7 @@ it('with a key of the caller all go on, and nothing is said', async () => {
   }
 });
 
-it('an operator lists the headers that go on, selectors among them', async () => {
+it('an operator can list the forwarded headers, selectors included', async () => {
   const { echo, dropped } = await ask(`/listed${CHAT}`, {
     'openai-beta': 'b',
     'x-team-name': 't',
@@ -169,7 +169,7 @@ it('an operator lists the headers that go on, selectors among them', async () =>
   });
   expect(names.filter((name) => /^(?:x-other|cookie|openai-organization)$/.test(name))).toEqual([]);
   expect(dropped).toBe('openai-organization');
-  // A key of the caller's own goes with all that came with it.
+  // The caller's own key is forwarded with all its headers.
   const own = await ask(`/listed${CHAT}`, { ...OWN, 'x-other': 'o' });
   expect(own.echo.headers['x-other']).toBe('o');
 });
@@ -184,7 +184,7 @@ const MAYBE_SECRET = {
   'x-stainless-lang': 'js',
 };
 
-it.each(['/pool', '/full'])('at another host, by %s, only known headers arrive', async (at) => {
+it.each(['/pool', '/full'])('only well-known headers reach another host by %s', async (at) => {
   const { echo } = await ask(`${at}${CHAT}`, MAYBE_SECRET);
   const names = Object.keys(echo.headers);
   for (const gone of ['x-custom-pass', 'x-session', 'x-kept', 'cookie', 'referer']) {
@@ -193,13 +193,13 @@ it.each(['/pool', '/full'])('at another host, by %s, only known headers arrive',
   expect(echo.headers).toMatchObject({ 'idempotency-key': 'i', 'x-stainless-lang': 'js' });
 });
 
-it('another host may list its headers', async () => {
+it('the upstream at another host may list its headers', async () => {
   const { echo } = await ask(`/wide${CHAT}`, MAYBE_SECRET);
   expect(echo.headers).toMatchObject({ 'x-kept': 'k' });
   expect(Object.keys(echo.headers)).not.toContain('x-session');
 });
 
-it('at the same host a member gets what its caller sent, without credentials', async () => {
+it("a member at the same host gets the caller's headers without credentials", async () => {
   const { echo } = await ask(`/near${CHAT}`, { ...MAYBE_SECRET, 'x-session-token': 's' });
   expect(echo.headers).toMatchObject({ 'x-custom-pass': 's', 'x-session': 's' });
   expect(Object.keys(echo.headers)).not.toContain('x-session-token');

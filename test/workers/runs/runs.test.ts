@@ -306,7 +306,7 @@ describe('an alarm that was due and never came', () => {
       storage.getAlarm(),
     );
 
-  it('is set again by the next instance, and the leases live on', async () => {
+  it('is set again by the next instance, and the leases stay alive', async () => {
     const scene = await runScene('run-stuck', 1);
     const run = await started(scene);
     passTime(LATE_MS);

@@ -1,4 +1,4 @@
-// Connections of turns take no slot: how many of one caller may be open, how long each may be silent between two turns,
+// Connections for turns take no slot: how many of one caller may be open, how long each may be silent between two turns,
 // and how its streams share slots.
 import { expect, it } from 'vitest';
 import { NO_COOLDOWN, untilStatus } from '../support/pool.ts';
@@ -8,7 +8,7 @@ import { HELD, RESPONSES, turnConfig, strict, useTurns } from './scene.ts';
 
 useTurns(2);
 
-it('one caller has at most 64 connections open by default, and another caller has its own', async () => {
+it('one caller may have 64 connections open by default, and another caller has its own maximum', async () => {
   const keys = [
     { id: 'k1', hash: await keyHash('hg_connections_1') },
     { id: 'k2', hash: await keyHash('hg_connections_2') },
@@ -49,7 +49,7 @@ it('a connection that is silent before its first turn is closed after idle_ms', 
   expect(await endOf(client)).toEqual({ code: 1008, reason: 'headgate: idle' });
 });
 
-it('a connection is closed that is silent after a turn, by the groups of that turn', async () => {
+it('a connection that is silent after a turn is closed after the idle_ms of its groups', async () => {
   const match = { upstreams: ['x'], models: ['gpt-5'] };
   await configure(
     turnConfig({ name: 'by-model', match, holds: { ...NO_COOLDOWN, idle_ms: 2_000 } }),
@@ -61,7 +61,7 @@ it('a connection is closed that is silent after a turn, by the groups of that tu
   expect(await endOf(client)).toEqual({ code: 1008, reason: 'headgate: idle' });
 });
 
-it('a turn that waits is no silence', async () => {
+it('a queued turn does not count as silence', async () => {
   await configure(turnConfig({ holds: { ...NO_COOLDOWN, idle_ms: 1_500 } }));
   const busy = await connect(RESPONSES);
   busy.send(create(HELD));
@@ -69,7 +69,7 @@ it('a turn that waits is no silence', async () => {
   const waiting = await connect(RESPONSES);
   waiting.send(create('second'));
   await untilStatus('turns', { in_use: 1, queued: 1 });
-  // The one that runs is silent for too long, and ends with its connection: the other one had no less time.
+  // The running turn is silent for too long and ends with its connection. The queued one waited as long without being closed.
   expect(await endOf(busy)).toMatchObject({ reason: 'headgate: idle' });
   await untilEvent(waiting, 'response.completed');
 });

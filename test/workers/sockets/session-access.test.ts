@@ -1,4 +1,4 @@
-// What ends a session while it runs: its key, its groups and its upstream are looked at as long as it is open.
+// A running session ends after changes of its key, its groups or its upstream, which are checked while it is open.
 import { expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { configure, env, until } from '../support/worker.ts';
@@ -25,7 +25,7 @@ it.each<[string, Parameters<typeof keyedConfig>[0], number, string]>([
     'restart',
   ],
   [
-    'its group is for something else',
+    'its group no longer matches',
     { group: { match: { upstreams: ['x'], operations: ['chat'] } }, key: { groups: [] } },
     1012,
     'group_changed',
@@ -44,7 +44,7 @@ it('a session ends when the group whose slot it holds is removed', async () => {
   expect(await endOf(client)).toMatchObject({ code: 1012, reason: 'headgate: group_changed' });
 });
 
-it('a change ends the connection that it is about, and no other', async () => {
+it('a change ends only the connection that it concerns', async () => {
   const turns = { websocket: 'turns' };
   const keysNow = async (groups: string[]): Promise<ConfigInput> => {
     const made = await keyedConfig({ upstream: turns });
@@ -55,7 +55,7 @@ it('a change ends the connection that it is about, and no other', async () => {
   const session = await connect(REALTIME, { 'headgate-key': KEY });
   const connection = await connect('/x/v1/responses', { 'headgate-key': 'hg_realtime_key_2' });
   await configure(await keysNow(['other']));
-  // It was made later, so it is looked at later.
+  // It was opened later, so it is checked later.
   expect(await endOf(connection)).toMatchObject({ code: 1008, reason: 'headgate: key_forbidden' });
   session.send({ type: 'response.create' });
   await untilEvent(session, 'response.done');
@@ -73,7 +73,7 @@ it.each([
   expect(await endOf(client)).toMatchObject({ code: 1008, reason: 'headgate: key_invalid' });
 });
 
-it('a session is made anew when a group goes by its model from now on', async () => {
+it('a session is closed for a reconnect when a group starts to depend on its model', async () => {
   await configure(await keyedConfig());
   const client = await connect(REALTIME, { 'headgate-key': KEY });
   const { groups = [], ...now } = await keyedConfig();
@@ -82,7 +82,7 @@ it('a session is made anew when a group goes by its model from now on', async ()
   expect(await endOf(client)).toMatchObject({ code: 1012, reason: 'headgate: group_changed' });
 });
 
-it("messages of a session that goes by no model pass as they are, whatever the caller's key", async () => {
+it('messages of a session pass unchanged if no group depends on its model, with any key', async () => {
   const match = { upstreams: ['x'], paths: ['/echo'], methods: ['GET'] };
   const upstream = { websocket: 'session' };
   const key = { allow: ['other'] };

@@ -1,4 +1,4 @@
-// A session is counted by one model: what its messages name is held to that, where a key or a group goes by it.
+// A session counts as one model: its messages must name that model if a key or a group depends on it.
 import { expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { pool, untilStatus } from '../support/pool.ts';
@@ -14,7 +14,7 @@ function boundConfig(model: string, upstream: object = {}): Promise<ConfigInput>
   return keyedConfig({ group: { name: 'bound', match }, upstream });
 }
 
-it('a session of Gemini names its model in a header where groups go by it', async () => {
+it('a Gemini session names its model in a header if groups depend on it', async () => {
   const path = `${LIVE}?key=k`;
   const match = { upstreams: ['x'], models: ['live-*'] };
   await configure(sessionConfig({ name: 'live', match }, { dialect: 'gemini' }));
@@ -54,7 +54,7 @@ it.each([
   '/v1/agents/big/realtime',
   '/v1//agents/big/realtime',
 ])(
-  'a URL that names several models, or one by reference, is refused where a key goes by them: %s',
+  'a URL with several models, or a model by reference, is refused if a key depends on the model: %s',
   async (query) => {
     await configure(await boundConfig('small'));
     const path = query.startsWith('/') ? query : `/v1/realtime?${query}`;
@@ -115,7 +115,7 @@ it.each<[string, (string | ArrayBuffer)[], number, string]>([
   expect((await pool('bound').metrics()).cut_total).toHaveProperty(name ?? '');
 });
 
-it('a Gemini session of a key with groups passes on whatever follows its setup', async () => {
+it('a Gemini session of a key with groups forwards any messages after its setup', async () => {
   await configure(await boundConfig('cheap', { dialect: 'gemini' }));
   const client = await connect(LIVE, { 'x-goog-api-key': KEY, 'headgate-model': 'cheap' });
   client.send(CHEAP);
@@ -128,7 +128,7 @@ it('a Gemini session of a key with groups passes on whatever follows its setup',
   client.close(1000);
 });
 
-it('what the URL of a Gemini session names is no model that its upstream knows', async () => {
+it('a model in the URL of a Gemini session does not replace the model of its setup', async () => {
   await configure(await boundConfig('cheap', { dialect: 'gemini' }));
   const client = await connect(`${LIVE}?model=cheap`, { 'x-goog-api-key': KEY });
   client.send(CHEAP);
@@ -138,7 +138,7 @@ it('what the URL of a Gemini session names is no model that its upstream knows',
   expect(await reached()).not.toContain('dear');
 });
 
-it('a session that only transcribes is held to the model of its header', async () => {
+it('a session that only transcribes must use the model of its header', async () => {
   await configure(await boundConfig('cheap-*'));
   const headers = { 'headgate-key': KEY, 'headgate-model': 'cheap-1' };
   const update = (model: string): object => ({
@@ -159,12 +159,12 @@ it.each<[string, object | string, number | null]>([
   ['asks another model', { type: 'response.create', response: { model: 'dear' } }, 1008],
   ['asks another model at the top', { type: 'response.create', model: 'dear' }, 1008],
   [
-    'transcribes by another model',
+    'transcribes with another model',
     { type: 'session.update', session: { input_audio_transcription: { model: 'dear' } } },
     1008,
   ],
   [
-    'transcribes by another model, as it is written today',
+    'transcribes with another model in the current format',
     { type: 'session.update', session: { audio: { input: { transcription: { model: 'dear' } } } } },
     1008,
   ],
@@ -173,7 +173,7 @@ it.each<[string, object | string, number | null]>([
   ['is a list', '[{"type":"session.update","session":{"voice":"a"}}]', 1007],
   ['names its own', { type: 'session.update', session: { model: 'cheap-1' } }, null],
   [
-    'transcribes by a model of the same group',
+    'transcribes with a model of the same group',
     { type: 'session.update', session: { input_audio_transcription: { model: 'cheap-2' } } },
     null,
   ],
@@ -191,7 +191,7 @@ it.each<[string, object | string, number | null]>([
   expect(await reached()).not.toContain('dear');
 });
 
-it('a session of a key with groups is refused where its messages cannot be read', async () => {
+it('a session of a key with groups is refused if its messages cannot be read', async () => {
   await configure(await boundConfig('cheap', { websocket: 'session' }));
   for (const path of ['/x/echo', '/x/echo?model=cheap', '/x/v1/responses']) {
     const headers = { 'headgate-key': KEY, 'headgate-model': 'cheap' };

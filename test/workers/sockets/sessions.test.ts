@@ -226,7 +226,7 @@ it('a session is counted by its model, which its query names', async () => {
   client.close(1000);
 });
 
-it('what a session uses is counted, each of its answers and transcriptions', async () => {
+it('the usage of each answer and transcription of a session is counted', async () => {
   await strict.configure({ inputTokens: 70, outputTokens: 11 });
   await configure(sessionConfig({ name: 'counted', limits: { max_concurrency: 1, ...COUNTING } }));
   const client = await connect(REALTIME);

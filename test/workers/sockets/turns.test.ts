@@ -321,8 +321,8 @@ it('an upstream that cuts in the middle of a turn ends the connection, and the s
   expect(await endOf(client)).toMatchObject({ code: 1011 });
 });
 
-it.each(['the client leaves', 'the upstream ends it'])(
-  'a turn whose answer is a run in the background leaves its slot to that when %s',
+it.each(['the client disconnects', 'the upstream ends it'])(
+  'a turn whose answer is a background run hands its slot to the run when %s',
   async (how) => {
     const id = `run_${how.length}`;
     const client = await connect(RESPONSES);
@@ -331,7 +331,7 @@ it.each(['the client leaves', 'the upstream ends it'])(
     const response = { id, status: 'queued', background: true };
     await strict.act({ do: 'send', text: JSON.stringify({ type: 'response.queued', response }) });
     await untilEvent(client, 'response.queued');
-    if (how === 'the client leaves') client.close(1000);
+    if (how === 'the client disconnects') client.close(1000);
     else await strict.act({ do: 'close', code: 1000 });
     await until(async () =>
       expect(await pool('turns').leases()).toEqual([expect.objectContaining({ kind: 'run' })]),
@@ -344,11 +344,11 @@ it.each(['the client leaves', 'the upstream ends it'])(
   },
 );
 
-it('a run that the upstream tells of after its client has left holds the slot', async () => {
+it('a run that the upstream reports after its client has disconnected holds the slot', async () => {
   const client = await connect(RESPONSES);
   client.send(create(HELD));
   await untilEvent(client, 'response.created');
-  // It does not hear of the close, so it goes on to speak.
+  // The upstream does not notice the close and continues to send.
   await strict.act({ do: 'stall' });
   client.close(1000);
   const response = { id: 'run_late', status: 'queued', background: true };
@@ -360,7 +360,7 @@ it('a run that the upstream tells of after its client has left holds the slot', 
   await untilStatus('turns', { in_use: 0 });
 });
 
-it('a turn whose run has ended, or whose lease is revoked, leaves nothing to it', async () => {
+it('a turn whose run has ended, or whose lease is revoked, hands over no slot', async () => {
   const say = (type: string, response: object): Promise<void> =>
     strict.act({ do: 'send', text: JSON.stringify({ type, response }) });
   const run = { id: 'run_over', status: 'queued', background: true };
@@ -480,7 +480,7 @@ it.each<[string, object, number, string]>([
   },
 );
 
-it('a turn runs to its end before its connection is made anew', async () => {
+it('a turn runs to its end before its connection is replaced', async () => {
   const client = await connect(RESPONSES);
   client.send(create(HELD));
   await untilEvent(client, 'response.created');

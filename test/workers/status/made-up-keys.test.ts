@@ -1,4 +1,4 @@
-// A made-up key costs little at `/status`: pools that it has nothing in are not asked for it over and over.
+// A made-up key costs little at `/status`: pools without its calls are not queried again and again.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { CallerStatus } from '../../../src/contract/caller-status.ts';
 import { GroupObject } from '../../../src/index.ts';
@@ -30,7 +30,7 @@ async function statusOf(key: string): Promise<CallerStatus> {
   return answer.json();
 }
 
-it('of many made-up keys few have all pools asked, and the others hear how many were left out', async () => {
+it('all pools are queried for few made-up keys, and the others get the number of pools left out', async () => {
   const callsOf = vi.spyOn(GroupObject.prototype, 'callsOf');
   try {
     const began = performance.now();

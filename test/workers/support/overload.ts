@@ -14,7 +14,7 @@ export function overload(group: string, isOver: () => boolean = () => false) {
   return refuseAll(group, Object.assign(new Error(message), { overloaded: true }), isOver);
 }
 
-/** Has the object of a group throw an error at every acquire call, in front of the real one, until `isOver`. */
+/** Makes the object of a group throw an error at every acquire call, before the real one, until `isOver`. */
 export function refuseAll(group: string, error: Error, isOver: () => boolean = () => false) {
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { acquire } = GroupObject.prototype;

@@ -13,7 +13,7 @@ function notesOf(document: object): string[] {
 }
 
 describe('a document that relied on the old default', () => {
-  it('is warned of its keys without lane_max, by name', () => {
+  it('gets a warning that names its keys without lane_max', () => {
     const [note, ...others] = notesOf({
       keys: [key('a'), key('b', { lane_max: 'high' }), key('c')],
     });
@@ -21,12 +21,12 @@ describe('a document that relied on the old default', () => {
     expect(others).toEqual([]);
   });
 
-  it('names five of many', () => {
+  it('gets a warning that names at most five', () => {
     const keys = Array.from({ length: 7 }, (_, index) => key(`k${index}`));
     expect(notesOf({ keys })[0]).toMatch(/^Keys k0, k1, k2, k3, k4 and 2 more without lane_max/);
   });
 
-  it('is not warned of keys that say what they may', () => {
+  it('gets no warning about keys with lane_max', () => {
     expect(notesOf({ keys: [key('a', { lane_max: 'normal' })] })).toEqual([]);
   });
 
@@ -40,7 +40,7 @@ describe('a document that relied on the old default', () => {
   });
 });
 
-it('a group that puts calls into a lane that no key allows is warned of', () => {
+it('a group that puts calls into a lane that no key allows gets a warning', () => {
   const groups = [{ name: 'g', queue: { lane_rules: [{ models: ['*'], lane: 'high' }] } }];
   const config = (keys: object[]) => configSchema.parse({ groups, keys });
   expect(laneWarnings(config([key('a')]))[0]).toMatch(/^Group "g" puts calls into lane high/);

@@ -49,20 +49,20 @@ describe('an import that does not name leases', () => {
   });
 });
 
-it('a stored configuration that says nothing of leases opens them to nobody', () => {
+it('a stored configuration without leases closes them', () => {
   expect(withDefaults({ groups: GROUPS })).not.toHaveProperty('leases');
   expect(withDefaults({ groups: GROUPS, leases: 'open' }).leases).toBe('open');
 });
 
 describe('a configuration', () => {
-  it('warns where every caller may take leases, and says who that is', () => {
+  it('warns if every caller may take leases, and names those callers', () => {
     expect(leaseWarnings(config({ leases: 'open' }))[0]).toMatch(/^leases: open lets every client/);
     const keys = [aKey([])];
     expect(leaseWarnings(config({ leases: 'open', keys }))[0]).toMatch(/every gateway key/);
     expect(leaseWarnings(config({ keys }))).toEqual([]);
   });
 
-  it('warns of a group for leases that no key may take', () => {
+  it('warns about a group for leases that no key may take', () => {
     const match = (operations: string[]) => ({ name: 'g', match: { operations } });
     expect(leaseWarnings(config({ groups: [match(['lease'])] }))).toHaveLength(1);
     expect(leaseWarnings(config({ groups: [match(['chat'])] }))).toEqual([]);

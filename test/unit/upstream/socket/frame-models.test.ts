@@ -1,4 +1,4 @@
-// Which models a message of a session names to any parser, and which messages cannot be read for certain.
+// The models that any parser finds in a message of a session, and messages that cannot be read reliably.
 import { describe, expect, it } from 'vitest';
 import {
   beginsObject,
@@ -45,12 +45,12 @@ describe('the models of a message', () => {
     '[{"setup":{"model":"a"}}]',
     '{"s\\xetup":1}',
     '',
-  ])('cannot be read for certain: %s', (text) => {
+  ])('cannot be read reliably: %s', (text) => {
     expect(readFrameModels(text).kind).toBe('unreadable');
   });
 });
 
-describe('a message that need not be read whole', () => {
+describe('a message that need not be parsed', () => {
   it.each([
     ['{"type":"input_audio_buffer.append","audio":"AAAA"}', false],
     ['{"realtimeInput":{"text":"a \\"word\\"\\n"}}', false],

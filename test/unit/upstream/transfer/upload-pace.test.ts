@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onTimer } from '../../../../src/runtime/call-clock.ts';
 import { UploadPace } from '../../../../src/upstream/transfer/upload-pace.ts';
 
-/** How long a caller may take to send, by a clock that tests move. */
+/** How long a caller may take to send, by a mocked clock. */
 const STALLED_MS = 10_000;
 const RATE = 1_000;
 
@@ -17,7 +17,7 @@ afterEach(() => {
 function paceWith(stalledMs: number | null = STALLED_MS, uploadMinBytesPerS = RATE) {
   const onOver = vi.fn<() => void>();
   const pace = new UploadPace({ stalledMs, uploadMinBytesPerS, after: onTimer, onOver });
-  /** Sends pieces, each after a time, and answers when the caller was found too slow. */
+  /** Sends pieces, each after a delay, and returns when the caller was found too slow. */
   const send = (pieces: readonly { readonly afterMs: number; readonly bytes: number }[]) => {
     const from = Date.now();
     for (const { afterMs, bytes } of pieces) {
@@ -65,7 +65,7 @@ describe('a caller is fast enough', () => {
     expect(paceWith().send(pieces)).toBeNull();
   });
 
-  it('while it is the upstream that takes nothing', () => {
+  it('while the upstream does not read', () => {
     const { pace, send, onOver } = paceWith();
     expect(send(times(10, 100, 1_000))).toBeNull();
     vi.advanceTimersByTime(600_000);
@@ -74,12 +74,12 @@ describe('a caller is fast enough', () => {
     pace.stop();
   });
 
-  it('where any rate is, as long as it goes on', () => {
+  it('at any rate if the minimum is 0 and it does not pause', () => {
     expect(paceWith(STALLED_MS, 0).send(times(100, 9_900, 1))).toBeNull();
     expect(paceWith(STALLED_MS, 0).send(times(1, 60_000, 1))).toBe(STALLED_MS);
   });
 
-  it('where nothing bounds it', () => {
+  it('without a limit', () => {
     expect(paceWith(null).send(times(3, 600_000, 1))).toBeNull();
   });
 

@@ -1,4 +1,4 @@
-// Tiers of service: what a body asks for, however it is written, and what an answer reports.
+// Tiers of service that a body asks for, in any spelling, and that an answer reports.
 import { describe, expect, test } from 'vitest';
 import { estimateCall } from '../../../../src/upstream/usage/estimate.ts';
 import type { AskedTiers } from '../../../../src/upstream/usage/tiers.ts';
@@ -33,7 +33,7 @@ describe('a body asks for', () => {
       `{"${escaped('performanceConfig')}":{"${escaped('latency')}":"optimized"}}`,
       { latency: 'optimized' },
     ],
-    // None is asked for.
+    // No tier is requested.
     ['{"service_tier":null,"serviceTier":null}', {}],
     ['{"speed":1.5}', {}],
     ['{"messages":[{"service_tier":"priority"}]}', {}],
@@ -59,11 +59,11 @@ describe('a body asks for', () => {
     ['{"service_tier":["priority"]}', 'service_tier', 'is not a string'],
     ['{"service_tier":7}', 'service_tier', 'is not a string'],
     [`{"service_tier":"${'x'.repeat(65)}"}`, 'service_tier', 'is too long or not a valid string'],
-  ])('what is not read as one thing by all: %s', (text, field, why) => {
+  ])('nothing certain if parsers read it differently: %s', (text, field, why) => {
     expect(tiersOf(text).odd).toEqual({ field, why });
   });
 
-  test('anything where it is packed, and nothing in a form', () => {
+  test('any tier if it is compressed, and none in a form', () => {
     expect(tiersOf('…', { contentEncoding: 'gzip' }).isUnread).toBe(true);
     const unread = { chunks: [], contentLength: 9, contentType: null, contentEncoding: null };
     expect(estimateCall(unread).tiers.isUnread).toBe(true);
@@ -145,7 +145,7 @@ describe('an answer reports', () => {
       '{"usage":{"inputTokens":1,"outputTokens":1},"serviceTier":{"type":"priority"},"performanceConfig":{"latency":"standard"}}',
       { service_tier: 'priority', latency: 'standard' },
     ],
-    // What a model or a caller has written reports nothing.
+    // Text of a model or a caller reports no tier.
     [
       'the model',
       'openai',
