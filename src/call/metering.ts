@@ -14,8 +14,13 @@ import {
   tierListOf,
   type Price,
 } from '../providers/prices/price-table.ts';
-import { tiersInAnswer, withTierHeaders } from '../providers/prices/tier-headers.ts';
-import { tierFactor, unknownTier, type TierPrices } from '../providers/prices/tiers.ts';
+import {
+  tierFactor,
+  tiersInAnswer,
+  unknownTier,
+  withTierHeaders,
+  type TierPrices,
+} from '../providers/prices/tiers.ts';
 import { estimateCall, type CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';

@@ -3,7 +3,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { HeaderProfile } from '../upstream/refusal/header-families.ts';
 import type { RefusalQuirks, RefusalRow } from '../upstream/refusal/refusal-table.ts';
 import type { PriceList } from './prices/price-list.ts';
-import type { TierList } from './prices/tiers.ts';
+import type { TierList } from './prices/lists/tiers.ts';
 
 /** Systems whose configurations are imported and that have names of their own for providers. */
 export type NamingSystem = 'clawith' | 'picoclaw';

@@ -2,7 +2,7 @@ import type { Dialect } from '../../contract/dialect.ts';
 import { providerNamed, providerOf, PROVIDERS } from '../index.ts';
 import { listedNames } from './model-name.ts';
 import type { PriceList, RateRow } from './price-list.ts';
-import type { TierList } from './tiers.ts';
+import type { TierList } from './lists/tiers.ts';
 
 /** Prices of tokens, in USD per million. */
 export interface Rates {

@@ -1,20 +1,12 @@
-import { TIER_FIELDS, type TierField, type Tiers } from '../../upstream/usage/tiers.ts';
+import {
+  TIER_FIELDS,
+  toldTier,
+  type AskedTiers,
+  type TierField,
+  type Tiers,
+} from '../../upstream/usage/tiers.ts';
+import { TIER_HEADERS, TOLD_TIER_HEADERS, type TierList, type TierRow } from './lists/tiers.ts';
 import { listedNames } from './model-name.ts';
-
-/**
- * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of models' names are separated
- * by spaces. Without models the row applies to all. The first matching row applies.
- */
-type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
-
-/** Prices of the tiers of one provider. */
-export interface TierList {
-  /** Where the figures were published. */
-  readonly source: string;
-  /** When they were last verified, as `YYYY-MM-DD`. */
-  readonly date: string;
-  readonly rows: readonly TierRow[];
-}
 
 /** Tiers that cost at most the listed price at every provider. */
 const COMMON: readonly TierRow[] = [
@@ -79,4 +71,26 @@ function rowsFor({ list, model }: TierPrices, field: TierField): readonly TierRo
   return (list?.rows ?? []).filter(
     ([of, , , models]) => of === field && (models === undefined || isOf(models)),
   );
+}
+
+/** Adds the tiers that the headers of a call ask for to those of its body. */
+export function withTierHeaders(tiers: AskedTiers, headers: Headers): AskedTiers {
+  const found = TIER_HEADERS.filter(([header]) => headers.has(header));
+  if (found.length === 0) return tiers;
+  const asked: Partial<Record<TierField, string>> = { ...tiers.asked };
+  const names: Partial<Record<TierField, string>> = { ...tiers.names };
+  let { odd } = tiers;
+  for (const [header, field] of found) {
+    const isSecond = asked[field] !== undefined;
+    if (isSecond) odd ??= { field: header, why: 'names a tier in addition to another field' };
+    asked[field] = (headers.get(header) ?? '').trim().toLowerCase();
+    names[field] = header;
+  }
+  return { ...tiers, asked, names, odd };
+}
+
+/** Reads the tiers that the headers of an answer report. */
+export function tiersInAnswer(headers: Headers): Tiers {
+  const told = TOLD_TIER_HEADERS.map(([header, field]) => toldTier(field, headers.get(header)));
+  return Object.assign({}, ...told) as Tiers;
 }

@@ -1,4 +1,19 @@
-import type { TierList } from '../tiers.ts';
+import type { TierField } from '../../../upstream/usage/tiers.ts';
+
+/**
+ * Tiers of a field, and their price as a multiple of the listed price. `tiers` and the prefixes of models' names are separated
+ * by spaces. Without models the row applies to all. The first matching row applies.
+ */
+export type TierRow = readonly [field: TierField, tiers: string, factor: number, models?: string];
+
+/** Prices of the tiers of one provider. */
+export interface TierList {
+  /** Where the figures were published. */
+  readonly source: string;
+  /** When they were last verified, as `YYYY-MM-DD`. */
+  readonly date: string;
+  readonly rows: readonly TierRow[];
+}
 
 /** OpenAI's tiers, also used by Azure. `fast` is another name of `priority`. Scale units are paid in advance. */
 const OPENAI = {
@@ -62,3 +77,19 @@ export const TIERS = {
     rows: [['service_tier', 'performance', 1]],
   },
 } satisfies Record<string, TierList>;
+
+/** Headers that choose the tier of a call. */
+export const TIER_HEADERS: readonly (readonly [header: string, field: TierField])[] = [
+  // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html, 2026-11-26
+  ['x-amzn-bedrock-service-tier', 'service_tier'],
+  ['x-amzn-bedrock-performanceconfig-latency', 'latency'],
+  // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo, 2026-11-26
+  ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
+];
+
+/** Headers in which answers report the tier that served the call. */
+export const TOLD_TIER_HEADERS: typeof TIER_HEADERS = [
+  ...TIER_HEADERS,
+  // https://ai.google.dev/gemini-api/docs/priority-inference, 2026-11-26
+  ['x-gemini-service-tier', 'service_tier'],
+];
