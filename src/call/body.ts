@@ -1,5 +1,11 @@
 import type { ErrorReply } from '../contract/reasons.ts';
-import { copiedBody, keepBody, renamedBody, type KeptBody } from '../upstream/body/kept-body.ts';
+import {
+  copiedBody,
+  keepBody,
+  renamedBody,
+  type KeptBody,
+  type ReadLimits,
+} from '../upstream/body/kept-body.ts';
 import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
@@ -142,9 +148,9 @@ export class CallBody {
   async keep(
     bytesMax: number,
     signal: AbortSignal,
-    pace: UploadPace | null = null,
+    limits: ReadLimits = {},
   ): Promise<'kept' | 'not kept' | 'aborted'> {
-    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal, pace);
+    const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal, limits);
     if (kept === 'aborted') return kept;
     if (kept !== null) this.hold(kept);
     return kept === null ? 'not kept' : 'kept';

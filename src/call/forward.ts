@@ -68,7 +68,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   // At the last member it may have had another name.
   if (member !== null) body.restore();
   const pace = body.isComing ? held.pace() : null;
-  if ((await body.keep(keptBytesMax, held.signal, pace)) === 'aborted') {
+  if ((await body.keep(keptBytesMax, held.signal, { pace })) === 'aborted') {
     held.giveUp();
     reportSlow(admission, held);
     ctx.waitUntil(admission.release('unused'));

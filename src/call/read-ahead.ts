@@ -1,4 +1,5 @@
-import { UploadPace } from '../upstream/transfer/upload-pace.ts';
+import { UploadPace, type UploadPaceOptions } from '../upstream/transfer/upload-pace.ts';
+import type { CallBody } from './body.ts';
 import { READ_BYTES_MAX } from './metering.ts';
 import type { Candidate } from './plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from './result.ts';
@@ -18,15 +19,29 @@ export async function readAhead({ call, rules }: Candidate): Promise<Rejected | 
   const { hold, isMetered } = rules;
   const bytes = body.contentLength ?? Infinity;
   if (bytes > (isMetered ? READ_BYTES_MAX : SMALL_BYTES)) return null;
-  const late = new AbortController();
-  const onOver = (): void => late.abort();
-  // A small one is read natively, which costs least, and as a whole.
-  const isSmall = bytes <= SMALL_BYTES;
-  const callOff = isSmall ? after(hold.stalledMs ?? hold.maxHoldMs, onOver) : null;
-  const pace = isSmall ? null : new UploadPace({ ...hold, after, onOver });
-  const kept = await body.keep(bytes, AbortSignal.any([signal, late.signal]), pace);
-  callOff?.();
+  const kept =
+    bytes <= SMALL_BYTES
+      ? // A small one is read natively, which costs least, and as a whole.
+        await body.keep(bytes, signal, {
+          limit: (stop) => after(hold.stalledMs ?? hold.maxHoldMs, stop),
+        })
+      : await keepPaced(body, bytes, { ...hold, after, signal });
   if (kept !== 'aborted') return null;
   if (body.fault !== null) return rejected(body.fault);
   return signal.aborted ? LEFT : uploadTooSlow(hold);
+}
+
+interface Limits extends Omit<UploadPaceOptions, 'onOver'> {
+  readonly signal: AbortSignal;
+}
+
+/** Keeps a larger body, whose length says little about how long it may take. */
+function keepPaced(
+  body: CallBody,
+  bytes: number,
+  { signal, ...limits }: Limits,
+): ReturnType<CallBody['keep']> {
+  const late = new AbortController();
+  const pace = new UploadPace({ ...limits, onOver: () => late.abort() });
+  return body.keep(bytes, AbortSignal.any([signal, late.signal]), { pace });
 }

@@ -22,17 +22,26 @@ export interface KeptBody extends OutgoingBody {
   unspare(): void;
 }
 
+/** Starts a time limit, which calls `stop` when it is exceeded. Returns the function that ends the limit. */
+type TimeLimit = (stop: () => void) => () => void;
+
+/** Bounds of the time that the caller may take to send a body. */
+export interface ReadLimits {
+  readonly pace?: UploadPace | null;
+  readonly limit?: TimeLimit | null;
+}
+
 /**
  * Reads a body whole and keeps it; a small one that was read whole already is kept in any case. Null, and the body is
- * as it was: it is longer than `bytesMax`, its length is not known, or so much is not free. `aborted`: the caller left,
- * or its watch found a fault, and nothing is left of it.
+ * as it was: it is longer than `bytesMax`, its length is not known, or so much is not free. `aborted`: the caller left or
+ * exceeded the limit, or its watch found a fault, and nothing is left of it.
  */
 export async function keepBody(
   body: OutgoingBody | KeptBody,
   bytesMax: number,
   budget: BodyBudget,
   signal: AbortSignal,
-  pace: UploadPace | null = null,
+  { pace = null, limit = null }: ReadLimits = {},
 ): Promise<KeptBody | null | 'aborted'> {
   if ('bytes' in body) return body;
   const { contentLength } = body;
@@ -43,7 +52,7 @@ export async function keepBody(
   const reservation = budget.tryTake(contentLength);
   if (reservation === null) return null;
   const source = body.open(pace);
-  const bytes = await bytesOf(source, signal);
+  const bytes = await bytesOf(source, signal, limit);
   if (bytes === 'aborted') {
     reservation.release();
     return bytes;
@@ -187,11 +196,14 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
 async function bytesOf(
   source: BodyInit | null,
   signal: AbortSignal,
+  limit: TimeLimit | null,
 ): Promise<Uint8Array | null | 'aborted'> {
   if (source === null || source instanceof Uint8Array) return source;
   const { promise: gone, resolve } = Promise.withResolvers<'aborted'>();
   const leave = (): void => resolve('aborted');
   signal.addEventListener('abort', leave);
+  // A signal for the limit, and one of both, would cost a small call more than the rest of the read.
+  const endLimit = limit?.(leave);
   try {
     if (signal.aborted) return 'aborted';
     // On Workers a read may stay open for ever when the client has left: only the signal tells.
@@ -200,6 +212,7 @@ async function bytesOf(
   } catch {
     return 'aborted';
   } finally {
+    endLimit?.();
     signal.removeEventListener('abort', leave);
   }
 }
