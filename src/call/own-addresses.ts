@@ -1,6 +1,6 @@
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { isRedirect, readdress } from '../upstream/transfer/addresses.ts';
+import { hasAddresses, isRedirect, readdress } from '../upstream/transfer/addresses.ts';
 import type { Candidate } from './plan.ts';
 import { rejected, type Rejected } from './result.ts';
 import type { Target } from './target.ts';
@@ -27,12 +27,14 @@ export function withOwnAddresses(
   candidate: Pick<Candidate, 'call' | 'located' | 'key'>,
   { url: askedUrl }: Target,
 ): Received | Rejected {
-  const { status, statusText, headers: given, body, webSocket } = answer;
+  const { headers: given } = answer;
+  if (!hasAddresses(given)) return received(answer);
+  const { status, statusText, body, webSocket } = answer;
   const { call, located, key } = candidate;
   const { id, baseUrl, redirects } = located.upstream;
   const redirect = isRedirect(status);
   const { gatewayKey } = call.caller.credentials;
-  const readdressed = readdress(given, {
+  const { changed, elsewhere } = readdress(given, {
     askedUrl,
     baseUrl,
     ownUrl: `${calledOrigin(call)}/${id}`,
@@ -40,8 +42,6 @@ export function withOwnAddresses(
     // The caller's own key is meant for this upstream, wherever that stores its answers.
     passesElsewhere: redirects === 'pass' || (gatewayKey === null && !redirect),
   });
-  if (readdressed === null) return received(answer);
-  const { changed, elsewhere } = readdressed;
   if (elsewhere !== null) logElsewhere(id, status, elsewhere);
   if (redirect && changed.get('location') === null) {
     body?.cancel().catch(() => {});

@@ -20,6 +20,8 @@ const CONTENT_LOCATION = 'content-location';
 
 const LINK = 'link';
 
+const WITH_ADDRESSES = [...FOLLOWED, CONTENT_LOCATION, LINK];
+
 /** The route of a call, by which its answer's addresses are rewritten. */
 export interface Way {
   /** The URL of the call to the upstream. Relative addresses are resolved against it. */
@@ -42,30 +44,30 @@ export interface Readdressed {
   readonly elsewhere: string | null;
 }
 
-/** Reads the addresses of an answer. Null: nothing changes, because most answers have none. */
-export function readdress(headers: Headers, way: Way): Readdressed | null {
-  let changed: Map<string, string | null> | null = null;
+/** Whether an answer has addresses. Most have none. */
+export function hasAddresses(headers: Headers): boolean {
+  return WITH_ADDRESSES.some((name) => headers.has(name));
+}
+
+/** Reads the addresses of an answer. */
+export function readdress(headers: Headers, way: Way): Readdressed {
+  const changed = new Map<string, string | null>();
   let elsewhere: string | null = null;
   for (const name of FOLLOWED) {
     const value = headers.get(name);
     if (value === null) continue;
-    changed ??= new Map();
     const address = ownAddress(value, way);
     changed.set(name, address.text);
     if (address.text === null) elsewhere ??= address.host;
   }
   const content = headers.get(CONTENT_LOCATION);
-  if (content !== null) {
-    changed ??= new Map();
-    changed.set(CONTENT_LOCATION, inOwnWords(content, way));
-  }
+  if (content !== null) changed.set(CONTENT_LOCATION, inOwnWords(content, way));
   const link = headers.get(LINK);
   if (link !== null) {
-    changed ??= new Map();
     const rewrite = (_: string, target: string): string => `<${inOwnWords(target, way) ?? ''}>`;
     changed.set(LINK, link.replace(/<([^<>]*)>/g, rewrite));
   }
-  return changed === null ? null : { changed, elsewhere };
+  return { changed, elsewhere };
 }
 
 /** Whether clients follow `Location` after this status. */
