@@ -71,7 +71,7 @@ export interface Env {
   /** Where the directory and the feed are created, as a hint. */
   readonly DIRECTORY_LOCATION?: string;
   /**
-   * Self-hosted only: the network with a pool of connections for WebSocket upgrades alone. workerd retries a GET on each idle
+   * Self-hosted only: the network with a pool of connections only for WebSocket upgrades. workerd retries a GET on each idle
    * connection of a pool until one works, and an upgrade is a GET. Upgrades leave no idle connections.
    */
   readonly UPGRADES?: Network;

@@ -83,7 +83,7 @@ export class CallBody {
 
   /**
    * Opens it for the upstream: once, and as often as it is wanted where it is kept. `changed` makes of a kept one what
-   * goes out in its place; null: nothing, it goes out as it is. `pace` measures how fast the caller sends the rest.
+   * goes out in its place; null: it is forwarded unchanged. `pace` measures how fast the caller sends the rest.
    */
   open(
     pace: UploadPace | null = null,

@@ -4,9 +4,8 @@ import type { KnownCall } from './call.ts';
 import { rejected, type Rejected } from './result.ts';
 
 /**
- * Rejects a call that a web page of another site makes a browser send, where no key stands between the page and the
- * upstream: every client that reaches the upstream may use it, and the browser does. Null: a key goes out with the call, or no such
- * page has sent it. `injected`: the operator's key.
+ * Rejects a call without a key that a browser sends for a web page of another site. Every client that reaches such an upstream
+ * may use it, and the browser can reach it. Null: the call has a key, or no such page sent it. `injected`: the operator's key.
  */
 export function foreignPage(
   { request, caller, table }: Pick<KnownCall, 'request' | 'caller' | 'table'>,

@@ -185,7 +185,7 @@ async function locateUnified(
   return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
 }
 
-/** Finds a stored object with a model in the path of a call whose body names none; null: there is none, or it is allowed. */
+/** Finds a stored object with a model in the path of a call without a model in its body; null: none, or it is allowed. */
 function storedIn(
   { path, operation }: Pick<Located, 'path' | 'operation'>,
   proof: Proof,

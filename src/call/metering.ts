@@ -160,7 +160,7 @@ export class Metering {
   readonly #price: Price | null;
   readonly #tierPrices: TierPrices;
   /** The tiers that the headers of the answer report. */
-  #told: Tiers = {};
+  #reported: Tiers = {};
 
   /** @param fallback price where none is known, before that of a group */
   constructor(located: Located, estimate: Estimated, fallback: Price | null = null) {
@@ -276,7 +276,7 @@ export class Metering {
 
   /** Reads the usage of an answer on its way through; null: nothing can be read in it. */
   meterFor({ headers }: Response): UsageMeter | null {
-    this.#told = tiersInAnswer(headers);
+    this.#reported = tiersInAnswer(headers);
     return createUsageMeter(
       this.#shape,
       headers.get('content-type'),
@@ -295,7 +295,7 @@ export class Metering {
   settlement(meter: Pick<UsageMeter, 'end'> | null): Settle | undefined {
     if (meter === null) return undefined;
     const { usage, outputTokensSeen, tiers } = meter.end();
-    const factor = this.#factorFor({ ...this.#told, ...tiers });
+    const factor = this.#factorFor({ ...this.#reported, ...tiers });
     const billed = {
       inputTokens: this.#inputTokens,
       cacheReadTokens: 0,
@@ -332,9 +332,9 @@ export class Metering {
   };
 
   /** The multiple of the price that the call costs, by the tiers that its answer reports, or else by the requested ones. */
-  #factorFor(told: Tiers): number {
+  #factorFor(reported: Tiers): number {
     const { asked, odd, isUnread } = this.#estimate.tiers;
-    return tierFactor(this.#tierPrices, { ...asked, ...told }, isUnread || odd !== null);
+    return tierFactor(this.#tierPrices, { ...asked, ...reported }, isUnread || odd !== null);
   }
 
   #priceFor(config: GroupConfig | null): Price | null {

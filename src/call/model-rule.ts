@@ -99,9 +99,9 @@ export function severalInPath(
   return { reason: 'model_ambiguous', message };
 }
 
-/** The error reply to a call whose path names something stored that has a model, where something goes by the model. */
+/** The error reply to a call whose path names a stored object with a model, where groups or keys depend on the model. */
 export function referredPath(reference: string): ErrorReply {
-  const message = `The path names the model of this call by reference, in ${quote(reference)}, and a group or the key of this call goes by the model, which Headgate cannot look up. Add model to the body, or let an operator set match.references: allow in the group.`;
+  const message = `The path names the model of this call by reference, in ${quote(reference)}, and a group or the key of this call depends on the model, which Headgate cannot look up. Add model to the body, or ask the operator to set match.references: allow in the group.`;
   return { reason: 'body_unreadable', message };
 }
 

@@ -7,7 +7,7 @@ import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
 import type { KnownCall } from './call.ts';
 import { isUpgrade } from './socket/upgrade.ts';
 
-/** A path that groups name, whatever a server takes it for. */
+/** A path that groups name in all its readings. */
 const NAMED = 'in all readings';
 
 /**

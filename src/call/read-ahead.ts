@@ -5,13 +5,12 @@ import type { Candidate } from './plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from './result.ts';
 import { uploadTooSlow } from './unreachable.ts';
 
-/** Maximum size of a body that is always read before its call takes a slot. It comes in a packet or a few. */
+/** Maximum size of a body that is always read before its call takes a slot. It arrives in a few packets. */
 const SMALL_BYTES = 32 * 1024;
 
 /**
- * Reads a body before its call asks for a slot, which would wait for a slow caller otherwise: a small one, and where
- * tokens are counted every one that they are counted in. It must come as fast as one that holds a slot. Null: the call
- * goes on, whether its body was read or not.
+ * Reads a body before its call acquires a slot, which a slow caller would otherwise hold: a small body, and every body in which
+ * tokens are counted. It must arrive as fast as with a slot. Null: the call continues, whether its body was read or not.
  */
 export async function readAhead({ call, rules }: Candidate): Promise<Rejected | Left | null> {
   const { body, after, signal } = call;

@@ -8,7 +8,7 @@ import { errorShape } from '../call/choose-path.ts';
 import { errorResponse } from '../call/errors/wire-error.ts';
 import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 
-/** URLs of our own routes, and of whatever else an upstream cannot be called. */
+/** Pattern of URLs of our own routes, and others that belong to no upstream. */
 const OWN_URL =
   /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 

@@ -2,9 +2,8 @@ import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply, Reason } from '../contract/reasons.ts';
 
 /**
- * Path to which `serve` sends what is no proper HTTP request: it puts a call of this path, and what was wrong, in
- * the request's place, so that the answer comes when its turn comes. Behind that stands the path of the request, where
- * it has one.
+ * Path to which `serve` sends malformed HTTP requests: it replaces the request by a call of this path with the fault, so that
+ * the answer keeps its order. The path of the request follows, if there is one.
  */
 export const MALFORMED_PATH = '/!malformed/';
 
@@ -23,7 +22,7 @@ const EXPECTED = {
     'A chunk of the body: expected its size in hexadecimal digits without an extension, its bytes, and no trailers.',
 } as const;
 
-/** A part of a request that is no proper HTTP, or a method that nothing serves. */
+/** A malformed part of a request, or a method that no route serves. */
 export type Malformed = keyof typeof EXPECTED | 'method';
 
 const REASONS: ReadonlyMap<string, Reason> = new Map([

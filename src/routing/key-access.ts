@@ -121,7 +121,7 @@ interface MadeBy {
   readonly query: URLSearchParams;
 }
 
-/** Access to an upstream that stands in for a caller's own key: the operator's key, or a network that the upstream trusts. */
+/** Access to an upstream without a caller's own key: the operator's key, or a network that the upstream trusts. */
 export type Entry = 'operator_key' | 'network';
 
 /** Finds the access that a call uses. Null: the upstream sees the caller's own key, or is public. */
@@ -190,8 +190,8 @@ function leavesBase({ baseUrl }: Upstream, path: string): boolean {
 }
 
 /**
- * A session has its slot, and each turn its own: neither is a route without one. Where every WebSocket is a session, one to
- * any other route reaches what a request to that route reaches: the shell of a notebook, the events of other callers.
+ * A session and each turn have a slot, so neither is a route without one. Where every WebSocket is a session, a session on any
+ * other route reaches what a request to that route reaches: the shell of a notebook, the events of other callers.
  */
 function neededFor(method: string, { upstream, path, operation }: Asked): readonly string[] {
   const { dialect } = upstream;

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { textOf, type Frame } from '../../upstream/socket/frame.ts';
-import { tiersInUsage, toldTier, type Tiers } from '../../upstream/usage/tiers.ts';
+import { tiersInUsage, reportedTier, type Tiers } from '../../upstream/usage/tiers.ts';
 import { usageFromJson, type Usage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
 
@@ -62,8 +62,8 @@ function reportIn(text: string): { readonly usage: unknown; readonly tiers: Tier
       readonly usage?: unknown;
     };
     const usage = message.response?.usage ?? message.usageMetadata ?? message.usage;
-    const told = toldTier('service_tier', message.response?.service_tier);
-    return { usage, tiers: { ...tiersInUsage(usage), ...told } };
+    const tier = reportedTier('service_tier', message.response?.service_tier);
+    return { usage, tiers: { ...tiersInUsage(usage), ...tier } };
   } catch {
     return { usage: null, tiers: {} };
   }

@@ -39,13 +39,13 @@ export function closedLeaseWarnings(document: unknown, before: Config, after: Co
   ];
 }
 
-/** Warns of keys whose `allow` includes the right to report usage by a wildcard alone, which may be older than that right. */
+/** Warns about keys whose `allow` includes the right to report usage only by a wildcard, which may be older than the right. */
 export function leaseUsageWarnings({ keys }: Pick<Config, 'keys'>): string[] {
   return keys
     .filter((key) => mayReportUsage(key) && !key.allow.includes(LEASE_USAGE))
     .map(
       ({ id, allow }) =>
-        `Key "${id}": allow: [${allow.join(', ')}] includes lease_usage, so what its callers report that their leases used counts in budgets and rates as they state it. ` +
+        `Key "${id}": allow: [${allow.join(', ')}] includes lease_usage, so budgets and rates count the usage that its leases report. ` +
         'List the operations that the key needs instead, or add lease_usage to the list to keep the right and end this warning.',
     );
 }

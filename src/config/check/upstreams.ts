@@ -116,14 +116,14 @@ export function networkWarnings({ upstreams }: Pick<Config, 'upstreams'>): strin
   });
 }
 
-/** Warns of upstreams where every WebSocket is a session, and whose access is the operator's: other routes than those of sessions are closed. */
+/** Warns about upstreams with the operator's access where every WebSocket is a session: unknown routes are closed there. */
 export function socketWarnings({ upstreams }: Pick<Config, 'upstreams'>): string[] {
   return upstreams.flatMap(({ id, auth, via, allow, enabled, websocket }, index) => {
     const isOwnAccess = auth !== 'passthrough' || via !== null;
     if (!enabled || websocket !== 'session' || !isOwnAccess) return [];
     if (compileGlobs(allow)(UNKNOWN_NAME)) return [];
     return [
-      `Upstream "${id}" takes every WebSocket as a session (websocket: session) and lets calls in without a key of their caller, so sessions on unknown routes are closed. ` +
+      `Upstream "${id}" treats every WebSocket as a session (websocket: session) and needs no key of the caller, so sessions on unknown routes are closed. ` +
         `To open one, name its path in match.paths of a group with methods: [GET], and list other in upstreams[${index}].allow.`,
     ];
   });

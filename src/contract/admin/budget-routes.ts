@@ -96,7 +96,7 @@ export const BUDGET_ROUTES = routes({
         .enum(PERIODS)
         .default('month')
         .describe(
-          'When the charge was made: `hour` corrects the current hour, day and month, `day` the day and month, `month` the month alone.',
+          'When the charge was made: `hour` corrects the current hour, day and month, `day` the day and month, `month` only the month.',
         ),
       partition: partition
         .optional()

@@ -1,11 +1,11 @@
 import {
   TIER_FIELDS,
-  toldTier,
+  reportedTier,
   type AskedTiers,
   type TierField,
   type Tiers,
 } from '../../upstream/usage/tiers.ts';
-import { TIER_HEADERS, TOLD_TIER_HEADERS, type TierList, type TierRow } from './lists/tiers.ts';
+import { TIER_HEADERS, REPORTED_TIER_HEADERS, type TierList, type TierRow } from './lists/tiers.ts';
 import { listedNames } from './model-name.ts';
 
 /** Tiers that cost at most the listed price at every provider. */
@@ -91,6 +91,8 @@ export function withTierHeaders(tiers: AskedTiers, headers: Headers): AskedTiers
 
 /** Reads the tiers that the headers of an answer report. */
 export function tiersInAnswer(headers: Headers): Tiers {
-  const told = TOLD_TIER_HEADERS.map(([header, field]) => toldTier(field, headers.get(header)));
-  return Object.assign({}, ...told) as Tiers;
+  const reported = REPORTED_TIER_HEADERS.map(([header, field]) =>
+    reportedTier(field, headers.get(header)),
+  );
+  return Object.assign({}, ...reported) as Tiers;
 }

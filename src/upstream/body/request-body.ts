@@ -204,7 +204,7 @@ function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | nu
   if (isAllowed(state, { proof })) return null;
   if (!wantsModel) return `The form could not be looked through for gateway keys: ${state.why}.`;
   if (state.reference !== undefined && proof !== null) {
-    return `The body names its model by reference, in ${state.reference}, and a group or the key of this call goes by the model, which Headgate cannot look up. Add model to the body, or let an operator set match.references: allow in the group.`;
+    return `The body names its model by reference, in ${state.reference}, and a group or the key of this call depends on the model, which Headgate cannot look up. Add model to the body, or ask the operator to set match.references: allow in the group.`;
   }
   const help =
     proof === null

@@ -114,7 +114,7 @@ const NAMES = /\/(?:deployments|engines|serving-endpoints|models?)\/([^/:]+)/gi;
 const NAMED_TWICE =
   /\/(?:deployments|engines|serving-endpoints|models?)\/.+\/(?:deployments|engines|serving-endpoints|models?)\//i;
 
-/** The models that segments of a path name, whatever a server takes it for. */
+/** The models in the segments of a path, in any reading. */
 export function modelsInPath(path: string): readonly string[] {
   const plain = plainPath(path);
   const named = [plain, ...readingsOf(plain)].flatMap((each) =>
@@ -123,16 +123,16 @@ export function modelsInPath(path: string): readonly string[] {
   return [...new Set(named)];
 }
 
-/** Segments behind which the id of something stored stands that has a model: a run, a video, an agent, a prompt, an app. */
+/** Segments that precede the id of a stored object with a model: a run, a video, an agent, a prompt, an app. */
 const STORED_WITH_MODEL =
   /\/((?:agents?|applications?|apps?|assistants?|bots?|conversations|deployments?|endpoints?|engines?|fine[_-]?tun[a-z]*|flows?|interactions|models?|presets?|prompts?|reasoningEngines|responses|runs|threads|videos?|workflows?)\/[^/:]+)/i;
 
-/** Words that stand where an id would, in paths that name nothing stored. */
+/** Words in place of an id, in paths that do not name a stored object. */
 const NO_ID = /\/(?:compact|completions|generations(?:\/jobs)?|runs)$/i;
 
 /**
- * Finds a stored object in a path that has a model of its own, as in `videos/video_1`. It counts only where the call names no
- * model otherwise. Null: no reading of the path names one.
+ * Finds a stored object with its own model in a path, as in `videos/video_1`. It counts only if the call names no model
+ * otherwise. Null: no reading of the path names one.
  */
 export function referenceInPath(path: string): string | null {
   const plain = plainPath(path);

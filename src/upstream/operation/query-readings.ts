@@ -1,14 +1,14 @@
-/** A parameter that some server may read in a query. */
+/** A parameter that some server may find in a query. */
 interface ReadParameter {
   readonly name: string;
   readonly value: string;
-  /** The name of the parameter that it stands in, as browsers and most servers split a query: at `&` alone. */
+  /** The name of its parameter as browsers and most servers split a query: only at `&`. */
   readonly within: string;
 }
 
 /**
  * Lists the parameters that servers may read in a query. Some split it at `;` too (Rack, and older versions of Python, Go
- * and PHP's settings), so `?a=1;model=x` names a model there. None of that may lead around a limit. The query is
+ * and PHP's settings), so `?a=1;model=x` names a model there. Such a parameter must not bypass a limit. The query is
  * never rewritten for it.
  */
 export function parametersIn(query: URLSearchParams): readonly ReadParameter[] {

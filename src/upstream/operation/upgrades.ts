@@ -88,7 +88,7 @@ export function isReadSession(path: string): boolean {
   return NAMED_IN_QUERY.test(plain(path)) || isNamedInMessage(path);
 }
 
-/** Whether a path is one of those, whatever a server takes it for. */
+/** Whether every reading of a path is such a route. */
 export function isSessionRoute(path: string): boolean {
   return [path, ...readingsOf(path)].every(isReadSession);
 }

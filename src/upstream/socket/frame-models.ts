@@ -131,7 +131,7 @@ class ModelsVisitor implements JsonVisitor {
     const { kept, depth } = value;
     const model = kept.length > MODEL_BYTES_MAX ? null : textOf(kept);
     if (model === null) {
-      return this.#fail(`a model is no JSON text of at most ${MODEL_BYTES_MAX} bytes`, value);
+      return this.#fail(`a model is not a JSON string of at most ${MODEL_BYTES_MAX} bytes`, value);
     }
     if (model.includes(',')) return this.#fail('a model field names several models', value);
     (depth <= 2 ? this.#main : this.#beside).push(model);

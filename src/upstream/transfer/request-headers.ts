@@ -47,7 +47,7 @@ export function upstreamRequestHeaders(
     (name, value) =>
       isNotForUpstream(name) || (name !== 'cookie' && holdsGatewayKey(value, gatewayKey)),
   );
-  // Those that upstreams have set go on.
+  // Headers that upstreams have set are passed on.
   dropCookies(headers, (pair) => isOurCookie(pair) || holdsGatewayKey(pair, gatewayKey));
   const accepted = (clientAcceptEncoding ?? headers.get('accept-encoding') ?? '').trim();
   headers.set('accept-encoding', accepted === '' ? 'identity' : accepted);

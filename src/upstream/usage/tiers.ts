@@ -134,12 +134,12 @@ function isPlainOther(key: Uint8Array): boolean {
 }
 
 /** Keys that a walk must distinguish to read the reported tiers. */
-export const TOLD_TIER_KEYS = [...SERVICE_TIERS, PERFORMANCE, 'type', 'latency'];
+export const REPORTED_TIER_KEYS = [...SERVICE_TIERS, PERFORMANCE, 'type', 'latency'];
 
-/** The field that a string in an answer reports, if `isTold`: its object is the answer's own; null: none. */
-export function toldField(value: WalkedValue, isTold: boolean): TierField | null {
+/** The field that a string in an answer reports, if its object belongs to the answer itself (`isOwn`); null: none. */
+export function reportedField(value: WalkedValue, isOwn: boolean): TierField | null {
   const key = value.key(value.depth);
-  if (isTold && serviceTiers.has(key)) return 'service_tier';
+  if (isOwn && serviceTiers.has(key)) return 'service_tier';
   if (value.depth !== 2) return null;
   if (key === 'type' && value.key(1) === 'serviceTier') return 'service_tier';
   return key === 'latency' && value.key(1) === PERFORMANCE ? 'latency' : null;
@@ -150,15 +150,15 @@ export function tiersInUsage(usage: unknown): Tiers {
   if (typeof usage !== 'object' || usage === null) return {};
   const fields = usage as Readonly<Record<string, unknown>>;
   return {
-    ...toldTier('service_tier', trafficTier(fields['trafficType'])),
-    ...toldTier('service_tier', fields['serviceTier']),
-    ...toldTier('service_tier', fields['service_tier']),
-    ...toldTier('speed', fields['speed']),
+    ...reportedTier('service_tier', trafficTier(fields['trafficType'])),
+    ...reportedTier('service_tier', fields['serviceTier']),
+    ...reportedTier('service_tier', fields['service_tier']),
+    ...reportedTier('speed', fields['speed']),
   };
 }
 
 /** Takes a tier that an answer reports. `auto` only repeats the request. */
-export function toldTier(field: TierField, value: unknown): Tiers {
+export function reportedTier(field: TierField, value: unknown): Tiers {
   if (typeof value !== 'string' || value === '') return {};
   const tier = value.toLowerCase();
   return tier === 'auto' ? {} : { [field]: tier };

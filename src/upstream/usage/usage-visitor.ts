@@ -2,7 +2,13 @@ import type { Dialect } from '../../contract/dialect.ts';
 import { KeyNames } from '../json/json-key.ts';
 import { textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
-import { TOLD_TIER_KEYS, tiersInUsage, toldField, toldTier, type Tiers } from './tiers.ts';
+import {
+  REPORTED_TIER_KEYS,
+  tiersInUsage,
+  reportedField,
+  reportedTier,
+  type Tiers,
+} from './tiers.ts';
 import { largerUsage, usageFromJson } from './usage.ts';
 import type { Usage } from './usage.ts';
 
@@ -70,7 +76,7 @@ export const USAGE_VISITOR_KEYS = new KeyNames([
   ...TEXT_ROOTS,
   ...TEXT_KEYS,
   ...SKIPPED,
-  ...TOLD_TIER_KEYS,
+  ...REPORTED_TIER_KEYS,
   WRAPPED,
 ]);
 
@@ -124,7 +130,7 @@ export class UsageVisitor implements JsonVisitor {
       if (key === '') return 'skip';
       if (key === WRAPPED && depth === 1 && this.#onWrapped !== null) return 'keep';
       if (isText(value, key)) return 'count';
-      return toldField(value, mayTellTier(value)) === null ? 'skip' : 'keep';
+      return reportedField(value, mayTellTier(value)) === null ? 'skip' : 'keep';
     }
     if (kind === 'scalar') return depth === 1 && counters.has(key) ? 'keep' : 'skip';
     if (kind === 'object' && usageKeys.has(key) && mayTellUsage(value)) return 'keep';
@@ -149,9 +155,9 @@ export class UsageVisitor implements JsonVisitor {
     } else if (isText(value, key)) {
       this.#textBytes += value.textBytes;
     } else {
-      const field = toldField(value, mayTellTier(value));
-      const told = field === null ? {} : toldTier(field, textOf(value.kept));
-      this.#tiers = { ...this.#tiers, ...told };
+      const field = reportedField(value, mayTellTier(value));
+      const tier = field === null ? {} : reportedTier(field, textOf(value.kept));
+      this.#tiers = { ...this.#tiers, ...tier };
     }
   }
 

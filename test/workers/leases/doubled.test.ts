@@ -122,7 +122,7 @@ it('two requests that return the narrow group of their lease at once free its sl
   ];
   expect(one.leaseId).toBe(other.leaseId);
   await one.lease.release('unused', null);
-  // The other request still goes on with it.
+  // The other request still uses it.
   expect(await pool('returned').status()).toMatchObject({ in_use: 1 });
   await other.lease.release('unused', null);
   expect(await pool('returned').status()).toMatchObject({ in_use: 0 });

@@ -73,7 +73,7 @@ const REFERENCES: readonly (readonly [path: string, body: object | string, field
   ['/v1beta/interactions', { agent: 'research-dear', input: 'x' }, 'agent'],
 ];
 
-/** Calls of something stored that has a model of its own: the path names it, and the body no model. */
+/** Calls of a stored object with its own model: the path names the object, and the body names no model. */
 const BY_PATH: readonly (readonly [path: string, named: string])[] = [
   ['/v1/threads/t1/runs/r1/submit_tool_outputs', 'threads/t1'],
   ['/v1/threads/t1/runs/r1/submit%5ftool_outputs', 'threads/t1'],

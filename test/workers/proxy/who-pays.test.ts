@@ -117,7 +117,7 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
     expect(dropped).toBe(names);
   });
 
-  it('parameters behind a semicolon stay behind, because some servers split there', async () => {
+  it('parameters after a semicolon are dropped, because some servers split there', async () => {
     const query = '?a=1;organization=x&b;user_project=y&project=z;c&alt=sse';
     const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
     expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
@@ -131,13 +131,13 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
   });
 });
 
-it('they are dropped from a call without a slot too', async () => {
+it('selectors are dropped from a call without a slot too', async () => {
   const { echo, dropped } = await ask('/ours/v1/files', { 'openai-organization': 'o' }, 'GET');
   expect(Object.keys(echo.headers)).not.toContain('openai-organization');
   expect(dropped).toBe('openai-organization');
 });
 
-it("all are forwarded with the caller's own key, and none is named", async () => {
+it("selectors are forwarded with the caller's own key, and not named", async () => {
   for (const name of SELECTORS.filter((each) => !each.startsWith('Ocp'))) {
     const { echo, dropped } = await ask(`/ours${CHAT}?userProject=a`, { ...OWN, [name]: 'mine' });
     expect(echo.headers[name.toLowerCase()]).toBe('mine');

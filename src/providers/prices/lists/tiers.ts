@@ -88,7 +88,7 @@ export const TIER_HEADERS: readonly (readonly [header: string, field: TierField]
 ];
 
 /** Headers in which answers report the tier that served the call. */
-export const TOLD_TIER_HEADERS: typeof TIER_HEADERS = [
+export const REPORTED_TIER_HEADERS: typeof TIER_HEADERS = [
   ...TIER_HEADERS,
   // https://ai.google.dev/gemini-api/docs/priority-inference, 2026-11-26
   ['x-gemini-service-tier', 'service_tier'],

@@ -1,4 +1,4 @@
-// Warnings about who may take leases: where every caller may, and where an upgrade or an import closes them.
+// Warnings about the right to take leases: if every caller has it, and if an upgrade or an import removes it.
 import { describe, expect, it } from 'vitest';
 import {
   closedLeaseWarnings,
@@ -80,7 +80,7 @@ it.each<[string[], number]>([
   [['files'], 0],
   [[], 0],
 ])(
-  'allow: %j of a key is warned of, if a wildcard gives the right to report usage',
+  'allow: %j of a key gets a warning if only a wildcard gives the right to report usage',
   (allow, count) => {
     const warnings = leaseUsageWarnings(config({ keys: [aKey(allow)] }));
     expect(warnings).toHaveLength(count);
