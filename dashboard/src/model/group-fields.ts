@@ -119,7 +119,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
       'holds.failure_hold_ms': 'Cool-down after a failure',
       'holds.idle_ms': 'Longest silence',
       'holds.stalled_ms': 'Longest stall',
-      'holds.upload_min_bytes_per_s': 'Slowest upload',
+      'holds.upload_min_bytes_per_s': 'Minimum upload rate',
       'holds.max_hold_ms': 'Longest call',
       'holds.max_run_ms': 'Longest run',
     },
