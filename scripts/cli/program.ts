@@ -34,6 +34,8 @@ Exit codes: 0 done; 1 no: it differs, something is missing, nothing was changed;
 
 interface Options extends TargetOptions {
   readonly json?: boolean;
+  /** Of commands that ask before a change. */
+  readonly yes?: boolean;
 }
 
 /** Keys of ours, wherever they stand: an argument in the wrong place may be one. */
@@ -134,6 +136,7 @@ function programOf(
   });
   const run: Run = async (act, command) => {
     const options = command.optsWithGlobals<Options>();
+    requireOneInput(command, options);
     end((await act(targetOf(options, env, note), outputOf(options))) ?? EXIT.ok);
   };
   addLooking(program, run);
@@ -158,6 +161,20 @@ function programOf(
   });
   program.command('canary').description('checks a real deployment (headgate canary --help)');
   return program;
+}
+
+/** Refuses a command that would read its token and something else from one standard input. */
+function requireOneInput(command: Command, { token, tokenFile, yes }: Options): void {
+  if (tokenFile !== '-' || token !== undefined) return;
+  const wayOut = 'Use --token-file FILE or HEADGATE_TOKEN for the token';
+  if (command.args.includes('-')) {
+    const message = `--token-file - and the document - both read standard input, which holds one of them. ${wayOut}, or name a file for the document.`;
+    throw new Failure(EXIT.usage, message);
+  }
+  const changes = command.args.length > 0 || command.getOptionValue('undo') !== undefined;
+  if (!changes || yes === true || !command.options.some(({ long }) => long === '--yes')) return;
+  const message = `This command asks before it changes anything, and standard input holds the token. Add --yes. ${wayOut} to be asked.`;
+  throw new Failure(EXIT.usage, message);
 }
 
 /** Adds the options that all commands have, or those that need nobody. */

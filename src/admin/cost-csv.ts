@@ -5,8 +5,12 @@ type Cell = string | number | null;
 /** Beginnings by which a spreadsheet takes a cell for a formula; a tab and a line break before one are skipped by some. */
 const FORMULA = /^[\s\uFEFF]*[=+\-@\t\r\n|%\uFF1D\uFF0B\uFF0D\uFF20]/;
 
-/** Invisible characters that change what a terminal or a spreadsheet shows: controls and changes of direction. */
-const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
+/**
+ * Invisible characters: controls, changes of direction, and characters without a width, by which two names look alike. Joiners
+ * stay where emoji and scripts other than Latin need them.
+ */
+const UNSEEN =
+  /(?!(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\uFE0F])\u200D\p{Extended_Pictographic}|(?<=[\p{L}\p{M}])(?<!\p{Script=Latin})[\u200C\u200D][\p{L}\p{M}])(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|\u034F|[\u{E0100}-\u{E01EF}])/gu;
 
 /** Writes a table. Names are what callers wrote, so none may be a formula where somebody opens it. */
 export function toCsv(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
@@ -21,9 +25,12 @@ function written(cell: Cell): string {
   return /[",]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Escapes a character as JSON does: `\u001b`. */
+/** Escapes a character as JSON does: `\u001b`, and two escapes beyond the first plane. */
 function escaped(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
 }
 
 /** Writes a number without an exponent, which spreadsheets may take for text. */

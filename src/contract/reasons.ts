@@ -28,6 +28,7 @@ export type Reason =
   | 'field_invalid'
   | 'group_unknown'
   | 'method_unknown'
+  | 'route_unknown'
   | 'origin_forbidden'
   | 'content_type_unsupported'
   | 'host_unknown'
@@ -85,6 +86,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   field_invalid: { status: 400, permanent: true },
   group_unknown: { status: 404, permanent: true },
   method_unknown: { status: 405, permanent: true },
+  route_unknown: { status: 404, permanent: true },
   origin_forbidden: { status: 403, permanent: true },
   content_type_unsupported: { status: 415, permanent: true },
   host_unknown: { status: 421, permanent: true },

@@ -45,6 +45,8 @@ export interface LeaseAsk {
   readonly parkUntil: number;
   /** Its caller can ask for it again, so that it keeps its place when that leaves. */
   readonly isKept: boolean;
+  /** Checks once more, when all slots are granted, whether the caller may have them; null: it may. */
+  refusedNow(placements: readonly Placement[]): Promise<Rejected | null>;
 }
 
 export type LeaseAdmitted =
@@ -120,6 +122,11 @@ async function takeInOrder(ask: LeaseAsk, placements: readonly Placement[]): Pro
         giveBack(held, ask);
         return one;
     }
+  }
+  const refused = await ask.refusedNow(placements);
+  if (refused !== null) {
+    endAll(held, ask);
+    return refused;
   }
   const { ctx } = ask.plan.call;
   for (const [index, { granted }] of held.entries()) {
@@ -256,6 +263,15 @@ function giveBack(held: readonly Held[], ask: LeaseAsk): void {
   const { ctx } = ask.plan.call;
   for (const { granted } of held) {
     ctx.waitUntil(letGo(granted, granted.lease.release('unused', null), ask));
+  }
+}
+
+/** Ends what was granted, also for equal requests: they are of the same caller, who may not have it. */
+function endAll(held: readonly Held[], ask: LeaseAsk): void {
+  const { env, table, ctx } = ask.plan.call;
+  for (const { placement, granted } of held) {
+    const pool = poolSource(env, placement, table);
+    ctx.waitUntil(letGo(granted, pool().release(granted.leaseId, 'unused', null), ask));
   }
 }
 

@@ -81,9 +81,8 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
   const [, place = '', token = '', ...more] = new URL(request.url).pathname.split('/');
   const isDescription = place === 'leases' && token === 'openapi.json';
   const below = token === '' ? '' : isDescription ? `/${token}` : '/*';
-  const key = `${request.method} /${place}${below}`;
-  if (more.length > 0) return unknownRoute(key);
-  switch (key) {
+  const path = more.length > 0 ? `/${place}/*/*` : `/${place}${below}`;
+  switch (`${request.method} ${path}`) {
     case 'GET /leases/openapi.json':
     case 'HEAD /leases/openapi.json':
       // The same for all callers, without anything of this deployment.
@@ -115,7 +114,7 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
     case 'DELETE /tickets/*':
       return (call) => deleteTicket(call, token);
     default:
-      return unknownRoute(key);
+      return unserved(request.method, path);
   }
 }
 
@@ -173,10 +172,14 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   '/tickets/*': ['DELETE'],
 };
 
-function unknownRoute(key: string): Rejected {
-  const allow = ALLOWED[key.slice(key.indexOf('/'))] ?? [];
-  const message = `There is no ${key.replace('*', '…')}: expected POST /leases, PUT, PATCH or DELETE /leases/{lease}, or DELETE /tickets/{ticket}.`;
-  return rejected({ reason: 'method_unknown', message, allow });
+function unserved(method: string, path: string): Rejected {
+  const allow = ALLOWED[path];
+  const message = `There is no ${method} ${path.replaceAll('*', '…')}: expected POST /leases, PUT, PATCH or DELETE /leases/{lease}, or DELETE /tickets/{ticket}.`;
+  return rejected(
+    allow === undefined
+      ? { reason: 'route_unknown', message }
+      : { reason: 'method_unknown', message, allow },
+  );
 }
 
 /** Spaces the tries of a caller whom nobody can say how long it has to wait. */

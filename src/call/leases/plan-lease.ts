@@ -111,14 +111,20 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
 }
 
 /** Rejects a holder whose key may no longer take leases, or not in these groups. Null: it may. */
-export function forbiddenHold(
-  { caller: { key }, table }: KnownCall,
-  { pools, wanted }: LeaseToken,
+export function forbiddenHold(call: KnownCall, { pools, wanted }: LeaseToken): Rejected | null {
+  const placements = pools.map((hold) => placementOf(call, hold));
+  return forbiddenIn(call, placements, wanted.group);
+}
+
+/** Rejects a caller whose key may not take leases, or not in these groups. `named`: the group that it asked for by its name. */
+export function forbiddenIn(
+  { caller: { key }, table }: Pick<KnownCall, 'caller' | 'table'>,
+  placements: readonly Placement[],
+  named: string | undefined,
 ): Rejected | null {
-  const placements = pools.map((hold) => placementOf({ table }, hold));
   const reply =
     forbiddenLease(key, table.snapshot.config) ??
-    (key === null ? null : forbiddenFor(key, placements, wanted.group));
+    (key === null ? null : forbiddenFor(key, placements, named));
   return reply === null ? null : rejected(reply);
 }
 

@@ -1,6 +1,7 @@
-import { tableSince } from '../../config/snapshots.ts';
+import { sureTable, tableSince } from '../../config/snapshots.ts';
 import type { LeaseAnswer, LeaseRequest, TicketAnswer } from '../../contract/leases.ts';
 import { attemptOf } from '../../core/words/ids.ts';
+import type { Placement } from '../../routing/placement.ts';
 import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Ticket } from '../acquire/admission.ts';
@@ -16,7 +17,7 @@ import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
 import { renewWithinMs } from './held-pools.ts';
 import { said, unknownToken, type Answer, type Said } from './lease-call.ts';
 import { openTicket, sealLease, sealTicket, type TicketToken } from './lease-token.ts';
-import { NOWHERE, planLease, upstreamFor, type LeasePlan } from './plan-lease.ts';
+import { forbiddenIn, NOWHERE, planLease, upstreamFor, type LeasePlan } from './plan-lease.ts';
 import { ticketIdOf } from './signed-token.ts';
 
 /** How long a request is parked at the most: clients and what stands before us give up after 30 s. */
@@ -24,6 +25,9 @@ const PARKED_MAX_MS = 25_000;
 
 /** Minimum time between two requests with one ticket, unless the first was parked for as long. */
 const ASK_EVERY_MS = 1_000;
+
+/** A grant that came sooner goes by the configuration that its request was read by. */
+const CHECK_AFTER_MS = 500;
 
 const IDEMPOTENCY_LENGTH_MAX = 256;
 
@@ -85,6 +89,7 @@ async function askForLease(
       refused: { by: ticket.refusedBy, forNow: ticket.refusedForNow },
       signal: call.signal,
       after: call.after,
+      refusedNow: (placements) => refusedNow(call, wanted, placements, receivedAt),
     });
     switch (admitted.kind) {
       case 'admitted':
@@ -101,6 +106,24 @@ async function askForLease(
       }
     }
   }
+}
+
+/**
+ * Checks the key of a request that has waited against the configuration in force: its group does not change when its key
+ * loses a right, so no pool reports that.
+ */
+async function refusedNow(
+  { env, ctx, request, query }: KnownCall,
+  { group }: LeaseRequest,
+  placements: readonly Placement[],
+  receivedAt: number,
+): Promise<Rejected | null> {
+  if (steadyClock.now() - receivedAt < CHECK_AFTER_MS) return null;
+  const table = await sureTable(env, ctx);
+  if (table === null) return null;
+  const identified = await identify(table, request.headers, query);
+  if (identified.kind === 'rejected') return identified;
+  return forbiddenIn({ caller: identified.caller, table }, placements, group);
 }
 
 /** How long a request may be parked. `Prefer: wait=10` (RFC 7240) says less, in seconds. */

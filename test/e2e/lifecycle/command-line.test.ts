@@ -464,6 +464,28 @@ describe('whoever asks', () => {
     expect(seen.err).not.toContain(STAGE_TOKEN);
   });
 
+  it.each([
+    [['apply', '-', '--yes'], 'both read standard input'],
+    [['diff', '-'], 'both read standard input'],
+    [['apply', 'CONFIG'], 'Add --yes'],
+    [['rollback', '1'], 'Add --yes'],
+    [['rollback', '--undo', '1'], 'Add --yes'],
+  ])('standard input is one thing, a token or something else: %j', async (args, words) => {
+    const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
+    const path = await file('config.yaml', 'groups: []\n');
+    const given = args.map((arg) => (arg === 'CONFIG' ? path : arg));
+    const input = `${STAGE_TOKEN}\n`;
+    const refused = await headgate([...given, '--token-file', '-'], { env, input });
+    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(words)]);
+    expect(refused.err).toContain('HEADGATE_TOKEN');
+  });
+
+  it('a list of versions asks nothing, so its token may come from standard input', async () => {
+    const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
+    const input = `${STAGE_TOKEN}\n`;
+    expect((await headgate(['rollback', '--token-file', '-'], { env, input })).code).toBe(0);
+  });
+
   it('a token file that other users can read prints a warning', async () => {
     const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
     const path = await file('wide-token', STAGE_TOKEN);

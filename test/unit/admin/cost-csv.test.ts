@@ -21,7 +21,7 @@ describe('a cell', () => {
     const cell = cellOf(text);
     expect(cell.replace(/^"/, '').startsWith("'")).toBe(true);
     const seen = text.replace(
-      /[\t\r]/g,
+      /[\t\r\uFEFF]/g,
       (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
     );
     expect(cell).toContain(seen.replaceAll('"', '""'));
@@ -43,12 +43,23 @@ describe('a cell', () => {
     ['c1\u009b', 'c1\\u009b'],
     ['a\u2028b', 'a\\u2028b'],
     ['exe\u202egpj', 'exe\\u202egpj'],
-  ])('has no control character: %j', (text, cell) => {
+    ['al\u200bice', 'al\\u200bice'],
+    ['al\u200dice', 'al\\u200dice'],
+    ['al\u200cice', 'al\\u200cice'],
+    ['\u2060al\u00adice', '\\u2060al\\u00adice'],
+    ['a\u{FEFF}', 'a\\ufeff'],
+    ['a\u3164', 'a\\u3164'],
+    ['a\u034fb', 'a\\u034fb'],
+    ['a\u{E0061}', 'a\\udb40\\udc61'],
+    ['a\u{E0100}', 'a\\udb40\\udd00'],
+    ['1\u200d2', '1\\u200d2'],
+  ])('has no invisible character: %j', (text, cell) => {
     expect(cellOf(text)).toBe(cell);
   });
 
   it('keeps letters of every script', () => {
-    expect(cellOf('Größe 東京 👩‍💻')).toBe('Größe 東京 👩‍💻');
+    const text = 'Größe 東京 👩‍💻 👩🏽‍💻 ❤️‍🔥 می‌خواهم क्‍ष';
+    expect(cellOf(text)).toBe(text);
   });
 
   it('holds numbers without an exponent, and nothing where there is none', () => {

@@ -28,10 +28,14 @@ async function filesOfPage(): Promise<string[]> {
 }
 
 /** Asks the Worker where its files are `ASSETS`. */
-async function answerWith(ASSETS: unknown, path: string): Promise<Response> {
+async function answerWith(
+  ASSETS: unknown,
+  path: string,
+  host = 'headgate.test',
+): Promise<Response> {
   const app = createApp();
   const context = { waitUntil: () => {}, passThroughOnException: () => {}, props: {} };
-  const request = new Request(`https://headgate.test${path}`);
+  const request = new Request(`https://${host}${path}`);
   return (await app.fetch?.(
     request as Parameters<NonNullable<typeof app.fetch>>[0],
     { ...env, ...(ASSETS === undefined ? { ASSETS: undefined } : { ASSETS }) } as Env,
@@ -71,6 +75,22 @@ describe('the page', () => {
     expect(response.headers.has('strict-transport-security')).toBe(false);
     const html = await response.text();
     expect(html).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/i);
+  });
+
+  it.each([
+    ['gate.example.com', 'gate.example.com/admin/assets/'],
+    ['gate.example.com:8443', 'gate.example.com:8443/admin/assets/'],
+    ['[::1]:8787', "'self'"],
+    ['x;script-src', "'self'"],
+    ["'unsafe-inline'", "'self'"],
+    ['*.example.com', "'self'"],
+    ['a,b', "'self'"],
+  ])('names a host in its policy only if it is a plain name: %s', async (host, source) => {
+    const response = await answerWith(env.ASSETS, '/admin', host);
+    const csp = response.headers.get('content-security-policy') ?? '';
+    const scripts = csp.split('; ').filter((directive) => directive.startsWith('script-src'));
+    expect(scripts).toEqual([`script-src ${source}`]);
+    await response.text();
   });
 
   it('is not sent again to who has it', async () => {

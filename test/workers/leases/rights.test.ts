@@ -81,6 +81,46 @@ it('a key that lost its right cannot renew or report, but can release its leases
   expect(await pool('g').status()).toMatchObject({ in_use: 0, queued: 0 });
 });
 
+it.each<[string, (kept: KeyInput) => ConfigInput['keys'], string]>([
+  ['loses its right', (kept) => [{ ...kept, allow: [] }], 'key_forbidden'],
+  ['loses the group', (kept) => [{ ...kept, groups: ['other'] }], 'key_forbidden'],
+  [
+    'expires',
+    (kept) => [{ ...kept, expires_at: new Date(Date.now() - 1).toISOString() }],
+    'key_invalid',
+  ],
+])('a lease is not granted to a key that %s while it waits', async (_name, changed, reason) => {
+  const bob = await key('bob', BOB, { allow: ['lease'] });
+  const ann = await key('ann', ANN, { allow: ['lease'] });
+  const ours = [group('g', 2), group('other', 1)];
+  await byKeys(ann, bob);
+  const held = [await leased({ group: 'g' }, BOB), await leased({ group: 'g' }, BOB)];
+  const waiting = post({ group: 'g' }, ANN);
+  await until(async () =>
+    expect((await pool('g').status()).oldest_wait_ms).toBeGreaterThanOrEqual(1_000),
+  );
+  await limitTo(ours, { leases: 'keys', keys: [...(changed(ann) ?? []), bob] });
+  await del(held[0]?.lease ?? '', undefined, BOB);
+  expect(await waiting).toMatchObject({ reason });
+  // What was granted meanwhile is free for others at once.
+  await until(async () => expect(await pool('g').status()).toMatchObject({ in_use: 1, queued: 0 }));
+  await del(held[1]?.lease ?? '', undefined, BOB);
+});
+
+it('a lease is granted to a key that waits and keeps its right', async () => {
+  const bob = await key('bob', BOB, { allow: ['lease'] });
+  const ann = await key('ann', ANN, { allow: ['lease'] });
+  await byKeys(ann, bob);
+  const held = [await leased({ group: 'g' }, BOB), await leased({ group: 'g' }, BOB)];
+  const waiting = leased({ group: 'g' }, ANN);
+  await until(async () =>
+    expect((await pool('g').status()).oldest_wait_ms).toBeGreaterThanOrEqual(1_000),
+  );
+  await byKeys(bob, { ...ann, allow: ['lease', 'files'] });
+  for (const { lease } of held) await del(lease, undefined, BOB);
+  await del((await waiting).lease, undefined, ANN);
+});
+
 it('leases: open allows every caller, or every key if keys are configured', async () => {
   await limitTo([group('g', 2)]);
   await del((await leased({ group: 'g' })).lease);

@@ -101,6 +101,28 @@ it.each([
   await response.text();
 });
 
+it.each([
+  '/tickets',
+  '/tickets/',
+  '/tickets/a/b',
+  '/leases/a/b',
+  '/leases/openapi.json/b',
+  '/leases//x',
+  '/webhooks',
+  '/webhooks/own/b',
+  '/healthz/x',
+  '/status/x',
+  '/metrics/x',
+])('%s is no route, whatever the method', async (path) => {
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const headers = { 'headgate-key': KEY, 'content-type': 'application/json' };
+    const response = await call(path, { method, headers });
+    expect([method, response.status]).toEqual([method, 404]);
+    expect(response.headers.get('allow')).toBe(null);
+    await response.text();
+  }
+});
+
 describe("a route that is open with the operator's key", () => {
   const POSTED = '{"model":"m"}';
 
