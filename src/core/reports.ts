@@ -1,29 +1,32 @@
 import { instant, type InstantMs } from './words/ids.ts';
-import { takesOut, type RefusalKind, type UpstreamSignal } from './words/signal.ts';
+import { takesOut, type RefusalKind } from './words/signal.ts';
 import {
   aboutOf,
   beginUnconfirmed,
   boundWaits,
-  isMuted,
+  copyOfLessons,
+  isContradicted,
+  leftMsOf,
   mute,
   noReports,
+  takeAllowance,
   undo,
+  undoNumbers,
   type Unconfirmed,
 } from './parts/reports.ts';
+import { memberSlotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
 import type { Member } from './member.ts';
-import type { GroupState } from './state.ts';
+import type { GroupState, Lease } from './state.ts';
 
 /** Handles the reports of lease holders within the bounds of `parts/reports.ts`: begin, confirmation, refutation and end. */
 
-/** Undoes reports that were not confirmed in time, and mutes their keys for a while. */
+/** Undoes reports that were not confirmed in time. */
 export function endReports(state: GroupState, now: InstantMs): void {
   for (const member of state.members.values()) {
     const { unconfirmed } = member.reports;
     if (unconfirmed === null || now < unconfirmed.until) continue;
-    // Otherwise one key could stop the group with a new report each minute.
-    mute(member.reports, unconfirmed.by, now);
-    undoReports(state, member, unconfirmed);
+    undoReports(state, member, unconfirmed, now);
   }
 }
 
@@ -36,69 +39,137 @@ export function reportsDueAt({ members }: GroupState): number {
   return dueAt;
 }
 
+interface Report {
+  readonly kind: RefusalKind;
+  readonly by: string;
+  readonly retryAfterMs: number | null;
+  /** The concurrency limit that the refusal names. */
+  readonly slotsMax: number | null;
+}
+
+/** Applies a refusal with the given wait. */
+type Apply = (retryAfterMs: number | null) => void;
+
 /**
- * Applies a refusal that a holder reported, by `apply`, for as long as it may count. A rejected key or an empty account has
+ * Applies a refusal that a holder reported, for as long as it may count. A rejected key or an empty account has
  * no effect on calls of other keys.
  */
 export function applyReport(
   state: GroupState,
   member: Member,
-  { kind, by, retryAfterMs }: { kind: RefusalKind; by: string; retryAfterMs: number | null },
-  apply: (retryAfterMs: number | null) => void,
+  report: Report,
+  apply: Apply,
   now: InstantMs,
 ): void {
   const { reports, controls } = member;
-  const { reports: counts } = state.totals;
-  if (takesOut(kind) || kind === 'never_fits') return;
-  if (isMuted(reports, by, now)) {
-    counts.ignored += 1;
+  const { kind, by } = report;
+  if (hasNoEffect(kind)) return;
+  const known = reports.unconfirmed;
+  const leftMs = leftMsOf(reports, by, now);
+  if (known?.by !== by && leftMs === 0) {
+    state.totals.reports.ignored += 1;
     return;
   }
-  const known = reports.unconfirmed;
   if (known !== null && known.by !== by && known.about === aboutOf(kind)) {
-    counts.confirmed += 1;
-    reports.unconfirmed = null;
-    // Both keys agree on the shorter wait.
-    const leftMs = known.askedUntil - now;
-    return apply(retryAfterMs === null || leftMs <= 0 ? null : Math.min(retryAfterMs, leftMs));
+    return confirmByKey(state, member, known, report, apply, now);
   }
-  if (known === null) counts.unconfirmed += 1;
-  const unconfirmed = known ?? beginUnconfirmed(by, aboutOf(kind), controls, now);
+  if (known === null) state.totals.reports.unconfirmed += 1;
+  const unconfirmed = known ?? beginUnconfirmed(by, aboutOf(kind), controls, leftMs, now);
   reports.unconfirmed = unconfirmed;
-  apply(retryAfterMs);
-  if (unconfirmed.by === by) {
-    unconfirmed.askedUntil = instant(Math.max(unconfirmed.askedUntil, now + (retryAfterMs ?? 0)));
-  }
-  boundWaits(controls, unconfirmed);
-  unconfirmed.pausedUntil = controls.pause.until;
+  const was = copyOfLessons(controls);
+  apply(report.retryAfterMs);
+  const isOwn = unconfirmed.by === by;
+  const until = isOwn ? unconfirmed.until : Math.min(unconfirmed.until, now + leftMs);
+  takeAllowance(reports, by, boundWaits(controls, was, instant(until), now), now);
+  if (isOwn) noteClaim(member, unconfirmed, report, now);
+  if (controls.pause.until > was.pause.until) unconfirmed.pausedUntil = controls.pause.until;
 }
 
-/** Notes a refusal that Headgate saw: it confirms reports of the same kind. */
-export function confirmReports(state: GroupState, member: Member, kind: RefusalKind): void {
+/** Notes the claims of a report that served calls can contradict. */
+function noteClaim(
+  member: Member,
+  unconfirmed: Unconfirmed,
+  { kind, retryAfterMs, slotsMax }: Report,
+  now: InstantMs,
+): void {
+  unconfirmed.askedUntil = instant(Math.max(unconfirmed.askedUntil, now + (retryAfterMs ?? 0)));
+  if (kind !== 'concurrency') return;
+  unconfirmed.slotsMax = slotsMax ?? memberSlotsLearned(member);
+}
+
+/** Applies the report of a second key: the shorter wait and the larger concurrency limit of both. */
+function confirmByKey(
+  state: GroupState,
+  member: Member,
+  known: Unconfirmed,
+  { kind, retryAfterMs }: Report,
+  apply: Apply,
+  now: InstantMs,
+): void {
+  const { ceiling } = member.controls;
+  const slots = ceiling.slots;
+  confirmReports(state, member, known);
+  const leftMs = known.askedUntil - now;
+  apply(retryAfterMs === null || leftMs <= 0 ? null : Math.min(retryAfterMs, leftMs));
+  if (kind !== 'concurrency' || slots === null || ceiling.slots === null) return;
+  ceiling.slots = Math.max(slots, ceiling.slots);
+}
+
+/**
+ * Applies a refusal that Headgate saw, by `apply`, to the state without the reports, so that their end does not undo it. Only
+ * a reported pause continues. Reports of the same kind are confirmed.
+ */
+export function applySeen(
+  state: GroupState,
+  member: Member,
+  kind: RefusalKind,
+  apply: () => void,
+  now: InstantMs,
+): void {
+  const { pause } = member.controls;
   const { unconfirmed } = member.reports;
-  if (unconfirmed === null || takesOut(kind) || unconfirmed.about !== aboutOf(kind)) return;
-  state.totals.reports.confirmed += 1;
-  member.reports.unconfirmed = null;
+  if (unconfirmed === null || hasNoEffect(kind)) return apply();
+  if (unconfirmed.about === aboutOf(kind)) {
+    confirmReports(state, member, unconfirmed);
+    return apply();
+  }
+  const isReported = pause.until === unconfirmed.pausedUntil;
+  undo(member.controls, unconfirmed, now);
+  apply();
+  unconfirmed.before = copyOfLessons(member.controls);
+  unconfirmed.slotsMax = Infinity;
+  if (isReported) pause.until = instant(Math.max(pause.until, unconfirmed.pausedUntil));
+  state.isControlsDirty = true;
 }
 
-/** Notes a served call. If it was granted after a report, the report is false, or no longer true. */
+/** Ends reports as true: their waits continue. */
+function confirmReports(state: GroupState, member: Member, unconfirmed: Unconfirmed): void {
+  const { reports, controls } = member;
+  state.totals.reports.confirmed += 1;
+  undoNumbers(controls, unconfirmed.before);
+  reports.unconfirmed = null;
+  reports.allowances.delete(unconfirmed.by);
+  state.isControlsDirty = true;
+}
+
+/**
+ * Notes a served call. It refutes reports that it contradicts: it was granted within the reported wait, or beside more calls
+ * than the reported concurrency limit.
+ */
 export function refuteReports(
   state: GroupState,
   member: Member,
-  { reportedBy }: Pick<UpstreamSignal, 'reportedBy'>,
-  grantedAt: InstantMs,
+  { callableAt: grantedAt, slotsAtGrant }: Lease,
+  reportedBy: string | undefined,
   now: InstantMs,
 ): void {
-  const { reports, controls } = member;
+  const { reports } = member;
   const { unconfirmed } = reports;
-  if (unconfirmed === null || grantedAt <= unconfirmed.since || reportedBy === unconfirmed.by) {
-    return;
-  }
+  if (unconfirmed === null || reportedBy === unconfirmed.by) return;
+  if (!isContradicted(unconfirmed, grantedAt, slotsAtGrant)) return;
   state.totals.reports.refuted += 1;
   mute(reports, unconfirmed.by, now);
-  undoReports(state, member, unconfirmed);
-  const { pausedUntil, before } = unconfirmed;
-  if (controls.pause.until === pausedUntil) controls.pause.until = before.pause.until;
+  undoReports(state, member, unconfirmed, now);
 }
 
 /** Deletes all reports of a member and their effects. */
@@ -107,18 +178,28 @@ export function forgetReports(member: Member): void {
 }
 
 /** The controls as they are stored: without unconfirmed effects, which a reset forgets. */
-export function confirmedControls(state: GroupState, controls: Controls): Controls {
+export function confirmedControls(state: GroupState, controls: Controls, now: InstantMs): Controls {
   for (const member of state.members.values()) {
     const { unconfirmed } = member.reports;
-    if (member.controls === controls && unconfirmed !== null) {
-      return { ...controls, ...unconfirmed.before };
-    }
+    if (member.controls !== controls || unconfirmed === null) continue;
+    const lessons = copyOfLessons(controls);
+    undo(lessons, unconfirmed, now);
+    return { ...controls, ...lessons };
   }
   return controls;
 }
 
-function undoReports(state: GroupState, member: Member, unconfirmed: Unconfirmed): void {
-  undo(member.controls, unconfirmed);
+function undoReports(
+  state: GroupState,
+  member: Member,
+  unconfirmed: Unconfirmed,
+  now: InstantMs,
+): void {
+  undo(member.controls, unconfirmed, now);
   member.reports.unconfirmed = null;
   state.isControlsDirty = true;
+}
+
+function hasNoEffect(kind: RefusalKind): boolean {
+  return takesOut(kind) || kind === 'never_fits';
 }

@@ -38,7 +38,7 @@ import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
 import { atUpstream, memberSlotsLearned } from './capacity.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
-import { applyReport, confirmReports, refuteReports } from './reports.ts';
+import { applyReport, applySeen, refuteReports } from './reports.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
@@ -72,7 +72,6 @@ export function applySignal(
 ): void {
   const member = memberOf(state, lease);
   const { settings, controls } = member;
-  const { callableAt: grantedAt } = lease;
   const { kind, reportedBy } = signal;
   // An upstream that asks for no wait at all after a refusal does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
@@ -84,7 +83,7 @@ export function applySignal(
   const hints = reportedBy === undefined ? signal.hints : [];
   for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') {
-    refuteReports(state, member, signal, grantedAt, now);
+    refuteReports(state, member, lease, reportedBy, now);
     applyServed(state, member, lease, signal, now);
     askToWait(state, member, lease, signal, now);
     for (const blame of signal.blamed ?? []) takeOutBlamed(state, lease, blame, now);
@@ -93,14 +92,13 @@ export function applySignal(
     return;
   }
   noteRefusal(state, lease, kind, signal, now);
-  if (reportedBy !== undefined) {
-    const report = { kind, by: reportedBy, retryAfterMs };
-    const applied = (afterMs: number | null): void =>
-      applyRefusal(state, member, lease, { ...signal, kind, retryAfterMs: afterMs }, isRepeat, now);
-    return applyReport(state, member, report, applied, now);
+  const apply = (afterMs: number | null): void =>
+    applyRefusal(state, member, lease, { ...signal, kind, retryAfterMs: afterMs }, isRepeat, now);
+  if (reportedBy === undefined) {
+    return applySeen(state, member, kind, () => apply(retryAfterMs), now);
   }
-  confirmReports(state, member, kind);
-  applyRefusal(state, member, lease, { ...signal, kind, retryAfterMs }, isRepeat, now);
+  const { slotsMax } = signal;
+  applyReport(state, member, { kind, by: reportedBy, retryAfterMs, slotsMax }, apply, now);
 }
 
 type Refusal = UpstreamSignal & { readonly kind: RefusalKind };
@@ -245,8 +243,11 @@ function askToWait(
     const cause = { grantedAt, retryAfterMs: afterMs, isLongWindow: false };
     pauseFor(member.controls.pause, cause, now);
   };
-  if (reportedBy === undefined) return pause(retryAfterMs);
-  applyReport(state, member, { kind: 'requests', by: reportedBy, retryAfterMs }, pause, now);
+  const kind = 'requests';
+  if (reportedBy === undefined) {
+    return applySeen(state, member, kind, () => pause(retryAfterMs), now);
+  }
+  applyReport(state, member, { kind, by: reportedBy, retryAfterMs, slotsMax: null }, pause, now);
 }
 
 /**
@@ -269,7 +270,7 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
   const { controls } = member;
   if (lease.hasAnswer) return;
   // Only a call that Headgate made itself is known to have ended well.
-  if (!lease.isById) refuteReports(state, member, {}, lease.callableAt, now);
+  if (!lease.isById) refuteReports(state, member, lease, undefined, now);
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   breakerServed(controls.breaker, { leaseId, grantedAt }, now);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);

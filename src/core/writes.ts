@@ -79,7 +79,7 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const keep = (ledger: Ledger): KeptMember => {
     const room = leftOf(ledger.controls.rates, ledger.settings.rates, now);
     const kept = setAhead(ledger.ahead, ledger.settings, room, isIdle);
-    return { controls: confirmedControls(state, ledger.controls), ahead: kept };
+    return { controls: confirmedControls(state, ledger.controls, now), ahead: kept };
   };
   const own = { ...keep({ controls, settings, ahead }), closedDays: takeClosed(controls.costs) };
   const written = { bound: issued, isInRing, upstreams };

@@ -39,7 +39,7 @@ export class HandOver {
     const { assumed } = link.definition;
     return {
       leases: [...leases.values()].map(handedOf),
-      controls: confirmedControls(shell.state, controls),
+      controls: confirmedControls(shell.state, controls, shell.now()),
       totals,
       upstreams,
       nextAttachment,

@@ -37,6 +37,9 @@ const ASKED_LONG_MAX_MS = 31 * 86_400_000;
 const RAMP_SHARE = 1 / 4;
 const RAMP_STEP_MS = 2_000;
 
+/** How long after a pause fewer slots are in use than before it. */
+export const RAMP_MS = 2 * RAMP_STEP_MS;
+
 /** A group that was never paused. */
 export function emptyPause(): Pause {
   return { until: instant(0), notedAt: instant(0), openMs: 0 };

@@ -4,19 +4,28 @@ import { BoundedMap } from './bounded-map.ts';
 import type { Breaker } from './breaker.ts';
 import type { Ceiling } from './ceiling.ts';
 import type { Lag } from './lag.ts';
-import type { Pause } from './pause.ts';
+import { RAMP_MS, type Pause } from './pause.ts';
 
 /**
  * Refusals that lease holders reported. Headgate did not see these answers, so a report is a claim of its key. Its effects last
- * for at most `UNCONFIRMED_MS` from the first report of the key, and are then undone. A report of a second key, or a refusal
- * that Headgate sees itself, confirms it. A call that is served meanwhile refutes it, and the key's reports are ignored for a
+ * for at most `ALLOWED_MS` from the first report of the key, and are then undone. A report of a second key, or a refusal
+ * that Headgate sees itself, confirms it. A served call that contradicts it refutes it, and the key's reports are ignored for a
  * while.
  */
 export interface Reports {
   /** Null: everything that was learned is confirmed. */
   unconfirmed: Unconfirmed | null;
-  /** Keys whose reports were refuted or not confirmed in time, with the time until which their reports are ignored. */
-  readonly muted: BoundedMap<string, InstantMs>;
+  /** The remaining time of each key. A key without an entry has all of it. */
+  readonly allowances: BoundedMap<string, Allowance>;
+}
+
+/**
+ * How long unconfirmed reports of a key may still stop or slow the group. Without this bound one key could stop the group
+ * with a new report each minute.
+ */
+interface Allowance {
+  readonly leftMs: number;
+  readonly renewsAt: InstantMs;
 }
 
 /** Everything that a refusal may change for longer than a minute. */
@@ -35,27 +44,32 @@ export interface Unconfirmed {
   readonly until: InstantMs;
   /** End of the wait that was reported last. */
   askedUntil: InstantMs;
+  /** The reported concurrency limit. Infinity: none was reported. */
+  slotsMax: number;
   /** End of the reported pause. A pause with another end has another cause. */
   pausedUntil: InstantMs;
-  /** Copies of the state before the report. */
-  readonly before: Lessons;
+  /** Copies of the state without the reports. */
+  before: Lessons;
 }
 
-/** Refusals that can confirm each other: by a limit, or by a failing upstream. */
-type About = 'limit' | 'failure';
+/** Refusals that can confirm each other: by a concurrency limit, by another limit, or by a failing upstream. */
+type About = 'concurrency' | 'limit' | 'failure';
 
-const UNCONFIRMED_MS = 60_000;
+/** How long unconfirmed reports of a key may stop or slow the group, and the period for which that counts. */
+const ALLOWED_MS = 60_000;
+const ALLOWED_EVERY_MS = 660_000;
 
-/** How long the reports of a key are ignored after one was refuted or not confirmed in time. */
+/** How long the reports of a key are ignored after one was refuted. */
 const MUTED_MS = 600_000;
 
-const MUTED_MAX = 100;
+const KEYS_MAX = 100;
 
 export function noReports(): Reports {
-  return { unconfirmed: null, muted: new BoundedMap(MUTED_MAX) };
+  return { unconfirmed: null, allowances: new BoundedMap(KEYS_MAX) };
 }
 
 export function aboutOf(kind: RefusalKind): About {
+  if (kind === 'concurrency') return 'concurrency';
   return kind === 'overload' || kind === 'error' ? 'failure' : 'limit';
 }
 
@@ -63,44 +77,95 @@ export function aboutOf(kind: RefusalKind): About {
 export function beginUnconfirmed(
   by: string,
   about: About,
-  { ceiling, pause, breaker, lag }: Lessons,
+  lessons: Lessons,
+  forMs: number,
   now: InstantMs,
 ): Unconfirmed {
-  const before = copyOf({ ceiling, pause, breaker, lag });
   return {
     by,
     about,
     since: now,
-    until: after(now, UNCONFIRMED_MS),
+    until: after(now, forMs),
     askedUntil: now,
+    slotsMax: Infinity,
     pausedUntil: now,
-    before,
+    before: copyOfLessons(lessons),
   };
 }
 
-/** Whether the reports of a key are ignored at present. */
-export function isMuted({ muted }: Reports, by: string, now: InstantMs): boolean {
-  return now < (muted.get(by) ?? 0);
+/** Computes the remaining time of a key; 0: its reports are ignored at present. */
+export function leftMsOf({ allowances }: Reports, by: string, now: InstantMs): number {
+  const known = allowances.get(by);
+  return known === undefined || now >= known.renewsAt ? ALLOWED_MS : Math.max(0, known.leftMs);
 }
 
-export function mute({ muted }: Reports, by: string, now: InstantMs): void {
-  muted.set(by, after(now, MUTED_MS));
+/** Subtracts the time of a report from the remaining time of its key. */
+export function takeAllowance(reports: Reports, by: string, ms: number, now: InstantMs): void {
+  const { allowances } = reports;
+  const known = allowances.get(by);
+  const isKnown = known !== undefined && now < known.renewsAt;
+  const renewsAt = isKnown ? known.renewsAt : after(now, ALLOWED_EVERY_MS);
+  allowances.set(by, { leftMs: leftMsOf(reports, by, now) - ms, renewsAt });
 }
 
-/** Shortens the waits of unconfirmed reports, so that they end when the reports are undone. */
-export function boundWaits({ pause, breaker }: Lessons, { before, until }: Unconfirmed): void {
-  pause.until = instant(Math.max(before.pause.until, Math.min(pause.until, until)));
-  if (breaker.phase !== 'open') return;
-  const openBefore = before.breaker.phase === 'open' ? before.breaker.openUntil : 0;
-  breaker.openUntil = instant(Math.max(openBefore, Math.min(breaker.openUntil, until)));
+/** Ignores the reports of a key for a while. */
+export function mute({ allowances }: Reports, by: string, now: InstantMs): void {
+  allowances.set(by, { leftMs: 0, renewsAt: after(now, MUTED_MS) });
+}
+
+/**
+ * Shortens the waits that an unconfirmed report has started or extended, so that they end by `until`.
+ *
+ * @returns the time that the report adds: until its end if fewer calls may run at once
+ */
+export function boundWaits(
+  lessons: Lessons,
+  was: Lessons,
+  until: InstantMs,
+  now: InstantMs,
+): number {
+  const { ceiling, pause, breaker, lag } = lessons;
+  pause.until = instant(Math.max(was.pause.until, Math.min(pause.until, until)));
+  const hasOpened = breaker.openings > was.breaker.openings;
+  if (hasOpened) {
+    const openBefore = was.breaker.phase === 'open' ? was.breaker.openUntil : 0;
+    breaker.openUntil = instant(Math.max(openBefore, Math.min(breaker.openUntil, until)));
+  }
+  const isSlower = ceiling.slots !== was.ceiling.slots || lag.ms > was.lag.ms;
+  if (hasOpened || isSlower) return until - now;
+  if (pause.until === was.pause.until) return 0;
+  return pause.until + RAMP_MS - Math.max(now, was.pause.until + RAMP_MS);
+}
+
+/** Whether a served call contradicts the reports. */
+export function isContradicted(
+  { since, askedUntil, slotsMax }: Unconfirmed,
+  grantedAt: InstantMs,
+  slotsAtGrant: number,
+): boolean {
+  return grantedAt > since && (grantedAt < askedUntil || slotsAtGrant > slotsMax);
 }
 
 /** Undoes the effects of unconfirmed reports. A breaker that was not closed before keeps its state. */
-export function undo(lessons: Lessons, { before }: Unconfirmed): void {
-  Object.assign(lessons.ceiling, copyOf(before.ceiling));
-  Object.assign(lessons.lag, copyOf(before.lag));
-  lessons.pause.openMs = before.pause.openMs;
-  if (before.breaker.phase === 'closed') Object.assign(lessons.breaker, copyOf(before.breaker));
+export function undo(lessons: Lessons, { before, pausedUntil }: Unconfirmed, now: InstantMs): void {
+  const { pause, breaker } = lessons;
+  undoNumbers(lessons, before);
+  if (before.breaker.phase === 'closed') Object.assign(breaker, copyOf(before.breaker));
+  // After the end of a pause the slots return step by step, counted from that end.
+  if (pause.until === pausedUntil && now < pausedUntil) pause.until = before.pause.until;
+}
+
+/** Undoes all effects except the waits. */
+export function undoNumbers({ ceiling, lag, pause }: Lessons, before: Lessons): void {
+  Object.assign(ceiling, copyOf(before.ceiling));
+  Object.assign(lag, copyOf(before.lag));
+  // A call that was served since may have reset it.
+  pause.openMs = Math.min(pause.openMs, before.pause.openMs);
+  pause.notedAt = before.pause.notedAt;
+}
+
+export function copyOfLessons({ ceiling, pause, breaker, lag }: Lessons): Lessons {
+  return copyOf({ ceiling, pause, breaker, lag });
 }
 
 /** Copies plain data. */

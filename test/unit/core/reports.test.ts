@@ -22,6 +22,14 @@ function aGroup(slots = 10): TestGroup {
   return group;
 }
 
+/** Reports a refusal of a call that was granted just now. */
+function reportOfNew(group: TestGroup, signal: Partial<UpstreamSignal>): void {
+  const name = `call-${group.state.totals.granted}`;
+  group.ask(name, { isById: true });
+  group.report(name, signal);
+  group.release(name, 'failed');
+}
+
 /** How long the group is paused from now on. */
 function pausedMs(group: TestGroup): number {
   return Math.max(0, group.member().controls.pause.until - group.now);
@@ -70,7 +78,47 @@ describe('one key', () => {
     expect(group.member().controls.lag.ms).toBe(0);
   });
 
-  it('is muted if its report is not confirmed within a minute', () => {
+  it('stops the group for at most one minute in eleven, in one piece or in several', () => {
+    const group = TestGroup.stored({ slotsMax: 10 });
+    let heldMs = 0;
+    for (let at = 0; at < 10; at += 1) {
+      reportOfNew(group, refused('a', { retryAfterMs: 20_000 }));
+      heldMs += pausedMs(group);
+      group.advance(MINUTE_MS);
+    }
+    // The four seconds after a pause count too, because fewer calls run then.
+    expect(heldMs).toBeGreaterThan(40_000);
+    expect(heldMs).toBeLessThanOrEqual(MINUTE_MS);
+    group.advance(MINUTE_MS);
+    reportOfNew(group, refused('a', { retryAfterMs: 20_000 }));
+    expect(pausedMs(group)).toBe(20_000);
+  });
+
+  it('is not ignored after short waits, or after errors that stop nothing', () => {
+    const group = TestGroup.stored({ slotsMax: 10 });
+    reportOfNew(group, refused('a', { kind: 'error', retryAfterMs: null }));
+    group.advance(MINUTE_MS);
+    for (let at = 0; at < 3; at += 1) {
+      reportOfNew(group, refused('a', { retryAfterMs: 5_000 }));
+      expect(pausedMs(group)).toBe(5_000);
+      group.advance(MINUTE_MS);
+    }
+    expect(countsOf(group)).toMatchObject({ unconfirmed: 4, ignored: 0 });
+  });
+
+  it('uses its own time while reports of another key are unconfirmed', () => {
+    const group = TestGroup.stored({ slotsMax: 10 });
+    let heldMs = 0;
+    for (let at = 0; at < 11; at += 1) {
+      reportOfNew(group, refused('a', { kind: 'error', retryAfterMs: null }));
+      reportOfNew(group, refused('b'));
+      heldMs += pausedMs(group);
+      group.advance(MINUTE_MS);
+    }
+    expect(heldMs).toBe(MINUTE_MS);
+  });
+
+  it('is ignored for ten minutes if its report of a minute is not confirmed', () => {
     const group = aGroup();
     group.report('c0', refused('a'));
     group.advance(MINUTE_MS);
@@ -140,11 +188,37 @@ describe('a second key', () => {
     expect(pausedMs(group)).toBe(MINUTE_MS);
   });
 
-  it('confirms only reports of the same kind', () => {
+  it.each(['overload', 'concurrency'] as const)(
+    'confirms only reports of the same kind: %s',
+    (kind) => {
+      const group = aGroup();
+      group.report('c0', refused('a'));
+      group.report('c1', refused('b', { kind, slotsMax: 1 }));
+      expect(pausedMs(group)).toBe(MINUTE_MS);
+      group.advance(MINUTE_MS);
+      expect(group.member().controls.ceiling.slots).toBe(null);
+    },
+  );
+
+  it.each([
+    [7, 3],
+    [3, 7],
+  ])('confirms the larger of two concurrency limits: %i and %i', (one, other) => {
     const group = aGroup();
-    group.report('c0', refused('a'));
-    group.report('c1', refused('b', { kind: 'overload' }));
-    expect(pausedMs(group)).toBe(MINUTE_MS);
+    const kind = 'concurrency';
+    group.report('c0', refused('a', { kind, retryAfterMs: null, slotsMax: one }));
+    group.report('c1', refused('b', { kind, retryAfterMs: null, slotsMax: other }));
+    group.advance(MINUTE_MS);
+    expect(group.member().controls.ceiling.slots).toBe(7);
+  });
+
+  it('does not confirm a concurrency limit by a report of another limit', () => {
+    const group = aGroup();
+    group.report('c0', refused('a', { retryAfterMs: 1_000 }));
+    group.report('c1', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 1 }));
+    group.report('c2', refused('b', { retryAfterMs: 1_000 }));
+    expect(countsOf(group)).toMatchObject({ confirmed: 1 });
+    expect(group.member().controls.ceiling.slots).toBe(null);
   });
 });
 
@@ -157,28 +231,131 @@ describe('Headgate itself', () => {
     expect(group.member().controls.ceiling.slots).toBeLessThanOrEqual(4);
   });
 
-  it.each(['reported', 'ended'] as const)(
-    'refutes a report by a call that is served after it: %s',
-    (how) => {
+  it.each([
+    ['error', { kind: 'error', retryAfterMs: null }, 'requests', { retryAfterMs: 600_000 }],
+    ['requests', { retryAfterMs: null }, 'long_window', { retryAfterMs: 600_000 }],
+    ['concurrency', { kind: 'concurrency', slotsMax: 4 }, 'tokens', { retryAfterMs: 600_000 }],
+    ['error', { kind: 'error', retryAfterMs: null }, 'served', { retryAfterMs: 600_000 }],
+  ] as const)('keeps a pause that it sees after a report of %s', (_name, more, kind, seen) => {
+    const group = aGroup();
+    group.report('c0', refused('a', more));
+    group.report('c1', { kind, ...seen });
+    group.report('c2', refused('a', more));
+    expect(pausedMs(group)).toBe(600_000);
+    expect(pausedMs(group.restart())).toBe(600_000);
+    group.advance(MINUTE_MS);
+    expect(pausedMs(group)).toBe(540_000);
+  });
+
+  it('keeps a concurrency limit that it sees after a report of another kind', () => {
+    const group = aGroup();
+    group.report('c0', refused('a', { kind: 'error', retryAfterMs: null }));
+    group.report('c1', { kind: 'concurrency', slotsMax: 4 });
+    expect(group.restart().member().controls.ceiling.slots).toBe(4);
+    group.advance(MINUTE_MS);
+    expect(group.member().controls.ceiling.slots).toBe(4);
+  });
+
+  it('keeps a breaker open if it saw the failures', () => {
+    const group = aGroup(20);
+    group.report('c0', refused('a', { retryAfterMs: null }));
+    for (let at = 1; at < 13; at += 1) {
+      group.report(`c${at}`, { kind: 'overload', retryAfterMs: 3_600_000 });
+    }
+    expect(group.restart().member().controls.breaker.phase).toBe('open');
+    group.advance(MINUTE_MS);
+    const { breaker } = group.member().controls;
+    expect(breaker.phase).toBe('open');
+    expect(breaker.openUntil - group.now).toBe(3_540_000);
+  });
+
+  it.each(['requests', 'error'] as const)(
+    'continues a reported pause, and undoes a reported limit, after a refusal that it sees: %s',
+    (kind) => {
       const group = aGroup();
-      group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 2 }));
-      for (let at = 0; at < 10; at += 1) group.release(`c${at}`);
-      group.advance(1);
-      group.ask('call');
-      expect(group.lease('call').phase).toBe('held');
-      if (how === 'reported') group.report('call', {});
-      else group.release('call');
+      group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 1 }));
+      group.report('c1', refused('a', { retryAfterMs: 30_000 }));
+      group.report('c2', { kind, retryAfterMs: null });
       expect(group.member().controls.ceiling.slots).toBe(null);
-      expect(countsOf(group)).toMatchObject({ refuted: 1 });
-      // The key's reports are ignored for ten minutes; those of another key are not.
-      group.ask('x', { isById: true });
-      group.report('x', refused('a'));
-      expect(pausedMs(group)).toBe(0);
-      expect(countsOf(group)).toMatchObject({ ignored: 1 });
-      group.report('x', refused('b'));
-      expect(pausedMs(group)).toBe(MINUTE_MS);
+      expect(pausedMs(group)).toBe(30_000);
     },
   );
+
+  it('does not shorten the time of a breaker that a failed probe opened', () => {
+    const group = aGroup(20);
+    for (let at = 0; at < 12; at += 1) group.report(`c${at}`, { kind: 'error' });
+    const { breaker } = group.member().controls;
+    for (let at = 0; at < 20; at += 1) group.release(`c${at}`);
+    group.ask('r', { isById: true });
+    group.advance(breaker.openUntil - group.now);
+    expect(breaker.probes).toHaveLength(1);
+    group.report('r', { kind: 'error' });
+    const seenUntil = breaker.openUntil;
+    group.report('r', refused('a', { kind: 'unknown', retryAfterMs: 1_000 }));
+    group.report('r', refused('a', { kind: 'unknown', retryAfterMs: 1_000 }));
+    expect(breaker.openUntil).toBe(seenUntil);
+  });
+
+  it('refutes a concurrency limit by a call that is served beside more calls', () => {
+    const group = aGroup();
+    group.report('c0', refused('a', { kind: 'concurrency', retryAfterMs: null, slotsMax: 2 }));
+    for (let at = 0; at < 10; at += 1) group.release(`c${at}`);
+    // The lower limit grows by one as a probe once enough calls have filled it.
+    for (let at = 0; at < 40 && countsOf(group).refuted === 0; at += 1) {
+      group.advance(1_000);
+      for (const of of ['x', 'y', 'z']) group.ask(`${of}${at}`);
+      for (const of of ['x', 'y', 'z']) {
+        group.report(`${of}${at}`, {});
+        group.release(`${of}${at}`);
+      }
+    }
+    expect(group.member().controls.ceiling.slots).toBe(null);
+    expect(countsOf(group)).toMatchObject({ refuted: 1 });
+    // The key's reports are ignored for ten minutes; those of another key are not.
+    group.ask('later', { isById: true });
+    group.report('later', refused('a'));
+    expect(pausedMs(group)).toBe(0);
+    expect(countsOf(group)).toMatchObject({ ignored: 1 });
+    group.report('later', refused('b'));
+    expect(pausedMs(group)).toBe(MINUTE_MS);
+  });
+
+  it.each(['reported', 'ended'] as const)(
+    'refutes a wait by a call that starts within it and is served: %s',
+    (how) => {
+      const group = aGroup();
+      group.release('c9');
+      // It acquires its slot of another group only within the reported wait.
+      group.ask('late', { waitsElsewhere: true });
+      group.report('c0', refused('a', { retryAfterMs: 30_000 }));
+      group.advance(1);
+      group.confirm('late');
+      if (how === 'reported') group.report('late', {});
+      else group.release('late');
+      expect(pausedMs(group)).toBe(0);
+      expect(countsOf(group)).toMatchObject({ refuted: 1 });
+    },
+  );
+
+  it.each([
+    ['a wait that is over', { retryAfterMs: 5_000 }],
+    ['a concurrency limit that was not exceeded', { kind: 'concurrency', slotsMax: 4 }],
+    ['an error', { kind: 'error', retryAfterMs: null }],
+  ] as const)('refutes no report by a call that is served after %s', (_name, more) => {
+    const group = aGroup();
+    group.report('c0', refused('a', { retryAfterMs: null, ...more }));
+    const { slots } = group.member().controls.ceiling;
+    for (let at = 0; at < 10; at += 1) group.release(`c${at}`);
+    group.advance(5_000);
+    for (const name of ['next', 'last']) group.ask(name);
+    group.report('next', {});
+    group.release('last');
+    expect(countsOf(group)).toMatchObject({ refuted: 0 });
+    expect(group.member().controls.ceiling.slots).toBe(slots);
+    group.ask('later', { isById: true });
+    group.report('later', refused('a', { retryAfterMs: 5_000 }));
+    expect(pausedMs(group)).toBe(5_000);
+  });
 
   it('does not refute a report by a lease of the reporting key', () => {
     const group = aGroup();
