@@ -1,8 +1,10 @@
 /**
  * Compares small calls of this build with those of other builds, in one run on plain workerd: the builds take turns, slice by
- * slice, so a machine that slows down does so for all of them. `--module <name>=<path>`, once or more: another build's
- * `dist/index.js`. `--rounds <n>`: how many rounds (default 15). `--callers <n>`: callers at once (default 32). The exit code
- * is 1 if a call of this build needs more CPU than `MOST` times that of another build.
+ * slice, so a machine that slows down does so for all of them, and are started several times, because two processes of one
+ * build differ by a few percent for as long as they live. `--module <name>=<path>`, once or more: another build's
+ * `dist/index.js`. `--starts <n>`: how often each is started (default 5). `--rounds <n>`: rounds after each start (default 3).
+ * `--callers <n>`: callers at once (default 32). The exit code is 1 if a call of this build needs more CPU than `MOST` times
+ * that of another build, by the median of all rounds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,9 +19,10 @@ import {
   ratio,
   runRounds,
   typical,
+  type Sample,
   type Samples,
 } from './support/rounds.ts';
-import { startHeadgate, type Subject } from './support/subjects.ts';
+import { startHeadgate, type HeadgateOptions, type Subject } from './support/subjects.ts';
 import { startUpstream } from './support/upstream.ts';
 
 /** The most CPU that a call may need, as a ratio to the same call of another build. */
@@ -30,10 +33,15 @@ const GROUPS = ['configured', 'automatic'] as const;
 const { values } = parseArgs({
   options: {
     module: { type: 'string', multiple: true, default: [] },
-    rounds: { type: 'string', default: '15' },
+    starts: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '3' },
     callers: { type: 'string', default: '32' },
   },
 });
+
+const callers = Number(values.callers);
+const timing = { ...FULL_TIMING, rounds: Number(values.rounds) };
+const TITLE = `Small JSON calls, ${callers} callers`;
 
 /** Returns the middle half of the ratios of two subjects, round by round. */
 function spread(samples: Samples, subject: Subject, base: Subject): string {
@@ -62,10 +70,10 @@ function otherBuilds(): Build[] {
 }
 
 /** Prints what the builds need for a small call, and judges the first one against each of the others. */
-function judge(title: string, samples: Samples): Verdict[] {
+function judge(samples: Samples): Verdict[] {
   const [own, ...others] = samples.keys();
   if (own === undefined) return [];
-  console.log(`\n${title}\n`);
+  console.log(`\n${TITLE}\n`);
   printTable([
     ['', 'calls/s', 'p50 ms', 'p99 ms', 'CPU µs/call'],
     ...[own, ...others].map((subject) => [
@@ -86,37 +94,59 @@ function judge(title: string, samples: Samples): Verdict[] {
   });
 }
 
+/** Runs the rounds of one start: the builds are started, take turns, and are ended. */
+async function runStart(
+  builds: readonly Build[],
+  options: Omit<HeadgateOptions, 'name' | 'module'>,
+  onRound: () => void,
+): Promise<Samples> {
+  const subjects: Subject[] = [];
+  try {
+    for (const build of builds) {
+      const name = `${build.name}, ${options.group} group`;
+      subjects.push(await startHeadgate({ ...options, ...build, name }));
+    }
+    const scenario = { title: TITLE, callers, streamChunks: null };
+    return await runRounds(subjects, scenario, timing, onRound);
+  } finally {
+    for (const subject of subjects) await subject.stop();
+  }
+}
+
+/** Joins the samples of several starts of the same builds. The subjects of the first one stand for all. */
+function joined(starts: readonly Samples[]): Samples {
+  const [first = new Map<Subject, readonly Sample[]>()] = starts;
+  const lists = starts.map((samples) => [...samples.values()]);
+  const subjects = [...first.keys()];
+  return new Map(
+    subjects.map((subject, index) => [subject, lists.flatMap((list) => list[index] ?? [])]),
+  );
+}
+
 async function main(): Promise<boolean> {
   const builds: Build[] = [{ name: 'this build' }, ...otherBuilds()];
   const dir = await mkdtemp(join(tmpdir(), 'headgate-builds-'));
-  const started: { stop(): unknown }[] = [];
-  const callers = Number(values.callers);
-  const timing = { ...FULL_TIMING, rounds: Number(values.rounds) };
   const otherWork = new OtherWork();
   const verdicts: Verdict[] = [];
+  console.log(describePlace(dir));
+  const upstream = await startUpstream();
   try {
-    console.log(describePlace(dir));
-    const upstream = await startUpstream();
-    started.push({ stop: () => upstream.close() });
     for (const group of GROUPS) {
-      const subjects: Subject[] = [];
-      for (const build of builds) {
-        const name = `${build.name}, ${group} group`;
-        const options = { ...build, name, dir, upstreamUrl: upstream.url, group };
-        const subject = await startHeadgate(options);
-        started.push(subject);
-        subjects.push(subject);
+      const starts: Samples[] = [];
+      while (starts.length < Number(values.starts)) {
+        const options = {
+          dir: join(dir, `${group}-${starts.length}`),
+          upstreamUrl: upstream.url,
+          group,
+        };
+        starts.push(await runStart(builds, options, () => otherWork.round()));
       }
-      const title = `Small JSON calls, ${callers} callers`;
-      const scenario = { title, callers, streamChunks: null };
-      verdicts.push(
-        ...judge(title, await runRounds(subjects, scenario, timing, () => otherWork.round())),
-      );
+      verdicts.push(...judge(joined(starts)));
     }
     otherWork.print();
     return printVerdicts(verdicts);
   } finally {
-    for (const thing of started.toReversed()) await thing.stop();
+    await upstream.close();
     await rm(dir, { recursive: true, force: true });
   }
 }

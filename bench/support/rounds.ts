@@ -95,7 +95,9 @@ export async function runRounds(
   for (let round = 0; round < timing.rounds; round += 1) {
     const slices = new Map(subjects.map((subject) => [subject, [] as Slice[]]));
     for (let slice = 0; slice < slicesEach; slice += 1) {
-      for (const [subject, soFar] of slices) soFar.push(await measure(subject, scenario, timing));
+      // In the other order each time: what a subject leaves behind is not always met by the same one.
+      const turn = slice % 2 === 0 ? [...slices] : [...slices].toReversed();
+      for (const [subject, soFar] of turn) soFar.push(await measure(subject, scenario, timing));
     }
     for (const [subject, list] of slices) samples.get(subject)?.push(joined(list, scenario));
     onRound();
