@@ -372,6 +372,7 @@ function addBudgets(program: Command, run: Run): void {
         ).choices(['hour', 'day', 'month']),
       )
       .option('--partition <partition>', 'the partition, if the group is split')
+      .option('--member <member>', 'the member, to correct its own budget')
       .option('--note <text>', 'the reason, for the audit log')
       .option('--id <id>', 'id of the correction; sending the same id again changes nothing'),
   ).action((group: string, options: Correcting, command: Command) =>

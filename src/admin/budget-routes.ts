@@ -2,8 +2,11 @@ import type { CorrectedSpend, GroupRpc, SpendCorrection } from '../contract/rpc/
 import { askPools, readDirectory, type Directory } from '../overview/pools.ts';
 import { definedGroup } from '../routing/key-groups.ts';
 import { ownPool, type PlacedPool } from '../routing/pool.ts';
+import type { NewCorrection } from '../core/parts/spend.ts';
 import { note } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import { requireGroup } from './group-routes.ts';
+import { requireMember } from './member-routes.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
 import { invalid, serve } from './serve.ts';
@@ -23,17 +26,28 @@ export function addBudgetRoutes(app: AdminApp): void {
   });
 
   serve(app, 'correctBudget', async ({ context, params: { name }, body }) => {
-    const { amount_usd: usd, period, note: why, id = crypto.randomUUID(), partition } = body;
+    const {
+      amount_usd: usd,
+      period,
+      note: why,
+      id = crypto.randomUUID(),
+      partition,
+      member = null,
+    } = body;
     const directory = await readDirectory(context.env);
     const pool = poolMeant(budgetPools(directory, name), name, partition);
     const { actor } = context.get('who');
-    const wanted = { id, usd, period, note: why, by: actor };
+    const wanted = { id, member, usd, period, note: why, by: actor };
+    if (member !== null) requireMember(requireGroup(directory.config, name), member);
     const ask = <Answer>(work: (one: GroupRpc) => Promise<Answer>) =>
       askOne(context, directory, pool, work);
     const known = (await ask((one) => one.corrections())).find((each) => each.id === id);
     if (known === undefined) await note(context, actionOf(name, wanted, pool));
-    else if (known.usd !== usd || known.period !== period) throw idTaken(name, known);
+    else if (isOther(known, wanted)) throw idTaken(name, known);
     const answer = await ask((one) => one.correctSpend(wanted));
+    if (answer === null) throw notReached(name);
+    // Another request with the same id may have come first.
+    if (isOther(answer.correction, wanted)) throw idTaken(name, answer.correction);
     return { status: 200, body: corrected(name, answer, pool) };
   });
 
@@ -113,20 +127,26 @@ function unknownCorrection(name: string, id: string): ProblemError {
   return new ProblemError(404, `The budget of "${name}" has no correction "${id}".`);
 }
 
-function idTaken(name: string, { id, usd, period }: SpendCorrection): ProblemError {
+function isOther(known: SpendCorrection, wanted: NewCorrection): boolean {
+  const { usd, period, member } = wanted;
+  return known.usd !== usd || known.period !== period || known.member !== member;
+}
+
+function idTaken(name: string, { id, usd, period, member }: SpendCorrection): ProblemError {
+  const of = member === null ? '' : `, member ${member}`;
   return new ProblemError(
     409,
-    `The budget of "${name}" already has a correction "${id}", by ${usd} USD (${period}). Use another id for another correction.`,
+    `The budget of "${name}" already has a correction "${id}", by ${usd} USD (${period}${of}). Use another id for another correction.`,
   );
 }
 
 function actionOf(
   name: string,
-  { id, usd, period, note: why }: Pick<SpendCorrection, 'id' | 'usd' | 'period' | 'note'>,
-  pool: PlacedPool,
+  { id, member, usd, period, note: why }: NewCorrection,
+  { partition }: PlacedPool,
 ): string {
-  const { partition } = pool;
-  const where = partition === null ? name : `${name} (${partition})`;
+  const pool = partition === null ? name : `${name} (${partition})`;
+  const where = member === null ? pool : `${pool}, member ${member}`;
   const reason = why === '' ? '' : `: ${why}`;
   return `budget ${where}: correct by ${usd} USD, ${period}, ${id}${reason}`;
 }
@@ -136,12 +156,13 @@ function corrected(group: string, { correction, spent }: CorrectedSpend, pool: P
 }
 
 function shown(
-  { id, period, usd, applied, by, note: why, at, undoneAt }: SpendCorrection,
+  { id, member, period, usd, applied, by, note: why, at, undoneAt }: SpendCorrection,
   { partition }: PlacedPool,
 ) {
   return {
     id,
     partition,
+    member,
     period,
     amount_usd: usd,
     applied_usd: { ...applied },

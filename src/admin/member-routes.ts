@@ -41,12 +41,18 @@ export function addMemberRoutes(app: AdminApp): void {
 /** Makes a group with a member switched on or off. */
 function switched(config: Config, name: string, id: string, enabled: boolean): GroupConfig {
   const group = requireGroup(config, name);
-  const ids = group.members.map(memberIdOf);
+  const at = requireMember(group, id);
+  return {
+    ...group,
+    members: group.members.map((member, index) => (index === at ? { ...member, enabled } : member)),
+  };
+}
+
+/** Finds the place of a member in the list of its group. */
+export function requireMember({ name, members }: GroupConfig, id: string): number {
+  const ids = members.map(memberIdOf);
   const at = ids.indexOf(id);
-  const member = group.members[at];
-  if (member !== undefined) {
-    return { ...group, members: group.members.with(at, { ...member, enabled }) };
-  }
+  if (at >= 0) return at;
   const known = ids.length === 0 ? 'It names none.' : `It has: ${ids.join(', ')}.`;
   throw new ProblemError(404, `The group "${name}" has no member "${id}". ${known}`);
 }

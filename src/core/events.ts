@@ -100,7 +100,7 @@ export type GroupEvent =
     }
   /** An operator brings a member back that a refusal took out. */
   | { readonly kind: 'bring_back'; readonly member: MemberId }
-  /** An operator corrects the spend of the group's budget, or undoes such a correction. */
+  /** An operator corrects the spend of the group's or a member's budget, or undoes such a correction. */
   | { readonly kind: 'correct_spend'; readonly correction: NewCorrection }
   | { readonly kind: 'undo_correction'; readonly id: string }
   /** An operator knows better: what was learned of the upstream is forgotten. */

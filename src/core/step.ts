@@ -1,4 +1,12 @@
-import { after, IMPLICIT, instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
+import {
+  after,
+  IMPLICIT,
+  instant,
+  memberId,
+  ticketOf,
+  type InstantMs,
+  type LeaseId,
+} from './words/ids.ts';
 import { MOVE_SETTLE_MS, settleMs, type GroupSettings } from './words/settings.ts';
 import { levelAgents } from './parts/accounts.ts';
 import {
@@ -11,7 +19,7 @@ import {
 } from './parts/bound.ts';
 import { closedBreaker } from './parts/breaker.ts';
 import { emptyCeiling } from './parts/ceiling.ts';
-import { correctSpend, undoCorrection } from './parts/corrections.ts';
+import { correctionsOf, correctSpend, undoCorrection } from './parts/corrections.ts';
 import { beginEvent } from './parts/decision-log.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { noteVacated } from './parts/heirs.ts';
@@ -219,10 +227,9 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'promote':
       return promote(state, event);
     case 'correct_spend':
-      correctSpend(state.controls.spend, event.correction, now);
-      return noteCorrected(state);
+      return correct(state, event, now);
     case 'undo_correction':
-      undoCorrection(state.controls.spend, event.id, now);
+      allLedgers(state).some(({ controls }) => undoCorrection(controls.spend, event.id, now));
       return noteCorrected(state);
     case 'relearn':
       return relearn(state, now);
@@ -481,6 +488,16 @@ function relearn(state: GroupState, now: InstantMs) {
     Object.assign(controls.outage, noOutage(now));
   }
   state.isControlsDirty = true;
+}
+
+/** Corrects a budget, once for each id. A member that is unknown here has spent nothing. */
+function correct(state: GroupState, { correction }: EventOf<'correct_spend'>, now: InstantMs) {
+  const known = allLedgers(state).flatMap(({ controls }) => correctionsOf(controls.spend));
+  const { id, member } = correction;
+  const of = member === null ? state : state.members.get(memberId(member));
+  if (of === undefined || known.some((each) => each.id === id)) return;
+  correctSpend(of.controls.spend, correction, now);
+  noteCorrected(state);
 }
 
 /** A budget that refused calls may have room by now. */

@@ -134,7 +134,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     return this.#pool.operator.relearn();
   }
 
-  correctSpend(wanted: NewCorrection): Promise<CorrectedSpend> {
+  correctSpend(wanted: NewCorrection): Promise<CorrectedSpend | null> {
     return this.#pool.operator.correctSpend(wanted);
   }
 

@@ -1,5 +1,12 @@
-import { ticketOf, type LeaseId, type MemberId, type TicketId } from '../core/words/ids.ts';
+import {
+  memberId,
+  ticketOf,
+  type LeaseId,
+  type MemberId,
+  type TicketId,
+} from '../core/words/ids.ts';
 import type { CallFilter, CorrectedSpend, SpendCorrection } from '../contract/rpc/group-rpc.ts';
+import { allLedgers } from '../core/members.ts';
 import { correctionsOf } from '../core/parts/corrections.ts';
 import { spentIn, type NewCorrection, type Period } from '../core/parts/spend.ts';
 import type { Holder } from '../core/words/ticket.ts';
@@ -52,13 +59,14 @@ export class Operator {
     return meant;
   }
 
-  /** Corrects the spend of the budget. */
-  async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend> {
+  /** Corrects the spend of a budget, once for each id. Null: there is no such member. */
+  async correctSpend(wanted: NewCorrection): Promise<CorrectedSpend | null> {
+    // A pool that rests, or was never called, may not know its members yet.
+    if (wanted.member !== null) await this.#link.catchUp();
     this.#shell.apply({ kind: 'correct_spend', correction: wanted });
     await this.#batch.written();
     const correction = this.#correction(wanted.id);
-    if (correction === null) throw new Error('a correction was not kept');
-    return { correction, spent: this.#spent() };
+    return correction === null ? null : this.#corrected(correction);
   }
 
   /** Undoes a correction. Null: no correction has that id. */
@@ -67,22 +75,28 @@ export class Operator {
     if (before === null) return null;
     this.#shell.apply({ kind: 'undo_correction', id });
     await this.#batch.written();
-    return { correction: this.#correction(id) ?? before, spent: this.#spent() };
+    return this.#corrected(this.#correction(id) ?? before);
   }
 
+  /** Lists the corrections of the budgets of the group and its members, the last one first. */
   corrections(): readonly SpendCorrection[] {
-    return correctionsOf(this.#shell.state.controls.spend).map((each) => ({ ...each }));
+    return allLedgers(this.#shell.state)
+      .flatMap(({ controls }) => correctionsOf(controls.spend))
+      .toSorted((a, b) => b.at - a.at)
+      .map((each) => structuredClone(each));
   }
 
   #correction(id: string): SpendCorrection | null {
     return this.corrections().find((each) => each.id === id) ?? null;
   }
 
-  #spent(): CorrectedSpend['spent'] {
-    const { total } = this.#shell.state.controls.spend;
+  #corrected(correction: SpendCorrection): CorrectedSpend {
+    const { state } = this.#shell;
+    const { member } = correction;
+    const { controls } = (member === null ? null : state.members.get(memberId(member))) ?? state;
     const now = this.#shell.now();
-    const of = (period: Period): number => spentIn(total, period, now);
-    return { hour: of('hour'), day: of('day'), month: of('month') };
+    const of = (period: Period): number => spentIn(controls.spend.total, period, now);
+    return { correction, spent: { hour: of('hour'), day: of('day'), month: of('month') } };
   }
 
   async relearn(): Promise<void> {

@@ -7,6 +7,7 @@ export interface Correcting {
   readonly by: number;
   readonly period?: 'hour' | 'day' | 'month';
   readonly partition?: string;
+  readonly member?: string;
   readonly note?: string;
   readonly id?: string;
 }
@@ -16,13 +17,14 @@ export async function correctBudget(
   target: Target,
   output: Output,
   name: string,
-  { by, period = 'month', partition, note, id = crypto.randomUUID() }: Correcting,
+  { by, period = 'month', partition, member, note, id = crypto.randomUUID() }: Correcting,
 ): Promise<void> {
   const body = {
     id,
     amount_usd: by,
     period,
     ...(partition === undefined ? {} : { partition }),
+    ...(member === undefined ? {} : { member }),
     ...(note === undefined ? {} : { note }),
   };
   const answer = await takenOnce(output, id, () =>
@@ -68,10 +70,11 @@ export async function listCorrections(target: Target, output: Output, name: stri
     answer.corrections.length === 0
       ? 'No corrections.'
       : table(
-          ['id', 'made', 'period', 'usd', 'by', 'undone', 'note'],
+          ['id', 'made', 'member', 'period', 'usd', 'by', 'undone', 'note'],
           answer.corrections.map((each) => [
             each.id,
             each.at,
+            each.member,
             each.period,
             each.amount_usd,
             each.by,

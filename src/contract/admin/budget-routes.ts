@@ -24,6 +24,10 @@ const partition = z
 const correctionSchema = z.object({
   id: z.string().describe('Id of the correction.'),
   partition,
+  member: z
+    .string()
+    .nullable()
+    .describe('The member whose budget was corrected. Null: that of the group itself.'),
   period: z.enum(PERIODS).describe('The shortest period that was corrected.'),
   amount_usd: usd('The requested amount. Negative: less was spent.'),
   applied_usd: z
@@ -32,7 +36,9 @@ const correctionSchema = z.object({
       day: usd('In the day.'),
       month: usd('In the month.'),
     })
-    .describe('The changes that were made. Spend never goes below 0, so they may be smaller.'),
+    .describe(
+      'The applied changes. Spend never goes below 0, so they may be smaller; 0 once the correction is undone.',
+    ),
   by: z.string().describe('The operator.'),
   note: z.string().describe('The reason.'),
   at: z.iso.datetime().describe('When it was made.'),
@@ -48,7 +54,7 @@ const correctedSchema = z.object({
       day: usd('In the current day of UTC.'),
       month: usd('In the current month of UTC.'),
     })
-    .describe('The spend after the correction.'),
+    .describe('The spend after the correction, in the corrected budget.'),
 });
 
 /** Corrections of the spend of budgets. */
@@ -101,11 +107,17 @@ export const BUDGET_ROUTES = routes({
       partition: partition
         .optional()
         .describe('The partition, if the group is split. Absent: the group has one pool.'),
+      member: z
+        .string()
+        .min(1)
+        .max(200)
+        .optional()
+        .describe('The member, to correct its own budget. Absent: the budget of the group.'),
       note: z.string().trim().max(200).default('').describe('The reason, for the audit log.'),
       id: id
         .optional()
         .describe(
-          'Id of the correction. Sending the same id again changes nothing; with another amount or period it is a conflict. Absent: a new id.',
+          'Id of the correction. Sending the same id again changes nothing; with another amount, period or member it is a conflict. Absent: a new id.',
         ),
     }),
     answers: { 200: correctedSchema },
@@ -115,7 +127,7 @@ export const BUDGET_ROUTES = routes({
     tag: 'groups',
     summary: 'Undoes a correction. Repeating it changes nothing.',
     description:
-      'Reverses the applied changes of the correction, in the periods that are still current.',
+      'The spend of the periods that are still current is then what it would be without the correction.',
     role: 'admin',
     params: z.strictObject({ name, id: id.describe('Id of the correction.') }),
     answers: { 200: correctedSchema },

@@ -440,11 +440,11 @@ export interface GroupRpc {
   opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
-  /** Corrects the spend of the budget, once for each id. */
-  correctSpend(wanted: NewCorrection): Promise<CorrectedSpend>;
+  /** Corrects the spend of a budget, once for each id. Null: there is no such member. */
+  correctSpend(wanted: NewCorrection): Promise<CorrectedSpend | null>;
   /** Undoes a correction, once. Null: no correction has that id. */
   undoCorrection(id: string): Promise<CorrectedSpend | null>;
-  /** Lists the kept corrections, newest first. */
+  /** Lists the kept corrections of the group and its members, newest first. */
   corrections(): Promise<readonly SpendCorrection[]>;
   /** Force-releases every lease that is meant, as `revoke` does one. Returns their tickets: a call has one in all its groups. */
   revokeAll(filter: CallFilter, isDry: boolean): Promise<string[]>;

@@ -6,12 +6,11 @@ import {
   type NewCorrection,
   type Period,
   type Spend,
-  type Spent,
 } from './spend.ts';
 
 /**
- * Corrections of the spend of a budget, by an operator. Each is relative, so it is correct also while calls are settled. The
- * applied change is kept with it: an undo reverses exactly that.
+ * Corrections of the spend of a budget, by an operator. Each is relative, so it is correct also while calls are settled. It
+ * keeps the spend before it, so that an undo can compute the spend without it.
  */
 
 /** Maximum number of kept corrections, the newest ones. Older corrections cannot be undone. */
@@ -22,36 +21,63 @@ export function correctionsOf({ corrections = [] }: Spend): readonly Correction[
   return corrections.toReversed();
 }
 
-/** Corrects the spend, once for each id. */
+/** Corrects the spend. The id must be new. */
 export function correctSpend(spend: Spend, wanted: NewCorrection, now: InstantMs): void {
   const { corrections = [], total } = spend;
-  if (corrections.some(({ id }) => id === wanted.id)) return;
   addSpent(total, 0, now);
-  const applied = { hour: 0, day: 0, month: 0 };
-  for (const period of PERIODS.slice(PERIODS.indexOf(wanted.period))) {
-    applied[period] = changeBy(total, period, wanted.usd);
-  }
-  const beganAt = { ...total.beganAt };
-  const made = { ...wanted, at: now, applied, beganAt, undoneAt: null };
+  const nothing = { hour: 0, day: 0, month: 0 };
+  const [before, beganAt] = [{ ...total.usd }, { ...total.beganAt }];
+  const made: Correction = {
+    ...wanted,
+    at: now,
+    before,
+    applied: nothing,
+    beganAt,
+    undoneAt: null,
+  };
+  for (const period of PERIODS) total.usd[period] = recount(period, [made], total.usd[period]);
   spend.corrections = [...corrections, made].slice(-CORRECTIONS_MAX);
 }
 
-/** Undoes a correction, once, in the periods that are still current. */
-export function undoCorrection(spend: Spend, id: string, now: InstantMs): void {
+/**
+ * Undoes a correction, once, in the periods that are still current: the spend is then as if the correction had never been
+ * made. False: no correction has that id.
+ */
+export function undoCorrection(spend: Spend, id: string, now: InstantMs): boolean {
   const { corrections = [], total } = spend;
-  const found = corrections.find((each) => each.id === id);
-  if (found === undefined || found.undoneAt !== null) return;
+  const index = corrections.findIndex((each) => each.id === id);
+  const found = corrections[index];
+  if (found === undefined) return false;
+  if (found.undoneAt !== null) return true;
+  found.undoneAt = now;
   addSpent(total, 0, now);
   for (const period of PERIODS) {
-    const isCurrent = total.beganAt[period] === found.beganAt[period];
-    if (isCurrent) changeBy(total, period, -found.applied[period]);
+    if (total.beganAt[period] !== found.beganAt[period]) continue;
+    total.usd[period] = recount(period, corrections.slice(index), total.usd[period]);
   }
-  found.undoneAt = now;
+  return true;
 }
 
-/** Changes the spend of a period, and returns the applied change. */
-function changeBy(spent: Spent, period: Period, usd: number): number {
-  const before = spent.usd[period];
-  spent.usd[period] = Math.max(0, before + usd);
-  return spent.usd[period] - before;
+/**
+ * Computes what is spent in a period from the amount before the first of these corrections: calls that were settled
+ * between them count as they came, and each correction that holds changes the sum, which never goes below 0.
+ *
+ * @param spent what counts as spent until now
+ */
+function recount(period: Period, corrections: readonly Correction[], spent: number): number {
+  let usd = corrections[0]?.before[period] ?? spent;
+  for (const [index, each] of corrections.entries()) {
+    const { before, applied } = each;
+    const until = corrections[index + 1]?.before[period] ?? spent;
+    const settled = until - before[period] - applied[period];
+    const corrected = holdsIn(each, period) ? Math.max(0, usd + each.usd) : usd;
+    before[period] = usd;
+    applied[period] = corrected - usd;
+    usd = corrected + settled;
+  }
+  return usd;
+}
+
+function holdsIn({ undoneAt, period: shortest }: Correction, period: Period): boolean {
+  return undoneAt === null && PERIODS.indexOf(shortest) <= PERIODS.indexOf(period);
 }

@@ -22,6 +22,8 @@ export interface Spender extends Spent {
 export interface NewCorrection {
   /** A repeated id is the same correction. */
   readonly id: string;
+  /** The member whose budget it is. Null: it is the budget of the group. */
+  readonly member: string | null;
   /** The shortest current period that contains the charge; the longer ones are corrected too. */
   readonly period: Period;
   /** Negative: less was spent. */
@@ -33,8 +35,10 @@ export interface NewCorrection {
 
 export interface Correction extends NewCorrection {
   readonly at: InstantMs;
-  /** Applied changes: spend never goes below 0. */
-  readonly applied: Readonly<Record<Period, number>>;
+  /** Spend before it. */
+  readonly before: Record<Period, number>;
+  /** Applied changes: spend never goes below 0. They are 0 once it is undone. */
+  readonly applied: Record<Period, number>;
   /** Start of the periods in which they were applied. */
   readonly beganAt: Readonly<Record<Period, InstantMs>>;
   /** Null: it is in force. */

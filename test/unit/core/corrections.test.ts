@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   correctionsOf,
@@ -30,6 +31,7 @@ const spentAt = (of: Spend, now = NOON): number[] =>
 
 const by = (usd: number, more: Partial<NewCorrection> = {}): NewCorrection => ({
   id: 'one',
+  member: null,
   period: 'month',
   usd,
   by: 'ada',
@@ -60,18 +62,51 @@ describe('a correction', () => {
     expect(spentAt(of)).toEqual([13, 13, 13]);
   });
 
-  it('counts once for its id, and is undone once', () => {
+  it('is undone once', () => {
     const of = spend(10);
     correctSpend(of, by(-1), NOON);
-    correctSpend(of, by(-5), at(0.1));
     expect(spentAt(of)).toEqual([10, 10, 9]);
-    undoCorrection(of, 'one', NOON);
-    undoCorrection(of, 'one', at(0.1));
-    undoCorrection(of, 'another', NOON);
+    expect(undoCorrection(of, 'one', NOON)).toBe(true);
+    expect(undoCorrection(of, 'one', at(0.1))).toBe(true);
+    expect(undoCorrection(of, 'another', NOON)).toBe(false);
     expect(spentAt(of)).toEqual([10, 10, 10]);
-    // Sending the same id again does not repeat it either.
-    correctSpend(of, by(-1), NOON);
-    expect(spentAt(of)).toEqual([10, 10, 10]);
+    expect(correctionsOf(of)).toMatchObject([{ applied: { hour: 0, day: 0, month: 0 } }]);
+  });
+
+  it('leaves nothing behind when it is undone, also if a later one builds on it', () => {
+    const of = emptySpend();
+    correctSpend(of, by(10, { id: 'plus' }), NOON);
+    correctSpend(of, by(-10, { id: 'minus' }), NOON);
+    undoCorrection(of, 'plus', NOON);
+    expect(spentAt(of)).toEqual([0, 0, 0]);
+    expect(correctionsOf(of)[0]).toMatchObject({ id: 'minus', applied: { month: 0 } });
+    undoCorrection(of, 'minus', NOON);
+    expect(spentAt(of)).toEqual([0, 0, 0]);
+  });
+
+  it('leaves no trace once all are undone, in any order, beside calls', () => {
+    const usd = fc.integer({ min: -20, max: 20 });
+    const changes = fc.array(fc.tuple(usd, fc.constantFrom(...PERIODS), fc.nat(3)), {
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(fc.nat(20), changes, fc.array(fc.nat(9)), (first, made, order) => {
+        const of = spend(first);
+        let charged = first;
+        for (const [index, [amount, period, later]] of made.entries()) {
+          correctSpend(of, by(amount, { id: `${index}`, period }), NOON);
+          spend(later, NOON, of);
+          charged += later;
+        }
+        const ids = made.map((_, index) => `${index}`);
+        for (const pick of [...order, ...ids.map(() => 0)]) {
+          const [id] = ids.splice(pick % Math.max(1, ids.length), 1);
+          if (id !== undefined) undoCorrection(of, id, NOON);
+          expect(Math.min(...spentAt(of))).toBeGreaterThanOrEqual(0);
+        }
+        for (const left of spentAt(of)) expect(left).toBeCloseTo(charged, 6);
+      }),
+    );
   });
 
   it('is undone in the periods that are still current', () => {

@@ -100,6 +100,52 @@ it('the same id corrects once, also across a reset of the pool', async () => {
   ]);
 });
 
+it('a member whose own budget a wrong charge has closed opens again', async () => {
+  const prices = { 'm-*': { input: 1, output: 1 } };
+  const limits = { max_concurrency: 5, budget_usd: { per_month: 1_000 } };
+  const members = [{ upstream: 'up', limits: { budget_usd: { per_month: 10 } } }];
+  const hash = await gatewayKeyHash(KEY['headgate-key']);
+  await limitTo([group('of-members', 5, { limits, members })], {
+    leases: 'keys',
+    upstreams: [{ id: 'up', base_url: 'https://up.test', prices }],
+    keys: [{ id: 'k', hash, allow: ['lease', 'lease_usage'] }],
+  });
+  const wanted = { group: 'of-members', model: 'm-1' };
+  const { lease } = await leased(wanted, KEY);
+  await del(lease, { usage: { ...USAGE, input_tokens: 10_000_000 } }, KEY);
+  expect(await post(wanted, KEY)).toMatchObject({ status: 402 });
+  const { json } = await correct('of-members', { amount_usd: -9, member: 'up', id: 'one' });
+  expect(json).toMatchObject({ correction: { member: 'up' }, spent_usd: { month: COST } });
+  expect(await spentOf('of-members')).toBeCloseTo(10, 6);
+  await del(
+    (await leased(wanted, KEY)).lease,
+    { usage: { input_tokens: 0, output_tokens: 0 } },
+    KEY,
+  );
+  const other = await correct('of-members', { amount_usd: -9, id: 'one' });
+  expect(other).toMatchObject({
+    status: 409,
+    json: { detail: expect.stringContaining('member up') },
+  });
+  const listed = await admin('GET', pathOf('of-members'));
+  expect(listed.json.corrections).toMatchObject([{ id: 'one', member: 'up' }]);
+  const undone = await undo('of-members', 'one');
+  expect(undone.json).toMatchObject({ correction: { member: 'up' }, spent_usd: { month: 10 } });
+  expect(await post(wanted, KEY)).toMatchObject({ status: 402 });
+  expect(await correct('of-members', { amount_usd: 1, member: 'nobody' })).toMatchObject({
+    status: 404,
+    json: { detail: expect.stringContaining('It has: up.') },
+  });
+});
+
+it('of two corrections at once with one id and other amounts one is refused', async () => {
+  await budgets('race');
+  const all = await Promise.all(
+    [3, 5].map((amount_usd) => correct('race', { amount_usd, id: 'one' })),
+  );
+  expect(all.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
+});
+
 it('an id belongs to one amount and period', async () => {
   await budgets('taken');
   await spend(5);
