@@ -209,7 +209,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       (pool) => this.#presence.has(pool) && !this.#isLeftAlone(pool),
     );
     // It reads the directory by itself before it takes a newcomer.
-    const tellOwn = (pool: PlacedPool): Promise<void> => this.#tell(pool).catch(() => {});
+    const tellOwn = (pool: PlacedPool): Promise<unknown> => this.#tell(pool).catch(() => {});
     const tellingOwn = mapConcurrently(own.slice(0, OWN_TOLD_MAX), POOLS_AT_ONCE, tellOwn);
     this.ctx.waitUntil(Promise.all([this.#telling.begin(), tellingOwn]));
     return version;
@@ -545,20 +545,26 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     });
   }
 
-  /** Pushes what holds at this moment, which may be newer than the change that asked for it. */
-  async #tell(pool: PlacedPool): Promise<void> {
+  /**
+   * Pushes what holds at this moment, which may be newer than the change that asked for it.
+   *
+   * @returns false: the pool takes no calls any more, and is to be told again, because it is still in use
+   */
+  async #tell(pool: PlacedPool): Promise<boolean> {
     const stub = this.#stubOf(pool);
     const definition = this.#withUse(pool, this.#definition(pool.group));
     await stub.reconfigure(definition);
-    if (definition.takesNoCalls !== true) return;
+    if (definition.takesNoCalls !== true) return true;
     // An own object that `replace` put on the list does not know that it stands there.
     const { in_use, cooling, unclaimed, lent, queued } = {
       ...NOT_TOLD_BEFORE,
       ...(await stub.status()),
     };
-    // The pool reports its costs first. They would be lost if the directory dropped it before that.
-    if (in_use + cooling + unclaimed + lent + queued > 0) return;
+    // The pool reports its costs first. They would be lost if the directory dropped it before that. It leaves the list when
+    // it is empty, but that message can be lost.
+    if (in_use + cooling + unclaimed + lent + queued > 0) return false;
     await stub.forget(pool.jurisdiction ?? null);
     if (this.#list.has(pool)) this.#drop(pool);
+    return true;
   }
 }

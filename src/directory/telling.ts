@@ -29,6 +29,9 @@ const AGAIN_MS_MAX = 4_000;
 const AGAIN_LATER_MS = 30_000;
 const LATER_TIMES = 80;
 
+/** How long after it was told a pool is told again that takes no calls any more and is still in use. */
+const IN_USE_AGAIN_MS = 30_000;
+
 /** How long after a change the alarm goes off if the instance did not live to tell everybody. */
 const SAFETY_MS = 3_000;
 
@@ -41,8 +44,8 @@ interface TellingParts {
   readonly isLeftAlone: (pool: PlacedPool) => boolean;
   readonly isOneProcess: boolean;
   readonly after: Schedule;
-  /** Tells a pool what holds now. */
-  readonly tell: (pool: PlacedPool) => Promise<void>;
+  /** Tells a pool what holds now. False: it is to be told again later, because it is still in use. */
+  readonly tell: (pool: PlacedPool) => Promise<boolean>;
 }
 
 /**
@@ -52,8 +55,8 @@ interface TellingParts {
  */
 export class Telling {
   readonly #parts: TellingParts;
-  /** Failures in a row, and when the next try is due, by pool. */
-  readonly #failed = new Map<string, { readonly times: number; readonly againAt: number }>();
+  /** Failures in a row (0: it is still in use), and when the next try is due, by pool. */
+  readonly #again = new Map<string, { readonly times: number; readonly againAt: number }>();
 
   constructor(parts: TellingParts) {
     this.#parts = parts;
@@ -65,7 +68,7 @@ export class Telling {
   begin(): Promise<void> {
     this.#armIn(SAFETY_MS);
     // Copies are of before this change, however long one has failed.
-    this.#failed.clear();
+    this.#again.clear();
     return this.round();
   }
 
@@ -83,21 +86,22 @@ export class Telling {
     const key = poolKey(pool);
     const told = version(pool.group);
     try {
-      await within(ANSWER_LOST_MS, tell(pool), after);
-      this.#failed.delete(key);
-      list.noteTold(pool, told);
+      if (await within(ANSWER_LOST_MS, tell(pool), after)) {
+        this.#again.delete(key);
+        list.noteTold(pool, told);
+      } else this.#again.set(key, { times: 0, againAt: steadyClock.now() + IN_USE_AGAIN_MS });
     } catch {
-      const times = (this.#failed.get(key)?.times ?? 0) + 1;
-      this.#failed.set(key, { times, againAt: steadyClock.now() + againAfter(times) });
+      const times = (this.#again.get(key)?.times ?? 0) + 1;
+      this.#again.set(key, { times, againAt: steadyClock.now() + againAfter(times) });
     }
   }
 
   #goOn(): void {
     const behind = this.#behind();
-    const failed = behind.filter((pool) => this.#againAt(pool) > 0);
+    const failed = behind.filter((pool) => (this.#again.get(poolKey(pool))?.times ?? 0) > 0);
     if (failed.length > 0) logEvent('pools_not_told', { pools: failed.length });
     if (behind.length === 0) {
-      this.#failed.clear();
+      this.#again.clear();
       this.#parts.alarm.clear();
     } else {
       this.#armIn(Math.min(...behind.map((pool) => this.#againAt(pool))) - steadyClock.now());
@@ -110,7 +114,7 @@ export class Telling {
   }
 
   #againAt(pool: PlacedPool): number {
-    return this.#failed.get(poolKey(pool))?.againAt ?? 0;
+    return this.#again.get(poolKey(pool))?.againAt ?? 0;
   }
 
   /** Sets the alarm, which uses the wall clock. */

@@ -10,7 +10,9 @@ import {
   nothingLeaks,
   NO_COOLDOWN,
   pool,
+  request,
   resetPool,
+  take,
   untilWrittenEmpty,
 } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
@@ -288,6 +290,39 @@ it('a group that is deleted while its pool is being listed keeps its costs', asy
     const listed = await directoryOf(env).pools();
     expect(listed.map(({ group }) => group)).not.toContain(named.up);
   });
+});
+
+it('a group that is deleted while a call runs keeps its costs, though the last report of its pool is lost', async () => {
+  const secret = await newKey(`lost${scenes}`);
+  expect(await ask(secret)).toBe(200);
+  await untilCosts('by=key', `lost${scenes}`, { calls: 1 });
+  const { lease } = await take(named.up, `runs${scenes}`);
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its object below
+  const { unlist } = DirectoryObject.prototype;
+  let reports = 0;
+  vi.spyOn(DirectoryObject.prototype, 'unlist').mockImplementation(async function (
+    this: DirectoryObject,
+    listed,
+    reported,
+  ) {
+    if (listed.group === named.up && reports++ === 0) throw new Error('lost');
+    await unlist.call(this, listed, reported);
+  });
+  await change('DELETE', `/groups/${named.up}`);
+  await until(async () => {
+    const late = await pool(named.up).acquire(request(named.up, `late${scenes}`));
+    expect(late.kind).toBe('moved');
+  });
+  await lease.release('success', 200);
+  lease[Symbol.dispose]();
+  await until(() => expect(reports).toBe(1));
+  passTime(30_000);
+  await until(async () => {
+    await runDurableObjectAlarm(directoryOf(env) as never);
+    const listed = await directoryOf(env).pools();
+    expect(listed.map(({ group }) => group)).not.toContain(named.up);
+  });
+  expect(await saidOf(named.up)).toBe(1);
 });
 
 it('a pool that rests is not woken for them', async () => {
