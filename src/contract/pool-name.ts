@@ -12,16 +12,20 @@ export const AUTO_PREFIX = 'auto:';
  */
 export const OVERFLOW_PARTITION = '@overflow';
 
-/**
- * Whether a pool is made by whatever key somebody sends. Such a one keeps nothing until its key's first
- * success: whoever makes keys up would fill the storage otherwise, a pool for each.
- */
-export function isProvedLater({
-  group,
-  partition,
-}: {
+interface NamedPool {
   readonly group: string;
   readonly partition: string | null;
-}): boolean {
-  return group.startsWith(AUTO_PREFIX) && partition !== null && partition !== OVERFLOW_PARTITION;
+}
+
+/**
+ * Whether a pool exists because of a value that a caller sent. Callers can make up values, so nothing of such a pool stays
+ * before its first success.
+ */
+export function isProvedLater({ partition }: NamedPool): boolean {
+  return partition !== null && partition !== OVERFLOW_PARTITION;
+}
+
+/** Whether that value is a provider key, which is proved with its pool. */
+export function isOfProviderKey(pool: NamedPool): boolean {
+  return pool.group.startsWith(AUTO_PREFIX) && isProvedLater(pool);
 }

@@ -85,6 +85,8 @@ export type GroupEvent =
       readonly handed: HandedGroup;
       /** This one has used and learned nothing by itself. */
       readonly isNew: boolean;
+      /** The other instance has handed over to this one before: what it has used counts already. */
+      readonly isRepeat: boolean;
       /** Exceeds every attachment that the other instance gave out. */
       readonly firstAttachment: number;
     }

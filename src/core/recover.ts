@@ -8,27 +8,15 @@ import {
   type MemberId,
 } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
-import {
-  COOLDOWN_MAX_MS,
-  LEASE_TTL_MS,
-  MOVE_SETTLE_MS,
-  settleMs,
-  type GroupSettings,
-} from './words/settings.ts';
+import { COOLDOWN_MAX_MS, LEASE_TTL_MS, settleMs, type GroupSettings } from './words/settings.ts';
 import type { Amounts } from './parts/ahead.ts';
-import {
-  ATTACHMENTS_UNWRITTEN_MAX,
-  noteHandedOut,
-  noteHeld,
-  type BoundRow,
-} from './parts/bound.ts';
+import { ATTACHMENTS_UNWRITTEN_MAX, noteHeld, type BoundRow } from './parts/bound.ts';
 import { NO_RATES } from './parts/rate-limits.ts';
 import { takeAhead } from './parts/rates.ts';
 import { reserve } from './parts/spend.ts';
 import type { CallsThere } from './parts/upstream-calls.ts';
 import { rebaseControls, type Controls } from './controls.ts';
 import { emptyState } from './empty-state.ts';
-import type { GroupEvent } from './events.ts';
 import { addLease, endLostNesting } from './leases.ts';
 import type { KeptMember } from './member.ts';
 import { memberFor } from './members.ts';
@@ -148,7 +136,7 @@ function lastUseOf(bound: BoundRow | null, now: InstantMs): InstantMs {
 }
 
 /** Counts leases that another instance has granted: they are the same holders'. */
-function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
+export function addHanded(state: GroupState, leases: readonly HandedLease[], now: InstantMs): void {
   for (const handed of leases) {
     if (state.leases.has(handed.id) || state.tombstones.has(handed.id)) continue;
     const lease = leaseFrom(handed, state.nextAttachment++, now);
@@ -190,39 +178,4 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     chargedMs: now - grantedAt,
     decision: null,
   };
-}
-
-/** Makes what is handed over of a lease. */
-export function handedOf(lease: Lease): HandedLease {
-  const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
-  const coolingUntil = phase === 'cooling' ? lease.until : null;
-  const of = { id, ticketId, holder, lane, member: named };
-  const byId = lease.isById ? { isById: true } : {};
-  return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested, ...byId };
-}
-
-/** Counts the leases that another instance has granted: they are the same holders'. */
-export function takeOver(
-  state: GroupState,
-  { handed, isNew, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
-  now: InstantMs,
-): void {
-  const given = handed.nextAttachment ?? 0;
-  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, given);
-  const heldBefore = slotsHeld(state);
-  addHanded(state, handed.leases, now);
-  // Only of groups that name no members.
-  noteHandedOut(state.bound, IMPLICIT, slotsHeld(state) - heldBefore, now);
-  // Holders know their leases by attachments of the other instance, which this one never gave out.
-  state.bound.since = 0;
-  if (isNew) {
-    Object.assign(state.controls, handed.controls);
-    rebaseControls(state.controls, state.settings.rates, now);
-    Object.assign(state.totals, handed.totals);
-    for (const [id, there] of handed.upstreams ?? []) state.upstreams.set(id, there);
-    state.isControlsDirty = true;
-  }
-  // Who waited there comes here at once, and nobody younger may take their turn meanwhile.
-  state.grantsFrom = after(now, MOVE_SETTLE_MS);
-  state.dispersedAt = now;
 }

@@ -99,10 +99,14 @@ export interface HandedGroup {
   readonly nextAttachment?: number;
   /** The used part of the limits, and the lessons about the upstream. */
   readonly controls: Controls;
+  /** The same of each member. Absent: the group names none. */
+  readonly members?: Readonly<Record<MemberId, Controls>>;
   /** The counts. */
   readonly totals: Totals;
   /** The calls by upstream. Absent: from an instance that did not count them. */
   readonly upstreams?: UpstreamCalls;
+  /** Slots whose holders have not been heard of since a process before. Absent: none. */
+  readonly unclaimed?: number;
 }
 
 /**

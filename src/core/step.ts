@@ -72,7 +72,7 @@ import type { Member } from './member.ts';
 import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
-import { takeOver } from './recover.ts';
+import { takeOver } from './take-over.ts';
 import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { renameMembers } from './renaming.ts';

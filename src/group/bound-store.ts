@@ -100,8 +100,12 @@ export class BoundStore {
     );
   }
 
-  /** Reads what the instances before have left. */
-  load(now: InstantMs): Loaded {
+  /**
+   * Reads what the instances before have left.
+   *
+   * @param heldById slots of a pool that stores nothing, whose holders may live longer than the process
+   */
+  load(now: InstantMs, heldById = 0): Loaded {
     const keptRow = this.#recall<KeptRow>('controls');
     const { ahead = {}, members: ofMembers = {}, bound, boot = '', ...controls } = keptRow;
     const ring = this.#tables
@@ -129,7 +133,12 @@ export class BoundStore {
         calls: [],
         isOfProcess: false,
       };
-      return { ...stored, bound: null, untold: [], ...rest };
+      return {
+        ...stored,
+        bound: heldById > 0 ? heldRow(heldById, now) : null,
+        untold: [],
+        ...rest,
+      };
     }
     const { mark, held, at, waiters = 0, heirs = [], minute = null, calls = [] } = last.row;
     const { budgetStop = null } = last.row;
@@ -209,6 +218,12 @@ export class BoundStore {
       JSON.stringify({ ...row, ended: this.#placeEnded, lapsed: this.#placeLapsed }),
     );
   }
+}
+
+/** Makes a row of which only is known how many slots are held by ids. */
+function heldRow(slots: number, at: InstantMs): BoundRow {
+  const none = { ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
+  return { ...none, seq: 0, at, mark: slots, held: slots, since: 0, next: 0, mayOutlive: true };
 }
 
 function withDefaults(controls: Partial<Controls>, now: InstantMs): Controls {

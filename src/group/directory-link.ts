@@ -62,11 +62,14 @@ interface DirectoryLinkParts {
 export class DirectoryLink {
   readonly #parts: DirectoryLinkParts;
   #definition: Definition;
+  /** The same as the directory gave it. Null: it gave none. */
+  #pushed: GroupDefinition | null;
   #catchingUp: Promise<boolean> | null = null;
   /** Knowledge when the directory was asked: young enough to decide about newcomers. */
   #wasFresh = false;
   /** The directory tells this pool of every change, and it has read what held when that began. */
   #listed: boolean;
+  #hadSuccess: boolean;
   #isListing = false;
   #listAgainAt = -Infinity;
   #hearAgainAt = -Infinity;
@@ -83,9 +86,13 @@ export class DirectoryLink {
     const { store } = parts;
     const pushed = store.recall('definition');
     const assumed = store.recall('assumed');
-    this.#listed = store.recall('listed') === TOLD;
+    const listed = store.recall('listed');
+    this.#listed = listed === TOLD;
+    // It is written once the directory was asked to list the pool, which it is at a success.
+    this.#hadSuccess = listed !== null;
+    this.#pushed = pushed === null ? null : (JSON.parse(pushed) as GroupDefinition);
     this.#definition = definitionFrom(
-      pushed === null ? null : (JSON.parse(pushed) as GroupDefinition),
+      this.#pushed,
       assumed === null ? null : (JSON.parse(assumed) as AssumedLimit),
     );
   }
@@ -94,9 +101,19 @@ export class DirectoryLink {
     return this.#definition;
   }
 
+  /** The definition as the directory gave it. Null: it gave none. */
+  get pushed(): GroupDefinition | null {
+    return this.#pushed;
+  }
+
   /** The partition that the pool is of; null: its group is not split. */
   get partition(): string | null {
     return this.#parts.identity.partition;
+  }
+
+  /** The pool had a success, in this instance or in one before. */
+  get hadSuccess(): boolean {
+    return this.#hadSuccess;
   }
 
   /** The group was configured once and is no more. */
@@ -249,6 +266,7 @@ export class DirectoryLink {
   }
 
   #define(definition: GroupDefinition, moved: boolean): void {
+    this.#pushed = definition;
     this.#definition = definitionFrom(definition, this.#definition.assumed);
     this.#parts.store.remember('definition', JSON.stringify(definition));
     this.#parts.onChange(moved);
@@ -266,6 +284,7 @@ export class DirectoryLink {
 
   /** Notes a 2xx. The first gets the pool listed: a key that no provider accepts never does. */
   proved(): void {
+    this.#hadSuccess = true;
     if (this.#listed || this.#parts.now() < this.#listAgainAt) return;
     this.#beginListing();
   }
@@ -287,6 +306,8 @@ export class DirectoryLink {
     const isListed = await directoryOf(this.#parts.env).list(this.#parts.identity);
     if (isListed === false) {
       this.#setListed(false);
+      // Also where it was not listed before: it tells that the pool had a success.
+      this.#parts.store.remember('listed', 'false');
       this.#listAgainAt = this.#parts.now() + LIST_AGAIN_MS;
       return;
     }

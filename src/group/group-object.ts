@@ -57,10 +57,14 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     ctx.waitUntil(ctx.blockConcurrencyWhile(recalled));
   }
 
-  /** Comes at the end of a window in which the directory counts the pool as in use. */
+  /**
+   * Comes at the end of a window in which the directory counts the pool as in use, or to remove a pool that never had a
+   * success.
+   */
   override async alarm(): Promise<void> {
-    this.#pool.shell.tick();
-    await this.#pool.presence.end();
+    const { shell, removal, presence } = this.#pool;
+    shell.tick();
+    if (!(await removal.atAlarm())) await presence.end();
   }
 
   // Callers.

@@ -1,17 +1,22 @@
 import type { HandedPool, LeaseRpc } from '../contract/rpc/group-rpc.ts';
-import { handedOf } from '../core/recover.ts';
-import { confirmedControls } from '../core/reports.ts';
+import { BoundedSet } from '../core/parts/bounded-map.ts';
+import { handedGroupOf } from '../core/take-over.ts';
 import type { Batch } from './batch.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import { firstAttachment } from './lease-handle.ts';
 import type { Leases } from './leases.ts';
+import type { Observation } from './observe/observation.ts';
 import type { Proof } from './proof.ts';
 import type { Shell } from './shell.ts';
+
+/** Maximum of trials that an object remembers to have taken over: the pool of many partitions takes over many. */
+const TRIALS_MAX = 1_000;
 
 interface HandOverParts {
   readonly shell: Shell;
   readonly link: DirectoryLink;
   readonly batch: Batch;
+  readonly observation: Observation;
   readonly proof: Proof;
   readonly leases: Leases;
 }
@@ -19,6 +24,8 @@ interface HandOverParts {
 /** Both ends of the way of a pool from the object with all trials to its own. */
 export class HandOver {
   readonly #parts: HandOverParts;
+  readonly #trialId = crypto.randomUUID();
+  readonly #received = new BoundedSet<string>(TRIALS_MAX);
   #hasBegun = false;
 
   constructor(parts: HandOverParts) {
@@ -32,18 +39,15 @@ export class HandOver {
 
   /** Ends the trial: who waits, and who comes now, is sent to the pool's own object, which goes on with this. */
   begin(): HandedPool {
-    const { shell, link } = this.#parts;
+    const { shell, link, observation } = this.#parts;
     this.#hasBegun = true;
     shell.apply({ kind: 'move' });
-    const { leases, controls, totals, upstreams, nextAttachment } = shell.state;
-    const { assumed } = link.definition;
     return {
-      leases: [...leases.values()].map(handedOf),
-      controls: confirmedControls(shell.state, controls, shell.now()),
-      totals,
-      upstreams,
-      nextAttachment,
-      assumed,
+      ...handedGroupOf(shell.state, shell.now()),
+      trialId: this.#trialId,
+      assumed: link.definition.assumed,
+      definition: link.pushed,
+      calls: observation.callLines,
     };
   }
 
@@ -61,15 +65,20 @@ export class HandOver {
   }
 
   /** Takes over, in the pool's own object. */
-  async receive({ assumed, ...handed }: HandedPool): Promise<LeaseRpc[]> {
-    const { shell, link, batch, proof, leases } = this.#parts;
+  async receive(handed: HandedPool): Promise<LeaseRpc[]> {
+    const { shell, link, batch, observation, proof, leases } = this.#parts;
+    const { trialId, assumed, definition, calls, ...group } = handed;
+    if (definition !== null) link.adopt(definition);
     link.assume(assumed);
     const isNew = !proof.isGiven;
+    const isRepeat = this.#received.has(trialId);
+    this.#received.add(trialId);
+    if (!isRepeat) observation.adoptCalls(calls);
     proof.give();
     const first = firstAttachment(shell.now());
-    shell.apply({ kind: 'take_over', handed, isNew, firstAttachment: first });
+    shell.apply({ kind: 'take_over', handed: group, isNew, isRepeat, firstAttachment: first });
     await batch.written();
-    return handed.leases.map(({ id }) =>
+    return group.leases.map(({ id }) =>
       leases.handle(id, shell.state.leases.get(id)?.attachment ?? 0),
     );
   }

@@ -1,10 +1,24 @@
 import { queueLength } from '../core/parts/queue.ts';
-import type { GroupState } from '../core/state.ts';
+import { nextChangeAt } from '../core/parts/breaker.ts';
+import { NEVER, type GroupState } from '../core/state.ts';
+import { hasUse } from '../core/take-over.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
 
 /** Whether anybody holds or awaits a slot, or may hold one. */
 export function isInUse({ leases, queue, unclaimed, lending }: GroupState): boolean {
   return leases.size + queueLength(queue) + unclaimed.slots + lending.slots > 0;
+}
+
+/**
+ * Whether nothing of a pool is worth remembering: it is not in use, its upstream asks for no pause, and it has used nothing of
+ * its limits that still counts.
+ */
+export function isForgettable(state: GroupState, now: InstantMs): boolean {
+  const isPaused = state.serving.some(({ controls: { pause, breaker } }) => {
+    const opensAt = nextChangeAt(breaker, now);
+    return now < pause.until || (opensAt !== NEVER && now < opensAt);
+  });
+  return !isInUse(state) && !isPaused && !hasUse(state, now);
 }
 
 /**

@@ -108,7 +108,12 @@ export class Leases implements LeaseKeeper {
 
   #end(event: Extract<GroupEvent, { kind: 'release' }>): void {
     const { shell, proof } = this.#parts;
-    proof.note(event.status ?? null);
+    const { outcome, status = null, settlement, leaseId } = event;
+    const reserved = this.#lease(leaseId)?.reserved ?? null;
+    proof.note(status);
+    // No upstream's status tells of it. What it is charged must be kept all the same.
+    const isCharged = reserved !== null && (settlement ?? reserved).usd > 0;
+    if (status === null && outcome === 'success' && isCharged) proof.give();
     shell.apply(event);
   }
 

@@ -1,4 +1,4 @@
-import { isProvedLater } from '../contract/pool-name.ts';
+import { isOfProviderKey, isProvedLater } from '../contract/pool-name.ts';
 import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
 import { memberOf } from '../core/members.ts';
 import { rateRooms } from '../core/parts/rate-room.ts';
@@ -40,6 +40,7 @@ import { ParkedAcquires } from './parked-acquires.ts';
 import { PauseWaiters } from './pause-waiters.ts';
 import { Presence } from './presence.ts';
 import { Proof } from './proof.ts';
+import { Removal } from './removal.ts';
 import { Renewals } from './renewals.ts';
 import { RowWriter } from './row-writer.ts';
 import { Shell } from './shell.ts';
@@ -64,6 +65,7 @@ export class Pool {
   readonly handOver: HandOver;
   readonly view: PoolView;
   readonly presence: Presence;
+  readonly removal: Removal;
   /** Writes what waits for a later write. */
   readonly flush: () => void;
   /** An instance before, whose window may be open still, has left something. */
@@ -104,12 +106,14 @@ export class Pool {
       onWatched: (watch) => observation.feed.begin(watch, now()),
     });
     const startedAt = now();
-    const stored = bounds.load(startedAt);
+    const stored = bounds.load(startedAt, host?.held);
     const idleness = new Idleness(stored.lastUsedAt, startedAt);
     const waiters = waitersMax(env);
     const settings = settingsOf(link.definition, waiters, identity.partition);
     const first = firstAttachment(startedAt, stored.leases.length > 0);
-    const state = recover(settings, stored, first, tables.isOpen, startedAt);
+    // Where the limit is what an operator has set, a reset must not give it out twice: every grant is covered on disk.
+    const isStored = tables.isOpen || (host === null && !isOfProviderKey(identity));
+    const state = recover(settings, stored, first, isStored, startedAt);
     const costs = new CostView(state.controls, costRows);
     const observation = new Observation(
       state,
@@ -133,7 +137,23 @@ export class Pool {
     const abort = (reason: string): void => ctx.abort(reason);
     const sync = (): Promise<void> => ctx.storage.sync();
     const onConfirmed = (): void => this.shell.arm();
-    const writer = { state, store, bounds, observation, now, after, sync, onConfirmed, abort };
+    const setAlarm = (at: number | null): void =>
+      // Alarms use the wall clock.
+      waitUntil(
+        at === null ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(at - timers.clock.aheadMs),
+      );
+    const removal = new Removal({
+      state,
+      store,
+      isRemovable: host === null && isProvedLater(identity) && !isOfProviderKey(identity),
+      hadSuccess: () => link.hadSuccess,
+      now,
+      setAlarm,
+      deleteAll: () => ctx.storage.deleteAll(),
+    });
+    const onWritten = (): void => removal.noteWritten();
+    const told = { onConfirmed, onWritten, abort };
+    const writer = { state, store, bounds, observation, now, after, sync, ...told };
     const rows = new RowWriter(writer);
     // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
     const batch = new Batch(
@@ -173,11 +193,7 @@ export class Pool {
       idleMs: () => idleness.forMs(now()),
       isKept: () => link.isKept,
       windowMs: windowMsOf(env),
-      // Alarms use the wall clock.
-      setAlarm: (at) =>
-        waitUntil(
-          at === null ? ctx.storage.deleteAlarm() : ctx.storage.setAlarm(at - timers.clock.aheadMs),
-        ),
+      setAlarm,
       wake: () => link.wake(),
       rest: (window) => link.rest(window),
       waitUntil,
@@ -189,7 +205,7 @@ export class Pool {
     const proof = new Proof({ tables, rows, link, host });
     const limitsSeen = new LimitsSeen(store);
     const leases = new Leases({ shell, batch, parked, renewals, proof, host, limitsSeen });
-    const handOver = new HandOver({ shell, link, batch, proof, leases });
+    const handOver = new HandOver({ shell, link, batch, observation, proof, leases });
     const endedBefore = new Set(stored.bound?.ended);
     const acquires = new AcquireCalls({
       shell,
@@ -209,7 +225,9 @@ export class Pool {
     this.acquires = acquires;
     this.byId = new LeasesById({ shell, parked, acquires, leases, proof });
     this.presence = presence;
-    this.recallsWindow = tables.isOpen && stored.isOfProcess;
+    this.removal = removal;
+    // Other alarms than that of a window are for the removal.
+    this.recallsWindow = tables.isOpen && stored.isOfProcess && link.isKept;
     this.operator = new Operator(shell, batch, parked, link);
     this.view = new PoolView({
       shell,

@@ -27,16 +27,14 @@ export class Proof {
 
   /** Takes note of an upstream's status. */
   note(status: number | null): void {
-    if (status === null || !isTaken(status)) return;
-    const { host } = this.#parts;
-    if (host === null) this.give();
-    else host.onProved();
+    if (status !== null && isTaken(status)) this.give();
   }
 
-  /** Stores and lists the pool. */
+  /** Stores and lists the pool, or has it handed to an object that does. */
   give(): void {
-    const { rows, link } = this.#parts;
-    if (!this.isGiven) rows.open();
+    const { rows, link, host } = this.#parts;
+    if (host !== null) return host.onProved();
     link.proved();
+    if (!this.isGiven) rows.open();
   }
 }

@@ -1,4 +1,4 @@
-/** The pools whose keys had a success: `docs/storage-schema.md` describes their row. */
+/** The pools that had a success: `docs/storage-schema.md` describes their row. */
 export class ProvedPools {
   readonly #sql: SqlStorage;
 
@@ -7,9 +7,9 @@ export class ProvedPools {
     sql.exec('CREATE TABLE IF NOT EXISTS proved (pool TEXT PRIMARY KEY) WITHOUT ROWID');
   }
 
-  /** Whether the pools of a release without trials have been taken in. */
+  /** Whether the pools of releases in which a pool had its own object from the start have been taken in. */
   get knowsOlder(): boolean {
-    return this.has(OLDER);
+    return this.has(OLDER_PARTITIONS);
   }
 
   has(pool: string): boolean {
@@ -21,9 +21,13 @@ export class ProvedPools {
   }
 
   learnOlder(pools: readonly string[]): void {
-    for (const pool of [...pools, OLDER]) this.add(pool);
+    for (const pool of [...pools, OLDER_KEYS, OLDER_PARTITIONS]) this.add(pool);
   }
 }
 
-/** Stands in the list once older pools are in it. No pool has this name. */
-const OLDER = '';
+/**
+ * They stand in the list once older pools are in it: those of automatic groups, and those of all partitions. No pool has
+ * these names.
+ */
+const OLDER_KEYS = '';
+const OLDER_PARTITIONS = '#';

@@ -1,6 +1,7 @@
 import type { GroupState } from '../core/state.ts';
 import { lostAt } from '../core/parts/bound.ts';
 import type { InstantMs } from '../core/words/ids.ts';
+import { slotsHeld } from '../core/violations.ts';
 import { confirmWrite, takeWrite } from '../core/writes.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
 import type { BoundStore } from './bound-store.ts';
@@ -18,6 +19,8 @@ interface RowWriterParts {
   readonly sync: () => Promise<void>;
   /** Told when a write has arrived. */
   readonly onConfirmed: () => void;
+  /** Told when the bound was written. */
+  readonly onWritten: () => void;
   /** Ends the instance. */
   readonly abort: (reason: string) => void;
 }
@@ -46,7 +49,7 @@ export class RowWriter {
 
   /** Makes the tables, and writes what there is so far. */
   open(): void {
-    const { store, state } = this.#parts;
+    const { state, store } = this.#parts;
     this.#tryTo(() => {
       store.open();
       state.bound.isStored = true;
@@ -63,8 +66,10 @@ export class RowWriter {
   }
 
   #writeBound(): void {
-    const { state, bounds, observation, now, sync, onConfirmed } = this.#parts;
-    if (!state.bound.isStored) return;
+    const { state, store, bounds, observation, now, sync, onConfirmed, onWritten } = this.#parts;
+    // Without tables nothing was granted that a row would have to cover, until something is held.
+    if (!state.bound.isStored || (!store.isOpen && slotsHeld(state) === 0)) return;
+    store.open();
     const at = now();
     const write = takeWrite(state, at);
     bounds.write(write, write.bound.mark === 0 ? observation.takeAtRest(at) : null);
@@ -72,6 +77,7 @@ export class RowWriter {
       confirmWrite(state, write.bound.seq);
       onConfirmed();
     };
+    onWritten();
     // A write that fails ends the instance by itself.
     sync().then(confirmed, () => {});
   }

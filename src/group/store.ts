@@ -39,6 +39,10 @@ export class GroupStore {
     );
   }
 
+  get isOpen(): boolean {
+    return this.#tables.isOpen;
+  }
+
   recall(key: keyof GroupMemory): string | null {
     const [row] = this.#tables.read<{ value: string }>(
       'SELECT value FROM memory WHERE key = ?',
@@ -58,6 +62,13 @@ export class GroupStore {
     this.#tables.open();
     for (const [key, value] of this.#early) this.#remember(key, value);
     this.#early.clear();
+  }
+
+  /** Keeps in memory what there is, except the controls: all rows are about to be deleted. */
+  close(): void {
+    const rows = this.#tables.read<{ key: string; value: string }>('SELECT key, value FROM memory');
+    for (const { key, value } of rows) if (key !== 'controls') this.#early.set(key, value);
+    this.#tables.close();
   }
 
   #remember(key: string, value: string): void {

@@ -5,8 +5,8 @@ type Sql = Pick<SqlStorage, 'exec'>;
 const FIRST = 'memory';
 
 /**
- * The tables of one pool. They are made at once, or, where a pool has yet to show that it is worth a row,
- * when it is proved: until then reading finds nothing, and who writes keeps what there is in memory.
+ * The tables of one pool. They are made at once or, where a caller's value made the pool, later: until then reading finds
+ * nothing, and what there is to write is kept in memory.
  */
 export class Tables {
   readonly #sql: Sql;
@@ -30,13 +30,18 @@ export class Tables {
 
   /** Makes a table, now or when it is time for it. */
   declare(table: string): void {
+    this.#declared.push(table);
     if (this.#isOpen) this.#sql.exec(table);
-    else this.#declared.push(table);
   }
 
   open(): void {
     this.#isOpen = true;
-    for (const table of this.#declared.splice(0)) this.#sql.exec(table);
+    for (const table of this.#declared) this.#sql.exec(table);
+  }
+
+  /** Notes that there are none any more. */
+  close(): void {
+    this.#isOpen = false;
   }
 
   read<T extends Row>(query: string, ...values: SqlStorageValue[]): T[] {

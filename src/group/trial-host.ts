@@ -7,9 +7,11 @@ export interface TrialHost {
   readonly name: string;
   /** Timers of the object, which all its pools share. */
   readonly timers: Timers;
+  /** Slots of leases that an earlier process granted and that are held by their ids. */
+  readonly held: number;
   /** Stands between the pool and the holders of its leases. */
   keeperFor(own: LeaseKeeper): LeaseKeeper;
-  /** Told at every 2xx. */
+  /** Told at every success. */
   onProved(): void;
   /** Told after every event. */
   onEvent(): void;

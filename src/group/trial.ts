@@ -1,9 +1,8 @@
 import type { Env } from '../env.ts';
 import type { GroupRpc, LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
-import { isStopped } from '../core/capacity.ts';
 import { leaseId, ticketId, type LeaseId } from '../core/words/ids.ts';
 import type { Timers } from '../runtime/timers.ts';
-import { isInUse } from './idleness.ts';
+import { isForgettable, isInUse } from './idleness.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 import { Pool } from './pool.ts';
 import { claimFrom } from './requests.ts';
@@ -28,6 +27,17 @@ interface TrialEvents {
   readonly onProved: () => Promise<void>;
   /** Nothing is left in it that anybody would miss. */
   readonly onIdle: () => void;
+  /** Leases are held by their ids: their holders may live longer than this process. `slots`: those of all of them. */
+  readonly onHeldById: (slots: number) => void;
+}
+
+/** The pool of a trial, and what an earlier process left of it. */
+interface TrialOf {
+  /** The pool's name. */
+  readonly name: string;
+  readonly timers: Timers;
+  /** Slots of leases that an earlier process granted and that are held by their ids. */
+  readonly held: number;
 }
 
 interface Taken {
@@ -54,20 +64,13 @@ export class Trial {
   /** Once it is: the leases that were taken over, as its own object holds them, and which answer holds each here. */
   #taken: ReadonlyMap<LeaseId | undefined, Taken> | null = null;
 
-  constructor(
-    ctx: DurableObjectState,
-    env: Env,
-    name: string,
-    timers: Timers,
-    events: TrialEvents,
-  ) {
+  constructor(ctx: DurableObjectState, env: Env, of: TrialOf, events: TrialEvents) {
     this.#events = events;
     this.#pool = new Pool(ctx, env, {
-      name,
-      timers,
+      ...of,
       keeperFor: (own) => this.#keeperFor(own),
       onProved: () => this.#prove(),
-      onEvent: () => this.#settle(),
+      onEvent: () => this.#noteEvent(),
     });
     this.#rpc = trialCalls(this.#pool);
   }
@@ -87,8 +90,19 @@ export class Trial {
     return this.#taken !== null;
   }
 
+  /** Somebody holds or awaits something, or may. */
   get isInUse(): boolean {
-    return this.#calls > 0 || this.#isProved || isInUse(this.#pool.shell.state);
+    return this.#isBusy || isInUse(this.#pool.shell.state);
+  }
+
+  get #isBusy(): boolean {
+    return this.#calls > 0 || this.#isProved;
+  }
+
+  /** Lets the trial end if nothing of it is worth remembering. */
+  settle(): void {
+    const { shell } = this.#pool;
+    if (!this.#isBusy && isForgettable(shell.state, shell.now())) this.#events.onIdle();
   }
 
   /** Calls the pool. Null: it has an object of its own by now. */
@@ -100,7 +114,7 @@ export class Trial {
       return await work(this.#rpc);
     } finally {
       this.#calls -= 1;
-      this.#settle();
+      this.settle();
     }
   }
 
@@ -133,7 +147,7 @@ export class Trial {
   goOn(): void {
     this.#isProved = false;
     this.#pool.handOver.takeBack();
-    this.#settle();
+    this.settle();
   }
 
   #prove(): void {
@@ -142,15 +156,14 @@ export class Trial {
     this.#handedOver = this.#events.onProved();
   }
 
-  #settle(): void {
-    const mayEnd = this.#calls === 0 && !this.#isProved;
-    if (mayEnd && this.#isForgettable()) this.#events.onIdle();
-  }
-
-  /** Tells whether nobody holds or awaits anything, and no pause is worth remembering for a while. */
-  #isForgettable(): boolean {
-    const { shell } = this.#pool;
-    return !isInUse(shell.state) && !isStopped(shell.state, shell.now());
+  #noteEvent(): void {
+    const { bound, leases } = this.#pool.shell.state;
+    if (bound.mayOutlive) {
+      let slots = 0;
+      for (const lease of leases.values()) if (lease.isById) slots += lease.slots;
+      if (slots > 0) this.#events.onHeldById(slots);
+    }
+    this.settle();
   }
 
   /** Passes on what holders say of leases that were taken over. */
@@ -210,8 +223,8 @@ function trialCalls({ acquires, byId, leases, view, link }: Pool): TrialCalls {
     renew: (id, status, held) => byId.renew(leaseId(id), status, held),
     cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
     opened: (sliceMs) => acquires.opened(sliceMs),
-    release: async (id, outcome, status, settlement, held) =>
-      leases.releaseById(leaseId(id), outcome, status, settlement, held && claimFrom(held)),
+    release: async (id, outcome, status, settlement, held, notes) =>
+      leases.releaseById(leaseId(id), outcome, status, settlement, held && claimFrom(held), notes),
     report: async (id, signal, isRepeat, held) =>
       leases.report(leaseId(id), signal, isRepeat, held && claimFrom(held)),
     status: async () => view.status(),

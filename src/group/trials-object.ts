@@ -6,26 +6,32 @@ import type {
   AcquireAnswer,
   AcquireRequest,
   GroupDefinition,
+  GroupRpc,
   RenewByIdAnswer,
   ResumeAnswer,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
-import { poolOf } from '../routing/pool.ts';
+import { poolOf, type PoolPlace } from '../routing/pool.ts';
 import { isProvedLater, poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import type { Proved, TrialsRpc } from '../contract/rpc/trials-rpc.ts';
+import type { CallNotes } from '../core/words/call-notes.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
+import { HeldById } from './held-by-id.ts';
 import { ProvedPools } from './proved-pools.ts';
 import { Timers } from '../runtime/timers.ts';
 import { within } from '../runtime/within.ts';
 import { Trial, type TrialCalls } from './trial.ts';
 
-/** Maximum of pools beyond which those go that only remember that their upstream wants a pause. */
+/** Maximum pools, beyond which those are forgotten that only remember a pause, or what they have used of a limit. */
 const TRIALS_MAX = 2_000;
 const FORGET_EVERY_MS = 1_000;
+
+/** Interval at which pools are looked for of which nothing is worth remembering any more. */
+const SETTLE_EVERY_MS = 5_000;
 
 /** How old the definition of a pool on trial may be: the directory tells it nothing. */
 const READ_MS_MAX = 4_000;
@@ -40,16 +46,19 @@ interface LastRead {
 const PROVED: Proved = { kind: 'proved' };
 
 /**
- * All pools whose keys had no success yet, in one object. They store nothing, and go when nobody uses them;
- * what is stored is which pools have had their success.
+ * All pools that had no success yet, in one object. They are in memory, and are forgotten when they are not in use. Stored is
+ * which pools had a success, and how many slots are held by holders that may live longer than the process.
  *
- * Only where Headgate hosts itself: there the runtime opens a file for every object that is called.
+ * It exists only where Headgate is self-hosted: there the runtime opens a file for every object that is called.
  */
 export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   readonly #proved: ProvedPools;
+  readonly #heldById: HeldById;
   readonly #trials = new Map<string, Trial>();
   readonly #timers = new Timers();
   #forgottenAt = 0;
+  /** Lets the runtime unload the object, which is kept in memory while there are trials. Null: there are none. */
+  #mayUnload: (() => void) | null = null;
   /** The directory's last answer about each group, so that not every pool asks for it. */
   readonly #read = new Map<string, LastRead>();
   readonly #reading = new Map<string, Promise<LastRead>>();
@@ -57,8 +66,9 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     this.#proved = new ProvedPools(ctx.storage.sql);
+    this.#heldById = new HeldById(ctx.storage.sql, this.#timers.clock.now());
     if (this.#proved.knowsOlder) return;
-    // Pools that a release without trials made go on where they are.
+    // Pools that have objects of their own from an older release stay there. While it is not known which, nothing is decided.
     ctx.blockConcurrencyWhile(() => this.#learnOlder()).catch(() => {});
   }
 
@@ -104,8 +114,9 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
+    notes?: CallNotes,
   ): Promise<void> {
-    await this.#call(of, (pool) => pool.release(leaseId, outcome, status, settlement, held));
+    await this.#call(of, (pool) => pool.release(leaseId, outcome, status, settlement, held, notes));
   }
 
   async report(
@@ -137,7 +148,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     const here =
       trial === null ? null : await trial.call(async (pool) => [await work(pool)] as const);
     if (here !== null) return here[0];
-    return work(poolOf(this.env, of.group, await this.#partitionOf(of), null));
+    return work(await this.#ownObjectOf(of));
   }
 
   /** Finds the trial of a pool, or begins it. Null: the pool is past its trial. */
@@ -147,25 +158,58 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     if (known !== undefined) return known;
     if (this.#proved.has(name)) return null;
     if (this.#trials.size >= TRIALS_MAX) this.#forgetUnused();
-    const trial: Trial = new Trial(this.ctx, this.env, name, this.#timers, {
+    const { clock } = this.#timers;
+    const held = this.#heldById.slotsOf(name, clock.now());
+    const begins = { name, timers: this.#timers, held };
+    const trial: Trial = new Trial(this.ctx, this.env, begins, {
       onProved: () => {
         const handedOver = this.#handOver(of, trial);
         this.ctx.waitUntil(handedOver);
         return handedOver;
       },
-      onIdle: () => this.#trials.delete(name),
+      onIdle: () => this.#forget(name, trial),
+      onHeldById: (slots) => this.#heldById.note(name, slots, clock.now()),
     });
     this.#trials.set(name, trial);
+    this.#stayAwake();
     return trial;
+  }
+
+  #forget(name: string, trial: Trial): void {
+    // A timer of one that was forgotten must not end the next one of the same pool.
+    if (this.#trials.get(name) !== trial) return;
+    this.#trials.delete(name);
+    this.#heldById.forget(name);
+    if (this.#trials.size > 0) return;
+    this.#mayUnload?.();
+    this.#mayUnload = null;
+  }
+
+  /** Stays in memory while there are trials: the runtime unloads an object in which nothing is under way after 10 s. */
+  #stayAwake(): void {
+    if (this.#mayUnload !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.ctx.waitUntil(promise);
+    let callOff = (): void => {};
+    const settleLater = (): void => {
+      callOff = this.#timers.after(SETTLE_EVERY_MS, () => {
+        for (const trial of this.#trials.values()) trial.settle();
+        if (this.#trials.size > 0) settleLater();
+      });
+    };
+    settleLater();
+    this.#mayUnload = () => {
+      callOff();
+      resolve();
+    };
   }
 
   async #handOver(of: ListedPool, trial: Trial): Promise<void> {
     const name = poolName(of.group, of.partition);
     try {
-      const partition = await this.#partitionOf(of);
-      await trial.handOver(poolOf(this.env, of.group, partition, null));
+      await trial.handOver(await this.#ownObjectOf(of));
       this.#proved.add(name);
-      this.#trials.delete(name);
+      this.#forget(name, trial);
     } catch (error) {
       // A pool that was handed over before the failure stays, and reports that to its callers: the disk may be full.
       if (!trial.isHandedOver) trial.goOn();
@@ -173,14 +217,23 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     }
   }
 
-  /** Lets go of what was learned of keys that nobody uses now. */
+  /** Forgets the pools that are not in use. */
   #forgetUnused(): void {
-    const now = steadyClock.now();
+    const now = this.#timers.clock.now();
     if (now - this.#forgottenAt < FORGET_EVERY_MS) return;
     this.#forgottenAt = now;
     for (const [name, trial] of this.#trials) {
-      if (!trial.isInUse) this.#trials.delete(name);
+      if (!trial.isInUse) this.#forget(name, trial);
     }
+  }
+
+  /** Finds the object that a pool has after its trial, where its group has it placed. */
+  async #ownObjectOf(of: ListedPool): Promise<GroupRpc> {
+    const partition = await this.#partitionOf(of);
+    const { definition } = this.#read.get(of.group) ?? (await this.#readOnce(of.group));
+    const config = definition?.config ?? null;
+    const place = config === null ? null : (JSON.parse(config) as PoolPlace);
+    return poolOf(this.env, of.group, partition, place);
   }
 
   /** Asks where the directory puts a pool: its group may have as many as it may. */
@@ -228,13 +281,15 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
 
   async #learnOlder(): Promise<void> {
     try {
-      const pools = await directoryOf(this.env).pools();
+      const directory = directoryOf(this.env);
+      const pools = [...(await directory.pools()), ...(await directory.pastPools(0))];
       this.#proved.learnOlder(
         pools.filter(isProvedLater).map(({ group, partition }) => poolName(group, partition)),
       );
     } catch (error) {
-      // They are on trial once more, and the next instance asks again.
       logEvent('directory_unreachable', { error: String(error) });
+      // The runtime makes the object again, which asks again: a pool on trial would begin with a new budget.
+      throw error;
     }
   }
 }

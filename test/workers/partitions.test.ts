@@ -267,7 +267,8 @@ describe('an idle partition', () => {
   });
 
   it('stays for ten minutes, and while a call is in flight', async () => {
-    await directoryOf(env).list({ group: 'split', partition: 'young' });
+    await useOnce('split', 'young', 'first');
+    await until(async () => expect(await listed('split')).toHaveLength(1));
     await ageBy('split', 'young', POOL_IDLE_MS - 120_000);
     expect(await partitions('split')).toMatchObject([{ partition: 'young' }]);
     expect(await poolOf(env, 'split', 'young', null).forget(null)).toBe(false);
@@ -300,7 +301,8 @@ describe('an idle partition', () => {
       partition_by: ['caller'],
       limits: { max_concurrency: 2 },
     });
-    await directoryOf(env).list({ group: 'apart', partition: 'old' });
+    await useOnce('apart', 'old', 'first');
+    await until(async () => expect(await listed('apart')).toHaveLength(1));
     await ageBy('apart', 'old', LONG_MS);
     const { status, json } = await admin('GET', '/groups/apart/status');
     expect([status, json.partitions]).toEqual([200, []]);

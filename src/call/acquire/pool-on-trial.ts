@@ -12,6 +12,7 @@ import type {
 } from '../../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import type { TrialsRpc } from '../../contract/rpc/trials-rpc.ts';
+import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -93,9 +94,10 @@ export class PoolOnTrial implements CallPool {
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
+    notes?: CallNotes,
   ): Promise<void> {
     const { of, trials } = this.#ways;
-    const end = [leaseId, outcome, status, settlement, held] as const;
+    const end = [leaseId, outcome, status, settlement, held, notes] as const;
     return this.#own === null ? trials().release(of, ...end) : this.#stub().release(...end);
   }
 

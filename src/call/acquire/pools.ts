@@ -28,7 +28,7 @@ export function poolSource(env: Env, placement: Placement, table: RoutingTable):
   return () => pool;
 }
 
-/** Tells whether a pool may be among those whose keys had no success yet. */
+/** Whether a pool may be among those that had no success yet. */
 export function isOnTrial(env: Env, placement: Placement): boolean {
   return env.TRIALS !== undefined && isProvedLater(placement) && !isKnownProved(placement);
 }

@@ -5,7 +5,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { trialsOf, type Env } from '../../env.ts';
 import { FailedAttempts } from '../../runtime/failed-attempts.ts';
 import { poolOf } from '../../routing/pool.ts';
-import { isProvedLater } from '../../contract/pool-name.ts';
+import { isOfProviderKey } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { within } from '../../runtime/within.ts';
 import { addressOf } from '../../runtime/address.ts';
@@ -216,7 +216,7 @@ async function pauseFor({ signal }: Request, ms: number): Promise<void> {
 
 /** Asks whether the key had a success that another isolate, or an earlier process, knows of. */
 async function isProved(env: Env, placements: readonly Placement[]): Promise<boolean> {
-  const own = placements.find(isProvedLater);
+  const own = placements.find(isOfProviderKey);
   if (own === undefined) return false;
   const { group, partition } = own;
   try {

@@ -10,7 +10,7 @@ import type { CallEstimate, Reserved, Settlement } from '../../core/words/usage.
 import type { PoolPreview } from './change-preview.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
-import type { CallQuery, CallsFound } from '../calls.ts';
+import type { CallQuery, CallsFound, StoredCall } from '../calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../decisions.ts';
 import type { PoolHistory } from '../history.ts';
 import type { PeriodCosts } from './costs-rpc.ts';
@@ -354,7 +354,13 @@ export type RenewByIdAnswer =
 
 /** A pool that was on trial, for its own object to go on with. */
 export interface HandedPool extends HandedGroup {
+  /** Name of the trial: a hand-over that is repeated has the same. */
+  readonly trialId: string;
   readonly assumed: AssumedLimit | null;
+  /** The group's definition as the trial knew it. Null: it knew none. */
+  readonly definition: GroupDefinition | null;
+  /** Lines of the log of calls so far. */
+  readonly calls: readonly StoredCall[];
 }
 
 /** A correction of the spend of a budget. */

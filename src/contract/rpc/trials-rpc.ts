@@ -1,3 +1,4 @@
+import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -11,14 +12,14 @@ import type {
 } from './group-rpc.ts';
 import type { PoolStatus } from '../status.ts';
 
-/** The pool's key has had its first success: it is to be asked itself. */
+/** The pool has had its first success: it is to be asked itself. */
 export interface Proved {
   readonly kind: 'proved';
 }
 
 /**
- * Calls of a Worker to the trials: one object with all pools in it whose keys had no success yet.
- * A runtime that opens a file for every object would open one for every key that somebody makes up.
+ * Calls of a Worker to the trials: one object with all pools in it that had no success yet. A runtime that opens a file for
+ * every object would open one for every value that a caller makes up.
  */
 export interface TrialsRpc {
   acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved>;
@@ -36,6 +37,7 @@ export interface TrialsRpc {
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
+    notes?: CallNotes,
   ): Promise<void>;
   report(
     pool: ListedPool,

@@ -95,6 +95,15 @@ export function noteCost(costs: Costs, call: CalledFor, now: InstantMs): void {
   else table.rest = addSums(table.rest ?? NO_COSTS, sums);
 }
 
+/** Counts all costs of another table beside these, as of today. */
+export function addCosts(costs: Costs, { today, closed }: Costs, now: InstantMs): void {
+  const added = today === null ? closed : [...closed, today];
+  if (added.length === 0) return;
+  const table = openDay(costs, dayOf(now));
+  const { lines, rest } = joinCosts([table, ...added]);
+  costs.today = { day: table.day, lines: [...lines], rest };
+}
+
 /** Takes the days that are over, to be written in rows of their own. */
 export function takeClosed(costs: Costs): readonly DayCosts[] {
   return costs.closed.splice(0);

@@ -15,6 +15,7 @@ import {
 } from './bucket.ts';
 import { limitsOf, MINUTE_MS, type Limit } from './rate-limits.ts';
 import {
+  add as addWindow,
   count,
   emptyWindow,
   rebase as rebaseWindow,
@@ -163,6 +164,30 @@ export function takeAhead(
       if (window !== null) count(windowOf(rates, name), window, amount, now);
     }
   }
+}
+
+/** Counts what another group has taken of the same limits beside what this one has. */
+export function addRates(rates: Rates, settings: RateSettings, other: Rates, now: InstantMs): void {
+  for (const { name, bucket, window } of limitsOf(settings)) {
+    const level = other.buckets[name];
+    if (bucket !== null && level !== undefined) {
+      const taken = bucket.capacity - levelAt(level, bucket, now);
+      takeFrom(bucketOf(rates, name, bucket, now), bucket, taken, now);
+    }
+    const taken = other.windows[name];
+    if (window !== null && taken !== undefined) addWindow(windowOf(rates, name), taken);
+  }
+}
+
+/** Whether nothing counts against any limit. */
+export function isUntouched(rates: Rates, settings: RateSettings, now: InstantMs): boolean {
+  return limitsOf(settings).every(({ name, bucket, window }) => {
+    const level = rates.buckets[name];
+    const taken = rates.windows[name];
+    const isFull =
+      bucket === null || level === undefined || levelAt(level, bucket, now) >= bucket.capacity;
+    return isFull && (window === null || taken === undefined || usedAt(taken, window, now) === 0);
+  });
 }
 
 /**

@@ -145,6 +145,37 @@ export function chargeRest(spend: Spend, reservedUsd: number, now: InstantMs): v
   spend.reservedUsd = reservedUsd;
 }
 
+/** Whether something was spent in a period that is current. */
+export function hasSpent({ total }: Spend, now: InstantMs): boolean {
+  return PERIODS.some((period) => spentIn(total, period, now) > 0);
+}
+
+/** Counts what another group has spent and reserved beside what this one has. */
+export function addSpend(spend: Spend, other: Spend, now: InstantMs): void {
+  addPeriods(spend.total, other.total, now);
+  reserve(spend, other.reservedUsd);
+  spend.keys = addSpenders(spend.keys, other.keys, now);
+  spend.agents = addSpenders(spend.agents, other.agents, now);
+}
+
+function addSpenders(
+  own: readonly Spender[],
+  others: readonly Spender[],
+  now: InstantMs,
+): Spender[] {
+  let spenders = [...own];
+  for (const other of others) {
+    spenders = charge(spenders, other.id, 0, now);
+    const spender = spenders.at(-1);
+    if (spender !== undefined) addPeriods(spender, other, now);
+  }
+  return spenders;
+}
+
+function addPeriods(spent: Spent, other: Spent, now: InstantMs): void {
+  for (const period of PERIODS) addIn(spent, period, spentIn(other, period, now), now);
+}
+
 /** Reads what was spent in the period that is current at `now`. */
 export function spentIn(spent: Spent, period: Period, now: InstantMs): number {
   // A clock that went back is still in the period that it was in.
@@ -166,11 +197,13 @@ export function emptySpent(): Spent {
 
 /** Counts money as spent in the periods that are current. */
 export function addSpent(spent: Spent, usd: number, now: InstantMs): void {
-  for (const period of PERIODS) {
-    spent.usd[period] = spentIn(spent, period, now) + usd;
-    const { beganAt } = boundsOf(period, now);
-    spent.beganAt[period] = instant(Math.max(spent.beganAt[period], beganAt));
-  }
+  for (const period of PERIODS) addIn(spent, period, usd, now);
+}
+
+function addIn(spent: Spent, period: Period, usd: number, now: InstantMs): void {
+  spent.usd[period] = spentIn(spent, period, now) + usd;
+  const { beganAt } = boundsOf(period, now);
+  spent.beganAt[period] = instant(Math.max(spent.beganAt[period], beganAt));
 }
 
 function charge(spenders: readonly Spender[], id: string, usd: number, now: InstantMs): Spender[] {

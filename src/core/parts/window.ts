@@ -102,6 +102,13 @@ export function uncount(
   if (entry !== undefined) entry[1] = Math.max(0, entry[1] - amount);
 }
 
+/** Counts everything that another window counts. */
+export function add(window: Window, other: Window): void {
+  const sums = new Map(window.bins);
+  for (const [bin, amount] of other.bins) sums.set(bin, (sums.get(bin) ?? 0) + amount);
+  window.bins = [...sums].toSorted(([a], [b]) => a - b);
+}
+
 /** Brings bins of the future back to now, all by as much: they leave one after the other. */
 export function rebase(window: Window, params: WindowParams, now: InstantMs): void {
   const ahead = Math.max(0, (window.bins.at(-1)?.[0] ?? 0) - binOf(params, now));

@@ -62,6 +62,17 @@ export class CallLog {
     return this.#lines.length > 0 && !this.#isCarried;
   }
 
+  /** Lines that are in no row. */
+  get lines(): readonly StoredCall[] {
+    return this.#lines;
+  }
+
+  /** Adds lines that another instance has gathered and never wrote. */
+  adopt(lines: readonly StoredCall[]): void {
+    this.#calls += lines.length;
+    for (const line of lines) this.#add(line);
+  }
+
   /** Whether there is a row to write now. */
   get isDue(): boolean {
     if (this.#lines.length === 0 || this.#calls < CALLS_A_ROW) return false;

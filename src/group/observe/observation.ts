@@ -160,6 +160,16 @@ export class Observation {
     };
   }
 
+  /** Lines of the log that are in no row: those of a pool that stores nothing are all it has. */
+  get callLines(): readonly StoredCall[] {
+    return this.#calls.lines;
+  }
+
+  /** Adds lines of the log that the pool had before it was stored. */
+  adoptCalls(lines: readonly StoredCall[]): void {
+    this.#calls.adopt(lines);
+  }
+
   /** Writes all that is not on disk: nothing will come any more. */
   flush(now: InstantMs): void {
     if (!this.#tables.isOpen) return;

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -85,4 +85,11 @@ export async function footprint(
   ]);
   const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]);
   return { open: open.length, files: files.length, megabytes: kilobytes / 1_024 };
+}
+
+/** Counts the files of a class of objects that a process has open. */
+export async function openFiles(pid: number, className: string): Promise<number> {
+  const open = await readdir(`/proc/${pid}/fd`);
+  const paths = open.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''));
+  return (await Promise.all(paths)).filter((path) => path.includes(`/${className}/`)).length;
 }

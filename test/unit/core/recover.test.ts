@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { after, instant, leaseIdOf, ticketId } from '../../../src/core/words/ids.ts';
-import { handedOf } from '../../../src/core/recover.ts';
+import { handedGroupOf } from '../../../src/core/take-over.ts';
 import { LEASE_TTL_MS, SETTLE_MS, TOMBSTONES_MAX } from '../../../src/core/words/settings.ts';
 import { someClaim, TestGroup } from '../../support/core-builders.ts';
 
@@ -202,8 +202,8 @@ test('leases of rows that an older release wrote are known by their ids', () => 
   before.askAll('held', 'revoked');
   before.revoke('revoked');
   const { controls } = before.state;
-  const leases = [...before.state.leases.values()].map((lease) => ({
-    ...handedOf(lease),
+  const leases = handedGroupOf(before.state, before.now).leases.map((lease) => ({
+    ...lease,
     grantedAt: instant(after(lease.grantedAt, -1_000)),
   }));
   const next = TestGroup.stored({ slotsMax: 2 }).reset({

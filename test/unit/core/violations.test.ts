@@ -149,7 +149,7 @@ test('a pool that takes over another one’s leases counts them as handed out', 
   const { state } = trial;
   const leases = [...state.leases.values()].map((lease) => ({ ...lease, coolingUntil: null }));
   const handed = { leases, controls: state.controls, totals: state.totals };
-  group.send({ kind: 'take_over', handed, isNew: false, firstAttachment: 1 });
+  group.send({ kind: 'take_over', handed, isNew: false, isRepeat: true, firstAttachment: 1 });
   group.now = after(group.now, 1_000);
   group.ask('next');
   expect(group.asksToWrite()).toBe('behind');

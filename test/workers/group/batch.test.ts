@@ -82,8 +82,13 @@ it('pools on trial, of which many share an object, set one timer each and none f
     const timers = vi.spyOn(globalThis, 'setTimeout');
     for (let at = 0; at < POOLS; at += 1) {
       const partition = `trial-${at}`;
-      const events = { onProved: () => Promise.resolve(), onIdle: () => undefined };
-      const trial = new Trial(ctx, env, poolName(group, partition), new Timers(), events);
+      const events = {
+        onProved: () => Promise.resolve(),
+        onIdle: () => undefined,
+        onHeldById: () => undefined,
+      };
+      const begins = { name: poolName(group, partition), timers: new Timers(), held: 0 };
+      const trial = new Trial(ctx, env, begins, events);
       const assumed = { slotsMax: 1, source: 'unknown' as const };
       const acquire = request(group, 'a', { partition, assumed, configVersion: 0 });
       const answer = await trial.call((own) => own.acquire(acquire));

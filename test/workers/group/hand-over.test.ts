@@ -28,8 +28,12 @@ function handedOver(partition: string) {
   const assumed = { slotsMax: 8, source: 'unknown' as const };
   const fields = { group: GROUP, partition, assumed, configVersion: 0 };
   return inside('trials', async (_instance, ctx) => {
-    const events = { onProved: () => Promise.resolve(), onIdle: () => undefined };
-    const trial = new Trial(ctx, env, name, new Timers(), events);
+    const events = {
+      onProved: () => Promise.resolve(),
+      onIdle: () => undefined,
+      onHeldById: () => undefined,
+    };
+    const trial = new Trial(ctx, env, { name, timers: new Timers(), held: 0 }, events);
     const held = [];
     for (const ticketId of ['a', 'b']) {
       const answer = await trial.call((own) => own.acquire(request(GROUP, ticketId, fields)));

@@ -1,6 +1,7 @@
 // The object of all pools on trial, while one of them is handed over: callers wait for the hand-over and do not retry in a
 // loop, which would delay it.
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
+import { directoryOf } from '../../../src/env.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
@@ -60,3 +61,60 @@ it.each(['done', 'failed'])(
     expect(await pool(poolName(GROUP, partition)).status()).toMatchObject({ in_use: 0 });
   },
 );
+
+const SPLIT = {
+  name: 'split',
+  partition_by: ['header:x-team'],
+  limits: { max_concurrency: 2, budget_usd: { per_day: 10 } },
+};
+
+it('partitions that had objects of their own before stay there, listed or not, once they were learned', async () => {
+  await configure({ groups: [SPLIT] });
+  const partitions = ['listed', 'past'];
+  for (const partition of partitions) await directoryOf(env).list({ group: 'split', partition });
+  await directoryOf(env).unlist({ group: 'split', partition: 'past', jurisdiction: null });
+  await until(async () => {
+    const past = await directoryOf(env).pastPools(0);
+    expect(past).toContainEqual(expect.objectContaining({ partition: 'past' }));
+  });
+  await inside('trials-older', async (_instance, ctx) => {
+    // As the release left it that knew of trials for automatic groups alone.
+    ctx.storage.sql.exec('CREATE TABLE proved (pool TEXT PRIMARY KEY) WITHOUT ROWID');
+    ctx.storage.sql.exec(`INSERT INTO proved VALUES ('')`);
+    const trials = new TrialsObject(ctx, env);
+    await until(() => {
+      const rows = ctx.storage.sql.exec(`SELECT 1 FROM proved WHERE pool = '#'`).toArray();
+      expect(rows).toHaveLength(1);
+    });
+    const proved = (partition: string) => trials.isProved({ group: 'split', partition });
+    expect(await Promise.all([...partitions, 'new'].map(proved))).toEqual([true, true, false]);
+  });
+  await directoryOf(env).unlist({ group: 'split', partition: 'listed', jurisdiction: null });
+});
+
+it('a lease that ends with success proves its partition if a budget is charged for it', async () => {
+  await configure({ groups: [SPLIT] });
+  await inside('trials-leases', async (_instance, ctx) => {
+    const trials = new TrialsObject(ctx, env);
+    const lease = async (partition: string, usd: number) => {
+      const of = { group: 'split', partition };
+      const estimate = {
+        inputTokens: 1,
+        maxOutputTokens: null,
+        reserve: 'none' as const,
+        price: { input: usd, output: 0 },
+      };
+      const asked = request('split', `of-${partition}`, { ...of, byId: true, estimate });
+      const granted = await trials.acquire(asked);
+      if (granted.kind !== 'granted') throw new Error(granted.kind);
+      await trials.release(of, granted.leaseId, 'success', null);
+      granted.lease[Symbol.dispose]();
+      return of;
+    };
+    const charged = await lease('charged', 2);
+    await until(async () => expect(await trials.isProved(charged)).toBe(true));
+    expect(await trials.isProved(await lease('free', 0))).toBe(false);
+  });
+  const { spend } = await pool(poolName('split', 'charged')).status();
+  expect(spend).toMatchObject({ day_usd: 2, reserved_usd: 0 });
+});

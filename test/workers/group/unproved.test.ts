@@ -1,14 +1,17 @@
-// A pool that anybody's made-up key makes keeps nothing until its key's first success, and loses no more
-// for it than it must: direct calls to the object.
-import { afterAll, expect, it } from 'vitest';
+// A pool that a caller's value makes leaves nothing behind before its first success, and loses no more for that than it must:
+// direct calls to the object.
+import { runDurableObjectAlarm } from 'cloudflare:test';
+import { afterAll, describe, expect, it } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import {
   crashPool,
   inside,
+  NO_COOLDOWN,
   nothingLeaks,
   pool,
+  releaseById,
   request,
   resetPool,
   resume,
@@ -17,9 +20,10 @@ import {
   take,
   untilStatus,
   untilWrittenEmpty,
+  type Granted,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
-import { env, until } from '../support/worker.ts';
+import { configure, env, until } from '../support/worker.ts';
 
 const GROUP = 'auto:openai';
 
@@ -109,7 +113,83 @@ it('a reset before the first success loses no call that runs: holders are counte
   expect(await tables(name)).toEqual([]);
 });
 
-it('a pool of a configured group stores from the start', async () => {
-  await pool('configured#x').status();
-  expect(await tables('configured#x')).toContain('bound');
+/** A group that is split by what callers write, with two slots in each partition. */
+const SPLIT = {
+  name: 'split',
+  partition_by: ['header:x-team'],
+  limits: { max_concurrency: 2, rpm: 100 },
+  holds: NO_COOLDOWN,
+};
+
+/** A pool of that group, and the acquire calls that its Workers make. */
+async function partitionOf(partition: string) {
+  await configure({ groups: [SPLIT] });
+  const name = poolName('split', partition);
+  const of = { group: 'split', partition };
+  return {
+    name,
+    take: (ticketId: string) => take(name, ticketId, of),
+    busy: (ticketId: string) => pool(name).acquire(request(name, ticketId, { ...of, wait: false })),
+    resume: (lease: Granted) => resume(name, lease, of),
+  };
+}
+
+describe('a partition of a configured group', () => {
+  it('stores nothing while it is only looked at', async () => {
+    const { name } = await partitionOf('looked-at');
+    await pool(name).status();
+    expect(await tables(name)).toEqual([]);
+    expect(await inside(name, (_instance, { storage }) => storage.getAlarm())).toBeNull();
+  });
+
+  it('has its limit through a reset before its first success too', async () => {
+    const { name, take: takeOne, busy, resume: resumeOne } = await partitionOf('crashed');
+    const first = await takeOne('a');
+    const second = await takeOne('b');
+    await crashPool(name);
+    expect(await busy('c')).toMatchObject({ kind: 'rejected', rejection: { reason: 'busy' } });
+    expect(await pool(name).status()).toMatchObject({ unclaimed: 2 });
+    for (const lease of [first, second]) {
+      const resumed = await resumeOne(lease);
+      if (resumed.kind !== 'granted') throw new Error(resumed.kind);
+      await resumed.lease.release('failed', 500);
+    }
+    await untilWrittenEmpty(name);
+  });
+
+  it('is removed once it is not in use and its rate remembers nothing, and begins again', async () => {
+    const { name, take: takeOne } = await partitionOf('refused');
+    const alarm = (): Promise<boolean> => runDurableObjectAlarm(pool(name) as never);
+    const { lease } = await takeOne('a');
+    expect(await alarm()).toBe(true);
+    expect(await tables(name)).toContain('bound');
+    await lease.release('refused', 403);
+    expect(await alarm()).toBe(true);
+    expect(await tables(name)).toContain('bound');
+    passTime(120_000);
+    expect(await alarm()).toBe(true);
+    expect(await tables(name)).toEqual([]);
+    expect(await alarm()).toBe(false);
+    // The same instance goes on, and nobody hears of a grant before it is covered on disk.
+    const again = await takeOne('b');
+    expect(await storedBound(name)).toMatchObject({ held: 1 });
+    await crashPool(name);
+    expect(await pool(name).status()).toMatchObject({ unclaimed: 1 });
+    await releaseById(name, again, { group: 'split', partition: 'refused' });
+    await untilWrittenEmpty(name);
+  });
+
+  it('stays once it had a success, and is listed', async () => {
+    const { name, take: takeOne } = await partitionOf('good');
+    const { lease } = await takeOne('a');
+    await lease.release('success', 200);
+    await until(async () => {
+      const listed = await directoryOf(env).pools();
+      expect(listed).toContainEqual(expect.objectContaining({ group: 'split', partition: 'good' }));
+    });
+    await untilWrittenEmpty(name);
+    passTime(120_000);
+    await runDurableObjectAlarm(pool(name) as never);
+    expect(await tables(name)).toContain('bound');
+  });
 });

@@ -1,0 +1,130 @@
+import { after, IMPLICIT, later, type InstantMs, type MemberId } from './words/ids.ts';
+import { MOVE_SETTLE_MS } from './words/settings.ts';
+import { noteHandedOut } from './parts/bound.ts';
+import { addCosts } from './parts/costs.ts';
+import { addRates, isUntouched } from './parts/rates.ts';
+import { addSpend, hasSpent } from './parts/spend.ts';
+import { rebaseControls, type Controls } from './controls.ts';
+import type { GroupEvent } from './events.ts';
+import type { Ledger } from './member.ts';
+import { memberAt } from './members.ts';
+import { addHanded } from './recover.ts';
+import { confirmedControls } from './reports.ts';
+import { holdUnclaimed } from './unclaimed.ts';
+import type { GroupState, HandedGroup, HandedLease, Lease } from './state.ts';
+
+/** A pool that had no success so far is handed to an instance of its own: what the one gives, and how the other takes it. */
+
+/** Makes what an instance hands over. It must decide nothing from then on. */
+export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
+  const { leases, controls, members, totals, upstreams, nextAttachment, unclaimed } = state;
+  const split = [...members.values()].filter((member) => member.controls !== controls);
+  const ofMembers = split.map(
+    (member) => [member.id, confirmedControls(state, member.controls, now)] as const,
+  );
+  return {
+    leases: [...leases.values()].map(handedOf),
+    controls: confirmedControls(state, controls, now),
+    ...(split.length > 0 && { members: Object.fromEntries(ofMembers) }),
+    totals,
+    upstreams,
+    nextAttachment,
+    ...(unclaimed.slots > 0 && { unclaimed: unclaimed.slots }),
+  };
+}
+
+/** Makes what is handed over of a lease. */
+function handedOf(lease: Lease): HandedLease {
+  const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
+  const coolingUntil = phase === 'cooling' ? lease.until : null;
+  const of = { id, ticketId, holder, lane, member: named };
+  const byId = lease.isById ? { isById: true } : {};
+  return { ...of, slots, grantedAt, phase, coolingUntil, reserved, nested, ...byId };
+}
+
+/** Counts the leases that another instance has granted, which are the same holders', and what it has used of the limits. */
+export function takeOver(
+  state: GroupState,
+  { handed, isNew, isRepeat, firstAttachment }: Extract<GroupEvent, { kind: 'take_over' }>,
+  now: InstantMs,
+): void {
+  const given = handed.nextAttachment ?? 0;
+  state.nextAttachment = Math.max(state.nextAttachment, firstAttachment, given);
+  const heldBefore = heldByMember(state);
+  addHanded(state, handed.leases, now);
+  if (handed.unclaimed !== undefined && !isRepeat) {
+    holdUnclaimed(state, new Map([[IMPLICIT, handed.unclaimed]]), now);
+  }
+  for (const [id, held] of heldByMember(state)) {
+    noteHandedOut(state.bound, id, held - (heldBefore.get(id) ?? 0), now);
+  }
+  // Holders know their leases by attachments of the other instance, which this one never gave out.
+  state.bound.since = 0;
+  if (isNew) takeLessons(state, handed, now);
+  else if (!isRepeat) addUse(state, handed, now);
+  // Who waited there comes here at once, and nobody younger may take their turn meanwhile.
+  state.grantsFrom = later(state.grantsFrom, after(now, MOVE_SETTLE_MS));
+  state.dispersedAt = now;
+}
+
+/** Whether the group has used anything of its limits that still counts. */
+export function hasUse(state: GroupState, now: InstantMs): boolean {
+  const ledgers = [
+    { controls: state.controls, settings: state.settings },
+    ...state.members.values(),
+  ];
+  return ledgers.some(
+    ({ controls: { rates, spend }, settings }) =>
+      hasSpent(spend, now) || !isUntouched(rates, settings.rates, now),
+  );
+}
+
+function heldByMember({ members }: GroupState): ReadonlyMap<MemberId, number> {
+  const held = [...members.values()].map(
+    ({ id, slotsInUse, slotsNested }) => [id, slotsInUse + slotsNested] as const,
+  );
+  return new Map(held);
+}
+
+/** Goes on with everything that the other instance has used and learned. */
+function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): void {
+  for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {
+    Object.assign(controls, given);
+    rebaseControls(controls, settings.rates, now);
+  }
+  Object.assign(state.totals, handed.totals);
+  for (const [id, there] of handed.upstreams ?? []) state.upstreams.set(id, there);
+  state.isControlsDirty = true;
+}
+
+/**
+ * Counts what the other instance has used beside the use of this one, which is the pool of several partitions or was stored
+ * by an older release. What this one has learned is worth more.
+ */
+function addUse(state: GroupState, handed: HandedGroup, now: InstantMs): void {
+  for (const [{ controls, settings }, given] of ledgersWith(state, handed, now)) {
+    addRates(controls.rates, settings.rates, given.rates, now);
+    addSpend(controls.spend, given.spend, now);
+  }
+  addCosts(state.controls.costs, handed.controls.costs, now);
+  state.isControlsDirty = true;
+}
+
+/** Pairs the limits of this instance, and of its members, with what the other one has used of each. */
+function ledgersWith(
+  state: GroupState,
+  { controls, members = {} }: HandedGroup,
+  now: InstantMs,
+): [Pick<Ledger, 'controls' | 'settings'>, Controls][] {
+  const { settings } = state;
+  const own = { controls: state.controls, settings };
+  // The cast is sound: the keys are ids of members.
+  const named = Object.entries(members) as [MemberId, Controls][];
+  return [
+    [own, controls],
+    ...named.map(([id, given]): [Pick<Ledger, 'controls' | 'settings'>, Controls] => [
+      memberAt(state, id, now),
+      given,
+    ]),
+  ];
+}
