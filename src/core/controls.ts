@@ -7,7 +7,7 @@ import { noLag, rebase as rebaseLag, type Lag } from './parts/lag.ts';
 import { noOutage, rebase as rebaseOutage, type Outage } from './parts/outage.ts';
 import { emptyPause, rebase as rebasePause, type Pause } from './parts/pause.ts';
 import { emptyRates, rebase as rebaseRates, type Rates } from './parts/rates.ts';
-import { emptySpend, type Spend } from './parts/spend.ts';
+import { emptySpend, rebase as rebaseSpend, type Spend } from './parts/spend.ts';
 import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 
 /**
@@ -42,9 +42,10 @@ export function emptyControls(now: InstantMs): Controls {
   };
 }
 
-/** Brings what was used and learned by a clock that was ahead back to now. Budgets go by the calendar. */
+/** Brings what was used and learned by a clock that was ahead back to now. */
 export function rebaseControls(controls: Controls, rates: RateSettings, now: InstantMs): void {
   rebaseRates(controls.rates, rates, now);
+  rebaseSpend(controls.spend, now);
   rebaseCeiling(controls.ceiling, now);
   rebasePause(controls.pause, now);
   rebaseBreaker(controls.breaker, now);

@@ -75,7 +75,8 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
  * so nothing is granted until it has gone.
  */
 export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lease {
-  const { leaseId: id, ticketId, holder, lane, slots, heldMs } = claim;
+  const { leaseId: id, ticketId, holder, lane, slots } = claim;
+  const heldMs = heldFor(claim);
   const isOurs = mayClaim(state, claim);
   const member = memberOfClaim(state, claim, now);
   const parent = isOurs ? claim.nested : null;
@@ -113,8 +114,9 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
  * Makes the lease of a call that runs on a lent slot: the slot is that of the lease from now on. Null: it is not lent.
  */
 export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Lease | null {
-  const { leaseId: id, ticketId, holder, lane, lent, heldMs } = claim;
+  const { leaseId: id, ticketId, holder, lane, lent } = claim;
   if (lent === undefined) return null;
+  const heldMs = heldFor(claim);
   const loan = state.lending.loans.get(lent.loan);
   if (!takeLent(state, lent.loan, lent.slot)) return null;
   if (lent.told !== undefined) noteTold(state, loan, lent.told, now);
@@ -133,6 +135,11 @@ export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Le
   observe(state.totals.wait, 0);
   lease.decision = noteStart(state, lease, lease.grantedAt);
   return lease;
+}
+
+/** Reads how long a holder has had its lease. Less than nothing says a holder whose clock was set back. */
+function heldFor({ heldMs }: Claim): number {
+  return Math.max(0, heldMs);
 }
 
 /** Whether a lease that is claimed may pass on its parent's slots again. Others may have taken them meanwhile. */

@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs } from '../words/ids.ts';
+import { after, earlier, instant, type InstantMs } from '../words/ids.ts';
 import type { BudgetSettings } from '../words/limits.ts';
 
 /** The lengths of time that budgets are for. */
@@ -40,7 +40,7 @@ export interface Correction extends NewCorrection {
   /** Applied changes: spend never goes below 0. They are 0 once it is undone. */
   readonly applied: Record<Period, number>;
   /** Start of the periods in which they were applied. */
-  readonly beganAt: Readonly<Record<Period, InstantMs>>;
+  readonly beganAt: Record<Period, InstantMs>;
   /** Null: it is in force. */
   undoneAt: InstantMs | null;
 }
@@ -117,6 +117,21 @@ export function budgetLeft(spend: Spend, period: Period, limitUsd: number, now: 
 
 function committedIn(spend: Spend, period: Period, now: InstantMs): number {
   return spentIn(spend.total, period, now) + spend.reservedUsd;
+}
+
+/**
+ * Moves what was spent in periods of the future, by a clock that was ahead, to the current ones. Otherwise their budgets
+ * would stay exhausted until those periods are over.
+ */
+export function rebase(spend: Spend, now: InstantMs): void {
+  for (const spent of [spend.total, ...spend.keys, ...spend.agents]) rebaseSpent(spent, now);
+  spend.corrections?.forEach((correction) => rebaseSpent(correction, now));
+}
+
+function rebaseSpent({ beganAt }: Pick<Spent, 'beganAt'>, now: InstantMs): void {
+  for (const period of PERIODS) {
+    beganAt[period] = earlier(beganAt[period], boundsOf(period, now).beganAt);
+  }
 }
 
 /** Sets `usd` aside for a call that was granted. */

@@ -1,18 +1,28 @@
 import { describe, expect, test } from 'vitest';
+import { correctSpend, undoCorrection } from '../../../src/core/parts/corrections.ts';
+import { PERIODS, spentIn } from '../../../src/core/parts/spend.ts';
 import { after } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
-import { call, leftIn, metered } from './limits/metered.ts';
+import { call, leftIn, metered, used } from './limits/metered.ts';
 
 /** Rows that were written by a clock which was an hour ahead, and has been set back. */
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365 * DAY_MS;
 
 /** The next instance of a group, by a clock that shows an hour less. */
 function setBack(group: TestGroup): TestGroup {
   group.write();
   group.now = after(group.now, -HOUR_MS);
   return group.reset();
+}
+
+/** Makes a call that costs so much. */
+function spend(group: TestGroup, name: string, usd: number): void {
+  call(group, name, { usd });
+  group.release(name, 'success', 1, used({ usd }));
 }
 
 describe('a lease', () => {
@@ -42,6 +52,17 @@ describe('a lease', () => {
     next.resume('a', { attachment });
     expect(next.lease('a').attachment).toBeGreaterThan(attachment);
     expect(next.detach('a', attachment)).toEqual([]);
+  });
+
+  test('whose holder has had it for less than nothing was held for no time', () => {
+    const group = TestGroup.stored({ slotsMax: 1 });
+    group.ask('a', { isById: true });
+    const next = setBack(group);
+    next.resume('a', { isById: true, heldMs: -HOUR_MS });
+    expect(next.lease('a').grantedAt).toBeLessThanOrEqual(next.now);
+    next.advance(1_000);
+    next.release('a');
+    expect(next.state.holdMeanMs).toBe(1_000);
   });
 
   test('of which nothing is stored is so too, however far ahead its clock was', () => {
@@ -89,6 +110,42 @@ describe('what was learned and used', () => {
     expect(next.ask('b', { sliceMs: HOUR_MS })).toEqual([]);
     expect(next.advance(50_000)).toEqual([]);
     expect(next.advance(80_000)).toEqual(['grant b.1']);
+  });
+
+  test.each(['perHourUsd', 'perDayUsd', 'perMonthUsd'] as const)(
+    'a budget is open again after its period: %s',
+    (limit) => {
+      const group = metered({ [limit]: 10 });
+      const { now } = group;
+      group.now = after(now, YEAR_MS);
+      spend(group, 'a', 10);
+      group.write();
+      group.now = now;
+      const next = group.reset();
+      expect(call(next, 'b', { usd: 1 })).toEqual([expect.stringContaining('budget')]);
+      next.now = after(now, 31 * DAY_MS);
+      expect(call(next, 'c', { usd: 1 })).toEqual(['grant c.1']);
+    },
+  );
+
+  test('a key or agent spends no longer in a period of the future, and a correction of it can be undone', () => {
+    const group = metered({ perHourUsd: 10 });
+    const { now } = group;
+    group.now = after(now, DAY_MS);
+    spend(group, 'a', 10);
+    const { spend: ahead } = group.state.controls;
+    const wanted = { id: 'c', member: null, period: 'hour', usd: -4, by: 'op', note: '' } as const;
+    correctSpend(ahead, wanted, group.now);
+    group.write();
+    group.now = now;
+    const { state } = group.reset();
+    const { total, keys } = state.controls.spend;
+    for (const spent of [total, ...keys]) {
+      for (const period of PERIODS) expect(spent.beganAt[period]).toBeLessThanOrEqual(now);
+    }
+    expect(spentIn(total, 'hour', now)).toBe(6);
+    undoCorrection(state.controls.spend, 'c', now);
+    expect(spentIn(total, 'hour', now)).toBe(10);
   });
 
   test('nothing that is noted lies in the future', () => {
