@@ -46,7 +46,10 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     if (this.#runs.size === 0) return;
     ctx
       .blockConcurrencyWhile(async () => {
-        if (isLost(await ctx.storage.getAlarm())) await this.#arm(0);
+        const alarmAt = await ctx.storage.getAlarm();
+        if (alarmAt === null || isLost(alarmAt)) await this.#arm(0);
+        // The timer ended with the instance before.
+        else if (this.#hasTimer) await this.#arm(Math.max(0, alarmAt - ALARM_LATE_MS - Date.now()));
       })
       .catch(() => {});
   }
@@ -181,18 +184,25 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     const overInMs = Math.min(...untils) - steadyClock.now();
     const inMs = Math.max(0, Math.min(withinMs, overInMs));
     // An alarm uses the wall clock and is late after that was set back. In one process a timer costs nothing.
-    const hasTimer = this.env.BOOT_ID !== undefined;
-    if (hasTimer) {
+    if (this.#hasTimer) {
       this.#cancelTimer = this.#timers.after(inMs, () => this.ctx.waitUntil(this.#renewAll()));
     }
-    this.#alarmAt = Date.now() + inMs + (hasTimer ? ALARM_LATE_MS : 0);
+    this.#alarmAt = Date.now() + inMs + (this.#hasTimer ? ALARM_LATE_MS : 0);
     await this.ctx.storage.setAlarm(this.#alarmAt);
+  }
+
+  get #hasTimer(): boolean {
+    return this.env.BOOT_ID !== undefined;
   }
 }
 
-/** Whether no alarm will fire: an alarm that is overdue may never do so. */
-function isLost(alarmAt: number | null): boolean {
-  return alarmAt === null || alarmAt < Date.now() - ALARM_LATE_MS;
+/**
+ * Whether an alarm will not fire in time: an overdue alarm may never fire, and one that is further ahead than alarms are set
+ * dates from before the wall clock was set back.
+ */
+function isLost(alarmAt: number): boolean {
+  const inMs = alarmAt - Date.now();
+  return inMs < -ALARM_LATE_MS || inMs > RENEW_EVERY_MS + ALARM_LATE_MS;
 }
 
 /** Leases that a run held before it began anew under its id. */
