@@ -14,7 +14,7 @@ import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { PauseWaiters } from './pause-waiters.ts';
-import { claimFrom, ticketFrom } from './requests.ts';
+import { claimFrom, expiryBy, ticketFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
 
 interface AcquireCallsParts {
@@ -43,6 +43,7 @@ export class AcquireCalls {
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     const { shell, link, parked, handOver } = this.#parts;
+    const arrivedAt = shell.now();
     const id = ticketId(request.ticketId);
     const { configVersion, sinceVersion = configVersion } = request;
     const isBehind = sinceVersion > link.definition.version;
@@ -65,10 +66,12 @@ export class AcquireCalls {
       sliceMs: request.sliceMs,
       mayAskLater: request.mayAskLater ?? false,
       isAnew: request.isAnew ?? false,
-      ticket: ticketFrom(request, shell.now()),
+      ticket: ticketFrom(request, shell.now(), shell.aheadMs),
     });
     superseded?.(this.#superseded(id, request.byId === true));
-    return (await answer) as AcquireAnswer;
+    const said = (await answer) as AcquireAnswer;
+    if (said.kind !== 'granted' || said.expiresAt === undefined) return said;
+    return { ...said, expiresAt: expiryBy(request.sentAt, arrivedAt, said.expiresAt) };
   }
 
   /** @throws an instance that a newer one has replaced, which granted the lease */

@@ -6,7 +6,7 @@ import type { AcquireCalls } from './acquire-calls.ts';
 import type { Leases } from './leases.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Proof } from './proof.ts';
-import { claimFrom } from './requests.ts';
+import { claimFrom, expiryBy } from './requests.ts';
 import type { Shell } from './shell.ts';
 
 interface LeasesByIdParts {
@@ -28,6 +28,7 @@ export class LeasesById {
   /** @throws an instance that a newer one has replaced, which granted the lease */
   async renew(id: LeaseId, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer> {
     const { shell, parked, acquires, leases, proof } = this.#parts;
+    const arrivedAt = shell.now();
     const request = { ...held, byId: true };
     const claim = claimFrom(request);
     if (isOfNewer(shell.state, claim)) throw new Error('a newer instance has granted the lease');
@@ -39,11 +40,12 @@ export class LeasesById {
     if (lease !== undefined) {
       const { attachment, until } = lease;
       await leases.proveCurrent(true);
-      return { kind: 'ok', attachment, expiresAt: countsUntil(shell.state.bound, until) };
+      const expiresAt = countsUntil(shell.state.bound, until);
+      return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
     }
     const taken = await acquires.resume(request);
     if (taken.kind === 'gone') return taken;
     const { attachment, expiresAt = shell.now() } = taken;
-    return { kind: 'ok', attachment, expiresAt };
+    return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
   }
 }

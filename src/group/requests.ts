@@ -16,18 +16,28 @@ import type { Told } from '../core/parts/loans.ts';
 import type { Claim, LentSlot } from '../core/unclaimed.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
-/** Maximum by which clocks that agree differ; a message may take as long. */
-const AGREED_MS = 5_000;
+/**
+ * Longest transit time of an acquire call. A Worker whose clock seems to be behind by less has the same time: a busy object
+ * takes seconds to read a message, and must not let its caller wait longer for it.
+ */
+const TRANSIT_MS_MAX = 4_000;
+
+/**
+ * Maximum by which the clock of a Worker may be ahead without its instants being converted. A clock takes no notice of
+ * smaller steps back, and the caller still gets its answer before its Worker gives up, 2 s after the deadline.
+ */
+const AHEAD_MS_MAX = 1_000;
 
 /**
  * Makes the core's ticket of an acquire call that came at `now`. Fields that older Workers do not send get
- * their meaning here. Where the clock of the Worker shows another time, what counts is how long ago its instants were.
+ * their meaning here. Where the clock of the Worker shows another time, its instants are converted.
+ *
+ * @param aheadMs how far the clock that `now` is by is ahead of the wall clock
  */
-export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
+export function ticketFrom(request: AcquireRequest, now: InstantMs, aheadMs = 0): Ticket {
   const { deadlineAt, timeoutMs, agentStartedAt = null, parents = [] } = request;
-  const aheadMs = (request.sentAt ?? now) - now;
-  const byOurs = (at: number): InstantMs =>
-    instant(Math.abs(aheadMs) > AGREED_MS ? at - aheadMs : at);
+  const skewMs = skewOf(request, now, aheadMs);
+  const byOurs = (at: number): InstantMs => instant(at - skewMs);
   return {
     id: ticketId(request.ticketId),
     holder: holderOf(request),
@@ -48,6 +58,33 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs): Ticket {
     excludedForNow: (request.excludedForNow ?? []).map(memberId),
     isById: request.byId ?? false,
   };
+}
+
+/**
+ * Computes how far the clock of a Worker is ahead of the object's. Both go by the wall clock, each as far ahead of it as it
+ * has noticed steps back. What `sentAt` differs beyond that is the transit time, unless it is more than that can be.
+ */
+function skewOf(
+  { sentAt, clockAheadMs = 0 }: AcquireRequest,
+  now: InstantMs,
+  aheadMs: number,
+): number {
+  if (sentAt === undefined) return 0;
+  const skewMs = clockAheadMs - aheadMs;
+  const restMs = sentAt - now - skewMs;
+  return restMs < -TRANSIT_MS_MAX || restMs > AHEAD_MS_MAX ? sentAt - now : skewMs;
+}
+
+/**
+ * Converts the expiry of a lease to the clock of its holder, which sent `sentAt`. Nothing is later by it than it is: what
+ * the message took in transit counts as time that has passed.
+ */
+export function expiryBy(
+  sentAt: number | undefined,
+  arrivedAt: InstantMs,
+  expiresAt: number,
+): number {
+  return sentAt === undefined ? expiresAt : sentAt + expiresAt - arrivedAt;
 }
 
 /** Makes the core's claim of what a holder tells of its lease. */

@@ -68,6 +68,11 @@ export class Shell {
     return instant(this.#parts.timers.clock.now());
   }
 
+  /** How far `now` is ahead of the wall clock. */
+  get aheadMs(): number {
+    return this.#parts.timers.clock.aheadMs;
+  }
+
   apply(event: GroupEvent): void {
     const { batch, observation, idleness, link, presence, pauseWaiters, onEvent } = this.#parts;
     const now = this.now();

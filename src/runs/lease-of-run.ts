@@ -60,5 +60,5 @@ export async function releaseLease(
 /** Tells of the lease as its holder would now. */
 function heldNow({ held, grantedAt, expiresAt }: HeldByRun): ResumeRequest {
   const now = steadyClock.now();
-  return { ...held, heldMs: now - grantedAt, hasLapsed: now >= expiresAt };
+  return { ...held, heldMs: now - grantedAt, hasLapsed: now >= expiresAt, sentAt: now };
 }

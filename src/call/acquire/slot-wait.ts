@@ -1,6 +1,7 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
 import { FailureStreak } from './failure-streak.ts';
 import type { GrantedTurn, Turn } from './open-calls.ts';
 import { firstRetryMs, overloadedRetryMs, retryMs } from './retry-delays.ts';
@@ -67,7 +68,10 @@ interface Again extends MayBypass {
 
 const AT_ONCE: Again = { kind: 'again', restMs: 0, mayBypass: false };
 
-export type SlotRequest = Omit<AcquireRequest, 'sliceMs' | 'mayAskLater' | 'sentAt'>;
+export type SlotRequest = Omit<
+  AcquireRequest,
+  'sliceMs' | 'mayAskLater' | 'sentAt' | 'clockAheadMs'
+>;
 
 /** The wait of one call for its slot: what it asks, and what follows from each thing that happens. */
 export class SlotWait {
@@ -98,6 +102,7 @@ export class SlotWait {
   /** The acquire call that is to be made at `now`, and how long nothing need happen to it. */
   nextCall(now: number): readonly [request: AcquireRequest, waitMs: number] {
     this.#askedAt = now;
+    const { aheadMs } = steadyClock;
     const request = {
       ...this.#asked,
       attempt: this.#attempt,
@@ -106,6 +111,7 @@ export class SlotWait {
       mayAskLater: now < this.#until - CALL_AHEAD_MS,
       passedUnlimited: this.#hasArrived ? 0 : this.#asked.passedUnlimited,
       sentAt: now,
+      ...(aheadMs > 0 && { clockAheadMs: aheadMs }),
     };
     return [request, Math.min(this.#sliceMs - CALL_AHEAD_MS, this.#overAt - now)];
   }

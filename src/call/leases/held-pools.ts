@@ -58,6 +58,7 @@ function claimOf(lease: LeaseToken, hold: PoolHold): ResumeRequest {
     byId: true,
     heldMs: Math.max(0, now - grantedAt),
     hasLapsed: now >= expiresAt,
+    sentAt: now,
   };
 }
 

@@ -248,7 +248,8 @@ export function expiry(
 ): Pick<LeaseAnswer, 'expires_at' | 'expires_after_ms' | 'renew_within_ms'> {
   const leftMs = Math.max(0, expiresAt - steadyClock.now());
   return {
-    expires_at: new Date(expiresAt).toISOString(),
+    // Its reader compares it with the wall clock.
+    expires_at: new Date(expiresAt - steadyClock.aheadMs).toISOString(),
     expires_after_ms: Math.max(0, Math.floor(expiresAt - sentAt)),
     renew_within_ms: Math.max(0, Math.min(renewWithinMs(leftMs), Math.ceil(holdLeftMs))),
   };

@@ -50,6 +50,8 @@ export interface AcquireRequest {
    * else. Absent: it shows the same.
    */
   readonly sentAt?: number;
+  /** How far that clock is ahead of the wall clock, because the wall clock was set back. Absent: not at all. */
+  readonly clockAheadMs?: number;
   /** When the call reached Headgate, in epoch milliseconds. Kept over every acquire call. */
   readonly enqueuedAt: number;
   /** The caller's own deadline in epoch milliseconds; the group's time-out applies besides. */
@@ -138,7 +140,10 @@ export type AcquireAnswer =
       readonly hasWaiters?: boolean;
       /** Room in the limits of requests and tokens, this call counted. Absent: the group has none. */
       readonly rates?: readonly RateRoom[];
-      /** When a lease that is held by its id lapses unless it is renewed, in epoch milliseconds. Absent: it is not. */
+      /**
+       * When a lease that is held by its id lapses unless it is renewed, in epoch milliseconds: by the clock of `sentAt`, or of
+       * the object if the request has none or the object is older. Absent: it is not held by its id.
+       */
       readonly expiresAt?: number;
       /** Slots that the isolate is lent besides. Absent: none. */
       readonly lent?: LentSlots;
@@ -313,6 +318,8 @@ export interface ResumeRequest {
   readonly hasLapsed?: boolean;
   /** How long it has held the lease, in milliseconds. Absent: not known. */
   readonly heldMs?: number;
+  /** When this message was sent, by the clock that `expiresAt` in its answer is to be by. Absent: the object's. */
+  readonly sentAt?: number;
   /** As the grant's answer had them. */
   readonly nested?: NestedLease;
   readonly heirOf?: readonly string[];
@@ -344,7 +351,10 @@ export type RenewByIdAnswer =
       readonly kind: 'ok';
       /** To be told from now on: `ResumeRequest.attachment`. */
       readonly attachment: number;
-      /** When it lapses unless it is renewed before, in epoch milliseconds. */
+      /**
+       * When it lapses unless it is renewed before, in epoch milliseconds: by the clock of `ResumeRequest.sentAt`, or of the
+       * object if the request has none or the object is older.
+       */
       readonly expiresAt: number;
     }
   /** An operator took it away: stop, then release it. */

@@ -151,6 +151,19 @@ it('asks again a second before its slice ends, and the new ask is for the same a
   await work;
 });
 
+it('says how far its clock is ahead once the wall clock was set back', async () => {
+  const { asks, caller, work } = start();
+  const before = steadyClock.aheadMs;
+  expect(asks[0]?.request.clockAheadMs ?? 0).toBe(before);
+  vi.setSystemTime(Date.now() - 60_000);
+  await vi.advanceTimersByTimeAsync(7_000);
+  const { clockAheadMs = 0 } = asks[1]?.request ?? {};
+  expect(clockAheadMs).toBe(steadyClock.aheadMs);
+  expect(clockAheadMs).toBeGreaterThan(before);
+  caller.abort();
+  await work;
+});
+
 it.each([
   [2_000, 8_000],
   [40_000, 20_000],

@@ -102,3 +102,25 @@ it('a caller is told in its time too by a group that nobody had used before', as
   expect(refused.headers.get('headgate-reason')).toBe('queue_timeout');
   await lease.release('unused', null);
 });
+
+it.each([2_500, 4_900, 60_000])(
+  'by %i ms: a call is rejected in its time by a group that nobody had used before, and none passes above the limit',
+  async (stepMs) => {
+    const id = `new-${stepMs}`;
+    const strict = await strictScope(id);
+    const limits = { max_concurrency: 1 };
+    const on_unavailable = { pass_with_limit_each: 5 };
+    const group = { name: id, match: { upstreams: [id] }, limits, on_unavailable };
+    await configure({ upstreams: [{ id, base_url: strict.url }], groups: [group] });
+    steadyClock.now();
+    passTime(-stepMs);
+    steadyClock.now();
+    const { lease } = await take(id, 'a');
+    const json = { model: 'm', messages: [{ role: 'user', content: 'waits' }] };
+    const headers = { 'headgate-max-wait': '1500ms' };
+    const refused = await open(`/${id}/v1/chat/completions`, 'waits', { json, headers }).response;
+    expect(refused.headers.get('headgate-reason')).toBe('queue_timeout');
+    expect(await strict.stats()).toMatchObject({ total: 0 });
+    await lease.release('unused', null);
+  },
+);
