@@ -56,10 +56,11 @@ export class Network {
   readonly #byName: (isStale: boolean) => Instance;
   readonly #fates = new Map<MessageKind, Fate[]>();
   /** Messages that were sent by the name of the group, to be sent again. */
-  readonly #sent: { readonly at: number; readonly message: Message }[] = [];
+  readonly #sent: { readonly at: number; readonly index: number; readonly message: Message }[] = [];
+  #sendCount = 0;
   #isCut = false;
-  /** Asks that were sent before this do not arrive any more. */
-  #asksFrom = -Infinity;
+  /** The index of the first ask that still arrives. */
+  #asksFrom = 0;
 
   constructor(clock: Clock, byName: (isStale: boolean) => Instance) {
     this.#clock = clock;
@@ -80,35 +81,36 @@ export class Network {
 
   send(message: Message): void {
     const fate = this.#fates.get(message.of)?.shift() ?? GOOD;
-    if (message.to === null) this.#sent.push({ at: this.#clock.now, message });
+    const index = this.#sendCount++;
+    if (message.to === null) this.#sent.push({ at: this.#clock.now, index, message });
     if (fate.lost === 'request' || this.#isOff(message.call)) return;
-    const sentAt = this.#clock.now;
-    this.#carry(message, fate, fate.requestMs, sentAt);
+    this.#carry(message, fate, fate.requestMs, index);
     const { requestMs, againMs } = fate;
     // A second delivery would have the first one answered at once, and not when a renewal is due again.
     const isTwice = againMs !== null && message.of !== 'renew';
-    if (isTwice) this.#carry(message, fate, requestMs + againMs, sentAt);
+    if (isTwice) this.#carry(message, fate, requestMs + againMs, index);
   }
 
   /** Loses all asks that are on their way, or would be delivered once more. */
   loseAsks(): void {
-    this.#asksFrom = this.#clock.now;
+    // By their order, because some may be sent at this very instant.
+    this.#asksFrom = this.#sendCount;
   }
 
   /** Delivers once more what was sent within the last `withinMs`. */
   echo(pick: number, withinMs: number, isStale: boolean): void {
     const recent = this.#sent.filter(({ at }) => at >= this.#clock.now - withinMs);
     const echoed = recent[recent.length - 1 - (pick % recent.length)];
-    if (echoed !== undefined) this.#carry(echoed.message, { ...GOOD, isStale }, 0, echoed.at);
+    if (echoed !== undefined) this.#carry(echoed.message, { ...GOOD, isStale }, 0, echoed.index);
   }
 
-  #carry(message: Message, fate: Fate, ms: number, sentAt: number): void {
+  #carry(message: Message, fate: Fate, ms: number, index: number): void {
     message.onCarry?.();
     this.#clock.after(ms, () => {
       if (this.#isCut) return;
       const instance = message.to ?? this.#byName(fate.isStale);
       const reply: Reply = (answer) => this.#answer(message, fate, answer, instance);
-      const isLost = message.of === 'ask' && sentAt < this.#asksFrom;
+      const isLost = message.of === 'ask' && index < this.#asksFrom;
       if (instance.isAlive && !isLost) message.deliver(instance, reply);
       else reply({ kind: 'broken' });
     });
