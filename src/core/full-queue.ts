@@ -1,7 +1,7 @@
 import { after, type InstantMs } from './words/ids.ts';
 import { RETURN_MAX_MS } from './words/settings.ts';
 import { NO_AGENT, weightOf, type TenantAccount } from './parts/accounts.ts';
-import { compareWaiters, laneLength, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
+import { compareWaiters, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
 import type { Lane } from './words/ticket.ts';
 import type { Dropped } from './words/rejection.ts';
 import type { GroupState } from './state.ts';
@@ -57,19 +57,22 @@ function mayReturn({ dispersedAt }: GroupState, { ticket }: Waiter, now: Instant
 }
 
 /**
- * Finds the last call that came after the newcomer's, in its lane or within its tenant's or agent's bound: had nobody
- * lost a place, it would have found the queue full. Null: none came after it.
+ * Finds the last call that came after the new waiter's, within its tenant's or agent's bound, or in its lane among those of the
+ * tenants that wait most: before the reset it would have found the queue full. Null: none came after it. Other tenants
+ * keep their places, or a tenant could take more than its share with old calls.
  */
-function lastAfter({ queue }: GroupState, waiter: Waiter, of: Fullness['of']): Waiter | null {
+function lastAfter(state: GroupState, waiter: Waiter, of: Fullness['of']): Waiter | null {
   const { lane, tenant, agent } = waiter;
+  const most = of === 'group' ? mostWaiting(state, lane) : 0;
   const isWithin = {
-    group: (each: Waiter) => each.lane === lane,
+    group: (each: Waiter) => each.lane === lane && waitingOf(state, lane, each.tenant) === most,
     tenant: (each: Waiter) => each.tenant === tenant,
     agent: (each: Waiter) => each.agent === agent,
   }[of];
   let last = waiter;
-  for (const each of queue.byTicket.values()) {
-    if (isWithin(each) && compareArrivals(each, last) > 0) last = each;
+  for (const each of state.queue.byTicket.values()) {
+    const isLater = !each.isPromoted && compareArrivals(each, last) > 0;
+    if (isLater && isWithin(each)) last = each;
   }
   return last === waiter ? null : last;
 }
@@ -81,8 +84,11 @@ function compareArrivals(one: Waiter, other: Waiter): number {
 
 /** Finds the youngest waiter of the tenant that waits most in the lowest lane below the new waiter's. */
 function worstBelow(state: GroupState, { lane: own }: Waiter): Waiter | null {
-  const lane = lanesBelow(own).find((below) => laneLength(state.queue, below) > 0);
-  return lane === undefined ? null : youngestOfMost(state, lane, 0);
+  for (const lane of lanesBelow(own)) {
+    const youngest = youngestOfMost(state, lane, 0);
+    if (youngest !== null) return youngest;
+  }
+  return null;
 }
 
 /**
@@ -91,17 +97,19 @@ function worstBelow(state: GroupState, { lane: own }: Waiter): Waiter | null {
  * less than its share of it is never refused. No two tenants can take a place from each other in turn.
  */
 function ofLongestLine(state: GroupState, { lane, tenant }: Waiter): Waiter | null {
-  const own = state.queue.lanes[lane].byTenant.get(tenant)?.waiters.length ?? 0;
-  return youngestOfMost(state, lane, perWeight(state, tenant, own));
+  return youngestOfMost(state, lane, waitingOf(state, lane, tenant));
 }
 
-/** Finds the youngest waiter of the tenant that waits most in a lane, in proportion to its weight; null: none waits more than `least`. */
+/**
+ * Finds the youngest waiter of the tenant that waits most in a lane, in proportion to its weight; null: none waits more than
+ * `least`. Waiters that an operator put first keep their places.
+ */
 function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | null {
   let found: Waiter | null = null;
   let most = least;
   for (const { tenant, waiters } of state.queue.lanes[lane].lines) {
-    const youngest = waiters.at(-1);
-    const waiting = perWeight(state, tenant, waiters.length);
+    const youngest = waiters.findLast(({ isPromoted }) => !isPromoted);
+    const waiting = waitingOf(state, lane, tenant);
     if (youngest === undefined || waiting < most) continue;
     const isYounger = found !== null && compareWaiters(found, youngest) < 0;
     if (waiting > most || isYounger) found = youngest;
@@ -110,6 +118,13 @@ function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | 
   return found;
 }
 
-function perWeight({ settings }: GroupState, { key }: TenantAccount, waiting: number): number {
-  return waiting / weightOf(settings, key);
+function mostWaiting(state: GroupState, lane: Lane): number {
+  const { lines } = state.queue.lanes[lane];
+  return Math.max(...lines.map(({ tenant }) => waitingOf(state, lane, tenant)));
+}
+
+/** Counts the waiters of a tenant in a lane, in proportion to its weight. */
+function waitingOf({ settings, queue }: GroupState, lane: Lane, tenant: TenantAccount): number {
+  const waiting = queue.lanes[lane].byTenant.get(tenant)?.waiters.length ?? 0;
+  return waiting / weightOf(settings, tenant.key);
 }

@@ -10,6 +10,8 @@ interface Step {
   readonly by: number;
   /** Number of calls at once. */
   readonly calls: number;
+  /** They came before all waiters were sent back. */
+  readonly areOld: boolean;
   /** Slots that become free afterwards. */
   readonly ends: number;
 }
@@ -23,6 +25,7 @@ const scenes = fc.integer({ min: 2, max: 50 }).chain((tenants) =>
       fc.record<Step>({
         by: fc.oneof(fc.constant(0), fc.nat(tenants - 1)),
         calls: fc.integer({ min: 1, max: 12 }),
+        areOld: fc.boolean(),
         ends: fc.integer({ min: 0, max: 3 }),
       }),
       { minLength: 1, maxLength: 60 },
@@ -52,11 +55,18 @@ class Crowd {
     });
   }
 
-  call(tenant: string): void {
+  /** Sends all waiters back, after which those that came before have their places again. */
+  move(): void {
+    for (let call = 0; call < 5; call += 1) this.call('t0', false);
+    this.group.advance(1_000);
+    this.#note(this.group.move());
+  }
+
+  call(tenant: string, isOld: boolean): void {
     const name = `c${this.#tenantOf.size}`;
     this.#tenantOf.set(name, tenant);
     this.#add(tenant, 1);
-    this.#note(this.group.ask(name, { tenant }));
+    this.#note(this.group.ask(name, { tenant, ...(isOld && { enqueuedMs: 0 }) }));
   }
 
   end(): void {
@@ -74,7 +84,7 @@ class Crowd {
         const isAbove = (this.#waiting.get(tenant) ?? 0) > this.#shareOf(tenant);
         if (reason !== 'queue_full' || !isAbove) this.wronged.push(effect);
         this.refused += 1;
-      } else {
+      } else if (kind === 'grant') {
         this.#held.push(name);
       }
       this.#add(tenant, -1);
@@ -101,8 +111,9 @@ it('refuses no call of a tenant that has less than its share of the queue', () =
   fc.assert(
     fc.property(scenes, (scene) => {
       const crowd = new Crowd(scene);
-      for (const { by, calls, ends } of scene.steps) {
-        for (let call = 0; call < calls; call += 1) crowd.call(`t${by}`);
+      crowd.move();
+      for (const { by, calls, areOld, ends } of scene.steps) {
+        for (let call = 0; call < calls; call += 1) crowd.call(`t${by}`, areOld);
         for (let end = 0; end < ends; end += 1) crowd.end();
       }
       refused += crowd.refused;

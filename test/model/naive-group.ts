@@ -6,7 +6,7 @@ import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { boundSlots, mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
-import { aboveItsShare, lastOf, tooWide, worstBelow } from './naive-rejections.ts';
+import { aboveItsShare, lastOf, longestLines, tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
@@ -397,7 +397,10 @@ export class NaiveGroup extends NaiveLeases {
     if (worst !== null) return worst;
     const hadPlace = waiter.enqueuedAt < this.#dispersedAt;
     if (hadPlace && this.now < this.#dispersedAt + 35_000) {
-      const last = lastOf(isOfGroup ? within.filter(({ lane }) => lane === waiter.lane) : within);
+      const last = lastOf([
+        waiter,
+        ...(isOfGroup ? longestLines(waiter.lane, within, weights) : within),
+      ]);
       if (last !== waiter) return last;
     }
     return isOfGroup ? aboveItsShare(waiter, within, weights) : null;

@@ -4,7 +4,7 @@ import { byAge, type NaiveWaiter } from './naive-order.ts';
 
 type Weights = GroupSettings['weights'];
 
-/** The youngest waiter of the tenant with the most waiters for its weight in the lowest lane below the new one's. */
+/** The youngest waiter of the tenant with the most waiters for its weight in the lowest lane below the new one's that has any. */
 export function worstBelow(
   { lane }: NaiveWaiter,
   waiters: readonly NaiveWaiter[],
@@ -12,9 +12,9 @@ export function worstBelow(
 ): NaiveWaiter | null {
   const lanes = ['high', 'normal', 'low'];
   const below = waiters.filter((each) => lanes.indexOf(each.lane) > lanes.indexOf(lane));
-  const lowest = Math.max(...below.map((each) => lanes.indexOf(each.lane)));
+  const lowest = Math.max(...below.filter(mayGo).map((each) => lanes.indexOf(each.lane)));
   const there = below.filter((each) => lanes.indexOf(each.lane) === lowest);
-  return youngest(there, Math.max(...there.map((each) => backlog(each, there, weights))), weights);
+  return youngest(there, mostOf(there.filter(mayGo), there, weights), weights);
 }
 
 /** The youngest waiter of the tenant with the most waiters for its weight in the same lane, unless the new one's has as many. */
@@ -24,8 +24,32 @@ export function aboveItsShare(
   weights: Weights,
 ): NaiveWaiter | null {
   const there = waiters.filter(({ lane }) => lane === newcomer.lane);
-  const most = Math.max(...there.map((each) => backlog(each, there, weights)));
+  const most = mostOf(there.filter(mayGo), there, weights);
   return backlog(newcomer, there, weights) === most ? null : youngest(there, most, weights);
+}
+
+/** The waiters of the tenants with the most waiters for their weight in a lane. */
+export function longestLines(
+  lane: NaiveWaiter['lane'],
+  waiters: readonly NaiveWaiter[],
+  weights: Weights,
+): readonly NaiveWaiter[] {
+  const there = waiters.filter((each) => each.lane === lane);
+  const most = mostOf(there, there, weights);
+  return there.filter((each) => backlog(each, there, weights) === most);
+}
+
+/** Whether a waiter may lose its place: an operator did not put it first. */
+function mayGo({ isPromoted }: NaiveWaiter): boolean {
+  return !isPromoted;
+}
+
+function mostOf(
+  some: readonly NaiveWaiter[],
+  waiters: readonly NaiveWaiter[],
+  weights: Weights,
+): number {
+  return Math.max(...some.map((each) => backlog(each, waiters, weights)));
 }
 
 function youngest(
@@ -33,7 +57,7 @@ function youngest(
   most: number,
   weights: Weights,
 ): NaiveWaiter | null {
-  const longest = waiters.filter((each) => backlog(each, waiters, weights) === most);
+  const longest = waiters.filter((each) => mayGo(each) && backlog(each, waiters, weights) === most);
   return longest.toSorted(byAge).at(-1) ?? null;
 }
 
@@ -51,7 +75,7 @@ function backlog(
 export function lastOf(waiters: readonly NaiveWaiter[]): NaiveWaiter | null {
   const byCall = (a: NaiveWaiter, b: NaiveWaiter) =>
     a.enqueuedAt - b.enqueuedAt || a.arrival - b.arrival;
-  return waiters.toSorted(byCall).at(-1) ?? null;
+  return waiters.filter(mayGo).toSorted(byCall).at(-1) ?? null;
 }
 
 /** The rejection of a ticket that could never have all its slots, or null. */

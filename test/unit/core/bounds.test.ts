@@ -136,6 +136,20 @@ describe('in a full queue', () => {
     ).toEqual(['reject bob-3 queue_full', 'reject ann-3 queue_full']);
   });
 
+  test('a waiter that an operator put first keeps its place', () => {
+    const group = closedGroup({ queueLengthMax: 3 });
+    for (const name of ['ann-1', 'ann-2', 'ann-3']) group.ask(name, { tenant: 'ann', lane: 'low' });
+    group.promote('ann-3');
+    expect(group.ask('bob-1', { tenant: 'bob', lane: 'low' })).toEqual(['reject ann-2 queue_full']);
+    expect(group.ask('cid-1', { tenant: 'cid' })).toEqual(['reject ann-1 queue_full']);
+    group.promote('bob-1');
+    // Two are first, and the third is in the lane of the new call.
+    expect(group.ask('cid-2', { tenant: 'cid' })).toEqual(['reject cid-2 queue_full']);
+    expect(group.ask('dan-1', { tenant: 'dan', lane: 'high' })).toEqual([
+      'reject cid-1 queue_full',
+    ]);
+  });
+
   test('the bound is shared by weight', () => {
     const group = closedGroup({ queueLengthMax: 4, weights: { ann: 3 } });
     for (const name of ['ann-1', 'ann-2', 'ann-3', 'ann-4']) group.ask(name, { tenant: 'ann' });
@@ -250,6 +264,41 @@ describe('in a queue that is full again before all are back who lost their place
     expect(group.ask('old', { ...BEFORE, agent: 'x' })).toEqual(['reject x queue_full']);
     expect(group.rejection('x')).toMatchObject({ of: 'agent', queueLengthMax: 1 });
     expect(group.waiting()).toEqual(['old', 'y']);
+  });
+
+  test('a tenant takes back no more than its share of the places, however old its calls are', () => {
+    const tenants = ['a', 'b', 'c', 'd'];
+    const group = refilled(
+      { queueLengthMax: 4 },
+      Object.fromEntries(tenants.map((tenant) => [tenant, { tenant }])),
+    );
+    const old = (name: string) => group.ask(name, { ...BEFORE, tenant: 'old' });
+    expect(old('old-1')).toEqual(['reject d queue_full']);
+    for (const name of ['old-2', 'old-3']) expect(old(name)).toEqual([`reject ${name} queue_full`]);
+    expect(group.waiting().toSorted()).toEqual(['a', 'b', 'c', 'old-1']);
+  });
+
+  test('the last of a tenant that waits most makes room, not the last of all', () => {
+    const group = refilled(
+      { queueLengthMax: 4 },
+      {
+        'ann-1': { tenant: 'ann', enqueuedMs: 10 },
+        'ann-2': { tenant: 'ann', enqueuedMs: 20 },
+        'ann-3': { tenant: 'ann', enqueuedMs: 30 },
+        'bob-1': { tenant: 'bob', enqueuedMs: 40 },
+      },
+    );
+    expect(group.ask('cid-1', { ...BEFORE, tenant: 'cid' })).toEqual(['reject ann-3 queue_full']);
+    expect(group.rejection('ann-3')).toMatchObject({ dropped: 'returned' });
+    // By weight bob has more than cid now: it has half of the weight.
+    group.reconfigure({ weights: { bob: 0.25 } });
+    expect(group.ask('cid-2', { ...BEFORE, tenant: 'cid' })).toEqual(['reject bob-1 queue_full']);
+  });
+
+  test('a waiter that an operator put first keeps its place', () => {
+    const group = refilled({}, { first: { enqueuedMs: 10 }, last: { enqueuedMs: 20 } });
+    group.promote('last');
+    expect(group.ask('old', BEFORE)).toEqual(['reject first queue_full']);
   });
 
   test('after a move it is the same as after a reset', () => {
