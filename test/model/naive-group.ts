@@ -572,13 +572,20 @@ export class NaiveGroup extends NaiveLeases {
     return leases.reduce((sum, { nested }) => sum + (nested?.slots ?? 0), 0);
   }
 
-  /** Grants as long as there is room for whose turn it is. */
+  /** Grants as long as there is room for whose turn it is. In a dry run a waiter passes that became too wide while it waited. */
   #grantInTurn(): void {
-    while (this.hasRoom(1)) {
-      const waiter = this.order.next(this.view());
-      if (waiter === undefined || !this.hasRoom(waiter.ticket.slots)) break;
-      this.#grant(waiter, waiter.ticket.slots);
+    for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) {
+      const { ticket } = waiter;
+      const mayPass = this.settings.isDryRun && this.#tooWide(ticket) !== null;
+      if (!mayPass && !(this.hasRoom(1) && this.hasRoom(ticket.slots))) break;
+      this.#grant(waiter, ticket.slots);
     }
+  }
+
+  /** Finds whose turn it is, while not all slots are in use. */
+  #next(): NaiveWaiter | undefined {
+    const isFull = this.slotsInUse() >= Math.max(1, this.slotsMax());
+    return this.settings.paused || isFull ? undefined : this.order.next(this.view());
   }
 
   /** Grants at members as long as somebody may go who has room somewhere. */
