@@ -158,6 +158,7 @@ function settlingOf(
   if (events === undefined || isOwn !== true) return settle;
   const { candidate, admission } = sending;
   return async (outcome) => {
+    await events.caughtUp?.();
     const { said } = events;
     // A caller that leaves the stream of a run does not end the run.
     const isOver = held.cutBy === 'revoked' || held.cutBy === 'max_hold';
@@ -404,6 +405,7 @@ async function relay(
     ctx,
   );
   // The run is held before its caller learns of it, so its end cannot be reported before that.
+  if (isWhole && isOwn === true) await events?.caughtUp?.();
   if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
   // The slot is free by now: whoever waits for it goes first. One turn of the loop, which costs more CPU than it is worth
   // where nobody waits.

@@ -22,6 +22,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'hand_over_failed',
   'pools_not_told',
   'run_not_held',
+  'run_unreadable',
   'snapshot_unreadable',
   'snapshot_unwritten',
   'temporary_failed',

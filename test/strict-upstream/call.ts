@@ -20,7 +20,7 @@ import type { StrictScope } from './scope.ts';
 import type { StrictBehaviour } from './settings.ts';
 import { behaviourOf } from './settings.ts';
 import { usageFor } from './usage.ts';
-import { pause, writeAnswer } from './writer.ts';
+import { encodingOf, pause, Sink, writeAnswer } from './writer.ts';
 
 const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
 
@@ -127,17 +127,25 @@ function runAnswer({ req, path, scope }: Exchange, body: Buffer) {
 }
 
 /** Streams a run until it is over, as long as its client stays. */
-async function streamRun({ res, scope, gone }: Exchange, run: object): Promise<void> {
+async function streamRun({ res, scope, gone, behaviour }: Exchange, run: object): Promise<void> {
   const { id, status } = run as { id: string; status: string };
   const event = (type: string, response: object): string =>
     sseEvent({ type: `response.${type}`, sequence_number: 0, response });
-  res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
-  res.write(event(status === 'queued' ? 'created' : 'in_progress', { ...run, status: 'queued' }));
+  const encoding = encodingOf(behaviour);
+  res.writeHead(200, {
+    'content-type': 'text/event-stream; charset=utf-8',
+    ...(encoding !== null && { 'content-encoding': encoding }),
+  });
+  const sink = new Sink(res, behaviour);
+  const type = status === 'queued' ? 'created' : 'in_progress';
+  await sink.write(event(type, { ...run, status: 'queued' }), gone);
   const left = new Promise<null>((resolve) => {
     gone.addEventListener('abort', () => resolve(null), { once: true });
   });
   const over = await Promise.race([scope.runs.ended(id), left]);
-  if (over !== null) res.end(event((over as { status: string }).status, over));
+  if (over === null) return;
+  await sink.write(event((over as { status: string }).status, over), gone);
+  await sink.end();
 }
 
 async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Promise<void> {

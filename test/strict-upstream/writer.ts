@@ -52,8 +52,13 @@ export async function silence({
   gone.throwIfAborted();
 }
 
+/** The content encoding of answers; null: none. */
+export function encodingOf({ gzip, brotli }: StrictBehaviour): string | null {
+  return gzip ? 'gzip' : brotli ? 'br' : null;
+}
+
 /** Writes to the response with its backpressure, or through a compressor that flushes every chunk. */
-class Sink {
+export class Sink {
   readonly #res: ServerResponse;
   readonly #compressor: Transform | null;
 
@@ -111,7 +116,7 @@ export async function writeAnswer(
   context: WriteContext,
 ): Promise<void> {
   const { behaviour, gone } = context;
-  const encoding = behaviour.gzip ? 'gzip' : behaviour.brotli ? 'br' : null;
+  const encoding = encodingOf(behaviour);
   const sized = behaviour.contentLength ?? (given.whole && encoding === null);
   const early = sized && encoding !== null;
   const answer = early ? compressedWhole(given, behaviour) : given;

@@ -7,8 +7,8 @@ import { asksForRun, type SaidOfRun } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
-import { isJson, isPlain, readBeginning, RUN_BYTES_MAX, type Looked } from './hold-run.ts';
-import { isRunStream, readThrough } from './run-stream.ts';
+import { isJson, readBeginning, RUN_BYTES_MAX, type Looked } from './hold-run.ts';
+import { isRunStream, readerOf, readThrough } from './run-stream.ts';
 
 /** Tells whether the answer to a call may say that a run has ended. */
 export function mayEndRun({ request, env }: KnownCall, { path }: Located): boolean {
@@ -17,17 +17,19 @@ export function mayEndRun({ request, env }: KnownCall, { path }: Located): boole
 
 /** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */
 export async function endRun(call: KnownCall, located: Located, answer: Response): Promise<Looked> {
-  if (isRunStream(answer)) {
-    return { answer, isHeld: false, events: endReader(RunEvents, call, located) };
-  }
+  const reading = (at: Response, reader: RunReader): Looked => {
+    const events = readerOf(at, reader, located);
+    return { answer: at, isHeld: false, ...(events !== null && { events }) };
+  };
+  if (isRunStream(answer)) return reading(answer, endReader(RunEvents, call, located));
   if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
   const { said, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
   if (said !== null) hearOf(call, located, said);
   // Its status may follow a long beginning.
-  const isOpen = said === null && !isWhole && isPlain(answer);
-  return isOpen ? { ...looked, events: endReader(RunDocument, call, located) } : looked;
+  const isOpen = said === null && !isWhole;
+  return isOpen ? reading(peeked.answer, endReader(RunDocument, call, located)) : looked;
 }
 
 /** The same for a call that takes no slot, whose answer nobody else reads. */

@@ -7,8 +7,9 @@ import { packingOf } from '../../upstream/body/packing.ts';
 import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
+import type { Located } from '../locate.ts';
 import type { Candidate } from '../plan.ts';
-import { isRunStream } from './run-stream.ts';
+import { isRunStream, readerOf } from './run-stream.ts';
 
 /** How much of an answer is looked at: what it says of a run stands near its beginning. */
 export const RUN_BYTES_MAX = 262_144;
@@ -43,7 +44,7 @@ export async function holdRun(
   answer: Response,
   isTakenWhole: boolean,
 ): Promise<Looked> {
-  if (isRunStream(answer)) return { answer, isHeld: false, events: new RunEvents(), isOwn: true };
+  if (isRunStream(answer)) return reading(answer, new RunEvents(), candidate.located);
   if (!answer.ok || !mayBeJson(answer)) return { answer, isHeld: false };
   if (isTakenWhole && isPlain(answer)) {
     return { answer, isHeld: false, events: new RunDocument(), isOwn: true };
@@ -55,8 +56,16 @@ export async function holdRun(
     return { ...looked, isHeld: await keepForRun(candidate, admission, said.id, answer.status) };
   }
   // It was too long or too slow to be read first.
-  const isOpen = said === null && !isWhole && isPlain(answer);
-  return isOpen ? { ...looked, events: new RunDocument(), isOwn: true } : looked;
+  const isOpen = said === null && !isWhole;
+  return isOpen ? reading(peeked.answer, new RunDocument(), candidate.located) : looked;
+}
+
+/** Has the answer to the call's own run read as it passes, if it can be. */
+function reading(answer: Response, reader: RunReader, located: Located): Looked {
+  const events = readerOf(answer, reader, located);
+  return events === null
+    ? { answer, isHeld: false }
+    : { answer, isHeld: false, events, isOwn: true };
 }
 
 /** Hands the leases of a call over to its run. False: they are still the call's. */
@@ -111,7 +120,7 @@ function mayBeJson({ headers }: Response): boolean {
   );
 }
 
-export function isPlain({ headers }: Response): boolean {
+function isPlain({ headers }: Response): boolean {
   return packingOf(headers.get('content-encoding')) === 'plain';
 }
 

@@ -1,19 +1,34 @@
+import { logEvent } from '../../runtime/log.ts';
+import { PackedRun } from '../../upstream/operation/packed-run.ts';
 import type { RunReader } from '../../upstream/operation/run-events.ts';
 import { packingOf } from '../../upstream/body/packing.ts';
 import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
 import type { KnownCall } from '../call.ts';
+import type { Located } from '../locate.ts';
 
 /** Types of streams in which each event is a line of JSON. */
 const IN_LINES = /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl))\b/i;
 
 /** Tells whether what an answer says of a run comes event by event. */
 export function isRunStream({ ok, body, headers }: Response): boolean {
-  return (
-    ok &&
-    body !== null &&
-    IN_LINES.test(headers.get('content-type') ?? '') &&
-    packingOf(headers.get('content-encoding')) === 'plain'
-  );
+  return ok && body !== null && IN_LINES.test(headers.get('content-type') ?? '');
+}
+
+/**
+ * Makes `reader` read an answer that may be compressed, although it was asked for without. Null: the compression cannot be
+ * undone here, so a run that the answer reports holds no slot, which is logged.
+ */
+export function readerOf<R extends RunReader>(
+  { headers }: Response,
+  reader: R,
+  { upstream: { id } }: Pick<Located, 'upstream'>,
+): RunReader | null {
+  const encoding = headers.get('content-encoding');
+  const packing = packingOf(encoding);
+  if (packing === 'plain') return reader;
+  if (packing !== null) return new PackedRun(reader, packing);
+  logEvent('run_unreadable', { upstream: id, encoding: encoding?.slice(0, 40) ?? null });
+  return null;
 }
 
 /** Has the events of an answer read on its way through. */

@@ -13,6 +13,8 @@ import { runIn, type SaidOfRun } from './runs.ts';
 export interface RunReader {
   push(chunk: Uint8Array): void;
   readonly said: SaidOfRun | null;
+  /** Waits until all that was pushed is read. Absent: it is read at once. */
+  caughtUp?(): Promise<void>;
 }
 
 /** Fields that describe a run. */

@@ -30,6 +30,45 @@ async function join(more: Partial<ForwarderOptions> = {}): Promise<Pair> {
 
 const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 
+/** However busy the machine is. */
+const PATIENT = { timeout: 20_000 };
+
+/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if nobody reads. */
+const MORE_THAN_BUFFERS = 96 * 1_048_576;
+
+/** Has each look at the clock see it five seconds later. */
+function letTimePass(): void {
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => (now += 5_000));
+}
+
+/** Writes so many bytes, each piece when the one before has left. Returns how many have. */
+function writeInPieces(socket: Socket, size: number): () => number {
+  const piece = Buffer.alloc(65_536);
+  let written = 0;
+  const write = (): void => {
+    if (written < size) {
+      socket.write(piece, () => {
+        written += piece.length;
+        write();
+      });
+    }
+  };
+  write();
+  return () => written;
+}
+
+/** Waits until a count stands still that has begun. */
+async function standstill(count: () => number): Promise<void> {
+  let before = -1;
+  const stands = (): boolean => {
+    const last = before;
+    before = count();
+    return before > 0 && before === last;
+  };
+  await expect.poll(stands, PATIENT).toBe(true);
+}
+
 async function errorOf(socket: Socket): Promise<string | undefined> {
   const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
   return error.code;
@@ -61,7 +100,7 @@ describe('forwarder', () => {
     const [data] = (await once(client, 'data')) as [Buffer];
     expect(data.toString()).toBe('served');
     client.destroy();
-    await expect.poll(() => forwarder.connections()).toBe(0);
+    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
     const next = connect({ port: forwarder.port, host: '127.0.0.1' });
     const [served] = (await once(server, 'connection')) as [Socket];
     for (const socket of [next, served]) socket.on('error', () => undefined);
@@ -96,22 +135,16 @@ describe('forwarder', () => {
   it('lets a server that does not read hold the client back', async () => {
     const { client, target } = await join();
     target.pause();
-    const size = 64_000_000;
+    const size = MORE_THAN_BUFFERS;
     const head = `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${size}\r\n\r\n`;
     client.write(head);
-    client.write(Buffer.alloc(size));
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(client.bytesWritten - client.writableLength).toBeLessThan(size);
+    const written = writeInPieces(client, size);
+    await standstill(written);
+    expect(written()).toBeLessThan(size);
     let received = 0;
-    const whole = new Promise<void>((resolve) => {
-      target.on('data', (data) => {
-        received += data.length;
-        if (received === size + head.length) resolve();
-      });
-    });
+    target.on('data', (data) => (received += data.length));
     target.resume();
-    await whole;
-    expect(received).toBe(size + head.length);
+    await expect.poll(() => received, PATIENT).toBe(size + head.length);
   });
 
   it('notices that a client leaves whose body the server has not read', async () => {
@@ -120,7 +153,7 @@ describe('forwarder', () => {
     const size = 16_000_000;
     client.write(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${size}\r\n\r\n`);
     client.end(Buffer.alloc(size));
-    await expect.poll(() => forwarder.connections()).toBe(0);
+    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
   });
 
   describe('where the server answers before it has read a body, and closes the connection', () => {
@@ -142,16 +175,15 @@ describe('forwarder', () => {
 
     it('lets the client go on until it has read the answer', async () => {
       const client = await refused(64_000_000);
-      await expect.poll(() => client.writableLength).toBe(0);
+      await expect.poll(() => client.writableLength, PATIENT).toBe(0);
       client.end();
-      await expect.poll(() => forwarder.connections()).toBe(0);
+      await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
     });
 
     it('cuts off a client that never ends its body', async () => {
       await refused(1_000);
-      const now = performance.now();
-      vi.spyOn(performance, 'now').mockReturnValue(now + 5_000);
-      await expect.poll(() => forwarder.connections()).toBe(0);
+      letTimePass();
+      await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
       vi.restoreAllMocks();
     });
   });
@@ -163,9 +195,8 @@ describe('forwarder', () => {
     target.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n');
     client.resume();
     await once(client, 'end');
-    const now = performance.now();
-    vi.spyOn(performance, 'now').mockReturnValue(now + 5_000);
-    await expect.poll(() => forwarder.connections()).toBe(0);
+    letTimePass();
+    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
     vi.restoreAllMocks();
   });
 

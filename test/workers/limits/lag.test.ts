@@ -17,15 +17,19 @@ it('is waited for by the slots, no caller hears of it, and the ceiling stays', a
     settings: { limit: SLOTS, accountingLagMs: LAG_MS },
     group: { limits: { max_concurrency: SLOTS }, holds: {} },
   });
-  const calls = Array.from({ length: CALLS }, (_, index) => send(stage, `call-${index}`));
-  const told = await Promise.all(calls.map(toldBy));
+  const told: Awaited<ReturnType<typeof toldBy>>[] = [];
+  // On a busy machine a slot may take longer than the lag to its next call, so that none is refused: then more are made.
+  do {
+    const calls = Array.from({ length: CALLS }, (_, index) => send(stage, `call-${index}`));
+    told.push(...(await Promise.all(calls.map(toldBy))));
+  } while ((await stage.strict.stats()).rejected429 === 0);
   expect(told.map(({ status }) => status)).toEqual(told.map(() => 200));
-  // At once, after the first cool-down, and after the longest; where the machine is slow, one may suffice.
+  // At once, after the first cool-down, and after the longest.
   const tries = Math.max(...told.map((one) => Number(one.tries)));
   expect(tries).toBeGreaterThan(1);
   expect(tries).toBeLessThanOrEqual(3);
   const { completed, peak, rejected429 } = await stage.strict.stats();
-  expect(completed).toBe(CALLS);
+  expect(completed).toBe(told.length);
   expect(peak).toBeLessThanOrEqual(SLOTS);
   expect(rejected429).toBeLessThanOrEqual(2 * SLOTS);
   const status = await statusOf(stage);

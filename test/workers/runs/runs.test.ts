@@ -1,6 +1,6 @@
 // What goes on at its upstream after the answer holds its slot until it ends: the upstream counts its runs.
 import { runInDurableObject } from 'cloudflare:test';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { nothingLeaks, passAwake, pool, resetPool, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -107,23 +107,45 @@ describe('a run that streams', () => {
     expect(await storedRuns(scene)).toBe(0);
   });
 
-  it('goes on with its slot where its caller leaves, until another stream says that it is over', async () => {
-    const scene = await runScene('run-left', 1);
-    const caller = new AbortController();
-    const { signal } = caller;
-    const answer = await start(scene, '/v1/responses', json, { signal });
-    await answer.body?.getReader().read();
-    caller.abort();
-    await until(async () => expect(await storedRuns(scene)).toBe(1));
-    await untilStatus(scene.group, { in_use: 1 });
-    expect(await pool(scene.group).leases()).toMatchObject([{ kind: 'run' }]);
-    const [id] = await storedIds(scene);
-    const again = await call(`/${scene.id}/v1/responses/${id}?stream=true`, { headers: OWN });
-    await scene.strict.endRun('completed');
-    expect(await again.text()).toContain('response.completed');
-    await untilStatus(scene.group, { in_use: 0 });
-    expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, total: 1, inFlight: 0 });
-  });
+  it.each([
+    ['plain', {}],
+    ['compressed although it was asked for without', { 'x-strict-gzip': '1' }],
+  ])(
+    'goes on with its slot where its caller leaves, until another stream says that it is over: %s',
+    async (what, headers) => {
+      const scene = await runScene(`run-left-${what.split(' ', 1)[0]}`, 1);
+      const caller = new AbortController();
+      const { signal } = caller;
+      const answer = await start(scene, '/v1/responses', json, { signal, headers });
+      await answer.body?.getReader().read();
+      caller.abort();
+      await until(async () => expect(await storedRuns(scene)).toBe(1));
+      await untilStatus(scene.group, { in_use: 1 });
+      expect(await pool(scene.group).leases()).toMatchObject([{ kind: 'run' }]);
+      const [id] = await storedIds(scene);
+      const again = await call(`/${scene.id}/v1/responses/${id}?stream=true`, {
+        headers: { ...OWN, ...headers },
+      });
+      await scene.strict.endRun('completed');
+      expect(await again.text()).toContain('response.completed');
+      await untilStatus(scene.group, { in_use: 0 });
+      expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, total: 1, inFlight: 0 });
+    },
+  );
+});
+
+it('a stream with a compression that cannot be undone holds no slot, and is logged', async () => {
+  const log = vi.spyOn(console, 'log');
+  const scene = await runScene('run-packed', 1);
+  const caller = new AbortController();
+  const json = { model: 'gpt-5', input: 'x', background: true, stream: true };
+  const headers = { 'x-strict-brotli': '1' };
+  await start(scene, '/v1/responses', json, { signal: caller.signal, headers });
+  caller.abort();
+  await untilStatus(scene.group, { in_use: 0 });
+  const said = log.mock.calls.flat().join('\n');
+  expect(said).toContain('"event":"run_unreadable"');
+  expect(said).toContain('"encoding":"br"');
 });
 
 const utf16 = (text: string): ArrayBuffer =>

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { onTimer } from '../../../../src/runtime/call-clock.ts';
+import { steadyClock } from '../../../../src/runtime/steady-clock.ts';
 import { UploadPace } from '../../../../src/upstream/transfer/upload-pace.ts';
 
 /** How long a caller may take to send, by a mocked clock. */
@@ -8,6 +9,8 @@ const RATE = 1_000;
 
 beforeEach(() => {
   vi.useFakeTimers();
+  // Tests share the clock, and another one may have left it up to a second ahead: it would stand still until then.
+  vi.setSystemTime(steadyClock.now() - steadyClock.aheadMs);
 });
 
 afterEach(() => {
