@@ -89,6 +89,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #warnings: WarningList;
   readonly #versions: VersionList;
   readonly #temporary: TemporaryList;
+  readonly #alarms: Alarms;
   readonly #endAlarm: Alarm;
   #isFlushing = false;
   readonly #timers = new Timers(steadyClock);
@@ -110,14 +111,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#audit = new AuditLog(ctx.storage.sql);
     this.#versions = new VersionList(ctx.storage.sql);
     this.#accounts = new AccountList(ctx.storage.sql);
-    const alarms = new Alarms(ctx.storage);
-    this.#endAlarm = alarms.of('temporary');
+    this.#alarms = new Alarms(ctx.storage);
+    this.#endAlarm = this.#alarms.of('temporary');
     this.#temporary = new TemporaryList(ctx.storage.sql);
     if (this.#temporary.firstUntil !== null) this.#awaitEnd();
     this.#warnings = new WarningList(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
-      alarm: alarms.of('telling'),
+      alarm: this.#alarms.of('telling'),
       version: (group) => this.#versionFor(group),
       isLeftAlone: (pool) => this.#isLeftAlone(pool),
       isOneProcess: env.BOOT_ID !== undefined,
@@ -132,6 +133,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   }
 
   async snapshot(known: string | number | null, found?: string | null): Promise<Snapshot | null> {
+    this.#alarms.ensure();
     const snapshot = this.#snapshot();
     if (found !== undefined) this.#publisher.repair(found);
     return known === (typeof known === 'number' ? snapshot.version : snapshot.tag)

@@ -75,6 +75,19 @@ describe('a change for a while', () => {
     log.mockRestore();
   });
 
+  it('goes back also if the alarm for it was lost', async () => {
+    await limit(8, { for_s: 1 });
+    await runInDurableObject(directoryOf(env) as never, (_instance, { storage }) =>
+      storage.deleteAlarm(),
+    );
+    // Nothing else wakes the directory but the isolates that ask for its configuration.
+    await until(async () => {
+      await directoryOf(env).snapshot(null);
+      expect(await rowsLeft()).toBe(0);
+    });
+    expect(await limitNow()).toBe(5);
+  });
+
   it('is told of with its end, and by whom it was made', async () => {
     const at = inMinutes(30);
     await limit(8, { until: at });
