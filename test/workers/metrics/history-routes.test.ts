@@ -7,9 +7,9 @@ import {
 } from '../../../src/contract/admin/observation-schemas.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { directoryOf } from '../../../src/env.ts';
-import { NO_COOLDOWN, pool, request } from '../support/pool.ts';
+import { NO_COOLDOWN, pool, request, take, untilStatus } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
-import { admin, chat, configure, env, open, until } from '../support/worker.ts';
+import { admin, chat, configure, env, until } from '../support/worker.ts';
 
 beforeAll(async () => {
   const strict = await strictScope('explained', { limit: 1, firstByteDelayMs: 300 });
@@ -45,13 +45,14 @@ const credentials = { headers: { authorization: 'Bearer sk-practice' } };
 
 describe('decisions', () => {
   it('explain a call by the header that its answer carries', async () => {
-    const first = open('/practice/v1/chat/completions', 'first', credentials);
-    await until(async () => {
-      expect((await admin('GET', '/groups/practice/status')).json.in_use).toBe(1);
-    });
-    const second = await chat('/practice/v1/chat/completions', 'second', credentials);
+    // Another call holds the only slot until this one waits.
+    const { lease: held } = await take('practice', 'first');
+    const asking = chat('/practice/v1/chat/completions', 'second', credentials);
+    await untilStatus('practice', { queued: 1 });
+    await held.release('success', 200);
+    held[Symbol.dispose]();
+    const second = await asking;
     await second.arrayBuffer();
-    await first.end;
     const lease = encodeURIComponent(second.headers.get('headgate-lease') ?? '');
     await until(async () => {
       const { json, status } = await admin('GET', `/groups/practice/decisions?lease=${lease}`);
