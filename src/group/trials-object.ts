@@ -27,7 +27,7 @@ import { within } from '../runtime/within.ts';
 import { Trial, type TrialCalls } from './trial.ts';
 
 /** Maximum pools, beyond which those are forgotten that only remember a pause, or what they have used of a limit. */
-const TRIALS_MAX = 2_000;
+export const TRIALS_MAX = 2_000;
 const FORGET_EVERY_MS = 1_000;
 
 /** Interval at which pools are looked for of which nothing is worth remembering any more. */
@@ -222,9 +222,14 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     const now = this.#timers.clock.now();
     if (now - this.#forgottenAt < FORGET_EVERY_MS) return;
     this.#forgottenAt = now;
+    let pools = 0;
     for (const [name, trial] of this.#trials) {
-      if (!trial.isInUse) this.#forget(name, trial);
+      if (trial.isInUse) continue;
+      this.#forget(name, trial);
+      pools += 1;
     }
+    // It shows an operator that callers make up values, or that a group is split by something that changes with each call.
+    if (pools > 0) logEvent('trials_forgotten', { pools });
   }
 
   /** Finds the object that a pool has after its trial, where its group has it placed. */

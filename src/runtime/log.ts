@@ -26,6 +26,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'snapshot_unreadable',
   'snapshot_unwritten',
   'temporary_failed',
+  'trials_forgotten',
 ]);
 
 /** Minimum time between two lines of such an event from one isolate. */

@@ -5,7 +5,7 @@ import { directoryOf } from '../../../src/env.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
-import { TrialsObject } from '../../../src/group/trials-object.ts';
+import { TRIALS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
 import { inside, nothingLeaks, pool, request } from '../support/pool.ts';
 import { configure, env, until } from '../support/worker.ts';
 
@@ -117,4 +117,26 @@ it('a lease that ends with success proves its partition if a budget is charged f
   });
   const { spend } = await pool(poolName('split', 'charged')).status();
   expect(spend).toMatchObject({ day_usd: 2, reserved_usd: 0 });
+});
+
+it('of pools that only remember their rate so many are kept, and it is logged that others are forgotten', async () => {
+  await configure({ groups: [{ ...SPLIT, limits: { max_concurrency: 1, rpd: 2 } }] });
+  const log = vi.spyOn(console, 'log').mockReturnValue(undefined);
+  await inside('trials-many', async (_instance, ctx) => {
+    const trials = new TrialsObject(ctx, env);
+    const refused = async (partition: string): Promise<string> => {
+      const asked = { group: 'split', partition, wait: false };
+      const granted = await trials.acquire(request('split', crypto.randomUUID(), asked));
+      if (granted.kind !== 'granted') return granted.kind;
+      await granted.lease.release('success', 400);
+      granted.lease[Symbol.dispose]();
+      return 'granted';
+    };
+    for (let made = 0; made < TRIALS_MAX; made += 1) await refused(`made-${made}`);
+    expect([await refused('made-0'), await refused('made-0')]).toEqual(['granted', 'rejected']);
+    expect(log).not.toHaveBeenCalledWith(expect.stringContaining('trials_forgotten'));
+    await refused('one-more');
+    expect(log).toHaveBeenCalledWith(expect.stringContaining(`"pools":${TRIALS_MAX}`));
+    expect(await refused('made-0')).toBe('granted');
+  });
 });
