@@ -92,7 +92,7 @@ it.each(['Content-Length: 5', 'Transfer-Encoding: chunked'])(
     const { answers } = await exchange(port, [Buffer.from(lines.join('\r\n'))], 1);
     expect(answers[0]?.status).toBe(400);
     expect(answers[0]?.head).toMatch(/^headgate-reason: header_invalid$/m);
-    expect(answers[0]?.body).toContain('no body');
+    expect(answers[0]?.body).toContain('must not have a body');
     expect(upgrades).toBe(0);
     await stage.admin.untilIdle();
   },
