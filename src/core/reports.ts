@@ -1,5 +1,6 @@
 import { instant, type InstantMs } from './words/ids.ts';
 import { takesOut, type RefusalKind } from './words/signal.ts';
+import { removeReported } from './parts/breaker.ts';
 import {
   aboutOf,
   beginUnconfirmed,
@@ -126,11 +127,12 @@ export function applySeen(
   apply: () => void,
   now: InstantMs,
 ): void {
-  const { pause } = member.controls;
+  const { pause, breaker } = member.controls;
   const { unconfirmed } = member.reports;
   if (unconfirmed === null || hasNoEffect(kind)) return apply();
   if (unconfirmed.about === aboutOf(kind)) {
     confirmReports(state, member, unconfirmed);
+    if (breaker.phase === 'closed') removeReported(breaker);
     return apply();
   }
   const isReported = pause.until === unconfirmed.pausedUntil;

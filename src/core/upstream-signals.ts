@@ -120,7 +120,8 @@ function applyRefusal(
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
   const othersInUse = atUpstream(state, member) + member.unclaimed;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
-  const failed = { leaseId, grantedAt, retryAfterMs };
+  const isReported = signal.reportedBy !== undefined;
+  const failed = { leaseId, grantedAt, retryAfterMs, isReported };
   const pauseOnce = (isLongWindow: boolean): void => {
     if (!isRepeat) pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow }, now);
   };
@@ -139,7 +140,7 @@ function applyRefusal(
       return breakerFailed(breaker, failed, now);
     case 'requests':
     case 'tokens':
-      if (!isRepeat && signal.reportedBy === undefined) drain(rates, settings.rates, kind, now);
+      if (!isRepeat && !isReported) drain(rates, settings.rates, kind, now);
       return pauseOnce(false);
     case 'ramp':
       // It asks for slower growth: fewer at once, and a while to get there.

@@ -10,7 +10,7 @@ import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/
 export interface Breaker {
   phase: 'closed' | 'open' | 'half_open';
   /** The last results while closed, the oldest first. */
-  results: { readonly at: InstantMs; readonly failed: boolean }[];
+  results: Result[];
   openedAt: InstantMs;
   openUntil: InstantMs;
   /** How many times it opened without having closed in between. */
@@ -19,6 +19,13 @@ export interface Breaker {
   probes: LeaseId[];
   /** Probes that were served since it is half open. */
   served: number;
+}
+
+interface Result {
+  readonly at: InstantMs;
+  readonly failed: boolean;
+  /** A lease holder reported the failure. */
+  readonly isReported?: true;
 }
 
 /** A call whose result is known. */
@@ -108,14 +115,14 @@ export function noteServed(breaker: Breaker, call: CallResult, now: InstantMs): 
  */
 export function noteFailed(
   breaker: Breaker,
-  call: CallResult & { readonly retryAfterMs: number | null },
+  call: CallResult & { readonly retryAfterMs: number | null; readonly isReported?: boolean },
   now: InstantMs,
 ): void {
   if (breaker.phase !== 'closed') {
     if (takePermitBack(breaker, call.leaseId)) open(breaker, call.retryAfterMs, now);
     return;
   }
-  noteResult(breaker, call, true, now);
+  noteResult(breaker, call, true, now, call.isReported);
   const failed = breaker.results.filter((result) => result.failed).length;
   const { length } = breaker.results;
   if (length < RESULTS_MIN || failed < FAILED_SHARE * length) return;
@@ -145,11 +152,23 @@ export function hasFailedLately({ results }: Breaker, now: InstantMs): boolean {
   return results.some(({ at, failed }) => failed && now - at < RESULT_TTL_MS);
 }
 
-function noteResult(breaker: Breaker, call: CallResult, failed: boolean, now: InstantMs): void {
+/** Removes failures that lease holders reported. */
+export function removeReported(breaker: Breaker): void {
+  breaker.results = breaker.results.filter(({ isReported }) => isReported !== true);
+}
+
+function noteResult(
+  breaker: Breaker,
+  call: CallResult,
+  failed: boolean,
+  now: InstantMs,
+  isReported = false,
+): void {
   // A call of before it opened tells of what is known already.
   if (call.grantedAt < breaker.openUntil) return;
   const fresh = breaker.results.filter(({ at }) => now - at < RESULT_TTL_MS);
-  breaker.results = [...fresh, { at: now, failed }].slice(-RESULTS_MAX);
+  const result: Result = { at: now, failed, ...(isReported && { isReported }) };
+  breaker.results = [...fresh, result].slice(-RESULTS_MAX);
 }
 
 function open(breaker: Breaker, retryAfterMs: number | null, now: InstantMs): void {

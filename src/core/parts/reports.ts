@@ -1,7 +1,7 @@
 import { after, instant, type InstantMs } from '../words/ids.ts';
 import type { RefusalKind } from '../words/signal.ts';
 import { BoundedMap } from './bounded-map.ts';
-import type { Breaker } from './breaker.ts';
+import { removeReported, type Breaker } from './breaker.ts';
 import type { Ceiling } from './ceiling.ts';
 import type { Lag } from './lag.ts';
 import { RAMP_MS, type Pause } from './pause.ts';
@@ -150,7 +150,8 @@ export function isContradicted(
 export function undo(lessons: Lessons, { before, pausedUntil }: Unconfirmed, now: InstantMs): void {
   const { pause, breaker } = lessons;
   undoNumbers(lessons, before);
-  if (before.breaker.phase === 'closed') Object.assign(breaker, copyOf(before.breaker));
+  if (breaker.phase === 'closed') removeReported(breaker);
+  else if (before.breaker.phase === 'closed') Object.assign(breaker, copyOf(before.breaker));
   // After the end of a pause the slots return step by step, counted from that end.
   if (pause.until === pausedUntil && now < pausedUntil) pause.until = before.pause.until;
 }

@@ -281,6 +281,25 @@ describe('Headgate itself', () => {
     },
   );
 
+  it('counts its own results for the breaker after the end of a report', () => {
+    const group = aGroup();
+    group.report('c0', { kind: 'error' });
+    group.report('c1', refused('a', { kind: 'error', retryAfterMs: null }));
+    group.report('c2', {});
+    group.advance(MINUTE_MS);
+    const { results } = group.member().controls.breaker;
+    expect(results.map(({ failed }) => failed)).toEqual([true, false]);
+  });
+
+  it('does not open the breaker because of one failure after many reported ones', () => {
+    const group = aGroup(20);
+    for (let at = 0; at < 9; at += 1) {
+      group.report(`c${at}`, refused('a', { kind: 'error', retryAfterMs: null }));
+    }
+    group.report('c10', { kind: 'error' });
+    expect(group.member().controls.breaker).toMatchObject({ phase: 'closed', openings: 0 });
+  });
+
   it('does not shorten the time of a breaker that a failed probe opened', () => {
     const group = aGroup(20);
     for (let at = 0; at < 12; at += 1) group.report(`c${at}`, { kind: 'error' });
