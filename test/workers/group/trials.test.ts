@@ -6,7 +6,7 @@ import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { TRIALS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
-import { inside, nothingLeaks, pool, request } from '../support/pool.ts';
+import { heldBy, inside, nothingLeaks, pool, request } from '../support/pool.ts';
 import { configure, env, until } from '../support/worker.ts';
 
 const GROUP = 'auto:openai';
@@ -117,6 +117,28 @@ it('a lease that ends with success proves its partition if a budget is charged f
   });
   const { spend } = await pool(poolName('split', 'charged')).status();
   expect(spend).toMatchObject({ day_usd: 2, reserved_usd: 0 });
+});
+
+it('an instance after a restart counts leases that are held by their ids, for the same pool alone', async () => {
+  await configure({ groups: [{ ...SPLIT, limits: { max_concurrency: 1 } }] });
+  await inside('trials-restarted', async (_instance, ctx) => {
+    const of = { group: 'split', partition: 'leased' };
+    const ask = (trials: TrialsObject, ticketId: string, partition = 'leased') =>
+      trials.acquire(request('split', ticketId, { ...of, partition, byId: true, wait: false }));
+    const before = await ask(new TrialsObject(ctx, env), 'held');
+    if (before.kind !== 'granted') throw new Error(before.kind);
+    const restarted = new TrialsObject(ctx, env);
+    expect(await ask(restarted, 'early')).toMatchObject({ kind: 'rejected' });
+    expect(await ask(restarted, 'other', 'other')).toMatchObject({ kind: 'granted' });
+    const held = heldBy('split', before, of);
+    expect(await restarted.renew(before.leaseId, null, held)).toMatchObject({ kind: 'ok' });
+    expect(await ask(restarted, 'late')).toMatchObject({ kind: 'rejected' });
+    await restarted.release(of, before.leaseId, 'failed', null, undefined, held);
+    await restarted.release({ ...of, partition: 'other' }, 'other.1', 'failed', null);
+    const rows = () => ctx.storage.sql.exec('SELECT pool FROM held_by_id').toArray();
+    await until(() => expect(rows()).toEqual([]));
+    expect(await ask(new TrialsObject(ctx, env), 'next')).toMatchObject({ kind: 'granted' });
+  });
 });
 
 it('of pools that only remember their rate so many are kept, and it is logged that others are forgotten', async () => {
