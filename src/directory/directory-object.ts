@@ -123,6 +123,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       isLeftAlone: (pool) => this.#isLeftAlone(pool),
       isOneProcess: env.BOOT_ID !== undefined,
       after: this.#timers.after,
+      waitUntil: (work) => ctx.waitUntil(work),
       tell: (pool) => this.#tell(pool),
     });
     this.#publisher = new Publisher(

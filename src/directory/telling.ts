@@ -35,6 +35,9 @@ const IN_USE_AGAIN_MS = 30_000;
 /** How long after a change the alarm goes off if the instance did not live to tell everybody. */
 const SAFETY_MS = 3_000;
 
+/** How much later than the timer the alarm is set, where there is a timer. */
+const ALARM_LATE_MS = 3_000;
+
 interface TellingParts {
   readonly list: PoolList;
   readonly alarm: Alarm;
@@ -44,6 +47,7 @@ interface TellingParts {
   readonly isLeftAlone: (pool: PlacedPool) => boolean;
   readonly isOneProcess: boolean;
   readonly after: Schedule;
+  readonly waitUntil: (work: Promise<unknown>) => void;
   /** Tells a pool what holds now. False: it is to be told again later, because it is still in use. */
   readonly tell: (pool: PlacedPool) => Promise<boolean>;
 }
@@ -57,6 +61,8 @@ export class Telling {
   readonly #parts: TellingParts;
   /** Failures in a row (0: it is still in use), and when the next try is due, by pool. */
   readonly #again = new Map<string, { readonly times: number; readonly againAt: number }>();
+
+  #cancelTimer: (() => void) | null = null;
 
   constructor(parts: TellingParts) {
     this.#parts = parts;
@@ -102,6 +108,7 @@ export class Telling {
     if (failed.length > 0) logEvent('pools_not_told', { pools: failed.length });
     if (behind.length === 0) {
       this.#again.clear();
+      this.#cancelTimer?.();
       this.#parts.alarm.clear();
     } else {
       this.#armIn(Math.min(...behind.map((pool) => this.#againAt(pool))) - steadyClock.now());
@@ -117,9 +124,15 @@ export class Telling {
     return this.#again.get(poolKey(pool))?.againAt ?? 0;
   }
 
-  /** Sets the alarm, which uses the wall clock. */
+  /** Sets the alarm, which uses the wall clock and is late after that was set back. In one process a timer is not. */
   #armIn(ms: number): void {
-    this.#parts.alarm.set(Date.now() + Math.max(0, ms));
+    const { alarm, after, isOneProcess, waitUntil } = this.#parts;
+    const inMs = Math.max(0, ms);
+    if (isOneProcess) {
+      this.#cancelTimer?.();
+      this.#cancelTimer = after(inMs, () => waitUntil(this.round()));
+    }
+    alarm.set(Date.now() + inMs + (isOneProcess ? ALARM_LATE_MS : 0));
   }
 }
 

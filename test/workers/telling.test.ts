@@ -6,6 +6,10 @@ import { configSchema, type ConfigInput } from '../../src/contract/config/config
 import type { DirectoryRpc } from '../../src/contract/rpc/directory-rpc.ts';
 import type { GroupDefinition } from '../../src/contract/rpc/group-rpc.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
+import { Telling } from '../../src/directory/telling.ts';
+import { steadyClock } from '../../src/runtime/steady-clock.ts';
+import { Timers } from '../../src/runtime/timers.ts';
+import { RuntimeTimers } from '../support/runtime-timers.ts';
 import { passTime } from './support/time.ts';
 import { env, until } from './support/worker.ts';
 
@@ -187,3 +191,35 @@ it('one that fails again and again is told every 4 s, while copies are of before
   await inside((instance) => instance.alarm());
   expect(heardOf(1)).toBe(1);
 });
+
+it.each([5_000, 60_000, 600_000])(
+  'in one process a pool that failed is told again in its time, though the wall clock was set back by %i ms',
+  async (stepMs) => {
+    const runtime = new RuntimeTimers();
+    runtime.install();
+    mocks.push({ mockRestore: () => vi.restoreAllMocks() });
+    const pool = { group: 'g', partition: null, jurisdiction: null };
+    let isReached = false;
+    let toldAt: number | null = null;
+    const telling = new Telling({
+      list: { behind: () => (toldAt === null ? [pool] : []), noteTold: () => {} } as never,
+      // It goes by the wall clock, so it comes late.
+      alarm: { set: () => {}, clear: () => {} },
+      version: () => 2,
+      isLeftAlone: () => false,
+      isOneProcess: true,
+      after: new Timers(steadyClock).after,
+      waitUntil: () => {},
+      tell: async () => {
+        if (!isReached) throw new Error('this pool is out of reach');
+        toldAt = runtime.passedMs;
+        return true;
+      },
+    });
+    await telling.begin();
+    isReached = true;
+    runtime.setBack(stepMs);
+    runtime.pass(2_000);
+    expect(toldAt).toBe(1_000);
+  },
+);
