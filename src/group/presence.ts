@@ -57,7 +57,10 @@ export class Presence {
    * on its way already.
    */
   recall(alarmAt: number | null): void {
-    if (alarmAt === null || alarmAt <= this.#parts.now()) return;
+    const { now, windowMs } = this.#parts;
+    if (alarmAt === null || alarmAt <= now()) return;
+    // The wall clock was set back since the alarm was set, which would come as much later.
+    if (alarmAt > now() + windowMs) return this.#open(now() + windowMs);
     this.#endsAt = alarmAt;
     this.#asked = alarmAt;
   }

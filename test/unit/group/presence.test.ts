@@ -197,6 +197,15 @@ it('goes on in the window of an instance before whose alarm is to come', () => {
   expect(before(Date.now() - 1)).toBe(false);
 });
 
+it('ends a window within its length where the wall clock was set back since an instance before opened it', () => {
+  const { presence, is } = scene();
+  const windowEnd = Date.now() + WINDOW_MS;
+  vi.setSystemTime(Date.now() - 3_600_000);
+  presence.recall(windowEnd);
+  expect(presence.isInWindow).toBe(true);
+  expect(is.alarmAt).toBe(Date.now() + WINDOW_MS);
+});
+
 it('says by an instance that began with the alarm what ends the window before and none that comes', async () => {
   const { presence, restsAt, pass } = scene();
   const endedAt = Date.now();
