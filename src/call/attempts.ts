@@ -83,7 +83,7 @@ export async function attempts(
         continue;
       }
       case 'again':
-        if (result.where === 'here later') await pause(tries.pauseMs());
+        if (result.where === 'here later') await pause(tries.pauseMs(), candidate.call.after);
         if (result.where === 'here' || result.where === 'here later') continue;
         failure = unreachable(upstream.id, result.isSlow === true ? 'slow' : null);
         if (result.where === 'other place') {
@@ -152,7 +152,7 @@ async function reroute(
   const isNews = table !== before.table;
   // The pool and the directory do not agree, and the pool reads that once in a few seconds at the most.
   if (!isNews && moves > 1 && steadyClock.now() >= untilAt) return unread();
-  if (moves > 1) await pause(isNews ? MOVE_PAUSE_MS : pauseMs(moves));
+  if (moves > 1) await pause(isNews ? MOVE_PAUSE_MS : pauseMs(moves), before.after);
   const { request, query, body } = before;
   const identified = await identify(table, request.headers, query);
   if (identified.kind === 'rejected') return identified;

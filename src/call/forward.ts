@@ -106,7 +106,9 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const sent = received?.answer ?? null;
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
-  const { refusal, answer } = isCut ? UNSAID : await readAnswer(sent, upstream, member !== null);
+  const { refusal, answer } = isCut
+    ? UNSAID
+    : await readAnswer(sent, upstream, member !== null, after);
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
     reportSlow(admission, held);
@@ -361,7 +363,7 @@ async function keepAnswer(
 ): Promise<void> {
   const { kind } = refusal.signal;
   if (answer === null || kind === 'served' || !isLasting(kind)) return;
-  const kept = await keptAnswer(answer);
+  const kept = await keptAnswer(answer, sending.candidate.call.after);
   if (kept === null) return;
   const { tries } = sending.turn;
   tries.lastRefusal = { kind, answer: refusalAnswer(sending, refusal, kept, waitMs) };

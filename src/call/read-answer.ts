@@ -4,6 +4,7 @@ import { refusalRulesOf } from '../providers/refusals.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { instant } from '../core/words/ids.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
+import type { Schedule } from '../runtime/call-clock.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import {
   classifyRefusal,
@@ -42,13 +43,14 @@ export async function readAnswer(
   answer: Response | null,
   upstream: Upstream,
   isOfMember: boolean,
+  after?: Schedule,
 ): Promise<AnswerRead> {
   if (answer === null) return { refusal: BROKEN, answer };
   const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
   const mayBe = status === 200 ? mayHideRefusal(answer, rules) : mayRefuse(status, isOfMember);
   if (!mayBe) return { refusal: null, answer };
-  const peeked = await peekAnswer(answer);
+  const peeked = await peekAnswer(answer, undefined, after);
   const now = instant(Date.now());
   const said = { rules, headerProfile, status, headers, body: peeked.text, now, isOfMember };
   return { refusal: classifyRefusal(said), answer: peeked.answer };

@@ -282,7 +282,7 @@ async function movedTo(
   if (moves >= MOVES_MAX || steadyClock.now() >= untilAt) return unread();
   const table = await tableSince(call, configVersion, untilAt);
   if (table === null) return call.signal.aborted ? LEFT : unread();
-  if (moves > 1) await pause(MOVE_PAUSE_MS * moves);
+  if (moves > 1) await pause(MOVE_PAUSE_MS * moves, call.after);
   const identified = await identify(table, call.request.headers, call.query);
   return identified.kind === 'rejected'
     ? identified

@@ -47,7 +47,7 @@ export async function patchLease(
   const { upstream } = located;
   const answer = answerOf(told);
   // A key is its holder's own: that it is refused says nothing of anybody else's.
-  const { refusal } = await readAnswer(answer, upstream, false);
+  const { refusal } = await readAnswer(answer, upstream, false, call.after);
   if (refusal === null) {
     if (answer !== null) await tellServed(call, lease, answer, upstream);
     return reported({ action: 'go_on', after_ms: 0 });

@@ -1,5 +1,6 @@
 import type { Reason } from '../../contract/reasons.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
 import { bytesWithin } from '../../upstream/body/bounded-body.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 
@@ -13,11 +14,11 @@ const READ_WAIT_MS = 1_000;
  * Keeps the answer of a member that refused a call, which goes on to another one: should none take it, this is what its
  * caller is told. Null: it is long or slow.
  */
-export async function keptAnswer(answer: Response): Promise<Response | null> {
+export async function keptAnswer(answer: Response, after: Schedule): Promise<Response | null> {
   const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), READ_WAIT_MS);
+  const callOff = after(READ_WAIT_MS, () => resolve(null));
   const bytes = await Promise.race([bytesWithin(answer, BYTES_MAX).catch(() => null), late]);
-  clearTimeout(timer);
+  callOff();
   if (bytes === null) return null;
   const { status, statusText, headers } = answer;
   const kept = new Response(bytes, { status, statusText, headers, encodeBody: 'manual' });

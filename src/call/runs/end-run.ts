@@ -2,6 +2,7 @@ import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
 import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
 import { asksForRun, type SaidOfRun } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
@@ -23,7 +24,7 @@ export async function endRun(call: KnownCall, located: Located, answer: Response
   };
   if (isRunStream(answer)) return reading(answer, endReader(RunEvents, call, located));
   if (!answer.ok || !isJson(answer)) return { answer, isHeld: false };
-  const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
+  const peeked = await peekAnswer(answer, RUN_BYTES_MAX, call.after);
   const { said, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
   if (said !== null) hearOf(call, located, said);
@@ -54,10 +55,14 @@ function endReader(
 }
 
 /** Tells of the end of a run. False: it goes on. */
-function hearOf({ env, ctx, table }: KnownCall, { upstream }: Located, run: SaidOfRun): boolean {
+function hearOf(
+  { env, ctx, table, after }: KnownCall,
+  { upstream }: Located,
+  run: SaidOfRun,
+): boolean {
   if (run.state === 'goes on') return false;
   const outcome = run.state === 'cancelled' ? 'cancelled' : 'success';
-  ctx.waitUntil(tellEnd(env, table, upstream.id, { id: run.id, outcome }));
+  ctx.waitUntil(tellEnd(env, table, upstream.id, { id: run.id, outcome }, after));
   return true;
 }
 
@@ -75,9 +80,12 @@ export async function tellEnd(
   { snapshot }: RoutingTable,
   upstream: string,
   end: End,
+  after?: Schedule,
 ): Promise<boolean> {
   const places = new Set([null, ...snapshot.config.groups.map((group) => group.jurisdiction)]);
-  const told = await Promise.all([...places].map((place) => tellAt(env, upstream, place, end)));
+  const told = await Promise.all(
+    [...places].map((place) => tellAt(env, upstream, place, end, after)),
+  );
   return !told.includes(false);
 }
 
@@ -86,9 +94,10 @@ async function tellAt(
   upstream: string,
   place: string | null,
   { id, outcome }: End,
+  after?: Schedule,
 ): Promise<boolean> {
   for (const pauseMs of PAUSES_MS) {
-    if (pauseMs > 0) await pause(pauseMs);
+    if (pauseMs > 0) await pause(pauseMs, after);
     try {
       // A new stub: after a reset an old one is of no use.
       await runsOf(env, upstream, place)?.end(id, outcome);

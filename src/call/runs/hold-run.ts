@@ -49,7 +49,7 @@ export async function holdRun(
   if (isTakenWhole && isPlain(answer)) {
     return { answer, isHeld: false, events: new RunDocument(), isOwn: true };
   }
-  const peeked = await peekAnswer(answer, RUN_BYTES_MAX);
+  const peeked = await peekAnswer(answer, RUN_BYTES_MAX, candidate.call.after);
   const { said, isWhole } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
   if (said?.state === 'goes on') {

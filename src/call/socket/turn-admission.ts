@@ -88,7 +88,7 @@ export class TurnAdmission {
           return LEFT;
         case 'moved':
           version = admitted.configVersion;
-          if (moves > 0) await pause(MOVE_PAUSE_MS);
+          if (moves > 0) await pause(MOVE_PAUSE_MS, candidate.call.after);
       }
     }
     const message = 'The configuration of the group could not be read. Try again in a moment.';

@@ -199,7 +199,12 @@ export class Turn {
   ): Promise<void> {
     const { candidate, admission, metering, turn, pipe } = this.#parts;
     const response = new Response(frame, { status, headers });
-    const { refusal } = await readAnswer(response, candidate.located.upstream, false);
+    const { refusal } = await readAnswer(
+      response,
+      candidate.located.upstream,
+      false,
+      candidate.call.after,
+    );
     const wasAnswered = this.#isAnswered;
     this.#isAnswered = true;
     admission.reportAnswer(status, undefined);

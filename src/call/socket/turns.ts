@@ -239,7 +239,7 @@ export class Turns {
       const where = await turn.answered;
       if (where === null) return;
       await turn.ended;
-      if (where === 'here later') await pause(tries.pauseMs());
+      if (where === 'here later') await pause(tries.pauseMs(), this.#known.after);
     }
   }
 

@@ -1,3 +1,4 @@
+import { onTimer, type Schedule } from '../../runtime/call-clock.ts';
 import { packingOf, unpacked } from '../body/packing.ts';
 import { REFUSAL_BYTES_MAX } from './error-fields.ts';
 
@@ -15,11 +16,12 @@ export interface PeekedAnswer {
 export async function peekAnswer(
   answer: Response,
   bytesMax = REFUSAL_BYTES_MAX,
+  after: Schedule = onTimer,
 ): Promise<PeekedAnswer> {
   const { body, status, statusText, headers } = answer;
   if (body === null) return { text: '', answer };
   const [peeked, rest] = body.tee();
-  const text = await beginningOf(peeked, headers.get('content-encoding'), bytesMax);
+  const text = await beginningOf(peeked, headers.get('content-encoding'), bytesMax, after);
   const same = new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
   return { text, answer: same };
 }
@@ -28,6 +30,7 @@ async function beginningOf(
   body: ReadableStream<Uint8Array>,
   contentEncoding: string | null,
   bytesMax: number,
+  after: Schedule,
 ): Promise<string> {
   const packing = packingOf(contentEncoding);
   if (packing === null) {
@@ -37,7 +40,7 @@ async function beginningOf(
   const reader = unpacked(body, packing).getReader();
   const decoder = new TextDecoder();
   const { promise: late, resolve } = Promise.withResolvers<null>();
-  const timer = setTimeout(() => resolve(null), READ_WAIT_MS);
+  const callOff = after(READ_WAIT_MS, () => resolve(null));
   let text = '';
   let left = bytesMax;
   try {
@@ -50,7 +53,7 @@ async function beginningOf(
   } catch {
     // It broke off, or is not what it says: what was read is all there is.
   } finally {
-    clearTimeout(timer);
+    callOff();
     reader.cancel().catch(() => {});
   }
   return text;

@@ -3,6 +3,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BODY_LIMITS, BodyBudget } from '../../../src/upstream/body/body-budget.ts';
 import { keepBody } from '../../../src/upstream/body/kept-body.ts';
 import { readModel, unreadBody } from '../../../src/upstream/body/request-body.ts';
+import { CallClock } from '../../../src/runtime/call-clock.ts';
+import { RuntimeTimers } from '../../support/runtime-timers.ts';
 import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
 import { REFUSAL_BYTES_MAX } from '../../../src/upstream/refusal/error-fields.ts';
 import { until } from '../support/worker.ts';
@@ -283,4 +285,24 @@ describe('the body of a call', () => {
     expect(await keeping).toBe('aborted');
     await until(() => expect(budget.bytesHeld).toBe(0));
   });
+});
+
+it('what a call watches comes in its time where the wall clock was set back before the read', async () => {
+  const runtime = new RuntimeTimers();
+  runtime.install();
+  try {
+    let firedAt = 0;
+    const { after } = new CallClock();
+    after(20_000, () => {
+      firedAt = runtime.passedMs;
+    });
+    runtime.pass(1_500);
+    runtime.setBack(600_000);
+    expect(await peekAnswer(new Response('{}'), undefined, after)).toMatchObject({ text: '{}' });
+    runtime.pass(30_000);
+    expect(firedAt).toBeGreaterThanOrEqual(20_000);
+    expect(firedAt).toBeLessThanOrEqual(21_000);
+  } finally {
+    vi.restoreAllMocks();
+  }
 });
