@@ -72,6 +72,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           ...SHARED_PROCESSES,
+          setupFiles: ['test/support/shared-clock.ts'],
           include: ['test/unit/**/*.test.ts'],
           testTimeout: 30_000,
         },
