@@ -7,6 +7,7 @@ import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import {
   inside,
+  nameOf,
   nothingLeaks,
   NO_COOLDOWN,
   pool,
@@ -173,11 +174,6 @@ it('a budget that nobody has called for is whole, and wakes nobody; one that doe
     left_usd: null,
   });
 });
-
-/** The name of an object. */
-function nameOf(object: unknown): string | undefined {
-  return (object as { ctx: DurableObjectState }).ctx.id.name;
-}
 
 it('a refused call is none, and one without a known price costs nothing and says so', async () => {
   const secret = await newKey(`odd${scenes}`);

@@ -33,6 +33,11 @@ export function pool(name: string): GroupRpc {
   return env.GROUPS.getByName(name);
 }
 
+/** The name of an object, as a spy on its methods has it among its contexts. */
+export function nameOf(object: unknown): string | undefined {
+  return (object as { ctx: DurableObjectState }).ctx.id.name;
+}
+
 type GroupFields = Partial<Omit<GroupConfig, 'limits' | 'queue' | 'holds'>> & {
   readonly limits?: Partial<GroupConfig['limits']>;
   readonly queue?: Partial<GroupConfig['queue']>;
