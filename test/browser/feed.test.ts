@@ -29,6 +29,8 @@ async function countedPage() {
   await page.getByLabel('Token').fill(STAGE_TOKEN);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('live', { exact: true }).waitFor();
+  // The code of the charts and the decisions comes later than the page, and asks for them then.
+  await expect.poll(() => proxy.requests.join()).toContain('/decisions?');
   await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
   const close = async (): Promise<void> => {
     await page.context().close();
