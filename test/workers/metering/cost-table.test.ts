@@ -311,7 +311,7 @@ it('a group that is deleted while a call runs keeps its costs, though the last r
   });
   await lease.release('success', 200);
   lease[Symbol.dispose]();
-  await until(() => expect(reports).toBe(1));
+  await until(() => expect(reports).toBeGreaterThan(0));
   passTime(30_000);
   await until(async () => {
     await runDurableObjectAlarm(directoryOf(env) as never);
