@@ -13,7 +13,7 @@ import { confirmedControls } from './reports.ts';
 import { holdUnclaimed } from './unclaimed.ts';
 import type { GroupState, HandedGroup, HandedLease, Lease } from './state.ts';
 
-/** A pool that had no success so far is handed to an instance of its own: what the one gives, and how the other takes it. */
+/** The hand-over of a pool on trial to its own object: what the trial gives, and how the object takes it over. */
 
 /** Makes what an instance hands over. It must decide nothing from then on. */
 export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
@@ -62,7 +62,7 @@ export function takeOver(
   state.bound.since = 0;
   if (isNew) takeLessons(state, handed, now);
   else if (!isRepeat) addUse(state, handed, now);
-  // Who waited there comes here at once, and nobody younger may take their turn meanwhile.
+  // Callers that waited there come here at once. Younger calls must not take their turn before that.
   state.grantsFrom = later(state.grantsFrom, after(now, MOVE_SETTLE_MS));
   state.dispersedAt = now;
 }

@@ -49,7 +49,7 @@ export class HeldById {
     );
   }
 
-  /** Forgets a pool in which nothing is held any more, or that has an object of its own. */
+  /** Forgets a pool in which nothing is held any more, or that has its own object. */
   forget(pool: string): void {
     if (this.#held.delete(pool)) this.#sql.exec('DELETE FROM held_by_id WHERE pool = ?', pool);
   }

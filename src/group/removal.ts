@@ -10,7 +10,7 @@ const LOOK_EVERY_MS = 60_000;
 interface RemovalParts {
   readonly state: GroupState;
   readonly store: GroupStore;
-  /** A value that a caller sent made the pool, and the pool is in an object of its own. */
+  /** A value that a caller sent made the pool, and the pool is in its own object. */
   readonly isRemovable: boolean;
   readonly hadSuccess: () => boolean;
   readonly now: () => InstantMs;

@@ -90,7 +90,7 @@ export class Trial {
     return this.#taken !== null;
   }
 
-  /** Somebody holds or awaits something, or may. */
+  /** Whether a call holds a slot or waits for one, or may. */
   get isInUse(): boolean {
     return this.#isBusy || isInUse(this.#pool.shell.state);
   }

@@ -63,7 +63,7 @@ it('keys that are made up leave no file and no pool behind, while right ones, kn
   });
   const after = await footprint(stage.workerdPid(), dataDir);
   expect(after.files - before.files).toBeLessThan(FILES_MORE_MAX);
-  await until('connections and objects that nobody uses are gone', async () => {
+  await until('unused connections and objects are gone', async () => {
     const { open } = await footprint(stage.workerdPid(), dataDir);
     return open < before.open + FILES_MORE_MAX;
   });

@@ -5,7 +5,7 @@ import { until } from '../support/lifecycle-wait.ts';
 import { footprint, openFiles } from '../support/made-up-keys.ts';
 
 /**
- * Values that callers make up for a group that is split by a header. On plain workerd each pool in an object of its own is a
+ * Values that callers make up for a group that is split by a header. On plain workerd each pool in its own object is a
  * file.
  */
 const LIMIT = 2;
@@ -101,7 +101,7 @@ it('made-up values leave no file, while right ones, known and new, have their li
   const after = await footprint(stage.workerdPid(), dataDir);
   expect(after.files - before.files).toBeLessThan(FILES_MORE_MAX);
   expect(after.megabytes - before.megabytes).toBeLessThan(MEGABYTES_MORE_MAX);
-  await until('connections and objects that nobody uses are gone', async () => {
+  await until('unused connections and objects are gone', async () => {
     const { open } = await footprint(stage.workerdPid(), dataDir);
     return open < before.open + FILES_MORE_MAX;
   });
@@ -132,7 +132,7 @@ it('calls before the first success count against the rate, while the partition i
     expect(await chat(team, refused)).toBe(400);
   }
   expect(await chat('a')).toBe(200);
-  await until('one has an object of its own', async () => (await partitions()) === 1);
+  await until('one has its own object', async () => (await partitions()) === 1);
   expect(await chat('a', refused)).toBe(429);
   await untilUnloaded();
   expect(await chat('b', refused)).toBe(400);

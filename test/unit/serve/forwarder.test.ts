@@ -33,7 +33,7 @@ const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 /** However busy the machine is. */
 const PATIENT = { timeout: 20_000 };
 
-/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if nobody reads. */
+/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if the other side does not read. */
 const MORE_THAN_BUFFERS = 96 * 1_048_576;
 
 /** Has each look at the clock see it five seconds later. */

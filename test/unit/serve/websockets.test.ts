@@ -27,7 +27,7 @@ async function lead(targetPort: number, more: Partial<ForwarderOptions> = {}): P
 /** However busy the machine is. */
 const PATIENT = { timeout: 20_000 };
 
-/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if nobody reads. */
+/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if the other side does not read. */
 const MORE_THAN_BUFFERS = 96 * 1_048_576;
 
 /** Waits until a count stands still that has begun. */

@@ -1,4 +1,4 @@
-// A pool on trial is handed over to an object of its own with what it holds: that is covered on disk before anybody is
+// A pool on trial is handed over to its own object with what it holds: that is covered on disk before anybody is
 // sent there, and its holders come through resets of the new object by what they have from the trial.
 import { afterAll, expect, it } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';

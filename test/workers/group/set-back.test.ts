@@ -87,7 +87,7 @@ it('a caller is told in its time that nothing was free', async () => {
   await lease.release('unused', null);
 });
 
-it('a caller is told in its time too by a group that nobody had used before', async () => {
+it('a caller is told in its time too by an unused group', async () => {
   const strict = await strictScope('set-back-new');
   const group = { name: 'unused', match: { upstreams: ['new'] }, limits: { max_concurrency: 1 } };
   await configure({ upstreams: [{ id: 'new', base_url: strict.url }], groups: [group] });
@@ -104,7 +104,7 @@ it('a caller is told in its time too by a group that nobody had used before', as
 });
 
 it.each([2_500, 4_900, 60_000])(
-  'by %i ms: a call is rejected in its time by a group that nobody had used before, and none passes above the limit',
+  'by %i ms: a call is rejected in its time by an unused group, and none passes above the limit',
   async (stepMs) => {
     const id = `new-${stepMs}`;
     const strict = await strictScope(id);

@@ -170,7 +170,7 @@ describe('a partition of a configured group', () => {
     expect(await alarm()).toBe(true);
     expect(await tables(name)).toEqual([]);
     expect(await alarm()).toBe(false);
-    // The same instance goes on, and nobody hears of a grant before it is covered on disk.
+    // The same instance goes on, and no caller gets a grant before it is covered on disk.
     const again = await takeOne('b');
     expect(await storedBound(name)).toMatchObject({ held: 1 });
     await crashPool(name);

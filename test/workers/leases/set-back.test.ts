@@ -35,7 +35,7 @@ function expectWholeTtl(answer: {
   expect(leftMs).toBeLessThanOrEqual(LEASE_TTL_MS);
 }
 
-it('a lease of a group that nobody had used before lasts one TTL, and so does its renewal', async () => {
+it('a lease of an unused group lasts one TTL, and so does its renewal', async () => {
   await limitTo([group('back-new', 1)]);
   setBack();
   const lease = await leased({ group: 'back-new' });

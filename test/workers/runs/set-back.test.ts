@@ -46,7 +46,7 @@ function inRuns<T>(scene: RunScene, work: (state: DurableObjectState) => Promise
   );
 }
 
-it('a run of a group that nobody had used before keeps its slot when the pool is reset', async () => {
+it('a run of an unused group keeps its slot when the pool is reset', async () => {
   setAhead();
   const scene = await runScene('run-back-new', 1);
   setBack();
