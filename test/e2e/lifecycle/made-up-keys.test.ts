@@ -6,7 +6,7 @@ import { until } from '../support/lifecycle-wait.ts';
 import { footprint, storm } from '../support/made-up-keys.ts';
 
 /**
- * Keys that somebody makes up, in the default set-up without gateway keys. Each would have a pool of its
+ * Made-up keys, in the default set-up without gateway keys. Each would have a pool of its
  * own, and on plain workerd a file.
  */
 /** Two bursts of one key stay below the eight calls after which its group would try a second one at once. */

@@ -4,6 +4,7 @@ import { connect, createServer } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forwarder.ts';
 import { startForwarder } from '../../../scripts/serve/forwarder.ts';
+import { MORE_THAN_BUFFERS, standstill } from './backpressure.ts';
 
 /** Server behind the forwarder. It notices a client's leaving only by a reset: each case ends in one. */
 let server: Server;
@@ -33,9 +34,6 @@ const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 /** However busy the machine is. */
 const PATIENT = { timeout: 20_000 };
 
-/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if the other side does not read. */
-const MORE_THAN_BUFFERS = 96 * 1_048_576;
-
 /** Has each look at the clock see it five seconds later. */
 function letTimePass(): void {
   let now = performance.now();
@@ -56,17 +54,6 @@ function writeInPieces(socket: Socket, size: number): () => number {
   };
   write();
   return () => written;
-}
-
-/** Waits until a count stands still that has begun. */
-async function standstill(count: () => number): Promise<void> {
-  let before = -1;
-  const stands = (): boolean => {
-    const last = before;
-    before = count();
-    return before > 0 && before === last;
-  };
-  await expect.poll(stands, PATIENT).toBe(true);
 }
 
 async function errorOf(socket: Socket): Promise<string | undefined> {

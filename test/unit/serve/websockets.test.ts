@@ -7,6 +7,7 @@ import type { Forwarder, ForwarderOptions } from '../../../scripts/serve/forward
 import { startForwarder } from '../../../scripts/serve/forwarder.ts';
 import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../../strict-upstream/strict-upstream.ts';
+import { MORE_THAN_BUFFERS, standstill } from './backpressure.ts';
 
 /** WebSockets through the forwarder of `serve`, with a server behind it that answers as a test wants. */
 let server: Server;
@@ -26,20 +27,6 @@ async function lead(targetPort: number, more: Partial<ForwarderOptions> = {}): P
 
 /** However busy the machine is. */
 const PATIENT = { timeout: 20_000 };
-
-/** More than the kernel keeps for the sockets on the way, whose buffers grow to 36 MiB each if the other side does not read. */
-const MORE_THAN_BUFFERS = 96 * 1_048_576;
-
-/** Waits until a count stands still that has begun. */
-async function standstill(count: () => number): Promise<void> {
-  let before = -1;
-  const stands = (): boolean => {
-    const last = before;
-    before = count();
-    return before > 0 && before === last;
-  };
-  await expect.poll(stands, PATIENT).toBe(true);
-}
 
 /** Bytes that a socket has received so far. */
 function heard(socket: Socket): () => string {
