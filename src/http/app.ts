@@ -30,9 +30,10 @@ export function createApp(): ExportedHandler<Env> {
   const routes = createRoutes();
   return {
     async fetch(request, env, ctx) {
-      const refused = refusedAtDoor(request, env);
+      const { method, url } = request;
+      const refused = refusedAtDoor({ method, url }, env);
       if (refused !== null) return refused;
-      if (isOwnUrl(request.url)) return routes.fetch(request, env, ctx);
+      if (isOwnUrl(url)) return routes.fetch(request, env, ctx);
       // Past the route table: nothing of the framework stands around a call (decision 22).
       try {
         return await proxy(request, env, ctx);

@@ -12,9 +12,6 @@ import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 const OWN_URL =
   /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 
-/** The host of a URL, without its port. */
-const HOST = /^[^/]+\/\/([^/?]*?)(?::\d*)?(?:[/?]|$)/;
-
 const SERVED: ReadonlySet<string> = new Set(SERVED_METHODS);
 
 export function isOwnUrl(url: string): boolean {
@@ -23,7 +20,7 @@ export function isOwnUrl(url: string): boolean {
 
 /** Answers a request that is not served, whatever its route; null: it is served. */
 export function refusedAtDoor(
-  { method, url }: Request,
+  { method, url }: Pick<Request, 'method' | 'url'>,
   { ALLOWED_HOSTS: hosts }: Pick<Env, 'ALLOWED_HOSTS'>,
 ): Response | null {
   if (!SERVED.has(method)) return errorAt(url, unservedMethod());
@@ -46,7 +43,16 @@ export function errorAt(url: string, reply: ErrorReply): Response {
   return errorResponse(errorShape({ method: 'GET' }, new URL(url), newestKnown()), reply);
 }
 
+/** Tests URLs by a value of ALLOWED_HOSTS, which is the same for all calls. */
+let allowed = { hosts: '', pattern: patternOf('') };
+
 function isAllowed(url: string, hosts: string): boolean {
-  const host = HOST.exec(url)?.[1]?.toLowerCase() ?? '';
-  return host !== '' && hosts.split(',').includes(host);
+  if (allowed.hosts !== hosts) allowed = { hosts, pattern: patternOf(hosts) };
+  return allowed.pattern.test(url);
+}
+
+/** Pattern of URLs with one of these hosts, whatever the port. An empty name stands for no host. */
+function patternOf(hosts: string): RegExp {
+  const names = hosts.split(',').map((name) => name.replace(/[^\w-]/g, '\\$&'));
+  return new RegExp(`^[^/]+//(?=[^/?:])(?:${names.join('|')})(?::\\d*)?(?:[/?]|$)`, 'i');
 }

@@ -54,6 +54,7 @@ describe.each([
   'evil.example:8787',
   'localhost.evil.example',
   'localhost.',
+  'gwxexample',
   '192.0.2.1',
 ])('by the name %s', (host) => {
   it.each(ROUTES)('%s %s is a 421 that says how to serve it', async (method, path) => {
