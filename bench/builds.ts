@@ -1,8 +1,9 @@
 /**
  * Compares small calls of this build with those of other builds, in one run on plain workerd: the builds take turns, slice by
- * slice, so a machine that slows down does so for all of them, and are started several times, because two processes of one
- * build differ by a few percent for as long as they live. `--module <name>=<path>`, once or more: another build's
- * `dist/index.js`. `--starts <n>`: how often each is started (default 5). `--rounds <n>`: rounds after each start (default 3).
+ * slice, so a machine that slows down does so for all of them. They are started many times, because two processes of one
+ * build differ by several percent for as long as they live, and in turn, because the first one started costs a little more.
+ * `--module <name>=<path>`, once or more: another build's `dist/index.js`. `--starts <n>`: how often each is started (default
+ * 12; a multiple of the number of builds is fair to all). `--rounds <n>`: rounds after each start (default 1).
  * `--callers <n>`: callers at once (default 32). The exit code is 1 if a call of this build needs more CPU than `MOST` times
  * that of another build, by the median of all rounds.
  */
@@ -33,14 +34,16 @@ const GROUPS = ['configured', 'automatic'] as const;
 const { values } = parseArgs({
   options: {
     module: { type: 'string', multiple: true, default: [] },
-    starts: { type: 'string', default: '5' },
-    rounds: { type: 'string', default: '3' },
+    starts: { type: 'string', default: '12' },
+    rounds: { type: 'string', default: '1' },
     callers: { type: 'string', default: '32' },
   },
 });
 
 const callers = Number(values.callers);
 const timing = { ...FULL_TIMING, rounds: Number(values.rounds) };
+/** V8 compiles hot code anew for seconds after a start. That is work of the start, and not of a call. */
+const WARM_UP = { rounds: 1, slices: 1, warmUpMs: 4_000, measuredMs: 100 };
 const TITLE = `Small JSON calls, ${callers} callers`;
 
 /** Returns the middle half of the ratios of two subjects, round by round. */
@@ -107,20 +110,20 @@ async function runStart(
       subjects.push(await startHeadgate({ ...options, ...build, name }));
     }
     const scenario = { title: TITLE, callers, streamChunks: null };
+    await runRounds(subjects, scenario, WARM_UP);
     return await runRounds(subjects, scenario, timing, onRound);
   } finally {
     for (const subject of subjects) await subject.stop();
   }
 }
 
-/** Joins the samples of several starts of the same builds. The subjects of the first one stand for all. */
+/** Joins the samples of several starts of the same builds. The subjects of the first start stand for all. */
 function joined(starts: readonly Samples[]): Samples {
   const [first = new Map<Subject, readonly Sample[]>()] = starts;
-  const lists = starts.map((samples) => [...samples.values()]);
-  const subjects = [...first.keys()];
-  return new Map(
-    subjects.map((subject, index) => [subject, lists.flatMap((list) => list[index] ?? [])]),
-  );
+  const all = starts.flatMap((samples) => [...samples]);
+  const of = ({ name }: Subject): Sample[] =>
+    all.flatMap(([subject, samples]) => (subject.name === name ? samples : []));
+  return new Map([...first.keys()].map((subject) => [subject, of(subject)]));
 }
 
 async function main(): Promise<boolean> {
@@ -139,7 +142,9 @@ async function main(): Promise<boolean> {
           upstreamUrl: upstream.url,
           group,
         };
-        starts.push(await runStart(builds, options, () => otherWork.round()));
+        const first = starts.length % builds.length;
+        const inTurn = [...builds.slice(first), ...builds.slice(0, first)];
+        starts.push(await runStart(inTurn, options, () => otherWork.round()));
       }
       verdicts.push(...judge(joined(starts)));
     }
