@@ -88,7 +88,7 @@ export class DirectoryLink {
     const assumed = store.recall('assumed');
     const listed = store.recall('listed');
     this.#listed = listed === TOLD;
-    // It is written once the directory was asked to list the pool, which it is at a success.
+    // It is written with the first success.
     this.#hadSuccess = listed !== null;
     this.#pushed = pushed === null ? null : (JSON.parse(pushed) as GroupDefinition);
     this.#definition = definitionFrom(
@@ -284,7 +284,11 @@ export class DirectoryLink {
 
   /** Notes a 2xx. The first gets the pool listed: a key that no provider accepts never does. */
   proved(): void {
-    this.#hadSuccess = true;
+    if (!this.#hadSuccess) {
+      this.#hadSuccess = true;
+      // Before the directory answers: an instance that is reset meanwhile must not be taken for one without a success.
+      this.#parts.store.remember('listed', 'false');
+    }
     if (this.#listed || this.#parts.now() < this.#listAgainAt) return;
     this.#beginListing();
   }
@@ -306,8 +310,6 @@ export class DirectoryLink {
     const isListed = await directoryOf(this.#parts.env).list(this.#parts.identity);
     if (isListed === false) {
       this.#setListed(false);
-      // Also where it was not listed before: it tells that the pool had a success.
-      this.#parts.store.remember('listed', 'false');
       this.#listAgainAt = this.#parts.now() + LIST_AGAIN_MS;
       return;
     }

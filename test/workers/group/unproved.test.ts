@@ -1,7 +1,8 @@
 // A pool that a caller's value makes leaves nothing behind before its first success, and loses no more for that than it must:
 // direct calls to the object.
 import { runDurableObjectAlarm } from 'cloudflare:test';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
+import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
@@ -191,5 +192,23 @@ describe('a partition of a configured group', () => {
     passTime(120_000);
     await runDurableObjectAlarm(pool(name) as never);
     expect(await tables(name)).toContain('bound');
+  });
+
+  it('stays once it had a success that it could not report to the directory, through a reset too', async () => {
+    const { name, take: takeOne } = await partitionOf('unlisted');
+    const list = vi.spyOn(DirectoryObject.prototype, 'list');
+    list.mockRejectedValueOnce(new Error('out of reach'));
+    const good = await takeOne('a');
+    await good.lease.release('success', 200);
+    await until(() => expect(list).toHaveBeenCalled());
+    list.mockRestore();
+    await untilWrittenEmpty(name);
+    await crashPool(name);
+    const bad = await takeOne('b');
+    await bad.lease.release('failed', 500);
+    await untilWrittenEmpty(name);
+    passTime(120_000);
+    expect(await runDurableObjectAlarm(pool(name) as never)).toBe(true);
+    expect(await tables(name)).toContain('call_log');
   });
 });
