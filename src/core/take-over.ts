@@ -54,6 +54,8 @@ export function takeOver(
   addHanded(state, handed.leases, now);
   if (handed.unclaimed !== undefined && !isRepeat) {
     holdUnclaimed(state, new Map([[IMPLICIT, handed.unclaimed]]), now);
+    // They are held by their ids: nothing else of a trial lives longer than its process.
+    state.bound.mayOutlive = true;
   }
   for (const [id, held] of heldByMember(state)) {
     noteHandedOut(state.bound, id, held - (heldBefore.get(id) ?? 0), now);

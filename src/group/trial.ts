@@ -157,9 +157,10 @@ export class Trial {
   }
 
   #noteEvent(): void {
-    const { bound, leases } = this.#pool.shell.state;
+    const { bound, leases, unclaimed } = this.#pool.shell.state;
     if (bound.mayOutlive) {
-      let slots = 0;
+      // Holders from an earlier process may live through the end of this one too.
+      let slots = unclaimed.slots;
       for (const lease of leases.values()) if (lease.isById) slots += lease.slots;
       if (slots > 0) this.#events.onHeldById(slots);
     }

@@ -12,6 +12,7 @@ import type {
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
+import { sharedBy } from '../routing/partition.ts';
 import { poolOf, type PoolPlace } from '../routing/pool.ts';
 import { isProvedLater, poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
@@ -74,19 +75,20 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved> {
     const trial = this.#trialOf(request);
-    if (trial === null) return PROVED;
-    const ask = async (): Promise<AcquireAnswer | Proved> => {
-      const answer = await trial.call(async (pool) => {
-        await this.#bringUpToDate(pool, request);
-        return pool.acquire(request);
-      });
-      return answer ?? PROVED;
-    };
-    const answer = await ask();
-    if (answer.kind !== 'moved' || !trial.isProved) return answer;
+    const answer = await this.#acquireIn(trial, request);
+    if (answer.kind !== 'moved' || trial?.isProved !== true) return answer;
     // The hand-over may be the cause. It waits for other objects, so no caller may retry in a loop until it is over.
     await trial.handedOver;
-    return ask();
+    // If it failed, this trial may have been forgotten since, and another one of the same pool begun.
+    return this.#acquireIn(this.#trialOf(request), request);
+  }
+
+  async #acquireIn(trial: Trial | null, request: AcquireRequest): Promise<AcquireAnswer | Proved> {
+    const answer = await trial?.call(async (pool) => {
+      await this.#bringUpToDate(pool, request);
+      return pool.acquire(request);
+    });
+    return answer ?? PROVED;
   }
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer | Proved> {
@@ -241,11 +243,10 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     return poolOf(this.env, of.group, partition, place);
   }
 
-  /** Asks where the directory puts a pool: its group may have as many as it may. */
-  #partitionOf({ group, partition }: ListedPool): Promise<string | null> {
-    return partition === null
-      ? Promise.resolve(null)
-      : directoryOf(this.env).share(group, partition);
+  /** Asks where the directory puts a pool: its group may have as many as it may. Workers must find it there too. */
+  async #partitionOf({ group, partition }: ListedPool): Promise<string | null> {
+    if (partition === null) return null;
+    return sharedBy(partition, await directoryOf(this.env).share(group, partition));
   }
 
   async #bringUpToDate(

@@ -98,6 +98,15 @@ export function splitPartition(partition: string | null): string | null {
   return split === '' ? null : split;
 }
 
+/**
+ * The partition whose pool takes the calls of `own`, as the directory answered. Calls with keys of their own share with one
+ * another, and not with calls that go by members.
+ */
+export function sharedBy(own: string, answered: string): string {
+  const isShared = answered !== own && isOwnPartition(own);
+  return isShared ? ownPartition(splitPartition(own), null) : answered;
+}
+
 /** Encodes a value, so that neither `#`, which ends a group's name, nor the comma between two values is left. */
 function encode(value: string | null): string {
   let encoded = '';

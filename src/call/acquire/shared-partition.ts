@@ -4,7 +4,7 @@ import { directoryOf, type Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { isOwnPartition, ownPartition, splitPartition } from '../../routing/partition.ts';
+import { sharedBy } from '../../routing/partition.ts';
 import { within } from '../../runtime/within.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
@@ -50,12 +50,6 @@ export async function ownOrShared(
     // An old answer is better than none, and without any a pool too many is better than a refusal.
     return known === undefined ? placement : { ...placement, partition: known.partition };
   }
-}
-
-/** Has calls with keys of their own share with one another, and with none that goes by members. */
-function sharedBy(own: string, answered: string): string {
-  const isShared = answered !== own && isOwnPartition(own);
-  return isShared ? ownPartition(splitPartition(own), null) : answered;
 }
 
 function remember(name: string, partition: string): void {

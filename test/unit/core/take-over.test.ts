@@ -89,6 +89,15 @@ test('what passes on the slots of another lease does so there, and counts itself
   expect(late.lease('child').slots).toBe(1);
 });
 
+test('slots of a process before, which are held by ids, are told of as such by what is on disk', () => {
+  const from = TestGroup.stored(TWO);
+  from.ask('leased', { isById: true });
+  const [restarted, to] = [from.restart(), TestGroup.stored(TWO)];
+  handOver(restarted, to);
+  expect(to.state.unclaimed.slots).toBe(1);
+  expect(to.write().bound.mayOutlive).toBe(true);
+});
+
 describe('what was used of the limits', () => {
   const budgets = { perHourUsd: null, perDayUsd: 1, perMonthUsd: null };
   const METERED = {

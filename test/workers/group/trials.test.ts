@@ -3,10 +3,12 @@
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
-import { poolName } from '../../../src/contract/pool-name.ts';
+import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
+import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { TRIALS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
-import { heldBy, inside, nothingLeaks, pool, request } from '../support/pool.ts';
+import { heldBy, inside, NO_COOLDOWN, nothingLeaks, pool, request } from '../support/pool.ts';
+import { passTime } from '../support/time.ts';
 import { configure, env, until } from '../support/worker.ts';
 
 const GROUP = 'auto:openai';
@@ -61,6 +63,72 @@ it.each(['done', 'failed'])(
     expect(await pool(poolName(GROUP, partition)).status()).toMatchObject({ in_use: 0 });
   },
 );
+
+it('a call that was under way when a hand-over failed gets no slot beside those of the pool', async () => {
+  await configure({
+    groups: [{ ...SPLIT, limits: { max_concurrency: 1 }, holds: NO_COOLDOWN }],
+  });
+  const of = { group: 'split', partition: 'failed', wait: false };
+  await inside('trials-under-way', async (_instance, ctx) => {
+    const trials = new TrialsObject(ctx, env);
+    const first = await trials.acquire(request('split', 'first', of));
+    if (first.kind !== 'granted') throw new Error(first.kind);
+    // oxlint-disable-next-line typescript/unbound-method -- called with its object below
+    const { definition } = DirectoryObject.prototype;
+    const go = Promise.withResolvers<void>();
+    const asked = vi
+      .spyOn(DirectoryObject.prototype, 'definition')
+      .mockImplementationOnce(async function parked(this: DirectoryObject, group) {
+        await go.promise;
+        return definition.call(this, group);
+      });
+    // The definition is old by now, so the next call waits until it is read.
+    passTime(5_000);
+    const slow = trials.acquire(request('split', 'slow', of));
+    await until(() => expect(asked).toHaveBeenCalledOnce());
+    const fail = Promise.withResolvers<never>();
+    const takeOver = vi
+      .spyOn(GroupObject.prototype, 'takeOver')
+      .mockImplementationOnce(() => fail.promise);
+    await first.lease.release('success', 200);
+    await until(() => expect(takeOver).toHaveBeenCalledOnce());
+    go.resolve();
+    await until(async () => expect(await asked.mock.results[0]?.value).toBeDefined());
+    // Another object's answer comes after that of the directory.
+    await pool('another').status();
+    fail.reject(new Error('out of reach'));
+    const answer = await slow;
+    expect(answer.kind).toBe('granted');
+    expect(await trials.acquire(request('split', 'other', of))).toMatchObject({ kind: 'rejected' });
+    if (answer.kind === 'granted') await answer.lease.release('failed', 500);
+  });
+});
+
+it('what shares a pool is handed over to the one to which Workers send it', async () => {
+  await configure({ groups: [SPLIT] });
+  vi.spyOn(DirectoryObject.prototype, 'share').mockResolvedValue(OVERFLOW_PARTITION);
+  const inUse = async (partition: string): Promise<number> => {
+    const { in_use } = await pool(poolName('split', partition)).status();
+    return in_use;
+  };
+  await inside('trials-shared', async (_instance, ctx) => {
+    const trials = new TrialsObject(ctx, env);
+    for (const [partition, shared] of [
+      ['of-team', OVERFLOW_PARTITION],
+      ['of-team,own-fp_0123456789abcdef01234567', 'of-team,own-none'],
+    ] as const) {
+      const of = { group: 'split', partition };
+      const answer = await trials.acquire(request('split', `in-${shared}`, of));
+      if (answer.kind !== 'granted') throw new Error(answer.kind);
+      const renewed = answer.lease.renew(200);
+      await until(async () => expect(await trials.isProved(of)).toBe(true));
+      expect(await inUse(shared)).toBe(1);
+      await answer.lease.release('success', 200);
+      expect(await renewed).toBe('gone');
+      await until(async () => expect(await inUse(shared)).toBe(0));
+    }
+  });
+});
 
 const SPLIT = {
   name: 'split',
@@ -138,6 +206,29 @@ it('an instance after a restart counts leases that are held by their ids, for th
     const rows = () => ctx.storage.sql.exec('SELECT pool FROM held_by_id').toArray();
     await until(() => expect(rows()).toEqual([]));
     expect(await ask(new TrialsObject(ctx, env), 'next')).toMatchObject({ kind: 'granted' });
+  });
+});
+
+it('leases by id of two processes before are both counted after another restart', async () => {
+  await configure({ groups: [{ ...SPLIT, limits: { max_concurrency: 2 } }] });
+  await inside('trials-restarted-twice', async (_instance, ctx) => {
+    const of = { group: 'split', partition: 'twice' };
+    const ask = (trials: TrialsObject, ticketId: string) =>
+      trials.acquire(request('split', ticketId, { ...of, byId: true, wait: false }));
+    const first = await ask(new TrialsObject(ctx, env), 'first');
+    const between = new TrialsObject(ctx, env);
+    await between.status(of);
+    // Until then holders from before may report, and nothing is granted.
+    passTime(SETTLE_MS);
+    const second = await ask(between, 'second');
+    const restarted = new TrialsObject(ctx, env);
+    expect(await ask(restarted, 'third')).toMatchObject({ kind: 'rejected' });
+    for (const granted of [first, second]) {
+      if (granted.kind !== 'granted') throw new Error(granted.kind);
+      const held = heldBy('split', granted, of);
+      expect(await restarted.renew(granted.leaseId, null, held)).toMatchObject({ kind: 'ok' });
+      await restarted.release(of, granted.leaseId, 'failed', null, undefined, held);
+    }
   });
 });
 
