@@ -148,6 +148,7 @@ export class Pool {
       isRemovable: host === null && isProvedLater(identity) && !isOfProviderKey(identity),
       hadSuccess: () => link.hadSuccess,
       now,
+      idleMs: () => idleness.forMs(now()),
       setAlarm,
       deleteAll: () => ctx.storage.deleteAll(),
     });

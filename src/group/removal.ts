@@ -4,8 +4,12 @@ import { after, type InstantMs } from '../core/words/ids.ts';
 import { isForgettable } from './idleness.ts';
 import type { GroupStore } from './store.ts';
 
-/** How long after its first write, and after each look, it is looked whether a pool is to be removed. */
-const LOOK_EVERY_MS = 60_000;
+/**
+ * Minimum and maximum time after its first write, and after each look, until it is checked whether a pool is to be removed. In
+ * between it is the time since the last use: a limit of a day remembers a call for a day, and each alarm is paid for.
+ */
+const LOOK_AFTER_MS_MIN = 60_000;
+const LOOK_AFTER_MS_MAX = 3_600_000;
 
 interface RemovalParts {
   readonly state: GroupState;
@@ -14,6 +18,8 @@ interface RemovalParts {
   readonly isRemovable: boolean;
   readonly hadSuccess: () => boolean;
   readonly now: () => InstantMs;
+  /** How long the pool has not been in use, in this instance and those before. */
+  readonly idleMs: () => number;
   /** Has the object woken, also if it is no more in memory by then. */
   readonly setAlarm: (at: InstantMs) => void;
   readonly deleteAll: () => Promise<void>;
@@ -57,9 +63,9 @@ export class Removal {
   }
 
   #look(): void {
-    const { now, setAlarm } = this.#parts;
+    const { now, idleMs, setAlarm } = this.#parts;
     this.#isAlarmSet = true;
-    setAlarm(after(now(), LOOK_EVERY_MS));
+    setAlarm(after(now(), Math.min(Math.max(idleMs(), LOOK_AFTER_MS_MIN), LOOK_AFTER_MS_MAX)));
   }
 }
 

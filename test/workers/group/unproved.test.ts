@@ -180,6 +180,27 @@ describe('a partition of a configured group', () => {
     await untilWrittenEmpty(name);
   });
 
+  it('wakes less and less often while a limit of a day remembers its calls', async () => {
+    await configure({ groups: [{ ...SPLIT, limits: { max_concurrency: 2, rpd: 100 } }] });
+    const name = poolName('split', 'remembered');
+    const { lease } = await take(name, 'a', { group: 'split', partition: 'remembered' });
+    await lease.release('refused', 403);
+    await untilWrittenEmpty(name);
+    const minutesToAlarm = async (idleMinutes: number): Promise<number> => {
+      passTime(idleMinutes * 60_000);
+      await crashPool(name);
+      expect(await runDurableObjectAlarm(pool(name) as never)).toBe(true);
+      const at = await inside(name, (_instance, { storage }) => storage.getAlarm());
+      return Math.round(((at ?? 0) - Date.now()) / 60_000);
+    };
+    const minutes = [];
+    for (const idle of [0, 1, 9, 110]) minutes.push(await minutesToAlarm(idle));
+    expect(minutes).toEqual([1, 1, 10, 60]);
+    passTime(2 * 86_400_000);
+    expect(await runDurableObjectAlarm(pool(name) as never)).toBe(true);
+    expect(await tables(name)).toEqual([]);
+  });
+
   it('stays once it had a success, and is listed', async () => {
     const { name, take: takeOne } = await partitionOf('good');
     const { lease } = await takeOne('a');
