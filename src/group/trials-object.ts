@@ -150,7 +150,8 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     const here =
       trial === null ? null : await trial.call(async (pool) => [await work(pool)] as const);
     if (here !== null) return here[0];
-    return work(await this.#ownObjectOf(of));
+    const { own } = await this.#ownObjectOf(of);
+    return work(own);
   }
 
   /** Finds the trial of a pool, or begins it. Null: the pool is past its trial. */
@@ -209,8 +210,11 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   async #handOver(of: ListedPool, trial: Trial): Promise<void> {
     const name = poolName(of.group, of.partition);
     try {
-      await trial.handOver(await this.#ownObjectOf(of));
+      const { own, partition } = await this.#ownObjectOf(of);
+      await trial.handOver(own);
       this.#proved.add(name);
+      // One that it shares must not begin on trial beside its object.
+      this.#proved.add(poolName(of.group, partition));
       this.#forget(name, trial);
     } catch (error) {
       // A pool that was handed over before the failure stays, and reports that to its callers: the disk may be full.
@@ -235,12 +239,14 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   /** Finds the object that a pool has after its trial, where its group has it placed. */
-  async #ownObjectOf(of: ListedPool): Promise<GroupRpc> {
+  async #ownObjectOf(
+    of: ListedPool,
+  ): Promise<{ readonly own: GroupRpc; readonly partition: string | null }> {
     const partition = await this.#partitionOf(of);
     const { definition } = this.#read.get(of.group) ?? (await this.#readOnce(of.group));
     const config = definition?.config ?? null;
     const place = config === null ? null : (JSON.parse(config) as PoolPlace);
-    return poolOf(this.env, of.group, partition, place);
+    return { own: poolOf(this.env, of.group, partition, place), partition };
   }
 
   /** Asks where the directory puts a pool: its group may have as many as it may. Workers must find it there too. */

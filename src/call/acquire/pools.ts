@@ -14,10 +14,15 @@ import type { RoutingTable } from '../../config/snapshots.ts';
  */
 export type PoolSource = () => CallPool;
 
-export function poolSource(env: Env, placement: Placement, table: RoutingTable): PoolSource {
+export function poolSource(
+  env: Env,
+  placement: Placement,
+  table: RoutingTable,
+  mayBeOnTrial = isOnTrial(env, placement),
+): PoolSource {
   const stubOf = ({ group, partition, config }: Placement): GroupRpc =>
     poolOf(env, group, partition, config);
-  if (!isOnTrial(env, placement)) return () => stubOf(placement);
+  if (!mayBeOnTrial) return () => stubOf(placement);
   const { group, partition } = placement;
   const pool = new PoolOnTrial({
     of: { group, partition },
@@ -26,6 +31,16 @@ export function poolSource(env: Env, placement: Placement, table: RoutingTable):
     stubOf,
   });
   return () => pool;
+}
+
+/**
+ * Gives the same for a lease that is held by its id. Its pool may have been on trial when it was granted. In a group that has too
+ * many partitions it was handed over to a pool that others share, and the lease still names its own.
+ */
+export function poolSourceOfHeld(env: Env, placement: Placement, table: RoutingTable): PoolSource {
+  const isFull = table.snapshot.fullGroups?.includes(placement.group) === true;
+  const mayShare = isFull && env.TRIALS !== undefined && isProvedLater(placement);
+  return poolSource(env, placement, table, mayShare || isOnTrial(env, placement));
 }
 
 /** Whether a pool may be among those that had no success yet. */

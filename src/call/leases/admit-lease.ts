@@ -11,7 +11,7 @@ import { slotRequest, takeOut, type AdmitContext, type Manner } from '../acquire
 import { billedOf } from '../acquire/admit.ts';
 import { giveBackBypasses } from '../acquire/bypasses.ts';
 import type { Granted } from '../acquire/open-calls.ts';
-import { isOnTrial, poolSource } from '../acquire/pools.ts';
+import { isOnTrial, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
 import type { SlotRequest } from '../acquire/slot-wait.ts';
@@ -270,7 +270,7 @@ function giveBack(held: readonly Held[], ask: LeaseAsk): void {
 function endAll(held: readonly Held[], ask: LeaseAsk): void {
   const { env, table, ctx } = ask.plan.call;
   for (const { placement, granted } of held) {
-    const pool = poolSource(env, placement, table);
+    const pool = poolSourceOfHeld(env, placement, table);
     ctx.waitUntil(letGo(granted, pool().release(granted.leaseId, 'unused', null), ask));
   }
 }

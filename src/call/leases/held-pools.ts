@@ -11,7 +11,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import { isOverload } from '../acquire/failure-streak.ts';
 import type { Settle } from '../acquire/admission.ts';
-import { isOnTrial, poolSource, type PoolSource } from '../acquire/pools.ts';
+import { isOnTrial, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
 import { resumeRetryMs } from '../acquire/retry-delays.ts';
 import type { KnownCall } from '../call.ts';
 import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
@@ -27,7 +27,7 @@ function poolAtSource({ env, table }: Surroundings, at: PoolAt): PoolSource {
   const placement = placementOf({ table }, at);
   const { group, partition, jurisdiction } = at;
   const isFound = placement.config !== null || jurisdiction === null;
-  if (isFound || isOnTrial(env, placement)) return poolSource(env, placement, table);
+  if (isFound || isOnTrial(env, placement)) return poolSourceOfHeld(env, placement, table);
   return () => poolOf(env, group, partition, { location: null, jurisdiction });
 }
 

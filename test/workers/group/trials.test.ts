@@ -3,6 +3,9 @@
 import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
+import { noteProved } from '../../../src/call/identity/proved.ts';
+import { poolSourceOfHeld } from '../../../src/call/acquire/pools.ts';
+import type { RoutingTable } from '../../../src/config/snapshots.ts';
 import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
@@ -123,6 +126,7 @@ it('what shares a pool is handed over to the one to which Workers send it', asyn
       const renewed = answer.lease.renew(200);
       await until(async () => expect(await trials.isProved(of)).toBe(true));
       expect(await inUse(shared)).toBe(1);
+      expect(await trials.isProved({ group: 'split', partition: shared })).toBe(true);
       await answer.lease.release('success', 200);
       expect(await renewed).toBe('gone');
       await until(async () => expect(await inUse(shared)).toBe(0));
@@ -135,6 +139,32 @@ const SPLIT = {
   partition_by: ['header:x-team'],
   limits: { max_concurrency: 2, budget_usd: { per_day: 10 } },
 };
+
+it('a lease that was granted on trial is renewed and released in the pool that its partition shares since', async () => {
+  await configure({ groups: [SPLIT] });
+  vi.spyOn(DirectoryObject.prototype, 'share').mockResolvedValue(OVERFLOW_PARTITION);
+  const shared = () => pool(poolName('split', OVERFLOW_PARTITION));
+  await inside('trials-held', async (_instance, ctx) => {
+    const trials = new TrialsObject(ctx, env);
+    const of = { group: 'split', partition: 'held' };
+    const leased = await trials.acquire(request('split', 'leased', { ...of, byId: true }));
+    const call = await trials.acquire(request('split', 'call', of));
+    if (leased.kind !== 'granted' || call.kind !== 'granted') throw new Error('two are free');
+    await call.lease.release('success', 200);
+    await until(async () => expect(await trials.isProved(of)).toBe(true));
+    noteProved(of);
+    // Here is the one object with all trials.
+    const selfHosted = { ...env, TRIALS: { getByName: () => trials } } as unknown as typeof env;
+    const table = { snapshot: { fullGroups: ['split'] } } as unknown as RoutingTable;
+    const placement = { ...of, assumed: null, config: null, isOfProvider: false, ruledLane: null };
+    const held = heldBy('split', leased, { ...of, byId: true });
+    const source = () => poolSourceOfHeld(selfHosted, placement, table)();
+    expect(await source().renew(leased.leaseId, null, held)).toMatchObject({ kind: 'ok' });
+    expect(await shared().status()).toMatchObject({ in_use: 1 });
+    await source().release(leased.leaseId, 'failed', null, undefined, held);
+    await until(async () => expect(await shared().status()).toMatchObject({ in_use: 0 }));
+  });
+});
 
 it('partitions that had objects of their own before stay there, listed or not, once they were learned', async () => {
   await configure({ groups: [SPLIT] });
