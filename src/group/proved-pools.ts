@@ -1,10 +1,16 @@
-/** The pools that had a success: `docs/storage-schema.md` describes their row. */
+/** Maximum names of partitions that share a pool: callers can send any number of values. The oldest are forgotten. */
+export const SHARING_MAX = 10_000;
+
+/** The pools that had a success: `docs/storage-schema.md` describes their rows. */
 export class ProvedPools {
   readonly #sql: SqlStorage;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec('CREATE TABLE IF NOT EXISTS proved (pool TEXT PRIMARY KEY) WITHOUT ROWID');
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS proved_sharing (number INTEGER PRIMARY KEY AUTOINCREMENT, pool TEXT NOT NULL UNIQUE)',
+    );
   }
 
   /** Whether the pools of releases in which a pool had its own object from the start have been taken in. */
@@ -13,11 +19,22 @@ export class ProvedPools {
   }
 
   has(pool: string): boolean {
-    return this.#sql.exec('SELECT 1 FROM proved WHERE pool = ?', pool).toArray().length > 0;
+    const query =
+      'SELECT 1 FROM proved WHERE pool = ?1 UNION ALL SELECT 1 FROM proved_sharing WHERE pool = ?1';
+    return this.#sql.exec(query, pool).toArray().length > 0;
   }
 
   add(pool: string): void {
     this.#sql.exec('INSERT OR IGNORE INTO proved (pool) VALUES (?)', pool);
+  }
+
+  /** Adds a partition whose calls go to a pool that others share. A forgotten one begins on trial again. */
+  addSharing(pool: string): void {
+    this.#sql.exec('INSERT OR IGNORE INTO proved_sharing (pool) VALUES (?)', pool);
+    this.#sql.exec(
+      'DELETE FROM proved_sharing WHERE number <= (SELECT MAX(number) FROM proved_sharing) - ?',
+      SHARING_MAX,
+    );
   }
 
   learnOlder(pools: readonly string[]): void {

@@ -212,9 +212,9 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     try {
       const { own, partition } = await this.#ownObjectOf(of);
       await trial.handOver(own);
-      this.#proved.add(name);
-      // One that it shares must not begin on trial beside its object.
+      // A shared one must not begin on trial beside its object.
       this.#proved.add(poolName(of.group, partition));
+      if (partition !== of.partition) this.#proved.addSharing(name);
       this.#forget(name, trial);
     } catch (error) {
       // A pool that was handed over before the failure stays, and reports that to its callers: the disk may be full.

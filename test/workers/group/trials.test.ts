@@ -9,6 +9,7 @@ import type { RoutingTable } from '../../../src/config/snapshots.ts';
 import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
+import { ProvedPools, SHARING_MAX } from '../../../src/group/proved-pools.ts';
 import { TRIALS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
 import { heldBy, inside, NO_COOLDOWN, nothingLeaks, pool, request } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -259,6 +260,18 @@ it('leases by id of two processes before are both counted after another restart'
       expect(await restarted.renew(granted.leaseId, null, held)).toMatchObject({ kind: 'ok' });
       await restarted.release(of, granted.leaseId, 'failed', null, undefined, held);
     }
+  });
+});
+
+it('of partitions that share a pool so many are remembered, and every pool of its own', async () => {
+  await inside('trials-sharing', async (_instance, ctx) => {
+    const proved = new ProvedPools(ctx.storage.sql);
+    proved.add('group#own');
+    for (let made = 0; made <= SHARING_MAX; made += 1) proved.addSharing(`group#made-${made}`);
+    const names = ['group#made-0', 'group#made-1', `group#made-${SHARING_MAX}`, 'group#own'];
+    expect(names.map((name) => proved.has(name))).toEqual([false, true, true, true]);
+    const [rows] = ctx.storage.sql.exec('SELECT COUNT(*) AS rows FROM proved_sharing');
+    expect(rows).toEqual({ rows: SHARING_MAX });
   });
 });
 
