@@ -20,6 +20,7 @@ import {
   UNSAID,
 } from './find-model.ts';
 import {
+  againstQuery,
   disagreement,
   maybeTrue,
   modelRule,
@@ -91,12 +92,14 @@ async function locateDirect(
   }
   const several = rule.isTrue ? severalInPath(request, operation, path, upstream) : null;
   if (several !== null) return rejected(several);
+  const asked = { said, upstream, path, operation };
+  const inQuery = shown === null ? null : againstQuery(rule, asked, shown, call);
+  if (inQuery !== null) return rejected(inQuery);
   if (rule.isWanted && rule.isTrue && operation.socket === 'session') {
     if (!isReadSession(path)) return rejected(unreadSession());
     const models = modelsInUrl(path, query);
     if (models.length > 1) return rejected(severalModels(models));
     const reference = referenceInUrl(path, query);
-    const asked = { said, upstream, path, operation };
     if (reference !== null && !proofOf(rule, asked, call).allowsReferences()) {
       return rejected(referredSession(reference));
     }
@@ -128,8 +131,10 @@ async function locateDirect(
   const reference = read.found === 'absent' ? storedIn(located, proof) : null;
   if (reference !== null && proof.isBound) return rejected(referredPath(reference));
   const isProven = read.found !== 'hidden' && reference === null;
-  const { isStream } = read;
-  return { ...located, isStream, model: model ?? (isProven ? said : null), isProven };
+  const counted = model ?? (isProven ? said : null);
+  const other = againstQuery(rule, asked, counted, call);
+  if (other !== null) return rejected(other);
+  return { ...located, isStream: read.isStream, model: counted, isProven };
 }
 
 /** Locates a call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
@@ -181,6 +186,8 @@ async function locateUnified(
   const proofThere = proofOf(rule, { ...located, said: null }, call);
   const reference = isProven && found === 'absent' ? storedIn(located, proofThere) : null;
   if (reference !== null && proofThere.isBound) return rejected(referredPath(reference));
+  const inQuery = againstQuery(rule, { said: null, upstream, path, operation: there }, model, call);
+  if (inQuery !== null) return rejected(inQuery);
   const chosenBy = { model, prefix };
   return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
 }

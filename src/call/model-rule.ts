@@ -1,6 +1,7 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { modelsInReadings, type Operation } from '../upstream/operation/operation.ts';
+import { modelsInQuery, referenceInQuery } from '../upstream/operation/upgrades.ts';
 import type { Proof } from '../upstream/body/request-body.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
@@ -80,6 +81,33 @@ export function disagreement(
   if (said === null || routes.isSameModel(upstream, said, shown)) return null;
   const message = `headgate-model: names ${quote(said)}, but the ${where} of the call names ${quote(shown)}, which is what the upstream will read. Leave the header out.`;
   return { reason: 'header_invalid', message };
+}
+
+/**
+ * The error reply to a call whose query may name another model than the one that counts: some servers (LiteLLM) prefer it to
+ * the body's. Null: it names none, or the same. `counted` null: the call names none elsewhere.
+ */
+export function againstQuery(
+  rule: ModelRule,
+  asked: Asked,
+  counted: string | null,
+  call: KnownCall,
+): ErrorReply | null {
+  const { query, table } = call;
+  const { upstream, operation } = asked;
+  if (query.size === 0 || !rule.isTrue || !rule.isWanted) return null;
+  if (!operation.limited || operation.socket !== undefined) return null;
+  const other = modelsInQuery(query).find(
+    (named) => counted === null || !table.routes.isSameModel(upstream, named, counted),
+  );
+  if (other !== undefined) {
+    const message = `The query names the model ${quote(other)}, which some servers serve instead of the one that counts. Remove it from the query, and name the model in the body or the path.`;
+    return { reason: 'model_ambiguous', message };
+  }
+  const reference = referenceInQuery(query);
+  if (reference === null || proofOf(rule, asked, call).allowsReferences()) return null;
+  const message = `The query may name the model of this call by reference, in ${quote(reference)}, and a group or the key of this call depends on the model, which Headgate cannot look up. Remove it from the query, or ask the operator to set match.references: allow in the group.`;
+  return { reason: 'body_unreadable', message };
 }
 
 /** The error reply to a path in which servers may read several models, because only one is counted; null: at most one. */

@@ -54,10 +54,15 @@ export function classifyUpgrade(
 
 /** All models that the URL of a session names: servers differ in how they read names. */
 export function modelsInUrl(path: string, query: URLSearchParams): readonly string[] {
+  return [...new Set([...modelsInQuery(query), ...modelsInPath(path)])];
+}
+
+/** All models that a query names. */
+export function modelsInQuery(query: URLSearchParams): readonly string[] {
   const named = parametersIn(query).filter(
     ({ name, value }) => value !== '' && isModelParameter(name),
   );
-  return [...new Set([...named.map(({ value }) => value), ...modelsInPath(path)])];
+  return [...new Set(named.map(({ value }) => value))];
 }
 
 function isModelParameter(name: string): boolean {
@@ -67,10 +72,15 @@ function isModelParameter(name: string): boolean {
 
 /** Finds a parameter or stored object in a session's URL that refers to a model; null: none. A model in the URL overrides the path. */
 export function referenceInUrl(path: string, query: URLSearchParams): string | null {
-  const names = parametersIn(query).flatMap(({ name }) => (isModelParameter(name) ? [] : [name]));
-  const inQuery = names.find((name) => name !== PROMPT && referenceIn(name) !== null);
-  if (inQuery !== undefined) return inQuery;
+  const inQuery = referenceInQuery(query);
+  if (inQuery !== null) return inQuery;
   return modelsInUrl(path, query).length > 0 ? null : referenceInPath(path);
+}
+
+/** Finds a parameter that refers to a model without naming it; null: none. */
+export function referenceInQuery(query: URLSearchParams): string | null {
+  const names = parametersIn(query).flatMap(({ name }) => (isModelParameter(name) ? [] : [name]));
+  return names.find((name) => name !== PROMPT && referenceIn(name) !== null) ?? null;
 }
 
 /** Tells whether a path is that of Responses, which agents ask for over WebSocket first. */

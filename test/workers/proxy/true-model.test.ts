@@ -189,6 +189,32 @@ describe('a key that is held to groups', () => {
     }
   });
 
+  test.each([
+    'model=dear',
+    'Model=dear',
+    'a=1;model=dear',
+    'deployment=dear',
+    'model=cheap&model=dear',
+  ])('does not hide another model in the query: %s', async (query) => {
+    const ambiguous = refused(400, 'model_ambiguous');
+    for (const body of [naming('cheap'), `{${MESSAGES}}`]) {
+      const headers = { ...HELD, ...SAYS_CHEAP };
+      expect(await send(`/ours${CHAT}?${query}`, body, headers)).toMatchObject(ambiguous);
+    }
+    const inPath = `/ours-gemini/v1beta/models/cheap:generateContent?${query}`;
+    expect(await send(inPath, '{}', HELD)).toMatchObject(ambiguous);
+    const unified = await send(`${CHAT}?${query}`, naming('ours/cheap'), HELD);
+    expect(unified).toMatchObject(ambiguous);
+  });
+
+  it('may repeat its model in the query, but not refer to one', async () => {
+    const again = `/ours${CHAT}?model=cheap-7&api-version=1`;
+    expect(await send(again, naming('cheap'), HELD)).toMatchObject(served('cheap'));
+    const inHeader = await send(again, `{${MESSAGES}}`, { ...HELD, ...SAYS_CHEAP });
+    expect(inHeader).toMatchObject(served(null));
+    expect(await send(`/ours${CHAT}?agent_id=a`, naming('cheap'), HELD)).toMatchObject(UNREADABLE);
+  });
+
   test.each(['gzip', 'deflate'] as const)('does not hide a model in %s', async (encoding) => {
     const headers = { ...HELD, 'content-encoding': encoding };
     const two = await packed(`{"model":"cheap",${MESSAGES},"model":"dear"}`, encoding);
