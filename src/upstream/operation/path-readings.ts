@@ -14,19 +14,27 @@ const ROUNDS = 3;
 /** The ways to read a path other than as it stands, the likeliest first. None, where it is plain. */
 export function readingsOf(path: string): readonly string[] {
   if (!ODD.test(path)) return [];
-  const decoded = decodeAscii(path)
-    .replace(/[\t\n\r]/g, '')
-    .replaceAll('\\', '/');
-  const withoutParameters = new Set([
-    decoded.replace(/[;?#\0][^/]*/g, ''),
-    // Gemini's verb stands behind the model, in its segment.
-    decoded.replace(/[;?#\0][^/:]*/g, ''),
-    decoded.replace(/[;?#\0].*$/s, ''),
-  ]);
+  const decoded = CARELESS.test(path)
+    ? [decodeAscii(path), decodeCarelessly(path)]
+    : [decodeAscii(path)];
+  const withoutParameters = new Set(decoded.flatMap(cutParameters));
   return [...new Set([...withoutParameters].flatMap(resolve))];
 }
 
-/** Routes are ASCII: whatever else is escaped, well or badly, stays as it came. */
+function cutParameters(decoded: string): string[] {
+  const text = decoded.replace(/[\t\n\r]/g, '').replaceAll('\\', '/');
+  return [
+    text.replace(/[;?#\0][^/]*/g, ''),
+    // Gemini's verb stands behind the model, in its segment.
+    text.replace(/[;?#\0][^/:]*/g, ''),
+    text.replace(/[;?#\0].*$/s, ''),
+  ];
+}
+
+/** Escapes other than those of ASCII, from which careless servers may read ASCII. */
+const CARELESS = /%(?:25)*(?:u|[89a-f])/i;
+
+/** Decodes the escapes of ASCII. Others stay as they came. */
 function decodeAscii(path: string): string {
   let text = path;
   for (let round = 0; round < ROUNDS && text.includes('%'); round += 1) {
@@ -104,6 +112,22 @@ export function mayGoUp(path: string): boolean {
   }
   // No legitimate path is escaped so often.
   return true;
+}
+
+/** Reads overlong bytes and look-alikes of ASCII characters as these, and decodes every layer of escapes. */
+function decodeCarelessly(path: string): string {
+  let text = path;
+  for (let round = 0; round < UNDONE_MAX && text.includes('%'); round += 1) {
+    text = undo(text).replace(/[^\0-\x7f]/gu, asciiLike);
+  }
+  return text;
+}
+
+function asciiLike(character: string): string {
+  if (/[\u2044\u2215\u29f5\u29f8]/.test(character)) return '/';
+  if (/\p{Cf}/u.test(character)) return '';
+  const plain = character.normalize('NFKC');
+  return /^[\0-\x7f]+$/.test(plain) ? plain : character;
 }
 
 function hasUp(text: string): boolean {

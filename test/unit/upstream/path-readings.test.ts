@@ -90,6 +90,14 @@ describe('servers may read several models', () => {
     ['/v1beta/models/dear:generateContent/models/cheap:generateContent', 'dear'],
     ['/openai/deployments/cheap/openai/deployments/dear/chat/completions', 'dear'],
     ['/deployments/cheap/engines/dear/chat/completions', 'dear'],
+    ['/v1beta/models/cheap%c0%af..%c0%afdear:generateContent', 'dear'],
+    ['/v1beta/models/cheap%c1%9c..%c1%9cdear:generateContent', 'dear'],
+    ['/v1beta/models/cheap%25c0%25af..%25c0%25afdear:generateContent', 'dear'],
+    ['/v1beta/models/cheap%ef%bc%8f..%ef%bc%8fdear:generateContent', 'dear'],
+    ['/v1beta/models/cheap%ef%bc%852f..%ef%bc%852fdear:generateContent', 'dear'],
+    ['/v1beta/models/cheap%e2%81%84..%e2%81%84dear:generateContent', 'dear'],
+    ['/v1beta/models/cheap%u002f..%u002fdear:generateContent', 'dear'],
+    ['/v1beta/models/ch%e2%80%8beap:generateContent', 'cheap'],
   ])('in %s', (path, one) => {
     const values = valuesOf(path);
     expect(values).toContain(one);
@@ -102,6 +110,8 @@ describe('servers may read several models', () => {
     ['/model/arn%3Aaws%3Abedrock%3A1%3Ainference-profile%2Fus.m/converse', 'bedrock'],
     ['/openai/deployments/mine/chat/completions', 'openai'],
     ['/v1/projects/p/locations/l/publishers/google/models/gemini:predict', 'gemini'],
+    ['/v1beta/models/mod%C3%A8le-%E6%96%87:generateContent', 'gemini'],
+    ['/v1beta/models/e%CC%81:generateContent', 'gemini'],
     ['/v1/chat/completions;x', 'openai'],
     ['/v1/chat%2fcompletions', 'openai'],
     ['/v1//chat/completions/', 'openai'],
