@@ -7,6 +7,8 @@ import {
   ABSENT,
   foundAt,
   goesOn,
+  isGatewayOptions,
+  mayNameOther,
   MODEL_BYTES_MAX,
   ModelNames,
   MORE,
@@ -94,6 +96,8 @@ class ModelVisitor implements JsonVisitor {
   #isBehindObject = false;
   /** The last key, if it may refer to a model. */
   #reference: string | null = null;
+  /** Whether the last key at the top level is that of options for a gateway. */
+  #isOfOptions = false;
 
   constructor(wantsStream: boolean, depth: Depth) {
     this.#depth = depth;
@@ -111,16 +115,23 @@ class ModelVisitor implements JsonVisitor {
 
   key(value: WalkedValue): void {
     if (this.#names === null) return;
-    const { keyBytes } = value;
+    const { keyBytes, depth } = value;
     this.#reference = null;
+    if (depth === 1) this.#isOfOptions = false;
     if (keyBytes === null || isPlainOther(keyBytes)) return;
     const key = textOf(keyBytes);
+    if (depth > 1) {
+      if (key !== null && !mayNameOther(key)) return;
+      return this.#conclude(unreadable('options for a gateway may name another'), value);
+    }
+    this.#isOfOptions = key !== null && isGatewayOptions(key);
     this.#reference = key === null ? null : referenceIn(key);
     const against = key === null ? unreadable('a key is no JSON text') : this.#names.take(key);
     if (against !== null) this.#conclude(against, value);
   }
 
   begin(value: WalkedValue, kind: ValueKind): Want {
+    if (this.#isOfOptions) return kind === 'object' || kind === 'array' ? 'walk' : 'skip';
     this.#takeReference(value, kind);
     const key = value.key(1);
     if (key === MODEL && this.#found === null) {
@@ -194,10 +205,12 @@ const FIRST_LETTERS: ReadonlySet<number> = new Set(
     'prompt',
     'agent',
     'bot',
+    'context',
     'deployment',
     'engine',
     'inference',
     'retrieve',
+    'user',
     'workflow',
   ].map((name) => name.charCodeAt(0)),
 );

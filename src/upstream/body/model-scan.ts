@@ -54,8 +54,40 @@ export const MORE: ScanState = { kind: 'more' };
 export const ABSENT: ScanState = { kind: 'absent' };
 const TWICE: ScanState = { kind: 'twice' };
 
-/** Names under which some providers take models in place of the one that is named, in lower case. */
-const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
+/** Names under which some providers take models in place of the one that is named, in lower case and without separators. */
+const LISTS: ReadonlySet<string> = new Set([
+  'contentpolicyfallbacks',
+  'contextwindowfallbackdict',
+  'contextwindowfallbacks',
+  'fallbackmodels',
+  'fallbacks',
+  'modellist',
+  'models',
+  'userconfig',
+]);
+
+/** Names of objects with options for a gateway, which may hold another model: LiteLLM's and Vercel's. */
+const GATEWAY_OPTIONS: ReadonlySet<string> = new Set(['extrabody', 'provideroptions']);
+
+/** Whether a name, in lower case, stands for models in place of the one that is named. */
+export function isModelList(folded: string): boolean {
+  return LISTS.has(withoutSeparators(folded)) || folded.startsWith('model[');
+}
+
+/** Whether a name stands for an object with options for a gateway. */
+export function isGatewayOptions(name: string): boolean {
+  return GATEWAY_OPTIONS.has(withoutSeparators(foldedName(name)));
+}
+
+/** Whether a name within the options for a gateway may name another model. */
+export function mayNameOther(name: string): boolean {
+  const folded = foldedName(name);
+  return folded === 'model' || isModelList(folded);
+}
+
+function withoutSeparators(folded: string): string {
+  return folded.replace(/[\s_.-]/g, '');
+}
 
 /**
  * Names under which providers accept something with its own model, or the model itself, in lower case and without
@@ -103,7 +135,7 @@ export const PROMPT = 'prompt';
 export function referenceIn(name: string): string | null {
   const folded = foldedName(name);
   if (folded === PROMPT) return PROMPT;
-  return REFERENCES.has(folded.replace(/[\s_.-]/g, '')) ? name : null;
+  return REFERENCES.has(withoutSeparators(folded)) ? name : null;
 }
 
 /** A name as case-insensitive parsers read it. Some of them read the long s as an s. */
@@ -123,8 +155,7 @@ export class ModelNames {
   /** Takes a name. The answer is what speaks against the body from here on; null: nothing does. */
   take(name: string): ScanState | null {
     const folded = foldedName(name);
-    const isList = LISTS.has(folded) || folded.startsWith('model[');
-    if (isList) return unreadable(`there are several, under ${folded}`);
+    if (isModelList(folded)) return unreadable(`there are several, under ${folded}`);
     if (folded !== 'model') return null;
     this.#models += 1;
     if (name !== folded) this.#oddity = 'its name is not written in lower case';

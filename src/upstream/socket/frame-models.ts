@@ -1,4 +1,4 @@
-import { foldedName, MODEL_BYTES_MAX } from '../body/model-scan.ts';
+import { foldedName, isModelList, MODEL_BYTES_MAX } from '../body/model-scan.ts';
 import { KeyNames } from '../json/json-key.ts';
 import { textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
@@ -26,7 +26,7 @@ interface Unreadable {
  * Signs of a message that names a model or a setup to some parser: the words themselves, escapes that may hide a letter
  * of them, or the zeros of UTF-16. It is tested on each message of a session, so it must be cheap.
  */
-const MAY_NAME = /model|fallbac[k\u212a][sſ]|[sſ]etup|\\[^"\\/bfnrt]|\0/i;
+const MAY_NAME = /model|fallbac[k\u212a]|u[sſ]er_?config|[sſ]etup|\\[^"\\/bfnrt]|\0/i;
 
 /** Servers may read a message that is not an object by their own rules: an array, a comment, another encoding. */
 const BEGINS_OBJECT = /^\ufeff?[ \t\r\n]*\{/;
@@ -82,9 +82,6 @@ const OWN_DATA = [
 const ownData = new Set(OWN_DATA);
 const KEYS = new KeyNames([MODEL, INPUT, ...OWN_DATA]);
 
-/** Names under which some servers accept models that replace the named one. */
-const LISTS: ReadonlySet<string> = new Set(['models', 'fallbacks']);
-
 class ModelsVisitor implements JsonVisitor {
   readonly #main: string[] = [];
   readonly #beside: string[] = [];
@@ -104,7 +101,7 @@ class ModelsVisitor implements JsonVisitor {
       if (key !== MODEL) return this.#fail('the name of a model field is not in lower case', value);
       if (this.#hasNamed[depth] === true) return this.#fail('it names its model twice', value);
       this.#hasNamed[depth] = true;
-    } else if (LISTS.has(folded)) {
+    } else if (isModelList(folded)) {
       this.#fail(`it names several models, under ${folded}`, value);
     } else if (depth === 1 && folded.includes(SETUP)) {
       if (key !== SETUP) return this.#fail('its setup is spelled differently', value);
