@@ -55,7 +55,7 @@ const ALL_STEERING = [...GATEWAYS, ...PROVIDERS.flatMap(({ steering }) => steeri
 
 /** Endings of names that select an account at unknown providers. */
 const SELECTS =
-  '(?:^|-)(?:org|organi[sz]ation|project|workspace|account|billing|bill-to|subscription)(?:-?(?:ids?|key|name|number|slug|to))?$';
+  '(?:^|-)(?:org|organi[sz]ation|project|workspace|account|billing|bill-to|subscription)(?:-?(?:ids?|uuid|key|name|number|slug|to))?$';
 
 const STARTS = ALL_STEERING.flatMap(({ starts = [] }) => starts);
 

@@ -30,6 +30,30 @@ export const GATEWAYS: readonly Steering[] = [
     source: 'https://aigateway.envoyproxy.io/docs/',
     date: '2026-11-20',
   },
+  // The Kubernetes gateways for inference, and AWS SageMaker behind a proxy that signs: pod, endpoint, model.
+  {
+    starts: ['gateway-'],
+    source: 'https://gateway-api-inference-extension.sigs.k8s.io/',
+    date: '2026-11-26',
+  },
+  {
+    starts: ['amzn-sagemaker-'],
+    source:
+      'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_runtime_InvokeEndpoint.html',
+    date: '2026-11-26',
+  },
+  { starts: ['higress-', 'mse-'], source: 'https://higress.ai/en/docs/', date: '2026-11-26' },
+  {
+    starts: ['aibrix-'],
+    headers: ['routing-strategy', 'target-pod', 'external-filter'],
+    source: 'https://aibrix.readthedocs.io/latest/features/gateway-plugins.html',
+    date: '2026-11-26',
+  },
+  {
+    starts: ['smg-'],
+    source: 'https://docs.sglang.ai/advanced_features/router.html',
+    date: '2026-11-26',
+  },
   { starts: ['tfy-'], source: 'https://docs.truefoundry.com/gateway', date: '2026-11-20' },
   { starts: ['kong-'], source: 'https://docs.konghq.com/gateway/latest/', date: '2026-11-20' },
   {
@@ -44,14 +68,30 @@ export const GATEWAYS: readonly Steering[] = [
   },
   // Symfony, Zend and IIS route by these instead of the checked URL.
   {
-    headers: ['x-original-url', 'x-rewrite-url', 'x-original-uri', 'x-override-url'],
+    headers: [
+      'x-original-url',
+      'x-rewrite-url',
+      'x-original-uri',
+      'x-override-url',
+      'x-host',
+      'x-original-host',
+      'x-http-host-override',
+    ],
     source:
       'https://symfony.com/blog/cve-2018-14773-remove-support-for-legacy-and-risky-http-headers',
     date: '2026-11-20',
   },
   // The address that a gateway calls next.
   {
-    headers: ['base-url', 'x-base-url', 'x-api-base', 'x-target-url', 'x-upstream-url'],
+    headers: [
+      'api-base',
+      'base-url',
+      'target-url',
+      'x-api-base',
+      'x-base-url',
+      'x-target-url',
+      'x-upstream-url',
+    ],
     source: 'https://docs.litellm.ai/docs/proxy/request_headers',
     date: '2026-11-20',
   },

@@ -16,8 +16,11 @@ export const OVERRIDE_HEADERS: readonly string[] = [
   'method-override',
 ];
 
-/** `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, and brackets make an array. */
-const PARAMETER = /^\s*[_. ]method(?:\[.*)?$/i;
+/**
+ * `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, and brackets make an array. Google reads the
+ * method of a request in `$httpMethod`, and further headers in `$httpHeaders`.
+ */
+const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:\[.*)?$/i;
 
 /** A header or a parameter of the query that names another method. */
 interface MethodOverride {

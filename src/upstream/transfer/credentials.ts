@@ -153,12 +153,12 @@ export function dropAccounts(
   { headers: names, parameters, pattern }: AccountNames,
   isListed: (header: string) => boolean = () => false,
 ): readonly string[] {
-  const isSelector = (name: string): boolean => {
+  const selects = (name: string): boolean => {
     const dashed = PLAIN.test(name) ? name : dashedWords(name);
-    return (names.has(dashed) || pattern.test(dashed)) && !isListed(name);
+    return names.has(dashed) || pattern.test(dashed);
   };
-  const inQuery = (name: string): boolean =>
-    parameters.has(name.toLowerCase()) || pattern.test(dashedWords(name));
+  const isSelector = (name: string): boolean => selects(name) && !isListed(name);
+  const inQuery = (name: string): boolean => parameters.has(name.toLowerCase()) || selects(name);
   const inCookie = (pair: string): boolean => isSelector(pair.split('=', 1)[0] ?? '');
   // Found first, deleted afterwards: deleting while iterating skips entries.
   const found = [...headers.keys()].filter(isSelector);
@@ -166,7 +166,7 @@ export function dropAccounts(
   for (const name of found) headers.delete(name);
   for (const { within } of foundInQuery) query.delete(within);
   const cookies = isListed('cookie') || !dropCookies(headers, inCookie) ? [] : ['cookie'];
-  const subprotocols = dropAccountSubprotocols(headers);
+  const subprotocols = dropAccountSubprotocols(headers, selects);
   const parametersFound = new Set(foundInQuery.map(({ name }) => `?${name}`));
   return [...found, ...parametersFound, ...cookies, ...subprotocols];
 }

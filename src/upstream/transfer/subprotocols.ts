@@ -2,8 +2,8 @@
 const OFFERED = 'sec-websocket-protocol';
 
 /** OpenAI's way for a page to say its key, and which account it is for. */
-const KEY = /^openai-insecure-api-key\.(.+)$/;
-const ACCOUNT = /^openai-(?:organization|project)\./;
+const KEY = /^openai-insecure-api-key\.(.+)$/i;
+const ACCOUNT = /^openai[_-](?:organization|project)\./i;
 
 /** Reads the keys that stand among the subprotocols of a WebSocket. */
 export function keysInSubprotocols(headers: Headers): readonly string[] {
@@ -23,15 +23,27 @@ export function dropSubprotocols(headers: Headers, leaves: (key: string) => bool
   else headers.set(OFFERED, theirs.join(', '));
 }
 
-/** Removes, in place, the subprotocols that select an account, and returns their names without the account. */
-export function dropAccountSubprotocols(headers: Headers): readonly string[] {
+/**
+ * Removes, in place, the subprotocols that select an account or steer a gateway, as in `openai-organization.org-1`. Returns their
+ * names without the account.
+ */
+export function dropAccountSubprotocols(
+  headers: Headers,
+  isSelector: (name: string) => boolean,
+): readonly string[] {
   const all = offered(headers);
-  const gone = all.filter((each) => ACCOUNT.test(each));
+  const isGone = (each: string): boolean =>
+    each.includes('.') && isSelector(nameOf(each).toLowerCase());
+  const gone = all.filter(isGone);
   if (gone.length === 0) return [];
-  const theirs = all.filter((each) => !ACCOUNT.test(each));
+  const theirs = all.filter((each) => !isGone(each));
   if (theirs.length === 0) headers.delete(OFFERED);
   else headers.set(OFFERED, theirs.join(', '));
-  return gone.map((each) => each.slice(0, each.indexOf('.')));
+  return gone.map(nameOf);
+}
+
+function nameOf(subprotocol: string): string {
+  return subprotocol.slice(0, subprotocol.indexOf('.'));
 }
 
 function offered(headers: Headers): readonly string[] {

@@ -170,6 +170,8 @@ const OVERRIDES = [
   ['?%5Fmethod=post', {}, '?a=b&%5Fmethod=post'],
   ['?.method=POST', {}, '?.method=POST'],
   ['?X-HTTP-Method-Override=POST', {}, '?X-HTTP-Method-Override=POST'],
+  ['?$httpMethod=POST', {}, '?$httpMethod=POST'],
+  ['?$httpHeaders=…', {}, '?%24httpHeaders=X-HTTP-Method-Override%3APOST%0D%0A'],
 ] as const;
 
 describe('a call that may stand for another method', () => {

@@ -94,6 +94,14 @@ const SELECTORS = [
   'X-OpenRouter-Categories',
   'x-bf-vk',
   'x-ai-eg-model',
+  'x-gateway-destination-endpoint',
+  'X-Amzn-SageMaker-Target-Model',
+  'x-higress-llm-model',
+  'x-smg-target-worker',
+  'routing-strategy',
+  'api_base',
+  'X-Original-Host',
+  'x-organization-uuid',
   'azureml-model-deployment',
   'X-Vertex-AI-LLM-Request-Type',
 ];
@@ -122,6 +130,13 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
     const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
     expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
     expect(dropped).toBe('?organization, ?b;user_project, ?user_project, ?project');
+  });
+
+  it('parameters that steer a gateway are dropped', async () => {
+    const query = '?api_base=https://other.test&OpenAI-Organization=o&cf-aig-byok-alias=x&alt=sse';
+    const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
+    expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
+    expect(dropped).toBe('?api_base, ?OpenAI-Organization, ?cf-aig-byok-alias');
   });
 
   it('cookies are dropped too', async () => {

@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { ACCOUNT_SELECTORS } from '../../../../src/providers/accounts.ts';
+import { dropAccounts } from '../../../../src/upstream/transfer/credentials.ts';
 import {
   dropSubprotocols,
   keysInSubprotocols,
@@ -25,4 +27,22 @@ it.each([
   dropSubprotocols(headers, (key) => key.startsWith('hg_'));
   const expected = offered.includes('hg_') ? left : offered;
   expect(headers.get('sec-websocket-protocol')).toBe(expected);
+});
+
+it.each([
+  'openai-organization.o',
+  'OpenAI-Organization.o',
+  'openai_project.p',
+  'cf-aig-authorization.token',
+  'cf-aig-byok-alias.other',
+  'x-portkey-config.pc',
+])('takes out what selects an account or steers a gateway, in any spelling: %s', (offered) => {
+  const headers = offering(`realtime, ${offered}, openai-beta.realtime-v1`);
+  const dropped = dropAccounts(headers, new URLSearchParams(), ACCOUNT_SELECTORS);
+  expect(headers.get('sec-websocket-protocol')).toBe('realtime, openai-beta.realtime-v1');
+  expect(dropped).toEqual([offered.slice(0, offered.indexOf('.'))]);
+});
+
+it('finds a key in any spelling', () => {
+  expect(keysInSubprotocols(offering('OpenAI-Insecure-API-Key.hg_1'))).toEqual(['hg_1']);
 });
