@@ -5,8 +5,12 @@ import { createMultipartKeyScan } from './multipart-keys.ts';
 import { multipartBoundary } from './multipart-scan.ts';
 import { createUrlencodedKeyScan } from './urlencoded-keys.ts';
 
-const MULTIPART = /^\s*multipart\/form-data\s*(?:;|$)/i;
-const URLENCODED = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
+/** PHP ends the type at a comma or a blank, and others take the last type of several. */
+const MULTIPART = /(?:^|,)\s*multipart\/form-data(?:[;,\s]|$)/i;
+const URLENCODED = /(?:^|,)\s*application\/x-www-form-urlencoded(?:[;,\s]|$)/i;
+
+/** Another type behind a boundary without quotes, which ends at the comma. */
+const BEHIND_BOUNDARY = /(boundary=[^\s",;]{1,200}),.*$/is;
 
 /**
  * The scan for a body of that type, where the call's own key is `own`. Null: it is no form, whose fields
@@ -15,7 +19,7 @@ const URLENCODED = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 export function keyScanFor(contentType: string, own: string | null): KeyScan | null {
   if (URLENCODED.test(contentType)) return createUrlencodedKeyScan(own);
   if (!MULTIPART.test(contentType)) return null;
-  const boundary = multipartBoundary(contentType);
+  const boundary = multipartBoundary(contentType.replace(BEHIND_BOUNDARY, '$1'));
   return boundary === null ? null : createMultipartKeyScan(boundary, own);
 }
 

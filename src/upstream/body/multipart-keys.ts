@@ -1,3 +1,4 @@
+import { unescaped } from '../transfer/gateway-key.ts';
 import { parameters } from './form-field.ts';
 import { keyIn, VALUE_BYTES_MAX } from './form-keys.ts';
 import type { KeyFound, KeyScan } from './form-keys.ts';
@@ -38,7 +39,7 @@ class MultipartKeyScan implements KeyScan {
   #lineBytes = 0;
   /** Bytes of the part so far. */
   #partBytes = 0;
-  #name = '';
+  #names: readonly string[] = [];
   readonly #headers = new Capture(HEADERS_BYTES_MAX);
   readonly #value: Capture;
   #found: KeyFound | null = null;
@@ -128,7 +129,8 @@ class MultipartKeyScan implements KeyScan {
     const text = new TextDecoder().decode(this.#headers.bytes).replaceAll(/\r?\n[ \t]+/g, ' ');
     const disposition = /^content-disposition\s*:(.*)$/im.exec(text)?.[1] ?? '';
     const found = parameters(disposition);
-    this.#name = found.get('name') ?? '';
+    const encoded = found.get('name*');
+    this.#names = [found.get('name') ?? '', ...(encoded === undefined ? [] : [decoded(encoded)])];
     this.#place = found.has('filename') || found.has('filename*') ? 'skipped' : 'value';
   }
 
@@ -140,7 +142,12 @@ class MultipartKeyScan implements KeyScan {
 
   #endValue(bytes: number): void {
     const value = new TextDecoder().decode(this.#value.bytes.subarray(0, bytes));
-    this.#found = keyIn(this.#name, value, this.#own);
+    for (const name of this.#names) this.#found ??= keyIn(name, value, this.#own);
     this.#place = 'skipped';
   }
+}
+
+/** The name in an extended parameter, as in `name*=utf-8''%5Fname`. */
+function decoded(extended: string): string {
+  return unescaped(extended.replace(/^[^']*'[^']*'/, ''));
 }

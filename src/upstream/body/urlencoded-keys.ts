@@ -4,6 +4,8 @@ import type { KeyFound, KeyScan } from './form-keys.ts';
 import { Capture } from './model-scan.ts';
 
 const AND = 0x26;
+/** Some servers (Rack) split a form at it too. */
+const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 
 /** Maximum bytes of a name: each may be written as `%68`. */
@@ -36,7 +38,7 @@ class UrlencodedKeyScan implements KeyScan {
   push(chunk: Uint8Array): KeyFound | null {
     for (const byte of chunk) {
       if (this.#found !== null) break;
-      if (byte === AND) this.#endField();
+      if (byte === AND || byte === SEMICOLON) this.#endField();
       else if (byte === EQUALS && !this.#isValue) this.#isValue = true;
       else this.#take(this.#isValue ? this.#value : this.#name, byte);
     }

@@ -17,10 +17,10 @@ export const OVERRIDE_HEADERS: readonly string[] = [
 ];
 
 /**
- * `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, and brackets make an array. Google reads the
+ * `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, brackets make an array, and a zero ends it. Google reads the
  * method of a request in `$httpMethod`, and further headers in `$httpHeaders`.
  */
-const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:\[.*)?$/i;
+const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:[[\0].*)?$/is;
 
 /** A header or a parameter of the query that names another method. */
 interface MethodOverride {

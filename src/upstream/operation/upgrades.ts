@@ -66,7 +66,7 @@ export function modelsInQuery(query: URLSearchParams): readonly string[] {
 }
 
 function isModelParameter(name: string): boolean {
-  const words = name.replace(/\[.*$/s, '').replace(/[\s_.-]/g, '');
+  const words = name.replace(/[[\0].*$/s, '').replace(/[\s_.-]/g, '');
   return MODEL_PARAMETERS.has(words.toLowerCase());
 }
 

@@ -62,7 +62,41 @@ const HELD: [string, string, string | null][] = [
   [URLENCODED, `api%5Fkey=${KEY}`, 'api_key'],
   [URLENCODED, `a=${'x'.repeat(9_000)}&token=${KEY}`, 'token'],
   [URLENCODED, KEY, null],
+  [URLENCODED, `a=b;token=${KEY}`, 'token'],
+  [`${URLENCODED}, text/plain`, `token=${KEY}`, 'token'],
+  [`text/plain, ${URLENCODED}`, `token=${KEY}`, 'token'],
+  [`${URLENCODED} x`, `token=${KEY}`, 'token'],
+  [`${MULTIPART}, text/plain`, field('key', KEY) + END, 'key'],
+  [`text/plain, ${MULTIPART}`, field('key', KEY) + END, 'key'],
 ];
+
+const OTHER_METHODS: [string, string, string][] = [
+  [URLENCODED, '_method=DELETE', '_method'],
+  [URLENCODED, 'a=1;_method=DELETE', '_method'],
+  [URLENCODED, '_method%00x=DELETE', '_method\0x'],
+  [URLENCODED, '%24httpMethod=DELETE', '$httpMethod'],
+  [`${URLENCODED}, text/plain`, '_method=DELETE', '_method'],
+  [MULTIPART, field('_method', 'DELETE') + END, '_method'],
+  [
+    MULTIPART,
+    part("Content-Disposition: form-data; name*=utf-8''%5Fmethod", 'DELETE') + END,
+    '_method',
+  ],
+  [
+    MULTIPART,
+    part(`Content-Disposition: form-data; name="a"; name*=UTF-8'en'_method`, 'DELETE') + END,
+    '_method',
+  ],
+];
+
+test.each(OTHER_METHODS)(
+  'finds the name of another method, wherever it is cut: %s %j',
+  (type, text, name) => {
+    for (const cuts of cutsOf(encode(text).length)) {
+      expect(look(type, text, cuts).found).toEqual({ field: name, isMethod: true });
+    }
+  },
+);
 
 const INNOCENT: [string, string][] = [
   [MULTIPART, field('prompt', `keys begin with hg_, as ${KEY}`) + END],
