@@ -163,9 +163,12 @@ export function neededRoutes(method: string, path: string, dialect: Dialect): re
   return [...new Set(needed.filter((name) => name !== null))];
 }
 
-/** Routes that administer an account, wherever they are mounted and whatever else they end like. */
+/**
+ * Routes that administer an account, wherever they are mounted and whatever else they end like, and routes that choose the
+ * organization that pays (GitHub's `/orgs/{org}/inference/…`).
+ */
 const ADMINISTRATION =
-  /\/(?:organizations?|admin_api_keys|api[_-]?keys?|keys?|invites|users?|members|permissions|roles|billing|balance|credits|costs|usage|service_accounts|audit_logs|certificates|projects(?!\/[^/]+\/locations\/))(?:\/|$)/i;
+  /\/(?:organizations?|orgs|admin_api_keys|api[_-]?keys?|keys?|invites|users?|members|permissions|roles|billing|balance|credits|costs|usage|service_accounts|audit_logs|certificates|projects(?!\/[^/]+\/locations\/))(?:\/|$)/i;
 
 function neededFor(method: string, path: string, dialect: Dialect): string | null {
   if (ADMINISTRATION.test(path)) return ADMINISTRATION_NAME;

@@ -176,7 +176,7 @@ export function dropAccounts(
  * equal.
  */
 function dashedWords(name: string): string {
-  const words = name.replace(/[[\0].*$/s, '').replace(/(?<=[a-z])(?=[A-Z])/g, '-');
+  const words = name.replace(/\[.*$/s, '').replace(/(?<=[a-z])(?=[A-Z])/g, '-');
   const dashed = words.replace(/[^a-z0-9]+/gi, '-').replace(/^-|-$/g, '');
   return dashed.toLowerCase();
 }

@@ -121,6 +121,7 @@ describe("with the operator's key", () => {
     ['plain', 'GET', '/shut/v1/models/x%ef%bc%8f..%ef%bc%8f..%ef%bc%8ffiles', 'allow: [files]'],
     ['plain', 'GET', '/shut/v1/models/x%u002f..%u002f..%u002ffiles', 'allow: [files]'],
     ['plain', 'GET', '/shut/v1/models/%ef%bc%8e%ef%bc%8e/ﬁles', 'allow: [files]'],
+    ['all', 'POST', '/shut/orgs/theirs/inference/chat/completions', 'administers the account'],
     ['all', 'POST', '/shut/v1/organization/users;/chat/completions', 'administers the account'],
     ['all', 'POST', '/shut/v1/no/such/route', 'does not know'],
     ['plain', 'GET', '/shut/v1/no/such/route', 'does not know'],

@@ -133,10 +133,10 @@ describe.each(['/ours', '/keyless', '/near', '/pool', '/full'])('at %s', (at) =>
   });
 
   it('parameters that steer a gateway are dropped', async () => {
-    const query = '?api_base=https://other.test&OpenAI-Organization=o&cf-aig-byok-alias=x&alt=sse';
+    const query = '?api_base=https://other.test&OpenAI-Organization=o&user%00Project=p&alt=sse';
     const { echo, dropped } = await ask(`${at}${CHAT}${query}`, {});
     expect(echo.query.replace(/^\?/, '')).toBe('alt=sse');
-    expect(dropped).toBe('?api_base, ?OpenAI-Organization, ?cf-aig-byok-alias');
+    expect(dropped).toBe('?api_base, ?OpenAI-Organization, ?user%00Project');
   });
 
   it('cookies are dropped too', async () => {
