@@ -101,7 +101,7 @@ export function againstQuery(
     (named) => counted === null || !table.routes.isSameModel(upstream, named, counted),
   );
   if (other !== undefined) {
-    const message = `The query names the model ${quote(other)}, which some servers serve instead of the one that counts. Remove it from the query, and name the model in the body or the path.`;
+    const message = `The query names the model ${quote(other)}, which some servers serve instead of the one that counts. Remove it from the query, or name the same model in the body or the path. Where neither can name one, name it in headgate-model.`;
     return { reason: 'model_ambiguous', message };
   }
   const reference = referenceInQuery(query);

@@ -30,7 +30,7 @@ export const GATEWAYS: readonly Steering[] = [
     source: 'https://aigateway.envoyproxy.io/docs/',
     date: '2026-11-20',
   },
-  // The Kubernetes gateways for inference, and AWS SageMaker behind a proxy that signs: pod, endpoint, model.
+  // Endpoint and model at Kubernetes gateways for inference, and at AWS SageMaker behind a proxy that signs.
   {
     starts: ['gateway-'],
     source: 'https://gateway-api-inference-extension.sigs.k8s.io/',
@@ -50,7 +50,7 @@ export const GATEWAYS: readonly Steering[] = [
     date: '2026-11-26',
   },
   {
-    starts: ['smg-'],
+    starts: ['smg-', 'sglang-'],
     source: 'https://docs.sglang.ai/advanced_features/router.html',
     date: '2026-11-26',
   },
