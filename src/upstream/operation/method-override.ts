@@ -17,8 +17,8 @@ export const OVERRIDE_HEADERS: readonly string[] = [
 ];
 
 /**
- * `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, brackets make an array, and a zero ends it. Google reads the
- * method of a request in `$httpMethod`, and further headers in `$httpHeaders`.
+ * `_method`, and the names that PHP turns into it: a blank or a dot becomes `_`, brackets make an array, and a zero byte ends
+ * the name. Google reads the method of a request in `$httpMethod`, and further headers in `$httpHeaders`.
  */
 const PARAMETER = /^\s*(?:[_. ]method|\$http_?(?:method|headers))(?:[[\0].*)?$/is;
 
