@@ -68,7 +68,8 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   // At the last member it may have had another name.
   if (member !== null) body.restore();
   const pace = body.isComing ? held.pace() : null;
-  if ((await body.keep(keptBytesMax, held.signal, { pace })) === 'aborted') {
+  // Each promise that a small call waits for costs it CPU, and the body of most is kept by now.
+  if (!body.isKept && (await body.keep(keptBytesMax, held.signal, { pace })) === 'aborted') {
     held.giveUp();
     reportSlow(admission, held);
     ctx.waitUntil(admission.release('unused'));
@@ -123,10 +124,9 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     const switched = passSession(sending, { held, answer, socket: answer.webSocket });
     return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
-  const looked: Looked = (await watchesRun?.(admission, answer, held.takesWhole(answer))) ?? {
-    answer,
-    isHeld: false,
-  };
+  const watched =
+    watchesRun === null ? null : await watchesRun(admission, answer, held.takesWhole(answer));
+  const looked: Looked = watched ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
   const pipe = readingRun(looked, metering?.pipeFor(meter, answer) ?? null);
   const settle = settlingOf(sending, held, looked, meter);

@@ -9,12 +9,12 @@ import { uploadTooSlow } from './unreachable.ts';
 const SMALL_BYTES = 32 * 1024;
 
 /**
- * Reads a body before its call acquires a slot, which a slow caller would otherwise hold: a small body, and every body in which
- * tokens are counted. It must arrive as fast as with a slot. Null: the call continues, whether its body was read or not.
+ * Reads a body that is still coming before its call acquires a slot, which a slow caller would otherwise hold: a small body, and
+ * every body in which tokens are counted. It must arrive as fast as with a slot. Null: the call continues, whether its body was
+ * read or not.
  */
 export async function readAhead({ call, rules }: Candidate): Promise<Rejected | Left | null> {
   const { body, after, signal } = call;
-  if (!body.isComing) return null;
   const { hold, isMetered } = rules;
   const bytes = body.contentLength ?? Infinity;
   if (bytes > (isMetered ? READ_BYTES_MAX : SMALL_BYTES)) return null;

@@ -23,7 +23,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   if (!located.operation.limited) {
     return (await changedSince(call)) ?? passThrough(candidate, targetAt(candidate, turn, null));
   }
-  const unread = await readAhead(candidate);
+  const unread = candidate.call.body.isComing ? await readAhead(candidate) : null;
   if (unread !== null) return unread;
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;
