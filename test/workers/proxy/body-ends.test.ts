@@ -218,5 +218,5 @@ it('of a call whose upstream is removed while it waits', async () => {
   });
   expect(await answering).toEqual([404, 'upstream_unknown']);
   await untilFree();
-  holder.leave();
+  await letGo(own, holder);
 });

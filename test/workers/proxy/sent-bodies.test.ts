@@ -190,4 +190,5 @@ it('until the caller leaves', async () => {
   expect(held()).toBe(LARGE.length);
   client.abort();
   await expect(answering).rejects.toThrow(/abort/i);
+  await until(() => expect(held()).toBe(0));
 });
