@@ -42,7 +42,7 @@ const { values } = parseArgs({
 
 const callers = Number(values.callers);
 const timing = { ...FULL_TIMING, rounds: Number(values.rounds) };
-/** V8 compiles hot code anew for seconds after a start. That is work of the start, and not of a call. */
+/** For several seconds after a start V8 still optimizes hot code, which would count as a cost of the calls. */
 const WARM_UP = { rounds: 1, slices: 1, warmUpMs: 4_000, measuredMs: 100 };
 const TITLE = `Small JSON calls, ${callers} callers`;
 
