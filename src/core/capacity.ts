@@ -6,7 +6,12 @@ import { slotsMaxNow } from './parts/ceiling.ts';
 import { ONE_REQUEST } from './parts/demand.ts';
 import { takeCooldownMs } from './parts/lag.ts';
 import { allows as isIn, nextChangeAt as outageChangesAt } from './parts/outage.ts';
-import { nextChangeAt as pauseChangesAt, rampSlotsMax } from './parts/pause.ts';
+import {
+  mayProbe,
+  nextChangeAt as pauseChangesAt,
+  rampSlotsMax,
+  stopsUntil,
+} from './parts/pause.ts';
 import { roomAt as ratesRoomAt } from './parts/rates.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf } from './members.ts';
@@ -107,7 +112,8 @@ export function memberBlockOf({ controls, settings }: Member, now: InstantMs): B
   const until = breakerChangesAt(breaker, now);
   // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
   if (until !== NEVER && until > pause.until) return { reason: 'breaker_open', until };
-  return now < pause.until ? { reason: 'paused', until: pause.until } : null;
+  const isClosed = now < pause.until && !mayProbe(pause, now);
+  return isClosed ? { reason: 'paused', until: pause.until } : null;
 }
 
 /** Whether the group grants nothing for a while: paused by its operator, or stopped by its upstreams. */
@@ -136,7 +142,7 @@ export function roomAt(
   if (slots > rampSlotsMax(pause, slotsMax, now)) {
     // A call that is wider than what was learned goes while nobody else does, or it would never go.
     if (slotsInUse > 0 && slots > slotsMax) return NEVER;
-    at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : pause.until);
+    at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : stopsUntil(pause));
   }
   if (!breakerAllows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
   if (!isIn(outage, now)) at = Math.max(at, outageChangesAt(outage, now));

@@ -95,6 +95,7 @@ function mayLend(state: GroupState, now: InstantMs): boolean {
   if (settings.slotsMaxEach < Infinity || settings.slotsMaxEachAgent < Infinity) return false;
   if (hasEntries(settings.reserved) || hasEntries(settings.reservedLanes)) return false;
   if (blockOf(serving, now) !== null || controls.breaker.phase !== 'closed') return false;
+  if (controls.pause.waitMs > 0) return false;
   return cooldownInForceMs(state) === 0 && !wantsServed(sole, now);
 }
 

@@ -1,5 +1,5 @@
 import { IMPLICIT, type InstantMs, type MemberId, type TicketId } from './words/ids.ts';
-import type { MemberSettings } from './words/member.ts';
+import { BREAKER_DEFAULTS, type MemberSettings } from './words/member.ts';
 import type { Holder } from './words/ticket.ts';
 import { noteRun } from './parts/affinity.ts';
 import { nothingAhead } from './parts/ahead.ts';
@@ -32,10 +32,12 @@ export function memberAt(state: GroupState, id: MemberId, now: InstantMs): Membe
 export function goneSettings(id: MemberId): MemberSettings {
   const budgets = { perHourUsd: null, perDayUsd: null, perMonthUsd: null };
   const limits = { isHard: true, isAdaptive: false, rates: NO_RATES, budgets, isMetered: false };
+  const reactions = { breaker: BREAKER_DEFAULTS, probesPauses: false };
   return {
     id,
     slotsMax: 0,
     ...limits,
+    ...reactions,
     weight: 1,
     tier: 1,
     isEnabled: false,

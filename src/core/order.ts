@@ -231,11 +231,13 @@ function fullCap(
 
 /**
  * At most a quarter of a group may be held by calls that wait in another one, or else one of them. One
- * only while a breaker is not closed: they take their permits when they go out, all at once perhaps.
+ * only while a breaker is not closed or a pause is probed: they take their permits when they go out, all at once perhaps.
  */
 function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
   const { slotsWaitingElsewhere, serving } = state;
-  const isProbing = serving.some(({ controls }) => controls.breaker.phase !== 'closed');
+  const isProbing = serving.some(
+    ({ controls: { breaker, pause } }) => breaker.phase !== 'closed' || pause.waitMs > 0,
+  );
   if (slotsWaitingElsewhere > 0 && isProbing) return true;
   const quarter = Math.floor(slotsLearned(state) / 4);
   return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;

@@ -20,6 +20,7 @@ import { emptyState } from './empty-state.ts';
 import { addLease, endLostNesting } from './leases.ts';
 import type { KeptMember } from './member.ts';
 import { memberFor } from './members.ts';
+import { applyReactions } from './serving.ts';
 import { NEVER, type BudgetStop, type GroupState, type HandedLease, type Lease } from './state.ts';
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
@@ -83,6 +84,7 @@ export function recover(
   const state = emptyState(settings, next, controls, isStored, new Map(members));
   for (const [id, there] of Object.entries(stored.upstreams ?? {})) state.upstreams.set(id, there);
   state.budgetStop = stored.budgetStop ?? null;
+  applyReactions(state, now);
   if (bound !== null) {
     const { seq, since } = bound;
     const mayOutlive = bound.mayOutlive === true;

@@ -2,7 +2,9 @@ import { IMPLICIT, type InstantMs } from './words/ids.ts';
 import type { MemberSettings } from './words/member.ts';
 import { RETIRED_MAX, type GroupSettings } from './words/settings.ts';
 import type { GuessRates } from './parts/demand.ts';
+import { applySettings } from './parts/breaker.ts';
 import { noOutage } from './parts/outage.ts';
+import { setProbing } from './parts/pause.ts';
 import { countAt, type Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
@@ -15,9 +17,20 @@ import { noteEnded } from './upstream-signals.ts';
 function settingsOfMembers(settings: GroupSettings): readonly MemberSettings[] {
   if (settings.members.length > 0) return settings.members;
   const { slotsMax, isHard, isAdaptive, rates, budgets, isMetered } = settings;
+  const { breaker, probesPauses } = settings;
   const limits = { slotsMax, isHard, isAdaptive, rates, budgets, isMetered };
+  const reactions = { breaker, probesPauses };
   return [
-    { id: IMPLICIT, ...limits, weight: 1, tier: 1, isEnabled: true, succeeds: null, place: null },
+    {
+      id: IMPLICIT,
+      ...limits,
+      ...reactions,
+      weight: 1,
+      tier: 1,
+      isEnabled: true,
+      succeeds: null,
+      place: null,
+    },
   ];
 }
 
@@ -43,6 +56,14 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
   const retired = [...state.members.values()].filter((each) => !state.serving.includes(each));
   for (const member of retired.slice(0, Math.max(0, retired.length - RETIRED_MAX))) {
     if (isEmpty(member)) state.members.delete(member.id);
+  }
+}
+
+/** Applies what the settings say about breakers and probes to those that are open or paused. */
+export function applyReactions({ serving }: GroupState, now: InstantMs): void {
+  for (const { controls, settings } of serving) {
+    applySettings(controls.breaker, settings.breaker);
+    setProbing(controls.pause, settings.probesPauses, now);
   }
 }
 

@@ -77,7 +77,7 @@ import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { renameMembers } from './renaming.ts';
 import { countInFlight } from './reservation.ts';
-import { serveMembers } from './serving.ts';
+import { applyReactions, serveMembers } from './serving.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteAnswer } from './stats.ts';
 import {
@@ -433,6 +433,7 @@ function reconfigure(
   const areOthers = namesOf(settings) !== namesOf(state.settings);
   state.settings = settings;
   serveMembers(state, now);
+  applyReactions(state, now);
   if (areOthers) noteOtherMembers(state.bound);
   if (hasEndedDryRun) {
     for (const ledger of allLedgers(state)) {

@@ -35,12 +35,13 @@ export function noteToldCalls(
   if (ended.length === 0) return;
   state.talliesDirtyAt ??= now;
   // Only a group with one member lends, and its controls are the group's.
-  const { ceiling, breaker } = state.controls;
+  const { controls, settings } = state;
+  const { ceiling, breaker } = controls;
   const lately = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
   for (const { leaseId, beganMs } of lately.slice(0, RESULTS_MAX)) {
     // Not now: what was refused meanwhile is not contradicted by calls that began before.
     const grantedAt = instant(now - beganMs);
-    noteServed(breaker, { leaseId, grantedAt }, now);
+    noteServed(breaker, { leaseId, grantedAt }, now, settings.breaker);
     noteAccepted(ceiling.evidence, { grantedAt, slotsAtGrant: slotsAtOnce }, now);
   }
 }

@@ -32,7 +32,13 @@ import {
   noteRefused as outageRefused,
   noteServed as outageServed,
 } from './parts/outage.ts';
-import { noteServed as pauseServed, pauseFor } from './parts/pause.ts';
+import {
+  noteEnded as pauseEnded,
+  noteGranted as pauseGranted,
+  noteRefused as pauseRefused,
+  noteServed as pauseServed,
+  pauseFor,
+} from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
 import { atUpstream, memberSlotsLearned } from './capacity.ts';
@@ -115,6 +121,8 @@ function applyRefusal(
   const { settings, controls } = member;
   const { ceiling, breaker, pause, rates } = controls;
   const { id: leaseId, callableAt: grantedAt } = lease;
+  // A call that never fits shows nothing of the pause.
+  if (kind !== 'never_fits' && pauseRefused(pause, leaseId, now)) state.isControlsDirty = true;
   if (takesOut(kind)) return keepOut(state, member, kind, leaseId, now);
   state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
@@ -122,8 +130,12 @@ function applyRefusal(
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const isReported = signal.reportedBy !== undefined;
   const failed = { leaseId, grantedAt, retryAfterMs, isReported };
+  // What a lease holder reports lasts for a minute at most, and its words are not the upstream's.
+  const words = isReported ? null : (signal.words ?? null);
+  const isProbed = settings.probesPauses && !isReported;
   const pauseOnce = (isLongWindow: boolean): void => {
-    if (!isRepeat) pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow }, now);
+    if (isRepeat) return;
+    pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow, words, isProbed }, now);
   };
   switch (kind) {
     case 'concurrency':
@@ -133,11 +145,11 @@ function applyRefusal(
       return lowerCeiling(member, call, signal.slotsMax, now);
     case 'overload':
       noteOverload(ceiling, settings, call, now);
-      breakerFailed(breaker, failed, now);
+      breakerFailed(breaker, failed, now, settings.breaker);
       if (retryAfterMs !== null) pauseOnce(false);
       return;
     case 'error':
-      return breakerFailed(breaker, failed, now);
+      return breakerFailed(breaker, failed, now, settings.breaker);
     case 'requests':
     case 'tokens':
       if (!isRepeat && !isReported) drain(rates, settings.rates, kind, now);
@@ -223,12 +235,12 @@ function applyServed(
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
   const slotsInUse = atUpstream(state, member);
   ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
-  breakerServed(controls.breaker, { leaseId, grantedAt }, now);
+  breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
   if (!isMistake) outageServed(controls.outage, leaseId, now);
   noteTakenAfterGap(state, member, lease);
   noteTaken(state.repeatRefusals, grantedAt);
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);
-  pauseServed(controls.pause, grantedAt);
+  pauseServed(controls.pause, { leaseId, grantedAt, isMistake }, now);
 }
 
 /** Pauses if the answer to a served call asks the next calls to wait, because a limit is nearly used up. */
@@ -257,6 +269,7 @@ function askToWait(
  */
 export function noteGranted({ controls }: Member, { id }: Lease, now: InstantMs): void {
   outageGranted(controls.outage, id);
+  pauseGranted(controls.pause, id, now);
   if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
 }
 
@@ -268,12 +281,12 @@ export function noteGranted({ controls }: Member, { id }: Lease, now: InstantMs)
 export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
   const { repeatRefusals } = state;
   const member = memberOf(state, lease);
-  const { controls } = member;
+  const { controls, settings } = member;
   if (lease.hasAnswer) return;
   // Only a call that Headgate made itself is known to have ended well.
   if (!lease.isById) refuteReports(state, member, lease, undefined, now);
   const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
-  breakerServed(controls.breaker, { leaseId, grantedAt }, now);
+  breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
   noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
   noteTakenAfterGap(state, member, lease);
   noteTaken(repeatRefusals, grantedAt);
@@ -282,8 +295,10 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
 
 /** Notes the end of a lease. `isLost`: its holder was not heard of any more. */
 export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
-  const { breaker, outage } = memberOf(state, lease).controls;
-  breakerEnded(breaker, lease.id, isLost, now);
+  const { controls, settings } = memberOf(state, lease);
+  const { breaker, outage, pause } = controls;
+  breakerEnded(breaker, lease.id, isLost, now, settings.breaker);
+  pauseEnded(pause, lease.id);
   outageEnded(outage, lease.id);
 }
 
@@ -298,8 +313,8 @@ export function wantsServed(
   const { ceiling, breaker, pause, outage } = controls;
   if (reports.unconfirmed !== null) return true;
   if (outage.reason !== null) return true;
-  if (breaker.phase !== 'closed' || hasFailedLately(breaker, now)) return true;
-  if (pause.openMs > 0 || isInDoubt(ceiling.evidence, now)) return true;
+  if (breaker.phase !== 'closed' || hasFailedLately(breaker, now, settings.breaker)) return true;
+  if (pause.openMs > 0 || pause.probe !== null || isInDoubt(ceiling.evidence, now)) return true;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;
   return slotsInUse >= 0.8 * slotsMaxNow(ceiling, settings);
 }

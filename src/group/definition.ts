@@ -16,6 +16,9 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 
+/** Reactions of a group of which nothing is said. */
+const REACTIONS = { breaker: DEFAULTS.breaker, probe: DEFAULTS.probe };
+
 /** Affinity of members of which nothing is said. */
 const AFFINITY = affinitySchema.parse({});
 
@@ -139,6 +142,7 @@ function settingsFrom(
     isHard: true,
     isAdaptive: config.adaptive === 'auto',
     ...ratesOf(limits),
+    ...reactionsOf(config),
     slotsPerCallMax: limits.max_weight,
     queueLengthMax: queue.max_length,
     queueLengthMaxEach: queue.max_length_each ?? Infinity,
@@ -164,7 +168,7 @@ function settingsFrom(
 }
 
 function membersOf(
-  { members, adaptive }: Pick<GroupConfig, 'members' | 'adaptive'>,
+  { members, ...config }: Pick<GroupConfig, 'members' | 'adaptive' | 'breaker' | 'probe'>,
   ownSecrets: OwnSecrets,
 ): readonly MemberSettings[] {
   // A definition of an older release that was never parsed by this one has none.
@@ -172,13 +176,33 @@ function membersOf(
     id: memberId(memberIdOf(member)),
     slotsMax: slotsMaxOf(member.limits),
     isHard: true,
-    isAdaptive: adaptive === 'auto',
+    isAdaptive: config.adaptive === 'auto',
     ...ratesOf(member.limits),
+    ...reactionsOf(config),
     weight: member.weight,
     tier: member.tier,
     isEnabled: member.enabled,
     ...keyOf(member, ownSecrets),
   }));
+}
+
+/** Takes how the group and its members react to their upstreams. */
+function reactionsOf(
+  config: Pick<GroupConfig, 'breaker' | 'probe'>,
+): Pick<MemberSettings, 'breaker' | 'probesPauses'> {
+  // A definition that was never parsed by this release may have neither.
+  const { breaker, probe } = { ...REACTIONS, ...config };
+  const { threshold, min_calls: callsMin, window_ms: windowMs } = breaker;
+  return {
+    breaker: {
+      failedShare: threshold ?? Infinity,
+      callsMin,
+      windowMs,
+      openMs: breaker.hold_ms,
+      openMsMax: breaker.hold_max_ms,
+    },
+    probesPauses: probe !== 'off',
+  };
 }
 
 /** Tells what a member is beside others: where its calls go, and with which key. */

@@ -12,7 +12,7 @@ import { checkInvariants } from '../../src/core/invariants.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
 import { recover, type Stored } from '../../src/core/recover.ts';
 import type { Rejection } from '../../src/core/words/rejection.ts';
-import type { MemberSettings } from '../../src/core/words/member.ts';
+import { BREAKER_DEFAULTS, type MemberSettings } from '../../src/core/words/member.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../src/core/words/signal.ts';
 import { emptyState } from '../../src/core/empty-state.ts';
@@ -34,6 +34,8 @@ export const UNMETERED = {
   rates: NO_RATES,
   budgets: { perHourUsd: null, perDayUsd: null, perMonthUsd: null },
   isMetered: false,
+  breaker: BREAKER_DEFAULTS,
+  probesPauses: true,
 } as const satisfies Partial<GroupSettings>;
 
 /** Two slots, room to wait, and no cool-downs unless a test says so. */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { BREAKER_DEFAULTS } from '../../core/words/member.ts';
 import { text } from './limits.ts';
 
 /** How a group takes what its upstream says and does: cool-downs, pauses, new tries, other upstreams. */
@@ -47,6 +48,32 @@ export const holdsSchema = z.strictObject({
   max_run_ms: z.int().min(0).max(86_400_000).default(MAX_RUN_MS).meta({
     description:
       'Longest time that a run holds the slot of the call which started it, where it goes on at the upstream after the answer: a background response, a run of an assistant, a video. 0: it holds none.',
+    unit: 'ms',
+  }),
+});
+
+export const breakerSchema = z.strictObject({
+  threshold: z.number().min(0.01).max(1).nullable().default(BREAKER_DEFAULTS.failedShare).meta({
+    description:
+      'The circuit breaker opens when this share of the recent calls failed: an overload, another 5xx, or a broken connection. Null: it never opens.',
+    unit: 'of calls',
+  }),
+  min_calls: z.int().min(1).max(100).default(BREAKER_DEFAULTS.callsMin).meta({
+    description:
+      'Minimum number of calls with a result within `window_ms` before it opens. The last 20 count, or as many as this.',
+    unit: 'calls',
+  }),
+  window_ms: z.int().min(1_000).max(3_600_000).default(BREAKER_DEFAULTS.windowMs).meta({
+    description: 'How long the result of a call counts.',
+    unit: 'ms',
+  }),
+  hold_ms: z.int().min(100).max(3_600_000).default(BREAKER_DEFAULTS.openMs).meta({
+    description:
+      'How long the breaker stays open before a call probes the upstream. Doubles after each probe that fails. An upstream that names a longer wait gets it, up to 15 minutes.',
+    unit: 'ms',
+  }),
+  hold_max_ms: z.int().min(100).max(3_600_000).default(BREAKER_DEFAULTS.openMsMax).meta({
+    description: 'Maximum to which `hold_ms` doubles.',
     unit: 'ms',
   }),
 });

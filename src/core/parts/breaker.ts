@@ -1,3 +1,4 @@
+import { BREAKER_DEFAULTS, type BreakerSettings } from '../words/member.ts';
 import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
 
 /**
@@ -34,22 +35,11 @@ export interface CallResult {
   readonly grantedAt: InstantMs;
 }
 
-/** Maximum results that count, the last ones, and minimum that there must be before it opens. */
+/** How many of the last results count, unless the breaker needs more before it opens. */
 const RESULTS_MAX = 20;
-const RESULTS_MIN = 10;
 
-/** How long a result counts. */
-const RESULT_TTL_MS = 300_000;
-
-/** Minimum part of the results that have failed when it opens. */
-const FAILED_SHARE = 0.5;
-
-/** How long it stays open at first; twice as long each time that a probe fails. */
-const OPEN_MIN_MS = 15_000;
-const OPEN_MAX_MS = 300_000;
-
-/** Maximum that an upstream may ask for: a slip of its clock must not stop a group for good. */
-const OPEN_ASKED_MAX_MS = 3_600_000;
+/** Maximum that an upstream may ask for: then a probe shows whether it is back. */
+const OPEN_ASKED_MAX_MS = 900_000;
 
 /** Maximum part by which it stays open longer, or several groups would probe one upstream together. */
 const JITTER = 0.1;
@@ -97,8 +87,15 @@ export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
 /**
  * Notes that the upstream took the call, known at its first byte: how long the answer takes changes nothing.
  */
-export function noteServed(breaker: Breaker, call: CallResult, now: InstantMs): void {
-  if (breaker.phase === 'closed') return noteResult(breaker, call, false, now);
+export function noteServed(
+  breaker: Breaker,
+  call: CallResult,
+  now: InstantMs,
+  settings: BreakerSettings = BREAKER_DEFAULTS,
+): void {
+  if (breaker.phase === 'closed') {
+    return noteResult(breaker, call, { failed: false }, now, settings);
+  }
   if (!takePermitBack(breaker, call.leaseId)) return;
   breaker.served += 1;
   if (breaker.served < PROBES_MAX) return;
@@ -117,16 +114,18 @@ export function noteFailed(
   breaker: Breaker,
   call: CallResult & { readonly retryAfterMs: number | null; readonly isReported?: boolean },
   now: InstantMs,
+  settings: BreakerSettings = BREAKER_DEFAULTS,
 ): void {
+  const { retryAfterMs, isReported = false } = call;
   if (breaker.phase !== 'closed') {
-    if (takePermitBack(breaker, call.leaseId)) open(breaker, call.retryAfterMs, now);
+    if (takePermitBack(breaker, call.leaseId)) open(breaker, retryAfterMs, now, settings);
     return;
   }
-  noteResult(breaker, call, true, now, call.isReported);
+  noteResult(breaker, call, { failed: true, ...(isReported && { isReported }) }, now, settings);
   const failed = breaker.results.filter((result) => result.failed).length;
   const { length } = breaker.results;
-  if (length < RESULTS_MIN || failed < FAILED_SHARE * length) return;
-  open(breaker, call.retryAfterMs, now);
+  if (length < settings.callsMin || failed < settings.failedShare * length) return;
+  open(breaker, retryAfterMs, now, settings);
 }
 
 /**
@@ -138,8 +137,9 @@ export function noteEnded(
   leaseId: LeaseId,
   isLost: boolean,
   now: InstantMs,
+  settings: BreakerSettings = BREAKER_DEFAULTS,
 ): void {
-  if (takePermitBack(breaker, leaseId) && isLost) open(breaker, null, now);
+  if (takePermitBack(breaker, leaseId) && isLost) open(breaker, null, now, settings);
 }
 
 /** Takes back, after a reset, the permits of probes whose leases are not there any more. */
@@ -148,8 +148,19 @@ export function keepProbes(breaker: Breaker, isAlive: (leaseId: LeaseId) => bool
 }
 
 /** Whether calls failed lately, so that it matters to hear which are served. */
-export function hasFailedLately({ results }: Breaker, now: InstantMs): boolean {
-  return results.some(({ at, failed }) => failed && now - at < RESULT_TTL_MS);
+export function hasFailedLately(
+  { results }: Breaker,
+  now: InstantMs,
+  { windowMs }: BreakerSettings = BREAKER_DEFAULTS,
+): boolean {
+  return results.some(({ at, failed }) => failed && now - at < windowMs);
+}
+
+/** Applies changed settings: a breaker that is switched off closes. */
+export function applySettings(breaker: Breaker, { failedShare }: BreakerSettings): void {
+  if (failedShare === Infinity && breaker.phase !== 'closed') {
+    Object.assign(breaker, closedBreaker());
+  }
 }
 
 /** Removes failures that lease holders reported. */
@@ -160,19 +171,23 @@ export function removeReported(breaker: Breaker): void {
 function noteResult(
   breaker: Breaker,
   call: CallResult,
-  failed: boolean,
+  result: Omit<Result, 'at'>,
   now: InstantMs,
-  isReported = false,
+  { windowMs, callsMin }: BreakerSettings,
 ): void {
   // A call of before it opened tells of what is known already.
   if (call.grantedAt < breaker.openUntil) return;
-  const fresh = breaker.results.filter(({ at }) => now - at < RESULT_TTL_MS);
-  const result: Result = { at: now, failed, ...(isReported && { isReported }) };
-  breaker.results = [...fresh, result].slice(-RESULTS_MAX);
+  const fresh = breaker.results.filter(({ at }) => now - at < windowMs);
+  breaker.results = [...fresh, { at: now, ...result }].slice(-Math.max(RESULTS_MAX, callsMin));
 }
 
-function open(breaker: Breaker, retryAfterMs: number | null, now: InstantMs): void {
-  const lengthMs = Math.min(OPEN_MAX_MS, OPEN_MIN_MS * 2 ** breaker.openings);
+function open(
+  breaker: Breaker,
+  retryAfterMs: number | null,
+  now: InstantMs,
+  { openMs, openMsMax }: BreakerSettings,
+): void {
+  const lengthMs = Math.min(Math.max(openMs, openMsMax), openMs * 2 ** breaker.openings);
   const askedMs = Math.min(OPEN_ASKED_MAX_MS, retryAfterMs ?? 0);
   const jittered = lengthMs * (1 + JITTER * fraction(now));
   breaker.phase = 'open';

@@ -1,5 +1,5 @@
 import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
-import { OUT_MAX_MS, OUT_MIN_MS } from '../words/settings.ts';
+import { PROBE_MAX_MS, PROBE_MIN_MS } from '../words/settings.ts';
 import type { TakingOut } from '../words/signal.ts';
 
 /**
@@ -35,7 +35,7 @@ export function noteBlamed(
   now: InstantMs,
 ): boolean {
   if (outage.reason !== null || refusedAt < outage.since) return false;
-  const waitMs = OUT_MIN_MS;
+  const waitMs = PROBE_MIN_MS;
   Object.assign(outage, { reason, since: now, waitMs, probeAt: after(now, waitMs), probe: null });
   return true;
 }
@@ -48,7 +48,7 @@ export function noteRefused(
   now: InstantMs,
 ): boolean {
   if (outage.reason === null || outage.probe !== leaseId) return false;
-  const waitMs = Math.min(OUT_MAX_MS, 2 * outage.waitMs);
+  const waitMs = Math.min(PROBE_MAX_MS, 2 * outage.waitMs);
   Object.assign(outage, { reason, waitMs, probeAt: after(now, waitMs), probe: null });
   return true;
 }
@@ -83,5 +83,5 @@ export function noteEnded(outage: Outage, leaseId: LeaseId): void {
 export function rebase(outage: Outage, now: InstantMs): void {
   outage.probe = null;
   outage.since = earlier(outage.since, now);
-  outage.probeAt = earlier(outage.probeAt, after(now, OUT_MAX_MS));
+  outage.probeAt = earlier(outage.probeAt, after(now, PROBE_MAX_MS));
 }

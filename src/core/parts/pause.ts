@@ -1,8 +1,12 @@
-import { after, instant, type InstantMs } from '../words/ids.ts';
+import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
+import { PROBE_MAX_MS, PROBE_MIN_MS } from '../words/settings.ts';
 
 /**
  * A pause that the upstream asked for. Until its end nothing is granted; what is in flight goes on. After
  * it the slots come back a few at a time, or everybody who waited would meet the next refusal together.
+ *
+ * Single calls probe a long pause, because upstreams name waits of days by mistake: the first after a minute, then after
+ * twice as long each time, at most 15 minutes. A served probe ends the pause.
  */
 export interface Pause {
   /** Nothing is granted before this; 0: there was no pause yet. */
@@ -11,6 +15,14 @@ export interface Pause {
   notedAt: InstantMs;
   /** How long the last pause was whose length the upstream left open; 0: since then a call was served. */
   openMs: number;
+  /** The upstream's message, as far as it may be shown. Null: it sent none. */
+  words: string | null;
+  /** The instant from which a call may probe the pause. */
+  probeAt: InstantMs;
+  /** How long the last probe was waited for; 0: the pause is not probed. */
+  waitMs: number;
+  /** The lease of the probe in flight. */
+  probe: LeaseId | null;
 }
 
 /** A refusal that is to stop the group for a while. */
@@ -21,6 +33,10 @@ export interface PauseCause {
   readonly retryAfterMs: number | null;
   /** The limit of a day or longer is used up: waits are measured in hours. */
   readonly isLongWindow: boolean;
+  /** The upstream's message. Absent: it sent none that may be shown. */
+  readonly words?: string | null;
+  /** Whether a long pause is probed. Absent: it is not. */
+  readonly isProbed?: boolean;
 }
 
 /** How long a pause is at first, and at the most, where the upstream does not say; each is twice the last. */
@@ -33,6 +49,9 @@ const OPEN_LONG_MAX_MS = 600_000;
 const ASKED_MAX_MS = 3_600_000;
 const ASKED_LONG_MAX_MS = 31 * 86_400_000;
 
+/** A longer pause is probed. */
+export const PROBED_ABOVE_MS = 900_000;
+
 /** The part of the slots that a pause ends with; they double with every step. */
 const RAMP_SHARE = 1 / 4;
 const RAMP_STEP_MS = 2_000;
@@ -42,8 +61,10 @@ export const RAMP_MS = 2 * RAMP_STEP_MS;
 
 /** A group that was never paused. */
 export function emptyPause(): Pause {
-  return { until: instant(0), notedAt: instant(0), openMs: 0 };
+  return { until: instant(0), notedAt: instant(0), openMs: 0, words: null, ...NO_PROBES };
 }
+
+const NO_PROBES = { probeAt: instant(0), waitMs: 0, probe: null };
 
 /**
  * Pauses the group, or extends its pause; never shortens it. Where the upstream does not say how long,
@@ -61,22 +82,78 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
     retryAfterMs ?? pause.openMs,
     isLongWindow ? ASKED_LONG_MAX_MS : ASKED_MAX_MS,
   );
+  if (!isPaused(pause, now)) Object.assign(pause, { words: null, ...NO_PROBES });
   pause.until = instant(Math.max(pause.until, after(now, askedMs)));
   pause.notedAt = now;
+  pause.words = cause.words ?? pause.words;
+  if (cause.isProbed === true) setProbing(pause, true, now);
 }
 
-/** Notes that the upstream took a call: if it was granted after the last refusal, the jam is over. */
-export function noteServed(pause: Pause, grantedAt: InstantMs): void {
-  if (grantedAt > pause.notedAt) pause.openMs = 0;
+/** Starts to probe a pause if it is long, or stops it where a group wants no probes. */
+export function setProbing(pause: Pause, isOn: boolean, now: InstantMs): void {
+  if (!isOn) {
+    Object.assign(pause, NO_PROBES);
+  } else if (pause.waitMs === 0 && pause.until - now > PROBED_ABOVE_MS) {
+    Object.assign(pause, { waitMs: PROBE_MIN_MS, probeAt: after(now, PROBE_MIN_MS) });
+  }
+}
+
+/**
+ * Notes that the upstream took a call. If it was granted after the last refusal, the next pause of an unknown length is
+ * short again. A served probe ends the pause; one that failed by its caller's mistake shows nothing.
+ */
+export function noteServed(
+  pause: Pause,
+  call: { readonly leaseId: LeaseId; readonly grantedAt: InstantMs; readonly isMistake: boolean },
+  now: InstantMs,
+): void {
+  if (call.grantedAt > pause.notedAt) pause.openMs = 0;
+  if (pause.probe !== call.leaseId || call.isMistake) return;
+  Object.assign(pause, { until: earlier(pause.until, now), ...NO_PROBES });
+}
+
+/** Notes a refusal: after a refused probe the next one waits twice as long. Returns whether it was a probe. */
+export function noteRefused(pause: Pause, leaseId: LeaseId, now: InstantMs): boolean {
+  if (pause.probe !== leaseId) return false;
+  const waitMs = Math.min(PROBE_MAX_MS, 2 * pause.waitMs);
+  Object.assign(pause, { waitMs, probeAt: after(now, waitMs), probe: null });
+  return true;
+}
+
+/** Notes a grant: in a pause that may be probed it is the probe. */
+export function noteGranted(pause: Pause, leaseId: LeaseId, now: InstantMs): void {
+  if (mayProbe(pause, now)) pause.probe = leaseId;
+  // The pause ended by itself.
+  else if (pause.waitMs > 0 && !isPaused(pause, now)) Object.assign(pause, NO_PROBES);
+}
+
+/** Notes the end of a lease. A probe that ended without an answer is followed by another. */
+export function noteEnded(pause: Pause, leaseId: LeaseId): void {
+  if (pause.probe === leaseId) pause.probe = null;
 }
 
 export function isPaused(pause: Pause, now: InstantMs): boolean {
   return now < pause.until;
 }
 
-/** Computes how many slots may be in use now: none in a pause, a growing part after it, then `slotsMax`. */
+/** Whether a call may probe the pause now. */
+export function mayProbe(pause: Pause, now: InstantMs): boolean {
+  const { waitMs, probe, probeAt } = pause;
+  return isPaused(pause, now) && waitMs > 0 && probe === null && now >= probeAt;
+}
+
+/** Finds until when nothing is granted: until the next probe or the end of the pause. Not after `now`: it is over. */
+export function stopsUntil(pause: Pause): InstantMs {
+  const { until, waitMs, probe, probeAt } = pause;
+  return waitMs > 0 && probe === null ? earlier(until, probeAt) : until;
+}
+
+/**
+ * Computes how many slots may be in use now: none in a pause, a growing part after it, then `slotsMax`. The probe of a
+ * pause may run beside any number of calls from before the pause.
+ */
 export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): number {
-  if (isPaused(pause, now)) return 0;
+  if (isPaused(pause, now)) return mayProbe(pause, now) ? slotsMax : 0;
   if (pause.until === 0) return slotsMax;
   const steps = Math.floor((now - pause.until) / RAMP_STEP_MS);
   if (slotsMax === 0) return 0;
@@ -85,14 +162,20 @@ export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): nu
 
 /** Finds when `rampSlotsMax` next changes by itself; Infinity: it stays. */
 export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): InstantMs {
-  if (isPaused(pause, now)) return pause.until;
+  if (isPaused(pause, now)) return mayProbe(pause, now) ? pause.until : stopsUntil(pause);
   if (rampSlotsMax(pause, slotsMax, now) >= slotsMax) return instant(Infinity);
   const steps = Math.floor((now - pause.until) / RAMP_STEP_MS);
   return after(pause.until, (steps + 1) * RAMP_STEP_MS);
 }
 
-/** Brings what a clock that was ahead has noted back to now; it lasts as long as it was to. */
+/**
+ * Brings what a clock that was ahead has noted back to now; it lasts as long as it was to. The probe of an earlier
+ * instance is not waited for.
+ */
 export function rebase(pause: Pause, now: InstantMs): void {
+  // One that an older release handed over does not know probes.
+  Object.assign(pause, { ...emptyPause(), ...pause, probe: null });
+  pause.probeAt = earlier(pause.probeAt, after(now, PROBE_MAX_MS));
   const aheadMs = Math.max(0, pause.notedAt - now);
   pause.notedAt = instant(pause.notedAt - aheadMs);
   pause.until = instant(pause.until - aheadMs);

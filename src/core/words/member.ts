@@ -12,6 +12,9 @@ export interface MemberSettings {
   readonly budgets: BudgetSettings;
   /** Whether any rate or budget is set. */
   readonly isMetered: boolean;
+  readonly breaker: BreakerSettings;
+  /** Whether a long pause is probed with single calls. */
+  readonly probesPauses: boolean;
   /** Its part of the calls, against the others of its tier. */
   readonly weight: number;
   /** Members of a lower tier are full, or out, before one of a higher tier is used. */
@@ -26,6 +29,27 @@ export interface MemberSettings {
   /** Names its upstream and its key, whatever its id is: one with the same is the same. Null: it is not known. */
   readonly place: string | null;
 }
+
+/** When the breaker of an upstream opens, and for how long. */
+export interface BreakerSettings {
+  /** The share of failed calls at which it opens. Infinity: it never does. */
+  readonly failedShare: number;
+  /** The calls that must have a result before it opens. */
+  readonly callsMin: number;
+  /** How long a result counts, in milliseconds. */
+  readonly windowMs: number;
+  /** How long it stays open at first, in milliseconds; twice as long after each probe that fails. */
+  readonly openMs: number;
+  readonly openMsMax: number;
+}
+
+export const BREAKER_DEFAULTS: BreakerSettings = {
+  failedShare: 0.5,
+  callsMin: 10,
+  windowMs: 300_000,
+  openMs: 15_000,
+  openMsMax: 300_000,
+};
 
 /** How calls that belong together stay at one member, where their prompts are cached. */
 export interface AffinitySettings {

@@ -1,5 +1,5 @@
 import type { BudgetSettings, RateSettings } from './limits.ts';
-import type { AffinitySettings, MemberSettings } from './member.ts';
+import type { AffinitySettings, BreakerSettings, MemberSettings } from './member.ts';
 import type { Lane } from './ticket.ts';
 
 /** A group's configuration as far as the core looks at it. */
@@ -14,6 +14,9 @@ export interface GroupSettings {
   readonly budgets: BudgetSettings;
   /** Whether any rate or budget is set, so that calls take of them. */
   readonly isMetered: boolean;
+  readonly breaker: BreakerSettings;
+  /** Whether a long pause is probed with single calls. */
+  readonly probesPauses: boolean;
   /** Waiters that may stand in the queue. */
   readonly queueLengthMax: number;
   /** How long a ticket may wait, in milliseconds. */
@@ -170,9 +173,9 @@ export const LOAN_RENEW_EVERY_MS = 1_000;
 /** How long after the last renewal that was acknowledged was sent a call may start on a loan: well before its TTL. */
 export const LOAN_STARTS_MS = 3_000;
 
-/** How long a member that refused everybody stays out before one call probes it; twice as long with each that fails. */
-export const OUT_MIN_MS = 60_000;
-export const OUT_MAX_MS = 900_000;
+/** How long an ejected member or a long pause lasts before one call probes it; twice as long after each probe that fails. */
+export const PROBE_MIN_MS = 60_000;
+export const PROBE_MAX_MS = 900_000;
 
 /** Maximum agents or callers that are known to belong to a member. */
 export const AFFINITIES_MAX = 10_000;

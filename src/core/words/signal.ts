@@ -81,6 +81,8 @@ export interface UpstreamSignal {
   /** The most calls at once, where the refusal names the number. */
   readonly slotsMax: number | null;
   readonly hints: readonly LimitHint[];
+  /** The upstream's message, shortened and without secrets. Absent: it sent none that may be shown. */
+  readonly words?: string;
   /** Of `served`: the answer is about a mistake of the caller, and shows nothing of the key. Absent: the call was done. */
   readonly isMistake?: boolean;
   /** Of `served`: the members that refused the same call, so that it is them who are to blame. Absent: none. */

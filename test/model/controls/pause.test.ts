@@ -1,13 +1,18 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { instant } from '../../../src/core/words/ids.ts';
+import { assert, expect, test } from 'vitest';
+import { instant, leaseId, type LeaseId } from '../../../src/core/words/ids.ts';
 import {
   emptyPause,
   isPaused,
+  mayProbe,
   nextChangeAt,
+  noteEnded,
+  noteGranted,
+  noteRefused,
   noteServed,
   pauseFor,
   rampSlotsMax,
+  rebase,
 } from '../../../src/core/parts/pause.ts';
 import { runs } from '../runs.ts';
 
@@ -50,7 +55,8 @@ test('nothing is granted before a pause ends, and a growing part after it', () =
           for (const until = now + Math.min(afterMs, 20_000); now < until;) tick();
           now += Math.max(0, afterMs - 20_000);
           const grantedAt = instant(now - grantedBeforeMs);
-          if (afterMs === 200_000) noteServed(pause, grantedAt);
+          const served = { leaseId: leaseId('served.1'), grantedAt, isMistake: false };
+          if (afterMs === 200_000) noteServed(pause, served, instant(now));
           pauseFor(pause, { grantedAt, ...asked }, instant(now));
           blockedUntil = Math.max(blockedUntil, now + (asked.retryAfterMs ?? 0));
           grants = [];
@@ -89,5 +95,57 @@ test('the slots change when it says so, and not before', () => {
       },
     ),
     runs(2_000),
+  );
+});
+
+const probedActionArb = fc.oneof(
+  fc.record({ kind: fc.constant('advance' as const), ms: fc.nat(20 * 60_000) }),
+  fc.record({ kind: fc.constantFrom('ask', 'served', 'refused', 'left', 'reset') }),
+);
+
+test('one probe of a long pause is in flight at a time, and the times between them double', () => {
+  fc.assert(
+    fc.property(fc.array(probedActionArb, { maxLength: 60 }), (actions) => {
+      const pause = emptyPause();
+      let now = instant(1_000_000);
+      const cause = { retryAfterMs: 30 * 86_400_000, isLongWindow: true, isProbed: true };
+      pauseFor(pause, { ...cause, grantedAt: now }, now);
+      let earliest = now + 60_000;
+      let waitMs = 60_000;
+      let inFlight: LeaseId | null = null;
+      let asked = 0;
+      for (const action of actions) {
+        if (action.kind === 'advance') now = instant(now + action.ms);
+        if (action.kind === 'reset') {
+          Object.assign(pause, JSON.parse(JSON.stringify(pause)));
+          rebase(pause, now);
+          inFlight = null;
+        }
+        if (action.kind === 'ask') {
+          const isAllowed = inFlight === null && now >= earliest;
+          assert.equal(mayProbe(pause, now), isAllowed);
+          if (!isAllowed) continue;
+          inFlight = leaseId(`probe-${asked++}.1`);
+          noteGranted(pause, inFlight, now);
+        } else if (inFlight === null) {
+          continue;
+        } else if (action.kind === 'refused') {
+          assert.isTrue(noteRefused(pause, inFlight, now));
+          inFlight = null;
+          waitMs = Math.min(900_000, 2 * waitMs);
+          earliest = now + waitMs;
+        } else if (action.kind === 'left') {
+          noteEnded(pause, inFlight);
+          inFlight = null;
+        } else if (action.kind === 'served') {
+          const call = { leaseId: inFlight, grantedAt: now, isMistake: false };
+          noteServed(pause, call, now);
+          assert.isFalse(isPaused(pause, now));
+          return;
+        }
+      }
+      expect(isPaused(pause, now)).toBe(true);
+    }),
+    runs(1_000),
   );
 });

@@ -250,7 +250,9 @@ export class NaiveMembers {
   #serving(): readonly MemberSettings[] {
     const { members, slotsMax, rates, budgets } = this.settings;
     if (members.length > 0) return members;
-    const none = { isHard: true, isAdaptive: true, rates, budgets, isMetered: false };
+    const { breaker, probesPauses } = this.settings;
+    const limits = { isHard: true, isAdaptive: true, rates, budgets, isMetered: false };
+    const none = { ...limits, breaker, probesPauses };
     const sole = {
       slotsMax,
       ...none,

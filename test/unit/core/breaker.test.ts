@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import {
   allows,
+  applySettings,
   closedBreaker,
+  hasFailedLately,
   keepProbes,
   nextChangeAt,
   noteEnded,
@@ -11,6 +13,7 @@ import {
   type Breaker,
 } from '../../../src/core/parts/breaker.ts';
 import { instant, leaseId, type InstantMs } from '../../../src/core/words/ids.ts';
+import { BREAKER_DEFAULTS, type BreakerSettings } from '../../../src/core/words/member.ts';
 
 const START = instant(9_000_000);
 
@@ -203,4 +206,78 @@ test('once closed it opens for 15 s again, and late results of before do not cou
   for (const call of late) noteFailed(breaker, { ...call, retryAfterMs: null }, now);
   expect(breaker.phase).toBe('closed');
   expect(open()).toBeLessThanOrEqual(16_500);
+});
+
+describe('its settings', () => {
+  const STRICT = {
+    ...BREAKER_DEFAULTS,
+    failedShare: 0.2,
+    callsMin: 3,
+    windowMs: 2_000,
+    openMs: 500,
+  };
+
+  /** Calls that end at once, as `calls`, with settings. */
+  function callsWith(settings: BreakerSettings, results: string): void {
+    for (const result of results) {
+      const call = grant();
+      if (result === 's') noteServed(breaker, call, now, settings);
+      else noteFailed(breaker, { ...call, retryAfterMs: null }, now, settings);
+      advance(10);
+    }
+  }
+
+  test.each([
+    ['ff', 'closed', 'fewer calls than it needs'],
+    ['ssf', 'open', 'a third of three calls'],
+    ['sssssf', 'closed', 'a sixth of six calls'],
+  ])('after %s it is %s: %s', (results, expected) => {
+    callsWith(STRICT, results);
+    expect(breaker.phase).toBe(expected);
+  });
+
+  test('say how long a result counts', () => {
+    callsWith(STRICT, 'ff');
+    expect(hasFailedLately(breaker, now, STRICT)).toBe(true);
+    advance(2_000);
+    expect(hasFailedLately(breaker, now, STRICT)).toBe(false);
+    callsWith(STRICT, 'f');
+    expect(breaker.phase).toBe('closed');
+  });
+
+  test('say how many calls it needs, also more than it keeps otherwise', () => {
+    const patient = { ...BREAKER_DEFAULTS, callsMin: 50 };
+    callsWith(patient, 'f'.repeat(49));
+    expect(breaker.phase).toBe('closed');
+    callsWith(patient, 'f');
+    expect(breaker.phase).toBe('open');
+  });
+
+  test('say how long it stays open, at first and at most', () => {
+    const held = { ...STRICT, openMsMax: 1_500 };
+    callsWith(held, 'ff');
+    const lengths: number[] = [];
+    noteFailed(breaker, { ...grant(), retryAfterMs: null }, now, held);
+    for (let probe = 0; probe < 4; probe += 1) {
+      lengths.push(Math.floor((breaker.openUntil - now) / 1.1));
+      now = breaker.openUntil;
+      noteFailed(breaker, { ...grant(), retryAfterMs: null }, now, held);
+    }
+    for (const [index, ms] of [500, 1_000, 1_500, 1_500].entries()) {
+      expect(lengths[index]).toBeGreaterThan(ms / 1.2);
+      expect(lengths[index]).toBeLessThanOrEqual(ms);
+    }
+  });
+
+  test('switch it off: it never opens, and closes if it is open', () => {
+    const off = { ...BREAKER_DEFAULTS, failedShare: Infinity };
+    callsWith(off, 'f'.repeat(100));
+    expect(breaker.phase).toBe('closed');
+    breaker = closedBreaker();
+    open();
+    applySettings(breaker, BREAKER_DEFAULTS);
+    expect(breaker.phase).toBe('open');
+    applySettings(breaker, off);
+    expect(breaker).toEqual(closedBreaker());
+  });
 });

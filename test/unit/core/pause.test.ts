@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { instant } from '../../../src/core/words/ids.ts';
+import { instant, leaseId, type InstantMs } from '../../../src/core/words/ids.ts';
 import {
   emptyPause,
   isPaused,
@@ -22,6 +22,11 @@ beforeEach(() => {
 /** A refusal after so many ms, of a call that was granted just before. */
 function refuse(ms: number, retryAfterMs: number | null, isLongWindow = false): void {
   pauseFor(pause, { grantedAt: at(ms - 1), retryAfterMs, isLongWindow }, at(ms));
+}
+
+/** A call was served that was granted then. */
+function served(grantedAt: InstantMs, now: InstantMs): void {
+  noteServed(pause, { leaseId: leaseId('some.1'), grantedAt, isMistake: false }, now);
 }
 
 /** How long the pause lasts from then on. */
@@ -88,10 +93,10 @@ describe('where the upstream does not say how long', () => {
 
   test('a call that was served begins anew, if it was granted since', () => {
     lengths(3);
-    noteServed(pause, pause.notedAt);
+    served(pause.notedAt, at(49_000));
     refuse(50_000, null);
     expect(pausedMs(50_000)).toBe(8_000);
-    noteServed(pause, at(50_001));
+    served(at(50_001), at(51_000));
     refuse(90_000, null);
     expect(pausedMs(90_000)).toBe(1_000);
   });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { ownSecretsOf } from '../../../src/directory/own-secrets.ts';
+import { BREAKER_DEFAULTS } from '../../../src/core/words/member.ts';
 import { definitionFrom, settingsOf } from '../../../src/group/definition.ts';
 import { WAITERS_MAX_CLOUDFLARE, waitersMax } from '../../../src/group/waiters-max.ts';
 
@@ -21,6 +22,33 @@ test('a definition that an older release stored gets the defaults of newer field
   const { max_length, timeout_ms } = queue;
   const stored = { ...old, queue: { max_length, timeout_ms } };
   expect(settingsFrom(stored)).toEqual(settingsFrom({ name: 'a' }));
+});
+
+test('a group and its members go by its breaker and its probes', () => {
+  const breaker = {
+    threshold: 0.2,
+    min_calls: 3,
+    window_ms: 9_000,
+    hold_ms: 700,
+    hold_max_ms: 800,
+  };
+  const members = [{ upstream: 'openai' }];
+  const { members: of, ...settings } = settingsFrom({ name: 'a', breaker, probe: 'off', members });
+  const expected = {
+    breaker: { failedShare: 0.2, callsMin: 3, windowMs: 9_000, openMs: 700, openMsMax: 800 },
+    probesPauses: false,
+  };
+  expect(settings).toMatchObject(expected);
+  expect(of[0]).toMatchObject(expected);
+  expect(settingsFrom({ name: 'a', breaker: { threshold: null } }).breaker.failedShare).toBe(
+    Infinity,
+  );
+  const { breaker: ofOld, probesPauses } = settingsFrom({
+    ...groupSchema.parse({ name: 'a' }),
+    breaker: undefined,
+    probe: undefined,
+  });
+  expect([ofOld, probesPauses]).toEqual([BREAKER_DEFAULTS, true]);
 });
 
 test('no more calls may wait than the object has room for, whatever is configured', () => {

@@ -111,6 +111,35 @@ describe('after failures the breaker is open', () => {
   });
 });
 
+describe('its settings', () => {
+  const fail = (stage: Stage, label: string) => toldBy(send(stage, label));
+
+  it('open it after fewer calls, and for another time', async () => {
+    const breaker = { min_calls: 2, hold_ms: 60_000 };
+    const stage = await newStage({ group: { breaker } });
+    await stage.strict.failNext('error', 2);
+    expect(await fail(stage, 'one')).toMatchObject({ status: 500 });
+    expect(await fail(stage, 'two')).toMatchObject({ status: 500 });
+    await untilGroup(stage, { breaker: 'open' });
+    await later(stage, OPEN_MS);
+    const early = send(stage, 'early', { headers: AT_ONCE });
+    expect(await toldBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
+    await later(stage, 60_000);
+    expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
+  });
+
+  it('switch it off, and close it if it is open', async () => {
+    const stage = await broken();
+    await configureStage(stage, { group: { breaker: { threshold: null } } });
+    await untilGroup(stage, { breaker: 'closed' });
+    await stage.strict.failNext('error', FAILURES);
+    for (let at = 0; at < FAILURES; at += 1) {
+      expect(await fail(stage, 'fails')).toMatchObject({ status: 500 });
+    }
+    expect(await toldBy(send(stage, 'served'))).toEqual(served(1));
+  });
+});
+
 describe('a probe', () => {
   /** A call that probes, and whose upstream has not answered yet. */
   async function probing() {
