@@ -18,6 +18,8 @@ const DEFAULT_WAIT_MS = 30_000;
 const SLOTS_MAX = 100_000;
 const WAIT_MAX_MS = 3_600_000;
 const RETRIES_MAX = 10;
+const BREAKER_CALLS_MAX = 100;
+const BREAKER_MS_MAX = 3_600_000;
 
 /** Name of a pool without a name, or whose name has no letter or digit. */
 const DEFAULT_NAME = 'shaped';
@@ -38,7 +40,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   tui: 'is the dashboard at /admin, and headgate status',
   'adaptive-headroom': 'is not needed: a limit follows what the upstream refuses (adaptive)',
   'adaptive-headroom-window': 'is not needed: a limit follows what the upstream refuses (adaptive)',
-  'circuit-breaker': 'has no switch: each group has a breaker',
   'retry-skip-429': 'is not needed: a call that is refused for its rate waits in the queue again',
 };
 
@@ -169,7 +170,8 @@ function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Part
   const holdOf = (name: string): number | null => msOf(flags, name, COOLDOWN_MAX_MS, notes);
   const released = holdOf('release-cooldown');
   const cancelled = holdOf('cancel-cooldown');
-  const failed = holdOf('failure-hold');
+  // With its breaker on, the penalty holds a slot after a failure, and the failure hold does not.
+  const failed = holdOf('cb-penalty') || holdOf('failure-hold');
   // Any negative number means unlimited there.
   const isEndless = /^-\d+$/.test(flags.get('retry')?.at(-1) ?? '');
   if (isEndless) notes.push(`-retry: ${RETRIES_MAX} retries are the maximum of a group here.`);
@@ -186,13 +188,46 @@ function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Part
       ...(failed === null ? {} : { failure_hold_ms: failed }),
     },
     ...(max === null ? {} : { retries: { max } }),
+    ...breakerOf(flags, notes),
   };
+}
+
+/** Reads the settings of the breaker, as far as they are given. */
+function breakerOf(
+  flags: ReadonlyMap<string, string[]>,
+  notes: string[],
+): Pick<GroupInput, 'breaker'> {
+  const isOff = /^(?:false|f|0)$/i.test(flags.get('circuit-breaker')?.at(-1) ?? '');
+  const msFrom = (name: string, leastMs: number): number | null => {
+    const ms = msOf(flags, name, BREAKER_MS_MAX, notes);
+    if (ms === null || ms >= leastMs) return ms;
+    notes.push(`-${name}: ${leastMs} ms is the minimum of a group here, and was written instead.`);
+    return leastMs;
+  };
+  const failures = countOf(flags, 'cb-threshold', BREAKER_CALLS_MAX, notes);
+  const windowMs = msFrom('cb-window', 1_000);
+  const holdMs = msFrom('cb-open-timeout', 100);
+  const holdMaxMs = msFrom('cb-max-open-timeout', 100);
+  if (failures !== null) {
+    notes.push(
+      `-cb-threshold ${failures}: the breaker of a group opens when half of its calls within the window failed, and at least ${failures} had a result (breaker.threshold, breaker.min_calls).`,
+    );
+  }
+  const breaker = {
+    ...(isOff && { threshold: null }),
+    ...(failures !== null && { min_calls: Math.max(1, failures) }),
+    ...(windowMs !== null && { window_ms: windowMs }),
+    ...(holdMs !== null && { hold_ms: holdMs }),
+    ...(holdMaxMs !== null && { hold_max_ms: holdMaxMs }),
+  };
+  return Object.keys(breaker).length === 0 ? {} : { breaker };
 }
 
 const TAKEN = new Set(
   (
     'upstream limit concurrency global-concurrency queue-timeout retry ' +
-    'release-cooldown cancel-cooldown failure-hold version'
+    'release-cooldown cancel-cooldown failure-hold version ' +
+    'circuit-breaker cb-threshold cb-window cb-open-timeout cb-max-open-timeout cb-penalty'
   ).split(' '),
 );
 

@@ -50,7 +50,7 @@ const ASKED_MAX_MS = 3_600_000;
 const ASKED_LONG_MAX_MS = 31 * 86_400_000;
 
 /** A longer pause is probed. */
-export const PROBED_ABOVE_MS = 900_000;
+const PROBED_ABOVE_MS = 900_000;
 
 /** The part of the slots that a pause ends with; they double with every step. */
 const RAMP_SHARE = 1 / 4;

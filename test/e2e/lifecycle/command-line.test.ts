@@ -554,9 +554,9 @@ describe('import', () => {
     ],
     [
       'shaper',
-      'ai-concurrency-shaper \\\n  -upstream https://api.openai.com \\\n  -limit "POST /v1/chat/completions:2" -tui -cb-threshold 3\n',
+      'ai-concurrency-shaper \\\n  -upstream https://api.openai.com \\\n  -limit "POST /v1/chat/completions:2" -tui -cb-threshold 3 -cb-max-penalty 9s\n',
       'max_concurrency: 2',
-      '-cb-threshold has no counterpart.',
+      '-cb-max-penalty has no counterpart.',
     ],
   ];
   it.each(SHAPES)(

@@ -1,5 +1,6 @@
 // The concurrency shaper is configured by flags: its pools become groups of its one upstream.
 import { describe, expect, it } from 'vitest';
+import { groupSchema } from '../../../src/contract/config/group.ts';
 import { importConfig } from '../../../src/config/import-config.ts';
 import { convertFlags } from '../../../scripts/cli/shaper-flags.ts';
 
@@ -91,12 +92,49 @@ describe('settings', () => {
 
   it('without a counterpart are told, each once', () => {
     expect(
-      taken(`# ours\n${OPENAI} -tui -bind :8080 -cb-threshold 2 -cb-threshold 3`).notes,
+      taken(`# ours\n${OPENAI} -tui -bind :8080 -cb-max-penalty 2s -cb-max-penalty 3s`).notes,
     ).toEqual([
       '-tui is the dashboard at /admin, and headgate status.',
       '-bind is --port and --host of headgate serve.',
-      '-cb-threshold has no counterpart.',
+      '-cb-max-penalty has no counterpart.',
     ]);
+  });
+});
+
+describe('the breaker', () => {
+  const breakerOf = (flags: string) => taken(`${OPENAI} ${flags}`).groups[0]?.breaker;
+
+  it('is that of a group where no flag says otherwise', () => {
+    expect(breakerOf('-circuit-breaker=true')).toBe(undefined);
+    expect(taken(`${OPENAI} -circuit-breaker`).notes).toEqual([]);
+  });
+
+  it('has the same window and hold, and needs as many calls', () => {
+    const flags = '-cb-threshold 2 -cb-window 10s -cb-open-timeout 5s -cb-max-open-timeout 2m';
+    const breaker = { min_calls: 2, window_ms: 10_000, hold_ms: 5_000, hold_max_ms: 120_000 };
+    expect(breakerOf(flags)).toEqual(breaker);
+    expect(taken(`${OPENAI} ${flags}`).notes).toEqual([
+      '-cb-threshold 2: the breaker of a group opens when half of its calls within the window failed, and at least 2 had a result (breaker.threshold, breaker.min_calls).',
+    ]);
+  });
+
+  it.each(['false', 'f', '0'])('is switched off by %s', (off) => {
+    expect(breakerOf(`-circuit-breaker=${off}`)).toEqual({ threshold: null });
+  });
+
+  it('holds a slot after a failure for its penalty, or for the failure hold without one', () => {
+    const holdsOf = (flags: string) => taken(`${OPENAI} ${flags}`).groups[0]?.holds;
+    expect(holdsOf('-cb-penalty 5s -failure-hold 1s')).toEqual({ failure_hold_ms: 5_000 });
+    expect(holdsOf('-cb-penalty 0 -failure-hold 1s')).toEqual({ failure_hold_ms: 1_000 });
+  });
+
+  it('of values that no group has gets the nearest, with a note, and fits the schema', () => {
+    const flags = `-cb-threshold 5000 -cb-window 1ms -cb-open-timeout 90h -cb-max-open-timeout 1ms`;
+    const { groups, notes } = taken(`${OPENAI} ${flags}`);
+    const breaker = { min_calls: 100, window_ms: 1_000, hold_ms: 3_600_000, hold_max_ms: 100 };
+    expect(groups[0]?.breaker).toEqual(breaker);
+    expect(notes).toHaveLength(5);
+    expect(groupSchema.parse(groups[0]).breaker).toMatchObject(breaker);
   });
 });
 
