@@ -114,6 +114,7 @@ async function tested(
     caller: call.key ?? 'anonymous',
     keyIds: keyIdsOf(call.key),
     keyFingerprint: upstream.isKeyless ? null : (injected ?? given),
+    isOwnKey: injected === null && given !== null,
     // Whose a key is can be told by the key alone, which nobody types in here.
     account: null,
     header: (name) => call.headers[name] ?? null,

@@ -12,6 +12,7 @@ import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts
 import type { Admission } from './acquire/admission.ts';
 import { reportCut } from './acquire/report-cut.ts';
 import { bareBody, mayGoBare } from './bare.ts';
+import { CallNames } from './call-names.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures, retryBudgetOf } from './isolate.ts';
 import { learnAccount, moveToAccount } from './learn-account.ts';
@@ -329,6 +330,7 @@ async function refused(
   if (members !== null && member !== null && kind !== 'served') {
     noteRefusedAt(tries, members, member, kind);
   }
+  await new CallNames(candidate).read();
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
   // What is refused for its own sake says nothing of the slot.

@@ -131,6 +131,7 @@ export function routedCall(
     caller: caller.id,
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,
+    isOwnKey: key.injected === null && key.fingerprint !== null,
     account: null,
     header: (name) => request.headers.get(name),
   };

@@ -1,3 +1,4 @@
+import { CallNames } from './call-names.ts';
 import { changedSince } from './changed-since.ts';
 import { forward } from './forward.ts';
 import { hasAccountByNow } from './learn-account.ts';
@@ -36,6 +37,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
     ...call,
     team: call.caller.key?.team ?? null,
     listener: turn.listener,
+    names: new CallNames(candidate),
     ...way,
   });
   switch (admitted.kind) {

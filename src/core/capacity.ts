@@ -13,6 +13,8 @@ import {
   stopsUntil,
 } from './parts/pause.ts';
 import { roomAt as ratesRoomAt } from './parts/rates.ts';
+import type { Lessons } from './parts/reports.ts';
+import type { Limiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf } from './members.ts';
 import { NEVER, type GroupState, type Lease } from './state.ts';
@@ -65,11 +67,11 @@ export function heldAtMember({ slotsInUse, unclaimed, slotsCooling }: Member): n
   return slotsInUse - unclaimed - slotsCooling;
 }
 
-/** Slots of calls that are at the upstream of a member, as far as the group knows. */
-export function atUpstream({ lending }: GroupState, member: Member): number {
-  const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = member;
+/** Slots of calls that are at the upstream, as far as the group knows: those of a member, or of a scope there. */
+export function atUpstream({ lending }: GroupState, limiter: Limiter): number {
+  const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = limiter;
   // Lent while the group named no members.
-  const idle = member.id === IMPLICIT ? lending.idle : 0;
+  const idle = limiter.id === IMPLICIT ? lending.idle : 0;
   return slotsInUse - unclaimed - slotsCooling - idle - slotsWaitingElsewhere - slotsRefused;
 }
 
@@ -84,7 +86,7 @@ export function slotsUsedAt(state: GroupState, member: Member): number {
 }
 
 /** A stop by the upstream, and until when. */
-interface Block {
+export interface Block {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: InstantMs;
 }
@@ -106,9 +108,14 @@ export function blockOf(serving: readonly Member[], now: InstantMs): Block | nul
 
 /** Finds why the upstream of a member stops it, or why it is out, and until when; null: neither. */
 export function memberBlockOf({ controls, settings }: Member, now: InstantMs): Block | null {
-  const { pause, breaker, outage } = controls;
+  const { outage } = controls;
   if (!settings.isEnabled) return { reason: 'members_out', until: NEVER };
   if (!isIn(outage, now)) return { reason: 'members_out', until: outage.probeAt };
+  return blockBy(controls, now);
+}
+
+/** Finds why lessons stop calls, and until when; null: they do not. */
+export function blockBy({ pause, breaker }: Lessons, now: InstantMs): Block | null {
   const until = breakerChangesAt(breaker, now);
   // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
   if (until !== NEVER && until > pause.until) return { reason: 'breaker_open', until };
@@ -136,18 +143,30 @@ export function roomAt(
   const slotsInUse = slotsUsedAt(state, member);
   if (state.settings.paused || !settings.isEnabled || settings.slotsMax === 0) return NEVER;
   let at: number = Math.max(now, state.grantsFrom);
-  const { pause, breaker, outage } = controls;
-  const slotsMax = memberSlotsLearned(member);
-  const slots = slotsInUse + demand.slots;
-  if (slots > rampSlotsMax(pause, slotsMax, now)) {
-    // A call that is wider than what was learned goes while nobody else does, or it would never go.
-    if (slotsInUse > 0 && slots > slotsMax) return NEVER;
-    at = Math.max(at, slotsInUse > 0 ? pauseChangesAt(pause, slotsMax, now) : stopsUntil(pause));
-  }
-  if (!breakerAllows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
+  const { outage } = controls;
+  const learned = { slots: demand.slots, inUse: slotsInUse, max: memberSlotsLearned(member) };
+  at = Math.max(at, roomByLessons(controls, learned, now));
   if (!isIn(outage, now)) at = Math.max(at, outageChangesAt(outage, now));
   at = Math.max(at, ratesRoomAt(controls.rates, settings.rates, demand, now));
   return isSplit(state) ? later(instant(at), roomOverAllAt(state, demand, now)) : instant(at);
+}
+
+/**
+ * Finds when lessons let a call of so many slots start beside others if nothing but time changes. A call that is wider than
+ * what was learned starts while no other runs, or it would never start.
+ */
+export function roomByLessons(
+  { pause, breaker }: Lessons,
+  { slots, inUse, max }: { readonly slots: number; readonly inUse: number; readonly max: number },
+  now: InstantMs,
+): InstantMs {
+  let at: number = now;
+  if (inUse + slots > rampSlotsMax(pause, max, now)) {
+    if (inUse > 0 && inUse + slots > max) return NEVER;
+    at = Math.max(at, inUse > 0 ? pauseChangesAt(pause, max, now) : stopsUntil(pause));
+  }
+  if (!breakerAllows(breaker, now)) at = Math.max(at, breakerChangesAt(breaker, now));
+  return instant(at);
 }
 
 /** Finds when the limits over all members have room. */
@@ -181,7 +200,7 @@ export function requestFreeAt(state: GroupState, now: InstantMs): InstantMs {
 export function cooldownMs(state: GroupState, lease: Lease, outcome: Outcome): number {
   const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = state.settings;
   const orLearned = (configured: number | 'auto'): number =>
-    configured === 'auto' ? takeCooldownMs(memberOf(state, lease).controls.lag) : configured;
+    configured === 'auto' ? cooldownLearnedMs(state, lease) : configured;
   switch (outcome) {
     case 'success':
       return orLearned(releaseCooldownMs);
@@ -193,6 +212,13 @@ export function cooldownMs(state: GroupState, lease: Lease, outcome: Outcome): n
     case 'unused':
       return 0;
   }
+}
+
+/** Takes the longest cooldown that was learned at the member of a lease and in its scopes there. */
+function cooldownLearnedMs(state: GroupState, lease: Lease): number {
+  const ofMember = takeCooldownMs(memberOf(state, lease).controls.lag);
+  const ofScopes = lease.scopes.map(({ limiter }) => takeCooldownMs(limiter.controls.lag));
+  return Math.max(ofMember, ...ofScopes);
 }
 
 /**

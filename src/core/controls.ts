@@ -9,6 +9,7 @@ import { emptyPause, rebase as rebasePause, type Pause } from './parts/pause.ts'
 import { emptyRates, rebase as rebaseRates, type Rates } from './parts/rates.ts';
 import { emptySpend, rebase as rebaseSpend, type Spend } from './parts/spend.ts';
 import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
+import { noScopes, type Scopes } from './parts/scope-lessons.ts';
 
 /**
  * The part of its limits that a member has used, slots aside, and its lessons about its upstream; of a group that names
@@ -25,6 +26,7 @@ export interface Controls {
   readonly factors: TokenFactors;
   readonly lag: Lag;
   readonly outage: Outage;
+  readonly scopes: Scopes;
 }
 
 /** The controls of a group that has not made a call. */
@@ -39,6 +41,7 @@ export function emptyControls(now: InstantMs): Controls {
     factors: emptyTokenFactors(),
     lag: noLag(),
     outage: noOutage(),
+    scopes: noScopes(),
   };
 }
 
@@ -46,9 +49,11 @@ export function emptyControls(now: InstantMs): Controls {
 export function rebaseControls(controls: Controls, rates: RateSettings, now: InstantMs): void {
   rebaseRates(controls.rates, rates, now);
   rebaseSpend(controls.spend, now);
-  rebaseCeiling(controls.ceiling, now);
-  rebasePause(controls.pause, now);
-  rebaseBreaker(controls.breaker, now);
-  rebaseLag(controls.lag, now);
+  for (const { ceiling, pause, breaker, lag } of [controls, ...controls.scopes.narrower]) {
+    rebaseCeiling(ceiling, now);
+    rebasePause(pause, now);
+    rebaseBreaker(breaker, now);
+    rebaseLag(lag, now);
+  }
   rebaseOutage(controls.outage, now);
 }

@@ -14,6 +14,7 @@ import { emptyControls, type Controls } from './controls.ts';
 import { emptyMember, type KeptMember } from './member.ts';
 import { goneSettings } from './members.ts';
 import { renameMembers } from './renaming.ts';
+import { nothingSeen } from './parts/seen-calls.ts';
 import { serveMembers } from './serving.ts';
 import { NEVER, type GroupState } from './state.ts';
 
@@ -65,6 +66,7 @@ export function emptyState(
     turns: 0,
     affinity: noAffinity(),
     repeatRefusals: noRepeatRefusals(),
+    seen: nothingSeen(),
     bound: emptyBound(firstAttachment, isStored),
     isControlsDirty: false,
     talliesDirtyAt: null,

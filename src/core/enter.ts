@@ -12,14 +12,7 @@ import {
 import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
 import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
-import {
-  blockOf,
-  isStopped,
-  memberSlotsMaxAt,
-  roomAt,
-  slotsMaxAt,
-  slotsUsedAt,
-} from './capacity.ts';
+import { blockBy, blockOf, memberSlotsMaxAt, roomAt, slotsMaxAt, slotsUsedAt } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
@@ -28,9 +21,12 @@ import { attach, claimGranted } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import type { Member } from './member.ts';
+import { notExcluded } from './members.ts';
 import { ageOf, isUnderCap } from './order.ts';
 import { letGo, park, tellPlace } from './parking.ts';
-import { notExcluded } from './placing.ts';
+import { isStoppedFor, scopesHolding } from './scope-holds.ts';
+import type { ScopeLimiter } from './limiter.ts';
+import { goesByNames, noteCall } from './scopes.ts';
 import { rejectionAtDoor, rejectionOfStopped, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
@@ -84,6 +80,12 @@ export function joinQueue(
     effects.push(grantOf(state, claimed, now, asked));
     return;
   }
+  // What its body names decides whether it is held, so its caller reads it first.
+  if (ticket.holder.isUnread === true && goesByNames(state)) {
+    effects.push({ kind: 'unread', ticketId: ticket.id });
+    return;
+  }
+  noteCall(state, ticket.holder, now);
   const { isDryRun } = state.settings;
   const rejection = rejectionAtDoor(state, ticket);
   if (rejection !== null && !isDryRun) {
@@ -118,7 +120,7 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   if (!ticket.isTry) noteArrival(state, waiter, now);
   if (waitsForItself(state, ticket)) {
     leave(state, waiter, rejected({ reason: 'nested', retryAfterMs: null }), now, effects);
-  } else if (ticket.isTry || (isStopped(state, now) && ticket.holdsNarrower)) {
+  } else if (ticket.isTry || (ticket.holdsNarrower && isStoppedFor(state, ticket, now))) {
     // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
     const mayWait = ticket.isTry || settings.paused;
     const stopped = mayWait ? null : rejectionOfStopped(state, waiter, now);
@@ -237,6 +239,13 @@ function hasSlots(
   );
 }
 
+/** Names what keeps the calls of a scope waiting. */
+function causeOfScope({ controls }: ScopeLimiter, now: InstantMs): WaitCause {
+  const block = blockBy(controls, now);
+  if (block !== null) return CAUSE_OF_BLOCK[block.reason];
+  return allows(controls.breaker, now) ? 'slots' : 'breaker';
+}
+
 /** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */
 function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause {
   if (state.settings.paused) return 'operator_pause';
@@ -245,6 +254,8 @@ function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause
   if (block !== null) return CAUSE_OF_BLOCK[block.reason];
   if (members.every(({ controls }) => !allows(controls.breaker, now))) return 'breaker';
   if (state.grantsFrom > now) return 'settling';
+  const [scope] = scopesHolding(state, waiter, now);
+  if (scope !== undefined) return causeOfScope(scope, now);
   if (!isUnderCap(state, waiter)) return 'cap';
   if (!hasSlots(state, members, waiter.demand, now)) return 'slots';
   if (members.every((member) => roomAt(state, member, waiter.demand, now) > now)) return 'rates';

@@ -46,7 +46,7 @@ export function listHeirs(state: GroupState, now: InstantMs): Heirs {
   if (!arePassing(state, now)) return NONE;
   const seen = new Set<Waiter>();
   while (seen.size < HEIRS_MAX) {
-    const waiter = nextWaiter(state, seen);
+    const waiter = nextWaiter(state, now, seen);
     if (waiter === undefined) break;
     seen.add(waiter);
   }

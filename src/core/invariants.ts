@@ -1,12 +1,15 @@
 import { IMPLICIT, type InstantMs } from './words/ids.ts';
+import { mayContain, namesOf } from './words/scope.ts';
 import { TOMBSTONES_MAX } from './words/settings.ts';
 import { LANES, type Lane } from './words/ticket.ts';
 import { compareLines, compareWaiters, type Line } from './parts/queue.ts';
 import { INVARIANTS } from './parts/totals.ts';
 import { boundSlotsOf } from './leases.ts';
 import { passesOn } from './nesting.ts';
+import { countSlots } from './limiter.ts';
 import { countAt, emptyMember, type Member } from './member.ts';
 import { goneSettings } from './members.ts';
+import { SCOPES_MAX } from './parts/scope-lessons.ts';
 import { nextTurn } from './turn.ts';
 import type { GroupState, Lease } from './state.ts';
 
@@ -15,6 +18,7 @@ export function checkInvariants(state: GroupState, now: InstantMs): string[] {
   const broken = [
     ...brokenLeases(state),
     ...brokenMembers(state),
+    ...brokenScopes(state),
     ...brokenUnclaimed(state),
     ...brokenLoans(state),
     ...brokenLines(state),
@@ -116,6 +120,33 @@ function brokenMembers(state: GroupState): string[] {
   return broken;
 }
 
+/** The sums of the scopes are those of the leases in them, and each lease is in all scopes that may contain it. */
+function brokenScopes(state: GroupState): string[] {
+  const broken: string[] = [];
+  for (const member of state.members.values()) {
+    const { narrower } = member.controls.scopes;
+    if (narrower.length !== member.scopes.size || narrower.length > SCOPES_MAX) {
+      broken.push(`${member.id} has ${member.scopes.size} scopes, and keeps ${narrower.length}`);
+    }
+    for (const limiter of member.scopes.values()) {
+      const sums = { slotsInUse: 0, slotsCooling: 0, slotsWaitingElsewhere: 0, slotsRefused: 0 };
+      for (const lease of state.leases.values()) {
+        const isIn = lease.scopes.some((one) => one.limiter === limiter);
+        const mayBeIn =
+          lease.member === member.id && mayContain(limiter.scope, namesOf(lease.holder));
+        if (isIn !== mayBeIn) broken.push(`${lease.id} is in a scope, or it is not`);
+        if (isIn) countSlots(sums, lease, 1);
+      }
+      for (const name of SCOPE_SUMS) {
+        if (sums[name] !== limiter[name]) broken.push(`${name} of a scope of ${member.id} drifted`);
+      }
+    }
+  }
+  return broken;
+}
+
+const SCOPE_SUMS = ['slotsInUse', 'slotsCooling', 'slotsWaitingElsewhere', 'slotsRefused'] as const;
+
 /** Whether a member's budgets reserve what its leases do. Until all of earlier instances is claimed, they reserve more. */
 function hasReserved({ controls, leases, unclaimed }: GroupState, member: Member): boolean {
   if (!unclaimed.isOver || member.controls === controls) return true;
@@ -126,13 +157,7 @@ function hasReserved({ controls, leases, unclaimed }: GroupState, member: Member
   return Math.abs(member.controls.spend.reservedUsd - usd) < 1e-6;
 }
 
-const COUNTED = [
-  'slotsInUse',
-  'slotsNested',
-  'slotsCooling',
-  'slotsWaitingElsewhere',
-  'slotsRefused',
-] as const;
+const COUNTED = [...SCOPE_SUMS, 'slotsNested'] as const;
 
 function brokenUnclaimed({
   unclaimed,

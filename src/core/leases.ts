@@ -19,8 +19,10 @@ import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { noteHeirHeard, notePassed } from './heirs.ts';
-import { countAt } from './member.ts';
+import { countInAll } from './member.ts';
 import { memberFor, memberOf, noteAffinity } from './members.ts';
+import type { Limiter } from './limiter.ts';
+import { enterScopes } from './scopes.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { placeLease } from './serving.ts';
@@ -207,6 +209,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
     slotsAtGrant: 0,
     slotsCounted: 0,
     gapMs: Infinity,
+    scopes: [],
     hasAnswer: false,
     phase: 'held',
     until: after(now, LEASE_TTL_MS),
@@ -228,6 +231,7 @@ export function addLease(state: GroupState, lease: Lease, now: InstantMs): void 
   noteNested(state, lease);
   if (lease.phase === 'cooling') state.slotsCooling += lease.slots;
   count(state, lease, 1, now);
+  enterScopes(memberOf(state, lease), lease);
   noteDue(state, lease.until);
 }
 
@@ -260,7 +264,7 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed 
 function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): void {
   const slots = sign * lease.slots;
   const { tenant, agent } = accountsOf(state, lease, now);
-  countAt(memberOf(state, lease), lease, sign);
+  countInAll(memberOf(state, lease), lease, sign);
   state.slotsInUse += slots;
   state.slotsNested += sign * (boundSlotsOf(lease) - lease.slots);
   state.slotsByLane[lease.lane] += slots;
@@ -282,7 +286,7 @@ function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
   if (!lease.waitsElsewhere) return false;
   lease.waitsElsewhere = false;
   state.slotsWaitingElsewhere -= lease.slots;
-  memberOf(state, lease).slotsWaitingElsewhere -= lease.slots;
+  for (const one of limitersOf(state, lease)) one.slotsWaitingElsewhere -= lease.slots;
   return true;
 }
 
@@ -294,7 +298,12 @@ export function markRefused(state: GroupState, lease: Lease): void {
   if (lease.isRefused) return;
   lease.isRefused = true;
   state.slotsRefused += lease.slots;
-  memberOf(state, lease).slotsRefused += lease.slots;
+  for (const one of limitersOf(state, lease)) one.slotsRefused += lease.slots;
+}
+
+/** Lists all that counts a lease: its member, and its scopes there. */
+function limitersOf(state: GroupState, lease: Lease): readonly Limiter[] {
+  return [memberOf(state, lease), ...lease.scopes.map(({ limiter }) => limiter)];
 }
 
 /** Brings the charge of a lease to `heldMs`, up or down. */
@@ -398,11 +407,11 @@ export function endLease(
   const downMs = lease.slots === 0 ? 0 : cooldownMs(state, lease, outcome);
   if (downMs > 0) {
     const member = memberOf(state, lease);
-    countAt(member, lease, -1);
+    countInAll(member, lease, -1);
     if (lease.isRefused) state.slotsRefused -= lease.slots;
     lease.isRefused = false;
     lease.phase = 'cooling';
-    countAt(member, lease, 1);
+    countInAll(member, lease, 1);
     state.slotsCooling += lease.slots;
     // It is settled: after a reset nobody may settle it again, nor take it up.
     noteFreed(state.bound, lease.id, state.unclaimed.slots > 0);

@@ -1,8 +1,8 @@
 import type { InstantMs, TicketId } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
 import { dequeue, type Waiter } from './parts/queue.ts';
-import { isStopped } from './capacity.ts';
 import type { Effect } from './events.ts';
+import { isStoppedFor } from './scope-holds.ts';
 import type { GroupState } from './state.ts';
 import { noteDeparture, noteRejection } from './stats.ts';
 
@@ -42,7 +42,11 @@ export function leave(
     case 'declined':
       // A try leaves no trace.
       if (!isTry) noteDeparture(state, waiter, 'declined', now);
-      effects.push({ kind: 'declined', ticketId, isPaused: isStopped(state, now) });
+      effects.push({
+        kind: 'declined',
+        ticketId,
+        isPaused: isStoppedFor(state, waiter.ticket, now),
+      });
       break;
     case 'moved':
       noteDeparture(state, waiter, 'moved', now);

@@ -16,6 +16,7 @@ import { atUpstream, blockOf, cooldownInForceMs, slotsMaxAt } from './capacity.t
 import type { Effect } from './events.ts';
 import type { Member } from './member.ts';
 import { isSplit } from './members.ts';
+import { goesByScopes } from './scopes.ts';
 import type { GroupState } from './state.ts';
 import { noteToldCalls } from './told.ts';
 import { wantsServed } from './upstream-signals.ts';
@@ -85,8 +86,8 @@ function newLoan(state: GroupState, member: Member, isolate: string, attachment:
 function mayLend(state: GroupState, now: InstantMs): boolean {
   const { settings, controls, bound, unclaimed, queue, serving } = state;
   const [sole] = serving;
-  // Which of several members a call goes to is decided with each.
-  if (isSplit(state) || sole === undefined) return false;
+  // Which of several members a call goes to is decided with each, and whether its scopes hold it.
+  if (isSplit(state) || sole === undefined || goesByScopes(sole)) return false;
   if (!bound.isStored || unclaimed.slots > 0 || now < state.grantsFrom) return false;
   if (queueLength(queue) > 0) return false;
   if (state.slotsInUse > slotsMaxAt(state, now) * LENT_KEPT_MAX) return false;

@@ -5,25 +5,31 @@ import { nothingAhead, type Ahead, type Amounts } from './parts/ahead.ts';
 import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
 import { noReports, type Reports } from './parts/reports.ts';
 import type { Controls } from './controls.ts';
+import {
+  countSlots,
+  ScopeLimiter,
+  type Counted as CountedSlots,
+  type LeaseInScope,
+  type Limiter,
+} from './limiter.ts';
+import type { ScopeLessons } from './parts/scope-lessons.ts';
+import { scopeKey } from './words/scope.ts';
 
 /**
  * The places where calls of a group run. One that names none has one, whose limits are its own: so there is one way
  * for both. Slots are counted in the member and in the group; everything learned is the member's.
  */
-export interface Member {
+export interface Member extends Limiter {
   readonly id: MemberId;
   settings: MemberSettings;
   readonly controls: Controls;
   /** Amounts that its kept controls count as used already. */
   readonly ahead: Ahead;
   readonly recentEnds: RecentEnds;
+  /** The scopes that were learned of, by their keys. */
+  readonly scopes: Map<string, ScopeLimiter>;
   reports: Reports;
-  /** The sums of its leases, as those of the group. */
-  slotsInUse: number;
   slotsNested: number;
-  slotsCooling: number;
-  slotsWaitingElsewhere: number;
-  slotsRefused: number;
   /** Slots that an earlier instance may have handed out here, and nobody has claimed. */
   unclaimed: number;
   /** The number of its last grant, over all members; 0: none yet. */
@@ -72,12 +78,13 @@ export function emptyMember(
   ahead: Ahead = nothingAhead(),
   recentEnds: RecentEnds = noEnds(),
 ): Member {
-  return {
+  const member: Member = {
     id: settings.id,
     settings,
     controls,
     ahead,
     recentEnds,
+    scopes: new Map(),
     reports: noReports(),
     slotsInUse: 0,
     slotsNested: 0,
@@ -90,23 +97,34 @@ export function emptyMember(
     heldOut: 0,
     totals: { granted: 0, refused: 0, inputTokens: 0, outputTokens: 0, usd: 0 },
   };
+  for (const lessons of controls.scopes.narrower) {
+    member.scopes.set(scopeKey(lessons.scope), scopeLimiterOf(member, lessons));
+  }
+  return member;
 }
 
-/** The counted part of a lease. */
-interface Counted {
-  readonly slots: number;
+/** Makes the limiter of a scope at a member. */
+export function scopeLimiterOf(member: Member, lessons: ScopeLessons): ScopeLimiter {
+  return new ScopeLimiter(lessons, () => member.settings);
+}
+
+/** The part of a lease that is counted at its member. */
+interface Counted extends CountedSlots {
   readonly nested: { readonly slots: number } | null;
-  readonly phase: 'held' | 'revoking' | 'cooling';
-  readonly waitsElsewhere: boolean;
-  readonly isRefused: boolean;
 }
 
-/** Adds a lease to the sums of its member, or takes it off. */
+/** Adds a lease to the sums of its member, or subtracts it. */
 export function countAt(member: Member, lease: Counted, sign: 1 | -1): void {
-  const slots = sign * lease.slots;
-  member.slotsInUse += slots;
+  countSlots(member, lease, sign);
   if (lease.slots === 0) member.slotsNested += sign * (lease.nested?.slots ?? 0);
-  if (lease.phase === 'cooling') member.slotsCooling += slots;
-  if (lease.waitsElsewhere) member.slotsWaitingElsewhere += slots;
-  if (lease.isRefused) member.slotsRefused += slots;
+}
+
+/** Adds a lease to the sums of its member and its scopes there, or subtracts it. */
+export function countInAll(
+  member: Member,
+  lease: Counted & { readonly scopes: readonly Pick<LeaseInScope, 'limiter'>[] },
+  sign: 1 | -1,
+): void {
+  countAt(member, lease, sign);
+  for (const { limiter } of lease.scopes) countSlots(limiter, lease, sign);
 }

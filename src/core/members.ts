@@ -1,6 +1,6 @@
 import { IMPLICIT, type InstantMs, type MemberId, type TicketId } from './words/ids.ts';
 import { BREAKER_DEFAULTS, type MemberSettings } from './words/member.ts';
-import type { Holder } from './words/ticket.ts';
+import type { Holder, Ticket } from './words/ticket.ts';
 import { noteRun } from './parts/affinity.ts';
 import { nothingAhead } from './parts/ahead.ts';
 import { NO_RATES } from './parts/rate-limits.ts';
@@ -68,6 +68,13 @@ export function inPlaceOf({ serving }: GroupState, member: Member): Member {
   const { place } = member.settings;
   if (place === null || serving.includes(member)) return member;
   return serving.find(({ settings }) => settings.place === place) ?? member;
+}
+
+/** Lists the members that serve and that a ticket does not exclude. Of none of them is any room to be had. */
+export function notExcluded(state: GroupState, { excluded = [] }: Ticket): readonly Member[] {
+  const { serving } = state;
+  if (!isSplit(state)) return serving;
+  return serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
 }
 
 /** The key under which refusals of a call by a member are counted. */

@@ -5,7 +5,11 @@ import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
 import { laneTurns } from './parts/lanes.ts';
 import { compareWaiters, placeOf, type Line, type Waiter } from './parts/queue.ts';
 import { slotsLearned } from './capacity.ts';
+import { notExcluded } from './members.ts';
 import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
+import { scopesHolding } from './scope-holds.ts';
+import type { ScopeLimiter } from './limiter.ts';
+import { scopesOf } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
 /**
@@ -13,13 +17,17 @@ import type { GroupState } from './state.ts';
  * `docs/order.md` explains it with a worked example.
  */
 
+/** Something under which a waiter may have no room though others have: its tenant, its agent, or a scope at a member. */
+type Cap = Account | 'elsewhere' | ScopeLimiter;
+
 /** Facts that the order depends on besides the waiters themselves. */
 interface View {
   readonly state: GroupState;
   /** 0 for a lane that is owed a turn, then by priority. */
   readonly turns: Readonly<Record<Lane, number>>;
-  /** Accounts whose best waiter has no room under a cap of its own: others behind it wait for that too. */
-  readonly barred: Set<Account | 'elsewhere'>;
+  /** Caps under which the best waiter has no room, and scopes that hold it: others behind it wait for that too. */
+  readonly barred: Set<Cap>;
+  readonly now: InstantMs;
   /** Maximum refusals of a call that is looked at: one refused more often lets others go first. */
   readonly refusalsMax: number;
   /** Waiters that are passed over, as if they did not wait. */
@@ -68,10 +76,14 @@ const NOBODY: ReadonlySet<Waiter> = new Set();
  *
  * @param passedOver as if these did not wait
  */
-export function nextWaiter(state: GroupState, passedOver = NOBODY): Waiter | undefined {
+export function nextWaiter(
+  state: GroupState,
+  now: InstantMs,
+  passedOver = NOBODY,
+): Waiter | undefined {
   const turns = laneTurns(state);
   for (let refusalsMax = REFUSALS_FREE; ; refusalsMax += 1) {
-    const best = nextOf({ state, turns, barred: new Set(), refusalsMax, passedOver });
+    const best = nextOf({ state, turns, barred: new Set(), now, refusalsMax, passedOver });
     if (best !== undefined || refusalsMax >= state.repeatRefusals.refusalsMax) return best;
   }
 }
@@ -79,9 +91,11 @@ export function nextWaiter(state: GroupState, passedOver = NOBODY): Waiter | und
 function nextOf(view: View): Waiter | undefined {
   for (;;) {
     const best = bestOf(candidates(view), view);
-    const cap = best === undefined ? undefined : fullCap(view.state, best);
-    if (cap === undefined) return best;
-    view.barred.add(cap);
+    if (best === undefined) return best;
+    const cap = fullCap(view.state, best);
+    const caps = cap === undefined ? scopesHolding(view.state, best, view.now) : [cap];
+    if (caps.length === 0) return best;
+    for (const each of caps) view.barred.add(each);
   }
 }
 
@@ -154,16 +168,29 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
   if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;
-  if (isHeldBackEverywhere(view.state, ticket)) return false;
+  if (isHeldBackEverywhere(view.state, ticket) || isInBarredScopes(ticket, view)) return false;
   if (!ticket.waitsElsewhere) return true;
   return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
+}
+
+/** Whether at each member that a ticket may go to a scope of it holds a waiter before it. */
+function isInBarredScopes(ticket: Ticket, { state, barred }: View): boolean {
+  if (barred.size === 0) return false;
+  return notExcluded(state, ticket).every((member) =>
+    scopesOf(member, ticket.holder).some((limiter) => barred.has(limiter)),
+  );
 }
 
 /**
  * Whether as many waiters as `enough` go before this one whatever happens meanwhile: the older ones that share its
  * turns, and of everybody else who goes first now the next one only, since the turn after that may be its own.
  */
-export function areSurelyAhead(state: GroupState, waiter: Waiter, enough: number): boolean {
+export function areSurelyAhead(
+  state: GroupState,
+  waiter: Waiter,
+  enough: number,
+  now: InstantMs,
+): boolean {
   if (waiter.isPromoted) return false;
   let ahead = eldersOf(state, waiter);
   if (ahead >= enough) return true;
@@ -172,6 +199,7 @@ export function areSurelyAhead(state: GroupState, waiter: Waiter, enough: number
     state,
     turns,
     barred: new Set(),
+    now,
     refusalsMax: REFUSALS_FREE,
     passedOver: NOBODY,
   };

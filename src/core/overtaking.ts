@@ -51,7 +51,7 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   const passedOver = new Set([first.waiter]);
   let soonest: number = NEVER;
   while (passedOver.size <= LOOKED_AT_MAX) {
-    const waiter = nextWaiter(state, passedOver);
+    const waiter = nextWaiter(state, now, passedOver);
     if (waiter === undefined) break;
     waiter.demand = demandOf(state.controls.factors, state.guessRates, waiter.ticket);
     const isSmall = isSpare(settings.rates, spares, waiter.demand);

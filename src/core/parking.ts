@@ -74,7 +74,7 @@ function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
   const likely = waitersAhead(state, waiter);
   const enough = farFrom(state, likely, now);
   // The place that it is told counts others as well, whom its share, its lane or a reservation may let it overtake.
-  return likely >= enough && areSurelyAhead(state, waiter, enough);
+  return likely >= enough && areSurelyAhead(state, waiter, enough, now);
 }
 
 /** Finds the least number of waiters ahead that make a turn so far off, by halves; `most` + 1: as many do not. */

@@ -14,6 +14,7 @@ import { refusalsOf } from './parts/repeat-refusals.ts';
 import { budgetBlock } from './parts/spend.ts';
 import {
   atUpstream,
+  blockBy,
   memberBlockOf,
   memberSlotsLearned,
   memberSlotsMaxAt,
@@ -22,7 +23,10 @@ import {
   slotsUsedAt,
 } from './capacity.ts';
 import type { Member } from './member.ts';
-import { inPlaceOf, isSplit, ledgersOf, refusalKey } from './members.ts';
+import { inPlaceOf, isSplit, ledgersOf, notExcluded, refusalKey } from './members.ts';
+import { heldBy } from './scope-holds.ts';
+import type { ScopeLimiter } from './limiter.ts';
+import { scopesOf } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** The member that a waiter goes to, once it is its turn. */
@@ -63,7 +67,9 @@ export function placeFor(
   taken: ReadonlySet<Member>,
   now: InstantMs,
 ): Placing {
-  const possible = membersOf(state, waiter, now);
+  const possible = membersOf(state, waiter, now).filter(
+    (member) => heldBy(member, waiter.ticket.holder, waiter.demand.slots, now) === null,
+  );
   const members = possible.filter((member) => !taken.has(member));
   const [first] = members;
   if (first === undefined) return NOWHERE;
@@ -133,13 +139,6 @@ export function isWideEnough({ slotsMax }: MemberSettings, slots: number): boole
   return slotsMax === 0 || slots <= slotsMax;
 }
 
-/** Lists the members that serve and that a ticket does not exclude. Of none of them is any room to be had. */
-export function notExcluded(state: GroupState, { excluded = [] }: Ticket): readonly Member[] {
-  const { serving } = state;
-  if (!isSplit(state)) return serving;
-  return serving.filter(({ id, settings }) => settings.isEnabled && !excluded.includes(id));
-}
-
 /**
  * Whether a waiter keeps away from a member. From one that refused it for what passes it does so until a call was served
  * there that was granted since, or for a while: else it would wait for the others though that has had room for long.
@@ -175,8 +174,10 @@ function isAffordable(state: GroupState, member: Member, demand: Demand, now: In
 }
 
 /** Whether a call lets others try first at a member, which has just refused it. */
-function isHeldBack(state: GroupState, member: Member, { id }: Ticket): boolean {
-  return letsOthersTry(member.controls.ceiling.evidence, id, atUpstream(state, member));
+function isHeldBack(state: GroupState, member: Member, { id, holder }: Ticket): boolean {
+  return [member, ...scopesOf(member, holder)].some((limiter) =>
+    letsOthersTry(limiter.controls.ceiling.evidence, id, atUpstream(state, limiter)),
+  );
 }
 
 /** Whether a call lets others try first wherever it may go. */
@@ -307,10 +308,18 @@ function passedOverFor(
   if (isExcluded(waiter, member, now)) return 'excluded';
   const block = memberBlockOf(member, now);
   if (block !== null) return CAUSE_OF_BLOCK[block.reason];
+  const scope = heldBy(member, waiter.ticket.holder, demand.slots, now);
+  if (scope !== null) return causeOfHold(scope, now);
   if (!breakerAllows(member.controls.breaker, now)) return 'breaker';
   if (!isAffordable(state, member, demand, now)) return 'budget';
   if (slotsUsedAt(state, member) + demand.slots > memberSlotsMaxAt(member, now)) return 'slots';
   return roomAt(state, member, demand, now) > now ? 'rates' : null;
+}
+
+function causeOfHold({ controls }: ScopeLimiter, now: InstantMs): PassedOver {
+  const block = blockBy(controls, now);
+  if (block !== null) return CAUSE_OF_BLOCK[block.reason];
+  return breakerAllows(controls.breaker, now) ? 'slots' : 'breaker';
 }
 
 const CAUSE_OF_BLOCK = { paused: 'paused', breaker_open: 'breaker', members_out: 'out' } as const;

@@ -172,6 +172,7 @@ function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lea
     slotsAtGrant: 0,
     slotsCounted: 0,
     gapMs: Infinity,
+    scopes: [],
     hasAnswer: false,
     isRefused: false,
     isLagging: false,

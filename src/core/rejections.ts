@@ -8,7 +8,7 @@ import { demandAt, demandOf } from './parts/demand.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock, budgetLeft } from './parts/spend.ts';
-import { blockOf, requestFreeAt, slotsMaxAt } from './capacity.ts';
+import { requestFreeAt, slotsMaxAt } from './capacity.ts';
 import {
   estimateAtEnd,
   estimateWaitMs,
@@ -18,8 +18,9 @@ import {
 } from './estimate.ts';
 import { fullness, whoMakesRoom } from './full-queue.ts';
 import type { Ledger, Member } from './member.ts';
-import { isSplit } from './members.ts';
-import { isWideEnough, notExcluded } from './placing.ts';
+import { isSplit, notExcluded } from './members.ts';
+import { isWideEnough } from './placing.ts';
+import { blockFor, scopesHolding, slotsOfScope } from './scope-holds.ts';
 import type { GroupState } from './state.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
@@ -72,7 +73,9 @@ export function rejectionInQueue(
   now: InstantMs,
 ): RejectionInQueue | null {
   const { ticket } = waiter;
-  const estimateMs = estimateWaitMs(state, waitersAhead(state, waiter), now);
+  const stopMs = (blockFor(state, ticket, now)?.until ?? now) - now;
+  const inQueueMs = estimateWaitMs(state, waitersAhead(state, waiter), now);
+  const estimateMs = stopMs === Infinity ? inQueueMs : Math.max(inQueueMs, Math.round(stopMs));
   const retry = retryAfterMs(estimateMs, ticket.id);
   const reject = (rejection: Rejection): RejectionInQueue => ({ rejection, evicted: null });
   const unaffordable = rejectionOfUnaffordable(state, waiter, now);
@@ -80,7 +83,8 @@ export function rejectionInQueue(
   const stopped = rejectionOfStopped(state, waiter, now);
   if (stopped !== null) return reject(stopped);
   if (!ticket.wait) {
-    const slotsMax = slotsMaxAt(state, now);
+    const ofScopes = scopesHolding(state, waiter, now).map(slotsOfScope);
+    const slotsMax = Math.min(slotsMaxAt(state, now), ...ofScopes);
     return reject({ reason: 'busy', slotsMax, retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
@@ -112,7 +116,7 @@ export function rejectionOfStopped(
     const retry = retryUnforeseenMs(ticket.id);
     return { reason: 'paused', waitedMs: 0, retryAfterMs: retry, until: null };
   }
-  const block = blockOf(notExcluded(state, ticket), now);
+  const block = blockFor(state, ticket, now);
   if (block === null || block.until <= patientUntil) return null;
   const isLong = block.until - now > LONG_BLOCK_MS;
   const retry = isLong ? null : retryAfterMs(block.until - now, ticket.id);
@@ -157,7 +161,7 @@ export function rejectionAtDeadline(state: GroupState, ticket: Ticket, now: Inst
     return { reason: 'paused', waitedMs, retryAfterMs: retry, until: null };
   }
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
-  const block = blockOf(notExcluded(state, ticket), now);
+  const block = blockFor(state, ticket, now);
   if (block?.reason === 'members_out') return { reason: block.reason, retryAfterMs: retry };
   if (block?.reason !== 'paused') {
     return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry };

@@ -2,6 +2,7 @@ import { IMPLICIT, type InstantMs } from './words/ids.ts';
 import type { MemberSettings } from './words/member.ts';
 import { emptyControls } from './controls.ts';
 import { emptyMember, type Member } from './member.ts';
+import { restoreScopes } from './scopes.ts';
 import { goneSettings } from './members.ts';
 import type { GroupState } from './state.ts';
 
@@ -36,12 +37,14 @@ function takePlace(
   const { id } = settings;
   state.members.delete(id);
   // Its limits are those of before until the group serves by the new ones, which then count what is in flight.
-  state.members.set(id, { ...before, id, settings: { ...before.settings, id } });
+  const member = { ...before, id, settings: { ...before.settings, id }, scopes: new Map() };
+  state.members.set(id, member);
   const gone = { ...goneSettings(before.id), place: before.settings.place };
   state.members.set(before.id, emptyMember(gone, emptyControls(now)));
   for (const lease of state.leases.values()) {
     if (lease.member === before.id) lease.member = id;
   }
+  restoreScopes(state, member);
   for (const passed of state.bound.passedBefore) {
     if (passed.member === before.id) passed.member = id;
   }

@@ -8,6 +8,7 @@ import { setProbing } from './parts/pause.ts';
 import { countAt, type Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
+import { enterScopes, leaveScopes } from './scopes.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteEnded } from './upstream-signals.ts';
 
@@ -62,8 +63,10 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
 /** Applies what the settings say about breakers and probes to those that are open or paused. */
 export function applyReactions({ serving }: GroupState, now: InstantMs): void {
   for (const { controls, settings } of serving) {
-    applySettings(controls.breaker, settings.breaker);
-    setProbing(controls.pause, settings.probesPauses, now);
+    for (const { breaker, pause } of [controls, ...controls.scopes.narrower]) {
+      applySettings(breaker, settings.breaker);
+      setProbing(pause, settings.probesPauses, now);
+    }
   }
 }
 
@@ -100,9 +103,11 @@ export function placeLease(state: GroupState, lease: Lease, now: InstantMs): boo
   if (from === to) return false;
   // Where it does not count any more its end is not told, and a probe would be waited for in vain.
   noteEnded(state, lease, false, now);
+  leaveScopes(lease);
   countAt(from, lease, -1);
   lease.member = to.id;
   countAt(to, lease, 1);
+  enterScopes(to, lease);
   moveReserved(state, lease, from, to, now);
   return true;
 }

@@ -17,6 +17,8 @@ import type { Period } from './parts/spend.ts';
 import type { Totals } from './parts/totals.ts';
 import type { UpstreamCalls } from './parts/upstream-calls.ts';
 import type { Controls } from './controls.ts';
+import type { AtGrant, LeaseInScope } from './limiter.ts';
+import type { SeenCalls } from './parts/seen-calls.ts';
 import type { Member } from './member.ts';
 
 /**
@@ -25,7 +27,7 @@ import type { Member } from './member.ts';
  */
 type LeasePhase = 'held' | 'revoking' | 'cooling';
 
-export interface Lease {
+export interface Lease extends AtGrant {
   readonly id: LeaseId;
   readonly ticketId: TicketId;
   holder: Holder;
@@ -50,12 +52,8 @@ export interface Lease {
   isById: boolean;
   /** The upstream was not called before this: at its grant the call may have waited elsewhere. */
   callableAt: InstantMs;
-  /** Slots that were at the upstream then, its own among them; 0: not known any more. */
-  slotsAtGrant: number;
-  /** The same, and those that had ended and may still have counted there. */
-  slotsCounted: number;
-  /** How long before that those had ended that leave it no room if the upstream still counts them. */
-  gapMs: number;
+  /** The scopes of its member that it counts in. */
+  scopes: readonly LeaseInScope[];
   /** The group has heard what the upstream said to it. */
   hasAnswer: boolean;
   /** Its holder still waits in a wider group. */
@@ -177,6 +175,7 @@ export interface GroupState {
   turns: number;
   readonly affinity: Affinity;
   readonly repeatRefusals: RepeatRefusals;
+  readonly seen: SeenCalls;
   readonly bound: Bound;
   /** The controls have changed and are to be kept soon. */
   isControlsDirty: boolean;

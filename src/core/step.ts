@@ -29,7 +29,7 @@ import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
 import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
-import { isStopped, memberBlockOf } from './capacity.ts';
+import { blockBy, memberBlockOf } from './capacity.ts';
 import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
@@ -68,11 +68,13 @@ import {
   noteTold,
   recallLoans,
 } from './lending.ts';
-import type { Member } from './member.ts';
 import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { expireWaiters } from './parking.ts';
 import { takeOver } from './take-over.ts';
+import type { Limiter } from './limiter.ts';
+import { isStoppedFor, scopesDueAt } from './scope-holds.ts';
+import { forgetScopes } from './scopes.ts';
 import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { renameMembers } from './renaming.ts';
@@ -101,7 +103,7 @@ import { applySignal } from './upstream-signals.ts';
 export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effect[] {
   const effects: Effect[] = [];
   beginEvent(state.decisions);
-  for (const { controls } of state.serving) endHoldBack(controls.ceiling.evidence, now);
+  for (const { controls } of limitersOf(state)) endHoldBack(controls.ceiling.evidence, now);
   endReports(state, now);
   const stops = stopsOf(state, now);
   if (event.kind === 'held_up') {
@@ -143,23 +145,32 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
-/** Until when a member is stopped; 0: it is not. */
-interface Stop {
-  readonly member: Member;
-  readonly until: number;
+/** Lists the members that serve, and their scopes. */
+function limitersOf({ serving }: GroupState): readonly Limiter[] {
+  return serving.flatMap((member) => [member, ...member.scopes.values()]);
 }
 
-function stopsOf({ serving }: GroupState, now: InstantMs): readonly Stop[] {
-  return serving.map((member) => ({ member, until: memberBlockOf(member, now)?.until ?? 0 }));
+/** The members that serve and their scopes, with the end of each one's stop; 0: it is not stopped. */
+type Stops = ReadonlyMap<Limiter, number>;
+
+function stopsOf({ serving }: GroupState, now: InstantMs): Stops {
+  const stops = new Map<Limiter, number>();
+  for (const member of serving) {
+    stops.set(member, memberBlockOf(member, now)?.until ?? 0);
+    for (const scope of member.scopes.values()) {
+      stops.set(scope, blockBy(scope.controls, now)?.until ?? 0);
+    }
+  }
+  return stops;
 }
 
-/** Whether the members that serve are others, or some is stopped for longer than it was. */
-function hasLonger(stops: readonly Stop[], before: readonly Stop[]): boolean {
-  if (stops.length !== before.length) return true;
-  return stops.some(({ member, until }, index) => {
-    const was = before[index];
-    return was === undefined || was.member !== member || until > was.until;
-  });
+/** Whether another member serves, or some calls are stopped for longer than before. */
+function hasLonger(stops: Stops, before: Stops): boolean {
+  for (const [limiter, until] of stops) {
+    const was = before.get(limiter);
+    if (until > (was ?? 0) || (was === undefined && limiter.id !== null)) return true;
+  }
+  return [...before.keys()].some((limiter) => limiter.id !== null && !stops.has(limiter));
 }
 
 /** Drops those who cannot wait as long as the group is stopped now, or must not. */
@@ -168,7 +179,7 @@ function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void
   for (const waiter of state.queue.byTicket.values()) {
     const stopped = rejectionOfStopped(state, waiter, now);
     if (stopped !== null) leave(state, waiter, rejected(stopped), now, effects);
-    else if (waiter.ticket.holdsNarrower && isStopped(state, now)) {
+    else if (waiter.ticket.holdsNarrower && isStoppedFor(state, waiter.ticket, now)) {
       leave(state, waiter, { kind: 'declined' }, now, effects);
     }
   }
@@ -186,9 +197,10 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const leases = Math.min(ended, lapsed, given, emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
   const settled = state.grantsFrom > now ? state.grantsFrom : Infinity;
-  const tries = state.serving.map(({ controls }) => heldBackUntil(controls.ceiling.evidence));
+  const tries = limitersOf(state).map(({ controls }) => heldBackUntil(controls.ceiling.evidence));
   const tried = Math.min(...tries.map((at) => at ?? Infinity));
-  const room = Math.min(state.roomDueAt, state.overtakingDueAt, state.heldOutUntil);
+  const held = Math.min(state.heldOutUntil, scopesDueAt(state, now));
+  const room = Math.min(state.roomDueAt, state.overtakingDueAt, held);
   const heirs = heirsDueAt(state, now);
   const taught = reportsDueAt(state);
   return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs, taught));
@@ -482,6 +494,7 @@ function relearn(state: GroupState, now: InstantMs) {
   for (const member of state.members.values()) {
     const { controls } = member;
     forgetReports(member);
+    forgetScopes(state, member);
     Object.assign(controls.ceiling, emptyCeiling(now));
     Object.assign(controls.pause, emptyPause());
     Object.assign(controls.breaker, closedBreaker());

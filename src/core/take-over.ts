@@ -10,6 +10,7 @@ import type { Ledger } from './member.ts';
 import { memberAt } from './members.ts';
 import { addHanded } from './recover.ts';
 import { confirmedControls } from './reports.ts';
+import { restoreScopes } from './scopes.ts';
 import { holdUnclaimed } from './unclaimed.ts';
 import type { GroupState, HandedGroup, HandedLease, Lease } from './state.ts';
 
@@ -94,6 +95,7 @@ function takeLessons(state: GroupState, handed: HandedGroup, now: InstantMs): vo
     Object.assign(controls, given);
     rebaseControls(controls, settings.rates, now);
   }
+  for (const member of state.members.values()) restoreScopes(state, member);
   Object.assign(state.totals, handed.totals);
   for (const [id, there] of handed.upstreams ?? []) state.upstreams.set(id, there);
   state.isControlsDirty = true;

@@ -35,7 +35,7 @@ export function nextTurn(state: GroupState, now: InstantMs): Turn | null {
   const passedOver = new Set<Waiter>();
   const taken = new Set<Member>();
   while (queueLength(state.queue) > passedOver.size && mayHaveRoom(state, taken)) {
-    const waiter = nextWaiter(state, passedOver);
+    const waiter = nextWaiter(state, now, passedOver);
     if (waiter === undefined) return null;
     // The group has learned since: guesses that were made before the first call ended are far too high.
     waiter.demand = demandOf(state.controls.factors, state.guessRates, waiter.ticket);

@@ -158,7 +158,9 @@ export function settleUnclaimed(state: GroupState, now: InstantMs): void {
   bound.passedBefore.length = 0;
   state.seekingParent.clear();
   for (const { id, controls } of state.members.values()) {
-    keepProbes(controls.breaker, (lease) => leases.has(lease));
+    for (const { breaker } of [controls, ...controls.scopes.narrower]) {
+      keepProbes(breaker, (lease) => leases.has(lease));
+    }
     const isOfAll = controls === state.controls;
     if (!isOfAll) chargeRest(controls.spend, reservedAt(state, id), now);
   }

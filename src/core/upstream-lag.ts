@@ -1,11 +1,11 @@
 import { instant, type InstantMs } from './words/ids.ts';
 import type { UpstreamSignal } from './words/signal.ts';
-import { failProbe, isProbing, isPrompt, slotsProven } from './parts/ceiling.ts';
+import { failProbe, isProbing, isPrompt, slotsMaxNow, slotsProven } from './parts/ceiling.ts';
 import { noteOpenRefusal } from './parts/evidence.ts';
 import { explainsRefusal, noteAccepted } from './parts/lag.ts';
 import { endedSince, endOf, noteEnd } from './parts/recent-ends.ts';
-import { atUpstream, memberSlotsLearned } from './capacity.ts';
-import type { Member } from './member.ts';
+import { atUpstream } from './capacity.ts';
+import type { AtGrant, Limiter } from './limiter.ts';
 import { memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
 
@@ -14,15 +14,30 @@ import type { GroupState, Lease } from './state.ts';
 /** Notes what is at the upstream when a call may go out, and how long ago those had ended that may still count. */
 export function noteCallable(state: GroupState, lease: Lease, now: InstantMs): void {
   lease.callableAt = now;
-  const member = memberOf(state, lease);
-  lease.slotsAtGrant = atUpstream(state, member);
-  lease.gapMs = gapOf(member, lease, now);
-  lease.slotsCounted = lease.slotsAtGrant + endedWithin(member, member.controls.lag.sure.ms, now);
+  noteAtGrant(state, memberOf(state, lease), lease, lease, now);
+  for (const one of lease.scopes) noteAtGrant(state, one.limiter, one, lease, now);
+}
+
+function noteAtGrant(
+  state: GroupState,
+  limiter: Limiter,
+  atGrant: AtGrant,
+  { slots }: Lease,
+  now: InstantMs,
+): void {
+  atGrant.slotsAtGrant = atUpstream(state, limiter);
+  atGrant.gapMs = gapOf(limiter, slots, atGrant.slotsAtGrant, now);
+  const ended = endedWithin(limiter, limiter.controls.lag.sure.ms, now);
+  atGrant.slotsCounted = atGrant.slotsAtGrant + ended;
 }
 
 /** Infinity where more are there than the upstream was seen to take: it needs no lag to refuse those. */
-function gapOf(member: Member, { slots, slotsAtGrant }: Lease, now: InstantMs): number {
-  const { settings, controls, recentEnds } = member;
+function gapOf(
+  { settings, controls, recentEnds }: Limiter,
+  slots: number,
+  slotsAtGrant: number,
+  now: InstantMs,
+): number {
   const proven = slotsProven(controls.ceiling, settings, now);
   if (slots === 0 || slotsAtGrant > proven) return Infinity;
   return now - endOf(recentEnds, proven - slotsAtGrant + 1);
@@ -30,8 +45,9 @@ function gapOf(member: Member, { slots, slotsAtGrant }: Lease, now: InstantMs): 
 
 /** Notes that a call has ended that was at the upstream. One that it refused never counted there. */
 export function noteEndThere(state: GroupState, lease: Lease, now: InstantMs): void {
-  const { recentEnds } = memberOf(state, lease);
-  if (!lease.isRefused && !lease.waitsElsewhere) noteEnd(recentEnds, lease.slots, now);
+  if (lease.isRefused || lease.waitsElsewhere) return;
+  noteEnd(memberOf(state, lease).recentEnds, lease.slots, now);
+  for (const { limiter } of lease.scopes) noteEnd(limiter.recentEnds, lease.slots, now);
 }
 
 /**
@@ -40,13 +56,13 @@ export function noteEndThere(state: GroupState, lease: Lease, now: InstantMs): v
  */
 export function isLag(
   state: GroupState,
-  { settings, controls }: Member,
-  lease: Lease,
+  { settings, controls }: Limiter,
+  { ticketId, callableAt: grantedAt }: Lease,
+  { slotsAtGrant, gapMs }: AtGrant,
   { slotsMax: namedSlotsMax }: Pick<UpstreamSignal, 'slotsMax'>,
   othersInUse: number,
   now: InstantMs,
 ): boolean {
-  const { ticketId, callableAt: grantedAt, slotsAtGrant, gapMs } = lease;
   if (state.settings.releaseCooldownMs !== 'auto' || !isPrompt(grantedAt, now)) return false;
   if (namedSlotsMax !== null && namedSlotsMax < slotsAtGrant) return false;
   if (slotsAtGrant > slotsProven(controls.ceiling, settings, now)) return false;
@@ -62,20 +78,24 @@ export function isLag(
 }
 
 /** Counts the slots of calls that have ended, and that the upstream still counts as far as is known. */
-export function slotsLagging(member: Member, now: InstantMs): number {
-  return endedWithin(member, member.controls.lag.ms, now);
+export function slotsLagging(limiter: Limiter, now: InstantMs): number {
+  return endedWithin(limiter, limiter.controls.lag.ms, now);
 }
 
-function endedWithin({ recentEnds }: Member, ms: number, now: InstantMs): number {
+function endedWithin({ recentEnds }: Limiter, ms: number, now: InstantMs): number {
   return endedSince(recentEnds, instant(now - ms));
 }
 
 /** Takes in that a call was accepted. */
-export function noteTakenAfterGap(state: GroupState, member: Member, lease: Lease): void {
-  const { lag } = member.controls;
-  const { callableAt: grantedAt, slotsAtGrant, slotsCounted, gapMs } = lease;
+export function noteTakenAfterGap(
+  state: GroupState,
+  limiter: Limiter,
+  { callableAt: grantedAt }: Lease,
+  { slotsAtGrant, slotsCounted, gapMs }: AtGrant,
+): void {
+  const { lag } = limiter.controls;
   const before = lag.ms;
-  const slots = memberSlotsLearned(member);
+  const slots = slotsMaxNow(limiter.controls.ceiling, limiter.settings);
   const full = { isLast: slotsAtGrant >= slots, isLastCounted: slotsCounted >= slots };
   noteAccepted(lag, { grantedAt, slotsAtGrant, gapMs }, full);
   if (lag.ms !== before) state.isControlsDirty = true;

@@ -6,6 +6,7 @@ import {
   type TakingOut,
   type UpstreamSignal,
 } from './words/signal.ts';
+import { namesOf } from './words/scope.ts';
 import type { Usage } from './words/usage.ts';
 import {
   allows as breakerAllows,
@@ -41,10 +42,13 @@ import {
 } from './parts/pause.ts';
 import { drain, lowerToHint } from './parts/rates.ts';
 import { noteTaken, noteRepeatRefusal } from './parts/repeat-refusals.ts';
-import { atUpstream, memberSlotsLearned } from './capacity.ts';
+import { atUpstream } from './capacity.ts';
+import type { AtGrant, Limiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
 import { applyReport, applySeen, refuteReports } from './reports.ts';
+import { noteContradicted } from './parts/seen-calls.ts';
+import { limiterOf, noteNames, speaksForAll } from './scopes.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
@@ -81,12 +85,13 @@ export function applySignal(
   const { kind, reportedBy } = signal;
   // An upstream that asks for no wait at all after a refusal does not know how long it will last.
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
-  const before = lessonOf(member);
+  const before = lessonsOf(member, lease);
   state.talliesDirtyAt ??= now;
+  noteNames(state, member, lease, signal);
   noteSignal(lease, signal);
   lease.hasAnswer = true;
   // Remaining limits are read only from answers that Headgate saw: a report could keep them empty.
-  const hints = reportedBy === undefined ? signal.hints : [];
+  const hints = reportedBy === undefined && speaksForAll(state, lease, now) ? signal.hints : [];
   for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
   if (kind === 'served') {
     refuteReports(state, member, lease, reportedBy, now);
@@ -94,12 +99,25 @@ export function applySignal(
     askToWait(state, member, lease, signal, now);
     for (const blame of signal.blamed ?? []) takeOutBlamed(state, lease, blame, now);
     // Most of what is served teaches nothing that is worth a row.
-    if (lessonOf(member) !== before) state.isControlsDirty = true;
+    if (lessonsOf(member, lease) !== before) state.isControlsDirty = true;
     return;
   }
   noteRefusal(state, lease, kind, signal, now);
-  const apply = (afterMs: number | null): void =>
-    applyRefusal(state, member, lease, { ...signal, kind, retryAfterMs: afterMs }, isRepeat, now);
+  if (kind !== 'never_fits') noteProbeRefused(state, member, lease, now);
+  if (takesOut(kind)) {
+    // A report of a holder says nothing of a member's key.
+    if (reportedBy === undefined) keepOut(state, member, kind, lease.id, now);
+    return;
+  }
+  // Other calls may fit.
+  if (kind === 'never_fits') return;
+  const limiter = limiterOf(state, member, lease, signal, now);
+  if (limiter === null) return;
+  const apply = (afterMs: number | null): void => {
+    const refusal = { ...signal, kind, retryAfterMs: afterMs };
+    applyRefusal(state, { member, limiter, lease }, refusal, isRepeat, now);
+  };
+  if (limiter !== member) return apply(retryAfterMs);
   if (reportedBy === undefined) {
     return applySeen(state, member, kind, () => apply(retryAfterMs), now);
   }
@@ -107,26 +125,36 @@ export function applySignal(
   applyReport(state, member, { kind, by: reportedBy, retryAfterMs, slotsMax }, apply, now);
 }
 
-type Refusal = UpstreamSignal & { readonly kind: RefusalKind };
+/** Notes that a call was refused: if it probed a pause, the next probe comes later. */
+function noteProbeRefused(state: GroupState, member: Member, lease: Lease, now: InstantMs): void {
+  for (const [{ controls }] of limitersOf(member, lease)) {
+    if (pauseRefused(controls.pause, lease.id, now)) state.isControlsDirty = true;
+  }
+}
+
+type Refusal = UpstreamSignal & { readonly kind: Exclude<RefusalKind, TakingOut | 'never_fits'> };
+
+/** A refused call, its member, and the limiter of the calls that the refusal is about. */
+interface Refused {
+  readonly member: Member;
+  readonly limiter: Limiter;
+  readonly lease: Lease;
+}
 
 /** Learns from a refusal, as `applySignal` lists it. */
 function applyRefusal(
   state: GroupState,
-  member: Member,
-  lease: Lease,
+  { member, limiter, lease }: Refused,
   { kind, retryAfterMs, ...signal }: Refusal,
   isRepeat: boolean,
   now: InstantMs,
 ): void {
-  const { settings, controls } = member;
-  const { ceiling, breaker, pause, rates } = controls;
+  const { settings, controls } = limiter;
+  const { ceiling, breaker, pause } = controls;
   const { id: leaseId, callableAt: grantedAt } = lease;
-  // A call that never fits shows nothing of the pause.
-  if (kind !== 'never_fits' && pauseRefused(pause, leaseId, now)) state.isControlsDirty = true;
-  if (takesOut(kind)) return keepOut(state, member, kind, leaseId, now);
   state.isControlsDirty = true;
   // What is unclaimed after a reset may be there: without it the upstream would seem to take next to nothing.
-  const othersInUse = atUpstream(state, member) + member.unclaimed;
+  const othersInUse = atUpstream(state, limiter) + limiter.unclaimed;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const isReported = signal.reportedBy !== undefined;
   const failed = { leaseId, grantedAt, retryAfterMs, isReported };
@@ -140,9 +168,17 @@ function applyRefusal(
   switch (kind) {
     case 'concurrency':
       noteRepeatRefusal(state.repeatRefusals, refusalKey(lease.ticketId, member.id), now);
-      lease.isLagging = isLag(state, member, lease, signal, othersInUse, now);
+      lease.isLagging = isLag(
+        state,
+        limiter,
+        lease,
+        atGrantIn(lease, limiter),
+        signal,
+        othersInUse,
+        now,
+      );
       if (lease.isLagging) return;
-      return lowerCeiling(member, call, signal.slotsMax, now);
+      return lowerCeiling(limiter, call, signal.slotsMax, now);
     case 'overload':
       noteOverload(ceiling, settings, call, now);
       breakerFailed(breaker, failed, now, settings.breaker);
@@ -152,7 +188,9 @@ function applyRefusal(
       return breakerFailed(breaker, failed, now, settings.breaker);
     case 'requests':
     case 'tokens':
-      if (!isRepeat && !isReported) drain(rates, settings.rates, kind, now);
+      if (!isRepeat && !isReported && limiter === member) {
+        drain(member.controls.rates, member.settings.rates, kind, now);
+      }
       return pauseOnce(false);
     case 'ramp':
       // It asks for slower growth: fewer at once, and a while to get there.
@@ -162,8 +200,6 @@ function applyRefusal(
       return pauseOnce(false);
     case 'long_window':
       if (retryAfterMs !== null) pauseOnce(true);
-      return;
-    case 'never_fits':
       return;
   }
 }
@@ -197,30 +233,37 @@ function keepOut(
 
 /** Learns from a refusal for concurrency that no lag explains. */
 function lowerCeiling(
-  member: Member,
+  limiter: Limiter,
   call: RefusedCall,
   namedSlotsMax: number | null,
   now: InstantMs,
 ): void {
-  const { settings, controls } = member;
+  const { settings, controls } = limiter;
   const { ceiling, lag } = controls;
   const before = slotsProven(ceiling, settings, now);
-  const othersInUse = call.othersInUse + slotsLagging(member, now);
+  const othersInUse = call.othersInUse + slotsLagging(limiter, now);
   noteConcurrencyRefusal(ceiling, settings, { ...call, othersInUse, namedSlotsMax }, now);
-  if (memberSlotsLearned(member) < before) noteFewer(lag, call.ticketId);
+  if (slotsMaxNow(ceiling, settings) < before) noteFewer(lag, call.ticketId);
 }
 
-/** Names what was learned of the upstream so far, as far as it decides anything. */
-function lessonOf(member: Member): string {
-  const { pause, breaker, outage } = member.controls;
-  const ofPause = [pause.until, pause.openMs];
-  return [
-    memberSlotsLearned(member),
-    ...ofPause,
-    breaker.phase,
-    breaker.openUntil,
-    outage.reason,
-  ].join();
+/** Reads what a limiter counted at the upstream at the grant of a lease. */
+function atGrantIn(lease: Lease, limiter: Limiter): AtGrant {
+  return lease.scopes.find((one) => one.limiter === limiter) ?? lease;
+}
+
+/** Lists the limiters of a lease, each with what was at the upstream at its grant. */
+function limitersOf(member: Member, lease: Lease): readonly (readonly [Limiter, AtGrant])[] {
+  return [[member, lease], ...lease.scopes.map((one) => [one.limiter, one] as const)];
+}
+
+/** Names what was learned of the upstream so far, as far as it decides anything for a call. */
+function lessonsOf(member: Member, lease: Lease): string {
+  const lessons = limitersOf(member, lease).flatMap(([{ controls, settings }]) => {
+    const { pause, breaker, ceiling } = controls;
+    const slots = slotsMaxNow(ceiling, settings);
+    return [slots, pause.until, pause.openMs, breaker.phase, breaker.openUntil];
+  });
+  return [...lessons, member.controls.outage.reason].join();
 }
 
 /** Learns from a served call. */
@@ -231,31 +274,42 @@ function applyServed(
   { isMistake = false }: UpstreamSignal,
   now: InstantMs,
 ): void {
-  const { settings, controls } = member;
-  const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
-  const slotsInUse = atUpstream(state, member);
-  ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
-  breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
-  if (!isMistake) outageServed(controls.outage, leaseId, now);
-  noteTakenAfterGap(state, member, lease);
+  const { id: leaseId, callableAt: grantedAt } = lease;
+  noteContradicted(state.seen, namesOf(lease.holder));
+  for (const [limiter, atGrant] of limitersOf(member, lease)) {
+    const { settings, controls } = limiter;
+    const { slotsAtGrant } = atGrant;
+    const slotsInUse = atUpstream(state, limiter);
+    ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
+    breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
+    noteTakenAfterGap(state, limiter, lease, atGrant);
+    pauseServed(controls.pause, { leaseId, grantedAt, isMistake }, now);
+  }
+  if (!isMistake) outageServed(member.controls.outage, leaseId, now);
   noteTaken(state.repeatRefusals, grantedAt);
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);
-  pauseServed(controls.pause, { leaseId, grantedAt, isMistake }, now);
 }
 
 /** Pauses if the answer to a served call asks the next calls to wait, because a limit is nearly used up. */
 function askToWait(
   state: GroupState,
   member: Member,
-  { callableAt: grantedAt }: Lease,
-  { retryAfterMs, reportedBy }: UpstreamSignal,
+  lease: Lease,
+  signal: UpstreamSignal,
   now: InstantMs,
 ): void {
+  const { retryAfterMs, reportedBy } = signal;
   if (retryAfterMs === null || retryAfterMs === 0) return;
+  const limiter =
+    limiterOf(state, member, lease, { ...signal, scope: 'credential' }, now) ?? member;
   const pause = (afterMs: number | null): void => {
-    const cause = { grantedAt, retryAfterMs: afterMs, isLongWindow: false };
-    pauseFor(member.controls.pause, cause, now);
+    const cause = { grantedAt: lease.callableAt, retryAfterMs: afterMs, isLongWindow: false };
+    pauseFor(limiter.controls.pause, cause, now);
   };
+  if (limiter !== member) {
+    state.isControlsDirty = true;
+    return pause(retryAfterMs);
+  }
   const kind = 'requests';
   if (reportedBy === undefined) {
     return applySeen(state, member, kind, () => pause(retryAfterMs), now);
@@ -267,10 +321,13 @@ function askToWait(
  * Notes a grant: while the breaker is not closed, it is a probe. But for one that passes though the
  * breaker allows none: a nested call, or any in a dry run.
  */
-export function noteGranted({ controls }: Member, { id }: Lease, now: InstantMs): void {
-  outageGranted(controls.outage, id);
-  pauseGranted(controls.pause, id, now);
-  if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
+export function noteGranted(member: Member, lease: Lease, now: InstantMs): void {
+  const { id } = lease;
+  outageGranted(member.controls.outage, id);
+  for (const [{ controls }] of limitersOf(member, lease)) {
+    pauseGranted(controls.pause, id, now);
+    if (breakerAllows(controls.breaker, now)) breakerGranted(controls.breaker, id);
+  }
 }
 
 /**
@@ -281,25 +338,30 @@ export function noteGranted({ controls }: Member, { id }: Lease, now: InstantMs)
 export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
   const { repeatRefusals } = state;
   const member = memberOf(state, lease);
-  const { controls, settings } = member;
   if (lease.hasAnswer) return;
   // Only a call that Headgate made itself is known to have ended well.
   if (!lease.isById) refuteReports(state, member, lease, undefined, now);
-  const { id: leaseId, callableAt: grantedAt, slotsAtGrant } = lease;
-  breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
-  noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
-  noteTakenAfterGap(state, member, lease);
+  noteContradicted(state.seen, namesOf(lease.holder));
+  const { id: leaseId, callableAt: grantedAt } = lease;
+  for (const [limiter, atGrant] of limitersOf(member, lease)) {
+    const { controls, settings } = limiter;
+    const { slotsAtGrant } = atGrant;
+    breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
+    noteAccepted(controls.ceiling.evidence, { grantedAt, slotsAtGrant }, now);
+    noteTakenAfterGap(state, limiter, lease, atGrant);
+  }
   noteTaken(repeatRefusals, grantedAt);
   member.servedGrantAt = later(member.servedGrantAt, grantedAt);
 }
 
 /** Notes the end of a lease. `isLost`: its holder was not heard of any more. */
 export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
-  const { controls, settings } = memberOf(state, lease);
-  const { breaker, outage, pause } = controls;
-  breakerEnded(breaker, lease.id, isLost, now, settings.breaker);
-  pauseEnded(pause, lease.id);
-  outageEnded(outage, lease.id);
+  const member = memberOf(state, lease);
+  for (const [{ controls, settings }] of limitersOf(member, lease)) {
+    breakerEnded(controls.breaker, lease.id, isLost, now, settings.breaker);
+    pauseEnded(controls.pause, lease.id);
+  }
+  outageEnded(member.controls.outage, lease.id);
 }
 
 /**
@@ -307,10 +369,11 @@ export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now:
  * learn that it takes more. All others spare the message.
  */
 export function wantsServed(
-  { settings, controls, slotsInUse, reports }: Member,
+  { settings, controls, slotsInUse, reports, scopes }: Member,
   now: InstantMs,
 ): boolean {
   const { ceiling, breaker, pause, outage } = controls;
+  if (scopes.size > 0) return true;
   if (reports.unconfirmed !== null) return true;
   if (outage.reason !== null) return true;
   if (breaker.phase !== 'closed' || hasFailedLately(breaker, now, settings.breaker)) return true;

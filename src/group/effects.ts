@@ -54,6 +54,7 @@ export class EffectRunner {
       case 'declined':
       case 'gone':
       case 'moved':
+      case 'unread':
         return acquires.answer(effect);
       case 'recalled':
         return loanRenewals.answer(effect.loanId, 'revoking');

@@ -10,7 +10,7 @@ type Resolve = (answer: Answer) => void;
 /** An effect that answers a ticket's parked call and needs nothing else. */
 export type AnsweringEffect = Extract<
   Effect,
-  { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' }
+  { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' | 'unread' }
 >;
 
 type Pending = Extract<Effect, { kind: 'pending' }>;
@@ -75,7 +75,7 @@ export class ParkedAcquires {
     const parked = this.take(effect.ticketId);
     if (parked !== undefined) return parked(this.#answerTo(effect));
     // Who is gone hears so whenever he asks.
-    if (effect.kind !== 'pending' && effect.kind !== 'gone') {
+    if (effect.kind !== 'pending' && effect.kind !== 'gone' && effect.kind !== 'unread') {
       this.#missed.set(effect.ticketId, effect);
     }
   }
@@ -127,6 +127,8 @@ export class ParkedAcquires {
     switch (effect.kind) {
       case 'pending':
         return this.pending(effect);
+      case 'unread':
+        return { kind: 'unread', configVersion: this.#configVersion() };
       case 'gone':
         return this.#dismissed.has(effect.ticketId) ? this.#rejected(CANCELLED) : this.gone();
       case 'reject':

@@ -147,6 +147,7 @@ export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
 /** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
   const { caller, tenant = caller, agent, upstream, model, isolate, kind } = from;
+  const { tier, credential, isUnread = false } = from;
   return {
     caller,
     tenant,
@@ -155,5 +156,8 @@ function holderOf(from: AcquireRequest | ResumeRequest): Holder {
     model,
     ...(isolate === undefined ? {} : { isolate }),
     ...(kind === undefined ? {} : { kind }),
+    ...(tier === undefined ? {} : { tier }),
+    ...(credential === undefined ? {} : { credential }),
+    ...(isUnread && { isUnread }),
   };
 }

@@ -76,6 +76,8 @@ export const anthropic = {
       ),
       onClientError: true,
     },
+    // The call asks for more than its plan includes. As Claude Code's users reported it, 2026-03.
+    { kind: 'never_fits', scope: 'call', text: /^extra usage is required\b/m },
   ],
   counts: [
     {

@@ -42,7 +42,7 @@ export const openrouter = {
     {
       // It holds back the price of `max_tokens`; a shorter call may still go through. Seen 2026-08-24.
       kind: 'never_fits',
-      scope: 'model',
+      scope: 'call',
       stage: 'price',
       text: /fewer max_tokens.{0,80}can only afford [1-9]|prompt tokens limit exceeded/,
     },

@@ -6,7 +6,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import { providerOf } from '../providers/index.ts';
 import { limitsOfModels } from '../providers/known-limits.ts';
-import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { AUTO_PREFIX, OVERFLOW_PARTITION } from '../contract/pool-name.ts';
 import { autoGroupOf } from './auto-groups.ts';
 import { inForce } from './everything-paused.ts';
 import { isAutomatic, matchingGroups } from './configured-auto-groups.ts';
@@ -22,7 +22,7 @@ import {
 } from './group-match.ts';
 import { byTier, hasMembers, hasRouteIn, membersOf } from './members.ts';
 import { compileCanonical, modelNames } from './model-names.ts';
-import { partitionOf } from './partition.ts';
+import { isOwnPartition, partitionOf } from './partition.ts';
 import { calledAt, namesPaths, type CalledAt } from './path-match.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
@@ -45,6 +45,8 @@ export interface RoutedCall extends CallBeforeModel {
   readonly caller: string;
   /** Fingerprint of the key that the upstream will see; null where there is none. */
   readonly keyFingerprint: string | null;
+  /** Whether that is a key of the caller, and not one of the operator. */
+  readonly isOwnKey: boolean;
   /** Null: the key stands for itself. */
   readonly account: KeyAccount | null;
   header(name: string): string | null;
@@ -434,6 +436,13 @@ function autoGroupSettings({
 
 function spills(onSaturated: OnSaturated): boolean {
   return typeof onSaturated === 'object';
+}
+
+/** Whether all calls of a pool go out with one key, or with keys of one account. */
+export function isOfOneKey({ group, partition, config }: Placement): boolean {
+  if (partition === null || partition === OVERFLOW_PARTITION) return false;
+  if (group.startsWith(AUTO_PREFIX) || isOwnPartition(partition)) return true;
+  return config?.partition_by.includes('api_key') === true;
 }
 
 /** Tells what becomes of a call that finds no room in a group. */

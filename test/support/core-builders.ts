@@ -96,6 +96,8 @@ export interface AskOptions {
   /** The tenant, where nothing else is said. */
   readonly caller?: string;
   readonly agent?: string | null;
+  /** Names that decide which refusals hold it. */
+  readonly names?: Partial<Pick<Holder, 'model' | 'tier' | 'credential' | 'isUnread'>>;
   /** When the agent run began, as its caller says. */
   readonly agentMs?: number;
   readonly lane?: Lane;
@@ -147,7 +149,14 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const { waitsElsewhere = false, holdsNarrower = false, isById = false } = options;
   const { isolate, timeoutMs } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
-    holder: { ...SOMEBODY, tenant, caller, agent, ...(isolate !== undefined && { isolate }) },
+    holder: {
+      ...SOMEBODY,
+      tenant,
+      caller,
+      agent,
+      ...(isolate !== undefined && { isolate }),
+      ...options.names,
+    },
     mayBorrow: isolate !== undefined,
     lane,
     slots,
@@ -191,6 +200,7 @@ export function answersOf(effects: readonly Effect[]): string[] {
         return [`declined ${effect.ticketId}${effect.isPaused ? ' by a pause' : ''}`];
       case 'gone':
       case 'moved':
+      case 'unread':
         return [`${effect.kind} ${effect.ticketId}`];
       case 'recalled':
         return [`recalled ${effect.loanId}`];

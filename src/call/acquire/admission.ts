@@ -2,13 +2,13 @@ import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
+import type { RefusalScope } from '../../core/words/scope.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
 import type { AskedLanes } from '../../routing/lane-of.ts';
 import { timeoutMsOf } from '../../routing/timeouts.ts';
 import type { Placement } from '../../routing/placement.ts';
-import type { RefusalScope } from '../../upstream/refusal/refusal-table.ts';
 import type { Rounds } from './rounds.ts';
 
 /** One logical call, as its caller presents it to the queues. */

@@ -5,7 +5,12 @@ import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { changedFor, type Snapshot } from '../../contract/rpc/directory-rpc.ts';
-import { onSaturatedAt, type Placement, type RoutedCall } from '../../routing/placement.ts';
+import {
+  isOfOneKey,
+  onSaturatedAt,
+  type Placement,
+  type RoutedCall,
+} from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
@@ -18,6 +23,7 @@ import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
 import type { ExcludedMembers } from '../members/where-next-member.ts';
+import { noteByNames, wentByNames, type CallNames } from '../call-names.ts';
 import type { Estimator } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { LentLease } from './lent-lease.ts';
@@ -58,6 +64,8 @@ export interface AdmitContext {
   readonly team: string | null;
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
+  /** The model and the service tier of the call. Null: nothing of them is left to read. */
+  readonly names: CallNames | null;
 }
 
 /** How a slot is acquired for. */
@@ -93,8 +101,10 @@ export async function admitOne(
   manner: Manner,
   context: AdmitContext,
 ): Promise<AdmittedOne> {
-  const { env, table, signal, ctx, after, listener, metering, members } = context;
+  const { env, table, signal, ctx, after, listener, metering, members, names } = context;
   const pool = poolSource(env, placement, table);
+  const name = poolName(placement.group, placement.partition);
+  if (names?.isUnread === true && wentByNames(name)) await names.read();
   const byMembers = members?.group === placement.group ? members : null;
   // Of members those are left whose prices are known.
   const unpriced =
@@ -104,7 +114,7 @@ export async function admitOne(
   const request = slotRequest(call, ticket, placement, manner, context);
   const way =
     byMembers === null && mayRunOnLent(ticket, placement, manner, { env, metering })
-      ? { name: poolName(placement.group, placement.partition), pool, ctx, after }
+      ? { name, pool, ctx, after }
       : null;
   const onLent = way === null ? null : runOnLent(way, table, request, env);
   if (onLent !== null) {
@@ -151,21 +161,25 @@ export async function admitOne(
       return { kind: 'declined', placement, isPaused: acquired.isPaused };
     case 'moved':
       return acquired;
+    case 'unread':
+      noteByNames(name);
+      await names?.read();
+      return admitOne(call, ticket, placement, manner, context);
     case 'left':
       cancel();
       return acquired;
     case 'overloaded':
-      giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      giveBackBypasses(name, request.passedUnlimited);
       if (acquired.mayBeKnown) cancel();
       // Nothing of other groups is held for the sake of one that does not answer.
       if (manner.isTry) return { kind: 'declined', placement, isPaused: false };
       return rejectedAs(overloaded(placement));
     case 'capped':
-      giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      giveBackBypasses(name, request.passedUnlimited);
       return rejectedAs(capped(placement));
     case 'bypassed':
     case 'unavailable': {
-      giveBackBypasses(poolName(placement.group, placement.partition), request.passedUnlimited);
+      giveBackBypasses(name, request.passedUnlimited);
       cancel();
       const by = acquired.kind === 'bypassed' ? acquired.by : await byNewest();
       if (by === null) return rejectedAs(unavailable(placement));
@@ -180,14 +194,31 @@ export function slotRequest(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  context: Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team'>,
+  context: Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'>,
 ): SlotRequest {
   const { table, metering, members } = context;
   const byMembers = members?.group === placement.group ? members : null;
   return {
     ...requestFor(call, ticket, placement, manner, table.snapshot),
+    ...namesFor(call, placement, context.names),
     ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
     ...(byMembers !== null && excludedIn(byMembers)),
+  };
+}
+
+/** Names of a call that decide which refusals hold it, as far as they are known. */
+function namesFor(
+  call: RoutedCall,
+  placement: Placement,
+  names: CallNames | null,
+): Partial<SlotRequest> {
+  const { keyFingerprint: key, isOwnKey } = call;
+  const isShared = isOwnKey && key !== null && !isOfOneKey(placement);
+  return {
+    ...(isShared && { credential: key }),
+    ...(names !== null && { model: names.model?.slice(0, MODEL_BYTES_MAX) ?? call.model }),
+    ...(names !== null && names.tier !== null && { tier: names.tier }),
+    ...(names?.isUnread === true && { isUnread: true }),
   };
 }
 

@@ -151,7 +151,10 @@ function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
   for (const one of held) ctx.waitUntil(end(one, 'unused'));
 }
 
-function admissionOf(held: readonly One[], { env, table, members }: AdmitContext): Admission {
+function admissionOf(
+  held: readonly One[],
+  { env, table, members, names }: AdmitContext,
+): Admission {
   const leases = leasesOf(held);
   const granting = held.find(({ placement }) => placement.group === members?.group);
   // What a member says is about its group alone: other groups are of other places.
@@ -183,8 +186,11 @@ function admissionOf(held: readonly One[], { env, table, members }: AdmitContext
     },
     report: (signal, scope, isRepeat) => {
       // Narrow first. What the whole upstream says is about the widest group that stands for it.
-      const about = scope === 'model' ? ofProvider[0] : ofProvider.at(-1);
-      if (about?.by.kind === 'leased') about.by.lease.report(signal, isRepeat);
+      const about = scope === 'upstream' ? ofProvider.at(-1) : ofProvider[0];
+      if (about?.by.kind !== 'leased') return;
+      const isRead = names !== null && !names.isUnread;
+      const read = isRead ? { names: { model: names.model, tier: names.tier } } : {};
+      about.by.lease.report({ ...signal, scope, ...read }, isRepeat);
     },
     keep: (onRevoked) => {
       for (const { lease } of leases) lease.keep(onRevoked);

@@ -50,6 +50,8 @@ export type SlotEnd =
     }
   /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
   | { readonly kind: 'declined'; readonly isPaused: boolean }
+  /** Read the names in the body first: see `AcquireAnswer`. */
+  | { readonly kind: 'unread' }
   /** Route again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number }
   | { readonly kind: 'unavailable' }
@@ -127,6 +129,7 @@ export class SlotWait {
       case 'rejected':
       case 'declined':
       case 'moved':
+      case 'unread':
       case 'left':
         return turn;
       case 'rested':

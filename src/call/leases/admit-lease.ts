@@ -191,6 +191,8 @@ async function takeOne(
     case 'parked':
     case 'moved':
       return asked;
+    case 'unread':
+      return refused(unavailable(placement));
     case 'capped':
     case 'overloaded':
     case 'unavailable':
@@ -205,11 +207,13 @@ const REPLIES = { capped, overloaded, unavailable };
 function contextOf(
   { plan, refused }: LeaseAsk,
   all: readonly Placement[],
-): Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team'> {
+): Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'> {
   const { call, metering, members } = plan;
   const excluded = members === null ? [] : [...members.impossible, ...refused.by];
   return {
     table: call.table,
+    // A lease has no body: its request says all of it.
+    names: null,
     metering:
       members === null ? metering : (metering?.beforeGrant(members.places.values()) ?? null),
     members:

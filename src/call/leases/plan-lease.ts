@@ -87,6 +87,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
     caller: caller.id,
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,
+    isOwnKey: key.injected === null && key.fingerprint !== null,
     account: await accountOf(call, upstream, key),
     header: (name) => call.request.headers.get(name),
   };

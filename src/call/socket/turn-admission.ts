@@ -116,6 +116,7 @@ export class TurnAdmission {
         listener: null,
         metering,
         members: null,
+        names: null,
       },
     );
     room.move();

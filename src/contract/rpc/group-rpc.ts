@@ -102,6 +102,12 @@ export interface AcquireRequest {
   readonly byId?: boolean;
   /** The kind of the holder. Absent: a call. */
   readonly kind?: HoldKind;
+  /** Service tier that the body asks for, in lower case. Absent: the default, or not known. */
+  readonly tier?: string;
+  /** Fingerprint of the caller's own provider key, in a pool that other keys share. Absent: all calls there have the same key. */
+  readonly credential?: string;
+  /** The body may name a model and a service tier, and was not read. Absent: it was read, or names none. */
+  readonly isUnread?: boolean;
   /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
   readonly excluded?: readonly string[];
   /** Those of them that refused it once, for what passes. Absent: none. */
@@ -173,6 +179,11 @@ export type AcquireAnswer =
    * configuration: decide again from the beginning, no earlier than by that version.
    */
   | { readonly kind: 'moved'; readonly configVersion: number }
+  /**
+   * Only to calls with `isUnread`: some calls are held by the model or the service tier that their bodies name. Read the body
+   * and ask again.
+   */
+  | { readonly kind: 'unread'; readonly configVersion: number }
   /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
   | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
@@ -331,6 +342,10 @@ export interface ResumeRequest {
   readonly byId?: boolean;
   /** The kind of the holder. Absent: a call. */
   readonly kind?: HoldKind;
+  /** As with `AcquireRequest`. */
+  readonly tier?: string;
+  readonly credential?: string;
+  readonly isUnread?: boolean;
   /** The lent slot on which its call began: where the lease is not known, it takes the place of that one. Absent: none. */
   readonly lent?: {
     readonly loan: string;

@@ -1,4 +1,5 @@
 import type { MemberId } from './ids.ts';
+import type { RefusalScope, Scope } from './scope.ts';
 
 /**
  * The cause for which an upstream did not serve a call. Different causes want different medicine:
@@ -83,6 +84,10 @@ export interface UpstreamSignal {
   readonly hints: readonly LimitHint[];
   /** The upstream's message, shortened and without secrets. Absent: it sent none that may be shown. */
   readonly words?: string;
+  /** Calls that a refusal is about. Absent: all at the upstream. */
+  readonly scope?: RefusalScope;
+  /** Names in the body of the call, which was read after its lease was granted. Absent: nothing was read since. */
+  readonly names?: Pick<Scope, 'model' | 'tier'>;
   /** Of `served`: the answer is about a mistake of the caller, and shows nothing of the key. Absent: the call was done. */
   readonly isMistake?: boolean;
   /** Of `served`: the members that refused the same call, so that it is them who are to blame. Absent: none. */

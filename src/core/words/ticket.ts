@@ -29,6 +29,12 @@ export interface Holder {
   readonly isolate?: string;
   /** Absent: a call. */
   readonly kind?: HoldKind;
+  /** Service tier that its body asks for, in lower case. Absent: the default, or not known. */
+  readonly tier?: string;
+  /** Fingerprint of its caller's own provider key, in a pool that other keys share. Absent: the pool's own. */
+  readonly credential?: string;
+  /** Its body may name a model and a tier, and was not read. Absent: `model` and `tier` are right. */
+  readonly isUnread?: boolean;
 }
 
 /** One logical call that asks for slots. */

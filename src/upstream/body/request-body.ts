@@ -134,6 +134,18 @@ export async function readModel(
   }
 }
 
+/** Finds the model in the bytes of a whole body. Null: it names none, or cannot be read. */
+export async function modelIn(
+  bytes: Uint8Array,
+  { url, headers, signal }: Request,
+  budget: BodyBudget,
+): Promise<string | null> {
+  const copy = new Request(url, { method: 'POST', headers, body: bytes });
+  const read = await readModel(copy, { budget, maxWaitMs: Infinity, signal });
+  if ('body' in read) read.body.discard();
+  return read.kind === 'found' ? read.model : null;
+}
+
 interface Scans {
   readonly scan: BodyScan;
   readonly modelScan: ModelScan;

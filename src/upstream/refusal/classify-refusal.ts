@@ -1,4 +1,5 @@
 import type { InstantMs } from '../../core/words/ids.ts';
+import type { RefusalScope } from '../../core/words/scope.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { readErrorFields } from './error-fields.ts';
 import type { ErrorFields } from './error-fields.ts';
@@ -6,7 +7,7 @@ import type { HeaderProfile } from './header-families.ts';
 import { readLimitHints } from './limit-headers.ts';
 import { readDelay } from './refusal-delay.ts';
 import { withoutQuoted } from './own-words.ts';
-import type { RefusalRow, RefusalRules, RefusalScope } from './refusal-table.ts';
+import type { RefusalRow, RefusalRules } from './refusal-table.ts';
 import { refusesEgress } from './refuses-egress.ts';
 import { refusesKey } from './refuses-key.ts';
 

@@ -1,9 +1,7 @@
+import type { RefusalScope } from '../../core/words/scope.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { MessageTest } from './own-words.ts';
 import { isTooLong, TOO_LONG_CODES } from './too-long.ts';
-
-/** Calls that a refusal is about: those of the same model, or every call to that upstream or account. */
-export type RefusalScope = 'model' | 'upstream';
 
 /**
  * Parts of the table, in the order in which they are compared: a stage for each kind of refusal, and some
@@ -124,11 +122,11 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     onClientError: true,
   },
   { kind: 'quota', scope: 'upstream', text: /insufficient balance|credit balance/ },
-  { kind: 'never_fits', scope: 'model', statuses: [413], text: /request too large/ },
+  { kind: 'never_fits', scope: 'call', statuses: [413], text: /request too large/ },
   {
     // More tokens than this model takes: another may take them.
     kind: 'never_fits',
-    scope: 'model',
+    scope: 'call',
     codes: TOO_LONG_CODES,
     message: isTooLong,
     onClientError: true,
@@ -137,11 +135,18 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     kind: 'long_window',
     scope: 'model',
     quotaId: /perday|per_day/,
-    text: /(?:per[ _-]?|calls ?\/ ?)(?:day|week|month)|\b(?:tpd|rpd|limit_rpd|limit_tpd)\b|(?:daily|weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|usage limit/,
+    text: /(?:per[ _-]?|calls ?\/ ?)day|\b(?:tpd|rpd|limit_rpd|limit_tpd)\b|daily (?:\w{1,20} )?(?:limit|quota)/,
   },
   {
+    // A plan, whose windows count the calls of all models.
+    kind: 'long_window',
+    scope: 'credential',
+    text: /(?:per[ _-]?|calls ?\/ ?)(?:week|month)|(?:weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|usage limit/,
+  },
+  {
+    // Accounts count calls at once over all models, unless a provider's own row says that it does so for each.
     kind: 'concurrency',
-    scope: 'model',
+    scope: 'credential',
     codes: ['concurrent_budget_exceeded', 'too_many_concurrent_requests'],
     text: /concurren/,
   },
@@ -154,21 +159,28 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     text: /maximum pending requests exceeded/,
   },
   {
+    // The tier of a call that asks for one, else its model. 498: Groq's flex tier has no capacity.
+    kind: 'overload',
+    scope: 'tier',
+    statuses: [498],
+    codes: ['service_tier_capacity_exceeded', 'resource_unavailable'],
+    text: /service tier capacity|resource unavailable/,
+  },
+  {
     kind: 'overload',
     scope: 'model',
-    statuses: [498, 503], // 498: Groq's flex tier has no capacity.
+    statuses: [503],
     codes: [
       'overloaded_error',
       'engine_overloaded_error',
       'server_is_overloaded',
       'queue_exceeded',
       'model_capacity_exhausted',
-      'service_tier_capacity_exceeded',
       'openrouter_shared_capacity',
       'upstream_provider_shared_pool',
       'modelnotreadyexception',
     ],
-    text: /overloaded|service tier capacity|high traffic|resource unavailable|out of capacity|访问量过大/,
+    text: /overloaded|high traffic|out of capacity|访问量过大/,
   },
   {
     kind: 'ramp',

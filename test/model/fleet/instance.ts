@@ -214,6 +214,7 @@ export class Instance {
       case 'reject':
       case 'declined':
       case 'moved':
+      case 'unread':
         return this.#take(effect.ticketId)?.({ kind: 'rejected' });
       case 'gone':
         return this.#take(effect.ticketId)?.(this.#gone());

@@ -257,7 +257,7 @@ export class LimitWorld {
 
   /** While nobody wakes the group, there must be no room for whose turn it is. */
   #checkUntil(target: number): void {
-    const next = nextWaiter(this.#state);
+    const next = nextWaiter(this.#state, this.now);
     if (next === undefined) return;
     if (this.#state.roomDueAt !== Infinity) this.seen.waitedForTime += 1;
     const { until } = this.#state.controls.pause;
@@ -276,7 +276,7 @@ export class LimitWorld {
 
   /** Where the ledger is sure that there is room, nobody waits. */
   #checkConserved(at: number): void {
-    const next = nextWaiter(this.#state);
+    const next = nextWaiter(this.#state, this.now);
     const { settings, slotsInUse, grantsFrom } = this.#state;
     if (next === undefined || !this.#ledger.isCalm || at < grantsFrom) return;
     if (slotsInUse + next.demand.slots > settings.slotsMax) return;
@@ -290,7 +290,7 @@ export class LimitWorld {
     const live = new Map(this.#held().map((lease) => [lease.id, lease.until]));
     const isLive = (id: LeaseId): boolean => (live.get(id) ?? 0) > this.now;
     if (event.kind === 'report' && isLive(event.leaseId)) this.#hear(event);
-    const first = nextWaiter(this.#state);
+    const first = nextWaiter(this.#state, this.now);
     const roomDueAt = this.#state.roomDueAt;
     this.#ledger.wake(this.now);
     const effects = step(this.#state, event, this.now);
@@ -322,7 +322,7 @@ export class LimitWorld {
     const isBehind = ({ ticketId }: Lease): boolean =>
       (this.#tickets.get(ticketId)?.enqueuedAt ?? 0) > (first?.ticket.enqueuedAt ?? Infinity);
     const hasOvertaken = isQuiet && fresh.length > 0 && fresh.every(isBehind);
-    if (hasOvertaken && first !== undefined && nextWaiter(this.#state) === first) {
+    if (hasOvertaken && first !== undefined && nextWaiter(this.#state, this.now) === first) {
       this.seen.overtook += fresh.length;
       const isInTime = this.#state.roomDueAt <= Math.max(roomDueAt, this.now);
       assert.ok(isInTime, `${told}: ${first.ticket.id} is delayed by who overtook it`);

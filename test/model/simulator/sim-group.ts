@@ -227,6 +227,7 @@ function answerOf(effect: Effect): Answer | null {
     case 'reject':
     case 'gone':
     case 'moved':
+    case 'unread':
       return { kind: 'refused' };
     case 'pending':
       return { kind: 'lost' };

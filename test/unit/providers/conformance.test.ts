@@ -179,7 +179,7 @@ describe('a refusal as it was recorded', () => {
         retryAfterMs: row.retryAfterMs ?? null,
         slotsMax: row.slotsMax ?? null,
       },
-      scope: row.scope ?? 'model',
+      scope: row.scope ?? (row.kind === 'never_fits' ? 'call' : 'model'),
       isFinal: FINAL.includes(row.kind),
     });
   });

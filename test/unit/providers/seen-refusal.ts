@@ -1,4 +1,5 @@
 import { instant } from '../../../src/core/words/ids.ts';
+import type { RefusalScope } from '../../../src/core/words/scope.ts';
 import type { LimitHint, RefusalKind } from '../../../src/core/words/signal.ts';
 import { providerOf } from '../../../src/providers/index.ts';
 import { refusalRulesOf } from '../../../src/providers/refusals.ts';
@@ -43,8 +44,8 @@ export interface SeenRefusal {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
   readonly kind: RefusalKind;
-  /** @default 'model' */
-  readonly scope?: 'upstream';
+  /** @default 'model', or 'call' for a call that never fits */
+  readonly scope?: RefusalScope;
   /** @default null */
   readonly retryAfterMs?: number;
   /** @default null */

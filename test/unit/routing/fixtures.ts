@@ -50,6 +50,7 @@ export function aCall(upstream: Upstream, more: Partial<RoutedCall> = {}): Route
     upstream,
     operation: 'chat',
     model: 'gpt-4o',
+    isOwnKey: true,
     caller: 'fp-caller',
     keyIds: ['fp-caller'],
     method: 'POST',

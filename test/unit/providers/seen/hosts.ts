@@ -58,6 +58,7 @@ const HOST_REFUSALS: readonly SeenRefusal[] = [
     status: 498,
     body: '{"error":{"message":"Flex tier capacity exceeded"}}',
     kind: 'overload',
+    scope: 'tier',
   },
   {
     name: 'Cerebras, queue',
@@ -128,6 +129,7 @@ const HOST_REFUSALS: readonly SeenRefusal[] = [
     status: 429,
     body: JSON.stringify({ object: 'error', param: null, ...error }),
     kind: 'overload' as const,
+    scope: error.code === '3505' ? ('model' as const) : ('tier' as const),
   })),
   {
     name: 'OpenRouter, day',
@@ -179,6 +181,7 @@ const HOST_REFUSALS: readonly SeenRefusal[] = [
       provider_name: 'Anthropic',
     }),
     kind: 'concurrency',
+    scope: 'credential',
   },
   {
     name: 'OpenRouter, credits',
@@ -220,6 +223,7 @@ const HOST_REFUSALS: readonly SeenRefusal[] = [
     status: 429,
     body: '{"error":{"message":"Concurrency limit reached for requests"}}',
     kind: 'concurrency',
+    scope: 'credential',
   },
   {
     name: 'W&B, quota',
@@ -235,6 +239,7 @@ const HOST_REFUSALS: readonly SeenRefusal[] = [
     status: 429,
     body: '{"error":{"code":"concurrent_budget_exceeded","message":"Too much at once."}}',
     kind: 'concurrency',
+    scope: 'credential',
   },
   {
     name: 'Together, below its rate',

@@ -96,6 +96,7 @@ const OPENAI_REFUSALS: readonly SeenRefusal[] = [
     status: 429,
     body: '{"error":{"message":"Resource Unavailable"}}',
     kind: 'overload' as const,
+    scope: 'tier' as const,
   },
   {
     name: 'overload, as an event of a stream',
@@ -151,6 +152,7 @@ const ANTHROPIC_REFUSALS: readonly SeenRefusal[] = [
       'Number of concurrent connections has exceeded your rate limit. Please try again later or contact sales at https://www.anthropic.com/contact-sales to discuss your options.',
     ),
     kind: 'concurrency' as const,
+    scope: 'credential' as const,
   },
   {
     name: 'ramp, whose message speaks of tokens',
@@ -196,6 +198,12 @@ const ANTHROPIC_REFUSALS: readonly SeenRefusal[] = [
     body: anthropic('Overloaded', undefined, 'overloaded_error'),
     kind: 'overload' as const,
     scope: 'upstream' as const,
+  },
+  {
+    name: 'long context that the plan does not include',
+    status: 429,
+    body: anthropic('Extra usage is required for long context requests.'),
+    kind: 'never_fits' as const,
   },
   {
     name: 'a body beyond its bound',

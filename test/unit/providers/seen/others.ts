@@ -115,6 +115,7 @@ const OTHER_REFUSALS: readonly SeenRefusal[] = [
     status: 429,
     body: JSON.stringify({ message }),
     kind,
+    scope: kind === 'long_window' ? ('credential' as const) : ('model' as const),
   })),
 ];
 

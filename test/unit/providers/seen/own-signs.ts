@@ -24,7 +24,7 @@ const OWN_CODES = {
 };
 
 const OWN_PHRASES = [
-  ['openrouter', 'Prompt tokens limit exceeded: 230799 > 91442', 'never_fits, model'],
+  ['openrouter', 'Prompt tokens limit exceeded: 230799 > 91442', 'never_fits, call'],
   ['dashscope', 'Free allocated quota exceeded.', 'quota, model'],
   ['dashscope', 'Allocated quota exceeded', 'tokens, model'],
   ['dashscope', 'You exceeded your current quota', 'tokens, model'],

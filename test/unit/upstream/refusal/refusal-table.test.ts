@@ -12,11 +12,12 @@ function found(error: object, upstreamId = 'openai', status = 429): string {
 const CODES = {
   'quota, upstream':
     'insufficient_quota credit_balance_exhausted organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded billing_error enforced_spend_limit_reached contract_spend_limit_reached exceeded_current_quota_error Arrearage AllocationQuota.FreeTierOnly',
-  'never_fits, model':
+  'never_fits, call':
     'context_length_exceeded exceed_context_size_error model_max_prompt_tokens_exceeded',
-  'concurrency, model': 'concurrent_budget_exceeded too_many_concurrent_requests',
+  'concurrency, credential': 'concurrent_budget_exceeded too_many_concurrent_requests',
   'overload, model':
-    'overloaded_error engine_overloaded_error server_is_overloaded queue_exceeded MODEL_CAPACITY_EXHAUSTED service_tier_capacity_exceeded openrouter_shared_capacity upstream_provider_shared_pool ModelNotReadyException',
+    'overloaded_error engine_overloaded_error server_is_overloaded queue_exceeded MODEL_CAPACITY_EXHAUSTED openrouter_shared_capacity upstream_provider_shared_pool ModelNotReadyException',
+  'overload, tier': 'service_tier_capacity_exceeded resource_unavailable',
   'ramp, model': 'slow_down ramp_limit_exceeded limit_burst_rate Throttling.BurstRate',
   'tokens, model': 'tokens token_quota_exceeded',
   'requests, model': 'requests request_quota_exceeded Throttling.RateQuota limit_requests',
@@ -24,7 +25,7 @@ const CODES = {
 
 /** Messages that say it where no code does. */
 const PHRASES = {
-  'never_fits, model': ['Request too large for model'],
+  'never_fits, call': ['Request too large for model'],
   'quota, upstream': [
     'insufficient balance',
     'Your credit balance is too low',
@@ -34,28 +35,24 @@ const PHRASES = {
     'per day',
     'free-models-per-day',
     'requests_per_day_per_project',
-    'per week',
-    'per month',
-    '1000 API calls / month',
     '(TPD)',
     '(RPD)',
     'limit_rpd/model',
     'limit_tpd/model',
     'daily limit',
+  ],
+  'long_window, credential': [
+    'per week',
+    'per month',
+    '1000 API calls / month',
     'weekly token quota',
     'monthly limit',
     'Usage limit reached',
   ],
-  'concurrency, model': ['concurrency', 'concurrent connections', 'concurrent requests'],
+  'concurrency, credential': ['concurrency', 'concurrent connections', 'concurrent requests'],
   'overload, upstream': ['maximum pending requests exceeded'],
-  'overload, model': [
-    'overloaded',
-    'Service tier capacity exceeded',
-    'high traffic',
-    'Resource Unavailable',
-    'out of capacity',
-    '该模型当前访问量过大',
-  ],
+  'overload, model': ['overloaded', 'high traffic', 'out of capacity', '该模型当前访问量过大'],
+  'overload, tier': ['Service tier capacity exceeded', 'Resource Unavailable'],
   'ramp, model': ['Request rate increased too quickly', 'acceleration limit'],
   'tokens, model': [
     '(TPM)',
@@ -112,7 +109,7 @@ describe('a code alone tells', () => {
     );
   });
 
-  const WITH_400 = ['quota, upstream', 'never_fits, model'];
+  const WITH_400 = ['quota, upstream', 'never_fits, call'];
   const isWith400 = ([, expected]: readonly [string, string]) => WITH_400.includes(expected);
 
   test.each(each(CODES).filter(isWith400))('%s with 400 and 403 too: %s', (code, expected) => {
@@ -173,7 +170,7 @@ describe('of two rows that hold', () => {
     ['quota, upstream', 'zai', 429, { code: '1311', type: 'billing_error' }],
     ['overload, upstream', 'zai', 529, { code: '1305', message: 'No.' }],
     // But not before a call that is too dear.
-    ['never_fits, model', 'openrouter', 402, { message: 'prompt tokens limit exceeded' }],
+    ['never_fits, call', 'openrouter', 402, { message: 'prompt tokens limit exceeded' }],
     // A model that the plan lacks comes last of what is not paid for.
     [
       'quota, upstream',
@@ -185,7 +182,7 @@ describe('of two rows that hold', () => {
     // Kinds go by what waiting cannot mend.
     ['quota, upstream', 'openai', 429, { message: 'insufficient balance, usage limit per day' }],
     ['long_window, model', 'openai', 429, { message: 'concurrency per day' }],
-    ['concurrency, model', 'openai', 429, { message: 'concurrency, RPM, TPM, overloaded' }],
+    ['concurrency, credential', 'openai', 429, { message: 'concurrency, RPM, TPM, overloaded' }],
     ['overload, model', 'openai', 429, { message: 'RPM, TPM, increased too quickly, overloaded' }],
     ['ramp, model', 'openai', 429, { message: 'RPM, TPM, increased too quickly' }],
     ['tokens, model', 'openai', 429, { message: 'RPM, TPM' }],

@@ -70,7 +70,7 @@ it('nobody waits for room that never comes, and nothing is learned of the key', 
   const said = classifyRefusal({ ...answer({ status: 400, body, headers }), isOfMember: true });
   expect(said).toMatchObject({
     signal: { kind: 'never_fits', retryAfterMs: null },
-    scope: 'model',
+    scope: 'call',
     isFinal: true,
   });
 });

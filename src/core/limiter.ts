@@ -1,0 +1,98 @@
+import type { MemberId } from './words/ids.ts';
+import type { BreakerSettings } from './words/member.ts';
+import type { CeilingSettings } from './parts/ceiling.ts';
+import { noEnds, type RecentEnds } from './parts/recent-ends.ts';
+import type { Lessons } from './parts/reports.ts';
+import type { ScopeLessons } from './parts/scope-lessons.ts';
+import type { Scope } from './words/scope.ts';
+
+/** Slots of calls, by what the calls do. */
+export interface SlotSums {
+  slotsInUse: number;
+  slotsCooling: number;
+  slotsWaitingElsewhere: number;
+  slotsRefused: number;
+}
+
+/** Settings by which a limiter learns. */
+export interface LimiterSettings extends CeilingSettings {
+  readonly breaker: BreakerSettings;
+  /** Whether a long pause is probed with single calls. */
+  readonly probesPauses: boolean;
+}
+
+/**
+ * Lessons about an upstream that hold for a set of calls, and the slots that these calls use. The set is all calls of a
+ * member, or those of one scope at it.
+ */
+export interface Limiter extends SlotSums {
+  readonly id: MemberId | null;
+  readonly controls: Lessons;
+  readonly settings: LimiterSettings;
+  readonly recentEnds: RecentEnds;
+  /** Slots of calls that an earlier instance may have granted, and that were not claimed. */
+  readonly unclaimed: number;
+}
+
+/** The calls at the upstream when a lease was granted, as far as a limiter counts them. */
+export interface AtGrant {
+  /** Slots that were there, its own among them; 0: not known any more. */
+  slotsAtGrant: number;
+  /** The same, and those that had ended and may still have counted there. */
+  slotsCounted: number;
+  /** How long before that those had ended that leave it no room if the upstream still counts them. */
+  gapMs: number;
+}
+
+/** The limiter of one scope at a member. */
+export class ScopeLimiter implements Limiter {
+  readonly id: MemberId | null = null;
+  readonly scope: Scope;
+  readonly controls: ScopeLessons;
+  readonly recentEnds: RecentEnds = noEnds();
+  readonly unclaimed = 0;
+  slotsInUse = 0;
+  slotsCooling = 0;
+  slotsWaitingElsewhere = 0;
+  slotsRefused = 0;
+  readonly #ofMember: () => LimiterSettings;
+
+  constructor(controls: ScopeLessons, ofMember: () => LimiterSettings) {
+    this.#ofMember = ofMember;
+    this.controls = controls;
+    this.scope = controls.scope;
+  }
+
+  /** A scope has no limit of its own, and never more slots than its member. */
+  get settings(): LimiterSettings {
+    const { slotsMax, isAdaptive, breaker, probesPauses } = this.#ofMember();
+    return { slotsMax, isAdaptive, isHard: true, breaker, probesPauses };
+  }
+}
+
+/** A scope that a lease counts in. */
+export interface LeaseInScope extends AtGrant {
+  readonly limiter: ScopeLimiter;
+}
+
+/** A scope that a lease counts in. */
+export interface LeaseInScope extends AtGrant {
+  readonly limiter: ScopeLimiter;
+}
+
+/** The part of a lease that sums count. */
+export interface Counted {
+  readonly slots: number;
+  readonly phase: 'held' | 'revoking' | 'cooling';
+  readonly waitsElsewhere: boolean;
+  readonly isRefused: boolean;
+}
+
+/** Adds a lease to sums, or subtracts it. */
+export function countSlots(sums: SlotSums, lease: Counted, sign: 1 | -1): void {
+  const slots = sign * lease.slots;
+  sums.slotsInUse += slots;
+  if (lease.phase === 'cooling') sums.slotsCooling += slots;
+  if (lease.waitsElsewhere) sums.slotsWaitingElsewhere += slots;
+  if (lease.isRefused) sums.slotsRefused += slots;
+}

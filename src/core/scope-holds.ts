@@ -1,0 +1,116 @@
+import { instant, later, type InstantMs } from './words/ids.ts';
+import type { Holder, Ticket } from './words/ticket.ts';
+import { nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
+import { slotsMaxNow } from './parts/ceiling.ts';
+import { nextChangeAt as pauseChangesAt } from './parts/pause.ts';
+import type { Waiter } from './parts/queue.ts';
+import {
+  blockBy,
+  memberBlockOf,
+  memberSlotsLearned,
+  roomByLessons,
+  type Block,
+} from './capacity.ts';
+import type { Member } from './member.ts';
+import { notExcluded } from './members.ts';
+import type { ScopeLimiter } from './limiter.ts';
+import { scopesOf } from './scopes.ts';
+import { NEVER, type GroupState } from './state.ts';
+
+/** Holds by scopes. A call that its scopes hold is passed over and blocks no other. */
+
+/** Slots that calls of a scope may use; Infinity: only the limits of the member apply. */
+export function slotsOfScope({ controls, settings }: ScopeLimiter): number {
+  return controls.ceiling.slots === null ? Infinity : slotsMaxNow(controls.ceiling, settings);
+}
+
+function roomInScope(
+  member: Member,
+  limiter: ScopeLimiter,
+  slots: number,
+  now: InstantMs,
+): InstantMs {
+  // The ramp after a pause needs a number.
+  const max = Math.min(slotsOfScope(limiter), memberSlotsLearned(member));
+  return roomByLessons(limiter.controls, { slots, inUse: limiter.slotsInUse, max }, now);
+}
+
+/** Finds the scope at a member that has no room for a call of so many slots; null: all have. */
+export function heldBy(
+  member: Member,
+  holder: Holder,
+  slots: number,
+  now: InstantMs,
+): ScopeLimiter | null {
+  for (const limiter of scopesOf(member, holder)) {
+    if (roomInScope(member, limiter, slots, now) > now) return limiter;
+  }
+  return null;
+}
+
+const NONE: readonly never[] = [];
+
+/** Lists the scopes that hold a waiter, one at each member that it may go to. Empty: at some member none does. */
+export function scopesHolding(
+  state: GroupState,
+  { ticket, demand }: Waiter,
+  now: InstantMs,
+): readonly ScopeLimiter[] {
+  if (state.serving.every(({ scopes }) => scopes.size === 0)) return NONE;
+  const holding: ScopeLimiter[] = [];
+  for (const member of notExcluded(state, ticket)) {
+    const limiter = heldBy(member, ticket.holder, demand.slots, now);
+    if (limiter === null) return NONE;
+    holding.push(limiter);
+  }
+  return holding;
+}
+
+/** Finds why a member and its scopes stop a call, and until when; null: they do not. */
+function blockAt(member: Member, holder: Holder, now: InstantMs): Block | null {
+  let longest = memberBlockOf(member, now);
+  for (const { controls } of scopesOf(member, holder)) {
+    const block = blockBy(controls, now);
+    if (block !== null && (longest === null || block.until > longest.until)) longest = block;
+  }
+  return longest;
+}
+
+/**
+ * Finds why all members that a call may go to stop it, and until when the first of them does; null: not all do. Without
+ * any no member serves it.
+ */
+export function blockFor(state: GroupState, ticket: Ticket, now: InstantMs): Block | null {
+  return blockAtAll(notExcluded(state, ticket), ticket, now);
+}
+
+function blockAtAll(members: readonly Member[], ticket: Ticket, now: InstantMs): Block | null {
+  let soonest: Block | null = null;
+  if (members.length === 0) return { reason: 'members_out', until: NEVER };
+  for (const member of members) {
+    const block = blockAt(member, ticket.holder, now);
+    if (block === null) return null;
+    if (soonest === null || block.until < soonest.until) soonest = block;
+  }
+  return soonest;
+}
+
+/** Whether the group stops a call: by an operator's pause, or because its upstreams refused it or others of its scopes. */
+export function isStoppedFor(state: GroupState, ticket: Ticket, now: InstantMs): boolean {
+  return state.settings.paused || blockAtAll(state.serving, ticket, now) !== null;
+}
+
+/** Finds when time alone gives the calls of some scope more room; NEVER: it does not. */
+export function scopesDueAt({ serving }: GroupState, now: InstantMs): InstantMs {
+  let dueAt: number = NEVER;
+  for (const member of serving) {
+    for (const limiter of member.scopes.values()) {
+      const { pause, breaker } = limiter.controls;
+      const max = Math.min(slotsOfScope(limiter), memberSlotsLearned(member));
+      const at = later(pauseChangesAt(pause, max, now), now);
+      if (at > now) dueAt = Math.min(dueAt, at);
+      dueAt = Math.min(dueAt, breakerChangesAt(breaker, now));
+    }
+  }
+  return instant(dueAt);
+}

@@ -1,0 +1,261 @@
+import type { InstantMs } from './words/ids.ts';
+import {
+  ALL_CALLS,
+  isSameScope,
+  keysOfScopes,
+  mayContain,
+  namesOf,
+  scopeKey,
+  type Scope,
+} from './words/scope.ts';
+import type { UpstreamSignal } from './words/signal.ts';
+import type { Holder } from './words/ticket.ts';
+import { copyOfLessons, type Lessons } from './parts/reports.ts';
+import { isForgotten, newLessons, SCOPES_MAX, type ScopeLessons } from './parts/scope-lessons.ts';
+import { areAllIn, confirmedScope, noteSeen } from './parts/seen-calls.ts';
+import { countSlots, type Limiter, type ScopeLimiter } from './limiter.ts';
+import { scopeLimiterOf, type Member } from './member.ts';
+import type { GroupState, Lease } from './state.ts';
+
+/**
+ * Refusals hold only the calls that they are about. A member's own controls hold all of its calls. Beside them it has the
+ * controls of narrower scopes: a model, a service tier, a caller's own provider key, or several of these.
+ *
+ * As long as all calls are of one scope, what is learned of that scope is stored in the member's own controls
+ * (`about` names it), so a group with one model and one key has one state. The first call outside that scope moves
+ * it to controls of the scope. A refusal becomes the state of a wider scope when a second credential confirms it within
+ * a minute; for errors that say nothing of their cause a second model does so too.
+ */
+
+/** How long a scope is remembered without a refusal. */
+const KEPT_MS = 3_600_000;
+
+const PRUNE_EVERY_MS = 10_000;
+
+const NO_SCOPES: readonly never[] = [];
+
+const keys = new WeakMap<Holder, readonly string[]>();
+
+function keysOf(holder: Holder): readonly string[] {
+  let known = keys.get(holder);
+  if (known === undefined) {
+    known = keysOfScopes(namesOf(holder));
+    keys.set(holder, known);
+  }
+  return known;
+}
+
+/** Lists the scopes at a member that a call is in. */
+export function scopesOf({ scopes }: Member, holder: Holder): readonly ScopeLimiter[] {
+  if (scopes.size === 0) return NO_SCOPES;
+  if (holder.isUnread === true) {
+    const names = namesOf(holder);
+    return [...scopes.values()].filter(({ scope }) => mayContain(scope, names));
+  }
+  return keysOf(holder).flatMap((key) => scopes.get(key) ?? []);
+}
+
+/** Whether some calls are held by the model or the tier that they ask for. */
+export function goesByNames({ serving }: GroupState): boolean {
+  return serving.some(
+    ({ controls: { scopes } }) =>
+      isOfNames(scopes.about) || scopes.narrower.some(({ scope }) => isOfNames(scope)),
+  );
+}
+
+/** Whether what was learned at a member does not hold all of its calls. */
+export function goesByScopes({ controls: { scopes } }: Member): boolean {
+  return scopes.narrower.length > 0 || !isSameScope(scopes.about, ALL_CALLS);
+}
+
+function isOfNames({ model, tier }: Scope): boolean {
+  return model !== null || tier !== null;
+}
+
+/** Notes a call that asks for a slot. What was learned of others is no longer held against all. */
+export function noteCall(state: GroupState, holder: Holder, now: InstantMs): void {
+  const { seen } = state;
+  const names = namesOf(holder);
+  noteSeen(seen, names, now);
+  for (const member of state.serving) {
+    if (!mayContain(member.controls.scopes.about, names)) narrow(state, member, now);
+  }
+  if (now < seen.prunedAt + PRUNE_EVERY_MS) return;
+  seen.prunedAt = now;
+  for (const member of state.members.values()) prune(state, member, now);
+}
+
+/** Whether what the upstream says to a call is said to all calls of a member: of a caller's own key it is so where there is no other. */
+export function speaksForAll(state: GroupState, { holder }: Lease, now: InstantMs): boolean {
+  const { credential } = namesOf(holder);
+  return credential === null || areAllIn({ ...ALL_CALLS, credential }, state.seen, now);
+}
+
+/**
+ * Finds the limiter of the calls that a refusal is about. Null: it is about that call alone.
+ *
+ * @param signal without a scope: it is about all calls
+ */
+export function limiterOf(
+  state: GroupState,
+  member: Member,
+  lease: Lease,
+  { kind, scope: about = 'upstream' }: Pick<UpstreamSignal, 'kind' | 'scope'>,
+  now: InstantMs,
+): Limiter | null {
+  if (about === 'call') return null;
+  const { model, tier, credential } = namesOf(lease.holder);
+  // Whatever a tier of its own is refused for says nothing of the others.
+  const isOfTier = tier !== null && kind !== 'error' && kind !== 'served';
+  const isOfModel = about === 'model' || about === 'tier' || isOfTier;
+  let scope: Scope = {
+    model: isOfModel ? model : null,
+    tier: isOfTier ? tier : null,
+    credential,
+  };
+  if (kind !== 'served') scope = confirmedScope(state.seen, member.id, kind, scope, now);
+  return limiterAt(state, member, scope, now);
+}
+
+function limiterAt(state: GroupState, member: Member, scope: Scope, now: InstantMs): Limiter {
+  const { scopes } = member.controls;
+  if (isSameScope(scopes.about, scope)) return member;
+  const known = member.scopes.get(scopeKey(scope));
+  if (known !== undefined) {
+    known.controls.lastAt = now;
+    return known;
+  }
+  const isAll = isSameScope(scope, ALL_CALLS);
+  const isBlank =
+    member.reports.unconfirmed === null &&
+    isForgotten(member.controls, member.settings.breaker, now);
+  if (isBlank && (isAll || areAllIn(scope, state.seen, now))) {
+    scopes.about = scope;
+    return member;
+  }
+  if (isAll) {
+    narrow(state, member, now);
+    return member;
+  }
+  return addScope(state, member, newLessons(scope, now), now);
+}
+
+/** Moves what a member has learned to the scope that it is about. */
+function narrow(state: GroupState, member: Member, now: InstantMs): void {
+  const { controls, settings } = member;
+  const { about } = controls.scopes;
+  controls.scopes.about = ALL_CALLS;
+  if (isForgotten(controls, settings.breaker, now)) return;
+  const lessons = { ...newLessons(about, now), ...copyOfLessons(controls) };
+  const limiter = addScope(state, member, lessons, now);
+  for (const lease of state.leases.values()) {
+    const there = lease.scopes.find((one) => one.limiter === limiter);
+    const { slotsAtGrant, slotsCounted, gapMs } = lease;
+    if (there !== undefined) Object.assign(there, { slotsAtGrant, slotsCounted, gapMs });
+  }
+  const empty = newLessons(ALL_CALLS, now);
+  Object.assign(controls.ceiling, empty.ceiling);
+  Object.assign(controls.pause, empty.pause);
+  Object.assign(controls.breaker, empty.breaker);
+  Object.assign(controls.lag, empty.lag);
+  state.isControlsDirty = true;
+}
+
+function addScope(
+  state: GroupState,
+  member: Member,
+  lessons: ScopeLessons,
+  now: InstantMs,
+): ScopeLimiter {
+  const { narrower } = member.controls.scopes;
+  if (narrower.length >= SCOPES_MAX) prune(state, member, now);
+  if (narrower.length >= SCOPES_MAX) {
+    const [oldest] = narrower.toSorted((a, b) => a.lastAt - b.lastAt);
+    if (oldest !== undefined) removeScope(state, member, oldest.scope);
+  }
+  narrower.push(lessons);
+  const limiter = scopeLimiterOf(member, lessons);
+  member.scopes.set(scopeKey(lessons.scope), limiter);
+  for (const lease of state.leases.values()) {
+    const isThere = lease.member === member.id && mayContain(lessons.scope, namesOf(lease.holder));
+    if (isThere) enter(lease, limiter);
+  }
+  return limiter;
+}
+
+function removeScope(state: GroupState, member: Member, scope: Scope): void {
+  const { narrower } = member.controls.scopes;
+  const limiter = member.scopes.get(scopeKey(scope));
+  narrower.splice(0, narrower.length, ...narrower.filter((one) => one !== limiter?.controls));
+  member.scopes.delete(scopeKey(scope));
+  for (const lease of state.leases.values()) {
+    if (lease.scopes.length === 0) continue;
+    lease.scopes = lease.scopes.filter((one) => one.limiter !== limiter);
+  }
+  state.isControlsDirty = true;
+}
+
+/** Forgets all scopes of a member. */
+export function forgetScopes(state: GroupState, member: Member): void {
+  for (const { scope } of member.controls.scopes.narrower.slice()) {
+    removeScope(state, member, scope);
+  }
+  member.controls.scopes.about = ALL_CALLS;
+}
+
+/** Makes the limiters of the scopes that the controls of a member name, after these were replaced as a whole. */
+export function restoreScopes(state: GroupState, member: Member): void {
+  member.scopes.clear();
+  for (const lessons of member.controls.scopes.narrower) {
+    member.scopes.set(scopeKey(lessons.scope), scopeLimiterOf(member, lessons));
+  }
+  for (const lease of state.leases.values()) {
+    if (lease.member === member.id) enterScopes(member, lease);
+  }
+}
+
+/** Counts a lease in all scopes of its member that it is in. */
+export function enterScopes(member: Member, lease: Lease): void {
+  lease.scopes = NO_SCOPES;
+  for (const limiter of scopesOf(member, lease.holder)) enter(lease, limiter);
+}
+
+function enter(lease: Lease, limiter: ScopeLimiter): void {
+  const notKnown = { slotsAtGrant: 0, slotsCounted: 0, gapMs: Infinity };
+  lease.scopes = [...lease.scopes, { limiter, ...notKnown }];
+  countSlots(limiter, lease, 1);
+}
+
+/** Counts a lease in its scopes no more. */
+export function leaveScopes(lease: Lease): void {
+  for (const { limiter } of lease.scopes) countSlots(limiter, lease, -1);
+  lease.scopes = NO_SCOPES;
+}
+
+/** Notes what the body of a call names, which was read after its lease was granted. */
+export function noteNames(
+  state: GroupState,
+  member: Member,
+  lease: Lease,
+  { names }: UpstreamSignal,
+): void {
+  if (names === undefined || lease.holder.isUnread !== true) return;
+  leaveScopes(lease);
+  const { isUnread: _, tier: _tier, ...holder } = lease.holder;
+  const { model, tier } = names;
+  lease.holder = { ...holder, model, ...(tier !== null && { tier }) };
+  enterScopes(member, lease);
+  const { seen } = state;
+  seen.model.value ??= namesOf(lease.holder).model;
+  seen.tier.value ??= tier;
+}
+
+/** Forgets scopes of which nothing is left to know. */
+function prune(state: GroupState, member: Member, now: InstantMs): void {
+  const { controls, settings } = member;
+  const isOver = (lessons: Lessons): boolean => isForgotten(lessons, settings.breaker, now);
+  for (const one of controls.scopes.narrower.slice()) {
+    if (isOver(one) || now - one.lastAt > KEPT_MS) removeScope(state, member, one.scope);
+  }
+  if (isOver(controls)) controls.scopes.about = ALL_CALLS;
+}

@@ -1,0 +1,71 @@
+import type { Holder } from './ticket.ts';
+
+/**
+ * The calls that a refusal is about.
+ * - `call`: this call alone. Other calls are served.
+ * - `tier`: calls of the same service tier, for the same model.
+ * - `model`: calls of the same model.
+ * - `credential`: calls with the same provider key.
+ * - `upstream`: all calls there.
+ */
+export type RefusalScope = 'call' | 'tier' | 'model' | 'credential' | 'upstream';
+
+/** A set of calls: those with every value that is not null. */
+export interface Scope {
+  /** In lower case. */
+  readonly model: string | null;
+  /** Any but the default, in lower case. */
+  readonly tier: string | null;
+  /** Fingerprint of a caller's own provider key. The keys of operators have none. */
+  readonly credential: string | null;
+}
+
+/** Names of a call. `isUnread`: its body may name a model and a tier, and was not read. */
+export interface CallNames extends Scope {
+  readonly isUnread: boolean;
+}
+
+/** All calls. */
+export const ALL_CALLS: Scope = { model: null, tier: null, credential: null };
+
+/** Returns the names of a holder's call. */
+export function namesOf({ model, tier, credential, isUnread }: Holder): CallNames {
+  return {
+    model: model === null || model === '' ? null : model.toLowerCase(),
+    tier: tier ?? null,
+    credential: credential ?? null,
+    isUnread: isUnread ?? false,
+  };
+}
+
+/** Returns the key under which a scope is stored. */
+export function scopeKey({ model, tier, credential }: Scope): string {
+  return JSON.stringify([model, tier, credential]);
+}
+
+export function isSameScope(a: Scope, b: Scope): boolean {
+  return a.model === b.model && a.tier === b.tier && a.credential === b.credential;
+}
+
+/** Whether a scope may contain a call. A call that was not read may name any model and any tier. */
+export function mayContain(scope: Scope, names: CallNames): boolean {
+  const { model, tier, credential } = scope;
+  if (credential !== null && credential !== names.credential) return false;
+  const isNamed = (value: string | null, of: string | null): boolean =>
+    value === null || value === of || (names.isUnread && of === null);
+  return isNamed(model, names.model) && isNamed(tier, names.tier);
+}
+
+/** Returns the keys of all scopes that contain a call which was read, except that of all calls. */
+export function keysOfScopes({ model, tier, credential }: Scope): readonly string[] {
+  const keys: string[] = [];
+  for (const withModel of model === null ? [null] : [null, model]) {
+    for (const withTier of tier === null ? [null] : [null, tier]) {
+      for (const withCredential of credential === null ? [null] : [null, credential]) {
+        if (withModel === null && withTier === null && withCredential === null) continue;
+        keys.push(scopeKey({ model: withModel, tier: withTier, credential: withCredential }));
+      }
+    }
+  }
+  return keys;
+}

@@ -1,0 +1,327 @@
+// A refusal holds the calls that it is about: those of a model, a tier or a caller's own key. All others go on.
+import { describe, expect, test } from 'vitest';
+import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
+import type { RefusalKind, UpstreamSignal } from '../../../src/core/words/signal.ts';
+import { someMember, TestGroup, type AskOptions } from '../../support/core-builders.ts';
+
+const PRO = { names: { model: 'pro' } };
+const FLASH = { names: { model: 'flash' } };
+const FLEX = { names: { model: 'pro', tier: 'flex' } };
+const keyOf = (credential: string): AskOptions => ({ names: { model: 'pro', credential } });
+
+const FULL: Partial<UpstreamSignal> = { kind: 'requests', scope: 'model', retryAfterMs: 20_000 };
+
+/** Has a call made and refused. */
+function refuse(
+  group: TestGroup,
+  name: string,
+  options: AskOptions,
+  signal: Partial<UpstreamSignal>,
+): void {
+  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
+  group.report(name, signal);
+  group.release(name, 'failed');
+}
+
+function serve(group: TestGroup, name: string, options: AskOptions): void {
+  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
+  group.report(name, { kind: 'served' });
+  group.release(name);
+}
+
+function isGranted(group: TestGroup, name: string, options: AskOptions): boolean {
+  return group.ask(name, options).includes(`grant ${name}.1`);
+}
+
+describe('a model that is full', () => {
+  test('stops its own calls and no others', () => {
+    const group = new TestGroup();
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, FULL);
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    expect(group.advance(20_000)).toContain('grant pro.1');
+  });
+
+  test('stops its own calls where no other model was called yet, and a new model goes at once', () => {
+    const group = new TestGroup();
+    refuse(group, 'full', PRO, FULL);
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    expect(group.advance(20_000)).toContain('grant pro.1');
+  });
+
+  test('is told by its name, however that is written', () => {
+    const group = new TestGroup();
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', { names: { model: 'PRO' } }, FULL);
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+  });
+
+  test('is passed over, whatever its lane and its age, and blocks no other', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, FULL);
+    group.ask('running', FLASH);
+    group.ask('pro', { ...PRO, lane: 'high', enqueuedMs: -50_000 });
+    group.ask('flash', { ...FLASH, lane: 'low' });
+    expect(group.release('running')).toContain('grant flash.1');
+  });
+
+  test('opens its own breaker', () => {
+    const group = new TestGroup({ slotsMax: 20 });
+    serve(group, 'before', FLASH);
+    for (let index = 0; index < 10; index += 1) {
+      refuse(group, `ill-${index}`, PRO, { kind: 'overload', scope: 'model' });
+    }
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    // One call probes it.
+    const { breaker } = group.member().controls.scopes.narrower[0] ?? {};
+    expect(group.advance((breaker?.openUntil ?? 0) - group.now)).toContain('grant pro.1');
+    expect(isGranted(group, 'other', PRO)).toBe(false);
+  });
+
+  test('has its own ceiling, and its calls at once are counted apart', () => {
+    const group = new TestGroup({ slotsMax: 20 });
+    serve(group, 'before', FLASH);
+    for (let index = 0; index < 4; index += 1) {
+      expect(isGranted(group, `pro-${index}`, PRO)).toBe(true);
+      expect(isGranted(group, `flash-${index}`, FLASH)).toBe(true);
+    }
+    const tooMany = { kind: 'concurrency', scope: 'model' } as const;
+    group.report('pro-3', tooMany);
+    group.release('pro-3', 'failed');
+    group.report('pro-2', tooMany);
+    group.release('pro-2', 'failed');
+    expect(isGranted(group, 'pro-4', PRO)).toBe(false);
+    expect(isGranted(group, 'flash-4', FLASH)).toBe(true);
+    expect(group.release('pro-0')).toContain('grant pro-4.1');
+  });
+
+  test('rejects who cannot wait as long, and those of other models not', () => {
+    const group = new TestGroup();
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, FULL);
+    group.ask('pro', { ...PRO, deadlineMs: 5_000 });
+    expect(group.rejection('pro').reason).toBe('paused');
+    group.ask('at-once', { ...PRO, wait: false });
+    expect(group.rejection('at-once').reason).toBe('paused');
+  });
+
+  test('is still full after a reset', () => {
+    const group = TestGroup.stored();
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, FULL);
+    const after = group.restart();
+    after.advance(1_000);
+    expect(isGranted(after, 'pro', PRO)).toBe(false);
+    expect(isGranted(after, 'flash', FLASH)).toBe(true);
+  });
+
+  test('is forgotten when an operator has the group learn anew', () => {
+    const group = new TestGroup();
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, FULL);
+    group.send({ kind: 'relearn' });
+    expect(isGranted(group, 'pro', PRO)).toBe(true);
+  });
+});
+
+describe('a call whose body was not read', () => {
+  test('is asked for its names while some calls are held by theirs, and is not queued', () => {
+    const group = new TestGroup();
+    refuse(group, 'full', PRO, FULL);
+    const unread = { names: { model: null, isUnread: true } };
+    expect(group.ask('unread', unread)).toEqual(['unread unread']);
+    expect(group.state.queue.byTicket.size).toBe(0);
+    expect(isGranted(group, 'unread', FLASH)).toBe(true);
+  });
+
+  test('is granted unread where nothing goes by names', () => {
+    const group = new TestGroup();
+    expect(isGranted(group, 'one', { names: { isUnread: true } })).toBe(true);
+    group.report('one', { ...FULL, scope: 'credential' });
+    expect(group.ask('two', { names: { isUnread: true } })).not.toContain('unread two');
+  });
+
+  test('tells its names with its refusal', () => {
+    const group = new TestGroup();
+    expect(isGranted(group, 'one', { names: { isUnread: true } })).toBe(true);
+    group.report('one', { ...FULL, names: { model: 'pro', tier: null } });
+    group.release('one', 'failed');
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+  });
+});
+
+describe('a service tier', () => {
+  const NO_ROOM = { kind: 'overload', scope: 'tier' } as const;
+
+  test('of its own never touches the standard tier', () => {
+    const group = new TestGroup({ slotsMax: 8 });
+    serve(group, 'before', PRO);
+    for (let index = 0; index < 14; index += 1) {
+      if (!isGranted(group, `flex-${index}`, FLEX)) continue;
+      group.report(`flex-${index}`, NO_ROOM);
+      group.release(`flex-${index}`, 'failed');
+    }
+    expect(group.member().controls.breaker.phase).toBe('closed');
+    for (let index = 0; index < 8; index += 1) {
+      expect(isGranted(group, `standard-${index}`, PRO)).toBe(true);
+    }
+  });
+
+  test('is what any refusal of it but an error is about', () => {
+    const group = new TestGroup();
+    serve(group, 'before', PRO);
+    refuse(group, 'flex', FLEX, { kind: 'unknown', scope: 'model', retryAfterMs: 9_000 });
+    expect(isGranted(group, 'standard', PRO)).toBe(true);
+    expect(isGranted(group, 'another', FLEX)).toBe(false);
+  });
+});
+
+describe('what one call is refused for', () => {
+  test('holds no other', () => {
+    const group = new TestGroup();
+    refuse(group, 'odd', PRO, { kind: 'unknown', scope: 'call', retryAfterMs: 9_000 });
+    expect(isGranted(group, 'other', PRO)).toBe(true);
+  });
+});
+
+describe("a caller's own key", () => {
+  const PAUSED: Partial<UpstreamSignal> = {
+    kind: 'long_window',
+    scope: 'credential',
+    retryAfterMs: 86_400_000,
+  };
+
+  test.each<[RefusalKind, Partial<UpstreamSignal>]>([
+    ['requests', {}],
+    ['tokens', {}],
+    ['unknown', {}],
+    ['long_window', {}],
+    ['overload', { scope: 'upstream' }],
+    ['ramp', {}],
+  ])('that is refused (%s) stops only calls with that key', (kind, changes) => {
+    const group = new TestGroup();
+    serve(group, 'honest', keyOf('honest'));
+    refuse(group, 'evil', keyOf('evil'), { ...PAUSED, kind, ...changes });
+    expect(isGranted(group, 'evil-2', keyOf('evil'))).toBe(false);
+    expect(isGranted(group, 'honest-2', keyOf('honest'))).toBe(true);
+    expect(isGranted(group, 'operator', PRO)).toBe(true);
+  });
+
+  test('that comes first stops none that comes later', () => {
+    const group = new TestGroup();
+    refuse(group, 'evil', keyOf('evil'), PAUSED);
+    expect(isGranted(group, 'evil-2', keyOf('evil'))).toBe(false);
+    expect(isGranted(group, 'honest', keyOf('honest'))).toBe(true);
+    expect(isGranted(group, 'evil-3', keyOf('evil'))).toBe(false);
+  });
+
+  test('of a broken account opens its own breaker only, and lowers its own ceiling', () => {
+    const group = new TestGroup({ slotsMax: 30 });
+    serve(group, 'honest', keyOf('honest'));
+    for (let index = 0; index < 12; index += 1) {
+      if (!isGranted(group, `evil-${index}`, keyOf('evil'))) break;
+      const kind = index % 2 === 0 ? 'error' : 'overload';
+      group.report(`evil-${index}`, { kind, scope: 'upstream' });
+      group.release(`evil-${index}`, 'failed');
+    }
+    expect(isGranted(group, 'evil', keyOf('evil'))).toBe(false);
+    for (let index = 0; index < 20; index += 1) {
+      expect(isGranted(group, `honest-${index}`, keyOf('honest'))).toBe(true);
+    }
+  });
+
+  test('becomes the state of the group when a second one confirms it within a minute', () => {
+    const group = new TestGroup();
+    serve(group, 'honest', keyOf('honest'));
+    refuse(group, 'one', keyOf('one'), PAUSED);
+    group.advance(59_000);
+    refuse(group, 'two', keyOf('two'), PAUSED);
+    expect(isGranted(group, 'three', keyOf('three'))).toBe(false);
+  });
+
+  test.each([
+    ['a minute later', (group: TestGroup) => group.advance(60_001)],
+    ['after another was served', (group: TestGroup) => serve(group, 'served', keyOf('honest'))],
+  ])('does not when that comes %s', (_, meanwhile) => {
+    const group = new TestGroup();
+    serve(group, 'honest', keyOf('honest'));
+    refuse(group, 'one', keyOf('one'), PAUSED);
+    meanwhile(group);
+    refuse(group, 'two', keyOf('two'), PAUSED);
+    expect(isGranted(group, 'three', keyOf('three'))).toBe(true);
+  });
+
+  test('says nothing of what is left of the limits of the group', () => {
+    const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
+    const group = new TestGroup({ rates, isMetered: true });
+    serve(group, 'honest', keyOf('honest'));
+    group.advance(1_000);
+    const used = { dimension: 'requests', windowMs: 60_000, limit: 600, remaining: 0 } as const;
+    const hints = [{ ...used, resetMs: 60_000 }];
+    expect(isGranted(group, 'evil', keyOf('evil'))).toBe(true);
+    const left = JSON.stringify(group.state.controls.rates);
+    group.report('evil', { ...PAUSED, kind: 'requests', hints });
+    expect(JSON.stringify(group.state.controls.rates)).toBe(left);
+  });
+
+  test('whose answers ask to wait makes only its own calls wait', () => {
+    const group = new TestGroup();
+    serve(group, 'honest', keyOf('honest'));
+    group.ask('evil', keyOf('evil'));
+    group.report('evil', { kind: 'served', retryAfterMs: 9_000 });
+    group.release('evil');
+    expect(isGranted(group, 'evil-2', keyOf('evil'))).toBe(false);
+    expect(isGranted(group, 'honest-2', keyOf('honest'))).toBe(true);
+  });
+});
+
+describe('errors of several models', () => {
+  test('are the upstream’s', () => {
+    const group = new TestGroup({ slotsMax: 20 });
+    for (let index = 0; index < 12; index += 1) {
+      const options = index % 2 === 0 ? PRO : FLASH;
+      if (!isGranted(group, `call-${index}`, options)) break;
+      group.report(`call-${index}`, { kind: 'error', scope: 'model' });
+      group.release(`call-${index}`, 'failed');
+    }
+    expect(group.member().controls.breaker.phase).toBe('open');
+    expect(isGranted(group, 'third', { names: { model: 'third' } })).toBe(false);
+  });
+});
+
+describe('a group with members', () => {
+  const members = [someMember('a'), someMember('b')];
+
+  test('sends a call to the member whose model has room', () => {
+    const group = new TestGroup({ slotsMax: 8, members });
+    expect(isGranted(group, 'full', PRO)).toBe(true);
+    const at = group.lease('full').member;
+    group.report('full', FULL);
+    group.release('full', 'failed');
+    for (const name of ['one', 'two']) {
+      expect(isGranted(group, name, PRO)).toBe(true);
+      expect(group.lease(name).member).not.toBe(at);
+    }
+    // The other one is full, and nobody behind it waits for this one.
+    expect(isGranted(group, 'three', PRO)).toBe(false);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    expect(group.lease('flash').member).toBe(at);
+  });
+});
+
+test('as many scopes are kept as there is room for, those that were refused last', () => {
+  const group = new TestGroup();
+  serve(group, 'before', PRO);
+  for (let index = 0; index < SCOPES_MAX + 3; index += 1) {
+    refuse(group, `evil-${index}`, keyOf(`evil-${index}`), { ...FULL, retryAfterMs: 600_000 });
+    group.advance(61_000);
+  }
+  const { narrower } = group.member().controls.scopes;
+  expect(narrower.length).toBeLessThanOrEqual(SCOPES_MAX);
+  expect(narrower.map(({ scope }) => scope.credential)).toContain(`evil-${SCOPES_MAX + 2}`);
+});
