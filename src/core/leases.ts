@@ -22,7 +22,7 @@ import { noteHeirHeard, notePassed } from './heirs.ts';
 import { countInAll } from './member.ts';
 import { memberFor, memberOf, noteAffinity } from './members.ts';
 import type { Limiter } from './limiter.ts';
-import { enterScopes } from './scopes.ts';
+import { enterScopes, speaksForAll } from './scopes.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { placeLease } from './serving.ts';
@@ -404,7 +404,9 @@ export function endLease(
   if (outcome === 'success') noteSuccess(state, lease, now);
   // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
   noteEnded(state, lease, false, now);
-  const downMs = lease.slots === 0 ? 0 : cooldownMs(state, lease, outcome);
+  // A failed call may go on at the account of its own key, which leaves no less room to others.
+  const isOfOwn = outcome === 'failed' && !speaksForAll(state, lease, now);
+  const downMs = lease.slots === 0 || isOfOwn ? 0 : cooldownMs(state, lease, outcome);
   if (downMs > 0) {
     const member = memberOf(state, lease);
     countInAll(member, lease, -1);

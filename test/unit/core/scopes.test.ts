@@ -235,6 +235,13 @@ describe("a caller's own key", () => {
     }
   });
 
+  test('frees its slot when a call of it fails', () => {
+    const group = new TestGroup({ slotsMax: 1, failureCooldownMs: 20_000 });
+    serve(group, 'honest', keyOf('honest'));
+    refuse(group, 'evil', keyOf('evil'), { kind: 'error', scope: 'upstream' });
+    expect(isGranted(group, 'honest-2', keyOf('honest'))).toBe(true);
+  });
+
   test('becomes the state of the group when a second one confirms it within a minute', () => {
     const group = new TestGroup();
     serve(group, 'honest', keyOf('honest'));

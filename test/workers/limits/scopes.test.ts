@@ -1,0 +1,128 @@
+// A refusal holds the calls that it is about, in groups that nobody configured as well: a model, a service tier, or a
+// caller's own key. All other calls go on at once.
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { keyHeader, keyOf } from '../order/scene.ts';
+import { nothingLeaks } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { call, configure } from '../support/worker.ts';
+
+let upstreams = 0;
+let strict: Strict;
+let upstream = '';
+let chat = '';
+
+beforeEach(async () => {
+  upstreams += 1;
+  strict = await strictScope('scopes');
+  upstream = `scopes-${upstreams}`;
+  chat = `/${upstream}/v1/chat/completions`;
+});
+
+afterAll(nothingLeaks);
+
+/** A call that does not wait; what it asks for may be refused by the upstream. */
+interface Sent {
+  readonly body?: object;
+  readonly key?: string;
+  readonly refuseAs?: string;
+  readonly headers?: Record<string, string>;
+}
+
+async function send({ body = {}, key = 'sk-own', refuseAs, headers = {} }: Sent): Promise<number> {
+  const fails = refuseAs === undefined ? {} : { 'x-strict-fail': refuseAs };
+  const answer = await call(chat, {
+    json: { model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body },
+    headers: { authorization: `Bearer ${key}`, 'headgate-max-wait': '0', ...fails, ...headers },
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+/** How many calls the upstream got. */
+async function arrivals(): Promise<number> {
+  return (await strict.stats()).total;
+}
+
+const REQUESTS = { refuseAs: 'requests', headers: { 'x-strict-fail-wait-ms': '600000' } };
+
+describe('an automatic group', () => {
+  beforeEach(() => configure({ upstreams: [{ id: upstream, base_url: strict.url }], groups: [] }));
+
+  it('goes on with the other models of a key when one is full', async () => {
+    expect(await send({ body: { model: 'flash' } })).toBe(200);
+    expect(await send({ body: { model: 'full' }, ...REQUESTS })).toBe(429);
+    const before = await arrivals();
+    expect(await send({ body: { model: 'full' } })).not.toBe(200);
+    expect(await arrivals()).toBe(before);
+    expect(await send({ body: { model: 'flash' } })).toBe(200);
+    expect(await send({ body: { model: 'another' } })).toBe(200);
+  });
+
+  it('goes on with the standard tier when another one has no room', async () => {
+    expect(await send({})).toBe(200);
+    for (let index = 0; index < 12; index += 1) {
+      const body = { service_tier: 'flex' };
+      expect(await send({ body, refuseAs: 'overload' })).not.toBe(200);
+    }
+    for (let index = 0; index < 8; index += 1) expect(await send({})).toBe(200);
+    expect(await send({ body: { service_tier: 'auto' } })).toBe(200);
+    const before = await arrivals();
+    expect(await send({ body: { service_tier: 'flex' } })).not.toBe(200);
+    expect(await arrivals()).toBe(before);
+  });
+
+  it('finds the model of a call in a form', async () => {
+    const form = new FormData();
+    form.set('model', 'full');
+    form.set('file', new Blob(['x']), 'a.wav');
+    const upload = async (headers: Record<string, string> = {}): Promise<number> => {
+      const answer = await call(`/${upstream}/v1/audio/transcriptions`, {
+        method: 'POST',
+        body: form,
+        headers: { authorization: 'Bearer sk-own', 'headgate-max-wait': '0', ...headers },
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const fails = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
+    expect(await send({ body: { model: 'other' } })).toBe(200);
+    expect(await upload(fails)).toBe(429);
+    const before = await arrivals();
+    expect(await upload()).not.toBe(200);
+    expect(await arrivals()).toBe(before);
+    expect(await send({ body: { model: 'other' } })).toBe(200);
+  });
+});
+
+describe.each([
+  ['without gateway keys', []],
+  ['with gateway keys', ['acme', 'bolt']],
+])("a group whose calls come with callers' own keys, %s", (_, ids) => {
+  const [a, b] = ids.map(keyHeader);
+
+  beforeEach(async () => {
+    await configure({
+      upstreams: [{ id: upstream, base_url: strict.url }],
+      groups: [
+        { name: upstream, match: { upstreams: [upstream] }, limits: { max_concurrency: 5 } },
+      ],
+      keys: await Promise.all(ids.map((id) => keyOf(id))),
+    });
+  });
+
+  it.each(['requests', 'long_window', 'ramp', 'overload', 'error', 'reset'])(
+    'holds a refusal (%s) against the key that met it',
+    async (refuseAs) => {
+      expect(await send({ key: 'sk-honest', ...(b && { headers: b }) })).toBe(200);
+      const headers = { ...a, 'x-strict-fail-wait-ms': '600000' };
+      for (let index = 0; index < 12; index += 1) {
+        expect(await send({ key: 'sk-evil', refuseAs, headers })).not.toBe(200);
+      }
+      const before = await arrivals();
+      expect(await send({ key: 'sk-evil', ...(a && { headers: a }) })).not.toBe(200);
+      expect(await arrivals()).toBe(before);
+      expect(await send({ key: 'sk-honest', ...(b && { headers: b }) })).toBe(200);
+      expect(await send({ key: 'sk-later', ...(b && { headers: b }) })).toBe(200);
+    },
+  );
+});
