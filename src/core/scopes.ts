@@ -86,7 +86,11 @@ export function noteCall(state: GroupState, holder: Holder, now: InstantMs): voi
 }
 
 /** Whether what the upstream says to a call is said to all calls of a member: of a caller's own key it is so where there is no other. */
-export function speaksForAll(state: GroupState, { holder }: Lease, now: InstantMs): boolean {
+export function speaksForAll(
+  state: GroupState,
+  { holder }: Pick<Lease, 'holder'>,
+  now: InstantMs,
+): boolean {
   const { credential } = namesOf(holder);
   return credential === null || areAllIn({ ...ALL_CALLS, credential }, state.seen, now);
 }

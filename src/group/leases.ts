@@ -6,6 +6,7 @@ import type { Claim } from '../core/unclaimed.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { Outcome } from '../core/words/outcome.ts';
+import { speaksForAll } from '../core/scopes.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import type { Batch } from './batch.ts';
@@ -65,9 +66,12 @@ export class Leases implements LeaseKeeper {
   report(id: LeaseId, signal: UpstreamSignal, isRepeat: boolean, claim?: Claim): void {
     const { shell, limitsSeen } = this.#parts;
     const holder = shell.state.leases.get(id)?.holder ?? claim?.holder;
-    // Limits are shown to operators as reported by the upstream, which a holder's report may not be.
+    const now = shell.now();
+    // Limits are shown to operators as the upstream reported them, about all keys of the group.
     const isSeen = holder !== undefined && signal.reportedBy === undefined;
-    if (isSeen) limitsSeen.note(holder, signal.hints, shell.now());
+    if (isSeen && speaksForAll(shell.state, { holder }, now)) {
+      limitsSeen.note(holder, signal.hints, now);
+    }
     const told = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
     shell.apply({ kind: 'report', leaseId: id, ...told });
   }
