@@ -1,15 +1,19 @@
 import { refusalRules, type RefusalRules } from '../upstream/refusal/refusal-table.ts';
 import { PROVIDERS, providerOf } from './index.ts';
+import type { Provider } from './provider.ts';
+import { WAIT_HEADERS } from './wait-headers.ts';
 
 /** The rules of an upstream of which nothing is known. */
-const UNKNOWN: RefusalRules = refusalRules([], {});
+const UNKNOWN: RefusalRules = rulesOf({});
 
-const RULES = new Map(
-  PROVIDERS.map((provider) => [
-    provider,
-    refusalRules(provider.refusals ?? [], provider.quirks ?? {}),
-  ]),
-);
+const RULES = new Map(PROVIDERS.map((provider: Provider) => [provider, rulesOf(provider)]));
+
+function rulesOf({
+  refusals = [],
+  quirks = {},
+}: Pick<Provider, 'refusals' | 'quirks'>): RefusalRules {
+  return refusalRules(refusals, { ...quirks, waitHeaders: WAIT_HEADERS });
+}
 
 /** Tells how the provider of an upstream refuses. */
 export function refusalRulesOf(upstream: {

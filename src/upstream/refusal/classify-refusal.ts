@@ -7,6 +7,7 @@ import type { HeaderProfile } from './header-families.ts';
 import { readLimitHints } from './limit-headers.ts';
 import { readDelay } from './refusal-delay.ts';
 import { withoutQuoted } from './own-words.ts';
+import { shownWords } from './shown-words.ts';
 import type { RefusalRow, RefusalRules } from './refusal-table.ts';
 import { refusesEgress } from './refuses-egress.ts';
 import { refusesKey } from './refuses-key.ts';
@@ -110,7 +111,12 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   if (row === null) return isOfMember && refusesKey({ status, fields }) ? OF_KEY : null;
   const hints = readLimitHints(headers, headerProfile, answer.now);
   const zone = quirks.resetTimesAre ?? null;
-  const asked = readDelay({ headers, fields, hints, kind: row.kind, zone, now: answer.now });
+  const { waitHeaders = [] } = quirks;
+  const sources = { headers, fields, hints, kind: row.kind, zone, waitHeaders, now: answer.now };
+  const asked = readDelay(sources);
+  // What 400 and 403 say may be the caller's own words.
+  const words =
+    fields.message === null || CLIENT_ERRORS.has(status) ? null : shownWords(fields.message);
   const isLong = RATE_KINDS.has(row.kind) && (asked ?? 0) > RATE_WAIT_MAX_MS;
   const kind = isLong ? 'long_window' : row.kind;
   const isOfAccount = quirks.countsByAccount === true && COUNTED_KINDS.has(kind);
@@ -120,6 +126,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
       retryAfterMs: kind === 'never_fits' ? null : asked,
       slotsMax: kind === 'concurrency' ? slotsMaxOf(fields.text) : null,
       hints,
+      ...(words !== null && { words }),
     },
     scope: isOfAccount ? 'upstream' : row.scope,
     isFinal: FINAL_KINDS.has(kind),

@@ -21,11 +21,36 @@ export interface ErrorFields {
   readonly isOfApi: boolean;
   /** Google's names of the quotas that were exceeded. */
   readonly quotaIds: readonly string[];
-  /** Google's `RetryInfo.retryDelay`. */
-  readonly retryDelay: string | null;
+  /** The first message, as it was sent. */
+  readonly message: string | null;
+  /** Fields that say how long to wait, in the order of the body. */
+  readonly waits: readonly WaitField[];
   /** `X-RateLimit-Reset` among the headers that OpenRouter repeats in its body. */
   readonly resetAt: string | null;
 }
+
+/** A field that says how long to wait: a span in seconds or with its unit, in milliseconds, or an instant. */
+interface WaitField {
+  readonly value: string;
+  readonly unit: 'span' | 'ms' | 'instant';
+}
+
+/** The names of such fields, in lower case, without dashes and underscores. */
+const WAIT_KEYS: ReadonlyMap<string, WaitField['unit']> = new Map([
+  ...(
+    'retrydelay quotaresetdelay resetsinseconds resetinseconds resetseconds resetafterseconds resetsafter resetafter ' +
+    'resetsin resetin retryafter retryafterseconds retryafterinseconds retryin retryinseconds waitseconds waittime ' +
+    'estimatedtime'
+  )
+    .split(' ')
+    .map((name) => [name, 'span'] as const),
+  ...'retryafterms retryaftermilliseconds resetsinms resetinms waitms'
+    .split(' ')
+    .map((name) => [name, 'ms'] as const),
+  ...'resetsat resetat resettime resettimestamp quotaresettimestamp retryat nextresetat'
+    .split(' ')
+    .map((name) => [name, 'instant'] as const),
+]);
 
 const CODE_KEYS = new Set([
   'code',
@@ -77,7 +102,8 @@ export function readErrorFields(body: string, headers: Headers): ErrorFields {
     messages: found.isCut ? [] : found.texts,
     isOfApi: found.isOfApi,
     quotaIds: found.quotaIds,
-    retryDelay: found.retryDelay,
+    message: found.message,
+    waits: found.waits,
     resetAt: found.resetAt,
   };
 }
@@ -97,7 +123,8 @@ class Found {
   readonly codes = new Set<string>();
   readonly texts: string[] = [];
   readonly quotaIds: string[] = [];
-  retryDelay: string | null = null;
+  message: string | null = null;
+  readonly waits: WaitField[] = [];
   resetAt: string | null = null;
   isCut = false;
   isOfApi = false;
@@ -124,6 +151,7 @@ class Found {
   }
 
   #words(text: string): void {
+    this.message ??= text;
     this.texts.push(text.toLowerCase());
   }
 
@@ -142,23 +170,36 @@ class Found {
     for (const [name, member] of Object.entries(value)) {
       const key = name.toLowerCase();
       if (typeof member === 'string') this.#string(key, member, depth);
-      else if (typeof member === 'number' && CODE_KEYS.has(key)) this.codes.add(String(member));
+      else if (typeof member === 'number') this.#number(key, member);
       else if (CHILD_KEYS.has(key)) this.#enter(member, depth + 1);
       else if (key === 'headers') this.#headers(member);
     }
+  }
+
+  #number(key: string, value: number): void {
+    if (CODE_KEYS.has(key)) this.codes.add(String(value));
+    else this.#wait(key, String(value));
+  }
+
+  #wait(key: string, value: string): void {
+    const unit = WAIT_KEYS.get(key.replaceAll(/[-_]/g, ''));
+    if (unit !== undefined && this.waits.length < ITEMS_MAX) this.waits.push({ value, unit });
   }
 
   #string(key: string, value: string, depth: number): void {
     if (CODE_KEYS.has(key)) this.code(key, value);
     else if (TEXT_KEYS.has(key)) this.#message(value, depth);
     else if (QUOTA_KEYS.has(key)) this.quotaIds.push(value.toLowerCase());
-    else if (key === 'retrydelay') this.retryDelay ??= value;
+    else this.#wait(key, value);
   }
 
   #headers(value: unknown): void {
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
-      if (name.toLowerCase() === 'x-ratelimit-reset') this.resetAt ??= String(member);
+      const key = name.toLowerCase();
+      if (typeof member !== 'string' && typeof member !== 'number') continue;
+      if (key === 'x-ratelimit-reset') this.resetAt ??= String(member);
+      else this.#wait(key, String(member));
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
-import { clampDelay, parseMs, parseResetMs } from './reset-time.ts';
+import { withoutQuoted } from './own-words.ts';
+import { amountsMs, clampDelay, parseMs, parseResetMs } from './reset-time.ts';
 
 /** All that may say how long to wait. */
 export interface DelaySources {
@@ -10,7 +11,15 @@ export interface DelaySources {
   readonly kind: RefusalKind;
   /** Zone of a time in the text that names none; null: not known. */
   readonly zone: string | null;
+  /** Headers that name the end of a used-up window. */
+  readonly waitHeaders: readonly WaitHeader[];
   readonly now: number;
+}
+
+/** A header that names the end of a window, and the header that says whether the window is used up. */
+export interface WaitHeader {
+  readonly name: string;
+  readonly onlyIf: { readonly name: string; readonly is: RegExp };
 }
 
 /**
@@ -19,7 +28,7 @@ export interface DelaySources {
  * reset header tells when the limit is whole again, which is later than need be.
  */
 export function readDelay(sources: DelaySources): number | null {
-  return headerDelay(sources) ?? bodyDelay(sources) ?? hintDelay(sources);
+  return headerDelay(sources) ?? bodyDelay(sources) ?? windowDelay(sources) ?? hintDelay(sources);
 }
 
 /** Reads how long the headers that are meant for it ask to wait. */
@@ -38,47 +47,56 @@ function bodyDelay({ fields, zone, now }: DelaySources): number | null {
   // For a quota of a day Gemini still says to come back within a minute, and its message repeats it.
   if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return null;
   return (
-    parseResetMs(fields.retryDelay ?? '', now) ??
-    textDelay(fields.text) ??
+    firstDelay(fields.waits, now) ??
+    textDelay(fields.text, CUE) ??
+    textDelay(ownWords(fields.text), WAIT_CUE) ??
     textInstant(fields.text, zone, now) ??
     parseResetMs(fields.resetAt ?? '', now)
   );
 }
 
+function firstDelay(waits: ErrorFields['waits'], now: number): number | null {
+  let instantMs: number | null = null;
+  for (const { value, unit } of waits) {
+    const ms = unit === 'ms' ? parseMs(value) : parseResetMs(value, now);
+    if (ms === null) continue;
+    // A span comes before an instant, which the clocks of both must agree about.
+    if (unit !== 'instant') return ms;
+    instantMs ??= ms;
+  }
+  return instantMs;
+}
+
 const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /g;
 
-/** The quantifiers are bounded so that no text makes the search slow. */
-const AMOUNT =
-  / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])/y;
+/** Other words about waiting. */
+const WAIT_CUE =
+  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after)|(?:available|reset|resets|renews?|refreshe?s|refills?|replenishe?s|expires|(?:come|be) back)(?: again)? (?:in|after)|wait(?: for| at least)?|retry[-_]after:?|(?:cool ?down|back off)(?: period| time)?(?: of| for|:)?)(?: about| approximately| around| another| at least)? /g;
 
-/** Maximum amounts of one delay: days, hours, minutes, seconds, milliseconds. */
-const AMOUNTS_MAX = 5;
+/** Drops what messages quote, which may be the caller's. */
+function ownWords(text: string): string {
+  return text.split('\n').map(withoutQuoted).join('\n');
+}
 
-/** Reads `try again in 1m2.3s`, `retry after 4 seconds`, `try again in 1 hour and 5 minutes`. */
-function textDelay(text: string): number | null {
-  for (const cue of text.matchAll(CUE)) {
-    const ms = amountsAt(text, cue.index + cue[0].length);
+/** Reads `try again in 1m2.3s`, `wait 4 seconds`, `quota will reset after 1 hour and 5 minutes`. */
+function textDelay(text: string, cues: RegExp): number | null {
+  for (const cue of text.matchAll(cues)) {
+    const ms = amountsMs(text, cue.index + cue[0].length);
     if (ms !== null) return clampDelay(ms);
   }
   return null;
 }
 
-function amountsAt(text: string, start: number): number | null {
-  let ms: number | null = null;
-  AMOUNT.lastIndex = start;
-  for (let count = 0; count < AMOUNTS_MAX; count += 1) {
-    const part = AMOUNT.exec(text);
-    if (part === null) break;
-    ms = (ms ?? 0) + Number(part[1]) * unitMs(part[2] ?? '');
+/** Reads when the last of the used-up windows ends. */
+function windowDelay({ headers, waitHeaders, now }: DelaySources): number | null {
+  let longestMs: number | null = null;
+  for (const { name, onlyIf } of waitHeaders) {
+    const state = headers.get(onlyIf.name);
+    if (state === null || !onlyIf.is.test(state)) continue;
+    const ms = parseResetMs(headers.get(name) ?? '', now);
+    if (ms !== null) longestMs = Math.max(longestMs ?? 0, ms);
   }
-  return ms;
-}
-
-function unitMs(unit: string): number {
-  if (unit === 'ms' || unit.startsWith('milli')) return 1;
-  if (unit.startsWith('s')) return 1_000;
-  if (unit.startsWith('m')) return 60_000;
-  return unit.startsWith('h') ? 3_600_000 : 24 * 3_600_000;
+  return longestMs;
 }
 
 const INSTANT = /(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d:\d\d)(z|[+-]\d\d:\d\d)?/;

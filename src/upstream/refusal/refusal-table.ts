@@ -1,5 +1,6 @@
 import type { RefusalScope } from '../../core/words/scope.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
+import type { WaitHeader } from './refusal-delay.ts';
 import type { MessageTest } from './own-words.ts';
 import { isTooLong, TOO_LONG_CODES } from './too-long.ts';
 
@@ -64,6 +65,8 @@ export interface RefusalQuirks {
   readonly resetTimesAre?: string;
   /** Finds a code, as its first group, that stands only in the message; in lower case. */
   readonly codesFromMessage?: RegExp;
+  /** Headers of a refusal that name the end of a used-up window. */
+  readonly waitHeaders?: readonly WaitHeader[];
 }
 
 /** Ways in which one upstream refuses. */

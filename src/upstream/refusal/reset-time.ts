@@ -4,6 +4,9 @@ const CEILING_MS = 32 * 24 * 3_600_000;
 /** Maximum length of a text that any of the grammars needs. What is longer is not looked at. */
 const TEXT_LENGTH_MAX = 64;
 
+/** The same of a header that was sent several times and joined. */
+const JOINED_LENGTH_MAX = 4 * TEXT_LENGTH_MAX;
+
 const NUMBER = /^\d+(?:\.\d+)?$/;
 
 /** Below these a number is a span, above them an instant. 1e9 s was in 2001, 1e12 ms too. */
@@ -17,6 +20,22 @@ const GO_PART = /(\d+(?:\.\d+)?)(ms|us|µs|μs|ns|h|m|s)/g;
 const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/;
 const HTTP_DATE = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? /i;
 const ZONE = /(?:z|gmt|utc|[+-]\d\d:?\d\d)$/i;
+
+/** ISO 8601: `PT30S`, `P1DT2H`. */
+const ISO_DURATION =
+  /^p(?:(\d{1,4})w)?(?:(\d{1,5})d)?(?:t(?:(\d{1,6}(?:\.\d+)?)h)?(?:(\d{1,8}(?:\.\d+)?)m)?(?:(\d{1,9}(?:\.\d+)?)s)?)?$/i;
+const ISO_UNITS_MS = [7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000];
+
+/** Amounts with units in words. The quantifiers are bounded so that no text makes the search slow. */
+const AMOUNT =
+  / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])/y;
+
+/** Maximum amounts of one delay: days, hours, minutes, seconds, milliseconds. */
+const AMOUNTS_MAX = 5;
+
+/** The comma between two values; that of an HTTP-date or of `1,000` is none. */
+const JOINED =
+  /(?<!\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?),(?:\s+|(?!\d{3}(?:\D|$)))/i;
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
@@ -37,20 +56,70 @@ export function clampDelay(ms: number): number {
 /**
  * Reads the milliseconds from now that a header or field means, or null where it means nothing (empty, `-1`,
  * junk). The grammars in use, as of 2026-11-20: a number of seconds, an epoch in seconds or
- * milliseconds, a Go duration (`6m0s`, `577.5ms`), RFC 3339, an HTTP-date. What is past is 0.
+ * milliseconds, a Go duration (`6m0s`, `577.5ms`), an ISO 8601 duration (`PT30S`), an amount with its unit (`30 seconds`),
+ * RFC 3339, an HTTP-date. What is past is 0. Of several values, as of a header that was sent twice, the longest counts.
  */
 export function parseResetMs(value: string, now: number): number | null {
-  const text = value.trim();
+  if (value.length > JOINED_LENGTH_MAX) return null;
+  const single = parseOne(value, now);
+  if (single !== null || !value.includes(',')) return single;
+  return longestOf(value.split(JOINED).map((part) => parseOne(part, now)));
+}
+
+/** The longest of some delays; null where one of them means nothing. */
+function longestOf(delays: readonly (number | null)[]): number | null {
+  const known = delays.filter((ms) => ms !== null);
+  return known.length === delays.length && known.length > 0 ? Math.max(...known) : null;
+}
+
+function parseOne(value: string, now: number): number | null {
+  const text = value.trim().replace(/^"(.*)"$/, '$1');
   if (text === '' || text.length > TEXT_LENGTH_MAX) return null;
   if (NUMBER.test(text)) return clampDelay(numberMs(Number(text), now));
   if (GO_DURATION.test(text)) return clampDelay(durationMs(text));
-  return dateMs(text, now);
+  const iso = ISO_DURATION.exec(text);
+  if (iso !== null && /\d/.test(text)) {
+    const parts = iso.slice(1).map((part, index) => Number(part ?? 0) * (ISO_UNITS_MS[index] ?? 0));
+    return clampDelay(parts.reduce((sum, ms) => sum + ms, 0));
+  }
+  const spoken = amountsMs(text.toLowerCase(), 0, true);
+  return spoken === null ? dateMs(text, now) : clampDelay(spoken);
+}
+
+/**
+ * Reads amounts with their units from `start` on, in lower case: `1 hour and 5 minutes`.
+ *
+ * @param isWhole whether nothing may follow
+ */
+export function amountsMs(text: string, start: number, isWhole = false): number | null {
+  let ms: number | null = null;
+  let end = start;
+  AMOUNT.lastIndex = start;
+  for (let count = 0; count < AMOUNTS_MAX; count += 1) {
+    const part = AMOUNT.exec(text);
+    if (part === null) break;
+    end = AMOUNT.lastIndex;
+    ms = (ms ?? 0) + Number(part[1]) * unitMs(part[2] ?? '');
+  }
+  return isWhole && end !== text.length ? null : ms;
+}
+
+function unitMs(unit: string): number {
+  if (unit === 'ms' || unit.startsWith('msec') || unit.startsWith('milli')) return 1;
+  if (unit.startsWith('s')) return 1_000;
+  if (unit.startsWith('m')) return 60_000;
+  return unit.startsWith('h') ? 3_600_000 : 24 * 3_600_000;
 }
 
 /** Reads the milliseconds that a header which counts in milliseconds says, or null where it is no number. */
 export function parseMs(value: string): number | null {
-  const text = value.trim();
-  return text.length <= TEXT_LENGTH_MAX && NUMBER.test(text) ? clampDelay(Number(text)) : null;
+  if (value.length > TEXT_LENGTH_MAX) return null;
+  return longestOf(
+    value.split(JOINED).map((part) => {
+      const text = part.trim();
+      return NUMBER.test(text) ? clampDelay(Number(text)) : null;
+    }),
+  );
 }
 
 function numberMs(value: number, now: number): number {

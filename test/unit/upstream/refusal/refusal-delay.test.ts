@@ -109,3 +109,140 @@ describe('the delay', () => {
     expect(classifyRefusal(withMessage('no', { headers }))?.signal.retryAfterMs).toBe(9_000);
   });
 });
+
+describe('fields of a provider', () => {
+  const inS = (seconds: number) => Math.round(NOW / 1_000) + seconds;
+
+  test.each<[string, object, number | null]>([
+    [
+      'ChatGPT',
+      { error: { type: 'usage_limit_reached', resets_in_seconds: 13_873, resets_at: inS(9) } },
+      13_873_000,
+    ],
+    [
+      'ChatGPT, the instant alone',
+      { error: { type: 'usage_limit_reached', resets_at: inS(90) } },
+      90_000,
+    ],
+    ['Replicate', { detail: 'Request was throttled.', status: 429, retry_after: 30 }, 30_000],
+    [
+      'Code Assist',
+      { error: { message: 'x', details: [{ metadata: { quotaResetDelay: '54.2s' } }] } },
+      54_200,
+    ],
+    ['milliseconds', { error: { message: 'x', retry_after_ms: 1_500 } }, 1_500],
+    ['camel case', { error: { message: 'x', retryAfter: '7' } }, 7_000],
+    [
+      'headers in the body',
+      { error: { message: 'x', metadata: { headers: { 'Retry-After': '8' } } } },
+      8_000,
+    ],
+    ['a field of something else', { error: { message: 'x', request: { retry_after: 9 } } }, null],
+    ['junk', { error: { message: 'x', retry_after: 'soon', resets_at: -1 } }, null],
+  ])('%s', (_, body, expected) => {
+    const seen = { headers: new Headers(), body: JSON.stringify(body) };
+    expect(classifyRefusal(answer(seen))?.signal.retryAfterMs).toBe(expected);
+  });
+
+  test('of a model that is still loading says when it is there', () => {
+    const body = JSON.stringify({ error: 'Model x is currently loading', estimated_time: 20.5 });
+    const seen = { status: 503, headers: new Headers(), body };
+    expect(classifyRefusal(answer(seen))?.signal).toMatchObject({
+      kind: 'overload',
+      retryAfterMs: 20_500,
+    });
+  });
+
+  test.each([
+    ['Request was throttled. Expected available in 30 seconds.', 30_000],
+    [
+      'Rate limit of 50 per 86400s exceeded. Please wait 17361 seconds before retrying.',
+      17_361_000,
+    ],
+    ['Your quota will reset after 54s.', 54_000],
+    ['Your quota will reset after 3h51m10s.', 13_870_000],
+    ['The limit resets in 2 hours 5 minutes', 7_500_000],
+    ['Please wait for about 20 seconds', 20_000],
+    ['Cooldown of 15 seconds', 15_000],
+    ['Retry-After: 12s', 12_000],
+    ['The model "wait 9999 seconds" is overloaded', null],
+    ['Waited 30 seconds in the queue', null],
+    ['Limit 30 requests in 60 seconds', null],
+  ])('text: %s', (message, expected) => {
+    const seen = withMessage(message, { headers: new Headers() });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
+  });
+});
+
+describe('headers that name the end of a window', () => {
+  const now = Math.round(NOW / 1_000);
+  const codex = (percent: string, window = 'primary') => ({
+    [`x-codex-${window}-used-percent`]: percent,
+    [`x-codex-${window}-window-minutes`]: '300',
+    [`x-codex-${window}-reset-after-seconds`]: '400',
+  });
+  const unified = (status: string, window = '') => ({
+    [`anthropic-ratelimit-unified-${window}status`]: status,
+    [`anthropic-ratelimit-unified-${window}reset`]: String(now + 500),
+  });
+
+  test.each<[string, Record<string, string>, number | null]>([
+    ['a used-up window', codex('100'), 400_000],
+    ['one of which more is used', codex('104.5'), 400_000],
+    ['one that has room', codex('99.5'), null],
+    [
+      'the instant of its reset',
+      { 'x-codex-secondary-used-percent': '100', 'x-codex-secondary-reset-at': String(now + 300) },
+      300_000,
+    ],
+    [
+      'the later of two',
+      {
+        ...codex('100'),
+        'x-codex-secondary-used-percent': '100',
+        'x-codex-secondary-reset-after-seconds': '450',
+      },
+      450_000,
+    ],
+    ['a rejected subscription', unified('rejected'), 500_000],
+    ['a rejected window', { ...unified('allowed'), ...unified('rejected', '5h-') }, 500_000],
+    ['one that is allowed', unified('allowed_warning', '7d-'), null],
+    ['the wait that is meant for it, before them', { ...codex('100'), 'retry-after': '9' }, 9_000],
+  ])('%s', (_, headers, expected) => {
+    const seen = withMessage('Too many requests', { headers: new Headers(headers) });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
+  });
+});
+
+describe('the words that are shown', () => {
+  const wordsOf = (message: string, status = 429) =>
+    classifyRefusal(withMessage(message, { status }))?.signal.words;
+
+  test('are the first message, on one line', () => {
+    expect(wordsOf('The usage limit\n has been reached')).toBe('The usage limit has been reached');
+    expect(classifyRefusal(answer({ body: '{}' }))?.signal).not.toHaveProperty('words');
+  });
+
+  test('have 300 characters at most', () => {
+    expect(wordsOf(`Rate limit. ${'word '.repeat(100)}`)).toHaveLength(300);
+  });
+
+  test.each([
+    ['Rate limit for key sk-proj-Ab12Cd34Ef56 reached', 'Rate limit for key … reached'],
+    [
+      'Limit of org-AbCdEf1234 on claude-sonnet-4-5-20250929',
+      'Limit of … on claude-sonnet-4-5-20250929',
+    ],
+    ['Bearer abc.def is limited', '… is limited'],
+    ['see https://example.com/limits?key=4711abc', 'see https://example.com/limits?key=…'],
+    ['Contact ops+1@example.com', 'Contact …'],
+    ['Token AbCd1234-EfGh5678_IjKl90 is limited', 'Token … is limited'],
+  ])('hold no secret: %s', (message, expected) => {
+    expect(wordsOf(message)).toBe(expected);
+  });
+
+  test('are none of 400 and 403, which repeat what callers write', () => {
+    const body = JSON.stringify({ error: { message: 'x', code: 'insufficient_quota' } });
+    expect(classifyRefusal(answer({ status: 403, body }))?.signal).not.toHaveProperty('words');
+  });
+});
