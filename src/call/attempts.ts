@@ -113,6 +113,7 @@ export async function attempts(
 const OF_MEMBERS_LEFT: ReadonlySet<Reason> = new Set<Reason>([
   'members_out',
   'paused',
+  'upstream_limited',
   'breaker_open',
   'infeasible',
 ]);

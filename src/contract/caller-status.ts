@@ -62,6 +62,10 @@ const callerGroupSchema = z.object({
   paused_until: at
     .nullable()
     .describe('Until when the upstream wants no calls. Null: it takes them.'),
+  pause_message: z
+    .string()
+    .exactOptional()
+    .describe('Message of the upstream with that. Absent: it sent none, or there is no pause.'),
   draining: z.boolean().describe('New calls are refused.'),
   in_flight: count.meta({ description: 'Calls of the caller that hold slots.', unit: 'calls' }),
   slots_in_use: count.meta({ description: 'Slots that they hold.', unit: 'slots' }),

@@ -57,6 +57,22 @@ const rejectionSchema = z.discriminatedUnion('reason', [
       .describe('When the upstream wants calls again, in epoch ms. Null: an operator paused it.'),
   }),
   z.object({
+    reason: z
+      .literal('upstream_limited')
+      .describe('The upstream refuses calls for a limit of its own until after the deadline.'),
+    waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
+    retryAfterMs: retryAfterMs.nullable(),
+    until: z.number().describe('When the limit ends, in epoch ms.'),
+    probeAt: z
+      .number()
+      .nullable()
+      .describe('When the next call probes whether it is over, in epoch ms. Null: none will.'),
+    words: z
+      .string()
+      .nullable()
+      .describe('Message of the upstream, shortened and without secrets. Null: none.'),
+  }),
+  z.object({
     reason: z.literal('breaker_open').describe('The upstream failed too often.'),
     retryAfterMs: retryAfterMs.nullable(),
   }),

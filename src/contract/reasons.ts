@@ -51,6 +51,7 @@ export const REASONS: Record<Reason, ReasonShape> = {
   busy: { status: 429, permanent: false },
   infeasible: { status: 429, permanent: false },
   paused: { status: 503, permanent: false },
+  upstream_limited: { status: 429, permanent: false },
   draining: { status: 503, permanent: false },
   cancelled: { status: 409, permanent: true },
   nested: { status: 409, permanent: true },
@@ -107,6 +108,8 @@ export interface ErrorReply {
   readonly isUnforeseen?: boolean;
   /** Another try will not help for long, whatever is usual for the reason. */
   readonly isPermanent?: boolean;
+  /** When the cause ends, where another try before that will not help: for callers that can wait for long. */
+  readonly endsInMs?: number;
   /** How often the upstream was called. */
   readonly tries?: number;
   /** Methods that the route serves, sent as `Allow`. Absent: the error does not concern the method. */

@@ -61,6 +61,19 @@ const outSchema = z.object({
   probe_at: instant.describe('From when a call may probe whether it serves again.'),
 });
 
+/** A pause that the upstream asked for. */
+const pauseSchema = z.object({
+  message: z
+    .string()
+    .nullable()
+    .describe('Message of the upstream, shortened and without secrets. Null: it sent none.'),
+  probe_at: instant
+    .nullable()
+    .describe(
+      'When the next call may probe whether the pause is over. Null: none will, or one is in flight.',
+    ),
+});
+
 /** A place where calls of a group run. Of several pools the figures are added up. */
 const memberStatusSchema = z.object({
   id: z.string().describe('Id of the member.'),
@@ -89,6 +102,9 @@ const memberStatusSchema = z.object({
   paused_until: instant
     .nullable()
     .describe('Until when its upstream wants no calls of it. Null: it takes them.'),
+  pause: pauseSchema
+    .exactOptional()
+    .describe('What is known of that pause. Absent: there is none.'),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
     .describe('Its breaker. Of several pools the worst is told.'),
@@ -233,6 +249,11 @@ export const gaugesSchema = z.object({
     .nullable()
     .describe(
       'Until when the upstream wants no calls: after a refusal, or because a limit is nearly used up. Null: it takes them.',
+    ),
+  pause: pauseSchema
+    .exactOptional()
+    .describe(
+      'What is known of that pause; of several pools, of the longest. Absent: there is none.',
     ),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
@@ -388,6 +409,7 @@ export const NOT_TOLD_BEFORE = {
 } as const;
 
 /** One pool of slots: a group, or one partition of it. */
+export type PauseStatus = Frozen<z.output<typeof pauseSchema>>;
 export type PoolStatus = Frozen<z.output<typeof poolStatusSchema>>;
 /** One limit of requests or tokens. */
 export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;

@@ -5,10 +5,11 @@ import type { Exceeded } from './words/limits.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
+import { isPaused, nextProbeAt, type Pause } from './parts/pause.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock, budgetLeft } from './parts/spend.ts';
-import { requestFreeAt, slotsMaxAt } from './capacity.ts';
+import { requestFreeAt, slotsMaxAt, type Block } from './capacity.ts';
 import {
   estimateAtEnd,
   estimateWaitMs,
@@ -21,6 +22,7 @@ import type { Ledger, Member } from './member.ts';
 import { isSplit, notExcluded } from './members.ts';
 import { isWideEnough } from './placing.ts';
 import { blockFor, scopesHolding, slotsOfScope } from './scope-holds.ts';
+import { scopesOf } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
@@ -120,9 +122,48 @@ export function rejectionOfStopped(
   if (block === null || block.until <= patientUntil) return null;
   const isLong = block.until - now > LONG_BLOCK_MS;
   const retry = isLong ? null : retryAfterMs(block.until - now, ticket.id);
-  if (block.reason !== 'paused') return { reason: block.reason, retryAfterMs: retry };
   const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
-  return { reason: block.reason, waitedMs, retryAfterMs: retry, until: block.until };
+  return rejectionOfBlock(state, ticket, block, { waitedMs, retryAfterMs: retry }, now);
+}
+
+/**
+ * Names the cause of a stop. A limit of the upstream is told as such, also where other members are ejected: it is what
+ * ends by itself.
+ */
+function rejectionOfBlock(
+  state: GroupState,
+  ticket: Ticket,
+  { reason, until }: Block,
+  {
+    waitedMs,
+    retryAfterMs: retry,
+  }: { readonly waitedMs: number; readonly retryAfterMs: number | null },
+  now: InstantMs,
+): Rejection {
+  const limited = reason === 'breaker_open' ? null : soonestLimit(state, ticket, now);
+  if (limited !== null) {
+    const { words, until: end } = limited;
+    const about = { until: end, probeAt: nextProbeAt(limited), words };
+    return { reason: 'upstream_limited', waitedMs, retryAfterMs: retry, ...about };
+  }
+  if (reason === 'paused') return { reason, waitedMs, retryAfterMs: retry, until };
+  return { reason, retryAfterMs: retry };
+}
+
+/** Finds the pause for a limit of an upstream that lets a call go first; null: no member that takes calls has one. */
+function soonestLimit(state: GroupState, ticket: Ticket, now: InstantMs): Pause | null {
+  let soonest: Pause | null = null;
+  for (const member of notExcluded(state, ticket)) {
+    if (member.controls.outage.reason !== null) continue;
+    const limiters = [member, ...scopesOf(member, ticket.holder)];
+    const [longest] = limiters
+      .map(({ controls }) => controls.pause)
+      .filter((pause) => isPaused(pause, now) && !pause.isOverload)
+      .toSorted((a, b) => b.until - a.until);
+    if (longest === undefined) continue;
+    if (soonest === null || longest.until < soonest.until) soonest = longest;
+  }
+  return soonest;
 }
 
 /** Finds which budget a call does not fit into, wherever it goes; null: into all at some member. What is in flight counts too. */
@@ -162,9 +203,8 @@ export function rejectionAtDeadline(state: GroupState, ticket: Ticket, now: Inst
   }
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
   const block = blockFor(state, ticket, now);
-  if (block?.reason === 'members_out') return { reason: block.reason, retryAfterMs: retry };
-  if (block?.reason !== 'paused') {
+  if (block === null || block.reason === 'breaker_open') {
     return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry };
   }
-  return { reason: 'paused', waitedMs, retryAfterMs: retry, until: block.until };
+  return rejectionOfBlock(state, ticket, block, { waitedMs, retryAfterMs: retry }, now);
 }

@@ -161,9 +161,11 @@ function applyRefusal(
   // What a lease holder reports lasts for a minute at most, and its words are not the upstream's.
   const words = isReported ? null : (signal.words ?? null);
   const isProbed = settings.probesPauses && !isReported;
+  const isOverload = kind === 'overload';
   const pauseOnce = (isLongWindow: boolean): void => {
     if (isRepeat) return;
-    pauseFor(pause, { grantedAt, retryAfterMs, isLongWindow, words, isProbed }, now);
+    const cause = { grantedAt, retryAfterMs, isLongWindow, isOverload, words, isProbed };
+    pauseFor(pause, cause, now);
   };
   switch (kind) {
     case 'concurrency':

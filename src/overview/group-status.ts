@@ -11,7 +11,7 @@ import type { Overlap } from '../routing/overlaps.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { stateOf } from './group-state.ts';
-import { latest, longest, smallest, sumUp, worstBreaker } from './joins.ts';
+import { latest, longest, longestPause, smallest, sumUp, worstBreaker } from './joins.ts';
 import { joinLastHours } from './last-hours.ts';
 import { joinMembers } from './join-members.ts';
 import { joinUpstreams } from './upstream-calls.ts';
@@ -131,7 +131,7 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
     wait_p50_ms: longest(pools.map((pool) => pool.wait_p50_ms)),
     wait_p95_ms: longest(pools.map((pool) => pool.wait_p95_ms)),
-    paused_until: latest(pools.map((pool) => pool.paused_until)),
+    ...longestPause(pools),
     breaker: worstBreaker(pools),
     breaker_until: latest(pools.map((pool) => pool.breaker_until)),
     refusals_total: sumUp(pools.map((pool) => pool.refusals_total)),

@@ -1,5 +1,5 @@
 import type { MemberStatus, PoolStatus } from '../contract/status.ts';
-import { latest, smallest, worstBreaker } from './joins.ts';
+import { latest, longestPause, smallest, worstBreaker } from './joins.ts';
 
 /** Adds up what the pools of a group tell of its members. */
 export function joinMembers(
@@ -25,12 +25,12 @@ function joined(all: readonly MemberStatus[]): MemberStatus[] {
   if (second === undefined) return [first];
   return [
     {
-      ...first,
+      ...withoutPause(first),
       limit: { ...first.limit, effective: smallest(all.map(({ limit }) => limit.effective)) },
       in_use: sum(all, (each) => each.in_use),
       cooling: sum(all, (each) => each.cooling),
       unclaimed: sum(all, (each) => each.unclaimed),
-      paused_until: latest(all.map((each) => each.paused_until)),
+      ...longestPause(all),
       breaker: worstBreaker(all),
       breaker_until: latest(all.map((each) => each.breaker_until)),
       out: all.flatMap(({ out }) => out ?? [])[0] ?? null,
@@ -43,6 +43,10 @@ function joined(all: readonly MemberStatus[]): MemberStatus[] {
       cost_usd_total: sum(all, (each) => each.cost_usd_total),
     },
   ];
+}
+
+function withoutPause({ pause: _pause, ...rest }: MemberStatus): MemberStatus {
+  return rest;
 }
 
 function spendOf(all: readonly NonNullable<MemberStatus['spend']>[]): MemberStatus['spend'] {

@@ -1,3 +1,5 @@
+import type { PauseStatus } from '../contract/status.ts';
+
 /** How figures of several pools become one, where they cannot be added up. */
 
 /** The worst first. */
@@ -18,6 +20,15 @@ export function latest(instants: readonly (string | null)[]): string | null {
       .toSorted()
       .at(-1) ?? null
   );
+}
+
+/** Joins the pauses of several pools: the longest is shown. */
+export function longestPause(
+  all: readonly { readonly paused_until: string | null; readonly pause?: PauseStatus }[],
+): { readonly paused_until: string | null; readonly pause?: PauseStatus } {
+  const until = latest(all.map((each) => each.paused_until));
+  const pause = all.find((each) => each.paused_until === until)?.pause;
+  return { paused_until: until, ...(until !== null && pause !== undefined && { pause }) };
 }
 
 /** Finds the smallest bound. Null: nothing is bounded. */

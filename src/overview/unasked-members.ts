@@ -96,6 +96,15 @@ function untouched(member: MemberConfig, now: InstantMs, used: Rates = emptyRate
   };
 }
 
+/** Reads a pause that was there when a pool said so: it may be over. */
+export function pauseNow(
+  { paused_until: until, pause }: Pick<PoolStatus, 'paused_until' | 'pause'>,
+  now: InstantMs,
+): Pick<PoolStatus, 'paused_until' | 'pause'> {
+  if (until === null || Date.parse(until) <= now) return { paused_until: null };
+  return { paused_until: until, ...(pause !== undefined && { pause }) };
+}
+
 /** Reads what was said of a member by the configuration of now. What was learned of it holds until its next use. */
 function resting(
   known: MemberStatus,
@@ -104,11 +113,11 @@ function resting(
   now: InstantMs,
 ): MemberStatus {
   const { upstream, tier, weight, enabled, limit, rates } = fresh;
-  const { paused_until: until, spend } = known;
+  const { pause: _pause, spend, ...rest } = known;
   const isLearned = enabled && known.limit.source === 'learned';
   const effective = Math.min(known.limit.effective ?? Infinity, limit.configured ?? Infinity);
   return {
-    ...known,
+    ...rest,
     upstream,
     tier,
     weight,
@@ -119,7 +128,7 @@ function resting(
     unclaimed: 0,
     limit:
       isLearned && Number.isFinite(effective) ? { ...limit, effective, source: 'learned' } : limit,
-    paused_until: until !== null && Date.parse(until) > now ? until : null,
+    ...pauseNow(known, now),
     spend: spend === null ? fresh.spend : { ...spentNow(spend, saidAt, now), reserved_usd: 0 },
   };
 }

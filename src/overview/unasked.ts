@@ -16,7 +16,7 @@ import type { PlacedPool } from '../routing/pool.ts';
 import { NOTHING_LATELY, restingHour } from './last-hours.ts';
 import { spentNow } from './spent-now.ts';
 import { restingUpstreams } from './upstream-calls.ts';
-import { restingMembers, untouchedMembers } from './unasked-members.ts';
+import { pauseNow, restingMembers, untouchedMembers } from './unasked-members.ts';
 
 /** How far back the waits are that a status tells of. */
 const WAITS_MS = 300_000;
@@ -106,8 +106,14 @@ export function resting(
   const group = definedGroup(config, name);
   const idleMs = status.idle_ms + Math.max(0, now - said.at);
   const waits = idleMs < WAITS_MS ? {} : { wait_p50_ms: null, wait_p95_ms: null };
-  const { paused_until: pausedUntil, spend } = status;
-  const { members: _members, affinity: _affinity, ...rest } = status;
+  const { spend } = status;
+  const {
+    members: _members,
+    affinity: _affinity,
+    paused_until: _until,
+    pause: _pause,
+    ...rest
+  } = status;
   return {
     ...said.metrics,
     status: {
@@ -115,7 +121,7 @@ export function resting(
       ...NOBODY,
       ...waits,
       ...(group === undefined ? switchesInForce(config, name) : byGroup(status, said, group, now)),
-      paused_until: pausedUntil !== null && Date.parse(pausedUntil) > now ? pausedUntil : null,
+      ...pauseNow(status, now),
       spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
       budget_spent: restingBudget(status.budget_spent, group, instant(said.at), now),
       rate_used_up: null,

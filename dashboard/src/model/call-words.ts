@@ -87,6 +87,11 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
       figure(rejection, 'until') === null ? 'by its operator' : 'at the wish of the upstream';
     return `the group was paused ${by}, beyond its deadline`;
   },
+  upstream_limited: (rejection) => {
+    const { words } = rejection as { words?: unknown };
+    const said = typeof words === 'string' ? `, and said “${words}”` : '';
+    return `the upstream refused calls for a limit of its own beyond its deadline${said}`;
+  },
   breaker_open: () =>
     'the upstream had failed too often, and would not be asked before its deadline',
   members_out: () => 'every member was out: keys refused, quotas used up, or switched off',

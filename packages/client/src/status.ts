@@ -11,6 +11,7 @@ export interface GroupStatus {
   };
   readonly paused: boolean;
   readonly paused_until: string | null;
+  readonly pause_message?: string;
   readonly draining: boolean;
   readonly in_flight: number;
   readonly slots_in_use: number;

@@ -84,10 +84,12 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       const why =
         until === null
           ? 'is paused by its operator'
-          : `is paused until ${new Date(until).toISOString()}, because its upstream refused calls`;
+          : `is paused until ${new Date(until).toISOString()}, because its upstream is overloaded`;
       const message = `The ${named} ${why}. The call waited ${rejection.waitedMs} ms.`;
       return { reason, ...retry, message, isUnforeseen: until === null };
     }
+    case 'upstream_limited':
+      return limitedReply(rejection, named);
     case 'infeasible': {
       const message = `The wait for a slot of the ${named} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
       return { reason, ...retry, message };
@@ -123,6 +125,30 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, message };
     }
   }
+}
+
+/** The error reply to a call that an upstream's own limit stops, as the upstream itself would refuse it. */
+function limitedReply(
+  {
+    retryAfterMs,
+    waitedMs,
+    until,
+    probeAt,
+    words,
+  }: Extract<Rejection, { reason: 'upstream_limited' }>,
+  named: string,
+): ErrorReply {
+  const said = words === null ? '' : ` It said: "${words}"`;
+  const probed =
+    probeAt === null
+      ? ''
+      : ` Headgate probes it with one call from ${new Date(probeAt).toISOString()}.`;
+  const message =
+    `The upstream of the ${named} refuses calls for a limit of its own, and ends that at ${new Date(until).toISOString()}.` +
+    `${said}${probed} This call waited ${waitedMs} ms. Retry after that time, or use another model or upstream.`;
+  const endsInMs = Math.max(0, until - Date.now());
+  const retry = retryAfterMs === null ? { isPermanent: true, endsInMs } : { retryAfterMs };
+  return { reason: 'upstream_limited', message, ...retry };
 }
 
 /** Words for each limit: the thing that counts towards it, and the time. */

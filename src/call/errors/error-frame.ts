@@ -2,7 +2,7 @@ import type { Dialect } from '../../contract/dialect.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { parseObject } from '../../upstream/json/parse-object.ts';
 import { responsesFrames } from './responses-frames.ts';
-import { errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
+import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
 /** The event streams in which something may stand before the first event, and errors have a form. */
 export type FrameShape =
@@ -78,9 +78,11 @@ export function errorReplyFrame(
   if (shape !== 'openai_responses') return errorFrame(shape, body);
   const { reason, message } = reply;
   const retryAfterMs = retryAfterMsOf(reply);
-  // Codex repeats what fails for whatever reason but that the prompt is invalid.
-  const failedCode = retryAfterMs === null ? 'invalid_prompt' : 'rate_limit_exceeded';
-  const failure = { message, code: reason, failedCode, retryAfterMs, error: body.error };
+  // Codex repeats what fails for whatever reason but that the prompt is invalid or the quota is used up.
+  const isLimited = reason === 'upstream_limited';
+  const final = isLimited ? 'insufficient_quota' : 'invalid_prompt';
+  const failedCode = retryAfterMs === null ? final : 'rate_limit_exceeded';
+  const failure = { message, code: codeOf(reason), failedCode, retryAfterMs, error: body.error };
   return responsesFrames(failure, model);
 }
 

@@ -1,6 +1,6 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Dialect } from '../../contract/dialect.ts';
-import { errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
+import { codeOf, errorBody, retryAfterMsOf, statusIn } from './wire-error.ts';
 
 /**
  * An error of ours as an event of Responses over WebSocket. The flat fields are those that the API documents for a stream,
@@ -14,6 +14,10 @@ export function errorEvent(shape: Dialect, reply: ErrorReply, streamId: string |
   const { error } = errorBody('openai', reply, status) as { readonly error: object };
   const headers = {
     'headgate-reason': reason,
+    ...(reply.endsInMs !== undefined && {
+      'retry-after': String(Math.ceil(reply.endsInMs / 1_000)),
+      'x-should-retry': 'false',
+    }),
     ...(retryAfterMs !== null && {
       'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
       'retry-after-ms': String(retryAfterMs),
@@ -23,7 +27,7 @@ export function errorEvent(shape: Dialect, reply: ErrorReply, streamId: string |
     type: 'error',
     status,
     ...(streamId !== null && { stream_id: streamId }),
-    code: reason,
+    code: codeOf(reason),
     message,
     param: null,
     error: { ...error, headers },

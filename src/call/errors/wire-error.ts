@@ -26,7 +26,12 @@ export function errorResponse(dialect: Dialect, reply: ErrorReply): Response {
 
 function retryHeaders(reply: ErrorReply): AnswerHeaders {
   const retryAfterMs = retryAfterMsOf(reply);
-  if (retryAfterMs === null) return { 'x-should-retry': 'false' };
+  const { endsInMs } = reply;
+  if (retryAfterMs === null) {
+    const ends =
+      endsInMs === undefined ? {} : { 'retry-after': String(Math.ceil(endsInMs / 1_000)) };
+    return { 'x-should-retry': 'false', ...ends };
+  }
   return {
     'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
     'retry-after-ms': String(retryAfterMs),
@@ -47,13 +52,18 @@ export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: ErrorReply
   return Math.ceil(retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
 }
 
+/** The code of an error: that of the API for a limit of the upstream, which clients know, else the reason. */
+export function codeOf(reason: Reason): string {
+  return reason === 'upstream_limited' ? 'rate_limit_exceeded' : reason;
+}
+
 /** The body of an error in a dialect, before it is written out. */
 export function errorBody(dialect: Dialect, reply: ErrorReply, status: number): object {
   const { reason, message } = reply;
   switch (dialect) {
     case 'openai':
     case 'azure':
-      return { error: { message, type: openaiType(status), param: null, code: reason } };
+      return { error: { message, type: openaiType(status), param: null, code: codeOf(reason) } };
     case 'anthropic':
       return { type: 'error', error: { type: anthropicType(status), message } };
     case 'gemini':
@@ -69,7 +79,7 @@ export function errorBody(dialect: Dialect, reply: ErrorReply, status: number): 
 
 /** https://google.aip.dev/193: a canonical status, and details that machines read. */
 function geminiBody(reply: ErrorReply, status: number): object {
-  const { reason, message, retryAfterMs } = reply;
+  const { reason, message, retryAfterMs = reply.endsInMs } = reply;
   const details: unknown[] = [
     { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'headgate' },
   ];

@@ -49,6 +49,7 @@ const NO_ROOM: ReadonlySet<Reason> = new Set<Reason>([
   'busy',
   'infeasible',
   'paused',
+  'upstream_limited',
   'never_fits',
   'breaker_open',
   'members_out',

@@ -21,6 +21,7 @@ const OF_THIS_UPSTREAM: ReadonlySet<Reason> = new Set<Reason>([
   'infeasible',
   'busy',
   'paused',
+  'upstream_limited',
   'draining',
   'breaker_open',
   'members_out',

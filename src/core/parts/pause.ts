@@ -17,6 +17,8 @@ export interface Pause {
   openMs: number;
   /** The upstream's message, as far as it may be shown. Null: it sent none. */
   words: string | null;
+  /** The upstream was overloaded. Otherwise a limit of its own was used up. */
+  isOverload: boolean;
   /** The instant from which a call may probe the pause. */
   probeAt: InstantMs;
   /** How long the last probe was waited for; 0: the pause is not probed. */
@@ -35,6 +37,8 @@ export interface PauseCause {
   readonly isLongWindow: boolean;
   /** The upstream's message. Absent: it sent none that may be shown. */
   readonly words?: string | null;
+  /** The upstream is overloaded. Absent: a limit of its own is used up. */
+  readonly isOverload?: boolean;
   /** Whether a long pause is probed. Absent: it is not. */
   readonly isProbed?: boolean;
 }
@@ -61,7 +65,14 @@ export const RAMP_MS = 2 * RAMP_STEP_MS;
 
 /** A group that was never paused. */
 export function emptyPause(): Pause {
-  return { until: instant(0), notedAt: instant(0), openMs: 0, words: null, ...NO_PROBES };
+  return {
+    until: instant(0),
+    notedAt: instant(0),
+    openMs: 0,
+    words: null,
+    isOverload: false,
+    ...NO_PROBES,
+  };
 }
 
 const NO_PROBES = { probeAt: instant(0), waitMs: 0, probe: null };
@@ -82,7 +93,10 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
     retryAfterMs ?? pause.openMs,
     isLongWindow ? ASKED_LONG_MAX_MS : ASKED_MAX_MS,
   );
-  if (!isPaused(pause, now)) Object.assign(pause, { words: null, ...NO_PROBES });
+  const isNew = !isPaused(pause, now);
+  if (isNew) Object.assign(pause, { words: null, ...NO_PROBES });
+  // Beside a limit that is used up an overload says nothing new.
+  pause.isOverload = cause.isOverload === true && (isNew || pause.isOverload);
   pause.until = instant(Math.max(pause.until, after(now, askedMs)));
   pause.notedAt = now;
   pause.words = cause.words ?? pause.words;
@@ -93,7 +107,7 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
 export function setProbing(pause: Pause, isOn: boolean, now: InstantMs): void {
   if (!isOn) {
     Object.assign(pause, NO_PROBES);
-  } else if (pause.waitMs === 0 && pause.until - now > PROBED_ABOVE_MS) {
+  } else if (pause.waitMs === 0 && isLong(pause, now)) {
     Object.assign(pause, { waitMs: PROBE_MIN_MS, probeAt: after(now, PROBE_MIN_MS) });
   }
 }
@@ -134,6 +148,16 @@ export function noteEnded(pause: Pause, leaseId: LeaseId): void {
 
 export function isPaused(pause: Pause, now: InstantMs): boolean {
   return now < pause.until;
+}
+
+/** Whether so much is left of a pause that it is probed, and an operator is warned of it. */
+export function isLong(pause: Pause, now: InstantMs): boolean {
+  return pause.until - now > PROBED_ABOVE_MS;
+}
+
+/** Finds when the next call may probe a pause. Null: none will, or one is in flight. */
+export function nextProbeAt({ waitMs, probe, probeAt }: Pause): InstantMs | null {
+  return waitMs > 0 && probe === null ? probeAt : null;
 }
 
 /** Whether a call may probe the pause now. */

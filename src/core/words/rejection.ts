@@ -23,7 +23,7 @@ export type Rejection =
   | { readonly reason: 'infeasible'; readonly estimateMs: number; readonly retryAfterMs: number }
   /** The caller did not want to wait, and there is no slot now. */
   | { readonly reason: 'busy'; readonly slotsMax: number; readonly retryAfterMs: number }
-  /** The group is paused until the ticket's deadline, by its operator or at the wish of its upstream. */
+  /** The group is paused until the ticket's deadline, by its operator or because its upstream is overloaded. */
   | {
       readonly reason: 'paused';
       readonly waitedMs: number;
@@ -34,6 +34,19 @@ export type Rejection =
        * paused it.
        */
       readonly until?: number | null;
+    }
+  /** The upstream refuses calls for a limit of its own until after the ticket's deadline. */
+  | {
+      readonly reason: 'upstream_limited';
+      readonly waitedMs: number;
+      /** Null: another try will not help for long. */
+      readonly retryAfterMs: number | null;
+      /** The instant at which the limit ends, in epoch milliseconds. */
+      readonly until: number;
+      /** When the next call probes whether the limit is over already, in epoch milliseconds; null: none will. */
+      readonly probeAt: number | null;
+      /** The upstream's message, shortened and without secrets; null: it sent none. */
+      readonly words: string | null;
     }
   /** The upstream failed too often, and is not asked before the call's deadline. */
   | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }

@@ -8,13 +8,21 @@ import { configuredSlots } from '../../routing/configured-slots.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 import { limitOf, type Definition } from '../definition.ts';
 import { amountsSpent } from './amounts-spent.ts';
+import { pauseOfMembers, pauseStatus } from './pause-status.ts';
 
 /** Maximum of those who spent most that are shown. */
 const SPENDERS_SHOWN = 20;
 
 type LimitStatus = Pick<
   PoolStatus,
-  'limit' | 'paused_until' | 'breaker' | 'breaker_until' | 'refusals_total' | 'rates' | 'spend'
+  | 'limit'
+  | 'paused_until'
+  | 'pause'
+  | 'breaker'
+  | 'breaker_until'
+  | 'refusals_total'
+  | 'rates'
+  | 'spend'
 >;
 
 /** Tells a pool's limits, what is left of them, and what its upstream said. */
@@ -34,7 +42,7 @@ export function limitStatus(
   };
 }
 
-type Learned = Pick<LimitStatus, 'limit' | 'paused_until' | 'breaker' | 'breaker_until'>;
+type Learned = Pick<LimitStatus, 'limit' | 'paused_until' | 'pause' | 'breaker' | 'breaker_until'>;
 
 function limitOfSole(definition: Definition, state: GroupState, now: InstantMs): Learned {
   const { pause, breaker, ceiling } = state.controls;
@@ -45,7 +53,7 @@ function limitOfSole(definition: Definition, state: GroupState, now: InstantMs):
       ceiling.slots === null
         ? limit
         : { ...limit, effective: slotsLearned(state), source: 'learned' },
-    paused_until: now < pause.until ? isoOf(pause.until) : null,
+    ...pauseStatus(pause, now),
     breaker: breaker.phase,
     breaker_until: isOpen ? isoOf(breaker.openUntil) : null,
   };
@@ -65,7 +73,11 @@ function limitOfMembers({ config }: Definition, state: GroupState, now: InstantM
       effective: Number.isFinite(slots) ? slots : null,
       source: hasLearned ? 'learned' : 'configured',
     },
-    paused_until: block?.reason === 'paused' ? until : null,
+    ...pauseOfMembers(
+      serving.map(({ controls }) => controls.pause),
+      block?.reason === 'paused',
+      now,
+    ),
     breaker: isOpen ? 'open' : 'closed',
     breaker_until: isOpen ? until : null,
   };

@@ -9,6 +9,7 @@ import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { rateStatuses } from '../../routing/group-rates.ts';
 import type { Definition } from '../definition.ts';
 import { amountsSpent } from './amounts-spent.ts';
+import { pauseStatus } from './pause-status.ts';
 
 /** Tells of the members of a pool: those that the configuration names, and those where calls of before still run. */
 export function membersStatus(
@@ -53,7 +54,7 @@ function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'
     in_use: heldAtMember(member),
     cooling: member.slotsCooling,
     unclaimed: member.unclaimed,
-    paused_until: now < pause.until ? isoOf(pause.until) : null,
+    ...pauseStatus(pause, now),
     breaker: breaker.phase,
     breaker_until: breaker.phase === 'open' ? isoOf(breaker.openUntil) : null,
     out: outOf(outage),

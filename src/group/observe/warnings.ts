@@ -6,6 +6,7 @@ import { quantileMs } from '../../core/parts/histogram.ts';
 import type { Member } from '../../core/member.ts';
 import { isSplit } from '../../core/members.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
+import { isLong, nextProbeAt, type Pause } from '../../core/parts/pause.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import type { Totals } from '../../core/parts/totals.ts';
 import type { GroupState } from '../../core/state.ts';
@@ -51,6 +52,8 @@ export class Warnings {
   #lengths: number[] = [];
   #seen = { quota: 0, egress: 0, expired: 0, served: 0 };
   readonly #breakersOpenedAt = new Map<MemberId, number>();
+  /** Ends of the long pauses that it was told of. */
+  readonly #longPauses = new Map<string, InstantMs>();
   /** Members of which it was told that they are out, and why. */
   readonly #outFor = new Map<MemberId, OutReason>();
 
@@ -72,6 +75,7 @@ export class Warnings {
   begin({ serving }: GroupState): void {
     for (const { id, controls } of serving) {
       this.#breakersOpenedAt.set(id, controls.breaker.openedAt);
+      for (const [key, pause] of pausesOf(id, controls)) this.#longPauses.set(key, pause.until);
       const { reason } = controls.outage;
       if (reason !== null) this.#outFor.set(id, reason);
     }
@@ -99,6 +103,7 @@ export class Warnings {
     }
     for (const member of state.serving) {
       this.#noteBreaker(member, now);
+      this.#notePauses(member, now);
       this.#noteOutage(member, now);
     }
     const served = totals.ended.success ?? 0;
@@ -142,6 +147,28 @@ export class Warnings {
     const whose = id === IMPLICIT ? 'The upstream' : `The upstream of the member ${id}`;
     const message = `${whose} failed too often. It is left alone for a while, and then probed.`;
     this.#warn('breaker_open', message, { open_ms: openMs }, now, id);
+  }
+
+  /** Warns once of a long pause, however often refused probes extend it. */
+  #notePauses({ id, controls }: Member, now: InstantMs): void {
+    for (const [key, pause] of pausesOf(id, controls)) {
+      const known = this.#longPauses.get(key) ?? 0;
+      if (pause.until === known || !isLong(pause, now)) continue;
+      this.#longPauses.delete(key);
+      if (this.#longPauses.size >= KEPT_MAX) this.#longPauses.clear();
+      this.#longPauses.set(key, pause.until);
+      if (known <= now) this.#warnOfPause(id, pause, now);
+    }
+  }
+
+  #warnOfPause(id: MemberId, pause: Pause, now: InstantMs): void {
+    const whose = id === IMPLICIT ? 'The upstream' : `The upstream of the member ${id}`;
+    const said = pause.words === null ? '' : ` It said: "${pause.words}"`;
+    const probeAt = nextProbeAt(pause);
+    const probed = probeAt === null ? 'No call probes it before.' : 'Single calls probe it before.';
+    const until = new Date(pause.until).toISOString();
+    const message = `${whose} refuses calls until ${until}. ${probed}${said}`;
+    this.#warn('pause_long', message, { pause_ms: pause.until - now }, now, id);
   }
 
   /** Warns once of a member that is out for a refusal. One that an operator has switched off is no news to operators. */
@@ -236,6 +263,14 @@ export class Warnings {
     logEvent('warning', { kind, group, partition, ...about, message, ...figures });
     this.#send(warning, true);
   }
+}
+
+/** Lists the pauses of a member and of its models and tiers. Those of one caller's own key concern no operator. */
+function pausesOf(id: MemberId, { pause, scopes }: Member['controls']): [string, Pause][] {
+  const narrower = scopes.narrower
+    .filter(({ scope }) => scope.credential === null)
+    .map((each): [string, Pause] => [`${id} ${JSON.stringify(each.scope)}`, each.pause]);
+  return [[id, pause], ...narrower];
 }
 
 /** Tells apart what is not repeated for a while: one kind, of one member. */

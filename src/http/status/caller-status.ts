@@ -72,6 +72,7 @@ function groupOf({ pool, kind, group, isOwn }: CallerPool, calls: CallerCalls): 
     limits: limitsOf(group, status, isOwn),
     paused: status.paused,
     paused_until: status.paused_until,
+    ...(typeof status.pause?.message === 'string' && { pause_message: status.pause.message }),
     draining: status.draining,
     in_flight,
     slots_in_use,

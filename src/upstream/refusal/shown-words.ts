@@ -2,7 +2,7 @@
 const SHOWN_MAX = 300;
 
 /**
- * What may name an account or open one: keys and ids by their usual prefixes, bearer tokens, mail addresses, parameters of
+ * Patterns of what may name an account or open one: keys and ids by their usual prefixes, bearer tokens, mail addresses, parameters of
  * a query, and long words with digits. Names of models stay readable: they are in lower case and parted by dashes.
  */
 const SECRETS = [

@@ -104,9 +104,9 @@ describe('a model that is full', () => {
     serve(group, 'before', FLASH);
     refuse(group, 'full', PRO, FULL);
     group.ask('pro', { ...PRO, deadlineMs: 5_000 });
-    expect(group.rejection('pro').reason).toBe('paused');
+    expect(group.rejection('pro').reason).toBe('upstream_limited');
     group.ask('at-once', { ...PRO, wait: false });
-    expect(group.rejection('at-once').reason).toBe('paused');
+    expect(group.rejection('at-once').reason).toBe('upstream_limited');
   });
 
   test('is still full after a reset', () => {

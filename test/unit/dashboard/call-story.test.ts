@@ -202,6 +202,30 @@ const REJECTIONS: {
       'the group was paused at the wish of the upstream, beyond its deadline',
     ],
   ],
+  upstream_limited: [
+    [
+      {
+        reason: 'upstream_limited',
+        waitedMs: 1,
+        retryAfterMs: null,
+        until: 1_800_000_000_000,
+        probeAt: null,
+        words: 'Used up',
+      },
+      'the upstream refused calls for a limit of its own beyond its deadline, and said “Used up”',
+    ],
+    [
+      {
+        reason: 'upstream_limited',
+        waitedMs: 1,
+        retryAfterMs: 1,
+        until: 1_800_000_000_000,
+        probeAt: null,
+        words: null,
+      },
+      'the upstream refused calls for a limit of its own beyond its deadline',
+    ],
+  ],
   breaker_open: [
     [
       { reason: 'breaker_open', retryAfterMs: 1 },

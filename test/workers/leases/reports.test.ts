@@ -2,7 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { nothingLeaks, passAwake, pool } from '../support/pool.ts';
-import { del, group, leased, limitTo, patch } from './scene.ts';
+import { del, group, leased, limitTo, patch, post } from './scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -46,6 +46,8 @@ it('one key pauses its group for at most a minute, however often it reports', as
   const firstMs = await pausedMs('alone');
   expect(firstMs).toBeGreaterThan(0);
   expect(firstMs).toBeLessThanOrEqual(MINUTE_MS);
+  const { status, reason } = await post({ upstream: 'up', max_wait_ms: 0 }, BOB);
+  expect([status, reason]).toEqual([429, 'upstream_limited']);
   await patch(two?.lease ?? '', REFUSED, ANN);
   expect(await pausedMs('alone')).toBeLessThanOrEqual(firstMs);
   await passAwake('alone', MINUTE_MS);

@@ -85,7 +85,7 @@ it('a rate of a model stops the group of the model', async () => {
     send(stage, 'other caller', { headers: { ...keyHeader('bolt'), 'headgate-max-wait': '1s' } }),
   ] as const;
   expect(await toldBy(calls[0])).toEqual(served(1));
-  expect(await toldBy(calls[1])).toMatchObject({ status: 503, reason: 'paused' });
+  expect(await toldBy(calls[1])).toMatchObject({ status: 429, reason: 'upstream_limited' });
   // The slot is down wherever the provider counts, for the call may count there still.
   await untilMarks([
     UNTOUCHED,
@@ -129,8 +129,12 @@ it('a connection that breaks is about the upstream', async () => {
 });
 
 it.each([
-  ['a pause', { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' }, 'paused'],
-  ['a limit of hours', { 'x-strict-fail': 'long_window' }, 'paused'],
+  [
+    'a pause',
+    { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' },
+    'upstream_limited',
+  ],
+  ['a limit of hours', { 'x-strict-fail': 'long_window' }, 'upstream_limited'],
 ])(
   'a call that would wait in vain for the end of %s in one of its groups is told at once',
   async (_, headers, reason) => {
@@ -138,7 +142,7 @@ it.each([
     await until(async () => expect((await marks())[1]).toMatchObject({ isPaused: true }));
     // If it waited it would do so for longer than this test may take.
     const one = send(stage, 'one', { headers: { ...ACME, 'headgate-max-wait': '300s' } });
-    expect(await toldBy(one)).toMatchObject({ status: 503, reason });
+    expect(await toldBy(one)).toMatchObject({ status: 429, reason });
     expect(await pool(ofCaller).status()).toMatchObject({ in_use: 0, queued: 0 });
     passTime(3_600_000);
   },

@@ -133,9 +133,17 @@ describe('at its deadline a call that was refused', () => {
   const LONG = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
 
   it.each([
-    ['openai', 'v1/chat/completions', { error: { type: 'server_error', code: 'paused' } }],
-    ['anthropic', 'v1/messages', { type: 'error', error: { type: 'api_error' } }],
-    ['gemini', 'v1beta/models/m:generateContent', { error: { code: 503, status: 'UNAVAILABLE' } }],
+    [
+      'openai',
+      'v1/chat/completions',
+      { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } },
+    ],
+    ['anthropic', 'v1/messages', { type: 'error', error: { type: 'rate_limit_error' } }],
+    [
+      'gemini',
+      'v1beta/models/m:generateContent',
+      { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
+    ],
   ] as const)(
     'is told so in the dialect of %s, at once if it waits in vain',
     async (dialect, path, body) => {
@@ -143,8 +151,8 @@ describe('at its deadline a call that was refused', () => {
       // If it waited it would do so for longer than this test may take.
       const headers = { ...LONG, 'headgate-max-wait': '300s' };
       const response = await call(`/${stage.upstream}/${path}`, { json: { model: 'm' }, headers });
-      expect(response.status).toBe(503);
-      expect(response.headers.get('headgate-reason')).toBe('paused');
+      expect(response.status).toBe(429);
+      expect(response.headers.get('headgate-reason')).toBe('upstream_limited');
       expect(response.headers.get('headgate-tries')).toBe('1');
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(40);
       expect(await response.json()).toMatchObject(body);

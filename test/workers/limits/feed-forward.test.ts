@@ -66,7 +66,7 @@ describe('after a call that leaves nothing of a limit', () => {
     expect(ms).toBeGreaterThan(0);
     expect(ms).toBeLessThanOrEqual(30_000);
     const impatient = send(stage, 'two', { headers: { 'headgate-max-wait': '0' } });
-    expect(await toldBy(impatient)).toMatchObject({ status: 503, reason: 'paused' });
+    expect(await toldBy(impatient)).toMatchObject({ status: 429, reason: 'upstream_limited' });
     expect((await stage.strict.stats()).total).toBe(1);
   });
 });
@@ -91,7 +91,7 @@ describe('headers that say that nothing is left, whatever is', () => {
     await untilGroup(stage, { in_use: 0 });
     expect(pausedMs(await statusOf(stage)) > 0).toBe(isBelieved);
     const next = send(stage, 'two', { headers: { 'headgate-max-wait': '0' } });
-    expect((await next.response).status).toBe(isBelieved ? 503 : 200);
+    expect((await next.response).status).toBe(isBelieved ? 429 : 200);
   });
 });
 

@@ -285,6 +285,7 @@ const REASONS: Record<Rejection['reason'], true> = {
   infeasible: true,
   busy: true,
   paused: true,
+  upstream_limited: true,
   breaker_open: true,
   members_out: true,
   budget_exhausted: true,

@@ -51,6 +51,18 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
       {group.paused_until !== null && (
         <Figure name="The upstream wants no calls">
           ends <When at={group.paused_until} />
+          {typeof group.pause?.probe_at === 'string' && (
+            <>
+              {', probed '}
+              <When at={group.pause.probe_at} />
+            </>
+          )}
+          {typeof group.pause?.message === 'string' && (
+            <>
+              {': '}
+              <bdi>{group.pause.message}</bdi>
+            </>
+          )}
         </Figure>
       )}
       <Figure name="Breaker">

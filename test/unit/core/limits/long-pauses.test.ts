@@ -37,7 +37,7 @@ test('one call goes out after 1, 2, 4, 8 and then every 15 minutes', () => {
   const group = refusedGroup();
   for (const [index, minutes] of [1, 2, 4, 8, 15, 15].entries()) {
     group.advance(minutes * MINUTE_MS - 1);
-    expect(group.ask(`early-${index}`)).toEqual([`reject early-${index} paused`]);
+    expect(group.ask(`early-${index}`)).toEqual([`reject early-${index} upstream_limited`]);
     group.advance(1);
     refuseProbe(group, `probe-${index}`);
   }
@@ -46,14 +46,14 @@ test('one call goes out after 1, 2, 4, 8 and then every 15 minutes', () => {
 test('ten calls in sequence reach the account once', () => {
   const group = refusedGroup(13_873_000);
   const names = Array.from({ length: 9 }, (_, index) => `call-${index}`);
-  for (const name of names) expect(group.ask(name)).toEqual([`reject ${name} paused`]);
+  for (const name of names) expect(group.ask(name)).toEqual([`reject ${name} upstream_limited`]);
 });
 
 test('while a probe is in flight nothing else goes out', () => {
   const group = refusedGroup();
   group.advance(MINUTE_MS);
   expect(group.ask('probe')).toEqual(['grant probe.1']);
-  expect(group.ask('other')).toEqual(['reject other paused']);
+  expect(group.ask('other')).toEqual(['reject other upstream_limited']);
 });
 
 test('a probe runs beside calls from before the pause, whatever their number', () => {
@@ -100,7 +100,7 @@ test.each<[string, (group: TestGroup) => void]>([
   group.ask('probe');
   end(group);
   expect(group.ask('next')).toEqual(['grant next.1']);
-  expect(group.ask('one-more')).toEqual(['reject one-more paused']);
+  expect(group.ask('one-more')).toEqual(['reject one-more upstream_limited']);
 });
 
 test.each(['unauthorized', 'quota', 'error', 'overload', 'requests', 'concurrency'] as const)(
@@ -111,7 +111,7 @@ test.each(['unauthorized', 'quota', 'error', 'overload', 'requests', 'concurrenc
     group.ask('probe');
     group.report('probe', { kind });
     group.release('probe', 'failed');
-    expect(group.ask('next')).toEqual(['reject next paused']);
+    expect(group.ask('next')).toEqual(['reject next upstream_limited']);
     group.advance(2 * MINUTE_MS);
     expect(group.ask('later')).toEqual(['grant later.1']);
   },
@@ -136,14 +136,14 @@ describe('no probe is sent', () => {
   test('where the group wants none', () => {
     const group = refusedGroup(3 * DAY_MS, { probesPauses: false });
     group.advance(DAY_MS);
-    expect(group.ask('a')).toEqual(['reject a paused']);
+    expect(group.ask('a')).toEqual(['reject a upstream_limited']);
   });
 
   test('from the moment that an operator switches probes off, and again once they are on', () => {
     const group = refusedGroup();
     group.reconfigure({ probesPauses: false });
     group.advance(DAY_MS);
-    expect(group.ask('a')).toEqual(['reject a paused']);
+    expect(group.ask('a')).toEqual(['reject a upstream_limited']);
     group.reconfigure({ probesPauses: true });
     group.advance(MINUTE_MS);
     expect(group.ask('b')).toEqual(['grant b.1']);
@@ -152,7 +152,7 @@ describe('no probe is sent', () => {
   test('in a pause of 15 minutes', () => {
     const group = refusedGroup(15 * MINUTE_MS);
     group.advance(15 * MINUTE_MS - MINUTE_MS - 1);
-    expect(group.ask('a')).toEqual(['reject a paused']);
+    expect(group.ask('a')).toEqual(['reject a upstream_limited']);
   });
 
   test('for what a lease holder reports', () => {
@@ -183,7 +183,7 @@ describe('after a reset', () => {
   test('the pause, its words and the time of the next probe are known', () => {
     const group = refusedGroup().restart();
     group.advance(MINUTE_MS - 1);
-    expect(group.ask('early')).toEqual(['reject early paused']);
+    expect(group.ask('early')).toEqual(['reject early upstream_limited']);
     expect(pauseOf(group).words).toBe('The usage limit has been reached');
     group.advance(1);
     expect(group.ask('probe')).toEqual(['grant probe.1']);
@@ -208,7 +208,7 @@ describe('after a reset', () => {
       ...group.stored,
       controls: controls as typeof group.stored.controls,
     });
-    expect(next.ask('early')).toEqual(['reject early paused']);
+    expect(next.ask('early')).toEqual(['reject early upstream_limited']);
     next.advance(MINUTE_MS);
     expect(next.ask('probe')).toEqual(['grant probe.1']);
   });

@@ -24,7 +24,7 @@ describe('what was learned is forgotten', () => {
     group.ask('refused');
     group.report('refused', { kind: 'long_window', retryAfterMs: DAYS_MS });
     group.release('refused', 'failed');
-    expect(group.ask('a', { wait: false })).toEqual(['reject a paused']);
+    expect(group.ask('a', { wait: false })).toEqual(['reject a upstream_limited']);
     group.send({ kind: 'relearn' });
     expect(group.ask('b', { wait: false })).toEqual(['grant b.1']);
   });

@@ -67,7 +67,7 @@ describe('in a pause', () => {
 
   test('who would rather not wait is told so, and when to come back', () => {
     const group = pausedGroup();
-    expect(group.ask('a', { wait: false })).toEqual(['reject a paused']);
+    expect(group.ask('a', { wait: false })).toEqual(['reject a upstream_limited']);
     expect(group.rejection('a').retryAfterMs).toBeGreaterThanOrEqual(8_000);
     expect(group.rejection('a').retryAfterMs).toBeLessThanOrEqual(12_000);
   });
@@ -77,13 +77,13 @@ describe('in a pause', () => {
     group.ask('refused');
     group.ask('short', { deadlineMs: 9_999 });
     group.ask('long', { deadlineMs: 10_000 });
-    expect(group.report('refused', pauseOf(10_000))).toEqual(['reject short paused']);
+    expect(group.report('refused', pauseOf(10_000))).toEqual(['reject short upstream_limited']);
     expect(group.waiting()).toEqual(['long']);
   });
 
   test('a newcomer that would not live to see its end is refused at once', () => {
     const group = pausedGroup();
-    expect(group.ask('short', { deadlineMs: 9_999 })).toEqual(['reject short paused']);
+    expect(group.ask('short', { deadlineMs: 9_999 })).toEqual(['reject short upstream_limited']);
     expect(group.ask('long', { deadlineMs: 10_000 })).toEqual([]);
   });
 
@@ -91,7 +91,7 @@ describe('in a pause', () => {
     const group = new TestGroup({ slotsMax: 1, timeoutMs: 5_000 });
     group.ask('refused');
     group.ask('a');
-    expect(group.report('refused', pauseOf(10_000))).toEqual(['reject a paused']);
+    expect(group.report('refused', pauseOf(10_000))).toEqual(['reject a upstream_limited']);
   });
 
   test('a try is declined', () => {
