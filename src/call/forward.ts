@@ -16,6 +16,7 @@ import { CallNames } from './call-names.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures, retryBudgetOf } from './isolate.ts';
 import { learnAccount, moveToAccount } from './learn-account.ts';
+import { groupsOf, placeOf, refusalFields } from './log-refusal.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
@@ -27,7 +28,8 @@ import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
 import { requestIdOf } from './request-id.ts';
-import { hintsIn, nearlyEmpty, readAnswer, type AnswerRead } from './read-answer.ts';
+import { hintsIn, nearlyEmpty, readAnswer, readInside, type AnswerRead } from './read-answer.ts';
+import { countLateError, streamEndOf, withStreamEnd } from './late-error.ts';
 import {
   answered,
   LEFT,
@@ -38,8 +40,9 @@ import {
   type Moved,
   type Rejected,
 } from './result.ts';
-import { keepForRun, type Looked } from './runs/hold-run.ts';
-import { watchRun } from './runs/watch-run.ts';
+import { keepForRun, mayStartRun, type Looked } from './runs/hold-run.ts';
+import { isRunStream } from './runs/run-stream.ts';
+import { watchRun, type RunWatch } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
@@ -100,17 +103,15 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const given = await held.send(target.fetcher, target.url, init, {
     again: mayBeSpoilt ? openAgain : null,
-    firstByteMs: canBeSentAgain(candidate) ? turn.firstByteMs : null,
+    firstTokenMs: canBeSentAgain(candidate) ? turn.firstByteMs : null,
   });
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
   if (received?.kind === 'rejected') return redirected(sending, held, received);
   const sent = received?.answer ?? null;
-  // A call that we cut says nothing of its upstream, unless that was silent for too long.
-  const isCut = sent === null && held.cutBy !== null && held.cutBy !== 'idle';
-  const { refusal, answer } = isCut
-    ? UNSAID
-    : await readAnswer(sent, upstream, member !== null, after);
+  const read = await readSent(sending, held, sent);
+  if (held.cutBy === 'slow') return tooSlow(sending);
+  const { refusal, answer, isMistake } = read;
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
     reportSlow(admission, held);
@@ -119,22 +120,61 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   }
   reportAnswer(sending, answer);
   if (candidate.routed.account !== null) ctx.waitUntil(learnFrom(sending, answer));
-  admission.reportServed(warningIn(answer, sending), proofBy(answer, members, turn.tries));
+  const isDone = answer.ok && isMistake !== true;
+  admission.reportServed(warningIn(answer, sending), proofBy(isDone, members, turn.tries));
   if (isNotSwitched(located.operation, answer)) return notSwitched(sending, held, answer);
   if (answer.webSocket !== null) {
     const switched = passSession(sending, { held, answer, socket: answer.webSocket });
     return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
-  const watched =
-    watchesRun === null ? null : await watchesRun(admission, answer, held.takesWhole(answer));
+  const watched = watchesRun === null ? null : await lookForRun(watchesRun, sending, held, answer);
   const looked: Looked = watched ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
-  const pipe = readingRun(looked, metering?.pipeFor(meter, answer) ?? null);
-  const settle = settlingOf(sending, held, looked, meter);
+  const end = streamEndOf(answer, located.operation);
+  const pipe = withStreamEnd(end, readingRun(looked, metering?.pipeFor(meter, answer) ?? null));
+  const settled = settlingOf(sending, held, looked, isDone ? meter : null);
+  const settle: SettleCall =
+    end === null ? settled : (outcome) => settled(countLateError(sending, answer, end, outcome));
   const response = await relay(sending, held, looked.answer, pipe, settle, looked);
   if (response === null) return noAnswer(candidate, held);
   const said = signature(sending, waitMs, response.headers);
   return answered(response, said, isAboutKey(candidate));
+}
+
+/** Reads what came of a call that was sent: its answer, or why there is none. */
+function readSent(
+  { candidate: { call, located, member } }: Sending,
+  held: HeldCall,
+  sent: Response | null,
+): AnswerRead | Promise<AnswerRead> {
+  // A call that we cut says nothing of its upstream, unless that was silent for too long.
+  if (sent === null && isCutByUs(held)) return UNSAID;
+  const { upstream } = located;
+  if (sent === null || sent.status !== 200) {
+    held.noteContent();
+    return readAnswer(sent, upstream, member !== null, call.after);
+  }
+  // What a call reads of something is that, and no refusal of the call.
+  if (mayGoBare(call.request.method)) return { refusal: null, answer: sent };
+  return readInside(sent, upstream, member !== null, held).then((read) =>
+    read.answer === null && isCutByUs(held) ? UNSAID : read,
+  );
+}
+
+function isCutByUs({ cutBy }: HeldCall): boolean {
+  return cutBy !== null && cutBy !== 'idle';
+}
+
+/** Looks for a run in an answer of which the beginning may have been read. */
+function lookForRun(
+  watchesRun: RunWatch,
+  { candidate, admission }: Sending,
+  held: HeldCall,
+  answer: Response,
+): Promise<Looked> {
+  const isReadAsItPasses = isRunStream(answer) && mayStartRun(candidate);
+  const unread = isReadAsItPasses ? answer : held.unread(answer);
+  return watchesRun(admission, unread, held.takesWhole(unread));
 }
 
 type SettleCall = (outcome: Outcome) => Promise<void>;
@@ -312,7 +352,7 @@ async function refused(
   waitMs: number,
 ): Promise<Forwarded> {
   const { candidate, turn, admission, metering } = sending;
-  const { call, located, members, member } = candidate;
+  const { call, members, member } = candidate;
   const { body } = call;
   const { tries } = turn;
   const { kind } = refusal.signal;
@@ -323,10 +363,9 @@ async function refused(
     if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
   }
   if (kind === 'egress') logEgressRefused(candidate, answer);
-  else logRefusal(sending, refusal, answer);
+  else logEvent('upstream_refused', refusalFields(sending, refusal, answer?.status ?? null));
   if (answer !== null) reportAnswer(sending, answer);
-  const place = member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
-  const isRepeat = tries.noteRefused(place, refusal.signal);
+  const isRepeat = tries.noteRefused(placeOf(candidate), refusal.signal);
   if (members !== null && member !== null && kind !== 'served') {
     noteRefusedAt(tries, members, member, kind);
   }
@@ -349,7 +388,8 @@ async function refused(
     return { kind: 'again', where };
   }
   const response = await relay(sending, held, answer, null, (outcome) =>
-    admission.release(outcomeOf(outcome), notServed),
+    // The status of a refusal inside a 200 says nothing of it.
+    admission.release(outcomeOf(answer.ok ? 'failed' : outcome), notServed),
   );
   if (response === null) return noAnswer(candidate, held);
   traceError(kind);
@@ -417,27 +457,6 @@ async function relay(
   return response;
 }
 
-function logRefusal(
-  { candidate: { located, member }, admission }: Sending,
-  { signal: { kind, retryAfterMs } }: UpstreamRefusal,
-  answer: Response | null,
-): void {
-  const model = located.model?.slice(0, TRACED_MODEL_MAX) ?? null;
-  logEvent('upstream_refused', {
-    upstream: located.upstream.id,
-    model,
-    groups: groupsOf(admission),
-    ...(member !== null && { member: member.id }),
-    status: answer?.status ?? null,
-    kind,
-    retry_after_ms: retryAfterMs,
-    // The names that OpenTelemetry's GenAI conventions have for the same, for whoever joins it to traces.
-    'gen_ai.provider.name': located.upstream.id,
-    'gen_ai.request.model': model,
-    'error.type': kind,
-  });
-}
-
 /** The headers by which Headgate tells of the call on its answer. `theirs`: those of the upstream. */
 function signature(
   { candidate: { located, member }, turn: { tries }, target, admission }: Sending,
@@ -457,10 +476,6 @@ function signature(
     ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
     ...(target.dropped.length > 0 && saidOfDropped(target)),
   };
-}
-
-function groupsOf({ placements }: Admission): string {
-  return placements.map(({ group }) => group).join(', ');
 }
 
 /** Counts a call that was cut before its answer, because its caller sent too slowly. */

@@ -5,19 +5,23 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { instant } from '../core/words/ids.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
+import { packingOf, unpacked } from '../upstream/body/packing.ts';
+import type { Judgement } from '../upstream/opening/judge-record.ts';
+import { formOf, judgeWhole, OpeningReader } from '../upstream/opening/opening-reader.ts';
+import type { LateError } from '../upstream/opening/late-error.ts';
+import { readErrorFields } from '../upstream/refusal/error-fields.ts';
+import { isOfCall } from '../upstream/refusal/inside-status.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import {
   classifyRefusal,
   mayRefuse,
   type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
+import type { HeldCall } from '../upstream/transfer/held-call.ts';
 import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
 import { COMMON_HEADERS, type HeaderProfile } from '../upstream/refusal/header-families.ts';
 import { readLimitHints } from '../upstream/refusal/limit-headers.ts';
-import {
-  REFUSAL_INSIDE_200_BYTES_MAX,
-  type RefusalRules,
-} from '../upstream/refusal/refusal-table.ts';
+import type { RefusalRules } from '../upstream/refusal/refusal-table.ts';
 
 /** An upstream's answer with what it says of the call. */
 export interface AnswerRead {
@@ -25,6 +29,8 @@ export interface AnswerRead {
   readonly refusal: UpstreamRefusal | null;
   /** To be passed on in place of the one that was read. Null: there was none. */
   readonly answer: Response | null;
+  /** An error inside a 200 that is no refusal: the call made a mistake. Absent: there is none. */
+  readonly isMistake?: true;
 }
 
 /** A connection that broke before there were headers. */
@@ -48,19 +54,102 @@ export async function readAnswer(
   if (answer === null) return { refusal: BROKEN, answer };
   const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
-  const mayBe = status === 200 ? mayHideRefusal(answer, rules) : mayRefuse(status, isOfMember);
-  if (!mayBe) return { refusal: null, answer };
+  if (!mayRefuse(status, isOfMember)) return { refusal: null, answer };
   const peeked = await peekAnswer(answer, undefined, after);
   const now = instant(Date.now());
   const said = { rules, headerProfile, status, headers, body: peeked.text, now, isOfMember };
   return { refusal: classifyRefusal(said), answer: peeked.answer };
 }
 
-/** Some providers refuse inside a 200, in a small JSON body. */
-function mayHideRefusal({ headers }: Response, { quirks }: RefusalRules): boolean {
-  if (quirks.refusesInside200 !== true) return false;
-  const isJson = headers.get('content-type')?.includes('json') === true;
-  return isJson && Number(headers.get('content-length') ?? 0) <= REFUSAL_INSIDE_200_BYTES_MAX;
+/** Most bytes of a compressed answer that is unpacked to be read: one with an error is small. */
+const PACKED_BYTES_MAX = 2_048;
+
+/**
+ * Reads the beginning of an answer with status 200 for an error inside it, which counts as the same refusal by status. The
+ * call holds what was read until it is passed on.
+ */
+export async function readInside(
+  answer: Response,
+  upstream: Upstream,
+  isOfMember: boolean,
+  held: HeldCall,
+): Promise<AnswerRead> {
+  const read = await judgeAnswer(answer, held);
+  if (read === null) {
+    held.giveUp();
+    return { refusal: BROKEN, answer: null };
+  }
+  const { judgement } = read;
+  held.noteContent();
+  if (typeof judgement === 'string') return { refusal: null, answer: read.answer };
+  const refusal = classifyError(judgement.error, read.answer, upstream, isOfMember);
+  if (refusal === null) return { refusal, answer: read.answer, isMistake: true };
+  return { refusal, answer: held.unread(read.answer) };
+}
+
+interface JudgedAnswer {
+  readonly judgement: Judgement;
+  readonly answer: Response;
+}
+
+/** Judges the beginning of an answer. Null: the call was cut meanwhile. */
+async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnswer | null> {
+  const { body, headers, status, statusText } = answer;
+  const form = formOf(headers.get('content-type'));
+  const packing = packingOf(headers.get('content-encoding'));
+  const isReadable = form !== null && packing !== null;
+  if (body === null || !(isReadable || held.awaitsContent)) return { judgement: 'content', answer };
+  if (held.takesWhole(answer)) {
+    const bytes = await held.takeWhole(answer);
+    if (bytes === null || !isReadable) return { judgement: 'content', answer };
+    if (packing === 'plain') return { judgement: judgeWhole(form, new Uint8Array(bytes)), answer };
+    if (bytes.byteLength > PACKED_BYTES_MAX) return { judgement: 'content', answer };
+    const copy = unpacked(new Blob([bytes]).stream(), packing);
+    const judgement = await held.readOpening(copy, new OpeningReader(form), true);
+    return { judgement: judgement ?? 'content', answer };
+  }
+  const reader = new OpeningReader(isReadable ? form : 'bytes');
+  if (packing === 'plain' || packing === null) {
+    const judgement = await held.readOpening(body, reader);
+    return judgement === null ? null : { judgement, answer };
+  }
+  const [copy, rest] = body.tee();
+  const judgement = await held.readOpening(unpacked(copy, packing), reader, true);
+  const same = new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
+  return judgement === null ? null : { judgement, answer: same };
+}
+
+/** Reads what an error inside a 200 says of limits; null: it is about the call. */
+function classifyError(
+  error: string,
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  upstream: Upstream,
+  isOfMember: boolean,
+): UpstreamRefusal | null {
+  const { rules, headerProfile } = knownOf(upstream);
+  const now = instant(Date.now());
+  return classifyRefusal({
+    rules,
+    headerProfile,
+    status,
+    headers,
+    body: error,
+    now,
+    isOfMember,
+  });
+}
+
+/** A failure of the upstream in the middle of an answer. */
+const FAILED_LATE: UpstreamRefusal = { ...BROKEN, scope: 'model', isOfApi: true };
+
+/** Reads the error with which a stream has ended; null: it is about the call. What had content was served, and then failed. */
+export function readLateError(
+  { error, isAfterContent }: LateError,
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  upstream: Upstream,
+): UpstreamRefusal | null {
+  if (!isAfterContent) return classifyError(error, { status, headers }, upstream, false);
+  return isOfCall(readErrorFields(error, headers)) ? null : FAILED_LATE;
 }
 
 /** Reads what the headers of a served call tell of limits; nothing where they are not to be believed. */

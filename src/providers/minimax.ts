@@ -23,7 +23,6 @@ export const minimax = {
     { kind: 'error', scope: 'model', codes: ['1000', '1001', '1024', '1033'] },
   ],
   quirks: {
-    refusesInside200: true, // On its native routes always: platform.minimax.io, error codes.
     codesFromMessage: /\((\d{4})\)$/m, // On its OpenAI- and Anthropic-shaped routes it stands at the end.
   },
   prices: VENDOR_PRICES.minimax,

@@ -65,7 +65,6 @@ export const zai = {
     { kind: 'requests', scope: 'model', codes: ['1303'] },
   ],
   quirks: {
-    refusesInside200: true, // Seen once, 2026-11-20.
     resetTimesAre: '+08:00',
   },
   prices: VENDOR_PRICES.zai,

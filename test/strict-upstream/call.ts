@@ -11,6 +11,7 @@ import { makeAnswer } from './dialects.ts';
 import { egressAnswer } from './egress.ts';
 import { errorBody } from './errors.ts';
 import { checkFailure, withFault } from './failures.ts';
+import { refuseInside } from './inside.ts';
 import type { StrictPrompt } from './prompt.ts';
 import { readPrompt } from './prompt.ts';
 import type { RefusalForm } from './refusal.ts';
@@ -157,6 +158,10 @@ async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): P
   for (const [name, value] of Object.entries(limits)) res.setHeader(name, value);
   if (refused !== null) {
     for (const [name, value] of Object.entries(refused.headers)) res.setHeader(name, value);
+    if (behaviour.refusesInside) {
+      exchange.onLast();
+      return refuseInside(res, refused.body, { route, query, isStream: prompt.stream });
+    }
     const inArray = route.operation === 'generate_stream' && !query.includes('alt=sse');
     sendError(exchange, refused.status, inArray ? [refused.body] : refused.body);
     return;

@@ -28,6 +28,10 @@ export interface StrictBehaviour {
   readonly breakAfterChunks: number | null;
   /** Ends a stream with its dialect's error event after so many content chunks. */
   readonly errorAfterChunks: number | null;
+  /** What comes after 0 chunks comes right before the first content, behind the events that announce the answer. */
+  readonly atContent: boolean;
+  /** Refuses inside a 200: an error as JSON, or in a stream behind the events that announce an answer. */
+  readonly refusesInside: boolean;
   /** Resets the connection instead of answering. */
   readonly resetBeforeHeaders: boolean;
   /** Answers this status with an error body in the caller's dialect. */
@@ -133,6 +137,8 @@ const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   chunkDelayMs: 0,
   firstByteDelayMs: 0,
   silentAfterChunks: null,
+  atContent: false,
+  refusesInside: false,
   silentMs: null,
   breakAfterChunks: null,
   errorAfterChunks: null,

@@ -145,7 +145,7 @@ export async function writeAnswer(
     res.socket?.resetAndDestroy();
     return false;
   };
-  if (!(await atMark())) return;
+  if (!behaviour.atContent && !(await atMark())) return;
   const marks = [
     behaviour.silentAfterChunks,
     behaviour.errorAfterChunks,
@@ -155,6 +155,7 @@ export async function writeAnswer(
   const endsWithFrame = sized && answer.whole && !marks.includes(1);
   for (const frame of answer.frames()) {
     gone.throwIfAborted();
+    if (behaviour.atContent && frame.content && sent === 0 && !(await atMark())) return;
     context.onTokens(frame.tokens);
     if (endsWithFrame && byteLength(frame) <= AT_ONCE_BYTES) context.onLast();
     await sink.write(frame.data, gone);

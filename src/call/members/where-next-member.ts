@@ -27,11 +27,11 @@ export function noteRefusedAt(
  * mistake of the caller proves nothing of any key.
  */
 export function proofBy(
-  { ok }: Response,
+  isDone: boolean,
   plan: MemberPlan | null,
   { refusedMembers }: Tries,
 ): Pick<UpstreamSignal, 'isMistake' | 'blamed'> {
-  if (!ok) return { isMistake: true };
+  if (!isDone) return { isMistake: true };
   return plan === null ? {} : { blamed: refusedMembers.blamedIn(plan.group, steadyClock.now()) };
 }
 

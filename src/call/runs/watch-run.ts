@@ -4,7 +4,11 @@ import { endRun, mayEndRun } from './end-run.ts';
 import { holdRun, mayStartRun, type Looked } from './hold-run.ts';
 
 /** Looks what an answer says of a run. */
-type RunWatch = (admission: Admission, answer: Response, isTakenWhole: boolean) => Promise<Looked>;
+export type RunWatch = (
+  admission: Admission,
+  answer: Response,
+  isTakenWhole: boolean,
+) => Promise<Looked>;
 
 /** Tells how the answer to a call that holds slots is looked at for a run; null: not at all. */
 export function watchRun(candidate: Candidate): RunWatch | null {

@@ -6,6 +6,7 @@ import type { ErrorFields } from './error-fields.ts';
 import type { HeaderProfile } from './header-families.ts';
 import { readLimitHints } from './limit-headers.ts';
 import { readDelay } from './refusal-delay.ts';
+import { statusInside } from './inside-status.ts';
 import { withoutQuoted } from './own-words.ts';
 import { shownWords } from './shown-words.ts';
 import type { RefusalRow, RefusalRules } from './refusal-table.ts';
@@ -20,7 +21,10 @@ export interface UpstreamAnswer {
   readonly headerProfile: HeaderProfile | null;
   readonly status: number;
   readonly headers: Headers;
-  /** The decoded text of the body, at most `REFUSAL_BYTES_MAX` of it; it may end anywhere. */
+  /**
+   * The decoded text of the body, at most `REFUSAL_BYTES_MAX` of it; it may end anywhere. Of a 200: the error that was found
+   * in it.
+   */
   readonly body: string;
   readonly now: InstantMs;
   /**
@@ -88,7 +92,10 @@ const OF_KEY: UpstreamRefusal = {
 
 const UNAUTHORIZED = 401;
 
-/** Tells whether an answer is worth its body: without one of these statuses it is no refusal. */
+/** The status of an answer inside which an error may stand. */
+const OK = 200;
+
+/** Tells whether an answer is worth its body: without one of these statuses, or an error inside, it is no refusal. */
 export function mayRefuse(status: number, isOfMember = false): boolean {
   if (isOfMember && status === UNAUTHORIZED) return true;
   if (REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status)) return true;
@@ -100,14 +107,17 @@ export function mayRefuse(status: number, isOfMember = false): boolean {
  * own mistake. Never throws, whatever the upstream wrote.
  */
 export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null {
-  const { rules, headerProfile, status, headers, isOfMember = false } = answer;
+  const { rules, headerProfile, headers, isOfMember = false } = answer;
   const { quirks } = rules;
-  const mayHide = status === 200 && quirks.refusesInside200 === true;
-  if (!mayHide && !mayRefuse(status, isOfMember)) return null;
-  const fields = readErrorFields(answer.body, headers);
+  const isInside = answer.status === OK;
+  if (!isInside && !mayRefuse(answer.status, isOfMember)) return null;
+  const read = readErrorFields(answer.body, headers);
+  const fields = { ...read, codes: codesOf(read, rules) };
+  const status = isInside ? statusInside(fields, rules.rows) : answer.status;
+  if (isInside && !mayRefuse(status, isOfMember)) return null;
   // Before the statuses, of which some mean the upstream itself where it is the one that says them.
-  if (refusesEgress({ ...answer, fields })) return OF_EGRESS;
-  const row = rowFor({ status, headers, fields, codes: codesOf(fields, rules) }, rules);
+  if (!isInside && refusesEgress({ ...answer, fields })) return OF_EGRESS;
+  const row = rowFor({ status, headers, fields }, rules);
   if (row === null) return isOfMember && refusesKey({ status, fields }) ? OF_KEY : null;
   const hints = readLimitHints(headers, headerProfile, answer.now);
   const zone = quirks.resetTimesAre ?? null;
@@ -139,18 +149,16 @@ interface Seen {
   readonly status: number;
   readonly headers: Headers;
   readonly fields: ErrorFields;
-  readonly codes: ReadonlySet<string>;
 }
 
 /** A failure, of which nothing more needs to be known. */
 const FAILURE: RefusalRow = { kind: 'error', scope: 'model' };
 
-function rowFor(seen: Seen, { rows, ownRows }: RefusalRules): RefusalRow | null {
+function rowFor(seen: Seen, { rows }: RefusalRules): RefusalRow | null {
   const { status } = seen;
   if (status === EDGE_CONFLICT) return null;
   if (status >= 500 && status !== 503 && status !== 529) return FAILURE;
-  const all = status === 200 ? ownRows : rows;
-  return all.find((row) => isFor(row, seen) && holds(row, seen)) ?? null;
+  return rows.find((row) => isFor(row, seen) && holds(row, seen)) ?? null;
 }
 
 function isFor(row: RefusalRow, { status, fields }: Seen): boolean {
@@ -159,10 +167,8 @@ function isFor(row: RefusalRow, { status, fields }: Seen): boolean {
 }
 
 function holds(row: RefusalRow, seen: Seen): boolean {
-  const { status, headers, fields, codes } = seen;
-  if (row.codes?.some((code) => codes.has(code)) === true) return true;
-  // The text of a 200 is the model's.
-  if (status === 200) return false;
+  const { status, headers, fields } = seen;
+  if (row.codes?.some((code) => fields.codes.has(code)) === true) return true;
   if (row.statuses?.includes(status) === true || saysSo(row, seen)) return true;
   if (row.quotaId !== undefined && fields.quotaIds.some((id) => row.quotaId?.test(id))) return true;
   return row.zeroHeader !== undefined && headers.get(row.zeroHeader) === '0';

@@ -53,8 +53,6 @@ export interface RefusalRow {
 
 /** Ways of one provider to refuse that no row can tell. */
 export interface RefusalQuirks {
-  /** It tells a refusal inside a 200, in a small JSON body. Then only codes of its own rows count. */
-  readonly refusesInside200?: boolean;
   /**
    * It counts calls and tokens over all models of an account, so that what one model met holds for the others.
    */
@@ -73,13 +71,8 @@ export interface RefusalQuirks {
 export interface RefusalRules {
   /** Every row, in the order in which they are compared. */
   readonly rows: readonly RefusalRow[];
-  /** The provider's own among them. */
-  readonly ownRows: readonly RefusalRow[];
   readonly quirks: RefusalQuirks;
 }
-
-/** Maximum bytes of a refusal inside a 200: a longer JSON body is an answer, whoever it came from. */
-export const REFUSAL_INSIDE_200_BYTES_MAX = 2_048;
 
 /** Rows that do not hold for a provider whose `quotaMeansTokens`. */
 const MEANS_QUOTA: readonly RefusalRow[] = [
@@ -217,7 +210,7 @@ export function refusalRules(own: readonly RefusalRow[], quirks: RefusalQuirks):
   const common = quirks.quotaMeansTokens
     ? COMMON_ROWS.filter((row) => !MEANS_QUOTA.includes(row))
     : COMMON_ROWS;
-  return { rows: byStage([...own, ...common]), ownRows: byStage(own), quirks };
+  return { rows: byStage([...own, ...common]), quirks };
 }
 
 function byStage(rows: readonly RefusalRow[]): readonly RefusalRow[] {

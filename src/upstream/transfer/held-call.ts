@@ -7,9 +7,13 @@ import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
 import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pipe.ts';
+import type { ByteFilter } from '../usage/usage-drop.ts';
+import type { Judgement } from '../opening/judge-record.ts';
+import type { OpeningReader } from '../opening/opening-reader.ts';
+import { HeldOpening } from './held-opening.ts';
 import { pipeObserved } from './observed-pipe.ts';
 import { UploadPace } from './upload-pace.ts';
-import { pipeWatched } from './watched-pipe.ts';
+import { AbortWatch, pipeWatched, type ChunkPipe } from './watched-pipe.ts';
 
 /** How long an upstream may take to its headers where the group says nothing. */
 const HEADERS_WAIT_MS = 600_000;
@@ -26,6 +30,13 @@ const WHOLE_BYTES_MAX = 32_768;
  */
 const WHOLE_IDLE_MIN_MS = 60_000;
 
+/** Longest time and most bytes for which the beginning of a body is held back, until it is known whether it is an error. */
+const OPENING_WAIT_MS = 1_000;
+const OPENING_BYTES_MAX = 65_536;
+
+/** Most bytes where the call may go elsewhere until the first content: nothing may be passed on before that. */
+const TOKEN_BYTES_MAX = 1_048_576;
+
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([101, 204, 205, 304]);
 
@@ -37,8 +48,8 @@ const EVENTS =
 interface Manner {
   /** Gives its body once more, where that is there. */
   readonly again?: (() => BodyInit | null) | null;
-  /** How long the first byte of the answer's body may take; null: as long as the headers may, and then any time. */
-  readonly firstByteMs?: number | null;
+  /** How long the first content of the answer may take; null: as long as the headers may, and then any time. */
+  readonly firstTokenMs?: number | null;
 }
 
 /** The way of a body to the caller. */
@@ -71,6 +82,12 @@ export class HeldCall {
   /** Watches how long the upstream takes to send its headers. */
   #silence: BoundWatch | null = null;
   #pace: UploadPace | null = null;
+  /** Ends the wait for the first content; null: it is not watched. */
+  #callOffSlow: (() => void) | null = null;
+  /** A body that was read whole before the answer goes on; `broken`: it broke off. Null: it was not. */
+  #whole: ArrayBuffer | 'broken' | null = null;
+  /** The beginning of a body that was read before the answer goes on. */
+  #opening: HeldOpening | null = null;
 
   constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
     this.#limits = limits;
@@ -131,7 +148,7 @@ export class HeldCall {
     fetcher: Fetcher,
     url: string,
     init: RequestInit,
-    { again = null, firstByteMs = null }: Manner = {},
+    { again = null, firstTokenMs = null }: Manner = {},
   ): Promise<Response | null> {
     const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
     const silence = new BoundWatch({
@@ -145,36 +162,94 @@ export class HeldCall {
       this.#silence = null;
       silence.stop();
     };
-    const callOffSlow =
-      firstByteMs === null ? null : this.#after(firstByteMs, () => this.cut('slow'));
+    if (firstTokenMs !== null) {
+      this.#callOffSlow = this.#after(firstTokenMs, () => this.cut('slow'));
+    }
     try {
       // Manual: otherwise a compressed stream is unpacked, packed anew, and held back meanwhile.
       const manual = { redirect: 'manual', encodeResponseBody: 'manual' } as const;
       const { signal } = this.#stop;
       const answer = await fetchAnswer(fetcher, url, { ...init, ...manual, signal }, again);
       heard();
-      if (canBeRelayed(answer)) return callOffSlow === null ? answer : await this.#begun(answer);
+      if (canBeRelayed(answer)) return answer;
     } catch {
       // There is no answer.
     } finally {
       heard();
-      callOffSlow?.();
     }
     this.giveUp();
     await whenQuiet();
     return null;
   }
 
-  /** Waits for the first byte of an answer's body, which stays unread. Throws where the call is cut before. */
-  async #begun(answer: Response): Promise<Response> {
-    const { body, status, statusText, headers } = answer;
+  /** Whether the first content of the answer is waited for: nothing may be passed on before it. */
+  get awaitsContent(): boolean {
+    return this.#callOffSlow !== null;
+  }
+
+  /** Ends the wait for the first content. */
+  noteContent(): void {
+    this.#callOffSlow?.();
+    this.#callOffSlow = null;
+  }
+
+  /** Reads a body whole that `takesWhole`, which `relay` passes on. Null: it broke off. */
+  async takeWhole(answer: Response): Promise<ArrayBuffer | null> {
+    const { idleMs } = this.#limits;
+    // Of a small one the whole counts as one silence.
+    const callOff = idleMs === null ? null : this.#after(idleMs, () => this.cut('idle'));
+    try {
+      const bytes = await answer.arrayBuffer();
+      this.#whole = bytes;
+      return bytes;
+    } catch {
+      this.#whole = 'broken';
+      return null;
+    } finally {
+      callOff?.();
+    }
+  }
+
+  /**
+   * Reads the beginning of a body, which `relay` passes on, until that is more than a prelude. Null: the call was cut. `isCopy`: it is a branch of the body, of which nothing is passed on.
+   */
+  async readOpening(
+    body: ReadableStream<Uint8Array>,
+    reader: OpeningReader,
+    isCopy = false,
+  ): Promise<Judgement | null> {
+    const opening = new HeldOpening(body);
+    if (!isCopy) this.#opening = opening;
+    const { signal } = this.#stop;
+    const isPatient = this.awaitsContent;
+    const { idleMs } = this.#limits;
+    // A longer silence is watched where the body is piped.
+    const callOffIdle =
+      isPatient && idleMs !== null ? this.#after(idleMs, () => this.cut('idle')) : null;
+    try {
+      return await opening.read(reader, {
+        waitMs: isPatient ? null : OPENING_WAIT_MS,
+        bytesMax: isPatient ? TOKEN_BYTES_MAX : OPENING_BYTES_MAX,
+        signal,
+        after: this.#after,
+      });
+    } catch {
+      // What broke off by itself goes to the caller as far as it came.
+      return signal.aborted ? null : 'content';
+    } finally {
+      callOffIdle?.();
+      if (isCopy) opening.giveUp();
+    }
+  }
+
+  /** Returns an answer of which a part was read, as if nothing of it were. */
+  unread(answer: Response): Response {
+    const { status, statusText, headers } = answer;
+    const body = this.#opening?.body() ?? (this.#whole === 'broken' ? null : this.#whole);
     if (body === null) return answer;
-    const [first, rest] = body.tee();
-    const reader = first.getReader();
-    await reader.read();
-    if (this.#cutBy !== null) throw new Error('cut');
-    reader.cancel().catch(() => {});
-    return new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
+    this.#opening = null;
+    this.#whole = null;
+    return new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   }
 
   /** Whether a response is read completely before any of it is passed on. */
@@ -203,8 +278,8 @@ export class HeldCall {
       return response;
     };
     const length = isFiltered ? null : headers.get('content-length');
-    if (length !== null && this.takesWhole(upstream)) {
-      return this.#passWhole(upstream, relayed, metering?.meter ?? null);
+    if (this.#whole !== null || (length !== null && this.takesWhole(upstream))) {
+      return this.#passWhole(upstream, relayed, metering);
     }
     const { body } = upstream;
     if (body === null || BODILESS.has(status)) {
@@ -221,24 +296,20 @@ export class HeldCall {
 
   async #passWhole(
     upstream: Response,
-    relayed: (through: ArrayBuffer | null) => Response,
-    meter: PipeMetering['meter'] | null,
+    relayed: (through: BodyInit | null) => Response,
+    metering: PipeMetering | null,
   ): Promise<Relayed> {
     const { status } = upstream;
-    const { idleMs } = this.#limits;
-    // Of a small one the whole counts as one silence.
-    const callOff = idleMs === null ? null : this.#after(idleMs, () => this.cut('idle'));
-    try {
-      const bytes = await upstream.arrayBuffer();
-      meter?.push(new Uint8Array(bytes));
-      const response = relayed(bytes.byteLength === 0 ? null : bytes);
-      return { response, done: Promise.resolve(outcomeOf(status)), isWhole: true };
-    } catch {
+    const bytes = this.#whole ?? (await this.takeWhole(upstream));
+    this.#finish();
+    if (bytes === null || bytes === 'broken') {
       return { response: null, done: this.#brokenOff(status), isWhole: false };
-    } finally {
-      callOff?.();
-      this.#finish();
     }
+    metering?.meter.push(new Uint8Array(bytes));
+    const filter = metering?.filter ?? null;
+    const out = filter === null ? bytes : filtered(new Uint8Array(bytes), filter);
+    const response = relayed(out.byteLength === 0 ? null : out);
+    return { response, done: Promise.resolve(outcomeOf(status)), isWhole: true };
   }
 
   /** Whether something of a body is to be known that need not be known before it goes on. */
@@ -257,11 +328,13 @@ export class HeldCall {
     const idle = this.#bound(this.#limits.idleMs, 'idle');
     const stalled = this.#bound(this.#limits.stalledMs, 'stalled');
     try {
+      const passed = await this.#passOpening(writable, { idle, stalled }, metering);
       if (taken !== null) {
         const { meter = null } = metering ?? {};
         const onSaid = (bytes: Uint8Array): void => meter?.push(bytes);
         const after = this.#after;
-        await pipeObserved(body, writable, taken, { signal, idle, stalled, after, onSaid });
+        const observation = { signal, idle, stalled, after, onSaid, passed };
+        await pipeObserved(body, writable, taken, observation);
       } else if (metering !== null) {
         await pipeMetered(body, writable, { signal, idle, stalled }, metering);
       } else if (idle === null && stalled === null) {
@@ -275,6 +348,45 @@ export class HeldCall {
       this.#finish();
     }
     return outcomeOf(status);
+  }
+
+  /** Passes on what was read of a body already. Returns how many bytes that are. */
+  async #passOpening(
+    writable: WritableStream<Uint8Array>,
+    { idle, stalled }: Pick<ChunkPipe, 'idle' | 'stalled'>,
+    metering: PipeMetering | null,
+  ): Promise<number> {
+    const opening = this.#opening;
+    if (opening === null) return 0;
+    const writer = writable.getWriter();
+    const abort = new AbortWatch(this.#stop.signal);
+    const reading = idle === null ? null : new BoundWatch(idle);
+    const writing = stalled === null ? null : new BoundWatch(stalled);
+    let passed = 0;
+    const write = async (piece: Uint8Array): Promise<void> => {
+      reading?.end();
+      passed += piece.length;
+      metering?.meter.push(piece);
+      const out = metering?.filter?.push(piece) ?? piece;
+      if (out.length === 0) return;
+      writing?.begin();
+      await writer.write(out);
+      writing?.end();
+      reading?.begin();
+    };
+    reading?.begin();
+    try {
+      await abort.or(opening.passOn(write));
+    } catch (error) {
+      await writer.abort(error).catch(() => {});
+      throw error;
+    } finally {
+      reading?.stop();
+      writing?.stop();
+      abort.stop();
+    }
+    writer.releaseLock();
+    return passed;
   }
 
   #bound(afterMs: number | null, reason: CutReason): Bound | null {
@@ -291,6 +403,7 @@ export class HeldCall {
   }
 
   #finish(): void {
+    this.noteContent();
     this.#pace?.stop();
     this.#callOffMaxHold();
   }
@@ -305,6 +418,15 @@ function canBeRelayed({ status, headers, webSocket }: Response): boolean {
 
 function comesInEvents(headers: Headers): boolean {
   return EVENTS.test(headers.get('content-type') ?? '');
+}
+
+function filtered(bytes: Uint8Array, filter: ByteFilter): Uint8Array {
+  const first = filter.push(bytes).slice();
+  const last = filter.end();
+  const whole = new Uint8Array(first.length + last.length);
+  whole.set(first);
+  whole.set(last, first.length);
+  return whole;
 }
 
 function outcomeOf(status: number): Outcome {

@@ -32,6 +32,8 @@ export interface Observation {
   readonly after: Schedule;
   /** Takes what the upstream says, some time after it went on. May not keep it. */
   readonly onSaid: (bytes: Uint8Array) => void;
+  /** Bytes that the caller was sent before, which `taken` gives and `onSaid` has seen. Absent: none. */
+  readonly passed?: number;
 }
 
 /**
@@ -56,7 +58,8 @@ export async function pipeObserved(
   observation: Observation,
 ): Promise<void> {
   const [passing, said] = body.tee();
-  const observer = new Observer(new TeeBranch(said), new TeeBranch(taken), observation);
+  const ofUpstream = new TeeBranch(said, observation.passed);
+  const observer = new Observer(ofUpstream, new TeeBranch(taken), observation);
   // Where `onSaid` fails, hearing out the rest does too.
   observer.run().catch(() => {});
   try {

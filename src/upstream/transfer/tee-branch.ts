@@ -15,12 +15,14 @@ const STEP = 4;
 export class TeeBranch {
   readonly #reader: ReadableStreamBYOBReader;
   #buffer = new ArrayBuffer(SMALL_BYTES);
-  #bytes = 0;
+  #bytes: number;
   #isReading = false;
   #hasMore = false;
   #hasEnded = false;
 
-  constructor(branch: ReadableStream<Uint8Array>) {
+  /** @param passed bytes that count as read, though the branch begins behind them */
+  constructor(branch: ReadableStream<Uint8Array>, passed = 0) {
+    this.#bytes = passed;
     this.#reader = branch.getReader({ mode: 'byob' });
   }
 

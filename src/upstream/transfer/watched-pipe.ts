@@ -77,7 +77,7 @@ export async function pipeChunks(
 }
 
 /** Ends the wait for a promise when a signal says so. A race with one promise would keep every loser. */
-class AbortWatch {
+export class AbortWatch {
   readonly #signal: AbortSignal;
   readonly #fire = (): void => this.#reject(aborted());
   #reject: (error: Error) => void = () => {};

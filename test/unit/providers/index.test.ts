@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { providerOf } from '../../../src/providers/index.ts';
-import { refusalRulesOf } from '../../../src/providers/refusals.ts';
 
 function upstream(id: string, host: string) {
   return { id, baseUrl: `https://${host}/v1` };
@@ -30,19 +29,5 @@ describe('the provider of an upstream', () => {
     ['__proto__', 'gateway.test', undefined],
   ])('%s at %s: %s', (id, host, expected) => {
     expect(providerOf(upstream(id, host))?.id).toBe(expected);
-  });
-});
-
-describe('a refusal inside a 200', () => {
-  test.each([
-    ['minimax', 'upstream.test', true],
-    ['mine', 'api.minimax.io', true],
-    ['mine', 'API.Z.AI', true],
-    ['zhipu', 'upstream.test', true],
-    ['openai', 'api.openai.com', false],
-    ['zai', 'api.openai.com', false],
-    ['constructor', 'upstream.test', false],
-  ])('of %s at %s may be: %s', (id, host, expected) => {
-    expect(refusalRulesOf(upstream(id, host)).quirks.refusesInside200 === true).toBe(expected);
   });
 });

@@ -1,0 +1,55 @@
+import { logEvent } from '../runtime/log.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import { formOf } from '../upstream/opening/opening-reader.ts';
+import { StreamEnd } from '../upstream/opening/late-error.ts';
+import { packingOf } from '../upstream/body/packing.ts';
+import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { Located } from './locate.ts';
+import { readLateError } from './read-answer.ts';
+import { placeOf, refusalFields } from './log-refusal.ts';
+import type { Sending } from './sending.ts';
+
+/** Keeps the end of an answer that is a stream of events, for the error that it may end with; null: it is none. */
+export function streamEndOf(
+  { ok, body, headers }: Response,
+  { name }: Located['operation'],
+): StreamEnd | null {
+  const form = formOf(headers.get('content-type'));
+  if (!ok || body === null || form === null || form === 'json') return null;
+  if (packingOf(headers.get('content-encoding')) !== 'plain') return null;
+  return new StreamEnd(form, name === 'responses');
+}
+
+/** Shows what a pipe passes to the end of the stream as well. */
+export function withStreamEnd(
+  end: StreamEnd | null,
+  pipe: PipeMetering | null,
+): PipeMetering | null {
+  if (end === null) return pipe;
+  const push = (chunk: Uint8Array): void => {
+    pipe?.meter.push(chunk);
+    end.push(chunk);
+  };
+  return { meter: { push }, filter: pipe?.filter ?? null };
+}
+
+/**
+ * Counts an error with which the stream of a call has ended as a failure of its upstream. Its caller has it, so it is not
+ * repeated. Returns the outcome of the call.
+ */
+export function countLateError(
+  sending: Sending,
+  answer: Response,
+  end: StreamEnd,
+  outcome: Outcome,
+): Outcome {
+  const late = outcome === 'success' ? end.read() : null;
+  if (late === null) return outcome;
+  const { candidate, turn, admission } = sending;
+  const refusal = readLateError(late, answer, candidate.located.upstream);
+  if (refusal === null) return outcome;
+  logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
+  const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
+  admission.report(refusal.signal, refusal.scope, isRepeat);
+  return refusal.isFinal ? 'refused' : 'failed';
+}

@@ -1,0 +1,36 @@
+import { TRACED_MODEL_MAX } from './observe/trace.ts';
+import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
+import type { Admission } from './acquire/admission.ts';
+import type { Candidate } from './plan.ts';
+import type { Sending } from './sending.ts';
+
+/** The fields of a refusal in the log. `status`: null where there was no answer. */
+export function refusalFields(
+  { candidate: { located, member }, admission }: Sending,
+  { signal: { kind, retryAfterMs } }: UpstreamRefusal,
+  status: number | null,
+): Readonly<Record<string, string | number | null>> {
+  const model = located.model?.slice(0, TRACED_MODEL_MAX) ?? null;
+  return {
+    upstream: located.upstream.id,
+    model,
+    groups: groupsOf(admission),
+    ...(member !== null && { member: member.id }),
+    status,
+    kind,
+    retry_after_ms: retryAfterMs,
+    // The names that OpenTelemetry's GenAI conventions have for the same, for whoever joins it to traces.
+    'gen_ai.provider.name': located.upstream.id,
+    'gen_ai.request.model': model,
+    'error.type': kind,
+  };
+}
+
+/** Names the place that refused a call: its upstream, or a member of its group. */
+export function placeOf({ located, members, member }: Candidate): string {
+  return member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
+}
+
+export function groupsOf({ placements }: Admission): string {
+  return placements.map(({ group }) => group).join(', ');
+}

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { StreamEnd } from '../../../../src/upstream/opening/late-error.ts';
+import type { AnswerForm } from '../../../../src/upstream/opening/opening-reader.ts';
+
+// The error with which a stream ends, found in the last of what passed.
+
+const encoder = new TextEncoder();
+const CHUNK = `data: ${JSON.stringify({ choices: [{ delta: { content: 'x'.repeat(40) } }] })}\n\n`;
+const ERROR = 'data: {"error":{"code":502,"message":"Provider returned error"}}\n\n';
+
+function endOf(pieces: readonly string[], form: AnswerForm = 'events', isResponses = false) {
+  const end = new StreamEnd(form, isResponses);
+  for (const piece of pieces) end.push(encoder.encode(piece));
+  return end.read();
+}
+
+const LONG = { instructions: 'Be brief. '.repeat(900) };
+const FAILED = JSON.stringify({
+  type: 'response.failed',
+  response: { status: 'failed', error: { code: 'server_error', message: 'no' }, ...LONG },
+});
+
+describe('an error ends a stream', () => {
+  test.each<[string, readonly string[]]>([
+    ['in one piece', [CHUNK + ERROR]],
+    ['before the mark of the end', [CHUNK, ERROR, 'data: [DONE]\n\n']],
+    ['after much', [...Array.from({ length: 200 }, () => CHUNK), ERROR]],
+    ['in pieces', [CHUNK, ERROR.slice(0, 20), ERROR.slice(20, 41), ERROR.slice(41)]],
+    ['in one large piece', [CHUNK.repeat(200) + ERROR]],
+  ])('%s', (_, pieces) => {
+    expect(endOf(pieces)).toMatchObject({
+      error: expect.stringContaining('502'),
+      isAfterContent: true,
+    });
+  });
+
+  test('of a response, which repeats a long request', () => {
+    const created = 'event: response.created\ndata: {"type":"response.created"}\n\n';
+    const late = endOf([created, `event: response.failed\ndata: ${FAILED}\n\n`], 'events', true);
+    expect(late?.error).toBe('{"error":{"code":"server_error","message":"no"}}');
+  });
+
+  test('of lines', () => {
+    const line = '{"message":{"content":"Hi"},"done":false}\n';
+    expect(endOf([line, '{"error":"stopped"}\n'], 'lines')).toMatchObject({ isAfterContent: true });
+  });
+
+  test('without any content before it', () => {
+    expect(endOf([': hi\n\n', ERROR])).toMatchObject({ isAfterContent: false });
+  });
+});
+
+test.each<[string, readonly string[]]>([
+  ['nothing', []],
+  ['content', [CHUNK, 'data: [DONE]\n\n']],
+  ['an error before content', [ERROR, CHUNK]],
+  [
+    'content that quotes one',
+    [`data: ${JSON.stringify({ choices: [{ delta: { content: ERROR } }] })}\n\n`],
+  ],
+])('%s is no error at the end', (_, pieces) => {
+  expect(endOf(pieces)).toBeNull();
+});

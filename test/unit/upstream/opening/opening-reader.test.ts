@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest';
+import type { Judgement } from '../../../../src/upstream/opening/judge-record.ts';
+import {
+  formOf,
+  judgeWhole,
+  OpeningReader,
+  type AnswerForm,
+} from '../../../../src/upstream/opening/opening-reader.ts';
+
+// The beginning of an answer with status 200: what announces an answer, what is content, and what is an error.
+
+const encoder = new TextEncoder();
+
+function sse(data: unknown, event?: string): string {
+  const name = event === undefined ? '' : `event: ${event}\n`;
+  return `${name}data: ${JSON.stringify(data)}\n\n`;
+}
+
+function judged(form: AnswerForm, text: string): Judgement {
+  return new OpeningReader(form).push(encoder.encode(text));
+}
+
+const MESSAGE_START = sse({ type: 'message_start', message: { role: 'assistant', content: [] } });
+const ROLE = sse({
+  choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
+});
+const CREATED = sse({
+  type: 'response.created',
+  response: { status: 'in_progress', error: null, text: { format: { type: 'text' } } },
+});
+const RATE_LIMIT = { code: 'rate_limit_exceeded', message: 'Rate limit reached' };
+
+describe('a prelude', () => {
+  test.each<[string, AnswerForm, string]>([
+    ['nothing', 'events', ''],
+    ['a comment', 'events', ': OPENROUTER PROCESSING\n\n'],
+    ['comments and empty events', 'events', ': keep-alive\n\n\n\ndata:\n\n: keep-alive\r\n\r\n'],
+    ['a message that starts', 'events', MESSAGE_START],
+    ['a ping', 'events', `${MESSAGE_START}event: ping\ndata: {"type": "ping"}\n\n`],
+    ['a response that was created', 'events', CREATED],
+    [
+      'the same, queued and in progress',
+      'events',
+      CREATED + sse({ type: 'response.queued' }) + sse({ type: 'response.in_progress' }),
+    ],
+    ['a role', 'events', ROLE],
+    [
+      'a role and empty reasoning',
+      'events',
+      sse({ choices: [{ delta: { role: 'assistant', content: null, reasoning: '' } }] }),
+    ],
+    ['filters of the prompt', 'events', sse({ choices: [], prompt_filter_results: [{}] })],
+    ['empty text of a completion', 'events', sse({ choices: [{ text: '', finish_reason: null }] })],
+    ['a candidate without parts', 'events', sse({ candidates: [{ content: { role: 'model' } }] })],
+    ['a usage without candidates', 'events', sse({ usageMetadata: { promptTokenCount: 3 } })],
+    [
+      'Cohere’s start',
+      'events',
+      sse({ type: 'message-start', delta: { message: { content: [] } } }),
+    ],
+    [
+      'an empty line of Ollama',
+      'lines',
+      '{"message":{"role":"assistant","content":""},"done":false}\n',
+    ],
+    ['half of an event', 'events', 'data: {"choices":[{"delta":{"content":"Hel'],
+    ['spaces before JSON', 'json', '\n \n'],
+    ['half of an error', 'json', '{"error": {"message": "Rate'],
+  ])('is %s', (_, form, text) => {
+    expect(judged(form, text)).toBe('prelude');
+  });
+});
+
+describe('content', () => {
+  const quoted = JSON.stringify({ error: { code: 429, message: 'Rate limit' } });
+  test.each<[string, AnswerForm, string]>([
+    ['text', 'events', `${ROLE}${sse({ choices: [{ delta: { content: 'Hi' } }] })}`],
+    [
+      'a tool call',
+      'events',
+      sse({ choices: [{ delta: { role: 'assistant', tool_calls: [{ index: 0 }] } }] }),
+    ],
+    ['a thought', 'events', sse({ choices: [{ delta: { reasoning_content: 'Hm' } }] })],
+    ['an end', 'events', sse({ choices: [{ delta: {}, finish_reason: 'stop' }] })],
+    ['the usage at the end', 'events', sse({ choices: [], usage: { total_tokens: 3 } })],
+    ['the end of the stream', 'events', `${ROLE}data: [DONE]\n\n`],
+    [
+      'a block',
+      'events',
+      MESSAGE_START +
+        sse({ type: 'content_block_start', content_block: { type: 'text', text: '' } }),
+    ],
+    [
+      'a delta of a response',
+      'events',
+      CREATED + sse({ type: 'response.output_text.delta', delta: 'Hi' }),
+    ],
+    ['a part', 'events', sse({ candidates: [{ content: { parts: [{ text: 'Hi' }] } }] })],
+    [
+      'a blocked prompt',
+      'events',
+      sse({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: {} }),
+    ],
+    ['something unknown', 'events', 'data: ready\n\n'],
+    ['a text that quotes an error', 'events', sse({ choices: [{ delta: { content: quoted } }] })],
+    ['a line of Ollama', 'lines', '{"message":{"role":"assistant","content":"Hi"},"done":false}\n'],
+    [
+      'an answer',
+      'json',
+      JSON.stringify({ id: 'chatcmpl-1', choices: [{ message: { content: 'Hi' } }] }),
+    ],
+    ['a part of an answer', 'json', '{"id":"chatcmpl-1","object":"chat.completion","choi'],
+    [
+      'an answer that quotes an error',
+      'json',
+      JSON.stringify({ content: [{ type: 'text', text: quoted }] }),
+    ],
+    [
+      'an answer beside an error',
+      'json',
+      JSON.stringify({ error: RATE_LIMIT, choices: [{ message: { content: 'Hi' } }] }),
+    ],
+    [
+      'a response without an error',
+      'json',
+      '{"id":"resp_1","object":"response","status":"completed","error": null,"output":[]}',
+    ],
+    [
+      'MiniMax’s answer',
+      'json',
+      '{"base_resp":{"status_code":0,"status_msg":""},"choices":[{"message":{"content":"Hi"}}]}',
+    ],
+    ['an array', 'json', '[{"candidates": [{"content": {"parts": [{"te'],
+  ])('is %s', (_, form, text) => {
+    expect(judged(form, text)).toBe('content');
+  });
+});
+
+describe('an error', () => {
+  test.each<[string, AnswerForm, string, string]>([
+    [
+      'Anthropic’s',
+      'events',
+      sse({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'error'),
+      'overloaded_error',
+    ],
+    [
+      'Anthropic’s behind its start',
+      'events',
+      `${MESSAGE_START}event: error\ndata: {"type":"error","error":{"type":"api_error"}}\n\n`,
+      'api_error',
+    ],
+    [
+      'that of a failed response',
+      'events',
+      CREATED + sse({ type: 'response.failed', response: { status: 'failed', error: RATE_LIMIT } }),
+      'rate_limit_exceeded',
+    ],
+    [
+      'the flat one of a response',
+      'events',
+      CREATED + sse({ type: 'error', code: 'rate_limit_exceeded', message: 'no', param: null }),
+      'rate_limit_exceeded',
+    ],
+    [
+      'a chat’s behind comments',
+      'events',
+      `: hi\n\n\n\n${sse({ error: { code: 502, message: 'Provider returned error' } })}`,
+      '502',
+    ],
+    [
+      'a chat’s in a choice that ends with it',
+      'events',
+      sse({ error: { code: 429 }, choices: [{ delta: { content: '' }, finish_reason: 'error' }] }),
+      '429',
+    ],
+    [
+      'one by the name of its event',
+      'events',
+      'id:1\nevent:error\n:HTTP_STATUS/429\ndata:{"code":"Throttling.RateQuota","message":"no"}\n\n',
+      'Throttling.RateQuota',
+    ],
+    [
+      'Gemini’s',
+      'events',
+      `data: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}\r\n\r\n`,
+      'RESOURCE_EXHAUSTED',
+    ],
+    [
+      'Gemini’s in an array',
+      'json',
+      '[{\n  "error": {\n    "code": 429,\n    "status": "RESOURCE_EXHAUSTED"\n  }\n}\n]',
+      'RESOURCE_EXHAUSTED',
+    ],
+    ['Ollama’s', 'lines', '{"error":"model runner has unexpectedly stopped"}\n', 'stopped'],
+    [
+      'MiniMax’s',
+      'json',
+      '{"choices":null,"base_resp":{"status_code":1002,"status_msg":"rate limit"}}',
+      '1002',
+    ],
+    [
+      'Z.ai’s',
+      'json',
+      '{"error":{"code":"1302","message":"Rate limit reached for requests"}}',
+      '1302',
+    ],
+    [
+      'OpenRouter’s',
+      'json',
+      '{"error":{"message":"Rate limit exceeded","code":429},"user_id":"u"}',
+      '429',
+    ],
+    [
+      'that of a response',
+      'json',
+      JSON.stringify({
+        id: 'r',
+        object: 'response',
+        status: 'failed',
+        error: RATE_LIMIT,
+        text: { format: {} },
+      }),
+      'rate_limit_exceeded',
+    ],
+    [
+      'vLLM’s',
+      'json',
+      '{"object":"error","message":"no","type":"TooManyRequests","code":429}',
+      '429',
+    ],
+    ['a bare one', 'json', '{"code":"Throttling","message":"no","request_id":"r"}', 'Throttling'],
+    ['one of a gateway', 'json', '{"success":false,"code":1305,"msg":"no"}', '1305'],
+  ])('is %s', (_, form, text, says) => {
+    const whole = judgeWhole(form, encoder.encode(text));
+    expect(whole).toEqual({ error: expect.stringContaining(says) });
+    expect(judged(form, text)).toEqual(whole);
+  });
+
+  test('is found wherever the bytes are cut', () => {
+    const text = `: hi\r\n\r\n${ROLE}${sse({ error: { message: 'zu viele Aufrufe – später', code: 429 } })}`;
+    const bytes = encoder.encode(text);
+    for (let at = 1; at < bytes.length; at += 1) {
+      const reader = new OpeningReader('events');
+      expect(reader.push(bytes.subarray(0, at))).toBe('prelude');
+      expect(reader.push(bytes.subarray(at))).toEqual({ error: expect.stringContaining('429') });
+    }
+  });
+
+  test('may stand in the last event, which has no end', () => {
+    const reader = new OpeningReader('events');
+    expect(reader.push(encoder.encode('data: {"error":{"code":429}}'))).toBe('prelude');
+    expect(reader.end()).toEqual({ error: '{"error":{"code":429}}' });
+  });
+});
+
+test.each([
+  ['text/event-stream; charset=utf-8', 'events'],
+  ['application/json', 'json'],
+  ['Application/JSON; charset=UTF-8', 'json'],
+  ['application/x-ndjson', 'lines'],
+  ['application/problem+json', 'json'],
+  ['audio/mpeg', null],
+  [null, null],
+])('the form of %s: %s', (type, form) => {
+  expect(formOf(type)).toBe(form);
+});

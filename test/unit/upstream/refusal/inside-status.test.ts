@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
+import { answer } from '../../providers/seen-refusal.ts';
+
+// An error inside a 200 means what it means by status, in the same table.
+
+function meaning(error: object, upstreamId = 'openai'): string | null {
+  const read = classifyRefusal(answer({ upstreamId, status: 200, body: JSON.stringify(error) }));
+  return read === null ? null : `${read.signal.kind} ${read.scope} ${read.signal.retryAfterMs}`;
+}
+
+describe('an error inside a 200 is the same refusal as by status', () => {
+  test.each<[string, number, object]>([
+    [
+      'Anthropic’s overload',
+      529,
+      { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+    ],
+    [
+      'Anthropic’s rate',
+      429,
+      {
+        type: 'error',
+        error: {
+          type: 'rate_limit_error',
+          message:
+            'This request would exceed your organization’s rate limit of 50 requests per minute',
+        },
+      },
+    ],
+    [
+      'a failed response’s rate',
+      429,
+      {
+        error: {
+          code: 'rate_limit_exceeded',
+          message:
+            'Rate limit reached for gpt-5 on requests per min (RPM): Limit 3. Please try again in 1s.',
+        },
+      },
+    ],
+    [
+      'a failed response',
+      500,
+      { error: { code: 'server_error', message: 'The server had an error' } },
+    ],
+    [
+      'Gemini’s rate',
+      429,
+      { error: { code: 429, message: 'Resource exhausted', status: 'RESOURCE_EXHAUSTED' } },
+    ],
+    [
+      'Gemini’s overload',
+      503,
+      { error: { code: 503, message: 'The model is overloaded.', status: 'UNAVAILABLE' } },
+    ],
+    [
+      'a number that is a status',
+      502,
+      { error: { code: 502, message: 'Provider returned error' } },
+    ],
+    ['an empty account', 429, { error: { type: 'insufficient_quota', message: 'no' } }],
+    ['a bill', 402, { error: { type: 'billing_error', message: 'no' } }],
+    ['AWS’s throttling', 429, { __type: 'ThrottlingException', message: 'no' }],
+  ])('%s', (_, status, error) => {
+    const seen = classifyRefusal(answer({ status, body: JSON.stringify(error) }));
+    const { kind, retryAfterMs } = seen?.signal ?? {};
+    expect(meaning(error)).toBe(`${kind} ${seen?.scope} ${retryAfterMs}`);
+  });
+
+  test.each<[string, string, object, string]>([
+    [
+      'Z.ai’s concurrency',
+      'zai',
+      { error: { code: '1302', message: 'no' } },
+      'concurrency model null',
+    ],
+    [
+      'MiniMax’s rate',
+      'minimax',
+      { base_resp: { status_code: 1002, status_msg: 'no' } },
+      'requests model null',
+    ],
+    ['a message alone', 'openai', { error: 'Too many requests' }, 'unknown model null'],
+  ])('%s', (_, upstreamId, error, expected) => {
+    expect(meaning(error, upstreamId)).toBe(expected);
+  });
+});
+
+describe('an error inside a 200 that is about the call says nothing of the upstream', () => {
+  test.each<[string, object]>([
+    ['an invalid request', { error: { type: 'invalid_request_error', message: 'overloaded' } }],
+    ['an unknown model', { error: { code: 404, message: 'The model `rate limit` is not known' } }],
+    ['an unknown error', { error: { code: 'odd', message: 'Too many requests' } }],
+    ['words that the caller gave', { error: 'There is no model "rate limit"' }],
+    ['a key that is not accepted', { error: { type: 'authentication_error', message: 'no' } }],
+  ])('%s', (_, error) => {
+    expect(meaning(error)).toBeNull();
+  });
+});

@@ -1,0 +1,200 @@
+// A refusal inside a 200, as JSON or at the beginning of a stream, goes the way of the same refusal by status; what comes after
+// the first content is passed on and counted.
+import { afterAll, describe, expect, it } from 'vitest';
+import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
+import { strictScope, type Settings, type Strict } from '../support/strict.ts';
+import { call, configure, until } from '../support/worker.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+
+afterAll(nothingLeaks);
+
+type Group = NonNullable<ConfigInput['groups']>[number];
+type Dialect = NonNullable<NonNullable<ConfigInput['upstreams']>[number]['dialect']>;
+
+interface Scene {
+  readonly strict: Strict;
+  readonly group: string;
+}
+
+let scenes = 0;
+
+async function newScene(
+  settings: Settings,
+  group: Partial<Group> = {},
+  dialect: Dialect = 'openai',
+): Promise<Scene> {
+  scenes += 1;
+  const name = `inside-${scenes}`;
+  const strict = await strictScope(name, settings);
+  await configure({
+    upstreams: [{ id: name, base_url: strict.url, dialect }],
+    groups: [
+      {
+        name,
+        match: { upstreams: [name] },
+        limits: { max_concurrency: 3 },
+        holds: NO_COOLDOWN,
+        ...group,
+      },
+    ],
+  });
+  return { strict, group: name };
+}
+
+const MESSAGES = [{ role: 'user', content: 'hello' }];
+const CONTENTS = [{ role: 'user', parts: [{ text: 'hello' }] }];
+const CHAT = '/v1/chat/completions';
+const RESPONSES = '/v1/responses';
+
+function ask({ group }: Scene, path = CHAT, json: object = {}, signal?: AbortSignal) {
+  const body = { model: 'm', stream: true, messages: MESSAGES, input: 'hello', ...json };
+  return call(`/${group}${path}`, { json: body, ...(signal !== undefined && { signal }) });
+}
+
+/** An answer that is no stream, or one in the form of its dialect. */
+const FORMS: readonly (readonly [string, Dialect, string, object])[] = [
+  ['a chat', 'openai', CHAT, { stream: false }],
+  ['the stream of a chat', 'openai', CHAT, {}],
+  ['a response', 'openai', RESPONSES, { stream: false }],
+  ['the stream of a response', 'openai', RESPONSES, {}],
+  ['a message', 'anthropic', '/v1/messages', { stream: false, max_tokens: 5 }],
+  ['the stream of a message', 'anthropic', '/v1/messages', { max_tokens: 5 }],
+  ['Gemini’s answer', 'gemini', '/v1beta/models/m:generateContent', { contents: CONTENTS }],
+  [
+    'Gemini’s events',
+    'gemini',
+    '/v1beta/models/m:streamGenerateContent?alt=sse',
+    { contents: CONTENTS },
+  ],
+  ['Gemini’s array', 'gemini', '/v1beta/models/m:streamGenerateContent', { contents: CONTENTS }],
+  ['Ollama’s answer', 'ollama', '/api/chat', { stream: false }],
+  ['Ollama’s lines', 'ollama', '/api/chat', {}],
+];
+
+describe.each(FORMS)('%s', (_, dialect, path, json) => {
+  it('that is refused inside a 200 goes back into the queue, and is counted', async () => {
+    const at = await newScene({ refusesInside: true }, { retries: { max: 2, budget: 1 } }, dialect);
+    await at.strict.failNext('overload');
+    const response = await ask(at, path, json);
+    expect([response.status, response.headers.get('headgate-tries')]).toEqual([200, '2']);
+    expect(await response.text()).not.toContain('"error":{');
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
+  });
+
+  it('comes byte for byte where it may not wait', async () => {
+    const at = await newScene({ refusesInside: true }, { on_saturated: 'reject' }, dialect);
+    const body = { model: 'm', stream: true, messages: MESSAGES, input: 'hello', ...json };
+    const headers = { 'content-type': 'application/json', 'x-strict-fail': 'concurrency' };
+    const direct = await fetch(`${at.strict.url}${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    const passed = await call(`/${at.group}${path}`, { json: body, headers });
+    expect([passed.status, passed.headers.get('content-type')]).toEqual([
+      200,
+      direct.headers.get('content-type'),
+    ]);
+    expect(await passed.text()).toBe(await direct.text());
+    await untilStatus(at.group, { in_use: 0, refusals_total: { concurrency: 1 } });
+  });
+});
+
+it('a compressed refusal inside a 200 is read as well', async () => {
+  const at = await newScene({ gzip: true, errorAfterChunks: 0 }, { on_saturated: 'reject' });
+  const response = await ask(at);
+  expect(response.status).toBe(200);
+  await response.arrayBuffer();
+  await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
+});
+
+it('twelve callers at a limit of 2 that is told inside a 200 see no error once it is learned', async () => {
+  const at = await newScene({ limit: 2, refusesInside: true }, { limits: { max_concurrency: 6 } });
+  const round = async (): Promise<number> => {
+    const texts = await Promise.all(
+      Array.from({ length: 12 }, async () => (await ask(at, RESPONSES)).text()),
+    );
+    return texts.filter((text) => !text.includes('response.completed')).length;
+  };
+  await round();
+  const failed = [await round(), await round(), await round()];
+  expect(failed).toEqual([0, 0, 0]);
+}, 60_000);
+
+describe('an error behind content', () => {
+  it('is passed on, and counts as a failure of the upstream', async () => {
+    const at = await newScene({ errorAfterChunks: 2 });
+    const response = await ask(at);
+    expect(await response.text()).toContain('server_is_overloaded');
+    expect(response.headers.get('headgate-tries')).toBe('1');
+    await untilStatus(at.group, { in_use: 0, refusals_total: { error: 1 } });
+  });
+
+  it('opens the breaker where it comes again and again', async () => {
+    const at = await newScene({ errorAfterChunks: 2 });
+    for (let sent = 1; (await pool(at.group).status()).breaker === 'closed'; sent += 1) {
+      expect(await (await ask(at)).text()).toContain('server_is_overloaded');
+      await untilStatus(at.group, { refusals_total: { error: sent } });
+    }
+    await untilStatus(at.group, { breaker: 'open', in_use: 0 });
+  });
+
+  it('is looked for in a stream whose tokens are counted too', async () => {
+    const limits = { max_concurrency: 3, tpm: 1_000_000 };
+    const at = await newScene({ errorAfterChunks: 2 }, { limits });
+    expect(await (await ask(at)).text()).toContain('server_is_overloaded');
+    await untilStatus(at.group, { in_use: 0, refusals_total: { error: 1 } });
+  });
+});
+
+describe('the events before the first content', () => {
+  it('are passed on after a moment, and what follows as it comes', async () => {
+    const at = await newScene({ atContent: true, silentAfterChunks: 0 });
+    const response = await ask(at);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toContain('"role":"assistant"');
+    await at.strict.resume();
+    let rest = '';
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+      rest += read.value;
+    }
+    expect(rest).toContain('[DONE]');
+    expect(rest).not.toContain('"role":"assistant"');
+    await untilStatus(at.group, { in_use: 0 });
+  });
+
+  it('hold no content back', async () => {
+    const at = await newScene({ silentAfterChunks: 1 });
+    const response = await ask(at);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    while (!/"content":"[^"]/.test(text)) text += (await reader?.read())?.value ?? '';
+    expect((await at.strict.stats()).inFlight).toBe(1);
+    await at.strict.resume();
+    await reader?.cancel();
+    await untilStatus(at.group, { in_use: 0 });
+  });
+
+  it('free their slot where the caller leaves meanwhile', async () => {
+    const at = await newScene({ atContent: true, silentAfterChunks: 0 });
+    const client = new AbortController();
+    const answer = ask(at, CHAT, {}, client.signal).catch(() => null);
+    await until(async () => expect((await at.strict.stats()).inFlight).toBe(1));
+    client.abort();
+    await answer;
+    await untilStatus(at.group, { in_use: 0, queued: 0 });
+    await until(async () => expect((await at.strict.stats()).inFlight).toBe(0));
+  });
+});
+
+it('an answer that quotes an error is an answer', async () => {
+  const at = await newScene({});
+  const quoted = 'data: {"error":{"code":429,"message":"Rate limit"}}';
+  for (const stream of [true, false]) {
+    const messages = [{ role: 'user', content: quoted }];
+    const response = await ask(at, CHAT, { messages, stream });
+    expect([response.status, response.headers.get('headgate-tries')]).toEqual([200, '1']);
+    await response.text();
+  }
+  await untilStatus(at.group, { in_use: 0, refusals_total: {} });
+});
