@@ -27,7 +27,7 @@ import type { GroupState, Lease } from './state.ts';
  * a minute; for errors that say nothing of their cause a second model does so too.
  */
 
-/** How long a scope is remembered without a refusal. */
+/** How long a scope is remembered without a refusal, unless its pause lasts longer. */
 const KEPT_MS = 3_600_000;
 
 const PRUNE_EVERY_MS = 10_000;
@@ -242,6 +242,7 @@ export function noteNames(
   member: Member,
   lease: Lease,
   { names }: UpstreamSignal,
+  now: InstantMs,
 ): void {
   if (names === undefined || lease.holder.isUnread !== true) return;
   leaveScopes(lease);
@@ -249,9 +250,7 @@ export function noteNames(
   const { model, tier } = names;
   lease.holder = { ...holder, model, ...(tier !== null && { tier }) };
   enterScopes(member, lease);
-  const { seen } = state;
-  seen.model.value ??= namesOf(lease.holder).model;
-  seen.tier.value ??= tier;
+  noteSeen(state.seen, namesOf(lease.holder), now);
 }
 
 /** Forgets scopes of which nothing is left to know. */
@@ -259,7 +258,8 @@ function prune(state: GroupState, member: Member, now: InstantMs): void {
   const { controls, settings } = member;
   const isOver = (lessons: Lessons): boolean => isForgotten(lessons, settings.breaker, now);
   for (const one of controls.scopes.narrower.slice()) {
-    if (isOver(one) || now - one.lastAt > KEPT_MS) removeScope(state, member, one.scope);
+    const isOld = now - one.lastAt > KEPT_MS && now >= one.pause.until;
+    if (isOver(one) || isOld) removeScope(state, member, one.scope);
   }
   if (isOver(controls)) controls.scopes.about = ALL_CALLS;
 }

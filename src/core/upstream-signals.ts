@@ -87,7 +87,7 @@ export function applySignal(
   const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
   const before = lessonsOf(member, lease);
   state.talliesDirtyAt ??= now;
-  noteNames(state, member, lease, signal);
+  noteNames(state, member, lease, signal, now);
   noteSignal(lease, signal);
   lease.hasAnswer = true;
   // Remaining limits are read only from answers that Headgate saw: a report could keep them empty.

@@ -153,6 +153,15 @@ describe('a call whose body was not read', () => {
     expect(isGranted(group, 'pro', PRO)).toBe(false);
     expect(isGranted(group, 'flash', FLASH)).toBe(true);
   });
+
+  test('that names a tier holds no call of the standard tier that waits', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    expect(isGranted(group, 'flex', { names: { model: null, isUnread: true } })).toBe(true);
+    group.ask('standard', PRO);
+    const names = { model: 'pro', tier: 'flex' };
+    group.report('flex', { kind: 'overload', scope: 'tier', retryAfterMs: 20_000, names });
+    expect(group.release('flex', 'failed')).toContain('grant standard.1');
+  });
 });
 
 describe('a service tier', () => {
@@ -319,6 +328,17 @@ describe('a group with members', () => {
     expect(isGranted(group, 'flash', FLASH)).toBe(true);
     expect(group.lease('flash').member).toBe(at);
   });
+});
+
+test('a pause that is longer than an hour is not forgotten', () => {
+  const group = new TestGroup();
+  serve(group, 'before', FLASH);
+  const signal = { kind: 'long_window', scope: 'model', retryAfterMs: 86_400_000 } as const;
+  refuse(group, 'full', PRO, signal);
+  group.reconfigure({ probesPauses: false });
+  group.advance(2 * 3_600_000);
+  serve(group, 'after', FLASH);
+  expect(isGranted(group, 'pro', PRO)).toBe(false);
 });
 
 test('as many scopes are kept as there is room for, those that were refused last', () => {
