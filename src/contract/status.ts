@@ -3,6 +3,7 @@ import { suggestedLimitsSchema } from './admin/suggestion-schemas.ts';
 import { LANES } from '../core/words/ticket.ts';
 import type { Frozen } from './frozen.ts';
 import { holdKind } from './hold-kind.ts';
+import { callScopeSchema } from './scope.ts';
 
 /** The state of a pool of slots at one moment: a group, or one partition of it. */
 
@@ -74,6 +75,43 @@ const pauseSchema = z.object({
     ),
 });
 
+/** Maximum scopes that a status lists. */
+export const SCOPES_SHOWN_MAX = 64;
+
+/** What was learned about the calls of one scope at their upstream. */
+const scopeStatusSchema = z.object({
+  about: callScopeSchema,
+  member: z
+    .string()
+    .exactOptional()
+    .describe('The member whose calls these are. Absent: the group names none.'),
+  in_use: count.meta({ description: 'Slots that these calls hold.', unit: 'slots' }),
+  limit: z.number().nullable().meta({
+    description:
+      'Slots that these calls may hold, as learned; of several pools the fewest. Null: only the limit of the group or member applies.',
+    unit: 'slots',
+  }),
+  paused_until: instant
+    .nullable()
+    .describe('When the pause of these calls ends. Null: they are not paused.'),
+  pause: pauseSchema
+    .exactOptional()
+    .describe('What is known of that pause. Absent: there is none.'),
+  breaker: z
+    .enum(['closed', 'open', 'half_open'])
+    .describe('The breaker of these calls. Of several pools the worst is shown.'),
+  breaker_until: instant
+    .nullable()
+    .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+  queued: count.meta({
+    description: 'Queued calls that this scope holds now.',
+    unit: 'calls',
+  }),
+  last_refused_at: instant.describe(
+    'When the upstream last refused these calls, or asked them to wait.',
+  ),
+});
+
 /** A place where calls of a group run. Of several pools the figures are added up. */
 const memberStatusSchema = z.object({
   id: z.string().describe('Id of the member.'),
@@ -111,6 +149,11 @@ const memberStatusSchema = z.object({
   breaker_until: instant
     .nullable()
     .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+  about: callScopeSchema
+    .exactOptional()
+    .describe(
+      'The only calls that `paused_until`, `breaker` and a learned `limit` of this member are about. Absent: all of its calls.',
+    ),
   out: outSchema
     .nullable()
     .describe(
@@ -261,6 +304,18 @@ export const gaugesSchema = z.object({
   breaker_until: instant
     .nullable()
     .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+  about: callScopeSchema
+    .exactOptional()
+    .describe(
+      'The only calls that `paused_until`, `breaker` and a learned `limit` are about: no other calls were seen lately, and others start at once. Absent: all calls of the pool.',
+    ),
+  scopes: z
+    .array(scopeStatusSchema)
+    .max(SCOPES_SHOWN_MAX)
+    .exactOptional()
+    .describe(
+      'Calls about which something else was learned: of a model, a service tier, or a caller’s own key. A call is held by each scope that it is in, and holds up no other. At most 64: those that hold calls first, then by their last refusal. Absent: there are none.',
+    ),
   refusals_total: totals.describe(
     'Refusals of the upstream since the instance began, by kind. For a time that is known: `last_hour`.',
   ),
@@ -418,6 +473,8 @@ export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
 /** Figures of the last hour. */
 export type LastHour = Frozen<z.output<typeof lastHourSchema>>;
 export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
+/** What was learned about the calls of one scope. */
+export type ScopeStatus = Frozen<z.output<typeof scopeStatusSchema>>;
 export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
 export type WaiterInfo = Frozen<z.output<typeof waiterInfoSchema>>;

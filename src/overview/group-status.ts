@@ -4,6 +4,7 @@ import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
+import { joinAbout, joinScopes } from '../routing/scopes-shown.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupNamed } from '../routing/auto-groups.ts';
@@ -134,6 +135,8 @@ function totals(pools: readonly PoolStatus[]): Omit<Gauges, Settings> {
     ...longestPause(pools),
     breaker: worstBreaker(pools),
     breaker_until: latest(pools.map((pool) => pool.breaker_until)),
+    ...joinAbout(pools),
+    ...joinScopes(pools.flatMap(({ scopes }) => scopes ?? [])),
     refusals_total: sumUp(pools.map((pool) => pool.refusals_total)),
     rates: second === undefined ? (first?.rates ?? {}) : null,
     spend: spendOf(pools.flatMap(({ spend }) => spend ?? [])),

@@ -1,4 +1,5 @@
 import type { MemberStatus, PoolStatus } from '../contract/status.ts';
+import { joinAbout } from '../routing/scopes-shown.ts';
 import { latest, longestPause, smallest, worstBreaker } from './joins.ts';
 
 /** Adds up what the pools of a group tell of its members. */
@@ -26,6 +27,7 @@ function joined(all: readonly MemberStatus[]): MemberStatus[] {
   return [
     {
       ...withoutPause(first),
+      ...joinAbout(all),
       limit: { ...first.limit, effective: smallest(all.map(({ limit }) => limit.effective)) },
       in_use: sum(all, (each) => each.in_use),
       cooling: sum(all, (each) => each.cooling),
@@ -45,7 +47,7 @@ function joined(all: readonly MemberStatus[]): MemberStatus[] {
   ];
 }
 
-function withoutPause({ pause: _pause, ...rest }: MemberStatus): MemberStatus {
+function withoutPause({ pause: _pause, about: _about, ...rest }: MemberStatus): MemberStatus {
   return rest;
 }
 

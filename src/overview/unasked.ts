@@ -13,6 +13,7 @@ import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
 import { definedGroup } from '../routing/key-groups.ts';
 import { isOwnPartition } from '../routing/partition.ts';
 import type { PlacedPool } from '../routing/pool.ts';
+import { restingScopes } from '../routing/scopes-shown.ts';
 import { NOTHING_LATELY, restingHour } from './last-hours.ts';
 import { spentNow } from './spent-now.ts';
 import { restingUpstreams } from './upstream-calls.ts';
@@ -112,6 +113,8 @@ export function resting(
     affinity: _affinity,
     paused_until: _until,
     pause: _pause,
+    about: _about,
+    scopes: _scopes,
     ...rest
   } = status;
   return {
@@ -122,6 +125,7 @@ export function resting(
       ...waits,
       ...(group === undefined ? switchesInForce(config, name) : byGroup(status, said, group, now)),
       ...pauseNow(status, now),
+      ...restingScopes(status, now),
       spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
       budget_spent: restingBudget(status.budget_spent, group, instant(said.at), now),
       rate_used_up: null,

@@ -1,8 +1,9 @@
 import type { UpstreamCallsStatus } from '../contract/status.ts';
 import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-schemas.ts';
+import { joinAbout } from '../routing/scopes-shown.ts';
 import { latest, sumOfBounds, worstBreaker } from './joins.ts';
 
-type Trouble = Pick<GroupStatus, 'limit' | 'paused_until' | 'breaker' | 'breaker_until'>;
+type Trouble = Pick<GroupStatus, 'limit' | 'paused_until' | 'breaker' | 'breaker_until' | 'about'>;
 
 /**
  * Says of each upstream that a group's calls went to how it fares. What stops a group that names no members stops it for
@@ -27,7 +28,7 @@ export function upstreamsOfGroup(
 type Health = Omit<UpstreamAtGroup, keyof UpstreamCallsStatus>;
 
 function health(
-  stopped: readonly Omit<Trouble, 'limit'>[],
+  stopped: readonly Trouble[],
   { limit }: { readonly limit: { readonly effective: number | null } },
 ): Health {
   const paused_until = latest(stopped.map((each) => each.paused_until));
@@ -36,6 +37,7 @@ function health(
     state: isOpen ? 'open' : paused_until === null ? 'ok' : 'waiting',
     paused_until,
     breaker_until: latest(stopped.map((each) => each.breaker_until)),
+    ...joinAbout(stopped),
     limit: limit.effective,
   };
 }

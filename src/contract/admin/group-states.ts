@@ -5,6 +5,7 @@ export const GROUP_STATES = [
   'budget spent',
   'paused',
   'full',
+  'partly paused',
   'rate limited',
   'draining',
   'dry run',

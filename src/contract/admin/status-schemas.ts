@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { Frozen } from '../frozen.ts';
 import { GROUP_STATES } from './group-states.ts';
+import { callScopeSchema } from '../scope.ts';
 import { gaugesSchema, leaseInfoSchema, upstreamCallsSchema, waiterInfoSchema } from '../status.ts';
 import { temporarySchema } from '../temporary.ts';
 
@@ -33,6 +34,9 @@ const upstreamAtGroupSchema = upstreamCallsSchema.extend({
     .nullable()
     .describe('Until when it wants no calls. Null: it does.'),
   breaker_until: z.iso.datetime().nullable().describe('When the breaker lets a call probe.'),
+  about: callScopeSchema
+    .exactOptional()
+    .describe('The only calls that these fields are about. Absent: all calls there.'),
   limit: z
     .number()
     .nullable()
@@ -51,7 +55,7 @@ export const groupStatusSchema = z
     state: z
       .enum(GROUP_STATES)
       .describe(
-        'What is most worth knowing of it now, as the dashboard says it. `full` only where its slots are; `rate limited`: see `rate_used_up`; `budget spent`: see `budget_spent`. Whether its limit is learned is said by `limit.source`.',
+        'What is most worth knowing of it now, as the dashboard says it. `full` only where its slots are; `partly paused`: its upstream stops the calls of some model, service tier or key, see `scopes` and `about`, and all others start as usual; `rate limited`: see `rate_used_up`; `budget spent`: see `budget_spent`. Whether its limit is learned is said by `limit.source`.',
       ),
     ...gaugesSchema.shape,
     upstreams: z

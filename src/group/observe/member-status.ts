@@ -10,6 +10,7 @@ import { rateStatuses } from '../../routing/group-rates.ts';
 import type { Definition } from '../definition.ts';
 import { amountsSpent } from './amounts-spent.ts';
 import { pauseStatus } from './pause-status.ts';
+import { aboutOf } from './scope-status.ts';
 
 /** Tells of the members of a pool: those that the configuration names, and those where calls of before still run. */
 export function membersStatus(
@@ -57,6 +58,7 @@ function statusOf(member: Member, now: InstantMs): Omit<MemberStatus, 'upstream'
     ...pauseStatus(pause, now),
     breaker: breaker.phase,
     breaker_until: breaker.phase === 'open' ? isoOf(breaker.openUntil) : null,
+    ...aboutOf(member),
     out: outOf(outage),
     rates: rateStatuses(controls.rates, settings.rates, now),
     spend: amountsSpent(member, now),

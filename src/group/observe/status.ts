@@ -10,6 +10,7 @@ import type { GroupState } from '../../core/state.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { limitStatus } from './limit-status.ts';
 import { membersStatus } from './member-status.ts';
+import { scopesStatus } from './scope-status.ts';
 import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
@@ -50,6 +51,7 @@ export function poolStatus(
     ...waits,
     paused: settings.paused,
     ...limitStatus(definition, state, now),
+    ...scopesStatus(state, now),
     draining: settings.isDraining,
     dry_run: settings.isDryRun,
     granted_total: totals.granted,

@@ -1,0 +1,19 @@
+import * as z from 'zod';
+import type { Frozen } from './frozen.ts';
+
+/** The calls that a refusal is about, as shown to operators: those with every value that is not null. */
+export const callScopeSchema = z
+  .object({
+    model: z.string().nullable().describe('The model, in lower case. Null: any model.'),
+    service_tier: z
+      .string()
+      .nullable()
+      .describe('The service tier, if it is not the default, in lower case. Null: any tier.'),
+    credential: z
+      .string()
+      .nullable()
+      .describe("Fingerprint of a caller's own provider key. Null: any key."),
+  })
+  .describe('The calls with every value that is not null.');
+
+export type CallScope = Frozen<z.output<typeof callScopeSchema>>;

@@ -1,0 +1,80 @@
+import type { CallScope } from '../contract/scope.ts';
+import { SCOPES_SHOWN_MAX, type PoolStatus, type ScopeStatus } from '../contract/status.ts';
+
+type ByScopes = Pick<PoolStatus, 'about' | 'scopes'>;
+
+/** Joins what was learned of the same calls in several pools, and bounds the list: what holds calls comes first. */
+export function joinScopes(all: readonly ScopeStatus[]): Pick<PoolStatus, 'scopes'> {
+  if (all.length === 0) return {};
+  const joined = [...Map.groupBy(all, keyOf).values()].flatMap(([first, ...rest]) =>
+    first === undefined ? [] : [rest.reduce(joinTwo, first)],
+  );
+  return { scopes: joined.toSorted(byUrgency).slice(0, SCOPES_SHOWN_MAX) };
+}
+
+/** Whether the calls of a scope are stopped, or some of them are queued because of it. */
+export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
+  return queued > 0 || until !== null || breaker !== 'closed';
+}
+
+/** Finds the calls that the states of several pools are about, where they agree. */
+export function joinAbout(
+  pools: readonly Pick<PoolStatus, 'about' | 'paused_until' | 'breaker' | 'limit'>[],
+): Pick<PoolStatus, 'about'> {
+  const [first, ...rest] = pools.filter(
+    ({ paused_until: until, breaker, limit }) =>
+      until !== null || breaker !== 'closed' || limit.source === 'learned',
+  );
+  if (first?.about === undefined) return {};
+  const { about } = first;
+  const isSame = rest.every((one) => one.about !== undefined && isAlike(one.about, about));
+  return isSame ? { about } : {};
+}
+
+/** Reads what an idle pool reported of its scopes: their pauses may be over. */
+export function restingScopes({ about, scopes = [] }: ByScopes, nowMs: number): ByScopes {
+  const now = scopes.map(({ pause, paused_until: until, ...one }) => {
+    const isPaused = until !== null && Date.parse(until) > nowMs;
+    const paused = isPaused
+      ? { paused_until: until, ...(pause && { pause }) }
+      : { paused_until: null };
+    return { ...one, ...paused, in_use: 0, queued: 0 };
+  });
+  return {
+    ...(about === undefined ? {} : { about }),
+    ...joinScopes(now.filter((one) => isHolding(one) || one.limit !== null)),
+  };
+}
+
+function joinTwo(a: ScopeStatus, b: ScopeStatus): ScopeStatus {
+  const longer = (a.paused_until ?? '') >= (b.paused_until ?? '') ? a : b;
+  const worse = WORST.indexOf(a.breaker) <= WORST.indexOf(b.breaker) ? a : b;
+  const { pause: _pause, ...rest } = a;
+  return {
+    ...rest,
+    in_use: a.in_use + b.in_use,
+    limit: a.limit === null || b.limit === null ? (a.limit ?? b.limit) : Math.min(a.limit, b.limit),
+    paused_until: longer.paused_until,
+    ...(longer.pause && { pause: longer.pause }),
+    breaker: worse.breaker,
+    breaker_until: worse.breaker_until,
+    queued: a.queued + b.queued,
+    last_refused_at: a.last_refused_at > b.last_refused_at ? a.last_refused_at : b.last_refused_at,
+  };
+}
+
+const WORST = ['open', 'half_open', 'closed'];
+
+function byUrgency(a: ScopeStatus, b: ScopeStatus): number {
+  const order = Number(isHolding(b)) - Number(isHolding(a));
+  if (order !== 0) return order;
+  return a.last_refused_at > b.last_refused_at ? -1 : 1;
+}
+
+function keyOf({ member, about: { model, service_tier, credential } }: ScopeStatus): string {
+  return JSON.stringify([member ?? null, model, service_tier, credential]);
+}
+
+function isAlike(a: CallScope, b: CallScope): boolean {
+  return a.model === b.model && a.service_tier === b.service_tier && a.credential === b.credential;
+}

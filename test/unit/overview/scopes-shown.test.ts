@@ -1,0 +1,113 @@
+// Refusals that are about some calls only, in a group of several pools: they are joined by those calls, and bounded.
+import { describe, expect, it } from 'vitest';
+import { SCOPES_SHOWN_MAX, type ScopeStatus } from '../../../src/contract/status.ts';
+import { joinAbout, joinScopes, restingScopes } from '../../../src/routing/scopes-shown.ts';
+
+const EARLY = '2026-11-27T10:00:00.000Z';
+const LATE = '2026-11-27T10:05:00.000Z';
+
+function scope(model: string, changes: Partial<ScopeStatus> = {}): ScopeStatus {
+  return {
+    about: { model, service_tier: null, credential: null },
+    in_use: 0,
+    limit: null,
+    paused_until: null,
+    breaker: 'closed',
+    breaker_until: null,
+    queued: 0,
+    last_refused_at: EARLY,
+    ...changes,
+  };
+}
+
+describe('scopes of several pools', () => {
+  it('are one where they are about the same calls, with the worst of each', () => {
+    const { scopes } = joinScopes([
+      scope('pro', {
+        queued: 2,
+        limit: 3,
+        paused_until: EARLY,
+        pause: { message: 'short', probe_at: null },
+      }),
+      scope('flash'),
+      scope('pro', {
+        queued: 1,
+        in_use: 1,
+        paused_until: LATE,
+        pause: { message: 'long', probe_at: null },
+        breaker: 'open',
+        breaker_until: LATE,
+        last_refused_at: LATE,
+      }),
+    ]);
+    expect(scopes).toEqual([
+      scope('pro', {
+        queued: 3,
+        in_use: 1,
+        limit: 3,
+        paused_until: LATE,
+        pause: { message: 'long', probe_at: null },
+        breaker: 'open',
+        breaker_until: LATE,
+        last_refused_at: LATE,
+      }),
+      scope('flash'),
+    ]);
+  });
+
+  it('are told apart by their member', () => {
+    const { scopes } = joinScopes([
+      scope('pro', { member: 'a' }),
+      scope('pro', { member: 'b' }),
+      scope('pro', { member: 'a' }),
+    ]);
+    expect(scopes).toHaveLength(2);
+  });
+
+  it('are bounded: those that hold calls come first, then by their last refusal', () => {
+    const many = Array.from({ length: 100 }, (_, index) => scope(`m-${index}`));
+    const late = scope('late', { last_refused_at: LATE });
+    const holding = scope('holding', { queued: 1 });
+    const { scopes } = joinScopes([...many, late, holding]);
+    expect(scopes).toHaveLength(SCOPES_SHOWN_MAX);
+    expect(scopes?.slice(0, 2)).toEqual([holding, late]);
+  });
+
+  it('are absent where there are none', () => {
+    expect(joinScopes([])).toEqual({});
+  });
+});
+
+describe('the calls that the states of several pools are about', () => {
+  const limit = { configured: 5, effective: 5, source: 'configured' } as const;
+  const quiet = { paused_until: null, breaker: 'closed', limit } as const;
+  const { about } = scope('pro');
+  const paused = { ...quiet, paused_until: LATE, about };
+
+  it('are shown where those pools agree whose state holds calls', () => {
+    expect(joinAbout([quiet, paused, paused])).toEqual({ about });
+    const other = { ...paused, about: scope('flash').about };
+    expect(joinAbout([paused, other])).toEqual({});
+    expect(joinAbout([paused, { ...quiet, breaker: 'open' }])).toEqual({});
+    expect(joinAbout([quiet])).toEqual({});
+  });
+});
+
+describe('the scopes of an idle pool', () => {
+  it('end with their pauses, and keep what was learned', () => {
+    const scopes = [
+      scope('over', { paused_until: EARLY, pause: { message: 'full', probe_at: null } }),
+      scope('on', { paused_until: LATE, pause: { message: 'full', probe_at: null }, queued: 2 }),
+      scope('learned', { limit: 2, paused_until: EARLY }),
+    ];
+    expect(restingScopes({ scopes }, Date.parse(EARLY) + 1)).toEqual({
+      scopes: [
+        scope('on', { paused_until: LATE, pause: { message: 'full', probe_at: null } }),
+        scope('learned', { limit: 2 }),
+      ],
+    });
+    expect(restingScopes({ scopes }, Date.parse(LATE))).toEqual({
+      scopes: [scope('learned', { limit: 2 })],
+    });
+  });
+});

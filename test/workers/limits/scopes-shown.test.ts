@@ -1,0 +1,115 @@
+// What operators see of a refusal that is about some calls only: which calls, until when, and how many it holds.
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { asAdmin, bodyOf } from '../admin/ask.ts';
+import { nothingLeaks } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { call, configure, until } from '../support/worker.ts';
+
+let made = 0;
+let strict: Strict;
+let name = '';
+
+beforeEach(async () => {
+  made += 1;
+  strict = await strictScope('scopes-shown');
+  name = `shown-${made}`;
+  await configure({
+    upstreams: [{ id: name, base_url: strict.url }],
+    groups: [
+      {
+        name,
+        match: { upstreams: [name] },
+        limits: { max_concurrency: 5 },
+        queue: { timeout_ms: 900_000 },
+      },
+    ],
+  });
+});
+
+afterAll(nothingLeaks);
+
+interface Sent {
+  readonly model?: string;
+  readonly key?: string;
+  readonly maxWait?: string;
+  readonly headers?: Record<string, string>;
+}
+
+async function send({ model = 'free', key = 'sk-a', maxWait = '0', headers = {} }: Sent = {}) {
+  const answer = await call(`/${name}/v1/chat/completions`, {
+    json: { model, messages: [{ role: 'user', content: 'hi' }] },
+    headers: { authorization: `Bearer ${key}`, 'headgate-max-wait': maxWait, ...headers },
+  });
+  const lease = answer.headers.get('headgate-lease');
+  return { status: answer.status, text: await answer.text(), lease };
+}
+
+const FULL = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
+
+/** Longer than the pause. */
+const PATIENT = '900s';
+
+async function group() {
+  return bodyOf(await asAdmin('getGroupStatus', { params: { name } }));
+}
+
+/** Two models were called, and one is full. */
+async function oneModelFull(): Promise<void> {
+  expect((await send({ model: 'Full', headers: FULL })).status).not.toBe(200);
+  expect((await send()).status).toBe(200);
+}
+
+/** Cancels all queued calls, and reads the answer of one of them. */
+async function dropQueue(waiting: ReturnType<typeof send>) {
+  bodyOf(await asAdmin('cancelWaiters', { query: { upstream: name } }));
+  const { status } = await waiting;
+  expect(status).toBe(409);
+}
+
+describe('the status of a group', () => {
+  it('shows the model that is full, and does not call the group paused', async () => {
+    await oneModelFull();
+    const waiting = send({ model: 'full', maxWait: PATIENT });
+    await until(async () => expect((await group()).scopes?.[0]?.queued).toBe(1));
+    const { state, paused_until, scopes, about, upstreams } = await group();
+    expect({ state, paused_until, about }).toEqual({
+      state: 'partly paused',
+      paused_until: null,
+      about: undefined,
+    });
+    expect(scopes).toMatchObject([
+      {
+        about: { model: 'full', service_tier: null, credential: expect.stringMatching(/^fp_/) },
+        breaker: 'closed',
+        limit: null,
+        in_use: 0,
+      },
+    ]);
+    const [scope] = scopes ?? [];
+    expect(Date.parse(scope?.paused_until ?? '')).toBeGreaterThan(Date.now());
+    expect(Date.parse(scope?.last_refused_at ?? '')).toBeLessThanOrEqual(Date.now());
+    expect(upstreams[0]?.state).toBe('ok');
+    await dropQueue(waiting);
+  });
+
+  it("shows whose own key was refused by the key's fingerprint, never the key", async () => {
+    expect((await send({ key: 'sk-honest' })).status).toBe(200);
+    expect((await send({ key: 'sk-spent', headers: FULL })).status).not.toBe(200);
+    const shown = await group();
+    expect(shown.scopes).toHaveLength(1);
+    expect(shown.scopes?.[0]?.about).toMatchObject({
+      credential: expect.stringMatching(/^fp_/),
+    });
+    expect(JSON.stringify(shown)).not.toContain('sk-spent');
+  });
+
+  it('shows the only model of a group as what its pause is about', async () => {
+    expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
+    const { about, paused_until, state } = await group();
+    expect(about).toMatchObject({ model: 'full' });
+    expect(state).toBe('partly paused');
+    expect(paused_until).not.toBeNull();
+    expect((await send()).status).toBe(200);
+    expect((await group()).paused_until).toBeNull();
+  });
+});
