@@ -78,7 +78,7 @@ const pauseSchema = z.object({
 /** Maximum scopes that a status lists. */
 export const SCOPES_SHOWN_MAX = 64;
 
-/** What was learned about the calls of one scope at their upstream. */
+/** Lessons about the calls of one scope at their upstream. */
 const scopeStatusSchema = z.object({
   about: callScopeSchema,
   member: z
@@ -473,7 +473,7 @@ export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
 /** Figures of the last hour. */
 export type LastHour = Frozen<z.output<typeof lastHourSchema>>;
 export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
-/** What was learned about the calls of one scope. */
+/** Lessons about the calls of one scope. */
 export type ScopeStatus = Frozen<z.output<typeof scopeStatusSchema>>;
 export type MemberStatus = Frozen<z.output<typeof memberStatusSchema>>;
 export type LeaseInfo = Frozen<z.output<typeof leaseInfoSchema>>;
