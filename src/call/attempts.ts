@@ -62,8 +62,8 @@ export async function attempts(
     const hasNext = spill.next.length > 0;
     const { upstream } = candidate.located;
     const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
-    const firstByteMs = hasNext ? spill.firstByteMs : null;
-    const turn = { ticket: here, tries, listener, hasNext, firstByteMs, hasOtherPlace };
+    const firstTokenMs = hasNext ? spill.firstTokenMs : null;
+    const turn = { ticket: here, tries, listener, hasNext, firstTokenMs, hasOtherPlace };
     // Where it goes by members, the place that it was called at is none of theirs for certain.
     const mayGo = candidate.members !== null || tries.mayGoTo(upstream);
     const result = mayGo ? await tryAt(candidate, turn) : GOES_ON;

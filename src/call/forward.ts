@@ -22,7 +22,12 @@ import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/t
 import { newsOfLimits } from './limit-news.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
-import { hasMemberLeft, noteRefusedAt, proofBy } from './members/where-next-member.ts';
+import {
+  firstTokenMsAt,
+  hasMemberLeft,
+  noteRefusedAt,
+  proofBy,
+} from './members/where-next-member.ts';
 import { withOwnAddresses } from './own-addresses.ts';
 import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
@@ -103,7 +108,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const given = await held.send(target.fetcher, target.url, init, {
     again: mayBeSpoilt ? openAgain : null,
-    firstTokenMs: canBeSentAgain(candidate) ? turn.firstByteMs : null,
+    firstTokenMs: firstTokenMsOf(sending),
   });
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
@@ -314,20 +319,41 @@ function notRenamed(
 }
 
 /** Leaves an upstream that has said nothing in time, of which no group learns: it may be on its way. */
-async function tooSlow({ candidate, turn, admission }: Sending): Promise<Again> {
-  const { call, located } = candidate;
+async function tooSlow(sending: Sending): Promise<Again> {
+  const { candidate, turn, admission } = sending;
+  const { call, located, members, member } = candidate;
   logEvent('upstream_slow', {
     upstream: located.upstream.id,
     model: located.model?.slice(0, TRACED_MODEL_MAX) ?? null,
     groups: groupsOf(admission),
-    first_byte_ms: turn.firstByteMs,
+    ...(member !== null && { member: member.id }),
+    first_token_ms: firstTokenMsOf(sending),
   });
   call.body.unspare();
+  reportCut(admission, SLOW_STATUS, 'slow');
   const released = admission.release('cancelled');
   call.ctx.waitUntil(released);
   // A group that the call is in elsewhere too must not count it twice.
   await released;
-  return { kind: 'again', where: 'elsewhere', isSlow: true };
+  if (member === null || members === null) return SLOW;
+  const { tries } = turn;
+  tries.refusedMembers.note(member.id, 'error');
+  return hasMemberLeft(members, tries) ? { kind: 'again', where: 'here' } : SLOW;
+}
+
+/** The way of a call that leaves a slow upstream. */
+const SLOW: Again = { kind: 'again', where: 'elsewhere', isSlow: true };
+
+/** The status of an attempt that was left for another place. */
+const SLOW_STATUS = 504;
+
+/** How long the first content of a call may take, where the call can go elsewhere; null: any time. */
+function firstTokenMsOf({ candidate, turn }: Sending): number | null {
+  if (!canBeSentAgain(candidate)) return null;
+  const { members, member } = candidate;
+  const atMember =
+    members === null || member === null ? null : firstTokenMsAt(members, member, turn.tries);
+  return atMember ?? turn.firstTokenMs;
 }
 
 /** Has a call placed anew that was refused. Nothing was said of the slot that it had, which nobody needs any more. */

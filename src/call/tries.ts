@@ -154,8 +154,8 @@ export interface Turn {
   readonly listener: PlaceListener | null;
   /** Whether another upstream may be tried if this one does not serve the call. */
   readonly hasNext: boolean;
-  /** How long this one may take to its first byte, where another may be tried; null: any time. */
-  readonly firstByteMs: number | null;
+  /** How long this one may take to its first content, where another may be tried; null: any time. */
+  readonly firstTokenMs: number | null;
   /** Whether one of those is reached at another address, or another way. */
   readonly hasOtherPlace: boolean;
 }

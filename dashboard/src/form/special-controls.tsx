@@ -146,11 +146,14 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
             onChange={(after) => onChange({ ...spill, after_ms: after })}
           />
           <Part
-            label="First byte of each but the last within"
+            label="First content of each but the last within"
             unit="ms"
-            value={spill['first_byte_ms']}
+            value={spill['first_token_ms'] ?? spill['first_byte_ms']}
             isOptional
-            onChange={(within) => onChange({ ...spill, first_byte_ms: within })}
+            onChange={(within) => {
+              const { first_token_ms: _, ...rest } = spill;
+              onChange({ ...rest, first_byte_ms: within });
+            }}
           />
         </div>
       )}

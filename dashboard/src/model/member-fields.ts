@@ -19,6 +19,7 @@ export const MEMBER_FIELDS: Labels = {
 export const MORE_MEMBER_FIELDS: Labels = {
   name: 'Name of the member',
   models: 'Models there',
+  first_token_ms: 'Its first content within',
   'limits.rpm': 'Its requests per minute',
   'limits.tpm': 'Its tokens per minute',
   'limits.itpm': 'Its input tokens per minute',

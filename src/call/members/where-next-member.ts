@@ -62,6 +62,20 @@ export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: Tries)
   );
 }
 
+/** Returns how long a member may take to its first content; null: any time, or no other member is left for the call. */
+export function firstTokenMsAt(
+  plan: MemberPlan,
+  { id, member }: MemberPlace,
+  { refusedMembers }: Tries,
+): number | null {
+  const firstTokenMs = member.config.first_token_ms ?? null;
+  if (firstTokenMs === null) return null;
+  const hasOther = [...plan.places.values()].some(
+    (other) => other.id !== id && other.member.config.enabled && !refusedMembers.has(other.id),
+  );
+  return hasOther ? firstTokenMs : null;
+}
+
 /**
  * Decides where a call goes that a member did not serve: at once to another, but no oftener than it may be retried where
  * one after the other fails; where all have refused it, once more to those for which a wait helps. Null: nowhere in its

@@ -220,7 +220,7 @@ export class Turns {
       const granted = await this.#admit(create, ticket, room);
       const pipe = this.#pipe;
       if (granted === null || pipe === null) return;
-      const asked = { listener: null, hasNext: false, firstByteMs: null, hasOtherPlace: false };
+      const asked = { listener: null, hasNext: false, firstTokenMs: null, hasOtherPlace: false };
       const turn = new Turn(create, {
         ...granted,
         turn: { ticket, tries, ...asked },

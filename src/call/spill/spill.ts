@@ -54,8 +54,8 @@ interface SpillCandidate extends Candidate {
 export interface SpillPlan {
   next: readonly SpillCandidate[];
   readonly afterMs: number;
-  /** How long each of them but the last may take to its first byte; null: any time. */
-  readonly firstByteMs: number | null;
+  /** How long each of them but the last may take to its first content; null: any time. */
+  readonly firstTokenMs: number | null;
   /** Names of the groups with members that the call has been in: each has chosen among all its places. */
   been: readonly string[];
 }
@@ -66,11 +66,11 @@ export async function planSpill(from: Candidate): Promise<SpillPlan> {
   const { onSaturated } = rules;
   const been = namesWithMembers(from);
   if (typeof onSaturated === 'string') {
-    return { next: [], afterMs: 0, firstByteMs: null, been };
+    return { next: [], afterMs: 0, firstTokenMs: null, been };
   }
   const { spill_to: entries, after_ms: afterMs } = onSaturated;
   // A directory of the version before knows nothing of it.
-  const firstByteMs = onSaturated.first_byte_ms ?? null;
+  const firstTokenMs = onSaturated.first_token_ms ?? onSaturated.first_byte_ms ?? null;
   const listed = entries.flatMap((entry): SpillEntry[] => {
     const { upstream: id, model } =
       typeof entry === 'string' ? { upstream: entry, model: null } : entry;
@@ -85,7 +85,7 @@ export async function planSpill(from: Candidate): Promise<SpillPlan> {
   const possible = planned
     .filter((one) => one !== null)
     .filter((one) => !one.renamesBody || mayBeRenamed(one.call));
-  return { next: toOtherGroups(possible, been), afterMs, firstByteMs, been };
+  return { next: toOtherGroups(possible, been), afterMs, firstTokenMs, been };
 }
 
 /**

@@ -39,6 +39,11 @@ export const memberSchema = z.strictObject({
     description: 'A higher one gets calls while no member of a lower one has room.',
     unit: 'tier',
   }),
+  first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
+    description:
+      'How long the first content of an answer may take while another member or upstream may take the call; then the call goes there. Comments, pings and other events before the content do not count. Absent: any time.',
+    unit: 'ms',
+  }),
   enabled: z.boolean().default(true).describe('Switched off, it gets no calls.'),
 });
 

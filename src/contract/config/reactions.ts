@@ -127,9 +127,13 @@ export const onSaturatedSchema = z.union([
       description: 'How long a call may wait at each upstream but the last. 0: not at all.',
       unit: 'ms',
     }),
-    first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
+    first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
       description:
-        'How long each upstream but the last may take to the first byte of its answer before the call goes on; it may still cost there. Null: any time.',
+        'How long each upstream but the last may take to the first content of its answer before the call goes on; it may still cost there. Comments, pings and other events before the content do not count. Absent: `first_byte_ms`.',
+      unit: 'ms',
+    }),
+    first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
+      description: 'The older name of `first_token_ms`, with the same meaning. Null: any time.',
       unit: 'ms',
     }),
   }),

@@ -8,7 +8,7 @@ export type CutReason =
   | 'revoked'
   /** The upstream was silent for too long. */
   | 'idle'
-  /** The first byte of the answer took longer than the call is to wait for it here. */
+  /** The first content of the answer took longer than the call is to wait for it here. */
   | 'slow'
   /** The caller took nothing for too long, though there was something for it. */
   | 'stalled'

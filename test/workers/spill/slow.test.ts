@@ -75,3 +75,15 @@ describe('a call stays', () => {
     expect(await total(scene)).toEqual([1, 0]);
   });
 });
+
+describe('events before the first content are no first token', () => {
+  it.each([
+    ['first_token_ms', { spill_to: ['b'] as const, after_ms: 60_000, first_token_ms: 1_500 }],
+    ['first_byte_ms', { spill_to: ['b'] as const, after_ms: 60_000, first_byte_ms: 1_500 }],
+  ])('with %s', async (_, spill) => {
+    const scene = await newScene({ spill });
+    await scene.a.configure({ atContent: true, silentAfterChunks: 0 });
+    expect(await servedBy(scene)).toBe('ab');
+    await untilStatus(scene.name('a'), { in_use: 0, refusals_total: {} });
+  });
+});
