@@ -28,7 +28,7 @@ export interface StrictBehaviour {
   readonly breakAfterChunks: number | null;
   /** Ends a stream with its dialect's error event after so many content chunks. */
   readonly errorAfterChunks: number | null;
-  /** What comes after 0 chunks comes right before the first content, behind the events that announce the answer. */
+  /** Moves what comes after 0 chunks right before the first content, behind the events that announce the answer. */
   readonly atContent: boolean;
   /** Refuses inside a 200: an error as JSON, or in a stream behind the events that announce an answer. */
   readonly refusesInside: boolean;
