@@ -13,6 +13,7 @@ import {
   takeAllowance,
   undo,
   undoNumbers,
+  type Lessons,
   type Unconfirmed,
 } from './parts/reports.ts';
 import { memberSlotsLearned } from './capacity.ts';
@@ -84,6 +85,30 @@ export function applyReport(
   takeAllowance(reports, by, boundWaits(controls, was, instant(until), now), now);
   if (isOwn) noteClaim(member, unconfirmed, report, now);
   if (controls.pause.until > was.pause.until) unconfirmed.pausedUntil = controls.pause.until;
+}
+
+/**
+ * Applies a refusal that a holder reported to the lessons of one scope at a member. Only its wait counts, and only for as
+ * long as the reports of the key may still stop calls.
+ */
+export function applyReportInScope(
+  state: GroupState,
+  { reports }: Member,
+  lessons: Lessons,
+  { by, retryAfterMs }: Pick<Report, 'by' | 'retryAfterMs'>,
+  apply: Apply,
+  now: InstantMs,
+): void {
+  const leftMs = leftMsOf(reports, by, now);
+  if (leftMs === 0) {
+    state.totals.reports.ignored += 1;
+    return;
+  }
+  state.totals.reports.unconfirmed += 1;
+  const was = copyOfLessons(lessons);
+  apply(retryAfterMs);
+  takeAllowance(reports, by, boundWaits(lessons, was, instant(now + leftMs), now), now);
+  undoNumbers(lessons, was);
 }
 
 /** Notes the claims of a report that served calls can contradict. */

@@ -46,7 +46,7 @@ import { atUpstream } from './capacity.ts';
 import type { AtGrant, Limiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
-import { applyReport, applySeen, refuteReports } from './reports.ts';
+import { applyReport, applyReportInScope, applySeen, refuteReports } from './reports.ts';
 import { noteContradicted } from './parts/seen-calls.ts';
 import { limiterOf, noteNames, speaksForAll } from './scopes.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -117,7 +117,11 @@ export function applySignal(
     const refusal = { ...signal, kind, retryAfterMs: afterMs };
     applyRefusal(state, { member, limiter, lease }, refusal, isRepeat, now);
   };
-  if (limiter !== member) return apply(retryAfterMs);
+  if (limiter !== member) {
+    if (reportedBy === undefined) return apply(retryAfterMs);
+    const report = { by: reportedBy, retryAfterMs };
+    return applyReportInScope(state, member, limiter.controls, report, apply, now);
+  }
   if (reportedBy === undefined) {
     return applySeen(state, member, kind, () => apply(retryAfterMs), now);
   }
@@ -310,7 +314,9 @@ function askToWait(
   };
   if (limiter !== member) {
     state.isControlsDirty = true;
-    return pause(retryAfterMs);
+    if (reportedBy === undefined) return pause(retryAfterMs);
+    const report = { by: reportedBy, retryAfterMs };
+    return applyReportInScope(state, member, limiter.controls, report, pause, now);
   }
   const kind = 'requests';
   if (reportedBy === undefined) {

@@ -58,6 +58,29 @@ describe('one key', () => {
     expect(countsOf(group)).toMatchObject({ unconfirmed: 1, confirmed: 0 });
   });
 
+  it.each([
+    ['a limit', {}],
+    ['a long window', { kind: 'long_window', retryAfterMs: 31 * 86_400_000 }],
+    ['an overload', { kind: 'overload' }],
+    ['nearly empty limits', { kind: 'served' }],
+  ] as const)('pauses the calls of a model or a key for a minute at most: %s', (_name, more) => {
+    const group = TestGroup.stored({ slotsMax: 10, timeoutMs: 2 * MINUTE_MS });
+    group.ask('before', { names: { model: 'flash' } });
+    const own = { isById: true, names: { model: 'pro', credential: 'own' } };
+    group.ask('c0', own);
+    group.report('c0', refused('a', { scope: 'model', ...more }));
+    group.release('c0', 'failed');
+    group.ask('c1', { ...own, sliceMs: 2 * MINUTE_MS });
+    expect(group.waiting()).toEqual(['c1']);
+    expect(group.advance(MINUTE_MS)).toContain('grant c1.1');
+    // It may stop no calls for a while.
+    group.report('c1', refused('a', { scope: 'model', ...more }));
+    expect(countsOf(group)).toMatchObject({ unconfirmed: 1, ignored: 1 });
+    const [scope] = group.member().controls.scopes.narrower;
+    expect(scope?.ceiling.slots).toBeNull();
+    expect(scope?.pause.until).toBeLessThanOrEqual(group.now);
+  });
+
   it('never shortens a pause that Headgate saw', () => {
     const group = aGroup();
     group.report('c0', { kind: 'requests', retryAfterMs: 600_000 });
