@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
+import type { Holder } from '../../../src/core/words/ticket.ts';
 import { someSettings } from '../../support/core-builders.ts';
 
 /** The expected use of a call, in tokens and dollars. */
@@ -22,6 +23,8 @@ export type LimitAction =
       readonly isTry: boolean;
       readonly holdsNarrower: boolean;
       readonly patienceMs: number | null;
+      /** Names that decide which refusals hold it. Absent: none. */
+      readonly names?: Pick<Holder, 'model' | 'tier' | 'credential'>;
     }
   | {
       readonly kind: 'end';
@@ -37,7 +40,7 @@ export type LimitAction =
   | {
       readonly kind: 'report';
       readonly pick: number;
-      readonly signal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs' | 'slotsMax'>;
+      readonly signal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs' | 'slotsMax' | 'scope'>;
       readonly isRepeat: boolean;
     }
   | { readonly kind: 'cancel_waiter' | 'cancel_lease' | 'detach'; readonly pick: number }
@@ -196,3 +199,33 @@ export const failingActionArb: fc.Arbitrary<LimitAction> = fc.oneof(...COMMON, {
     return { ...report, signal: { ...report.signal, kind } };
   }),
 });
+
+const namesArb = fc.constantFrom<NonNullable<Extract<LimitAction, { kind: 'ask' }>['names']>[]>(
+  { model: 'pro' },
+  { model: 'flash' },
+  { model: 'pro', tier: 'flex' },
+  { model: 'pro', credential: 'one' },
+  { model: 'flash', credential: 'two' },
+);
+
+/** An upstream that refuses models, tiers and keys. Such a refusal uses up no limit of the group. */
+export const scopedActionArb: fc.Arbitrary<LimitAction> = fc.oneof(
+  ...COMMON,
+  { weight: 10, arbitrary: fc.tuple(askArb, namesArb).map(([ask, names]) => ({ ...ask, names })) },
+  {
+    weight: 9,
+    arbitrary: fc
+      .tuple(
+        reportArb,
+        fc.constantFrom('call' as const, 'tier' as const, 'model' as const, 'credential' as const),
+      )
+      .map(([report, scope]) => {
+        const { kind } = report.signal;
+        const uses = kind === 'requests' || kind === 'tokens';
+        return {
+          ...report,
+          signal: { ...report.signal, scope, ...(uses && { kind: 'unknown' as const }) },
+        };
+      }),
+  },
+);

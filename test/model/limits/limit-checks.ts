@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
+import { isPaused } from '../../../src/core/parts/pause.ts';
 import { spentIn } from '../../../src/core/parts/spend.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import type { LimitLedger } from './limit-ledger.ts';
@@ -54,8 +55,16 @@ export function checkGranted(
   assert.deepEqual(checkInvariants(state, now), [], told);
   const isWithin = slotsInUse <= settings.slotsMax || fresh.length === 0 || !settings.isHard;
   assert.ok(isWithin, `${told}: granted above the limit`);
+  for (const { id, scopes } of fresh) {
+    for (const { limiter } of scopes) {
+      const { pause, breaker } = limiter.controls;
+      assert.ok(!isPaused(pause, now) || pause.probe === id, `${told}: ${id} in a paused scope`);
+      assert.ok(breaker.phase !== 'open', `${told}: ${id} in a scope whose breaker is open`);
+    }
+  }
   const { phase, probes, served } = controls.breaker;
-  for (const id of probes) {
+  const ofScopes = controls.scopes.narrower.flatMap((each) => each.breaker.probes);
+  for (const id of [...probes, ...ofScopes]) {
     const isHeld = leases.has(id) && leases.get(id)?.phase !== 'cooling';
     assert.ok(isHeld || awaited.has(id), `${told}: the permit of ${id} did not come back`);
   }
@@ -71,7 +80,9 @@ export function checkRest({ controls, accounts, ...state }: GroupState): void {
   const sums = [slotsInUse, slotsCooling, slotsWaitingElsewhere, slotsRefused];
   assert.deepEqual([...sums, ...Object.values(slotsByLane)], [0, 0, 0, 0, 0, 0, 0], 'slots stayed');
   assertClose(controls.spend.reservedUsd, 0, 'dollars stayed set aside');
-  assert.deepEqual(controls.breaker.probes, [], 'a permit stayed behind');
+  for (const { breaker } of [controls, ...controls.scopes.narrower]) {
+    assert.deepEqual(breaker.probes, [], 'a permit stayed behind');
+  }
   for (const { key, slots, waiting } of accounts.tenants.values()) {
     assert.equal(slots + waiting, 0, `the account of ${key} drifted`);
   }

@@ -9,11 +9,12 @@ import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState } from '../../../src/core/empty-state.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
+import { ALL_CALLS, isSameScope } from '../../../src/core/words/scope.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Settlement } from '../../../src/core/words/usage.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
-import { answersOf, someTicket, START } from '../../support/core-builders.ts';
+import { answersOf, SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { Disk } from '../disk.ts';
 import type { LimitAction, Size } from './limit-actions.ts';
 import { checkGranted, checkLedger, checkRest } from './limit-checks.ts';
@@ -45,6 +46,7 @@ export class LimitWorld {
     refused: 0,
     resumed: 0,
     left: 0,
+    scoped: 0,
   };
   readonly #ledger: LimitLedger;
   readonly #disk = new Disk();
@@ -160,9 +162,10 @@ export class LimitWorld {
   }
 
   #ask(action: Extract<LimitAction, { kind: 'ask' }>): void {
-    const { size, slots, wait, isTry, holdsNarrower, patienceMs } = action;
+    const { size, slots, wait, isTry, holdsNarrower, patienceMs, names } = action;
     const { isHard, slotsMax } = this.#state.settings;
     const ticket = someTicket(`t${this.#tickets.size}`, this.now, {
+      holder: { ...SOMEBODY, ...names },
       estimate: estimateOf(size),
       slots: isHard || slotsMax >= slots ? slots : 1,
       wait,
@@ -286,7 +289,12 @@ export class LimitWorld {
 
   #step(event: GroupEvent): void {
     const before = this.#state.controls.breaker;
-    const wasOpen = before.phase === 'open' && this.now < before.openUntil;
+    // Of a narrower scope it moves there with the first call outside of it.
+    const isOfAll = isSameScope(
+      this.#state.serving[0]?.controls.scopes.about ?? ALL_CALLS,
+      ALL_CALLS,
+    );
+    const wasOpen = isOfAll && before.phase === 'open' && this.now < before.openUntil;
     const live = new Map(this.#held().map((lease) => [lease.id, lease.until]));
     const isLive = (id: LeaseId): boolean => (live.get(id) ?? 0) > this.now;
     if (event.kind === 'report' && isLive(event.leaseId)) this.#hear(event);
@@ -337,8 +345,10 @@ export class LimitWorld {
   }
 
   #hear({ signal, isRepeat }: Extract<GroupEvent, { kind: 'report' }>): void {
-    const { kind, retryAfterMs } = signal;
+    const { kind, retryAfterMs, scope } = signal;
     this.#ledger.isCalm = false;
+    // What it holds is checked by the state of its scope.
+    if (scope !== undefined) return;
     if (kind !== 'served' && !isRepeat) this.#ledger.refused(kind, retryAfterMs, this.now);
   }
 
@@ -347,7 +357,8 @@ export class LimitWorld {
     if (effect.kind !== 'reject') return;
     assert.notEqual(effect.rejection.reason, 'queue_full');
     if (effect.rejection.reason === 'never_fits') this.seen.tooLarge += 1;
-    if (effect.rejection.reason === 'paused') this.seen.stopped += 1;
+    const isStopped = ['paused', 'upstream_limited'].includes(effect.rejection.reason);
+    if (isStopped) this.seen.stopped += 1;
     if (effect.rejection.reason === 'budget_exhausted') this.seen.refused += 1;
   }
 
@@ -355,6 +366,7 @@ export class LimitWorld {
     checkLedger(this.#state, this.#ledger, this.#awaited, told, this.now);
     checkGranted(this.#state, fresh, this.#awaited, told, this.now);
     if (this.#state.controls.breaker.phase === 'half_open') this.seen.probed += fresh.length;
+    if (this.#state.controls.scopes.narrower.length > 0) this.seen.scoped += fresh.length;
     this.#checkConserved(this.now);
   }
 }

@@ -8,6 +8,7 @@ import {
   calmActionArb,
   failingActionArb,
   limitSettingsArb,
+  scopedActionArb,
   type LimitAction,
 } from './limit-actions.ts';
 import { LimitWorld } from './limit-world.ts';
@@ -65,6 +66,12 @@ test('whatever the upstream says, and whatever is changed, limits are kept and c
   const total = totalOf(anyHistoryArb, 500);
   expect(total.granted, 'what the histories grant').toBeGreaterThan(1_500);
   expect(total.stopped, 'who is let go by a pause').toBeGreaterThan(200);
+});
+
+test('whichever models, tiers and keys the upstream refuses, limits are kept and come to rest', () => {
+  const total = totalOf(historyOf(scopedActionArb), 250);
+  expect(total.granted, 'what the histories grant').toBeGreaterThan(700);
+  expect(total.scoped, 'what is granted beside narrower scopes').toBeGreaterThan(50);
 });
 
 test('with an upstream that fails, only probes pass until it is back', () => {
