@@ -20,6 +20,7 @@ import { groupsOf, placeOf, refusalFields } from './log-refusal.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
+import { callsUnderWay, noteUnderWay } from './limit-windows.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
 import {
@@ -106,10 +107,15 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   };
   // Every failed upgrade looks like a broken connection, so only `retries` repeats it.
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
-  const given = await held.send(target.fetcher, target.url, init, {
-    again: mayBeSpoilt ? openAgain : null,
-    firstTokenMs: firstTokenMsOf(sending),
-  });
+  const again = mayBeSpoilt ? openAgain : null;
+  let given: Response | null = null;
+  noteUnderWay(upstream.id, 1);
+  try {
+    const firstTokenMs = firstTokenMsOf(sending);
+    given = await held.send(target.fetcher, target.url, init, { again, firstTokenMs });
+  } finally {
+    noteUnderWay(upstream.id, -1);
+  }
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
   if (received?.kind === 'rejected') return redirected(sending, held, received);
@@ -293,7 +299,10 @@ function warningIn(
   const [pool] = admission.placements;
   const words = [pool?.group, pool?.partition, upstream.id, model?.slice(0, TRACED_MODEL_MAX)];
   const place = words.join(' ');
-  return nearlyEmpty(hints, upstream, rules.feedForward) ?? newsOfLimits(hints, place);
+  const underWay = callsUnderWay(upstream.id);
+  return (
+    nearlyEmpty(hints, upstream, rules.feedForward, place, underWay) ?? newsOfLimits(hints, place)
+  );
 }
 
 /** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */

@@ -18,8 +18,13 @@ import {
   type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
+import { refillSeen } from './limit-windows.ts';
 import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
-import { COMMON_HEADERS, type HeaderProfile } from '../upstream/refusal/header-families.ts';
+import {
+  COMMON_HEADERS,
+  type HeaderProfile,
+  type Refill,
+} from '../upstream/refusal/header-families.ts';
 import { readLimitHints } from '../upstream/refusal/limit-headers.ts';
 import type { RefusalRules } from '../upstream/refusal/refusal-table.ts';
 
@@ -158,19 +163,33 @@ export function hintsIn({ headers }: Response, upstream: Upstream): readonly Lim
   return readLimitHints(headers, headerProfile, instant(Date.now()));
 }
 
-/** Takes from hints what they warn of; null: nothing. */
+/**
+ * Takes from hints what they warn of; null: nothing.
+ *
+ * @param place names the pool and the model, for what is learned of their limits
+ * @param underWay other calls that were sent and have no answer yet: the limits may not count them
+ */
 export function nearlyEmpty(
   hints: readonly LimitHint[],
   upstream: Upstream,
   feedForward: GroupConfig['feed_forward'],
+  place: string,
+  underWay = 0,
 ): UpstreamSignal | null {
   const { headerProfile } = knownOf(upstream);
   if (headerProfile === null) return null;
-  const waitMs = waitFromHints(hints, headerProfile.refill, {
+  const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
+  const now = Date.now();
+  const refillOf = (hint: LimitHint): Refill => {
+    if (isSet) return headerProfile.refill;
+    return refillSeen(hint, place, now) ?? headerProfile.refill;
+  };
+  const waitMs = waitFromHints(hints, refillOf, {
     requestsMax: feedForward.keep_requests,
     share: feedForward.keep_share,
     resetMsMin: RESET_MIN_MS,
     waitMsMax: feedForward.wait_max_ms,
+    underWay,
   });
   return waitMs === null || waitMs === 0
     ? null
@@ -205,7 +224,9 @@ function profileOf(upstream: Upstream): HeaderProfile | null {
   if (limitHeaders === 'ignore') return null;
   const profile = providerOf(upstream)?.limitHeaders ?? null;
   if (limitHeaders === 'auto') return profile;
-  return { ...(profile ?? COMMON), isReliable: true };
+  const believed = { ...(profile ?? COMMON), isReliable: true };
+  if (limitHeaders === 'use') return believed;
+  return { ...believed, refill: limitHeaders === 'window' ? 'window' : 'continuous' };
 }
 
 /** The usual headers, where an operator says that an upstream sends some. */

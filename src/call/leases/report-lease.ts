@@ -121,7 +121,7 @@ async function tellServed(
   upstream: Upstream,
 ): Promise<void> {
   const { feedForward } = rulesOf(call, lease);
-  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, feedForward);
+  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, feedForward, upstream.id);
   const [warned] = ofProvider(lease);
   const mistake = answer.ok ? {} : { isMistake: true };
   await Promise.all(

@@ -121,10 +121,10 @@ export const upstreamSchema = z
         unit: 'USD per million tokens',
       }),
     limit_headers: z
-      .enum(['auto', 'use', 'ignore'])
+      .enum(['auto', 'use', 'window', 'bucket', 'ignore'])
       .default('auto')
       .describe(
-        'Whether its rate-limit headers are believed. `auto`: as its provider is known for.',
+        'Whether its rate-limit headers are believed, and how the limits refill. `auto`: as its provider is known for; a fixed window is recognized by what the headers said. `use`: believed. `window`: believed, and whole again at the reset. `bucket`: believed, and refilled bit by bit.',
       ),
     account_by: accountBy.default('auto').meta({
       description:

@@ -26,6 +26,11 @@ export interface FeedForwardOptions {
    * @default 65000
    */
   readonly waitMsMax: number;
+  /**
+   * Other calls under way, which a fixed window may not count yet.
+   * @default 0
+   */
+  readonly underWay: number;
 }
 
 export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
@@ -33,22 +38,26 @@ export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
   share: 1 / 20,
   resetMsMin: 500,
   waitMsMax: 65_000,
+  underWay: 0,
 };
+
+/** Added to the reset of a window, which headers round to whole seconds and upstreams keep by their own clocks. */
+const ROUNDED_MS = 1_000;
 
 /**
  * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need
  * not. Where a limit comes back bit by bit, the wait is the refill of one request, or of tokens up to
- * the threshold; else it lasts until the reset. Limits of 0 and windows of a day hold nobody back: the
+ * the threshold; else it lasts until the reset. A fixed window keeps room for the calls that are under way. Limits of 0 and windows of a day hold nobody back: the
  * first mean that nothing is known, and the second outlast every caller. A Retry-After goes before it.
  */
 export function waitFromHints(
   hints: readonly LimitHint[],
-  refill: Refill,
+  refillOf: (hint: LimitHint) => Refill,
   options: FeedForwardOptions = FEED_FORWARD_DEFAULTS,
 ): number | null {
   let longestMs: number | null = null;
   for (const hint of hints) {
-    const waitMs = waitFromHint(hint, refill, options);
+    const waitMs = waitFromHint(hint, refillOf(hint), options);
     if (waitMs !== null && (longestMs === null || waitMs > longestMs)) longestMs = waitMs;
   }
   return longestMs;
@@ -58,8 +67,14 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
   const { limit, remaining, windowMs, resetMs } = hint;
   if (remaining === null || limit === 0) return null;
   if (windowMs !== null && windowMs >= DAY_MS) return null;
-  if (resetMs !== null && resetMs < options.resetMsMin) return null;
   const threshold = thresholdOf(hint, options);
+  if (refill === 'window' && resetMs !== null) {
+    const ofCalls = hint.dimension === 'requests' ? options.underWay : 0;
+    if (remaining >= threshold + ofCalls) return null;
+    const isRounded = resetMs % ROUNDED_MS === 0;
+    return Math.min(options.waitMsMax, Math.ceil(resetMs) + (isRounded ? ROUNDED_MS : 0));
+  }
+  if (resetMs !== null && resetMs < options.resetMsMin) return null;
   if (remaining >= threshold) return null;
   const waitMs = refill === 'continuous' ? (refillMs(hint, threshold) ?? resetMs) : resetMs;
   return waitMs === null ? null : Math.min(options.waitMsMax, Math.ceil(waitMs));

@@ -124,3 +124,20 @@ describe('what is nearly empty', () => {
     expect(ms).toBeLessThanOrEqual(waitMsMax);
   });
 });
+
+describe('a fixed window', () => {
+  it.each([1, 6])('refuses none of the calls of %d callers', async (callers) => {
+    const window = { rpm: 20, tpm: 1_000_000, windowMs: 2_000, algorithm: 'fixed' };
+    const upstream = { ...openai, limit_headers: 'window' } as const;
+    const stage = await telling(window, { upstream });
+    await Promise.all(
+      Array.from({ length: callers }, async (_, caller) => {
+        for (let at = 0; at < 48 / callers; at += 1) {
+          expect(await toldBy(send(stage, `${caller}-${at}`))).toEqual(served(1));
+        }
+      }),
+    );
+    const { refused, total } = await stage.strict.stats();
+    expect([refused, total]).toEqual([{}, 48]);
+  });
+});
