@@ -92,8 +92,11 @@ export function applySignal(
   lease.hasAnswer = true;
   // Remaining limits are read only from answers that Headgate saw: a report could keep them empty.
   const hints = reportedBy === undefined && speaksForAll(state, lease, now) ? signal.hints : [];
-  for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
+  const takeHints = (): void => {
+    for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
+  };
   if (kind === 'served') {
+    takeHints();
     refuteReports(state, member, lease, reportedBy, now);
     applyServed(state, member, lease, signal, now);
     askToWait(state, member, lease, signal, now);
@@ -103,6 +106,7 @@ export function applySignal(
     return;
   }
   noteRefusal(state, lease, kind, signal, now);
+  if (takesOut(kind) || kind === 'never_fits') takeHints();
   if (kind !== 'never_fits') noteProbeRefused(state, member, lease, now);
   if (takesOut(kind)) {
     // A report of a holder says nothing of a member's key.
@@ -112,6 +116,8 @@ export function applySignal(
   // Other calls may fit.
   if (kind === 'never_fits') return;
   const limiter = limiterOf(state, member, lease, signal, now);
+  // What is left to one of several models is not what is left to all.
+  if (limiter === member) takeHints();
   if (limiter === null) return;
   const apply = (afterMs: number | null): void => {
     const refusal = { ...signal, kind, retryAfterMs: afterMs };
