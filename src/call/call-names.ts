@@ -1,16 +1,29 @@
-import { modelIn } from '../upstream/body/request-body.ts';
+import { modelIn, type Proof } from '../upstream/body/request-body.ts';
 import { estimateCall } from '../upstream/usage/estimate.ts';
 import { withTierHeaders } from '../providers/prices/tiers.ts';
 import type { Tiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import type { Scope } from '../core/words/scope.ts';
+import type { RefusalScope, Scope } from '../core/words/scope.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { CallBody } from './body.ts';
+import { readBody } from './find-model.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
+import { readAhead } from './read-ahead.ts';
+import type { Left, Rejected } from './result.ts';
 
 /** The model and the service tier that a call asks for. */
-type Names = Pick<Scope, 'model' | 'tier'>;
+interface Names extends Pick<Scope, 'model' | 'tier'> {
+  /** Whether the whole body was read. Otherwise it may ask for a tier, and for a model where that is null. */
+  readonly isWhole: boolean;
+}
+
+/** Lets every body pass, whatever model it names and whether that can be read. */
+const ANY_MODEL: Proof = {
+  isBound: false,
+  allowsReferences: () => true,
+  against: () => null,
+};
 
 /** Tiers that a call gets without asking. */
 const DEFAULT_TIERS: ReadonlySet<string> = new Set([
@@ -55,7 +68,8 @@ export class CallNames {
   get isUnread(): boolean {
     const { call, located } = this.#candidate;
     const { model, socket } = located.operation;
-    return model.from === 'body' && socket === undefined && !known.has(call.body);
+    if (model.from === 'none' || socket !== undefined) return false;
+    return call.body.contentLength !== 0 && !known.has(call.body);
   }
 
   get model(): string | null {
@@ -67,14 +81,42 @@ export class CallNames {
     return known.get(this.#candidate.call.body)?.tier ?? null;
   }
 
-  /** Reads the names, unless they are known. A body that is too large to be kept names none. */
-  async read(): Promise<void> {
-    if (!this.isUnread) return;
+  /**
+   * Reads the names before the call goes out, unless they are known. Of a body that is too large to be kept, or whose length
+   * is not known, the beginning is read. Null: the call continues.
+   */
+  async read(): Promise<Rejected | Left | null> {
+    if (!this.isUnread) return null;
     const { call, located, rules } = this.#candidate;
-    const { body, request, signal } = call;
-    await body.keep(rules.retries.max_body_bytes, signal);
+    const { body } = call;
+    const ended = await readAhead(this.#candidate, rules.retries.max_body_bytes);
+    if (ended !== null) return ended;
+    await this.readKept();
+    if (!this.isUnread) return null;
+    let model = located.model;
+    if (model === null && located.operation.model.from === 'body' && body.isComing) {
+      const again = { ...call, request: body.readAgain(call.request) };
+      const search = {
+        wantsModel: true,
+        wantsStream: false,
+        proof: ANY_MODEL,
+        depth: 'first',
+      } as const;
+      const read = await readBody(again, search);
+      if (read.kind !== 'read') return read;
+      body.unprove();
+      ({ model } = read);
+    }
+    known.set(body, { model, tier: null, isWhole: false });
+    return null;
+  }
+
+  /** Reads the names if the whole body is in memory, unless they are known. */
+  async readKept(): Promise<void> {
+    const { call, located } = this.#candidate;
+    const { body, request } = call;
     const { bytes } = body;
-    if (bytes === null) return void known.set(body, { model: null, tier: null });
+    if (!this.isUnread || bytes === null) return;
     const model = located.model ?? (await modelIn(bytes, request, bodyBudget));
     const { tiers } = estimateCall({
       chunks: [bytes],
@@ -82,7 +124,18 @@ export class CallNames {
       contentType: request.headers.get('content-type'),
       contentEncoding: request.headers.get('content-encoding'),
     });
-    known.set(body, { model, tier: tierOf(withTierHeaders(tiers, request.headers).asked) });
+    const tier = tierOf(withTierHeaders(tiers, request.headers).asked);
+    known.set(body, { model, tier, isWhole: true });
+  }
+
+  /** Narrows a refusal that is about a name of the call to the call itself where that name is not known. */
+  reachOf(scope: RefusalScope): RefusalScope {
+    if (scope !== 'model' && scope !== 'tier') return scope;
+    const { call, located } = this.#candidate;
+    const isWhole = known.get(call.body)?.isWhole ?? !this.isUnread;
+    const isKnown = isWhole || (scope === 'model' && this.model !== null);
+    const isNameless = located.operation.model.from === 'none';
+    return isKnown || isNameless ? scope : 'call';
   }
 }
 

@@ -404,7 +404,7 @@ async function refused(
   if (members !== null && member !== null && kind !== 'served') {
     noteRefusedAt(tries, members, member, kind);
   }
-  await new CallNames(candidate).read();
+  await new CallNames(candidate).readKept();
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
   // What is refused for its own sake says nothing of the slot.

@@ -13,11 +13,14 @@ const SMALL_BYTES = 32 * 1024;
  * every body in which tokens are counted. It must arrive as fast as with a slot. Null: the call continues, whether its body was
  * read or not.
  */
-export async function readAhead({ call, rules }: Candidate): Promise<Rejected | Left | null> {
+export async function readAhead(
+  { call, rules }: Candidate,
+  bytesMax = rules.isMetered ? READ_BYTES_MAX : SMALL_BYTES,
+): Promise<Rejected | Left | null> {
   const { body, after, signal } = call;
-  const { hold, isMetered } = rules;
+  const { hold } = rules;
   const bytes = body.contentLength ?? Infinity;
-  if (bytes > (isMetered ? READ_BYTES_MAX : SMALL_BYTES)) return null;
+  if (bytes > bytesMax) return null;
   const kept =
     bytes <= SMALL_BYTES
       ? // A small one is read natively, which costs least, and as a whole.

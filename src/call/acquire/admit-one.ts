@@ -104,7 +104,10 @@ export async function admitOne(
   const { env, table, signal, ctx, after, listener, metering, members, names } = context;
   const pool = poolSource(env, placement, table);
   const name = poolName(placement.group, placement.partition);
-  if (names?.isUnread === true && wentByNames(name)) await names.read();
+  if (names?.isUnread === true && wentByNames(name)) {
+    const ended = await names.read();
+    if (ended !== null) return ended;
+  }
   const byMembers = members?.group === placement.group ? members : null;
   // Of members those are left whose prices are known.
   const unpriced =
@@ -161,10 +164,11 @@ export async function admitOne(
       return { kind: 'declined', placement, isPaused: acquired.isPaused };
     case 'moved':
       return acquired;
-    case 'unread':
+    case 'unread': {
       noteByNames(name);
-      await names?.read();
-      return admitOne(call, ticket, placement, manner, context);
+      const ended = (await names?.read()) ?? null;
+      return ended ?? admitOne(call, ticket, placement, manner, context);
+    }
     case 'left':
       cancel();
       return acquired;

@@ -8,6 +8,7 @@ import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../rout
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
 import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
+import { noteByNames } from '../call-names.ts';
 import { LeaseHolder, type HeldLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
@@ -190,7 +191,10 @@ function admissionOf(
       if (about?.by.kind !== 'leased') return;
       const isRead = names !== null && !names.isUnread;
       const read = isRead ? { names: { model: names.model, tier: names.tier } } : {};
-      about.by.lease.report({ ...signal, scope, ...read }, isRepeat);
+      const reach = names?.reachOf(scope) ?? scope;
+      // The next calls read their names before they go out, so their refusals can be told apart.
+      if (reach !== scope) noteByNames(poolName(about.placement.group, about.placement.partition));
+      about.by.lease.report({ ...signal, scope: reach, ...read }, isRepeat);
     },
     keep: (onRevoked) => {
       for (const { lease } of leases) lease.keep(onRevoked);

@@ -35,6 +35,8 @@ export interface Search {
   readonly wantsStream: boolean;
   /** Null: the first model will do. */
   readonly proof: Proof | null;
+  /** Absent: `first` without `proof`, else `thorough`. */
+  readonly depth?: Depth;
   /** The gateway key of the call. No field of a form may hold one, and this one need not look like it. */
   readonly ownKey: string | null;
 }
@@ -157,16 +159,14 @@ interface Scans {
 /** How a body is scanned. `why` nothing is found in it. */
 function scansFor({ headers }: Request, search: Search): Scans | { readonly why: string } {
   const { wantsModel, wantsStream, proof, ownKey } = search;
+  const { depth = proof === null ? 'first' : 'thorough' } = search;
   const contentType = headers.get('content-type') ?? '';
   const form = proof === null ? bodyForm(contentType) : certainForm(contentType);
   const keys = keyScanFor(contentType, ownKey);
   const isRefused =
     form.kind === 'hidden' && wantsModel && refusalOf(unreadable(form.why), search) !== null;
   if (form.kind === 'hidden' && (isRefused || keys === null)) return { why: form.why };
-  const ofModel =
-    form.kind === 'hidden' || !wantsModel
-      ? null
-      : scanFor(form, wantsStream, proof === null ? 'first' : 'thorough');
+  const ofModel = form.kind === 'hidden' || !wantsModel ? null : scanFor(form, wantsStream, depth);
   const modelScan = keys === null ? ofModel : new KeyedScan(ofModel, keys);
   if (modelScan === null) return { why: 'nothing is looked for' };
   const scan = scanEncoded(modelScan, headers.get('content-encoding'));

@@ -38,6 +38,19 @@ async function send({ body = {}, key = 'sk-own', refuseAs, headers = {} }: Sent)
   return answer.status;
 }
 
+/** A body of so many bytes, which comes in pieces. */
+function inPieces(head: string, tail: string, bytes: number): ReadableStream<Uint8Array> {
+  const text = new TextEncoder().encode(head.padEnd(bytes - tail.length, 'x') + tail);
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      controller.enqueue(text.slice(at, at + 65_536));
+      at += 65_536;
+      if (at >= text.length) controller.close();
+    },
+  });
+}
+
 /** How many calls the upstream got. */
 async function arrivals(): Promise<number> {
   return (await strict.stats()).total;
@@ -69,6 +82,38 @@ describe('an automatic group', () => {
     const before = await arrivals();
     expect(await send({ body: { service_tier: 'flex' } })).not.toBe(200);
     expect(await arrivals()).toBe(before);
+  });
+
+  it.each([
+    ['of unknown length', 100_000, false],
+    ['too large to be kept', 5_000_000, true],
+  ])('tells the models of bodies %s', async (_, bytes, isLengthKnown) => {
+    const upload = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
+      const answer = await call(chat, {
+        method: 'POST',
+        body: inPieces(`{"model":"${model}","messages":[],"x":"`, '"}', bytes),
+        headers: {
+          authorization: 'Bearer sk-own',
+          'content-type': 'application/json',
+          'headgate-max-wait': '0',
+          ...(isLengthKnown && { 'content-length': String(bytes) }),
+          ...headers,
+        },
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const fails = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
+    // The model of the first one is not known until others read theirs.
+    expect(await upload('full', fails)).toBe(429);
+    expect(await send({ body: { model: 'flash' } })).toBe(200);
+    expect(await upload('full', fails)).toBe(429);
+    const before = await arrivals();
+    expect(await upload('full')).not.toBe(200);
+    expect(await send({ body: { model: 'full' } })).not.toBe(200);
+    expect(await arrivals()).toBe(before);
+    expect(await upload('flash')).toBe(200);
+    expect(await send({ body: { model: 'flash' } })).toBe(200);
   });
 
   it('finds the model of a call in a form', async () => {
