@@ -32,6 +32,7 @@ const length = { maxLength: 80, size: 'max' } as const;
 test('a small group: with holders that renew or stop, never more run than the limit allows', () => {
   let fullHouses = 0;
   let passes = 0;
+  let scoped = 0;
   fc.assert(
     fc.property(
       settingsArb(SMALL),
@@ -42,10 +43,12 @@ test('a small group: with holders that renew or stop, never more run than the li
         for (const mishap of mishaps) befall(fleet, mishap);
         if (fleet.peak === settings.slotsMax) fullHouses += 1;
         passes += fleet.passes;
+        scoped += fleet.scoped;
       },
     ),
     runs(1_500),
   );
+  assert.ok(scoped > 100, `only ${scoped} refusals made scopes`);
   assert.ok(fullHouses > 500, 'the histories hardly ever reach the limit');
   assert.ok(passes > 250, 'slots hardly ever change hands unwritten');
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Waiter } from '../../../src/core/parts/queue.ts';
+import { RAMP_MS } from '../../../src/core/parts/pause.ts';
 import { recover } from '../../../src/core/recover.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../../src/core/words/ids.ts';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import { LEASE_TTL_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from '../simulator/clock.ts';
 import { newCall, type Call } from './call.ts';
@@ -23,6 +25,9 @@ import { DESIGN, type Rules } from './rules.ts';
 
 /** Maximum instances that go on beside the current one. */
 const STALE_MAX = 3;
+
+/** How long an upstream refuses a model. */
+const REFUSED_MS = 3_000;
 
 const GOOD_WRITE: WriteFate = { landMs: 0, hearMs: 0 };
 
@@ -51,6 +56,8 @@ export class Fleet {
   resets = 0;
   /** How often a slot has changed hands unwritten. */
   passes = 0;
+  /** How often a model was refused while its member has narrower scopes. */
+  scoped = 0;
   #settings: GroupSettings;
   readonly #rules: Rules;
   readonly #isClockStuck: boolean;
@@ -148,6 +155,7 @@ export class Fleet {
         ...SOMEBODY,
         tenant: `tenant-${count % 3}`,
         agent: count % 2 > 0 ? 'run' : null,
+        model: count % 3 > 0 ? 'pro' : 'flash',
         ...(isolate !== undefined && { isolate }),
       },
       mayBorrow: isolate !== undefined,
@@ -226,6 +234,16 @@ export class Fleet {
   /** Has the current instance write its controls with the next write. */
   learn(): void {
     this.#current.apply({ kind: 'relearn' });
+    this.advance(0);
+  }
+
+  /** The upstream refuses the model of a call for a while, as the current instance hears if it knows the call. */
+  refuse({ leaseId }: Call): void {
+    const about = { kind: 'requests', scope: 'model', retryAfterMs: REFUSED_MS } as const;
+    const signal = { ...SERVED, ...about };
+    this.#current.apply({ kind: 'report', leaseId, signal, isRepeat: false });
+    const members = [...this.state.members.values()];
+    if (members.some(({ scopes }) => scopes.size > 0)) this.scoped += 1;
     this.advance(0);
   }
 
@@ -399,6 +417,8 @@ export class Fleet {
     const { now } = this;
     const { settings, queue, grantsFrom } = this.state;
     if (settings.members.length === 0 || now < grantsFrom) return;
+    // Which calls of a refused model wait is compared elsewhere.
+    if (this.#isAnyRefused()) return;
     const waiters = [...queue.byTicket.values()].filter(({ sliceEndsAt }) => sliceEndsAt !== null);
     const free = settings.members.map(({ id, slotsMax }) => slotsMax - this.#usedAt(id));
     const widest = Math.max(...free);
@@ -412,6 +432,12 @@ export class Fleet {
       const mayWait = by !== 'none' && now < since + waitMs;
       assert.ok(mayWait, `${waiter.ticket.id} waits while a member has room`);
     }
+  }
+
+  #isAnyRefused(): boolean {
+    const members = [...this.state.members.values()];
+    const lessons = members.flatMap(({ controls }) => [controls, ...controls.scopes.narrower]);
+    return lessons.some(({ pause }) => this.now < pause.until + RAMP_MS);
   }
 
   /** Since when waiters could go somewhere. */

@@ -36,7 +36,7 @@ export type Mishap =
   | { readonly kind: 'nest'; readonly pick: number }
   /** A run of calls, one after the other, each of which ends soon. */
   | { readonly kind: 'rush'; readonly count: number; readonly pick: number }
-  | { readonly kind: 'leave' | 'resume' | 'revoke'; readonly pick: number }
+  | { readonly kind: 'leave' | 'resume' | 'revoke' | 'refuse'; readonly pick: number }
   | { readonly kind: 'finish'; readonly pick: number; readonly outcome: Outcome }
   | { readonly kind: 'die'; readonly pick: number; readonly isHeard: boolean }
   /** A call hears nothing and is not heard for so long. */
@@ -116,6 +116,8 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
       break;
     case 'revoke':
       return running(mishap.pick, (call) => fleet.revoke(call));
+    case 'refuse':
+      return running(mishap.pick, (call) => fleet.refuse(call));
     case 'finish':
       running(mishap.pick, (call) => fleet.finish(call, mishap.outcome));
       break;
@@ -198,6 +200,7 @@ export function mishapArb(
     [1, fc.record({ ...kindOf('leave'), pick })],
     [1, fc.record({ ...kindOf('resume'), pick })],
     [1, fc.record({ ...kindOf('revoke'), pick })],
+    [1, fc.record({ ...kindOf('refuse'), pick })],
     [isWide ? 10 : 6, fc.record({ ...kindOf('finish'), pick, outcome })],
     [2, fc.record({ ...kindOf('die'), pick, isHeard: fc.nat(3).map((nat) => nat > 0) })],
     [2, fc.record({ ...kindOf('cut'), pick, ms: fc.constantFrom(2_000, 20_000, 44_000, 60_000) })],
