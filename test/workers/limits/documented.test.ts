@@ -1,0 +1,117 @@
+// docs/limits.md has one table of what providers do, what Headgate does and what the caller sees. Each of its rows is
+// provoked here and compared with its words, or names the test that does so.
+import { afterAll, describe, expect, it } from 'vitest';
+import page from '../../../docs/limits.md?raw';
+import { nothingLeaks } from '../support/pool.ts';
+import { until } from '../support/worker.ts';
+import { newStage, pausedMs, send, statusOf, toldBy, type Stage } from './stage.ts';
+
+afterAll(nothingLeaks);
+
+interface Row {
+  readonly did: string;
+  readonly kinds: readonly string[];
+  readonly headgate: string;
+  readonly sees: string;
+}
+
+const HEAD = '| what the provider did | kind | what Headgate does | what the caller sees |';
+
+const ROWS: readonly Row[] = page
+  .slice(page.indexOf(HEAD))
+  .split('\n\n')[0]!
+  .split('\n')
+  .slice(2)
+  .map((line) => {
+    const [, did = '', kind = '', headgate = '', sees = ''] = line
+      .split(' | ')
+      .join('|')
+      .split('|');
+    const kinds = [...kind.matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
+    return { did: did.trim().split(/[:(]/)[0]!.trim(), kinds, headgate, sees };
+  });
+
+function rowOf(begin: string): Row {
+  const row = ROWS.find(({ did }) => did.startsWith(begin));
+  if (row === undefined) throw new Error(`no row begins with: ${begin}`);
+  return row;
+}
+
+/** Rows that one failed call to the upstream provokes, with the failure that the strict upstream plays. */
+const PROVOKED: Readonly<Record<string, readonly string[]>> = {
+  "Refuses the Worker's address": ['egress'],
+  'Has no money left': ['quota'],
+  'Cannot serve this call': ['never_fits'],
+  'Has used up a day or a plan': ['long_window'],
+  'Takes no more calls at once': ['concurrency'],
+  'Has no capacity': ['overload'],
+  'Wants slower growth': ['ramp'],
+  'Has used up a minute': ['requests', 'tokens'],
+  Fails: ['error'],
+};
+
+/** Rows that need more than one failed call, and the tests of their own. */
+const ELSEWHERE = [
+  'Refuses a [member]', // test/workers/proxy/members-refused.test.ts
+  'Says no more than 429', // test/workers/limits/sources.test.ts
+  'Says any of this [inside a 200]', // test/workers/proxy/refused-inside.test.ts
+  'Ends a stream with an error', // test/workers/proxy/refused-inside.test.ts
+  'Says any of this about one model, tier or key', // test/workers/limits/scopes.test.ts
+  'Packs the refusal', // test/workers/packed-bodies.test.ts
+  'Names a wait of more than 15 minutes', // test/unit/core/limits/long-pauses.test.ts
+  'Reports in the headers', // test/workers/limits/feed-forward.test.ts
+  'Accepts a call and says nothing', // test/workers/spill/slow.test.ts
+];
+
+async function settled(stage: Stage) {
+  await until(async () => expect((await statusOf(stage)).in_use).toBe(0));
+  const status = await statusOf(stage);
+  return { isPaused: pausedMs(status) > 0, effective: status.limit.effective ?? 0, status };
+}
+
+describe('a row of the table', () => {
+  it.each(Object.entries(PROVOKED))('%s: its words hold', async (begin, failures) => {
+    const { kinds, headgate, sees } = rowOf(begin);
+    expect(kinds).toEqual(failures.toSorted((a, b) => kinds.indexOf(a) - kinds.indexOf(b)));
+    for (const failure of failures) {
+      const stage = await newStage();
+      await stage.strict.failNext(failure);
+      const told = await toldBy(send(stage, 'one'));
+      // The first status of the cell.
+      expect(String(told.status)).toBe(/`(\d{3})`/.exec(sees)?.[1]);
+      expect(told.shouldRetry === 'false').toBe(sees.includes('`x-should-retry: false`'));
+      expect(told.tries).toBe(sees.includes('a later answer') ? '2' : '1');
+      const { status, effective } = await settled(stage);
+      expect(status.refusals_total).toEqual({ [failure]: 1 });
+      if (headgate.includes('nothing is learned')) expect(effective).toBe(8);
+      if (headgate.includes('to 70 %')) expect(effective).toBe(5);
+    }
+  });
+
+  it.each(['Has used up a day or a plan', 'Wants slower growth', 'Has used up a minute'])(
+    '%s: it pauses the group',
+    async (begin) => {
+      const { kinds, headgate } = rowOf(begin);
+      expect(headgate).toMatch(/\bpauses\b/);
+      const stage = await newStage();
+      const headers = {
+        'x-strict-fail': kinds[0] ?? '',
+        'x-strict-fail-wait-ms': '3600000',
+        'headgate-max-wait': '0',
+      };
+      await toldBy(send(stage, 'one', { headers }));
+      expect((await settled(stage)).isPaused).toBe(true);
+      const { sees } = rowOf('Refuses while a caller cannot wait as long');
+      const next = await toldBy(send(stage, 'next', { headers: { 'headgate-max-wait': '0' } }));
+      expect([String(next.status), next.reason]).toEqual(
+        [...sees.matchAll(/`(\w+)`/g)].slice(0, 2).map(([, word]) => word),
+      );
+    },
+  );
+
+  it('none is without a test', () => {
+    const tested = [...Object.keys(PROVOKED), ...ELSEWHERE, 'Refuses while a caller cannot wait'];
+    expect(ROWS.filter(({ did }) => !tested.some((begin) => did.startsWith(begin)))).toEqual([]);
+    expect(ROWS).toHaveLength(tested.length);
+  });
+});
