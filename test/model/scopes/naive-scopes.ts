@@ -56,7 +56,7 @@ export interface NaiveCall {
   readonly deadlineAt: number;
 }
 
-/** What is known of the calls of a scope. The parts have models of their own. */
+/** Lessons about the calls of a scope. The parts have models of their own. */
 interface Lessons {
   pause: Pause;
   breaker: Breaker;
@@ -663,7 +663,7 @@ export class NaiveScopes {
     return answers;
   }
 
-  /** Who goes next, and where: the first in order that its scopes do not hold, at a member that nobody before it waits for. */
+  /** Finds the next call and its member: the first in order that its scopes do not hold, at a member that no call before it waits for. */
   #next(now: number): { readonly call: NaiveCall; readonly place: Place } | null {
     if (now < this.grantsFrom) return null;
     const inOrder = this.waiters.toSorted(
