@@ -2,13 +2,20 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import {
   copiedBody,
   keepBody,
+  keptBytes,
   renamedBody,
   type KeptBody,
   type ReadLimits,
 } from '../upstream/body/kept-body.ts';
+import { packingsOf, unpackWhole } from '../upstream/body/packing.ts';
+import { renameModel } from '../upstream/body/rename-model.ts';
 import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
+
+/** Maximum size of a packed body that is unpacked to be sent, and of what it unpacks to. */
+const PACKED_BYTES_MAX = 4 * 1024 * 1024;
+const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * The body of one call, in the form that it has by now: unread, read in part, kept, under another model name. Each
@@ -22,6 +29,7 @@ export class CallBody {
   #renamed: OutgoingBody | KeptBody | null = null;
   /** The copy that goes out in place of what is kept. */
   #copy: KeptBody | null = null;
+  #isUnpacked = false;
   #uses = 1;
 
   /** Whether something of the body was taken from the request. */
@@ -38,6 +46,16 @@ export class CallBody {
   get isKept(): boolean {
     const form = this.#now;
     return 'bytes' in form && !form.isGone;
+  }
+
+  /** Whether it goes out plain although it came packed. */
+  get isUnpacked(): boolean {
+    return this.#isUnpacked;
+  }
+
+  /** The `content-encoding` that it has by now, where its request came with these headers. */
+  encodingIn(headers: Headers): string | null {
+    return this.#isUnpacked ? null : headers.get('content-encoding');
   }
 
   /** Whether the caller has not sent all of it yet. */
@@ -123,6 +141,7 @@ export class CallBody {
     const headers = new Headers(asSent);
     if (form.contentLength === null) headers.delete('content-length');
     else headers.set('content-length', String(form.contentLength));
+    if (this.#isUnpacked) headers.delete('content-encoding');
     // It is looked at anew.
     form.watch?.stop();
     const whole = 'bytes' in form ? form.bytes : (form.whole()?.bytes ?? null);
@@ -137,6 +156,33 @@ export class CallBody {
     const stripped = this.#now.withoutModelPrefix(characters);
     if (stripped !== null) this.hold(stripped);
     return stripped !== null;
+  }
+
+  /**
+   * Unpacks it, and puts it under another model name for good: a name inside packed bytes cannot be changed. `no`: it is
+   * not packed, names no model, or is too large to be held.
+   */
+  async unpackUnder(
+    model: string,
+    { headers, signal }: Request,
+  ): Promise<'done' | 'no' | 'aborted'> {
+    const packings = packingsOf(this.encodingIn(headers));
+    if (packings === null || packings.length === 0) return 'no';
+    const kept = await this.keep(PACKED_BYTES_MAX, signal);
+    const { bytes } = this;
+    if (kept === 'aborted') return kept;
+    if (kept !== 'kept' || bytes === null) return 'no';
+    const whole = await unpackWhole(bytes, packings, bodyBudget, UNPACKED_BYTES_MAX);
+    if (whole === null) return 'no';
+    const renamed = renameModel(whole.bytes, model);
+    if (renamed === null) {
+      whole.reservation.release();
+      return 'no';
+    }
+    this.#now.discard();
+    this.hold(keptBytes(renamed, whole.reservation));
+    this.#isUnpacked = true;
+    return 'done';
   }
 
   /** Lets its model no longer count. */

@@ -229,7 +229,7 @@ function settling(
   answer: Response,
   meter: UsageMeter | null,
 ): SettleCall {
-  return (outcome) => {
+  const end: SettleCall = (outcome) => {
     // What the upstream did not do because the call is wrong uses no tokens.
     const settlement = answer.ok ? metering?.settlement(meter) : metering?.notServed;
     reportCut(admission, answer.status, held.cutBy);
@@ -238,6 +238,9 @@ function settling(
     if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
     return released;
   };
+  // Each promise that a small call waits for costs it CPU.
+  const caughtUp = meter?.caughtUp;
+  return caughtUp === undefined ? end : (outcome) => caughtUp().then(() => end(outcome));
 }
 
 /** Leaves the slots of a call to its run: until that has ended it counts as what was reserved for it. */

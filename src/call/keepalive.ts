@@ -5,7 +5,8 @@ import {
   type FrameShape,
 } from './errors/error-frame.ts';
 import { keepaliveAfterMs, keepaliveForWaitMs } from '../routing/placement.ts';
-import { packingOf, unpacked } from '../upstream/body/packing.ts';
+import { packingsOf, unpacked } from '../upstream/body/packing.ts';
+import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import type { ProxyCall } from './call.ts';
@@ -171,19 +172,18 @@ async function tellAnswer(
   { response: answer, said }: Answered,
 ): Promise<void> {
   const { status, headers } = answer;
-  const packing = packingOf(headers.get('content-encoding'));
-  if (packing === null) await answer.body?.cancel();
-  // Plain bytes were asked for, and not every upstream heeds that: ours are out, and are not compressed.
-  const plain = packing === null || answer.body === null ? null : unpacked(answer.body, packing);
+  const packings = packingsOf(headers.get('content-encoding'));
   const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
-  if (!answer.ok || !isStream || plain === null) {
-    const text = (await new Response(plain).text()).slice(0, ERROR_CHARACTERS_MAX);
+  if (!answer.ok || !isStream || packings === null || answer.body === null) {
+    const { text, answer: rest } = await peekAnswer(answer, ERROR_CHARACTERS_MAX);
+    await rest.body?.cancel();
     const isHopeless = (said['x-should-retry'] ?? headers.get('x-should-retry')) === 'false';
     const retryAfterMs = isHopeless ? null : headerDelay({ headers, now: Date.now() });
     const failure = { status, text, retryAfterMs };
     return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
   }
-  const reader: ReadableStreamDefaultReader<Uint8Array> = plain.getReader();
+  // Plain bytes were asked for, and not every upstream heeds that: ours are out, and are not compressed.
+  const reader = unpacked(answer.body, packings).getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -29,7 +29,7 @@ import {
   severalInPath,
 } from './model-rule.ts';
 import { operationAt, operationOf } from './operation-of.ts';
-import { rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
+import { LEFT, rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
 import {
   isUpgrade,
   referredSession,
@@ -234,8 +234,12 @@ async function locateNamed(
   return located.model === said ? located : withoutPrefix(call, located, prefix);
 }
 
-/** Takes the prefix off that named the upstream in front of the body's model. */
-function withoutPrefix({ body }: KnownCall, located: Located, prefix: string): Located | Rejected {
+/** Takes the prefix off that named the upstream in front of the body's model. A packed body goes out plain for that. */
+async function withoutPrefix(
+  { body, request }: KnownCall,
+  located: Located,
+  prefix: string,
+): Promise<Located | Rejected | Left> {
   const { model, operation } = located;
   if (prefix === '' || model?.toLowerCase().startsWith(prefix.toLowerCase()) !== true) {
     return located;
@@ -244,11 +248,16 @@ function withoutPrefix({ body }: KnownCall, located: Located, prefix: string): L
     const message = `model: the prefix ${prefix} cannot be taken off in the URL of a WebSocket. Send the model without it and name the upstream in the path, as in /${located.upstream.id}/v1/realtime.`;
     return rejected({ reason: 'model_unknown', message });
   }
-  if (!body.dropModelPrefix(prefix.length)) {
+  const bare = model.slice(prefix.length);
+  const dropped = body.dropModelPrefix(prefix.length)
+    ? 'done'
+    : await body.unpackUnder(bare, request);
+  if (dropped === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
+  if (dropped === 'no') {
     const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;
     return rejected({ reason: 'body_unreadable', message });
   }
-  return { ...located, model: model.slice(prefix.length) };
+  return { ...located, model: bare };
 }
 
 /** Locates a call by a newer configuration, which may want to know a model that nobody read yet. */

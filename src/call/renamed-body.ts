@@ -1,3 +1,4 @@
+import { isPlain } from '../upstream/body/packing.ts';
 import type { KnownCall } from './call.ts';
 
 /** Maximum size of a body that is kept to be sent under another model name. */
@@ -6,6 +7,9 @@ export const RENAMED_BYTES_MAX = 4_194_304;
 /** Tells whether the body of a call could name another model, as far as that shows before it was read. */
 export function mayBeRenamed({ body, request }: Pick<KnownCall, 'body' | 'request'>): boolean {
   const { contentLength } = body;
-  const isPlain = /^(identity)?$/.test(request.headers.get('content-encoding') ?? '');
-  return isPlain && contentLength !== null && contentLength <= RENAMED_BYTES_MAX;
+  return (
+    isPlain(body.encodingIn(request.headers)) &&
+    contentLength !== null &&
+    contentLength <= RENAMED_BYTES_MAX
+  );
 }

@@ -53,6 +53,7 @@ export function targetOf(outgoing: Outgoing): Target {
     typeof clientAcceptEncoding === 'string' ? clientAcceptEncoding : null,
     caller.credentials.gatewayKey,
   );
+  if (call.body.isUnpacked) headers.delete('content-encoding');
   // Nothing can leave an empty query, so that need not be a copy.
   const query = url.search === '' ? call.query : new URLSearchParams(call.query);
   const { injected } = outgoing.key;

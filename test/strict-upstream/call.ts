@@ -21,7 +21,7 @@ import type { StrictScope } from './scope.ts';
 import type { StrictBehaviour } from './settings.ts';
 import { behaviourOf } from './settings.ts';
 import { usageFor } from './usage.ts';
-import { encodingOf, pause, Sink, writeAnswer } from './writer.ts';
+import { encodingOf, packWhole, pause, Sink, writeAnswer } from './writer.ts';
 
 const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
 
@@ -58,7 +58,13 @@ function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
 function sendError({ res, behaviour, onLast }: Exchange, status: number, body: unknown): void {
   if (behaviour.retryAfterS !== null) res.setHeader('retry-after', behaviour.retryAfterS);
   onLast();
-  sendJson(res, status, body);
+  const encoding = encodingOf(behaviour);
+  if (encoding === null) {
+    sendJson(res, status, body);
+    return;
+  }
+  res.writeHead(status, { 'content-type': 'application/json', 'content-encoding': encoding });
+  res.end(packWhole(Buffer.from(JSON.stringify(body)), behaviour));
 }
 
 /** Answers that have no body of a model: a reset, a redirect, 204, an error. True: it was one. */

@@ -44,6 +44,8 @@ export interface StrictBehaviour {
   readonly gzip: boolean;
   /** Compresses with brotli, with a flush after every chunk. */
   readonly brotli: boolean;
+  /** Compresses with zstd, with a flush after every chunk. Errors are compressed in all three. */
+  readonly zstd: boolean;
   /** Sends Content-Length; null: only where the answer is one piece. */
   readonly contentLength: boolean | null;
   /** Answers 302 with this location. */
@@ -148,6 +150,7 @@ const DEFAULT_BEHAVIOUR: StrictBehaviour = {
   retryAfterS: null,
   gzip: false,
   brotli: false,
+  zstd: false,
   contentLength: null,
   redirect: null,
   noContent: false,

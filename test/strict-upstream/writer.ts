@@ -7,7 +7,9 @@ import {
   constants,
   createBrotliCompress,
   createGzip,
+  createZstdCompress,
   gzipSync,
+  zstdCompressSync,
 } from 'node:zlib';
 import type { Frame, StrictAnswer } from './answer.ts';
 import { content } from './answer.ts';
@@ -53,8 +55,35 @@ export async function silence({
 }
 
 /** The content encoding of answers; null: none. */
-export function encodingOf({ gzip, brotli }: StrictBehaviour): string | null {
-  return gzip ? 'gzip' : brotli ? 'br' : null;
+export function encodingOf({ gzip, brotli, zstd }: StrictBehaviour): 'gzip' | 'br' | 'zstd' | null {
+  return gzip ? 'gzip' : brotli ? 'br' : zstd ? 'zstd' : null;
+}
+
+/** Compresses what is known whole, as the behaviour asks. */
+export function packWhole(plain: Buffer, behaviour: StrictBehaviour): Buffer {
+  switch (encodingOf(behaviour)) {
+    case 'gzip':
+      return gzipSync(plain);
+    case 'br':
+      return brotliCompressSync(plain);
+    case 'zstd':
+      return zstdCompressSync(plain);
+    case null:
+      return plain;
+  }
+}
+
+function compressorOf(behaviour: StrictBehaviour): Transform | null {
+  switch (encodingOf(behaviour)) {
+    case 'gzip':
+      return createGzip({ flush: constants.Z_SYNC_FLUSH });
+    case 'br':
+      return createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH });
+    case 'zstd':
+      return createZstdCompress({ flush: constants.ZSTD_e_flush });
+    case null:
+      return null;
+  }
 }
 
 /** Writes to the response with its backpressure, or through a compressor that flushes every chunk. */
@@ -64,11 +93,7 @@ export class Sink {
 
   constructor(res: ServerResponse, behaviour: StrictBehaviour) {
     this.#res = res;
-    this.#compressor = behaviour.gzip
-      ? createGzip({ flush: constants.Z_SYNC_FLUSH })
-      : behaviour.brotli
-        ? createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH })
-        : null;
+    this.#compressor = compressorOf(behaviour);
     this.#compressor?.on('data', (data: Buffer) => res.write(data));
   }
 
@@ -99,7 +124,7 @@ function compressedWhole(answer: StrictAnswer, behaviour: StrictBehaviour): Stri
   const frames = [...answer.frames()];
   const plain = Buffer.concat(frames.map(({ data }) => Buffer.from(data as string)));
   const tokens = frames.reduce((sum, frame) => sum + frame.tokens, 0);
-  const data = behaviour.gzip ? gzipSync(plain) : brotliCompressSync(plain);
+  const data = packWhole(plain, behaviour);
   return { ...answer, whole: true, frames: () => [content(data, tokens)] };
 }
 
@@ -127,7 +152,10 @@ export async function writeAnswer(
     res.end();
     return;
   }
-  const sink = new Sink(res, early ? { ...behaviour, gzip: false, brotli: false } : behaviour);
+  const sink = new Sink(
+    res,
+    early ? { ...behaviour, gzip: false, brotli: false, zstd: false } : behaviour,
+  );
   if (!answer.whole || behaviour.silentAfterChunks === 0 || behaviour.breakAfterChunks === 0) {
     res.flushHeaders();
   }

@@ -207,6 +207,7 @@ describe('a body whose model is looked for', () => {
     const cases: [Uint8Array, Record<string, string>][] = [
       [encode('{"a":'), {}],
       [encode('{}'), { 'content-encoding': 'br' }],
+      [encode('{}'), { 'content-encoding': 'compress' }],
       [encode('{}'), { 'content-encoding': 'constructor' }],
       [encode('{"not":"gzip"}'), { 'content-encoding': 'gzip' }],
       [bomb, { 'content-encoding': 'gzip' }],

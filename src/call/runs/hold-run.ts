@@ -3,7 +3,7 @@ import { pause } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { within } from '../../runtime/within.ts';
 import { mayStartRunAt } from '../../upstream/operation/runs.ts';
-import { packingOf } from '../../upstream/body/packing.ts';
+import { isPlain } from '../../upstream/body/packing.ts';
 import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
@@ -46,7 +46,7 @@ export async function holdRun(
 ): Promise<Looked> {
   if (isRunStream(answer)) return reading(answer, new RunEvents(), candidate.located);
   if (!answer.ok || !mayBeJson(answer)) return { answer, isHeld: false };
-  if (isTakenWhole && isPlain(answer)) {
+  if (isTakenWhole && isPlain(answer.headers.get('content-encoding'))) {
     return { answer, isHeld: false, events: new RunDocument(), isOwn: true };
   }
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX, candidate.call.after);
@@ -118,10 +118,6 @@ function mayBeJson({ headers }: Response): boolean {
   return !/^\s*(?:(?:audio|image|video)\/|text\/event-stream)/i.test(
     headers.get('content-type') ?? '',
   );
-}
-
-function isPlain({ headers }: Response): boolean {
-  return packingOf(headers.get('content-encoding')) === 'plain';
 }
 
 export function isJson({ headers }: Response): boolean {

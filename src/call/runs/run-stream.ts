@@ -1,7 +1,7 @@
 import { logEvent } from '../../runtime/log.ts';
 import { PackedRun } from '../../upstream/operation/packed-run.ts';
 import type { RunReader } from '../../upstream/operation/run-events.ts';
-import { packingOf } from '../../upstream/body/packing.ts';
+import { packingsOf } from '../../upstream/body/packing.ts';
 import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
@@ -24,9 +24,8 @@ export function readerOf<R extends RunReader>(
   { upstream: { id } }: Pick<Located, 'upstream'>,
 ): RunReader | null {
   const encoding = headers.get('content-encoding');
-  const packing = packingOf(encoding);
-  if (packing === 'plain') return reader;
-  if (packing !== null) return new PackedRun(reader, packing);
+  const packings = packingsOf(encoding);
+  if (packings !== null) return packings.length === 0 ? reader : new PackedRun(reader, packings);
   logEvent('run_unreadable', { upstream: id, encoding: encoding?.slice(0, 40) ?? null });
   return null;
 }

@@ -1,6 +1,6 @@
-import { whenQuiet } from '../../runtime/when-quiet.ts';
 import { SCAN_BYTES_MAX } from './body-budget.ts';
-import { packingOf } from './packing.ts';
+import { packingsOf, type Packing } from './packing.ts';
+import { UnpackError, Unpacker } from './unpacker.ts';
 import { MORE, unreadable } from './model-scan.ts';
 import type { ModelScan, ScanState } from './model-scan.ts';
 
@@ -20,17 +20,11 @@ export interface BodyScan {
   close(): void;
 }
 
-/** Bytes that are unpacked at a time: one compressed byte can stand for a thousand. */
-const BITE_BYTES = 4_096;
-
-/**
- * Wraps a scan so that it sees what a `content-encoding` stands for. Null: an encoding that the
- * runtime cannot undo.
- */
+/** Wraps a scan so that it sees the body without its `content-encoding`. Null: a coding that cannot be undone. */
 export function scanEncoded(scan: ModelScan, contentEncoding: string | null): BodyScan | null {
-  const packing = packingOf(contentEncoding);
-  if (packing === 'plain') return new PlainScan(scan);
-  return packing === null ? null : new UnpackingScan(scan, packing);
+  const packings = packingsOf(contentEncoding);
+  if (packings === null) return null;
+  return packings.length === 0 ? new PlainScan(scan) : new UnpackingScan(scan, packings);
 }
 
 class PlainScan implements BodyScan {
@@ -71,22 +65,18 @@ class PlainScan implements BodyScan {
 
 class UnpackingScan implements BodyScan {
   readonly isPlain = false;
-  /** Nobody knows which of the packed bytes they are. */
+  /** Where they stand among the packed bytes is not known. */
   readonly undecidedBytes = 0;
   readonly #scan: ModelScan;
-  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #unpacked: Promise<void>;
+  readonly #unpacker: Unpacker;
+  #scanned = 0;
   #state: ScanState = MORE;
   /** It cannot be unpacked any further. */
   #isLost = false;
 
-  constructor(scan: ModelScan, format: 'gzip' | 'deflate') {
-    const stream = new DecompressionStream(format);
+  constructor(scan: ModelScan, packings: readonly Packing[]) {
     this.#scan = scan;
-    this.#writer = stream.writable.getWriter();
-    this.#reader = stream.readable.getReader();
-    this.#unpacked = this.#readAll();
+    this.#unpacker = new Unpacker(packings, (bytes) => this.#take(bytes));
   }
 
   get goesOn(): boolean {
@@ -98,60 +88,43 @@ class UnpackingScan implements BodyScan {
   }
 
   async push(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length && this.goesOn; at += BITE_BYTES) {
-      try {
-        // The stream keeps what it is given, and the buffer is still to be filled on: hence a copy.
-        await this.#writer.write(bytes.slice(at, at + BITE_BYTES));
-        // It takes all that is written at once, whatever it holds unread.
-        await whenQuiet();
-      } catch {
-        await this.#unpacked;
-      }
-    }
+    await this.#unpack(this.#unpacker.push(bytes));
   }
 
   async end(): Promise<ScanState> {
-    try {
-      await this.#writer.close();
-    } catch {
-      // The reader met the same error, and said so in the state.
-    }
-    await this.#unpacked;
+    await this.#unpack(this.#unpacker.end());
+    if (this.goesOn) this.#state = this.#scan.end();
     return this.#state;
   }
 
   close(): void {
-    this.#writer.abort().catch(ignore);
-    this.#reader.cancel().catch(ignore);
+    this.#unpacker.close();
   }
 
-  async #readAll(): Promise<void> {
-    let scanned = 0;
+  async #unpack(work: Promise<void>): Promise<void> {
     try {
-      for (;;) {
-        const { done, value } = await this.#reader.read();
-        if (done) {
-          if (this.goesOn) this.#state = this.#scan.end();
-          return;
-        }
-        if (!this.goesOn) continue;
-        scanned += value.length;
-        this.#state = this.#scan.push(value);
-        if (this.goesOn && scanned >= SCAN_BYTES_MAX) {
-          this.#lose(`the body has more than ${SCAN_BYTES_MAX} bytes once unpacked`);
-        }
-      }
-    } catch {
-      if (this.goesOn) this.#lose('the body could not be unpacked');
+      await work;
+    } catch (error) {
+      const why = error instanceof UnpackError ? error.message : 'the body could not be unpacked';
+      if (this.goesOn) this.#lose(why);
+    }
+  }
+
+  #take(bytes: Uint8Array): void {
+    if (!this.goesOn) {
+      this.#unpacker.close();
+      return;
+    }
+    this.#scanned += bytes.length;
+    this.#state = this.#scan.push(bytes);
+    if (this.goesOn && this.#scanned >= SCAN_BYTES_MAX) {
+      this.#lose(`the body has more than ${SCAN_BYTES_MAX} bytes once unpacked`);
     }
   }
 
   #lose(why: string): void {
     this.#state = unreadable(why);
     this.#isLost = true;
+    this.#unpacker.close();
   }
-}
-
-function ignore(): void {
-  // The stream is given up; how that went concerns nobody.
 }

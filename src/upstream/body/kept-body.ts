@@ -152,6 +152,11 @@ class WholeKeptBody implements KeptBody {
   }
 }
 
+/** A body of these bytes, for which room was taken. */
+export function keptBytes(bytes: Uint8Array, reservation: Reservation): KeptBody {
+  return new WholeKeptBody(bytes, reservation);
+}
+
 /** A copy of a kept body that goes out in its place, once. */
 export function copiedBody(bytes: Uint8Array, budget: BodyBudget): KeptBody {
   return new WholeKeptBody(bytes, budget.count(bytes.length), true);

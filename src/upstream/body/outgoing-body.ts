@@ -1,7 +1,7 @@
 import type { Reservation } from './body-budget.ts';
 import type { UploadPace } from '../transfer/upload-pace.ts';
 import { pump, writePaced, type Pump, type Write } from './pump.ts';
-import { bytesOf, type Watch } from './watch.ts';
+import { bytesOf, joined, type Watch } from './watch.ts';
 
 /** Maximum size of a body that goes out in one piece. */
 export const WHOLE_BYTES_MAX = 256 * 1024;
@@ -234,19 +234,6 @@ class ReadOutgoingBody implements OutgoingBody {
 function free(done: Uint8Array, next: Uint8Array | undefined): void {
   const { buffer } = done;
   if (buffer !== next?.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);
-}
-
-/** The bytes of all pieces as one. The pieces stay as they are. */
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const [first] = chunks;
-  if (chunks.length === 1 && first !== undefined) return first;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
 }
 
 /** The part of the chunks from one position to another, without copying. */

@@ -1,23 +1,161 @@
-/** How a body is compressed, of the ways that the runtime can undo. */
-export type Packing = 'plain' | 'gzip' | 'deflate';
+import type { BodyBudget, Reservation } from './body-budget.ts';
+import { joined } from './watch.ts';
+import { Unpacker } from './unpacker.ts';
+
+/** A content coding that Headgate can undo. */
+export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
 
 const PACKINGS: ReadonlyMap<string, Packing> = new Map([
-  ['', 'plain'],
-  ['identity', 'plain'],
   ['gzip', 'gzip'],
   ['x-gzip', 'gzip'],
   ['deflate', 'deflate'],
+  ['br', 'br'],
+  ['zstd', 'zstd'],
 ]);
 
-/** Reads how a body is packed from its `content-encoding`; null: a compression that the runtime cannot undo. */
-export function packingOf(contentEncoding: string | null): Packing | null {
-  return PACKINGS.get(contentEncoding?.trim().toLowerCase() ?? '') ?? null;
+/** Room that is taken at first for an unpacked body, as a multiple of the packed one: JSON packs to a quarter and less. */
+const ROOM_FACTOR = 4;
+
+/** Codings on top of each other that are undone. No client or provider is known to send more than two. */
+const DEPTH_MAX = 3;
+
+const PLAIN: readonly Packing[] = [];
+
+/**
+ * Reads a `content-encoding`: the codings of a body in the order in which they were applied, none for a plain body.
+ * Null: at least one of them cannot be undone.
+ */
+export function packingsOf(contentEncoding: string | null): readonly Packing[] | null {
+  if (contentEncoding === null || contentEncoding === '') return PLAIN;
+  const found: Packing[] = [];
+  for (const item of contentEncoding.split(',')) {
+    const name = item.trim().toLowerCase();
+    if (name === '' || name === 'identity') continue;
+    const packing = PACKINGS.get(name);
+    if (packing === undefined) return null;
+    found.push(packing);
+  }
+  return found.length > DEPTH_MAX ? null : found;
 }
 
-/** A body as it was before it was compressed that way. */
+/** Whether a body with this `content-encoding` is plain. */
+export function isPlain(contentEncoding: string | null): boolean {
+  return packingsOf(contentEncoding)?.length === 0;
+}
+
+/** Decodes a body with these codings. It reads no further ahead than its own reader. */
 export function unpacked(
   body: ReadableStream<Uint8Array>,
-  packing: Packing,
+  packings: readonly Packing[],
 ): ReadableStream<Uint8Array> {
-  return packing === 'plain' ? body : body.pipeThrough(new DecompressionStream(packing));
+  if (packings.length === 0) return body;
+  const source = body.getReader();
+  let room = Promise.withResolvers<void>();
+  let unpacker: Unpacker | null = null;
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const target = new Unpacker(packings, (bytes) => {
+          room = Promise.withResolvers();
+          controller.enqueue(bytes);
+          return room.promise;
+        });
+        unpacker = target;
+        const run = async (): Promise<void> => {
+          for (;;) {
+            const { done, value } = await source.read();
+            if (done) break;
+            await target.push(value);
+          }
+          await target.end();
+          controller.close();
+        };
+        run().catch((error: unknown) => {
+          target.close();
+          source.cancel().catch(ignore);
+          controller.error(error);
+        });
+      },
+      pull: () => room.resolve(),
+      cancel() {
+        room.resolve();
+        unpacker?.close();
+        source.cancel().catch(ignore);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** A body that was unpacked into memory, and the room that it takes there. */
+interface UnpackedWhole {
+  readonly bytes: Uint8Array;
+  readonly reservation: Reservation;
+}
+
+/** Unpacks a body into memory. Null: it is not packed as it says, longer than `bytesMax`, or there is no room for it. */
+export async function unpackWhole(
+  packed: Uint8Array,
+  packings: readonly Packing[],
+  budget: BodyBudget,
+  bytesMax: number,
+): Promise<UnpackedWhole | null> {
+  let reservation = budget.tryTake(Math.min(bytesMax, ROOM_FACTOR * packed.length));
+  if (reservation === null) return null;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const unpacker = new Unpacker(packings, (bytes) => {
+    length += bytes.length;
+    while (reservation !== null && length > reservation.bytes) {
+      const before: Reservation = reservation;
+      reservation = length > bytesMax ? null : budget.tryTake(Math.min(bytesMax, 2 * before.bytes));
+      before.release();
+    }
+    if (reservation === null) unpacker.close();
+    else chunks.push(bytes);
+  });
+  try {
+    await unpacker.push(packed);
+    await unpacker.end();
+  } catch {
+    reservation?.release();
+    return null;
+  } finally {
+    unpacker.close();
+  }
+  if (reservation === null) return null;
+  reservation.keep(length);
+  return { bytes: joined(chunks, length), reservation };
+}
+
+/** Headers of nearly all clients: nothing in them needs a closer look. */
+const ALL_KNOWN = /^(?:(?:gzip|deflate|br|zstd|identity)(?:, ?|$))+$/;
+
+const NO_WEIGHT = /;\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)/i;
+
+/**
+ * The `accept-encoding` that goes to an upstream: what the caller accepts, without codings that Headgate cannot undo.
+ * A refusal in one of those could not be understood. `*` becomes the codings that it stands for here, and weights stay.
+ * `identity` keeps proxies on the way from adding a coding.
+ */
+export function offeredEncodings(accepted: string): string {
+  const text = accepted.trim();
+  if (ALL_KNOWN.test(text)) return text;
+  const items = text.split(',').map((item) => item.trim());
+  const names = items.map((item) => item.split(';', 1)[0]?.trim().toLowerCase() ?? '');
+  const offered = items.flatMap((item, i) => {
+    const name = names[i] ?? '';
+    if (name === 'identity' || PACKINGS.has(name)) return [item];
+    if (name !== '*') return [];
+    // It forbids all that is not listed, and so offers nothing.
+    if (NO_WEIGHT.test(item)) return [item];
+    const weight = item.slice(1);
+    const others = [...new Set(PACKINGS.values())].filter((other) => !names.includes(other));
+    return others.map((other) => `${other}${weight}`);
+  });
+  return offered.every((item) => NO_WEIGHT.test(item)) ? 'identity' : offered.join(', ');
+}
+
+function ignore(): void {
+  // The body is given up. How that went changes nothing.
 }

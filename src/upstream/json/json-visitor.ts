@@ -6,8 +6,9 @@ export type ValueKind = 'object' | 'array' | 'string' | 'scalar';
  * - `skip`: nothing, and what is in a container is not told either.
  * - `keep`: its bytes as they are written, up to a bound; those of a string without the quotes.
  * - `count`: the length of a string's text.
+ * - `sample`: that length, and the string's first bytes as `keep` has them.
  */
-export type Want = 'walk' | 'skip' | 'keep' | 'count';
+export type Want = 'walk' | 'skip' | 'keep' | 'count' | 'sample';
 
 /** Where a walk over JSON stands, and what it has of the value there. */
 export interface WalkedValue {

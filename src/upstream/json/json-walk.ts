@@ -292,14 +292,16 @@ export class JsonWalk implements WalkedValue {
   #endValue(end: number): void {
     this.#place = AFTER_VALUE;
     this.#end = this.#offset + end;
-    if (this.#want === 'keep' || this.#want === 'count') this.#visitor.end(this, this.#kind);
+    if (this.#want !== 'walk' && this.#want !== 'skip') this.#visitor.end(this, this.#kind);
   }
 
   #readString(chunk: Uint8Array, from: number): number {
-    const isCounted = this.#want === 'count';
+    const isCounted = this.#want === 'count' || this.#want === 'sample';
     const at = isCounted ? this.#string.count(chunk, from) : this.#string.skip(chunk, from);
     const { isOpen, hasEnded } = this.#string;
-    if (this.#want === 'keep') this.#kept.add(chunk, from, hasEnded ? at - 1 : at);
+    if (this.#want === 'keep' || this.#want === 'sample') {
+      this.#kept.add(chunk, from, hasEnded ? at - 1 : at);
+    }
     if (hasEnded) this.#endValue(at);
     else if (!isOpen) this.#endRecord(LOST, false);
     return at;

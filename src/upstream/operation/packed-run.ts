@@ -1,40 +1,31 @@
-import { whenQuiet } from '../../runtime/when-quiet.ts';
+import { Unpacker } from '../body/unpacker.ts';
+import type { Packing } from '../body/packing.ts';
 import type { RunReader } from './run-events.ts';
 import type { SaidOfRun } from './runs.ts';
 
-/** Reads the state of a run from a compressed answer. Its bytes pass as they came: only a copy is unpacked. */
+/** Reads the state of a run from a packed answer. Its bytes pass as they came: only a copy is unpacked. */
 export class PackedRun implements RunReader {
   readonly #inner: RunReader;
-  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
-  #lastWrite: Promise<void> = Promise.resolve();
+  readonly #unpacker: Unpacker;
+  #unpacked: Promise<void> = Promise.resolve();
 
-  constructor(inner: RunReader, format: 'gzip' | 'deflate') {
-    const { readable, writable } = new DecompressionStream(format);
+  constructor(inner: RunReader, packings: readonly Packing[]) {
     this.#inner = inner;
-    this.#writer = writable.getWriter();
-    this.#readAll(readable.getReader()).catch(ignore);
+    this.#unpacker = new Unpacker(packings, (bytes) => this.#inner.push(bytes));
   }
 
   push(chunk: Uint8Array): void {
     // The chunk's buffer is used again for the next one.
-    this.#lastWrite = this.#writer.write(chunk.slice()).catch(ignore);
+    const copy = chunk.slice();
+    this.#unpacked = this.#unpacked.then(() => this.#unpacker.push(copy)).catch(ignore);
   }
 
   get said(): SaidOfRun | null {
     return this.#inner.said;
   }
 
-  async caughtUp(): Promise<void> {
-    await this.#lastWrite;
-    await whenQuiet();
-  }
-
-  async #readAll(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      this.#inner.push(value);
-    }
+  caughtUp(): Promise<void> {
+    return this.#unpacked;
   }
 }
 

@@ -1,5 +1,5 @@
 import { onTimer, type Schedule } from '../../runtime/call-clock.ts';
-import { packingOf, unpacked } from '../body/packing.ts';
+import { packingsOf, unpacked } from '../body/packing.ts';
 import { REFUSAL_BYTES_MAX } from './error-fields.ts';
 
 /** How long the beginning of a refusal may take. One that is slower is read as far as it came. */
@@ -7,7 +7,7 @@ const READ_WAIT_MS = 2_000;
 
 /** The beginning of an answer's body, and the same answer with its body still unread. */
 export interface PeekedAnswer {
-  /** Unpacked. Empty where the runtime cannot unpack it. */
+  /** Unpacked. Empty where it cannot be unpacked. */
   readonly text: string;
   readonly answer: Response;
 }
@@ -32,12 +32,12 @@ async function beginningOf(
   bytesMax: number,
   after: Schedule,
 ): Promise<string> {
-  const packing = packingOf(contentEncoding);
-  if (packing === null) {
+  const packings = packingsOf(contentEncoding);
+  if (packings === null) {
     body.cancel().catch(() => {});
     return '';
   }
-  const reader = unpacked(body, packing).getReader();
+  const reader = unpacked(body, packings).getReader();
   const decoder = new TextDecoder();
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const callOff = after(READ_WAIT_MS, () => resolve(null));

@@ -1,3 +1,4 @@
+import { offeredEncodings } from '../body/packing.ts';
 import { isUnderscoredOverride } from '../operation/method-override.ts';
 import { dropCookies, isOurCookie } from './our-cookies.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
@@ -29,8 +30,7 @@ export function asUpgrade(headers: Headers): void {
 /**
  * The headers of a caller's request as the upstream gets them: end-to-end ones alone, without ours, and
  * without any that holds a gateway key; `gatewayKey` is the call's own.
- * Without an Accept-Encoding the caller gets plain bytes; `identity` says so, lest a proxy on the way
- * put in an encoding that the caller never offered to undo.
+ * Codings that Headgate cannot undo are not offered. Without an Accept-Encoding the caller gets plain bytes.
  *
  * `clientAcceptEncoding` is what the caller sent before Cloudflare normalised the header
  * (`request.cf.clientAcceptEncoding`); null where nobody changed it.
@@ -49,8 +49,8 @@ export function upstreamRequestHeaders(
   );
   // Headers that upstreams have set are passed on.
   dropCookies(headers, (pair) => isOurCookie(pair) || holdsGatewayKey(pair, gatewayKey));
-  const accepted = (clientAcceptEncoding ?? headers.get('accept-encoding') ?? '').trim();
-  headers.set('accept-encoding', accepted === '' ? 'identity' : accepted);
+  const accepted = clientAcceptEncoding ?? headers.get('accept-encoding') ?? '';
+  headers.set('accept-encoding', offeredEncodings(accepted));
   return headers;
 }
 

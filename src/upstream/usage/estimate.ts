@@ -1,3 +1,4 @@
+import { isPlain } from '../body/packing.ts';
 import { KeyNames } from '../json/json-key.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
@@ -50,32 +51,75 @@ export interface CallEstimate {
  * have their flat cost. One pass over the bytes; where there are none, their number has to do.
  */
 export function estimateCall(facts: BodyFacts): CallEstimate {
-  const { chunks } = facts;
-  const readBytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-  const bytes = Math.max(facts.contentLength ?? 0, readBytes);
-  if (/^\s*multipart\//i.test(facts.contentType ?? '')) return inputOnly(FILE_TOKENS, NO_TIERS);
-  if (!/^\s*(?:identity\s*)?$/i.test(facts.contentEncoding ?? '')) {
-    return inputOnly(tokensOf(bytes * BYTES_PER_COMPRESSED), UNREAD_TIERS);
+  const estimator = createEstimator(facts);
+  for (const chunk of facts.chunks) estimator.push(chunk);
+  return estimator.end();
+}
+
+/** Estimates a call while the bytes of its body pass by. */
+interface Estimator {
+  push(chunk: Uint8Array): void;
+  end(): CallEstimate;
+}
+
+/** An estimator for a body of which all bytes, or none, are pushed. Those of a packed body are not looked at. */
+export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): Estimator {
+  const { contentLength, contentType, contentEncoding } = facts;
+  if (/^\s*multipart\//i.test(contentType ?? '')) return byLength(() => FILE_TOKENS, NO_TIERS);
+  if (!isPlain(contentEncoding)) {
+    const compressed = (bytes: number): number =>
+      tokensOf(Math.max(contentLength ?? 0, bytes) * BYTES_PER_COMPRESSED);
+    return byLength(compressed, UNREAD_TIERS);
   }
-  const visitor = new BodyVisitor();
-  const walk = new JsonWalk(visitor, {
+  return new JsonEstimator(contentLength);
+}
+
+function byLength(tokens: (bytes: number) => number, tiers: AskedTiers): Estimator {
+  let bytes = 0;
+  return {
+    push(chunk) {
+      bytes += chunk.length;
+    },
+    end: () => inputOnly(tokens(bytes), tiers),
+  };
+}
+
+class JsonEstimator implements Estimator {
+  readonly #contentLength: number | null;
+  readonly #visitor = new BodyVisitor();
+  readonly #walk = new JsonWalk(this.#visitor, {
     form: 'document',
     keys: KEYS,
     keepBytesMax: HEAD_BYTES,
     keyBytesMax: TIER_KEY_BYTES,
   });
-  for (const chunk of chunks) walk.push(chunk);
-  // What was read ends inside a file: nearly all of the rest is that file.
-  const isCut = visitor.openFileAt !== null && isBase64(walk.kept, readBytes - visitor.openFileAt);
-  const cutBytes = isCut ? bytes - (visitor.openFileAt ?? 0) : 0;
-  const files = visitor.files + (isCut ? 1 : 0);
-  return {
-    inputTokens: tokensOf(bytes - cutBytes - visitor.asideBytes) + files * FILE_TOKENS,
-    maxOutputTokens: visitor.maxOutputTokens(),
-    isStream: visitor.isTrue('stream'),
-    wantsUsage: visitor.isTrue('stream_options.include_usage'),
-    tiers: readBytes === 0 && bytes > 0 ? UNREAD_TIERS : visitor.tiers(),
-  };
+  #readBytes = 0;
+
+  constructor(contentLength: number | null) {
+    this.#contentLength = contentLength;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.#readBytes += chunk.length;
+    this.#walk.push(chunk);
+  }
+
+  end(): CallEstimate {
+    const visitor = this.#visitor;
+    const readBytes = this.#readBytes;
+    const bytes = Math.max(this.#contentLength ?? 0, readBytes);
+    // What was read ends inside a file: nearly all of the rest is that file.
+    const isCut = visitor.isInFile(this.#walk, readBytes);
+    const cutBytes = isCut ? bytes - (visitor.openAt ?? 0) : 0;
+    const files = visitor.files + (isCut ? 1 : 0);
+    return {
+      inputTokens: tokensOf(bytes - cutBytes - visitor.asideBytes) + files * FILE_TOKENS,
+      maxOutputTokens: visitor.maxOutputTokens(),
+      isStream: visitor.isTrue('stream'),
+      wantsUsage: visitor.isTrue('stream_options.include_usage'),
+      tiers: readBytes === 0 && bytes > 0 ? UNREAD_TIERS : visitor.tiers(),
+    };
+  }
 }
 
 function inputOnly(inputTokens: number, tiers: AskedTiers): CallEstimate {
@@ -107,19 +151,34 @@ const ANSWERS = ['n', 'best_of', 'generationConfig.candidateCount'];
 
 const FIELDS = new Set([...OUTPUT_BOUNDS, ...ANSWERS, 'stream', 'stream_options.include_usage']);
 
-/** Keys whose string is a file, or names one. */
-const FILE_KEYS = new Set(['image_url', 'file_data', 'file_url', 'file_id', 'fileUri', 'file_uri']);
+/** Keys whose string is the address or the id of a file. */
+const FILE_KEYS = new Set(['file_data', 'file_url', 'file_id', 'fileUri', 'file_uri']);
+const URL_KEYS = new Set(['image_url', 'video_url', 'audio_url', 'document_url', 'source']);
 
-/** Keys that a file's address or its data stand under, and what must be around them. */
-const URL_PARENTS = new Set(['image_url', 'video_url', 'audio_url', 'source']);
+/** A longer string is no address. */
+const ADDRESS_BYTES_MAX = 4_096;
+
+/** Objects, and a list, that hold the data of a file. Anthropic takes text in the same place. */
 const DATA_PARENTS = new Set(['source', 'inlineData', 'inline_data', 'input_audio']);
 const IMAGE_LIST = 'images';
+
+/** Keys whose string is text for the model, which reads base64 there letter by letter. */
+const TEXT_KEYS = new Set([
+  'content',
+  'text',
+  'prompt',
+  'input',
+  'inputs',
+  'instructions',
+  'system',
+]);
 
 const KEYS = new KeyNames([
   ...[...FIELDS].flatMap((field) => field.split('.')),
   ...FILE_KEYS,
-  ...URL_PARENTS,
+  ...URL_KEYS,
   ...DATA_PARENTS,
+  ...TEXT_KEYS,
   ...ASKED_TIER_KEYS,
   IMAGE_LIST,
   'url',
@@ -127,15 +186,19 @@ const KEYS = new KeyNames([
   'bytes',
 ]);
 
-/** Bytes of a string that tell base64 from text, which Anthropic takes in the same place. */
-const HEAD_BYTES = 64;
+/** Bytes of a string that tell a file from text. The longest type of a file in a data URL has about 80. */
+const HEAD_BYTES = 256;
+
+/** Least bytes of base64 in a place for files, and elsewhere: as much text costs as much as a file there. */
+const BASE64_BYTES_MIN = 64;
+const LONE_BASE64_BYTES_MIN = FILE_TOKENS * TEXT_BYTES_PER_TOKEN;
 
 class BodyVisitor implements JsonVisitor {
   readonly #fields = new Map<string, string>();
   readonly #tiers = new TierReader();
   #files = 0;
   #asideBytes = 0;
-  #openFileAt: number | null = null;
+  #openAt: number | null = null;
 
   get files(): number {
     return this.#files;
@@ -146,9 +209,14 @@ class BodyVisitor implements JsonVisitor {
     return this.#asideBytes;
   }
 
-  /** Where a file begins of which the end was not seen. */
-  get openFileAt(): number | null {
-    return this.#openFileAt;
+  /** Where the string begins of which the end was not seen; null: there is none. */
+  get openAt(): number | null {
+    return this.#openAt;
+  }
+
+  /** Whether the walk stands in a string that is a file. */
+  isInFile(walk: WalkedValue, readBytes: number): boolean {
+    return this.#openAt !== null && isFile(walk, readBytes - this.#openAt);
   }
 
   key(value: WalkedValue): void {
@@ -158,9 +226,8 @@ class BodyVisitor implements JsonVisitor {
   begin(value: WalkedValue, kind: ValueKind): Want {
     if (this.#tiers.begin(value, kind)) return 'keep';
     if (kind === 'string') {
-      if (!mayBeFile(value)) return 'count';
-      this.#openFileAt = value.start;
-      return 'keep';
+      this.#openAt = value.start;
+      return 'sample';
     }
     if (kind === 'scalar') return FIELDS.has(fieldOf(value)) ? 'keep' : 'skip';
     return 'walk';
@@ -171,14 +238,11 @@ class BodyVisitor implements JsonVisitor {
     const bytes = value.end - value.start;
     if (kind === 'scalar') {
       this.#fields.set(fieldOf(value), new TextDecoder().decode(value.kept));
-    } else if (this.#openFileAt === null) {
-      this.#asideBytes += bytes - 2 - value.textBytes;
     } else {
-      this.#openFileAt = null;
-      const isData = !isAddress(value);
-      if (isData && !isBase64(value.kept, bytes)) return;
-      this.#files += 1;
-      this.#asideBytes += bytes;
+      this.#openAt = null;
+      const isOfFile = isFile(value, bytes - 2);
+      if (isOfFile) this.#files += 1;
+      this.#asideBytes += isOfFile ? bytes : bytes - 2 - value.textBytes;
     }
   }
 
@@ -214,24 +278,32 @@ function fieldOf(value: WalkedValue): string {
   return value.depth === 2 ? `${value.key(1)}.${value.key(2)}` : '';
 }
 
-function mayBeFile(value: WalkedValue): boolean {
+/** Whether a string of so many bytes is a file, or its address: by its value, and where that tells nothing by its place. */
+function isFile(value: WalkedValue, bytes: number): boolean {
   const { depth } = value;
   const key = value.key(depth);
   const parent = value.key(depth - 1);
-  if (key === '') return parent === IMAGE_LIST;
-  return isAddress(value) || ((key === 'data' || key === 'bytes') && DATA_PARENTS.has(parent));
+  if (bytes <= ADDRESS_BYTES_MAX && isAddress(key, parent)) return true;
+  if (bytes < BASE64_BYTES_MIN) return false;
+  const head = new TextDecoder('latin1').decode(value.kept);
+  if (DATA_URL.test(head)) return true;
+  if (!BASE64.test(head)) return false;
+  const isPlaceForFiles =
+    FILE_KEYS.has(key) ||
+    isAddress(key, parent) ||
+    (key === '' && parent === IMAGE_LIST) ||
+    ((key === 'data' || key === 'bytes') && DATA_PARENTS.has(parent));
+  if (isPlaceForFiles) return true;
+  return bytes >= LONE_BASE64_BYTES_MIN && !TEXT_KEYS.has(key === '' ? parent : key);
 }
 
-/** Whether the place alone makes it a file. */
-function isAddress(value: WalkedValue): boolean {
-  const { depth } = value;
-  const key = value.key(depth);
-  return FILE_KEYS.has(key) || (key === 'url' && URL_PARENTS.has(value.key(depth - 1)));
+/** Whether the place alone makes a short string the address of a file. */
+function isAddress(key: string, parent: string): boolean {
+  if (FILE_KEYS.has(key)) return true;
+  if (key === 'url') return URL_KEYS.has(parent);
+  return key !== 'source' && URL_KEYS.has(key);
 }
 
-function isBase64(head: Uint8Array, bytes: number): boolean {
-  if (bytes < HEAD_BYTES) return false;
-  const text = new TextDecoder('latin1').decode(head);
-  // Some clients write `\/` for a slash.
-  return text.startsWith('data:') || /^[\w+/=\\-]+$/.test(text);
-}
+/** Some clients write `\/` for a slash. */
+const DATA_URL = /^data:[^\s,"]{0,200};base64,/i;
+const BASE64 = /^[\w+/=\\-]+$/;

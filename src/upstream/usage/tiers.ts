@@ -28,6 +28,9 @@ export interface AskedTiers {
 export const NO_TIERS: AskedTiers = { asked: {}, names: {}, odd: null, isUnread: false };
 export const UNREAD_TIERS: AskedTiers = { ...NO_TIERS, isUnread: true };
 
+/** Maximum bytes of a tier as it is written. */
+const TIER_BYTES_MAX = 64;
+
 /** Longest escape of the longest key, so that no escape hides one. */
 export const TIER_KEY_BYTES = 128;
 
@@ -102,7 +105,7 @@ export class TierReader {
     if (next === null) return false;
     this.#next = null;
     const { field, name } = next;
-    const isCut = end - start - 2 > kept.length;
+    const isCut = end - start - 2 > Math.min(kept.length, TIER_BYTES_MAX);
     const tier = isCut ? null : textOf(kept);
     if (tier === null) this.#note(name, 'is too long or not a valid string');
     else if (this.#asked[field] !== undefined) this.#note(name, 'occurs twice');

@@ -1,4 +1,6 @@
 import type { Dialect } from '../../contract/dialect.ts';
+import { packingsOf, type Packing } from '../body/packing.ts';
+import { Unpacker } from '../body/unpacker.ts';
 import { EventStreamPayloads } from './event-stream.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import type { WalkOptions } from '../json/json-walk.ts';
@@ -30,14 +32,18 @@ export interface MeteredUsage {
 export interface UsageMeter {
   /** Takes the next bytes, whatever their borders. Keeps none of them and changes none. */
   push(chunk: Uint8Array): void;
+  /** Waits until all that was pushed is read, before `end`. Absent: it is read at once. */
+  caughtUp?: () => Promise<void>;
+  /** Whether it could not read what was pushed, as the body is not packed as it says or is a bomb. */
+  readonly isLost?: boolean;
   /** Returns what was seen up to here. Nothing may be pushed afterwards. */
   end(): MeteredUsage;
 }
 
 /**
  * A meter for an answer of this shape and type. Null: there is nothing that can be read in it, as in
- * audio, in an answer of an opaque upstream, or in a compressed one. A caller that needs the usage asks
- * the upstream for `accept-encoding: identity`.
+ * audio, in an answer of an opaque upstream, or in one whose packing cannot be undone. A caller that needs the usage
+ * asks the upstream for `accept-encoding: identity`, which spares the unpacking.
  *
  * The answer may be of any length: the meter keeps a few hundred bytes, and finds usage wherever it
  * stands. It takes 1 to 2 µs for an event of a stream.
@@ -47,8 +53,39 @@ export function createUsageMeter(
   contentType: string | null,
   contentEncoding: string | null,
 ): UsageMeter | null {
-  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
-  if (shape === 'opaque' || (encoding !== '' && encoding !== 'identity')) return null;
+  const packings = packingsOf(contentEncoding);
+  if (shape === 'opaque' || packings === null) return null;
+  const meter = plainMeter(shape, contentType);
+  return meter === null || packings.length === 0 ? meter : packedMeter(meter, packings);
+}
+
+/** Meters a copy of a packed answer, unpacked. */
+function packedMeter(meter: UsageMeter, packings: readonly Packing[]): UsageMeter {
+  const unpacker = new Unpacker(packings, (bytes) => meter.push(bytes));
+  let unpacked: Promise<void> = Promise.resolve();
+  let isLost = false;
+  const lose = (): void => {
+    isLost = true;
+  };
+  return {
+    get isLost() {
+      return isLost;
+    },
+    push(chunk) {
+      if (isLost) return;
+      // The chunk's buffer is used again for the next one.
+      const copy = chunk.slice();
+      unpacked = unpacked.then(() => unpacker.push(copy)).catch(lose);
+    },
+    caughtUp: () => unpacked,
+    end() {
+      unpacker.close();
+      return meter.end();
+    },
+  };
+}
+
+function plainMeter(shape: Dialect, contentType: string | null): UsageMeter | null {
   const [type = ''] = (contentType ?? '').toLowerCase().split(';');
   switch (type.trim()) {
     case 'application/json':

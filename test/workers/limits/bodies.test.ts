@@ -81,8 +81,8 @@ describe('the beginning of a refusal is read', () => {
   });
 
   it.each([
-    ['nothing of what the runtime cannot unpack', 'br'],
-    ['nothing of two compressions on each other', 'gzip, br'],
+    ['nothing of what cannot be unpacked', 'compress'],
+    ['nothing of too many packings on each other', 'gzip, br, zstd, gzip'],
     ['nothing of what is not what it says', 'gzip'],
   ])('%s: %s', async (_, encoding) => {
     const { text, answer } = await peekAnswer(refusal(JSON_TEXT, { 'content-encoding': encoding }));

@@ -3,6 +3,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { closeAll, connect, create, keyHash, untilEvent } from '../sockets/client.ts';
 import { nothingLeaks, NO_COOLDOWN, pool } from '../support/pool.ts';
+import { pack } from '../support/packing.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { configure, until } from '../support/worker.ts';
 import { CHAT, chatBody, post, untilCounted } from './scene.ts';
@@ -252,25 +253,32 @@ describe('an unknown tier', () => {
   });
 });
 
-it('a compressed body reserves and pays for the most expensive tier, unless the answer reports one', async () => {
-  const gzipped = async (): Promise<Response> => {
-    const text = chatBody('a question', {
-      model: 'gpt-5',
-      max_tokens: 10,
-      service_tier: 'priority',
+it.each(['gzip', 'deflate', 'br', 'zstd', 'gzip, br'])(
+  'a body in %s pays for the tier that it asks for',
+  async (encoding) => {
+    const packed = (tier: object): Promise<Response> => {
+      const text = chatBody('a question', { model: 'gpt-5', max_tokens: 10, ...tier });
+      const body = pack(text, encoding) as unknown as string;
+      return post(`/openai${CHAT}`, body, { headers: { 'content-encoding': encoding } });
+    };
+    const { group } = await scene();
+    await served(packed({ service_tier: 'priority' }));
+    await expect(untilCounted(group, { usd: 2 * USD })).resolves.toBeUndefined();
+    await served(packed({}));
+    const usd = Number((3 * USD).toFixed(9));
+    await expect(untilCounted(group, { usd })).resolves.toBeUndefined();
+  },
+);
+
+it('a body in an unknown packing, whose tier cannot be read, is refused', async () => {
+  const packed = (): Promise<Response> =>
+    post(`/openai${CHAT}`, chatBody('a question', { model: 'gpt-5' }), {
+      headers: { 'content-encoding': 'compress' },
     });
-    const packed = new Response(text).body?.pipeThrough(new CompressionStream('gzip'));
-    const body = await new Response(packed).arrayBuffer();
-    return post(`/openai${CHAT}`, body as unknown as string, {
-      headers: { 'content-encoding': 'gzip' },
-    });
-  };
   const { group, strict } = await scene();
-  await served(gzipped());
-  await expect(untilCounted(group, { usd: 2 * USD })).resolves.toBeUndefined();
-  await strict.configure({ serviceTier: 'default' });
-  await served(gzipped());
-  await expect(untilCounted(group, { usd: Number((3 * USD).toFixed(9)) })).resolves.toBeUndefined();
+  expect((await packed()).headers.get('headgate-reason')).toBe('body_unreadable');
+  expect((await strict.stats()).total).toBe(0);
+  await expect(untilCounted(group, { usd: 0 })).resolves.toBeUndefined();
 });
 
 describe('a turn over WebSocket', () => {

@@ -1,4 +1,6 @@
 // What goes on at its upstream after the answer holds its slot until it ends: the upstream counts its runs.
+import { readerOf } from '../../../src/call/runs/run-stream.ts';
+import { RunEvents } from '../../../src/upstream/operation/run-events.ts';
 import { runInDurableObject } from 'cloudflare:test';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
@@ -109,7 +111,9 @@ describe('a run that streams', () => {
 
   it.each([
     ['plain', {}],
-    ['compressed although it was asked for without', { 'x-strict-gzip': '1' }],
+    ['gzip although it was asked for without', { 'x-strict-gzip': '1' }],
+    ['brotli although it was asked for without', { 'x-strict-brotli': '1' }],
+    ['zstd although it was asked for without', { 'x-strict-zstd': '1' }],
   ])(
     'goes on with its slot where its caller leaves, until another stream says that it is over: %s',
     async (what, headers) => {
@@ -127,25 +131,23 @@ describe('a run that streams', () => {
         headers: { ...OWN, ...headers },
       });
       await scene.strict.endRun('completed');
-      expect(await again.text()).toContain('response.completed');
+      const text = await again.text();
+      // The runtime of the test leaves zstd as it is.
+      if (!('x-strict-zstd' in headers)) expect(text).toContain('response.completed');
       await untilStatus(scene.group, { in_use: 0 });
       expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, total: 1, inFlight: 0 });
     },
   );
 });
 
-it('a stream with a compression that cannot be undone holds no slot, and is logged', async () => {
+it('a stream in a packing that cannot be undone is not read, and is logged', () => {
   const log = vi.spyOn(console, 'log');
-  const scene = await runScene('run-packed', 1);
-  const caller = new AbortController();
-  const json = { model: 'gpt-5', input: 'x', background: true, stream: true };
-  const headers = { 'x-strict-brotli': '1' };
-  await start(scene, '/v1/responses', json, { signal: caller.signal, headers });
-  caller.abort();
-  await untilStatus(scene.group, { in_use: 0 });
+  const { headers } = new Response(null, { headers: { 'content-encoding': 'compress' } });
+  const located = { upstream: { id: 'run-packed' } } as Parameters<typeof readerOf>[2];
+  expect(readerOf({ headers } as Response, new RunEvents(), located)).toBeNull();
   const said = log.mock.calls.flat().join('\n');
   expect(said).toContain('"event":"run_unreadable"');
-  expect(said).toContain('"encoding":"br"');
+  expect(said).toContain('"encoding":"compress"');
 });
 
 const utf16 = (text: string): ArrayBuffer =>

@@ -123,6 +123,24 @@ describe('headers on the way to the upstream', () => {
 
   it.each<readonly [what: string, string | null, string | null, string]>([
     ['as it came', 'zstd, br', null, 'zstd, br'],
+    [
+      'with its weights',
+      'br;q=1.0, gzip;q=0.8, identity;q=0',
+      null,
+      'br;q=1.0, gzip;q=0.8, identity;q=0',
+    ],
+    ['without what cannot be undone', 'dcb, dcz, gzip, compress;q=0.1, br', null, 'gzip, br'],
+    ['in the spelling of the caller', 'GZIP;q=0.5,x-gzip', null, 'GZIP;q=0.5, x-gzip'],
+    ['identity where nothing of it can be undone', 'compress, dcb', null, 'identity'],
+    ['identity where only refused ones can be undone', 'gzip;q=0, compress', null, 'identity'],
+    ['that stands for all', '*', null, 'gzip, deflate, br, zstd'],
+    [
+      'that stands for the others',
+      'br, *;q=0.5',
+      null,
+      'br, gzip;q=0.5, deflate;q=0.5, zstd;q=0.5',
+    ],
+    ['that forbids the others', 'gzip, *;q=0', null, 'gzip, *;q=0'],
     ['identity where the caller sent none', null, null, 'identity'],
     ['identity where the caller sent an empty one', '', null, 'identity'],
     ['as the caller sent it to Cloudflare', 'gzip, br', 'gzip', 'gzip'],

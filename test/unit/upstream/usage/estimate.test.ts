@@ -89,7 +89,6 @@ describe('the input', () => {
   test.each<[string, unknown]>([
     ['a document that is text', { source: { type: 'text', data: 'plain words '.repeat(1_000) } }],
     ['a document of one word', { source: { type: 'text', data: 'Hello' } }],
-    ['data of the caller', { input: { data: IMAGE } }],
     ['base64 in a text', { type: 'text', text: IMAGE }],
     ['a list of words', { images: Array.from({ length: 2_000 }, () => 'a cat') }],
   ])('is text all the same: %s', (_, part) => {

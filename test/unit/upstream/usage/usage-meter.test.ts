@@ -243,7 +243,7 @@ describe('a meter', () => {
   });
 
   test.each<[string, Dialect, string | null, string | null]>([
-    ['a compressed answer', 'openai', JSON_TYPE, 'gzip'],
+    ['an answer in an unknown packing', 'openai', JSON_TYPE, 'compress'],
     ['audio', 'openai', 'audio/mpeg', null],
     ['an answer without a type', 'openai', null, null],
     ['an answer of an opaque upstream', 'opaque', JSON_TYPE, null],

@@ -1,0 +1,230 @@
+import { whenQuiet } from '../../runtime/when-quiet.ts';
+import type { Packing } from './packing.ts';
+
+/**
+ * A body may unpack to this much whatever its size, and beyond that to no more than gzip could have packed, whose best
+ * is 1,032 to 1. Brotli and zstd reach a million to one, which nobody needs and bombs are made of.
+ */
+const FREE_BYTES = 4 * 1024 * 1024;
+const RATIO_MAX = 1_100;
+
+/** Bytes that come out at a time. */
+const CHUNK_BYTES = 16 * 1024;
+
+/** `ZSTD_d_windowLogMax`, and the window that every decoder for HTTP has to support: 8 MiB (RFC 9659). */
+const ZSTD_WINDOW_LOG_MAX = 100;
+const ZSTD_WINDOW_LOG = 23;
+
+/** A decoder of `node:zlib`, as far as it is used here. */
+interface Decoder {
+  readonly bytesWritten: number;
+  readonly readableLength: number;
+  readonly destroyed: boolean;
+  on(event: 'data', listener: (bytes: Uint8Array) => void): void;
+  on(event: 'error' | 'end' | 'close', listener: () => void): void;
+  write(bytes: Uint8Array, written: () => void): void;
+  end(): void;
+  pause(): void;
+  resume(): void;
+  destroy(): void;
+}
+
+interface DecoderOptions {
+  readonly chunkSize: number;
+  readonly params?: Readonly<Record<number, number>>;
+}
+
+type Create = (options: DecoderOptions) => Decoder;
+
+interface Zlib {
+  readonly createGunzip: Create;
+  readonly createInflate: Create;
+  readonly createInflateRaw: Create;
+  readonly createBrotliDecompress: Create;
+  readonly createZstdDecompress: Create;
+}
+
+/** Loads the module with the first packed body: most isolates never see one. */
+function zlib(): Zlib {
+  const { process } = globalThis as unknown as {
+    readonly process: { getBuiltinModule(name: 'node:zlib'): Zlib };
+  };
+  return process.getBuiltinModule('node:zlib');
+}
+
+function decoderFor(packing: Packing, firstByte: number): Decoder {
+  const chunkSize = CHUNK_BYTES;
+  switch (packing) {
+    case 'gzip':
+      return zlib().createGunzip({ chunkSize });
+    case 'br':
+      return zlib().createBrotliDecompress({ chunkSize });
+    case 'zstd': {
+      const params = { [ZSTD_WINDOW_LOG_MAX]: ZSTD_WINDOW_LOG };
+      return zlib().createZstdDecompress({ chunkSize, params });
+    }
+    case 'deflate':
+      // Some servers leave out the zlib header, whose first byte always ends in 8.
+      return (firstByte & 0x0f) === 8
+        ? zlib().createInflate({ chunkSize })
+        : zlib().createInflateRaw({ chunkSize });
+  }
+}
+
+/** Takes decoded bytes. A promise stops the decoder until it has resolved. */
+type TakeBytes = (bytes: Uint8Array) => Promise<void> | void;
+
+/** Undoes the codings of one body piece by piece, within bounds. Its memory does not grow with the body. */
+export class Unpacker {
+  readonly #first: Stage;
+  readonly #stages: readonly Stage[];
+
+  /** `packings` in the order in which they were applied; at least one. */
+  constructor(packings: readonly Packing[], take: TakeBytes) {
+    const stages: Stage[] = [];
+    let next = take;
+    for (const packing of packings) {
+      const stage = new Stage(packing, next);
+      stages.unshift(stage);
+      next = (bytes) => stage.push(bytes);
+    }
+    const [first] = stages;
+    if (first === undefined) throw new Error('the body is plain');
+    this.#first = first;
+    this.#stages = stages;
+  }
+
+  /** Decodes the next bytes, which must not change until it resolves. Rejects where they are not what they should be. */
+  push(bytes: Uint8Array): Promise<void> {
+    return this.#first.push(bytes);
+  }
+
+  /** Resolves when all has been decoded. Rejects where something is missing. */
+  async end(): Promise<void> {
+    for (const stage of this.#stages) await stage.end();
+  }
+
+  /** Gives it up. Nothing is decoded afterwards. */
+  close(): void {
+    for (const stage of this.#stages) stage.close();
+  }
+}
+
+const TOO_MUCH = 'something follows the end of the packed body';
+
+/** The decoder of one coding. */
+class Stage {
+  readonly #packing: Packing;
+  readonly #take: TakeBytes;
+  /** Null: there was no byte yet. */
+  #decoder: Decoder | null = null;
+  #bytesIn = 0;
+  #bytesOut = 0;
+  #hasEnded = false;
+  #over = Promise.withResolvers<void>();
+  #fault: Error | null = null;
+
+  constructor(packing: Packing, take: TakeBytes) {
+    this.#packing = packing;
+    this.#take = take;
+  }
+
+  async push(bytes: Uint8Array): Promise<void> {
+    this.#throwFault();
+    this.#bytesIn += bytes.length;
+    let rest = bytes;
+    while (rest.length > 0) {
+      const decoder = this.#decoder ?? this.#start(rest[0] ?? 0);
+      if (this.#hasEnded) throw this.#fail(TOO_MUCH);
+      const before = decoder.bytesWritten;
+      const written = Promise.withResolvers<void>();
+      decoder.write(rest, written.resolve);
+      await Promise.race([written.promise, this.#over.promise]);
+      while (decoder.readableLength > 0 && !this.#isOver) await whenQuiet();
+      this.#throwFault();
+      const taken = decoder.bytesWritten - before;
+      if (taken === 0) throw this.#fail(TOO_MUCH);
+      rest = rest.subarray(taken);
+      if (rest.length > 0 && this.#packing === 'zstd') this.#nextFrame(decoder);
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#throwFault();
+    if (this.#decoder === null) throw this.#fail('the packed body is empty');
+    this.#decoder.end();
+    await this.#over.promise;
+    this.#throwFault();
+  }
+
+  close(): void {
+    this.#fault ??= new Error('closed');
+    this.#over.resolve();
+    this.#decoder?.destroy();
+  }
+
+  get #isOver(): boolean {
+    return this.#hasEnded || this.#fault !== null;
+  }
+
+  #start(firstByte: number): Decoder {
+    const decoder = decoderFor(this.#packing, firstByte);
+    const ifCurrent = (act: () => void) => (): void => {
+      if (decoder === this.#decoder) act();
+    };
+    const end = (): void => {
+      this.#hasEnded = true;
+      this.#over.resolve();
+    };
+    decoder.on('data', (bytes) => this.#takeFrom(decoder, bytes));
+    decoder.on(
+      'error',
+      ifCurrent(() => this.#fail('the body is not packed as it says')),
+    );
+    decoder.on('end', ifCurrent(end));
+    decoder.on(
+      'close',
+      ifCurrent(() => this.#over.resolve()),
+    );
+    this.#decoder = decoder;
+    return decoder;
+  }
+
+  /** A body in zstd may have several frames, and the decoder ends with the first one in what it was given. */
+  #nextFrame(decoder: Decoder): void {
+    this.#decoder = null;
+    this.#hasEnded = false;
+    this.#over = Promise.withResolvers<void>();
+    decoder.destroy();
+  }
+
+  #takeFrom(decoder: Decoder, bytes: Uint8Array): void {
+    if (this.#fault !== null) return;
+    this.#bytesOut += bytes.length;
+    if (this.#bytesOut > FREE_BYTES && this.#bytesOut > RATIO_MAX * this.#bytesIn) {
+      this.#fail(`the body unpacks to more than ${RATIO_MAX} times its length`);
+      return;
+    }
+    const taking = this.#take(bytes);
+    if (taking === undefined) return;
+    decoder.pause();
+    taking.then(
+      () => decoder.resume(),
+      (error: unknown) => this.#fail(error instanceof Error ? error.message : String(error)),
+    );
+  }
+
+  #fail(why: string): Error {
+    this.#fault ??= new UnpackError(why);
+    this.#over.resolve();
+    this.#decoder?.destroy();
+    return this.#fault;
+  }
+
+  #throwFault(): void {
+    if (this.#fault !== null) throw this.#fault;
+  }
+}
+
+/** Why a body cannot be unpacked; its message continues a sentence. */
+export class UnpackError extends Error {}
