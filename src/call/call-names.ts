@@ -1,5 +1,5 @@
 import { modelIn, type Proof } from '../upstream/body/request-body.ts';
-import { estimateCall } from '../upstream/usage/estimate.ts';
+import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { withTierHeaders } from '../providers/prices/tiers.ts';
 import type { Tiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
@@ -118,13 +118,13 @@ export class CallNames {
     const { bytes } = body;
     if (!this.isUnread || bytes === null) return;
     const model = located.model ?? (await modelIn(bytes, request, bodyBudget));
-    const { tiers } = estimateCall({
+    const { estimate } = await estimateBody({
       chunks: [bytes],
       contentLength: bytes.length,
       contentType: request.headers.get('content-type'),
-      contentEncoding: request.headers.get('content-encoding'),
+      contentEncoding: body.encodingIn(request.headers),
     });
-    const tier = tierOf(withTierHeaders(tiers, request.headers).asked);
+    const tier = tierOf(withTierHeaders(estimate.tiers, request.headers).asked);
     known.set(body, { model, tier, isWhole: true });
   }
 

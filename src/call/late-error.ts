@@ -2,7 +2,7 @@ import { logEvent } from '../runtime/log.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import { formOf } from '../upstream/opening/opening-reader.ts';
 import { StreamEnd } from '../upstream/opening/late-error.ts';
-import { packingOf } from '../upstream/body/packing.ts';
+import { isPlain } from '../upstream/body/packing.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Located } from './locate.ts';
 import { readLateError } from './read-answer.ts';
@@ -16,7 +16,7 @@ export function streamEndOf(
 ): StreamEnd | null {
   const form = formOf(headers.get('content-type'));
   if (!ok || body === null || form === null || form === 'json') return null;
-  if (packingOf(headers.get('content-encoding')) !== 'plain') return null;
+  if (!isPlain(headers.get('content-encoding'))) return null;
   return new StreamEnd(form, name === 'responses');
 }
 

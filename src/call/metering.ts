@@ -21,14 +21,9 @@ import {
   withTierHeaders,
   type TierPrices,
 } from '../providers/prices/tiers.ts';
-import { isPlain, packingsOf } from '../upstream/body/packing.ts';
-import { Unpacker } from '../upstream/body/unpacker.ts';
-import {
-  createEstimator,
-  estimateCall,
-  type BodyFacts,
-  type CallEstimate as BodyEstimate,
-} from '../upstream/usage/estimate.ts';
+import { isPlain } from '../upstream/body/packing.ts';
+import type { CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
+import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { NO_TIERS, type Tiers } from '../upstream/usage/tiers.ts';
@@ -45,9 +40,6 @@ import { LEFT, rejected, type Left, type Rejected } from './result.ts';
 
 /** Maximum size of a body that is read for its estimate. A larger one is estimated by its length alone. */
 export const READ_BYTES_MAX = 4_194_304;
-
-/** Maximum size of a packed body once unpacked, where that is read for its estimate. */
-const UNPACKED_BYTES_MAX = 4 * READ_BYTES_MAX;
 
 /** Bytes that a body of unknown length is taken for: 16,000 tokens, so that it does not slip past a limit. */
 const UNKNOWN_BYTES = 65_536;
@@ -91,37 +83,12 @@ export async function measure(
     contentType: headers.get('content-type'),
     contentEncoding: body.encodingIn(headers),
   };
-  const packed = packingsOf(facts.contentEncoding);
-  const read = packed === null || packed.length === 0 ? null : await estimatePacked(facts);
-  const estimate = read ?? estimateCall(facts);
+  const { estimate, isRead } = await estimateBody(facts);
   // A body may use much less than its length says: a file in it costs the same whatever its size.
-  const isUnread = kept === 'not kept' || (packed?.length !== 0 && read === null);
+  const isUnread = kept === 'not kept' || !isRead;
   const tiers = withTierHeaders(estimate.tiers, headers);
   const metering = new Metering(located, { ...estimate, tiers, isInputGuess: isUnread });
   return { kind: 'measured', metering };
-}
-
-/** Estimates a packed body by what is in it; null: it was not read, cannot be unpacked, or is too long for that. */
-async function estimatePacked(facts: BodyFacts): Promise<BodyEstimate | null> {
-  const [bytes] = facts.chunks;
-  const packings = packingsOf(facts.contentEncoding);
-  if (bytes === undefined || packings === null) return null;
-  const estimator = createEstimator({ ...facts, contentLength: null, contentEncoding: null });
-  let read = 0;
-  const unpacker = new Unpacker(packings, (piece) => {
-    read += piece.length;
-    if (read > UNPACKED_BYTES_MAX) unpacker.close();
-    else estimator.push(piece);
-  });
-  try {
-    await unpacker.push(bytes);
-    await unpacker.end();
-    return estimator.end();
-  } catch {
-    return null;
-  } finally {
-    unpacker.close();
-  }
 }
 
 /** Tells whether it is known what a call costs at a member, where a budget is to hold it. */

@@ -5,7 +5,7 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { instant } from '../core/words/ids.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
-import { packingOf, unpacked } from '../upstream/body/packing.ts';
+import { packingsOf, unpacked } from '../upstream/body/packing.ts';
 import type { Judgement } from '../upstream/opening/judge-record.ts';
 import { formOf, judgeWhole, OpeningReader } from '../upstream/opening/opening-reader.ts';
 import type { LateError } from '../upstream/opening/late-error.ts';
@@ -101,25 +101,26 @@ interface JudgedAnswer {
 async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnswer | null> {
   const { body, headers, status, statusText } = answer;
   const form = formOf(headers.get('content-type'));
-  const packing = packingOf(headers.get('content-encoding'));
-  const isReadable = form !== null && packing !== null;
+  const packings = packingsOf(headers.get('content-encoding'));
+  const isPlain = packings?.length === 0;
+  const isReadable = form !== null && packings !== null;
   if (body === null || !(isReadable || held.awaitsContent)) return { judgement: 'content', answer };
   if (held.takesWhole(answer)) {
     const bytes = await held.takeWhole(answer);
     if (bytes === null || !isReadable) return { judgement: 'content', answer };
-    if (packing === 'plain') return { judgement: judgeWhole(form, new Uint8Array(bytes)), answer };
+    if (isPlain) return { judgement: judgeWhole(form, new Uint8Array(bytes)), answer };
     if (bytes.byteLength > PACKED_BYTES_MAX) return { judgement: 'content', answer };
-    const copy = unpacked(new Blob([bytes]).stream(), packing);
+    const copy = unpacked(new Blob([bytes]).stream(), packings);
     const judgement = await held.readOpening(copy, new OpeningReader(form), true);
     return { judgement: judgement ?? 'content', answer };
   }
   const reader = new OpeningReader(isReadable ? form : 'bytes');
-  if (packing === 'plain' || packing === null) {
+  if (isPlain || packings === null) {
     const judgement = await held.readOpening(body, reader);
     return judgement === null ? null : { judgement, answer };
   }
   const [copy, rest] = body.tee();
-  const judgement = await held.readOpening(unpacked(copy, packing), reader, true);
+  const judgement = await held.readOpening(unpacked(copy, packings), reader, true);
   const same = new Response(rest, { status, statusText, headers, encodeBody: 'manual' });
   return judgement === null ? null : { judgement, answer: same };
 }

@@ -131,9 +131,7 @@ describe('a run that streams', () => {
         headers: { ...OWN, ...headers },
       });
       await scene.strict.endRun('completed');
-      const text = await again.text();
-      // The runtime of the test leaves zstd as it is.
-      if (!('x-strict-zstd' in headers)) expect(text).toContain('response.completed');
+      await again.arrayBuffer();
       await untilStatus(scene.group, { in_use: 0 });
       expect((await scene.strict.stats()).runs).toMatchObject({ peak: 1, total: 1, inFlight: 0 });
     },
