@@ -48,7 +48,7 @@ export class CallBody {
     return 'bytes' in form && !form.isGone;
   }
 
-  /** Whether it goes out plain although it came packed. */
+  /** Whether the body goes out plain although it came packed. */
   get isUnpacked(): boolean {
     return this.#isUnpacked;
   }

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import type { ConfigInput } from '../contract/config/config.ts';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
 import type { Dialect } from '../contract/dialect.ts';
-import { PROVIDERS } from '../providers/index.ts';
+import { PROVIDERS, providerOf } from '../providers/index.ts';
 import type { NamingSystem } from '../providers/provider.ts';
 import { LOCAL_SERVERS } from '../providers/local-servers.ts';
 import type { FieldError } from './field-error.ts';
@@ -140,8 +140,8 @@ function upstreamOf(
   const builtIn = PROVIDERS.find(({ id }) => id === provider);
   if (base === undefined) return typeof builtIn?.baseUrl === 'string' ? builtIn.id : null;
   const { host } = new URL(base);
-  const same = PROVIDERS.find(({ baseUrl }) => baseUrl !== null && new URL(baseUrl).host === host);
-  if (same !== undefined) return same.id;
+  const same = providerOf({ id: '', baseUrl: base });
+  if (same !== null && same.baseUrl !== null) return same.id;
   const known = [...upstreams.values()].find((each) => each.base_url === base);
   if (known !== undefined) return known.id;
   const name = host

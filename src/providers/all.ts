@@ -44,4 +44,6 @@ export { wandb } from './wandb.ts';
 export { workersAi } from './workers-ai.ts';
 export { xai } from './xai.ts';
 export { zai } from './zai.ts';
+export { zaiCoding } from './zai-coding.ts';
 export { zhipu } from './zhipu.ts';
+export { zhipuCoding } from './zhipu-coding.ts';

@@ -10,10 +10,10 @@ const BY_ID: ReadonlyMap<string, Provider> = new Map(
   PROVIDERS.map((provider) => [provider.id, provider]),
 );
 
-const BY_HOST: ReadonlyMap<string, Provider> = new Map(
-  PROVIDERS.flatMap((provider) =>
-    provider.baseUrl === null ? [] : [[new URL(provider.baseUrl).host, provider] as const],
-  ),
+/** The providers at each host. One that has an endpoint of its own for a plan comes behind the maker. */
+const BY_HOST: ReadonlyMap<string, readonly Provider[]> = Map.groupBy(
+  PROVIDERS.filter(({ baseUrl }) => baseUrl !== null),
+  ({ baseUrl }) => new URL(baseUrl ?? '').host,
 );
 
 /** Finds a provider by its id. */
@@ -24,7 +24,19 @@ export function providerNamed(id: string): Provider | null {
 /** Finds the provider that is known to answer at a host. */
 export function providerAt(host: string): Provider | null {
   const name = host.toLowerCase();
-  return BY_HOST.get(name) ?? PROVIDERS.find(({ hosts }) => hosts?.test(name) === true) ?? null;
+  return (
+    BY_HOST.get(name)?.[0] ?? PROVIDERS.find(({ hosts }) => hosts?.test(name) === true) ?? null
+  );
+}
+
+/** Finds the provider among several at a host: by the path of the base URL, or else by the upstream's id. */
+function endpointAt(host: string, path: string, id: string): Provider | null {
+  const there = BY_HOST.get(host.toLowerCase()) ?? [];
+  if (there.length < 2) return null;
+  const byPath = there.find(
+    ({ openaiAt }) => typeof openaiAt === 'string' && path.startsWith(openaiAt),
+  );
+  return byPath ?? there.find((provider) => provider.id === id) ?? null;
 }
 
 /** Upstreams never change, so each one's provider is looked up once. */
@@ -41,7 +53,9 @@ export function providerOf(upstream: {
 }): Provider | null {
   let provider = known.get(upstream);
   if (provider === undefined) {
-    provider = providerAt(new URL(upstream.baseUrl).host) ?? providerNamed(upstream.id);
+    const { host, pathname } = new URL(upstream.baseUrl);
+    provider =
+      endpointAt(host, pathname, upstream.id) ?? providerAt(host) ?? providerNamed(upstream.id);
     known.set(upstream, provider);
   }
   return provider;

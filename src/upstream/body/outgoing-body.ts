@@ -1,7 +1,8 @@
 import type { Reservation } from './body-budget.ts';
 import type { UploadPace } from '../transfer/upload-pace.ts';
 import { pump, writePaced, type Pump, type Write } from './pump.ts';
-import { bytesOf, joined, type Watch } from './watch.ts';
+import { bytesOf, joined } from './chunks.ts';
+import type { Watch } from './watch.ts';
 
 /** Maximum size of a body that goes out in one piece. */
 export const WHOLE_BYTES_MAX = 256 * 1024;

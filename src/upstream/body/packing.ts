@@ -1,9 +1,8 @@
 import type { BodyBudget, Reservation } from './body-budget.ts';
-import { joined } from './watch.ts';
-import { Unpacker } from './unpacker.ts';
+import { joined } from './chunks.ts';
+import { Unpacker, type Packing } from './unpacker.ts';
 
-/** A content coding that Headgate can undo. */
-export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
+export type { Packing };
 
 const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ['gzip', 'gzip'],

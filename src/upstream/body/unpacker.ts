@@ -1,5 +1,7 @@
 import { whenQuiet } from '../../runtime/when-quiet.ts';
-import type { Packing } from './packing.ts';
+
+/** A content coding that Headgate can undo. */
+export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
 
 /**
  * A body may unpack to this much whatever its size, and beyond that to no more than gzip could have packed, whose best

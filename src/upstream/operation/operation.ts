@@ -235,9 +235,18 @@ function lookUp(method: string, path: string, dialect: Dialect): Operation {
     return { name: row.name, shape, limited: false, model: NO_MODEL };
   }
   const value = match?.groups?.['model'];
-  const model: ModelPlace =
-    value === undefined ? { from: 'body' } : { from: 'path', value: decode(value) };
+  const isNamed = value !== undefined && match !== null && !isOfRoute(value, match, path);
+  const model: ModelPlace = isNamed ? { from: 'path', value: decode(value) } : { from: 'body' };
   return { name: row.name, shape, limited: true, model };
+}
+
+/** A version of an API, as in Code Assist's `/v1internal:generateContent`. */
+const VERSION = /^v\d+(?:p\d+)?(?:alpha|beta|internal)?\d*$/i;
+
+/** Whether the segment before Gemini's verb is a version or a location: the model stands in the body then. */
+function isOfRoute(segment: string, match: RegExpExecArray, path: string): boolean {
+  if (!match[0].startsWith(`/${segment}:`)) return false;
+  return VERSION.test(segment) || /\/locations$/i.test(path.slice(0, match.index));
 }
 
 /** A regular expression would take quadratic time over a path of slashes. */

@@ -34,7 +34,7 @@ export interface UsageMeter {
   push(chunk: Uint8Array): void;
   /** Waits until all that was pushed is read, before `end`. Absent: it is read at once. */
   caughtUp?: () => Promise<void>;
-  /** Whether it could not read what was pushed, as the body is not packed as it says or is a bomb. */
+  /** Whether the body could not be read: it is not packed as it says, or is a bomb. */
   readonly isLost?: boolean;
   /** Returns what was seen up to here. Nothing may be pushed afterwards. */
   end(): MeteredUsage;

@@ -9,6 +9,7 @@ import { DIALECT_DEFAULTS } from '../../../src/providers/dialects.ts';
 
 const byId = new Map(BUILT_IN_UPSTREAMS.map((upstream) => [upstream.id, upstream]));
 const hosts = BUILT_IN_UPSTREAMS.map((upstream) => upstream.baseUrl);
+const endpoints = BUILT_IN_UPSTREAMS.map(({ baseUrl, openaiAt }) => `${baseUrl}${openaiAt ?? ''}`);
 
 function urlOf(id: string, at: 'openaiAt' | 'anthropicAt', rest: string): string | null {
   const upstream = byId.get(id);
@@ -17,10 +18,10 @@ function urlOf(id: string, at: 'openaiAt' | 'anthropicAt', rest: string): string
 }
 
 describe('the catalog', () => {
-  it('is in the order of the ids, and no id or host stands twice', () => {
+  it('is in the order of the ids, and no id or OpenAI-shaped endpoint stands twice', () => {
     const ids = BUILT_IN_UPSTREAMS.map(({ id }) => id);
     expect(ids).toEqual(ids.toSorted());
-    expect(new Set(hosts).size).toBe(ids.length);
+    expect(new Set(endpoints).size).toBe(ids.length);
   });
 
   it('holds base URLs that are https, scheme and host only', () => {
@@ -63,7 +64,9 @@ describe('the catalog', () => {
     ['moonshot-cn', 'https://api.moonshot.cn/v1/chat/completions'],
     ['kimi-code', 'https://api.kimi.com/coding/v1/chat/completions'],
     ['zai', 'https://api.z.ai/api/paas/v4/chat/completions'],
+    ['zai-coding', 'https://api.z.ai/api/coding/paas/v4/chat/completions'],
     ['zhipu', 'https://open.bigmodel.cn/api/paas/v4/chat/completions'],
+    ['zhipu-coding', 'https://open.bigmodel.cn/api/coding/paas/v4/chat/completions'],
     ['minimax', 'https://api.minimax.io/v1/chat/completions'],
     ['minimax-cn', 'https://api.minimaxi.com/v1/chat/completions'],
     ['dashscope', 'https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions'],

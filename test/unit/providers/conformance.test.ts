@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { PROVIDERS, providerAt, providerNamed, providerOf } from '../../../src/providers/index.ts';
+import { PROVIDERS, providerNamed, providerOf } from '../../../src/providers/index.ts';
 import type { Provider } from '../../../src/providers/provider.ts';
 import {
   classifyRefusal,
@@ -63,7 +63,9 @@ test('every file of a provider is listed', () => {
 test('no id, alias or base URL is of two', () => {
   const names = PROVIDERS.flatMap(({ id, aliases = [] }) => [id, ...aliases]);
   expect(new Set(names).size).toBe(names.length);
-  const urls = PROVIDERS.flatMap(({ baseUrl }) => baseUrl ?? []);
+  const urls = PROVIDERS.flatMap(({ baseUrl, openaiAt }) =>
+    baseUrl === null ? [] : `${baseUrl}${openaiAt ?? ''}`,
+  );
   expect(new Set(urls).size).toBe(urls.length);
 });
 
@@ -83,7 +85,9 @@ describe.each(PROVIDERS)('$id', (provider: Provider) => {
     if (baseUrl === null) return;
     const { host } = new URL(baseUrl);
     expect(baseUrl).toBe(`https://${host}`);
-    expect(providerAt(host)).toBe(provider);
+    // The endpoint of a plan is at the host of its maker.
+    expect(providerOf({ id: 'mine', baseUrl: baseUrl + (provider.openaiAt ?? '') })).toBe(provider);
+    expect(providerOf({ id, baseUrl })).toBe(provider);
     expect(
       PROVIDERS.filter((other) => other.hosts?.test(host) === true && other !== provider),
     ).toEqual([]);

@@ -119,6 +119,11 @@ describe('calls that take a slot and name their model in the body', () => {
     ['azure', '/openai/responses?api-version=2025-03-01-preview', 'responses', 'azure'],
     ['azure', '/models/chat/completions?api-version=2024-05-01-preview', 'chat', 'azure'],
     ['azure', '/anthropic/v1/messages', 'messages', 'anthropic'],
+    // Code Assist: a version is no model.
+    ['gemini', '/v1internal:generateContent', 'generate', 'gemini'],
+    ['gemini', '/v1internal:streamGenerateContent?alt=sse', 'generate', 'gemini'],
+    ['gemini', '/v2beta1:generateContent', 'generate', 'gemini'],
+    ['gemini', '/v1/projects/p/locations/us-central1:predict', 'predict', 'gemini'],
     // Bedrock.
     ['bedrock', '/openai/v1/chat/completions', 'chat', 'openai'],
     ['bedrock', '/openai/v1/responses', 'responses', 'openai'],
@@ -148,6 +153,7 @@ describe('calls that take a slot and name their model in the path', () => {
     gemini /v1beta/models/gemini-2.5-flash:generateContent generate gemini gemini-2.5-flash
     gemini /v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse generate gemini gemini-2.5-flash
     gemini /v1/models/gemini-2.5-pro%3AgenerateContent generate gemini gemini-2.5-pro
+    gemini /v1/models/v1internal:generateContent generate gemini v1internal
     gemini /v1beta/tunedModels/mine-7:generateContent generate gemini tunedModels/mine-7
     gemini /v1beta/models/gemini-embedding-001:embedContent embed gemini gemini-embedding-001
     gemini /v1beta/models/gemini-embedding-001:batchEmbedContents embed gemini gemini-embedding-001

@@ -1,0 +1,22 @@
+import { zai } from './zai.ts';
+import type { Provider } from './provider.ts';
+
+/** Calls at once that users of the plan measured, whatever the model. */
+const MEASURED_MAX = 3;
+
+export const zaiCoding = {
+  id: 'zai-coding',
+  baseUrl: 'https://api.z.ai',
+  openaiAt: '/api/coding/paas/v4',
+  anthropicAt: '/api/anthropic/v1',
+  account: zai.account,
+  limits: zai.limits.map((limit) => ({
+    ...limit,
+    maxConcurrency: Math.min(limit.maxConcurrency, MEASURED_MAX),
+    source: 'https://docs.z.ai/devpack/usage-policy',
+    date: '2026-11-20',
+    note: 'The plan names no figures. Users measured 1 to 3 calls at once.',
+  })),
+  refusals: zai.refusals,
+  quirks: zai.quirks,
+} satisfies Provider;

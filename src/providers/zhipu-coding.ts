@@ -1,0 +1,16 @@
+import { zaiCoding } from './zai-coding.ts';
+import type { Provider } from './provider.ts';
+
+export const zhipuCoding = {
+  id: 'zhipu-coding',
+  baseUrl: 'https://open.bigmodel.cn',
+  openaiAt: '/api/coding/paas/v4',
+  anthropicAt: '/api/anthropic/v1',
+  account: zaiCoding.account,
+  limits: zaiCoding.limits.map((limit) => ({
+    ...limit,
+    note: 'Assumed to keep the limits of the international host.',
+  })),
+  refusals: zaiCoding.refusals,
+  quirks: zaiCoding.quirks,
+} satisfies Provider;
