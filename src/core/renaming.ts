@@ -19,12 +19,15 @@ export function renameMembers(
   for (const settings of members) {
     const there = state.members.get(settings.id);
     if (there !== undefined && !isUnused(state, there)) continue;
-    // Of several the last: the others have given their place to it.
+    // Of several the last: the others have given their place to it. After a reset that may be this one.
     const before = [...state.members.values()].findLast(
       ({ id, settings: { place } }) =>
-        id !== IMPLICIT && !named.has(id) && place !== null && place === settings.place,
+        id !== IMPLICIT &&
+        (id === settings.id || !named.has(id)) &&
+        place !== null &&
+        place === settings.place,
     );
-    if (before !== undefined) takePlace(state, before, settings, now);
+    if (before !== undefined && before !== there) takePlace(state, before, settings, now);
   }
 }
 

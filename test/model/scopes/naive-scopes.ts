@@ -70,7 +70,7 @@ interface Narrower extends Lessons {
 
 interface Lease extends NaiveCall {
   names: NaiveCall['names'];
-  readonly at: string;
+  at: string;
   readonly grantedAt: number;
   isRefused: boolean;
   hasAnswer: boolean;
@@ -80,7 +80,7 @@ interface Lease extends NaiveCall {
 
 /** One member: the lessons of all its calls (or of the calls in `about`), and those of narrower scopes. */
 interface Place {
-  readonly id: string;
+  id: string;
   slotsMax: number;
   about: NaiveScope;
   own: Lessons;
@@ -147,7 +147,7 @@ export class NaiveScopes {
   #isSettled = true;
   #isAdaptive = true;
   readonly #isSplit: boolean;
-  readonly #granted: string[] = [];
+  #granted: string[] = [];
   /** The names of all calls since the last reset, with their instants. */
   #seen: { readonly names: NaiveScope; readonly isUnread: boolean; readonly at: number }[] = [];
   #refusals: Refused[] = [];
@@ -247,6 +247,20 @@ export class NaiveScopes {
     const answers = this.#begin(now);
     for (const place of this.places) place.slotsMax = slotsMax;
     this.#isAdaptive = isAdaptive;
+    this.#probe(now);
+    return this.#finish(answers, now);
+  }
+
+  /** A member has another id from now on. What was at the upstream of its scopes is not known any more. */
+  rename(from: string, to: string, now: number): string[] {
+    const answers = this.#begin(now);
+    const place = this.#place(from);
+    place.id = to;
+    for (const lease of this.leases.filter(({ at }) => at === from)) {
+      lease.at = to;
+      for (const scope of place.narrower) lease.atGrant.delete(scope);
+    }
+    this.#granted = this.#granted.map((id) => (id === from ? to : id));
     this.#probe(now);
     return this.#finish(answers, now);
   }

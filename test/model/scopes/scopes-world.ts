@@ -47,6 +47,8 @@ export type ScopeAction =
     }
   | { readonly kind: 'end'; readonly pick: number; readonly isSuccess: boolean }
   | { readonly kind: 'reconfigure'; readonly slotsMax: number; readonly isAdaptive: boolean }
+  /** A member has another id, with the same key. */
+  | { readonly kind: 'rename'; readonly pick: number }
   | { readonly kind: 'relearn' | 'reset' }
   | { readonly kind: 'advance'; readonly ms: number };
 
@@ -129,6 +131,8 @@ export class ScopesWorld {
           this.#naive.reconfigure(slotsMax, isAdaptive, this.#now),
         );
       }
+      case 'rename':
+        return this.#rename(action.pick);
       case 'relearn': {
         const told = this.#group.send({ kind: 'relearn' });
         return this.#check(action.kind, told, this.#naive.relearn(this.#now));
@@ -140,6 +144,18 @@ export class ScopesWorld {
           this.#advanceTo(this.#now + Math.min(leftMs, RENEW_MS));
         }
     }
+  }
+
+  #rename(pick: number): void {
+    const { members } = this.#group.state.settings;
+    const renamed = members[pick % members.length];
+    if (renamed === undefined) return;
+    const from = renamed.id;
+    const id = memberId(from.startsWith('m') ? from.replace('m', 'n') : from.replace('n', 'm'));
+    const told = this.#group.reconfigure({
+      members: members.map((member) => (member === renamed ? { ...member, id } : member)),
+    });
+    this.#check('rename', told, this.#naive.rename(from, id, this.#now));
   }
 
   #picked(pick: number): string | undefined {
@@ -402,6 +418,7 @@ const scopeActionArb: fc.Arbitrary<ScopeAction> = fc.oneof(
       isAdaptive: fc.boolean(),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ ...kind('rename'), pick }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'reset' as const }) },
   { weight: 1, arbitrary: fc.constant({ kind: 'relearn' as const }) },
   {

@@ -56,6 +56,21 @@ test('a member keeps its scopes under another id, and counts their calls', () =>
   expect(group.advance(20_000)).toContain('grant pro.1');
 });
 
+test('a member under another id keeps all lessons over a reset', () => {
+  const place = 'the key';
+  const group = TestGroup.stored({ slotsMax: 8, members: [someMember('a', { place })] });
+  withFullPro(group);
+  group.ask('paused', FLASH);
+  group.report('paused', { kind: 'requests', scope: 'upstream', retryAfterMs: 10_000 });
+  group.release('paused', 'failed');
+  group.reconfigure({ members: [someMember('b', { place })] });
+  const { pause, scopes } = group.member('b').controls;
+  const after = group.restart().member('b').controls;
+  expect(after.pause.until).toBe(pause.until);
+  expect(after.scopes).toEqual(scopes);
+  expect(scopes.narrower).toHaveLength(1);
+});
+
 test('nothing is lent while a refusal holds some calls, and what is lent is called back', () => {
   const group = TestGroup.stored({ slotsMax: 40, isAdaptive: false });
   const often = { isolate: 'isolate', names: { model: 'pro' } };
