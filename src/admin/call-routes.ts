@@ -149,6 +149,7 @@ function shown(call: StoredCall, group: string, partition: string | null): Shown
     attempt: attemptOf(leaseId(call.lease)),
     waited_ms: call.waited_ms ?? null,
     waited_for: call.waited_for ?? null,
+    scope: call.scope ?? null,
     held_ms: call.held_ms ?? null,
     outcome: call.outcome,
     rejection: call.rejection ?? null,

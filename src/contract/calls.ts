@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { LANES } from '../core/words/ticket.ts';
 import { holdKind } from './hold-kind.ts';
+import { callScopeSchema, type CallScope } from './scope.ts';
 import { upstreamSaidSchema, waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 
@@ -49,6 +50,9 @@ export const callLineSchema = z.object({
     unit: 'ms',
   }),
   waited_for: waitCauseSchema.nullable().describe('What it waited for. Null: it did not.'),
+  scope: callScopeSchema
+    .nullable()
+    .describe('The only calls that this cause held. Null: all calls, or it did not wait.'),
   held_ms: ms.meta({ description: 'How long it held its slots. Null: it had none.', unit: 'ms' }),
   outcome: callOutcomeSchema.describe(
     '`rejected`: the group refused it; `left`: its caller went while it waited; `refused`, `failed`: its upstream did; `expired`: nobody was heard of it.',
@@ -96,6 +100,7 @@ export interface StoredCall {
   readonly slots?: number;
   readonly waited_ms?: number;
   readonly waited_for?: NonNullable<CallLine['waited_for']>;
+  readonly scope?: CallScope;
   readonly held_ms?: number;
   readonly rejection?: string;
   readonly upstream_status?: number;

@@ -4,6 +4,7 @@ import type { Rejection } from '../core/words/rejection.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { LANES } from '../core/words/ticket.ts';
 import { holdKind } from './hold-kind.ts';
+import { callScopeSchema } from './scope.ts';
 import type { Frozen } from './frozen.ts';
 
 /**
@@ -17,6 +18,18 @@ const retryAfterMs = z
   .number()
   .meta({ description: 'When another try may succeed.', unit: 'ms from the decision' });
 const never = z.null().describe('Null: another try will not help for long.');
+
+const stoppedScope = z
+  .object({
+    model: z.string().nullable().describe('The model. Null: any.'),
+    tier: z.string().nullable().describe('The service tier. Null: any.'),
+    credential: z
+      .string()
+      .nullable()
+      .describe("Fingerprint of a caller's own provider key. Null: any key."),
+  })
+  .exactOptional()
+  .describe('The only calls that the upstream stops. Absent: it stops all.');
 
 const rejectionSchema = z.discriminatedUnion('reason', [
   z.object({
@@ -55,6 +68,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
       .nullable()
       .exactOptional()
       .describe('When the upstream wants calls again, in epoch ms. Null: an operator paused it.'),
+    scope: stoppedScope,
   }),
   z.object({
     reason: z
@@ -71,10 +85,12 @@ const rejectionSchema = z.discriminatedUnion('reason', [
       .string()
       .nullable()
       .describe('Message of the upstream, shortened and without secrets. Null: none.'),
+    scope: stoppedScope,
   }),
   z.object({
     reason: z.literal('breaker_open').describe('The upstream failed too often.'),
     retryAfterMs: retryAfterMs.nullable(),
+    scope: stoppedScope,
   }),
   z.object({
     reason: z.literal('members_out').describe('Every member is out, or has refused the call.'),
@@ -230,6 +246,9 @@ export const decisionInfoSchema = z.object({
   waited_for: waitCauseSchema
     .nullable()
     .describe('Why it was not granted when it came. Null: it was.'),
+  scope: callScopeSchema
+    .exactOptional()
+    .describe('The only calls that this cause held. Absent: all calls, or it did not wait.'),
   outcome: outcomeSchema.describe('The decision.'),
   placed: placedSchema
     .exactOptional()

@@ -1,5 +1,6 @@
 import { earlier, IMPLICIT, instant, later, type InstantMs } from './words/ids.ts';
 import type { Outcome } from './words/outcome.ts';
+import type { Scope } from './words/scope.ts';
 import type { Demand } from './words/usage.ts';
 import { allows as breakerAllows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
 import { slotsMaxNow } from './parts/ceiling.ts';
@@ -89,6 +90,8 @@ export function slotsUsedAt(state: GroupState, member: Member): number {
 export interface Block {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: InstantMs;
+  /** The calls that it is about. Absent: all calls of a member. */
+  readonly scope?: Scope;
 }
 
 /**

@@ -9,7 +9,7 @@ import {
   catchUp,
   tenantAccount,
 } from './parts/accounts.ts';
-import type { WaitCause } from './parts/decision-log.ts';
+import type { WaitCause, WaitReason } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
 import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
 import { blockBy, blockOf, memberSlotsMaxAt, roomAt, slotsMaxAt, slotsUsedAt } from './capacity.ts';
@@ -26,7 +26,7 @@ import { ageOf, isUnderCap } from './order.ts';
 import { letGo, park, tellPlace } from './parking.ts';
 import { isStoppedFor, scopesHolding } from './scope-holds.ts';
 import type { ScopeLimiter } from './limiter.ts';
-import { goesByNames, noteCall } from './scopes.ts';
+import { aboutCalls, goesByNames, noteCall } from './scopes.ts';
 import { rejectionAtDoor, rejectionOfStopped, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
@@ -217,7 +217,7 @@ function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
 /** Notes where a newcomer stands that was not granted at once, and what for. */
 function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
   const position = waitersAhead(state, waiter);
-  waiter.arrival = { position, cause: waitCause(state, waiter, now) };
+  waiter.arrival = { position, ...waitReason(state, waiter, now) };
 }
 
 const CAUSE_OF_BLOCK = {
@@ -240,22 +240,39 @@ function hasSlots(
 }
 
 /** Names what keeps the calls of a scope waiting. */
-function causeOfScope({ controls }: ScopeLimiter, now: InstantMs): WaitCause {
+function reasonOfScope(limiter: ScopeLimiter, now: InstantMs): WaitReason {
+  const { controls } = limiter;
   const block = blockBy(controls, now);
-  if (block !== null) return CAUSE_OF_BLOCK[block.reason];
-  return allows(controls.breaker, now) ? 'slots' : 'breaker';
+  const cause = allows(controls.breaker, now) ? 'slots' : 'breaker';
+  return { cause: block === null ? cause : CAUSE_OF_BLOCK[block.reason], ...aboutCalls(limiter) };
 }
 
 /** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */
-function waitCause(state: GroupState, waiter: Waiter, now: InstantMs): WaitCause {
-  if (state.settings.paused) return 'operator_pause';
+function waitReason(state: GroupState, waiter: Waiter, now: InstantMs): WaitReason {
+  if (state.settings.paused) return { cause: 'operator_pause' };
   const members = notExcluded(state, waiter.ticket);
+  const [sole, other] = members;
+  const about = sole === undefined || other !== undefined ? {} : aboutCalls(sole);
   const block = blockOf(members, now);
-  if (block !== null) return CAUSE_OF_BLOCK[block.reason];
-  if (members.every(({ controls }) => !allows(controls.breaker, now))) return 'breaker';
-  if (state.grantsFrom > now) return 'settling';
+  if (block?.reason === 'members_out') return { cause: 'members_out' };
+  if (block !== null) return { cause: CAUSE_OF_BLOCK[block.reason], ...about };
+  if (members.every(({ controls }) => !allows(controls.breaker, now))) {
+    return { cause: 'breaker', ...about };
+  }
+  if (state.grantsFrom > now) return { cause: 'settling' };
   const [scope] = scopesHolding(state, waiter, now);
-  if (scope !== undefined) return causeOfScope(scope, now);
+  return scope === undefined
+    ? { cause: causeOfAll(state, waiter, members, now) }
+    : reasonOfScope(scope, now);
+}
+
+/** Names what keeps a waiter that neither its upstreams nor its scopes stop. */
+function causeOfAll(
+  state: GroupState,
+  waiter: Waiter,
+  members: readonly Member[],
+  now: InstantMs,
+): WaitCause {
   if (!isUnderCap(state, waiter)) return 'cap';
   if (!hasSlots(state, members, waiter.demand, now)) return 'slots';
   if (members.every((member) => roomAt(state, member, waiter.demand, now) > now)) return 'rates';

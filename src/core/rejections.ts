@@ -5,7 +5,7 @@ import type { Exceeded } from './words/limits.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
-import { isPaused, nextProbeAt, type Pause } from './parts/pause.ts';
+import { isPaused, nextProbeAt } from './parts/pause.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock, budgetLeft } from './parts/spend.ts';
@@ -18,11 +18,12 @@ import {
   waitersAhead,
 } from './estimate.ts';
 import { fullness, whoMakesRoom } from './full-queue.ts';
+import type { ScopeLimiter } from './limiter.ts';
 import type { Ledger, Member } from './member.ts';
 import { isSplit, notExcluded } from './members.ts';
 import { isWideEnough } from './placing.ts';
 import { blockFor, scopesHolding, slotsOfScope } from './scope-holds.ts';
-import { scopesOf } from './scopes.ts';
+import { aboutCalls, scopesOf } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
 /** Maximum length of a stop after whose announcement a caller is told to come back. Longer: it is told no. */
@@ -133,7 +134,7 @@ export function rejectionOfStopped(
 function rejectionOfBlock(
   state: GroupState,
   ticket: Ticket,
-  { reason, until }: Block,
+  { reason, until, scope }: Block,
   {
     waitedMs,
     retryAfterMs: retry,
@@ -142,26 +143,32 @@ function rejectionOfBlock(
 ): Rejection {
   const limited = reason === 'breaker_open' ? null : soonestLimit(state, ticket, now);
   if (limited !== null) {
-    const { words, until: end } = limited;
-    const about = { until: end, probeAt: nextProbeAt(limited), words };
+    const { pause } = limited.controls;
+    const { words, until: end } = pause;
+    const about = { until: end, probeAt: nextProbeAt(pause), words, ...aboutCalls(limited) };
     return { reason: 'upstream_limited', waitedMs, retryAfterMs: retry, ...about };
   }
-  if (reason === 'paused') return { reason, waitedMs, retryAfterMs: retry, until };
-  return { reason, retryAfterMs: retry };
+  const about = scope === undefined ? {} : { scope };
+  if (reason === 'paused') return { reason, waitedMs, retryAfterMs: retry, until, ...about };
+  return { reason, retryAfterMs: retry, ...about };
 }
 
-/** Finds the pause for a limit of an upstream that lets a call go first; null: no member that takes calls has one. */
-function soonestLimit(state: GroupState, ticket: Ticket, now: InstantMs): Pause | null {
-  let soonest: Pause | null = null;
+/** Finds whose pause for a limit of an upstream lets a call go first; null: no member that takes calls has one. */
+function soonestLimit(
+  state: GroupState,
+  ticket: Ticket,
+  now: InstantMs,
+): Member | ScopeLimiter | null {
+  const untilOf = ({ controls }: Member | ScopeLimiter): InstantMs => controls.pause.until;
+  let soonest: Member | ScopeLimiter | null = null;
   for (const member of notExcluded(state, ticket)) {
     if (member.controls.outage.reason !== null) continue;
     const limiters = [member, ...scopesOf(member, ticket.holder)];
     const [longest] = limiters
-      .map(({ controls }) => controls.pause)
-      .filter((pause) => isPaused(pause, now) && !pause.isOverload)
-      .toSorted((a, b) => b.until - a.until);
+      .filter(({ controls: { pause } }) => isPaused(pause, now) && !pause.isOverload)
+      .toSorted((a, b) => untilOf(b) - untilOf(a));
     if (longest === undefined) continue;
-    if (soonest === null || longest.until < soonest.until) soonest = longest;
+    if (soonest === null || untilOf(longest) < untilOf(soonest)) soonest = longest;
   }
   return soonest;
 }

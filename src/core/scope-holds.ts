@@ -14,7 +14,7 @@ import {
 import type { Member } from './member.ts';
 import { notExcluded } from './members.ts';
 import type { ScopeLimiter } from './limiter.ts';
-import { scopesOf } from './scopes.ts';
+import { aboutCalls, scopesOf } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** Holds by scopes. A call that its scopes hold is passed over and blocks no other. */
@@ -69,9 +69,13 @@ export function scopesHolding(
 /** Finds why a member and its scopes stop a call, and until when; null: they do not. */
 function blockAt(member: Member, holder: Holder, now: InstantMs): Block | null {
   let longest = memberBlockOf(member, now);
-  for (const { controls } of scopesOf(member, holder)) {
-    const block = blockBy(controls, now);
-    if (block !== null && (longest === null || block.until > longest.until)) longest = block;
+  if (longest !== null && longest.reason !== 'members_out') {
+    longest = { ...longest, ...aboutCalls(member) };
+  }
+  for (const limiter of scopesOf(member, holder)) {
+    const block = blockBy(limiter.controls, now);
+    if (block === null || (longest !== null && block.until <= longest.until)) continue;
+    longest = { ...block, ...aboutCalls(limiter) };
   }
   return longest;
 }

@@ -55,6 +55,12 @@ export function scopesOf({ scopes }: Member, holder: Holder): readonly ScopeLimi
   return keysOf(holder).flatMap((key) => scopes.get(key) ?? []);
 }
 
+/** Names the calls that lessons are about. Absent: all calls of a member. */
+export function aboutCalls(limiter: Member | ScopeLimiter): { readonly scope?: Scope } {
+  const scope = 'scope' in limiter ? limiter.scope : limiter.controls.scopes.about;
+  return isSameScope(scope, ALL_CALLS) ? {} : { scope };
+}
+
 /** Whether some calls are held by the model or the tier that they ask for. */
 export function goesByNames({ serving }: GroupState): boolean {
   return serving.some(

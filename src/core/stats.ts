@@ -242,6 +242,7 @@ function note(
     rejection,
     positionAtArrival: about.arrival?.position ?? 0,
     waitedFor: about.arrival?.cause ?? null,
+    ...(about.arrival?.scope !== undefined && { scope: about.arrival.scope }),
     placed,
     upstreamStatus: null,
     upstreamSignal: null,

@@ -1,5 +1,6 @@
 import { count, duration, usd } from '../format.ts';
 import { memberStateOf } from './members.ts';
+import { scopeEnd, stoppedWords } from './scope-words.ts';
 import type { GroupStatus } from './status.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
 import { isQueueGrowing, lately, oldestWaitMs, type Tally, type Trend } from './trend.ts';
@@ -25,8 +26,8 @@ const PAUSE_MS_MIN = 10_000;
 
 type Rule = (group: GroupStatus, trend: Trend | undefined, nowMs: number) => string | null;
 
-const isFailing: Rule = ({ breaker, queued }) =>
-  breaker === 'closed'
+const isFailing: Rule = ({ breaker, queued, about }) =>
+  breaker === 'closed' || about !== undefined
     ? null
     : `the upstream fails: the breaker is ${breaker === 'open' ? 'open' : 'half open'}${waiting(queued)}`;
 
@@ -39,10 +40,21 @@ const isSlow: Rule = (group, trend, nowMs) => {
   return `full${waiting(group.queued)}, the oldest for ${duration(waitMs)}`;
 };
 
-const isWaitedFor: Rule = ({ paused_until, queued }, _trend, nowMs) => {
+const isWaitedFor: Rule = ({ paused_until, queued, about }, _trend, nowMs) => {
+  if (about !== undefined) return null;
   const leftMs = paused_until === null ? 0 : Date.parse(paused_until) - nowMs;
   if (leftMs < PAUSE_MS_MIN) return null;
   return `the upstream wants no calls for another ${duration(leftMs)}${waiting(queued)}`;
+};
+
+const isPartlyStopped: Rule = (group, _trend, nowMs) => {
+  const { state, paused_until: until, breaker_until: probedAt, scopes = [], queued } = group;
+  const stopped = stoppedWords(group);
+  if (state !== 'partly paused' || stopped === null) return null;
+  const ends = [until, probedAt, ...scopes.map(scopeEnd)].filter((end) => end !== null);
+  const leftMs = Math.max(...ends.map((end) => Date.parse(end) - nowMs), 0);
+  if (leftMs < PAUSE_MS_MIN) return null;
+  return `the upstream stops only ${stopped}, for another ${duration(leftMs)}${waiting(queued)}`;
 };
 
 /** The worst first. */
@@ -70,6 +82,7 @@ const RULES: readonly Rule[] = [
   (group) => group.error ?? null,
   isPaused,
   isWaitedFor,
+  isPartlyStopped,
   ({ limit, queued }) =>
     limit.effective === 0 && queued > 0 ? `its limit is 0${waiting(queued)}` : null,
   counts('expired', (slots) => `the watchdog took ${slots} ${slots === 1 ? 'slot' : 'slots'} back`),
@@ -80,7 +93,13 @@ const RULES: readonly Rule[] = [
 ];
 
 /** These say no more than the state of the group in its word, its queue and its pause. */
-const PLAIN: ReadonlySet<Rule> = new Set([isFailing, isPaused, isWaitedFor, isSlow]);
+const PLAIN: ReadonlySet<Rule> = new Set([
+  isFailing,
+  isPaused,
+  isWaitedFor,
+  isPartlyStopped,
+  isSlow,
+]);
 
 /** Upstreams with a secret that is not set: all their calls are refused, or none runs at members of groups. */
 export function missingSecrets(

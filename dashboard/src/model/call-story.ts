@@ -6,6 +6,7 @@ import {
   WAIT_SENTENCES,
   type Decision,
 } from './call-words.ts';
+import { scopeWords } from './scope-words.ts';
 
 /** One thing that happened to a call. */
 export interface StoryStep {
@@ -58,9 +59,11 @@ function arrived(decision: Decision, index: number): StoryStep {
   return { at: decision.arrived_at, text: `${came}. ${before}.`, tone: 'plain' };
 }
 
-function waited({ waited_for: cause, waited_ms: ms }: Decision): StoryStep[] {
+function waited({ waited_for: cause, waited_ms: ms, scope }: Decision): StoryStep[] {
   if (cause === null) return [];
-  return [{ at: null, text: `It waited ${duration(ms)}. ${WAIT_SENTENCES[cause]}`, tone: 'plain' }];
+  const about = scope === undefined ? '' : ` That was only about calls with: ${scopeWords(scope)}.`;
+  const text = `It waited ${duration(ms)}. ${WAIT_SENTENCES[cause]}${about}`;
+  return [{ at: null, text, tone: 'plain' }];
 }
 
 function decided(decision: Decision): StoryStep {

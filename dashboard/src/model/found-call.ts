@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { callSchema } from '../../../src/contract/admin/observation-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import { refusalWords, WAIT_WORDS } from './call-words.ts';
+import { scopeWords } from './scope-words.ts';
 
 /** A line of the log that is kept of calls. */
 export type FoundCall = Frozen<z.output<typeof callSchema>>;
@@ -32,12 +33,14 @@ export function whyOf({
   rejection,
   upstream_said: said,
   waited_for: cause,
+  scope,
   sent,
 }: FoundCall): string {
   const again = sent !== null && sent > 1 ? `sent ${sent} times · ` : '';
   if (rejection !== null) return again + rejection.replaceAll('_', ' ');
   if (said !== null && said !== 'served') return `${again}upstream: ${refusalWords(said)}`;
-  return again + (cause === null ? 'at once' : WAIT_WORDS[cause]);
+  if (cause === null) return `${again}at once`;
+  return again + WAIT_WORDS[cause] + (scope === null ? '' : `: ${scopeWords(scope)}`);
 }
 
 /** Says why there is a line of it. */

@@ -1,4 +1,5 @@
 import { GROUP_STATES } from '../../../src/contract/admin/group-states.ts';
+import { stoppedWords } from './scope-words.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupStatus } from './status.ts';
 
@@ -9,10 +10,14 @@ export type GroupState = GroupStatus['state'];
 
 /** Says more of a state, as far as there is more: which limit, and of which time. */
 export function stateDetail(
-  group: Pick<GroupStatus, 'state' | 'rate_used_up' | 'budget_spent'>,
+  group: Pick<
+    GroupStatus,
+    'state' | 'rate_used_up' | 'budget_spent' | 'about' | 'scopes' | 'paused_until' | 'breaker'
+  >,
 ): string | null {
   const { state, rate_used_up: rate, budget_spent: budget } = group;
   if (state === 'rate limited' && rate !== null) return `no ${rate} left`;
+  if (state === 'partly paused') return stoppedWords(group);
   if (state === 'budget spent' && budget !== null) return `of this ${budget.window}`;
   return null;
 }

@@ -1,6 +1,7 @@
 import type { Exceeded, LimitName } from '../../core/words/limits.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
+import type { Scope } from '../../core/words/scope.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { EachSecond } from '../../runtime/each-second.ts';
@@ -80,12 +81,13 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'paused': {
-      const { until = null } = rejection;
+      const { until = null, scope } = rejection;
+      const of = scope === undefined ? '' : `for calls ${callsOf(scope)} `;
       const why =
         until === null
-          ? 'is paused by its operator'
-          : `is paused until ${new Date(until).toISOString()}, because its upstream is overloaded`;
-      const message = `The ${named} ${why}. The call waited ${rejection.waitedMs} ms.`;
+          ? `The ${named} is paused by its operator`
+          : `The ${named} is paused ${of}until ${new Date(until).toISOString()}, because its upstream is overloaded`;
+      const message = `${why}. The call waited ${rejection.waitedMs} ms.`;
       return { reason, ...retry, message, isUnforeseen: until === null };
     }
     case 'upstream_limited':
@@ -95,7 +97,9 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'breaker_open': {
-      const message = `The upstream of the ${named} failed too often and is given time to recover.`;
+      const { scope } = rejection;
+      const of = scope === undefined ? '' : ` for calls ${callsOf(scope)}`;
+      const message = `The upstream of the ${named} failed too often${of} and is given time to recover.`;
       return { reason, ...retry, message };
     }
     case 'members_out':
@@ -135,20 +139,32 @@ function limitedReply(
     until,
     probeAt,
     words,
+    scope,
   }: Extract<Rejection, { reason: 'upstream_limited' }>,
   named: string,
 ): ErrorReply {
+  const of = scope === undefined ? '' : ` ${callsOf(scope)}`;
   const said = words === null ? '' : ` It said: "${words}"`;
   const probed =
     probeAt === null
       ? ''
       : ` Headgate probes it with one call from ${new Date(probeAt).toISOString()}.`;
   const message =
-    `The upstream of the ${named} refuses calls for a limit of its own, and ends that at ${new Date(until).toISOString()}.` +
+    `The upstream of the ${named} refuses calls${of} for a limit of its own, and ends that at ${new Date(until).toISOString()}.` +
     `${said}${probed} This call waited ${waitedMs} ms. Retry after that time, or use another model or upstream.`;
   const endsInMs = Math.max(0, until - Date.now());
   const retry = retryAfterMs === null ? { isPermanent: true, endsInMs } : { retryAfterMs };
   return { reason: 'upstream_limited', message, ...retry };
+}
+
+/** Names the calls that a stop is about, as it follows on "calls". A caller knows its own key without a name. */
+function callsOf({ model, tier, credential }: Scope): string {
+  const names = [
+    ...(model === null ? [] : [`of the model ${model}`]),
+    ...(tier === null ? [] : [`in the service tier ${tier}`]),
+    ...(credential === null ? [] : ['with this provider key']),
+  ];
+  return names.join(' ');
 }
 
 /** Words for each limit: the thing that counts towards it, and the time. */

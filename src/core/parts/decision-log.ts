@@ -3,6 +3,7 @@ import type { InstantMs, LeaseId } from '../words/ids.ts';
 import type { MemberId } from '../words/ids.ts';
 import type { Outcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
+import type { Scope } from '../words/scope.ts';
 import type { UpstreamSignal } from '../words/signal.ts';
 import type { Ticket } from '../words/ticket.ts';
 
@@ -29,6 +30,13 @@ export type WaitCause =
   | 'rates'
   | 'member'
   | 'order';
+
+/** The cause for which a call waits. */
+export interface WaitReason {
+  readonly cause: WaitCause;
+  /** The calls that a stop of the upstream, or a number of slots that it takes, is about. Absent: all calls. */
+  readonly scope?: Scope;
+}
 
 /**
  * Why a call went to its member.
@@ -77,6 +85,8 @@ export interface Decision {
   readonly positionAtArrival: number;
   /** The cause for which it was not granted when it came; null: it was. */
   readonly waitedFor: WaitCause | null;
+  /** The calls that this cause is about. Absent: all calls. */
+  readonly scope?: Scope;
   /** Null: it went to none, or the group names no members. */
   readonly placed: Placed | null;
   /** The upstream's answer, as soon as it is known. */

@@ -2,7 +2,7 @@ import type { InstantMs, LeaseId, TicketId } from '../words/ids.ts';
 import { LANES, type Lane, type Ticket } from '../words/ticket.ts';
 import type { Demand } from '../words/usage.ts';
 import type { AgentAccount, TenantAccount } from './accounts.ts';
-import type { WaitCause } from './decision-log.ts';
+import type { WaitReason } from './decision-log.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
@@ -15,7 +15,7 @@ export interface Waiter {
   /** The begin of its wait here. After a reset: the instant at which its call reached Headgate. */
   readonly arrivedAt: InstantMs;
   /** Its first place, counted from 0, and the cause of its wait; null: it was granted at once. */
-  arrival: { readonly position: number; readonly cause: WaitCause } | null;
+  arrival: ({ readonly position: number } & WaitReason) | null;
   /** Order of arrival at this instance. */
   readonly sequence: number;
   /** The instant at which it is rejected. */

@@ -1,4 +1,5 @@
 import type { Exceeded } from './limits.ts';
+import type { Scope } from './scope.ts';
 
 /**
  * Why a waiter lost its place in a full queue: to a call of a higher lane, to one of a tenant that waits less for its
@@ -34,6 +35,8 @@ export type Rejection =
        * paused it.
        */
       readonly until?: number | null;
+      /** The calls that the pause is about. Absent: all. */
+      readonly scope?: Scope;
     }
   /** The upstream refuses calls for a limit of its own until after the ticket's deadline. */
   | {
@@ -47,9 +50,16 @@ export type Rejection =
       readonly probeAt: number | null;
       /** The upstream's message, shortened and without secrets; null: it sent none. */
       readonly words: string | null;
+      /** The calls that the limit is about. Absent: all. */
+      readonly scope?: Scope;
     }
   /** The upstream failed too often, and is not asked before the call's deadline. */
-  | { readonly reason: 'breaker_open'; readonly retryAfterMs: number | null }
+  | {
+      readonly reason: 'breaker_open';
+      readonly retryAfterMs: number | null;
+      /** The calls that the breaker is about. Absent: all. */
+      readonly scope?: Scope;
+    }
   /** Every member is out, as its key is refused, its account is out of quota, or an operator took it out; or has refused the call. */
   | { readonly reason: 'members_out'; readonly retryAfterMs: number | null }
   /** The call does not fit into what is left of a budget, with what is in flight counted as spent. */

@@ -3,6 +3,8 @@ import type { CallLogConfig } from '../../contract/config/call-log.ts';
 import type { Decision } from '../../core/parts/decision-log.ts';
 import { attemptOf } from '../../core/stats.ts';
 import type { TicketId } from '../../core/words/ids.ts';
+import type { Scope } from '../../core/words/scope.ts';
+import { shownScope } from './scope-status.ts';
 
 /** Maximum length of a text that callers or upstreams write. */
 const TEXT_LENGTH_MAX = 128;
@@ -55,7 +57,7 @@ function chanceOf(ticket: TicketId): number {
 
 /** Makes the line of a call. */
 export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: number): StoredCall {
-  const { ticket, leaseId, waitedFor, rejection, upstreamStatus, upstreamSignal } = decision;
+  const { ticket, leaseId, waitedFor, scope, rejection, upstreamStatus, upstreamSignal } = decision;
   const { holder, lane, slots } = ticket;
   const { agent, model, kind } = holder;
   const { notes, used } = decision;
@@ -77,6 +79,7 @@ export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: numb
     ...(slots !== 1 && { slots }),
     ...(waitedMs !== null && { waited_ms: Math.round(waitedMs) }),
     ...(waitedFor !== null && { waited_for: waitedFor }),
+    ...(scope !== undefined && { scope: keptScope(scope) }),
     ...(heldMs !== null && { held_ms: Math.round(heldMs) }),
     ...(rejection !== null && { rejection: rejection.reason }),
     ...(upstreamStatus !== null && { upstream_status: upstreamStatus }),
@@ -89,6 +92,12 @@ export function lineOf(decision: Decision, why: StoredCall['kept_for'], at: numb
       cost_usd: used.usd,
     }),
   };
+}
+
+function keptScope(scope: Scope): NonNullable<StoredCall['scope']> {
+  const { model, service_tier: tier, credential } = shownScope(scope);
+  const kept = (text: string | null): string | null => (text === null ? null : keptText(text));
+  return { model: kept(model), service_tier: kept(tier), credential };
 }
 
 /** An answer that is there was asked for once at the least. */

@@ -1,6 +1,7 @@
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import { attemptOf } from '../../core/stats.ts';
 import type { GroupState } from '../../core/state.ts';
+import { shownScope } from './scope-status.ts';
 import { latestFirst, type Decision } from '../../core/parts/decision-log.ts';
 
 /** Lists the remembered decisions of one pool that a filter lets through, the latest first. */
@@ -38,6 +39,7 @@ function infoOf(decision: Decision): DecisionInfo {
     waited_ms: Math.max(0, decidedAt - arrivedAt),
     position_at_arrival: decision.positionAtArrival,
     waited_for: decision.waitedFor,
+    ...(decision.scope !== undefined && { scope: shownScope(decision.scope) }),
     outcome: decision.decided,
     ...(decision.placed === null ? {} : { placed: decision.placed }),
     rejection: decision.rejection,

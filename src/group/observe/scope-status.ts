@@ -11,7 +11,7 @@ import { joinScopes } from '../../routing/scopes-shown.ts';
 import { pauseStatus } from './pause-status.ts';
 
 /** Writes a scope as operators see it. */
-function shownScope({ model, tier, credential }: Scope): CallScope {
+export function shownScope({ model, tier, credential }: Scope): CallScope {
   return { model, service_tier: tier, credential };
 }
 

@@ -113,3 +113,45 @@ describe('the status of a group', () => {
     expect((await group()).paused_until).toBeNull();
   });
 });
+
+describe('a call that a scope held', () => {
+  it('is told which calls were stopped, in its error, its decision and the log of calls', async () => {
+    await oneModelFull();
+    const { status, text, lease } = await send({ model: 'full' });
+    expect(status).toBe(429);
+    expect(text).toContain('of the model full');
+    expect(text).toContain('with this provider key');
+    expect(text).not.toContain('fp_');
+    const scope = { model: 'full', service_tier: null, credential: expect.stringMatching(/^fp_/) };
+    const { decisions } = bodyOf(
+      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+    );
+    expect(decisions[0]).toMatchObject({ model: 'full', waited_for: 'upstream_pause', scope });
+    expect(lease).toBeNull();
+    const found = bodyOf(await asAdmin('findCalls', { query: { group: name } }));
+    const line = found.calls.find(({ outcome }) => outcome === 'rejected');
+    expect(line).toMatchObject({ waited_for: 'upstream_pause', scope });
+  });
+
+  it('is told so where the group has seen no other model', async () => {
+    expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
+    expect((await send({ model: 'full' })).text).toContain('of the model full');
+    const { decisions } = bodyOf(
+      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+    );
+    expect(decisions[0]?.scope).toMatchObject({ model: 'full' });
+  });
+
+  it('is told nothing of scopes where all calls wait', async () => {
+    await oneModelFull();
+    expect((await asAdmin('switchGroups', { body: { groups: [name], to: 'pause' } })).ok).toBe(
+      true,
+    );
+    expect((await send()).status).toBe(503);
+    const { decisions } = bodyOf(
+      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+    );
+    expect(decisions[0]).toMatchObject({ waited_for: 'operator_pause' });
+    expect(decisions[0]).not.toHaveProperty('scope');
+  });
+});

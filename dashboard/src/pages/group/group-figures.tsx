@@ -1,12 +1,14 @@
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
+import { scopeWords } from '../../model/scope-words.ts';
 import { suggestedWords } from '../../model/suggestions.ts';
 import type { GroupStatus } from '../../model/status.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { When } from '../../ui/when.tsx';
 import { Figure } from './figure.tsx';
 import { RateBars } from './rate-bars.tsx';
+import { ScopeRows } from './scope-rows.tsx';
 import { SpendBars } from './spend-bars.tsx';
 
 const SOURCES: Readonly<Record<GroupStatus['limit']['source'], string>> = {
@@ -49,7 +51,7 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
         <Counts of={group.last_hour.refusals} />
       </Figure>
       {group.paused_until !== null && (
-        <Figure name="The upstream wants no calls">
+        <Figure name={stopped('The upstream wants no calls', group)}>
           ends <When at={group.paused_until} />
           {typeof group.pause?.probe_at === 'string' && (
             <>
@@ -65,7 +67,7 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
           )}
         </Figure>
       )}
-      <Figure name="Breaker">
+      <Figure name={stopped('Breaker', group)}>
         {group.breaker === 'half_open' ? 'half open: one call probes' : group.breaker}
         {group.breaker_until !== null && (
           <>
@@ -74,6 +76,7 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
           </>
         )}
       </Figure>
+      {group.scopes !== undefined && <ScopeRows scopes={group.scopes} />}
       <Oddities group={group} />
       {group.rates !== null && (
         <RateBars rates={group.rates} burst={config?.limits.burst ?? null} />
@@ -101,6 +104,11 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
       )}
     </dl>
   );
+}
+
+/** Names a figure, and the only calls that it is about. */
+function stopped(name: string, { about }: GroupStatus): string {
+  return about === undefined ? name : `${name} (${scopeWords(about)})`;
 }
 
 function Oddities({ group }: { readonly group: GroupStatus }) {

@@ -1,6 +1,7 @@
 import { count, duration, relative } from '../../format.ts';
 import { now, trendOf } from '../../feed.ts';
 import { attentionOf } from '../../model/attention.ts';
+import { scopeWords } from '../../model/scope-words.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
@@ -36,7 +37,8 @@ function summaryOf(group: GroupStatus): string {
   const waitMs = oldestWaitMs(group, trendOf(group.name), now.value);
   if (group.queued > 0) parts.push(`oldest ${duration(waitMs)}`);
   const until = group.paused_until;
-  if (until !== null) parts.push(`paused, ends ${relative(until, now.value)}`);
+  const stopped = group.about === undefined ? 'paused' : `${scopeWords(group.about)}: paused`;
+  if (until !== null) parts.push(`${stopped}, ends ${relative(until, now.value)}`);
   return parts.join(' · ');
 }
 

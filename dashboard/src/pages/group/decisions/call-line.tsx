@@ -7,6 +7,7 @@ import {
   WAIT_WORDS,
   type Decision,
 } from '../../../model/call-words.ts';
+import { scopeWords } from '../../../model/scope-words.ts';
 import { partitionName } from '../../../model/decoded.ts';
 import { When } from '../../../ui/when.tsx';
 import { CallStory } from './call-story-list.tsx';
@@ -64,7 +65,9 @@ function whyOf(decision: Decision, tries: number): string {
   const again = tries > 1 ? `${tries} tries · ` : '';
   if (decision.rejection !== null) return again + rejectionWords(decision.rejection);
   if (said !== null && said !== 'served') return `${again}upstream: ${refusalWords(said)}`;
-  return again + (decision.waited_for === null ? 'at once' : WAIT_WORDS[decision.waited_for]);
+  const { waited_for: cause, scope } = decision;
+  if (cause === null) return `${again}at once`;
+  return again + WAIT_WORDS[cause] + (scope === undefined ? '' : `: ${scopeWords(scope)}`);
 }
 
 function whoOf({ lane, tenant, agent, model, upstream, partition }: Decision): readonly string[] {

@@ -1,0 +1,53 @@
+import type { CallScope } from '../../../src/contract/scope.ts';
+import type { GroupStatus } from './status.ts';
+import { count } from '../format.ts';
+
+export type ScopeStatus = NonNullable<GroupStatus['scopes']>[number];
+
+/** Names the calls of a scope, as in `model gpt-5, tier flex`. */
+export function scopeWords({ model, service_tier: tier, credential }: CallScope): string {
+  const names = [
+    ...(model === null ? [] : [`model ${model}`]),
+    ...(tier === null ? [] : [`tier ${tier}`]),
+    ...(credential === null ? [] : [`key ${credential}`]),
+  ];
+  return names.length === 0 ? 'all calls' : names.join(', ');
+}
+
+/** Whether calls of a scope are stopped, or wait for it. */
+export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
+  return queued > 0 || until !== null || breaker !== 'closed';
+}
+
+/** Says what a scope does to its calls, in a word or two. */
+export function scopeState({ paused_until: until, breaker, limit }: ScopeStatus): string {
+  if (breaker === 'open') return 'breaker open';
+  if (until !== null) return 'paused';
+  if (breaker === 'half_open') return 'breaker half open: one call probes';
+  return limit === null ? 'no limit now' : `limit of ${count(limit)} learned`;
+}
+
+/** Finds when a scope lets its calls start again; null: at no time that is known. */
+export function scopeEnd({
+  paused_until: until,
+  breaker_until: probedAt,
+}: ScopeStatus): string | null {
+  if (until === null || probedAt === null) return until ?? probedAt;
+  return until > probedAt ? until : probedAt;
+}
+
+/** Names the calls that a group's upstream stops while all others start. Null: there are none. */
+export function stoppedWords({
+  about,
+  scopes = [],
+  paused_until: until,
+  breaker,
+}: Pick<GroupStatus, 'about' | 'scopes' | 'paused_until' | 'breaker'>): string | null {
+  const own = about !== undefined && (until !== null || breaker !== 'closed') ? [about] : [];
+  const all = [...own, ...scopes.filter(isHolding).map((scope) => scope.about)];
+  const [first] = all;
+  if (first === undefined) return null;
+  return all.length === 1
+    ? scopeWords(first)
+    : `${scopeWords(first)} and ${count(all.length - 1)} more`;
+}
