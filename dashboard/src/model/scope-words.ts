@@ -15,7 +15,7 @@ export function scopeWords({ model, service_tier: tier, credential }: CallScope)
 }
 
 /** Whether calls of a scope are stopped, or wait for it. */
-export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
+function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
