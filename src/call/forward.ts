@@ -109,12 +109,12 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const again = mayBeSpoilt ? openAgain : null;
   let given: Response | null = null;
-  noteUnderWay(upstream.id, 1);
+  noteUnderWay(upstream.id, 1, Date.now());
   try {
     const firstTokenMs = firstTokenMsOf(sending);
     given = await held.send(target.fetcher, target.url, init, { again, firstTokenMs });
   } finally {
-    noteUnderWay(upstream.id, -1);
+    noteUnderWay(upstream.id, -1, Date.now());
   }
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);

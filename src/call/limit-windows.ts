@@ -54,15 +54,36 @@ export function refillSeen(hint: LimitHint, place: string, now: number): Refill 
 }
 
 /** Calls of this isolate that were sent and have no answer yet, by upstream. */
-const underWay = new Map<string, number>();
-
-/** Counts a call that was sent (1), or that has its answer (-1). */
-export function noteUnderWay(upstream: string, change: 1 | -1): void {
-  const calls = callsUnderWay(upstream) + change;
-  if (calls === 0) underWay.delete(upstream);
-  else underWay.set(upstream, calls);
+interface UnderWay {
+  calls: number;
+  /** The most at once lately, and when that was. */
+  peak: number;
+  peakAt: number;
 }
 
+const underWay = new BoundedMap<string, UnderWay>(REMEMBERED_MAX);
+
+/** How long the most calls at once are expected again. */
+const PEAK_MS = 10_000;
+
+/** Counts a call that was sent (1), or that has its answer (-1). */
+export function noteUnderWay(upstream: string, change: 1 | -1, now: number): void {
+  let known = underWay.get(upstream);
+  if (known === undefined) {
+    known = { calls: 0, peak: 0, peakAt: now };
+    underWay.set(upstream, known);
+  }
+  known.calls = Math.max(0, known.calls + change);
+  if (known.calls < known.peak && now - known.peakAt < PEAK_MS) return;
+  known.peak = known.calls;
+  known.peakAt = now;
+}
+
+/**
+ * Returns how many calls may be sent before a pause takes effect: those under way, and those that have a slot and are not
+ * sent yet. As many as were under way lately.
+ */
 export function callsUnderWay(upstream: string): number {
-  return underWay.get(upstream) ?? 0;
+  const known = underWay.get(upstream);
+  return known === undefined ? 0 : Math.max(known.calls, known.peak - 1);
 }
