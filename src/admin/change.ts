@@ -1,6 +1,7 @@
 import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
+import { ownKeyWarnings } from '../config/check/own-keys.ts';
 import { importConfig } from '../config/import-config.ts';
 import { membersWithoutSecret, readSecret, withoutSecret } from '../runtime/secrets.ts';
 import { checkConfig } from '../config/check-config.ts';
@@ -126,6 +127,7 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
       ...checked.warnings,
       ...secrets,
       ...ofMembers,
+      ...ownKeyWarnings(before, config, (each) => resolveUpstreams(each, BUILT_IN_UPSTREAMS)),
       ...webhookWarnings(env, config),
     ],
   };

@@ -3,6 +3,7 @@ import type { markerSchema } from '../contract/admin/observation-schemas.ts';
 import type { AutoGroupConfig } from '../contract/config/config.ts';
 import type { AuditChange, AuditEntry } from '../contract/audit.ts';
 import type { PoolMarker } from '../contract/history.ts';
+import type { CallScope } from '../contract/scope.ts';
 import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 
@@ -99,20 +100,33 @@ function shown(limit: unknown): string {
 
 /** Marks what happened to a pool by itself. */
 export function poolMarker(
-  { at, kind, times, why, figures, member }: PoolMarker,
+  { at, kind, times, why, figures, member, scope }: PoolMarker,
   partition: string | null,
 ): Marker {
   const [own, label, detail] = words(kind, why, figures);
   const often = times > 1 ? `; ${times} times within a minute` : '';
   const instant = new Date(at).toISOString();
-  const marker = { at: instant, kind: own, actor: null, partition };
-  if (member === undefined) return { ...marker, label, detail: detail + often };
+  const about = scope === undefined ? '' : `; only calls of ${namesOf(scope)}`;
+  const marker = { at: instant, kind: own, actor: null, partition, ...(scope && { scope }) };
+  const place = scope === undefined ? '' : `${namesOf(scope)}: `;
+  if (member === undefined) {
+    return { ...marker, label: place + label, detail: detail + about + often };
+  }
   return {
     ...marker,
     member,
-    label: `${member}: ${label}`,
-    detail: `Member ${member}: ${detail}${often}`,
+    label: `${member}: ${place}${label}`,
+    detail: `Member ${member}: ${detail}${about}${often}`,
   };
+}
+
+function namesOf({ model, service_tier: tier, credential }: CallScope): string {
+  const names = [
+    ...(model === null ? [] : [`model ${model}`]),
+    ...(tier === null ? [] : [`tier ${tier}`]),
+    ...(credential === null ? [] : [`key ${credential}`]),
+  ];
+  return names.join(', ');
 }
 
 function words(

@@ -17,6 +17,22 @@ async function statusOf(
   return { version: null, groups: [await takenOf(target, group, answer)] };
 }
 
+/** Lists the calls of a group that its upstream stops while all others start, a line for each. */
+function stopsOf({ name, about, paused_until, breaker, scopes = [] }: GroupStatus): string[] {
+  const own = about === undefined ? [] : [{ about, paused_until, breaker, queued: 0 }];
+  return [...own, ...scopes].flatMap(({ about: calls, ...one }) => {
+    const { paused_until: until, breaker: phase, queued } = one;
+    if (until === null && phase === 'closed' && queued === 0) return [];
+    const { model, service_tier: tier, credential } = calls;
+    const names = Object.entries({ model, tier, key: credential });
+    const which = names.flatMap(([what, value]) => (value === null ? [] : [`${what} ${value}`]));
+    const state = phase === 'closed' ? 'paused' : 'breaker open';
+    const end = until === null ? '' : ` until ${until}`;
+    const said = 'pause' in one && one.pause?.message ? `: ${one.pause.message}` : '';
+    return [`${name}: only ${which.join(', ')}: ${state}${end}, ${queued} queued${said}`];
+  });
+}
+
 /** Shows what each group does at this moment. */
 export async function showStatus(
   target: Target,
@@ -41,6 +57,7 @@ export async function showStatus(
       ]),
     );
   });
+  if (!output.isJson) noteAll(output, status.groups.flatMap(stopsOf));
   if (!output.isJson && status.version !== null) {
     output.note(`Configuration: version ${status.version}.`);
   }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { callScopeSchema } from '../scope.ts';
 import { callLineSchema } from '../calls.ts';
 import { decisionInfoSchema } from '../decisions.ts';
 import { warningSchema } from '../warnings.ts';
@@ -127,6 +128,9 @@ export const markerSchema = z
       .string()
       .exactOptional()
       .describe('The member that it happened to. Absent: it happened to the whole group.'),
+    scope: callScopeSchema
+      .exactOptional()
+      .describe('The only calls that it happened to. Absent: all calls of the group or member.'),
     partition: partition.describe(
       'The pool that it happened in. Null: the group is not split, or it was done to all of it.',
     ),

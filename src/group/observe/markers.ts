@@ -1,11 +1,15 @@
 import { MINUTE_MS, type HistoryGap } from '../../contract/history.ts';
 import { POOL_MARKERS_MAX, type PoolMarker, type PoolMarkerKind } from '../../contract/history.ts';
+import type { Limiter } from '../../core/limiter.ts';
 import type { Member } from '../../core/member.ts';
+import { aboutCalls } from '../../core/scopes.ts';
+import { ALL_CALLS, isSameScope, scopeKey, type Scope } from '../../core/words/scope.ts';
 import { slotsMaxNow } from '../../core/parts/ceiling.ts';
 import type { GroupEvent } from '../../core/events.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { Tables } from '../tables.ts';
+import { shownScope } from './scope-status.ts';
 
 /** The controls of a member as they were after the event before. */
 interface Seen {
@@ -13,11 +17,21 @@ interface Seen {
   readonly openedAt: number;
   readonly isClosed: boolean;
   readonly slots: number | null;
+}
+
+/** The controls of a member as they were, and the calls that they were about. */
+interface SeenMember extends Seen {
   readonly isOut: boolean;
+  readonly about: Scope;
+  /** Those of its scopes, by their keys. */
+  readonly scopes: Map<string, Seen>;
 }
 
 /** Events by which operators change a member, which the audit log has. */
 const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set(['bring_back', 'relearn']);
+
+/** Latest markers above which old ones are forgotten: scopes come and go. */
+const LATEST_MAX = 256;
 
 /**
  * Marks what changed how a pool grants, besides what its operators do: a row per such event, never per
@@ -25,7 +39,7 @@ const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set(['bring_back', 're
  */
 export class Markers {
   readonly #tables: Tables;
-  readonly #seen = new Map<MemberId, Seen>();
+  readonly #seen = new Map<MemberId, SeenMember>();
   /** The latest of each kind and member, to which others of the same minute are added. */
   readonly #latest = new Map<string, { readonly sequence: number; marker: PoolMarker }>();
   /** Not written yet, by sequence. */
@@ -36,7 +50,7 @@ export class Markers {
 
   constructor(tables: Tables, state: GroupState) {
     this.#tables = tables;
-    for (const member of state.serving) this.#seen.set(member.id, seenOf(member));
+    for (const member of state.serving) this.#seen.set(member.id, seenOfMember(member));
     tables.declare(
       'CREATE TABLE IF NOT EXISTS marker (sequence INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)',
     );
@@ -68,37 +82,61 @@ export class Markers {
   }
 
   #noteMember(member: Member, event: GroupEvent, now: InstantMs): void {
-    const { id, settings, controls } = member;
-    const { pause, breaker, ceiling, outage } = controls;
-    const seen = this.#seen.get(id) ?? seenOf(member);
-    const isClosed = breaker.phase === 'closed';
+    const { id, controls } = member;
+    const { outage, scopes } = controls;
     const isOut = outage.reason !== null;
-    if (
-      pause.until === seen.pausedUntil &&
-      breaker.openedAt === seen.openedAt &&
-      isClosed === seen.isClosed &&
-      ceiling.slots === seen.slots &&
-      isOut === seen.isOut &&
-      this.#seen.has(id)
-    ) {
-      return;
-    }
-    this.#seen.set(id, seenOf(member));
+    const seen = this.#seen.get(id) ?? seenOfMember(member);
     const why = event.kind === 'report' ? event.signal.kind : null;
+    this.#noteScopes(member, seen, why, now);
+    const isSame =
+      this.#seen.has(id) && isOut === seen.isOut && isSameScope(seen.about, scopes.about);
+    if (isSame && isAlike(seen, seenOf(member))) return;
+    this.#seen.set(id, { ...seenOfMember(member), scopes: seen.scopes });
     if (isOut !== seen.isOut && !BY_OPERATORS.has(event.kind)) {
       this.#mark(isOut ? 'member_out' : 'member_back', isOut ? outage.reason : null, {}, now, id);
     }
-    if (pause.until > seen.pausedUntil) {
-      this.#mark('upstream_pause', why, { until: pause.until }, now, id);
+    // What was learned of some calls was moved to their scope: for the others nothing has happened.
+    if (isSameScope(scopes.about, ALL_CALLS) && seen.about !== ALL_CALLS) return;
+    this.#noteLessons(member, seen, why, now, { member: id, ...aboutCalls(member) });
+  }
+
+  #noteScopes(member: Member, seen: SeenMember, why: string | null, now: InstantMs): void {
+    const { scopes: known } = seen;
+    for (const [key, limiter] of member.scopes) {
+      const isMoved = !known.has(key) && key === scopeKey(seen.about);
+      const before = isMoved ? seenOf(limiter) : (known.get(key) ?? NOTHING_SEEN);
+      known.set(key, seenOf(limiter));
+      const { scope } = limiter;
+      this.#noteLessons(limiter, before, why, now, { member: member.id, scope });
     }
+    if (known.size === member.scopes.size) return;
+    for (const key of known.keys()) if (!member.scopes.has(key)) known.delete(key);
+  }
+
+  /** Marks what was learned since. */
+  #noteLessons(
+    { settings, controls }: Pick<Limiter, 'settings' | 'controls'>,
+    seen: Seen,
+    why: string | null,
+    now: InstantMs,
+    { member, scope }: { readonly member: MemberId; readonly scope?: Scope },
+  ): void {
+    const { pause, breaker, ceiling } = controls;
+    const mark = (
+      kind: PoolMarkerKind,
+      reason: string | null,
+      figures: Readonly<Record<string, number>>,
+    ): void => this.#mark(kind, reason, figures, now, member, scope);
+    if (pause.until > seen.pausedUntil) mark('upstream_pause', why, { until: pause.until });
     if (breaker.openedAt > seen.openedAt) {
-      this.#mark('breaker_opened', why, { until: breaker.openUntil }, now, id);
+      mark('breaker_opened', why, { until: breaker.openUntil });
     }
-    if (isClosed && !seen.isClosed) this.#mark('breaker_closed', null, {}, now, id);
+    if (breaker.phase === 'closed' && !seen.isClosed) mark('breaker_closed', null, {});
+    if (ceiling.slots === seen.slots) return;
     const from = slotsMaxNow({ ...ceiling, slots: seen.slots }, settings);
     const to = slotsMaxNow(ceiling, settings);
     if (to >= from) return;
-    this.#mark('ceiling_cut', why, { ...(Number.isFinite(from) ? { from } : {}), to }, now, id);
+    mark('ceiling_cut', why, { ...(Number.isFinite(from) ? { from } : {}), to });
   }
 
   /** Writes what is not written yet. */
@@ -138,8 +176,10 @@ export class Markers {
     figures: Readonly<Record<string, number>>,
     now: InstantMs,
     member: MemberId = IMPLICIT,
+    scope?: Scope,
   ): void {
-    const key = `${kind} ${member}`;
+    const key = `${kind} ${member} ${scope === undefined ? '' : scopeKey(scope)}`;
+    this.#forgetOld(now);
     const latest = this.#latest.get(key);
     if (latest !== undefined && now - latest.marker.at < MINUTE_MS) {
       const { marker } = latest;
@@ -149,13 +189,24 @@ export class Markers {
       this.#unwritten.set(latest.sequence, latest.marker);
       return;
     }
-    const of = member === IMPLICIT ? {} : { member };
+    const of = {
+      ...(member === IMPLICIT ? {} : { member }),
+      ...(scope !== undefined && { scope: shownScope(scope) }),
+    };
     const marker = { at: now, kind, times: 1, why, ...of, figures };
     const sequence = (this.#sequence ?? this.#lastSequence()) + 1;
     this.#sequence = sequence;
     this.#latest.set(key, { sequence, marker });
     this.#unwritten.set(sequence, marker);
     this.#isDue = true;
+  }
+
+  /** Forgets the latest markers to which no more are added. */
+  #forgetOld(now: InstantMs): void {
+    if (this.#latest.size < LATEST_MAX) return;
+    for (const [key, { marker }] of this.#latest) {
+      if (now - marker.at >= MINUTE_MS) this.#latest.delete(key);
+    }
   }
 
   #lastSequence(): number {
@@ -166,12 +217,33 @@ export class Markers {
   }
 }
 
-function seenOf({ controls: { pause, breaker, ceiling, outage } }: Member): Seen {
+const NOTHING_SEEN: Seen = { pausedUntil: 0, openedAt: 0, isClosed: true, slots: null };
+
+function seenOf({ controls: { pause, breaker, ceiling } }: Pick<Limiter, 'controls'>): Seen {
   return {
     pausedUntil: pause.until,
     openedAt: breaker.openedAt,
     isClosed: breaker.phase === 'closed',
     slots: ceiling.slots,
-    isOut: outage.reason !== null,
   };
+}
+
+function seenOfMember(member: Member): SeenMember {
+  const { outage, scopes } = member.controls;
+  const ofScopes = [...member.scopes].map(([key, limiter]) => [key, seenOf(limiter)] as const);
+  return {
+    ...seenOf(member),
+    isOut: outage.reason !== null,
+    about: isSameScope(scopes.about, ALL_CALLS) ? ALL_CALLS : scopes.about,
+    scopes: new Map(ofScopes),
+  };
+}
+
+function isAlike(a: Seen, b: Seen): boolean {
+  return (
+    a.pausedUntil === b.pausedUntil &&
+    a.openedAt === b.openedAt &&
+    a.isClosed === b.isClosed &&
+    a.slots === b.slots
+  );
 }

@@ -155,3 +155,18 @@ describe('a call that a scope held', () => {
     expect(decisions[0]).not.toHaveProperty('scope');
   });
 });
+
+describe('the history of a group', () => {
+  it('marks the pause of a model as that, and nothing when it is moved to its scope', async () => {
+    await oneModelFull();
+    const marks = async () => bodyOf(await asAdmin('getHistory', { params: { name } })).markers;
+    const [paused, ...others] = (await marks()).filter(({ actor }) => actor === null);
+    expect(others).toEqual([]);
+    expect(paused).toMatchObject({ kind: 'paused', scope: { model: 'full' } });
+    expect(paused?.label).toContain('model full');
+    expect((await send({ model: 'full' })).status).toBe(429);
+    expect((await send({ model: 'other', headers: FULL })).status).not.toBe(200);
+    const later = (await marks()).filter(({ actor }) => actor === null);
+    expect(later.map(({ scope }) => scope?.model)).toEqual(['full', 'other']);
+  });
+});
