@@ -68,6 +68,18 @@ describe('a model that is full', () => {
     expect(group.release('running')).toContain('grant flash.1');
   });
 
+  test('says nothing of what is left of the limits of the group', () => {
+    const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
+    const group = new TestGroup({ rates, isMetered: true });
+    serve(group, 'before', FLASH);
+    group.advance(1_000);
+    const used = { dimension: 'requests', windowMs: 60_000, limit: 600, remaining: 0 } as const;
+    expect(isGranted(group, 'full', PRO)).toBe(true);
+    const left = JSON.stringify(group.state.controls.rates);
+    group.report('full', { ...FULL, hints: [{ ...used, resetMs: 60_000 }] });
+    expect(JSON.stringify(group.state.controls.rates)).toBe(left);
+  });
+
   test('opens its own breaker', () => {
     const group = new TestGroup({ slotsMax: 20 });
     serve(group, 'before', FLASH);

@@ -116,6 +116,26 @@ describe('an automatic group', () => {
     expect(await send({ body: { model: 'flash' } })).toBe(200);
   });
 
+  it('reads the tier of a call whose model is in its path', async () => {
+    const generate = async (body: object, headers: Record<string, string> = {}) => {
+      const answer = await call(`/${upstream}/v1beta/models/m:generateContent`, {
+        json: { contents: [{ parts: [{ text: 'hi' }] }], ...body },
+        headers: { 'x-goog-api-key': 'own', 'headgate-max-wait': '0', ...headers },
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const flex = { service_tier: 'flex' };
+    expect(await generate({})).toBe(200);
+    for (let index = 0; index < 12; index += 1) {
+      expect(await generate(flex, { 'x-strict-fail': 'overload' })).not.toBe(200);
+    }
+    expect(await generate({})).toBe(200);
+    const before = await arrivals();
+    expect(await generate(flex)).not.toBe(200);
+    expect(await arrivals()).toBe(before);
+  });
+
   it('finds the model of a call in a form', async () => {
     const form = new FormData();
     form.set('model', 'full');
