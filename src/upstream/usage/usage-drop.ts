@@ -1,3 +1,4 @@
+import { EventData } from './event-data.ts';
 import { isLineEnd } from '../json/json-string.ts';
 import { KeptBytes } from '../json/kept-bytes.ts';
 
@@ -119,12 +120,14 @@ class UsageDrop implements ByteFilter {
   #isUsage(rest: Uint8Array): boolean {
     if (this.#isLong) return false;
     const decoder = new TextDecoder();
-    const event = decoder.decode(this.#held.bytes, { stream: true }) + decoder.decode(rest);
-    const data = event
-      .split(/\r\n|\r|\n/)
-      .filter((line) => line.startsWith('data:'))
-      .map((line) => line.slice('data:'.length));
-    return isUsageChunk(data.join('\n'));
+    let json = '';
+    const data = new EventData(
+      (piece) => (json += decoder.decode(piece, { stream: true })),
+      () => {},
+    );
+    data.push(this.#held.bytes);
+    data.push(rest);
+    return isUsageChunk(json);
   }
 }
 

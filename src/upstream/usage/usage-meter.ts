@@ -1,6 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { packingsOf, type Packing } from '../body/packing.ts';
 import { Unpacker } from '../body/unpacker.ts';
+import { EventData } from './event-data.ts';
 import { EventStreamPayloads } from './event-stream.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import type { WalkOptions } from '../json/json-walk.ts';
@@ -91,6 +92,7 @@ function plainMeter(shape: Dialect, contentType: string | null): UsageMeter | nu
     case 'application/json':
       return jsonMeter(shape, 'document');
     case 'text/event-stream':
+      return eventsMeter(shape);
     case 'application/x-ndjson':
     case 'application/jsonl':
       return jsonMeter(shape, 'lines');
@@ -106,6 +108,23 @@ function jsonMeter(shape: Dialect, form: WalkOptions['form']): UsageMeter {
   const walk = walkOf(visitor, form, USAGE_BYTES_MAX);
   return {
     push: (chunk) => walk.push(chunk),
+    end() {
+      walk.close();
+      return seenBy(visitor);
+    },
+  };
+}
+
+/** Server-sent events, whose JSON may stand in several lines of data. */
+function eventsMeter(shape: Dialect): UsageMeter {
+  const visitor = new UsageVisitor(shape, null);
+  const walk = walkOf(visitor, 'document', USAGE_BYTES_MAX);
+  const events = new EventData(
+    (piece) => walk.push(piece),
+    () => walk.close(),
+  );
+  return {
+    push: (chunk) => events.push(chunk),
     end() {
       walk.close();
       return seenBy(visitor);

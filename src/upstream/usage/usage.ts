@@ -54,27 +54,39 @@ const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
 ];
 
 /**
- * OpenAI's chat, completions and embeddings, and all who copy them. The input includes the cache. The
- * output does not include thinking at xAI and at Gemini's compatible route; the total does everywhere.
+ * OpenAI's chat, completions and embeddings, and all who copy them. The input includes the cache, except where gateways
+ * pass on Anthropic's counts beside it (Portkey). The output includes thinking, except at xAI.
  */
 function fromCompletion(fields: Fields): Usage | null {
   const input = count(fields, 'prompt_tokens');
   if (input === null) return null;
+  const output = count(fields, 'completion_tokens') ?? 0;
+  const total = count(fields, 'total_tokens');
   const details = inner(fields, 'prompt_tokens_details');
+  const read = count(fields, 'cache_read_input_tokens');
+  const written = count(fields, 'cache_creation_input_tokens');
+  const beside = (read ?? 0) + (written ?? 0);
+  const leavesOutCache = beside > input || (beside > 0 && total === input + beside + output);
+  const thinking =
+    count(inner(fields, 'completion_tokens_details'), 'reasoning_tokens') ??
+    count(fields, 'reasoning_tokens') ??
+    0;
+  const leavesOutThinking = thinking > output || total === input + output + thinking;
   return {
-    inputTokens: input,
+    inputTokens: input + (leavesOutCache ? beside : 0),
     cacheReadTokens:
       count(details, 'cached_tokens') ??
-      // Moonshot, DeepSeek.
+      // Moonshot, DeepSeek, LiteLLM and Portkey.
       count(fields, 'cached_tokens') ??
       count(fields, 'prompt_cache_hit_tokens') ??
+      read ??
       0,
     cacheWriteTokens:
-      count(details, 'cache_write_tokens') ?? count(fields, 'cache_creation_input_tokens') ?? 0,
-    outputTokens: Math.max(
-      count(fields, 'completion_tokens') ?? 0,
-      (count(fields, 'total_tokens') ?? 0) - input,
-    ),
+      count(details, 'cache_write_tokens') ??
+      count(details, 'cache_creation_tokens') ??
+      written ??
+      0,
+    outputTokens: output + (leavesOutThinking ? thinking : 0),
   };
 }
 

@@ -65,6 +65,11 @@ describe('the input', () => {
     ['Gemini, stored', { fileData: { fileUri: 'https://example.com/v1beta/files/abc' } }],
     ['Bedrock', { image: { format: 'png', source: { bytes: IMAGE } } }],
     ['Ollama', { role: 'user', content: '', images: [IMAGE] }],
+    ['Mistral OCR', { document: { document_url: `data:application/pdf;base64,${IMAGE}` } }],
+    ['a data URL under any key', { whatever: [`data:audio/x;base64,${IMAGE}`] }],
+    ['a long type', { x: `data:application/vnd.ms-${'a'.repeat(60)};base64,${IMAGE}` }],
+    ['base64 under any key', { bytesBase64Encoded: IMAGE }],
+    ['base64 in the arguments of a tool', { input: { data: IMAGE } }],
     ['with escaped slashes', { inlineData: { data: 'AB+/'.repeat(2_000) } }],
   ])('has a flat cost for a file: %s', (_, part) => {
     const body = JSON.stringify({ messages: [part] }).replaceAll('AB+/', 'AB+\\/');

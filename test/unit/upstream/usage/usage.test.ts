@@ -8,7 +8,7 @@ type Counts = readonly [input: number, output: number, cacheRead: number, cacheW
 
 const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = [
   [
-    'xAI counts thinking in the total only',
+    'xAI counts thinking beside the completion',
     'openai',
     {
       prompt_tokens: 32,
@@ -28,6 +28,86 @@ const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = [
       completion_tokens_details: { reasoning_tokens: 94 },
     },
     [32, 103, 0, 0],
+  ],
+  [
+    'a total that holds something else changes no output',
+    'openai',
+    { prompt_tokens: 10, completion_tokens: 5, total_tokens: 100_035 },
+    [10, 5, 0, 0],
+  ],
+  [
+    'Portkey counts the cache of Claude beside the prompt',
+    'openai',
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 100_035,
+      cache_read_input_tokens: 100_000,
+      cache_creation_input_tokens: 20,
+      prompt_tokens_details: { cached_tokens: 100_000 },
+    },
+    [100_030, 5, 100_000, 20],
+  ],
+  [
+    'and does so where the cache is smaller than the prompt',
+    'openai',
+    {
+      prompt_tokens: 1_000,
+      completion_tokens: 5,
+      total_tokens: 1_305,
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 200,
+    },
+    [1_300, 5, 100, 200],
+  ],
+  [
+    'LiteLLM counts the cache of Claude in the prompt',
+    'openai',
+    {
+      prompt_tokens: 1_300,
+      completion_tokens: 5,
+      total_tokens: 1_305,
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 200,
+      prompt_tokens_details: { cached_tokens: 100, cache_creation_tokens: 200 },
+    },
+    [1_300, 5, 100, 200],
+  ],
+  [
+    'OpenAI counts audio and what was predicted in prompt and completion',
+    'openai',
+    {
+      prompt_tokens: 120,
+      completion_tokens: 80,
+      total_tokens: 200,
+      prompt_tokens_details: { cached_tokens: 64, audio_tokens: 40 },
+      completion_tokens_details: { reasoning_tokens: 10, audio_tokens: 50 },
+    },
+    [120, 80, 64, 0],
+  ],
+  [
+    'the responses of OpenAI count thinking in the output',
+    'openai',
+    {
+      input_tokens: 50,
+      input_tokens_details: { cached_tokens: 30 },
+      output_tokens: 70,
+      output_tokens_details: { reasoning_tokens: 64 },
+      total_tokens: 120,
+    },
+    [50, 70, 30, 0],
+  ],
+  [
+    'Gemini counts the cache in the prompt, and thoughts beside the candidates',
+    'gemini',
+    {
+      promptTokenCount: 1_000,
+      cachedContentTokenCount: 900,
+      candidatesTokenCount: 5,
+      thoughtsTokenCount: 95,
+      totalTokenCount: 1_100,
+    },
+    [1_000, 100, 900, 0],
   ],
   [
     'DeepSeek tells hits and misses of its cache',
