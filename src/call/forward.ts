@@ -141,11 +141,13 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const watched = watchesRun === null ? null : await lookForRun(watchesRun, sending, held, answer);
   const looked: Looked = watched ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
-  const end = streamEndOf(answer, located.operation);
+  const end = streamEndOf(answer, located);
   const pipe = withStreamEnd(end, readingRun(looked, metering?.pipeFor(meter, answer) ?? null));
   const settled = settlingOf(sending, held, looked, isDone ? meter : null);
   const settle: SettleCall =
-    end === null ? settled : (outcome) => settled(countLateError(sending, answer, end, outcome));
+    end === null
+      ? settled
+      : async (outcome) => settled(await countLateError(sending, answer, end, outcome));
   const response = await relay(sending, held, looked.answer, pipe, settle, looked);
   if (response === null) return noAnswer(candidate, held);
   const said = signature(sending, waitMs, response.headers);
@@ -480,8 +482,9 @@ async function relay(
   const { body, request, ctx } = call;
   body.answered();
   const { response, done, isWhole } = await held.relay(answer, pipe);
-  body.neededUntil(done);
   const settled = done.then(settle);
+  // An error at its end may be about what the body names.
+  body.neededUntil(settled);
   countInFlight(
     departures.watch(request, settled, () => held.cut('left')),
     ctx,

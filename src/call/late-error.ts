@@ -4,18 +4,20 @@ import { formOf } from '../upstream/opening/opening-reader.ts';
 import { StreamEnd } from '../upstream/opening/late-error.ts';
 import { isPlain } from '../upstream/body/packing.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import { CallNames } from './call-names.ts';
 import type { Located } from './locate.ts';
 import { readLateError } from './read-answer.ts';
 import { placeOf, refusalFields } from './log-refusal.ts';
 import type { Sending } from './sending.ts';
 
-/** Keeps the end of an answer that is a stream of events, for the error that it may end with; null: it is none. */
+/** Keeps the end of an answer that is a stream, for the error that it may end with; null: it is none. */
 export function streamEndOf(
   { ok, body, headers }: Response,
-  { name }: Located['operation'],
+  { operation: { name }, isStream }: Located,
 ): StreamEnd | null {
   const form = formOf(headers.get('content-type'));
-  if (!ok || body === null || form === null || form === 'json') return null;
+  if (!ok || body === null || form === null) return null;
+  if (!isStream && (form === 'json' || form === 'text')) return null;
   if (!isPlain(headers.get('content-encoding'))) return null;
   return new StreamEnd(form, name === 'responses');
 }
@@ -37,18 +39,24 @@ export function withStreamEnd(
  * Counts an error with which the stream of a call has ended as a failure of its upstream. Its caller has it, so it is not
  * repeated. Returns the outcome of the call.
  */
-export function countLateError(
+export async function countLateError(
   sending: Sending,
   answer: Response,
   end: StreamEnd,
   outcome: Outcome,
-): Outcome {
+): Promise<Outcome> {
   const late = outcome === 'success' ? end.read() : null;
   if (late === null) return outcome;
   const { candidate, turn, admission } = sending;
-  const refusal = readLateError(late, answer, candidate.located.upstream);
+  const refusal = readLateError(
+    late,
+    answer,
+    candidate.located.upstream,
+    candidate.member !== null,
+  );
   if (refusal === null) return outcome;
   logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
+  await new CallNames(candidate).read();
   const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
   admission.report(refusal.signal, refusal.scope, isRepeat);
   return refusal.isFinal ? 'refused' : 'failed';

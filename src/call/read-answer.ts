@@ -59,11 +59,26 @@ export async function readAnswer(
   if (answer === null) return { refusal: BROKEN, answer };
   const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
-  if (!mayRefuse(status, isOfMember)) return { refusal: null, answer };
+  if (status !== 200 && !mayRefuse(status, isOfMember)) return { refusal: null, answer };
   const peeked = await peekAnswer(answer, undefined, after);
   const now = instant(Date.now());
-  const said = { rules, headerProfile, status, headers, body: peeked.text, now, isOfMember };
+  const body = status === 200 ? errorIn(peeked.text) : peeked.text;
+  if (body === null) return { refusal: null, answer: peeked.answer };
+  const said = { rules, headerProfile, status, headers, body, now, isOfMember };
   return { refusal: classifyRefusal(said), answer: peeked.answer };
+}
+
+/** Finds the error in a body, or in the beginning of one, that came with status 200; null: there is none. */
+function errorIn(text: string): string | null {
+  const judgement = judgeWhole('text', new TextEncoder().encode(text));
+  return typeof judgement === 'object' ? judgement.error : null;
+}
+
+/** Reads the error that an event of a WebSocket reports. */
+export function readFailedEvent(event: string, upstream: Upstream): UpstreamRefusal | null {
+  const error = errorIn(event);
+  const answer = { status: 200, headers: new Headers() };
+  return error === null ? null : classifyError(error, answer, upstream, false);
 }
 
 /** Most bytes of a compressed answer that is unpacked to be read: one with an error is small. */
@@ -148,13 +163,18 @@ function classifyError(
 /** A failure of the upstream in the middle of an answer. */
 const FAILED_LATE: UpstreamRefusal = { ...BROKEN, scope: 'model', isOfApi: true };
 
-/** Reads the error with which a stream has ended; null: it is about the call. What had content was served, and then failed. */
+/**
+ * Reads the error with which a stream has ended; null: it is about the call. What had content was accepted, so an error without
+ * a name is a failure.
+ */
 export function readLateError(
   { error, isAfterContent }: LateError,
   { status, headers }: Pick<Response, 'status' | 'headers'>,
   upstream: Upstream,
+  isOfMember: boolean,
 ): UpstreamRefusal | null {
-  if (!isAfterContent) return classifyError(error, { status, headers }, upstream, false);
+  const refusal = classifyError(error, { status, headers }, upstream, isOfMember);
+  if (refusal !== null || !isAfterContent) return refusal;
   return isOfCall(readErrorFields(error, headers)) ? null : FAILED_LATE;
 }
 

@@ -9,7 +9,7 @@ import type { Admission, Settle } from '../acquire/admission.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { Metering } from '../metering.ts';
 import type { Candidate } from '../plan.ts';
-import { readAnswer } from '../read-answer.ts';
+import { readAnswer, readFailedEvent } from '../read-answer.ts';
 import type { Again } from '../result.ts';
 import { keepForRun } from '../runs/hold-run.ts';
 import type { Turn as Attempt } from '../tries.ts';
@@ -180,6 +180,7 @@ export class Turn {
     const { metering, candidate } = this.#parts;
     const { ctx, after } = candidate.call;
     this.#usage.read(frame);
+    if (outcome === 'failed') this.#reportFailed(frame);
     const end = (): void => {
       const settle = this.#usage.isKnown ? metering?.settlement(this.#usage) : undefined;
       ctx.waitUntil(this.#end(outcome, settle));
@@ -190,6 +191,16 @@ export class Turn {
     after(GOES_ON_MS, () => {
       if (this.#endNow === end) end();
     });
+  }
+
+  /** Tells the groups why an answer has failed of which its caller has the beginning. */
+  #reportFailed(frame: string): void {
+    const { candidate, admission, turn } = this.#parts;
+    const { upstream } = candidate.located;
+    const refusal = readFailedEvent(frame, upstream);
+    if (refusal === null) return;
+    const isRepeat = turn.tries.noteRefused(upstream.id, refusal.signal);
+    admission.report(refusal.signal, refusal.scope, isRepeat);
   }
 
   /** Reads an error as the answer that it would have been, and goes on as with that. */

@@ -24,7 +24,20 @@ const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'interaction.start',
   'interaction.status_update',
   'interaction.in_progress',
+  'keepalive',
+  'codex.rate_limits',
 ]);
+
+/** Types of events that open a part of the content, which is empty at first. */
+const OPENING_TYPES: ReadonlySet<unknown> = new Set([
+  'content_block_start',
+  'content-start',
+  'response.output_item.added',
+  'response.content_part.added',
+]);
+
+/** Kinds of parts that hold nothing when they open. A call of a tool has its name by then. */
+const EMPTY_PARTS: ReadonlySet<unknown> = new Set(['text', 'thinking', 'message', 'output_text']);
 
 /** Fields that hold what a model made, where they hold anything. */
 const CONTENT_KEYS = [
@@ -39,7 +52,6 @@ const CONTENT_KEYS = [
   'generations',
   'text',
   'thinking',
-  'response',
 ];
 
 /** Fields of a delta or message that hold what a model made, where they hold anything. */
@@ -50,6 +62,7 @@ const TEXT_KEYS = [
   'reasoning_content',
   'reasoning_details',
   'thinking',
+  'partial_json',
   'tool_calls',
   'function_call',
   'refusal',
@@ -66,21 +79,21 @@ export function judgeRecord(record: unknown, event = ''): Judgement {
   if (fields === null || hasContent(fields)) return 'content';
   const error = errorIn(fields, event);
   if (error !== null) return { error };
-  return isPrelude(fields) ? 'prelude' : 'content';
+  return PRELUDE_TYPES.has(event) || isPrelude(fields) ? 'prelude' : 'content';
 }
 
 /** Returns the error that a record reports, as JSON; null: it reports none. */
-export function errorIn(record: unknown, event = ''): string | null {
-  const fields = fieldsOf(record);
-  if (fields === null) return null;
+function errorIn(fields: Fields, event: string): string | null {
   const { type, error, response, object, status } = fields;
   if (type === 'response.failed' || (object === 'response' && status === 'failed')) {
     const failed = object === 'response' ? fields : fieldsOf(response);
     return JSON.stringify({ error: fieldsOf(failed?.['error']) ?? { code: 'server_error' } });
   }
   const saysSo = event === 'error' || type === 'error' || fields['event_type'] === 'error';
-  if (saysSo || object === 'error' || isError(error)) return JSON.stringify(record);
-  return isBareError(fields) ? JSON.stringify(record) : null;
+  if (saysSo || object === 'error' || isError(error)) return JSON.stringify(fields);
+  if (isBareError(fields)) return JSON.stringify(fields);
+  const failed = listOf(fields['choices']).find((choice) => isError(choice['error']));
+  return failed === undefined ? null : JSON.stringify({ error: failed['error'] });
 }
 
 function isError(error: unknown): boolean {
@@ -92,29 +105,47 @@ function isError(error: unknown): boolean {
 /** Tells errors that stand at the top of a record: MiniMax's, Zhipu's, Baidu's, DashScope's. */
 function isBareError(fields: Fields): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
-  if (code !== undefined) return code !== 0;
+  if (code !== undefined) return Number(code) !== 0;
   if (isCode(fields['error_code']) || fields['success'] === false) return true;
   const { message, msg, detail } = fields;
   return isCode(fields['code']) && [message, msg, detail].some((text) => typeof text === 'string');
 }
 
 function isCode(value: unknown): boolean {
-  return typeof value === 'string' ? value !== '' : typeof value === 'number' && value >= 400;
+  if (typeof value === 'string') return value !== '' && !NO_ERROR.test(value);
+  return typeof value === 'number' && value >= 400;
 }
 
-function hasContent(fields: Fields): boolean {
-  const { choices, candidates, message } = fields;
-  if (CONTENT_KEYS.some((key) => isFilled(fields[key]) && !isFailedResponse(fields, key))) {
+/** Codes by which servers say that all is well. */
+const NO_ERROR = /^(?:0+|2\d\d|ok|success)$/i;
+
+/** Whether a record, or the part of it that is there, holds something that a model made. */
+export function hasContent(record: unknown): boolean {
+  const fields = fieldsOf(record);
+  if (fields === null) return false;
+  const { choices, candidates, message, delta, response } = fields;
+  if (!isFailedResponse(fields) && CONTENT_KEYS.some((key) => isFilled(fields[key]))) return true;
+  if (listOf(choices).some(choiceHasContent)) return true;
+  if (listOf(candidates).some(candidateHasContent)) return true;
+  if (typeof response === 'string' ? response !== '' : isWrapper(fields) && hasContent(response)) {
     return true;
   }
-  if (Array.isArray(choices) && choices.some(choiceHasContent)) return true;
-  if (Array.isArray(candidates) && candidates.some(candidateHasContent)) return true;
-  return TEXT_KEYS.some((key) => isFilled(fieldsOf(message)?.[key])) && !isStart(fields);
+  if (typeof delta === 'string' ? delta !== '' : hasText(delta)) return true;
+  return hasText(message) && !isStart(fields);
 }
 
-/** Whether a field is the state of a response and not what it says. */
-function isFailedResponse({ type, object, status }: Fields, key: string): boolean {
-  if (key === 'response') return typeof type === 'string' && type.startsWith('response.');
+/** Whether a record wraps an answer, as Code Assist's do, and is not an event about a response. */
+function isWrapper({ type, event_type: eventType }: Fields): boolean {
+  return type === undefined && eventType === undefined;
+}
+
+function hasText(message: unknown): boolean {
+  const fields = fieldsOf(message);
+  return fields !== null && TEXT_KEYS.some((key) => isFilled(fields[key]));
+}
+
+/** Whether a record is the state of a response that has failed, whatever it said before. */
+function isFailedResponse({ object, status }: Fields): boolean {
   return object === 'response' && status === 'failed';
 }
 
@@ -123,29 +154,43 @@ function isStart({ type }: Fields): boolean {
   return PRELUDE_TYPES.has(type);
 }
 
-function choiceHasContent(choice: unknown): boolean {
-  const fields = fieldsOf(choice);
-  if (fields === null) return false;
+function choiceHasContent(fields: Fields): boolean {
   const said = fieldsOf(fields['delta']) ?? fieldsOf(fields['message']) ?? fields;
-  if (TEXT_KEYS.some((key) => isFilled(said[key]))) return true;
-  // OpenRouter ends a choice so when its provider failed.
-  const end = fields['finish_reason'] ?? null;
-  return end !== null && end !== 'error';
+  if (hasText(said)) return true;
+  // OpenRouter ends a choice so when its provider failed. The word may be cut.
+  const end = fields['finish_reason'];
+  return typeof end === 'string' && !'error'.startsWith(end) && !isError(fields['error']);
 }
 
-function candidateHasContent(candidate: unknown): boolean {
-  const fields = fieldsOf(candidate);
-  if (fields === null) return false;
-  return isFilled(fieldsOf(fields['content'])?.['parts']) || isFilled(fields['finishReason']);
+function candidateHasContent(fields: Fields): boolean {
+  const parts = listOf(fieldsOf(fields['content'])?.['parts']);
+  return (
+    isFilled(fields['finishReason']) || parts.some((part) => Object.values(part).some(isFilled))
+  );
 }
 
 function isPrelude(fields: Fields): boolean {
-  const { type, choices, usage, candidates, done } = fields;
+  const { type, choices, usage, candidates, done, response } = fields;
   if (PRELUDE_TYPES.has(type) || PRELUDE_TYPES.has(fields['event_type'])) return true;
+  if (OPENING_TYPES.has(type)) return opensEmptyPart(fields);
+  const wrapped = isWrapper(fields) ? fieldsOf(response) : null;
+  if (wrapped !== null) return isPrelude(wrapped);
   // A record without a choice reports the usage at the end, or Azure's filters at the beginning.
   if (Array.isArray(choices)) return choices.length > 0 || fieldsOf(usage) === null;
   if (Array.isArray(candidates) || 'usageMetadata' in fields) return !('promptFeedback' in fields);
   return done === false && ('message' in fields || 'response' in fields);
+}
+
+function opensEmptyPart(fields: Fields): boolean {
+  const part = fieldsOf(
+    fields['content_block'] ?? fields['item'] ?? fields['part'] ?? cohereOf(fields),
+  );
+  return part !== null && EMPTY_PARTS.has(part['type']) && !hasText(part);
+}
+
+/** The part that Cohere opens. */
+function cohereOf({ delta }: Fields): unknown {
+  return fieldsOf(fieldsOf(delta)?.['message'])?.['content'];
 }
 
 function isFilled(value: unknown): boolean {
@@ -156,4 +201,8 @@ function isFilled(value: unknown): boolean {
 function fieldsOf(value: unknown): Fields | null {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject ? (value as Fields) : null;
+}
+
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf).filter((fields) => fields !== null) : [];
 }

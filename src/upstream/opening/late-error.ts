@@ -1,7 +1,7 @@
 import { errorAtEnd, OpeningReader, type AnswerForm } from './opening-reader.ts';
 
-/** Bytes that are kept of a stream's end. Errors have some hundred. */
-const BYTES_MAX = 2_048;
+/** Bytes that are kept of a stream's end. The longest error that was seen, Gemini's with its quotas, has 3 KB. */
+const BYTES_MAX = 4_096;
 
 /** The event of a failed response, which repeats the whole request behind its error. */
 const FAILED = '"response.failed"';
@@ -47,7 +47,7 @@ export class StreamEnd {
   /** Returns the error with which the stream has ended; null: there is none. */
   read(): LateError | null {
     const text = this.#decoder.decode(this.#buffer?.subarray(0, this.#length));
-    const error = errorAtEnd(this.#failed ?? text, this.#failed === null ? this.#form : 'lines');
+    const error = errorAtEnd(this.#failed ?? text);
     if (error === null) return null;
     return { error, isAfterContent: this.#bytes > BYTES_MAX || isAfterContent(text, this.#form) };
   }

@@ -1,11 +1,11 @@
 import { parseCutJson } from '../json/cut-json.ts';
-import { errorIn, judgeRecord, type Judgement } from './judge-record.ts';
+import { hasContent, judgeRecord, type Judgement } from './judge-record.ts';
 
 /**
- * How an answer comes: as server-sent events, as one JSON value on each line, or as one JSON text, which may be an array
- * of records.
+ * How an answer comes by its type: as server-sent events, as one JSON value on each line, as one JSON text, which may be an
+ * array of records, or as any of them.
  */
-export type AnswerForm = 'events' | 'lines' | 'json';
+export type AnswerForm = 'events' | 'lines' | 'json' | 'text';
 
 /** Decodes pieces that stand alone. */
 const decoder = new TextDecoder();
@@ -15,14 +15,17 @@ const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
   ['application/x-ndjson', 'lines'],
   ['application/jsonl', 'lines'],
   ['application/json-lines', 'lines'],
+  ['application/stream+json', 'lines'],
+  // Servers that name no type, or none of their own.
+  ['text/plain', 'text'],
+  ['', 'text'],
 ]);
 
 /** Returns the form of an answer; null: no error can be read in it. */
 export function formOf(contentType: string | null): AnswerForm | null {
-  if (contentType === null) return null;
   // Spares most answers the rest.
   if (contentType === 'application/json') return 'json';
-  const [type = ''] = contentType.toLowerCase().split(';');
+  const [type = ''] = (contentType ?? '').toLowerCase().split(';');
   const name = type.trim();
   return FORMS.get(name) ?? (name.includes('json') ? 'json' : null);
 }
@@ -35,48 +38,48 @@ const HEAD_CHARACTERS = 2_048;
  * escaped, so text of the model shows none.
  */
 const SUSPECT =
-  /"error"\s*:\s*["[{]|"(?:type|object)"\s*:\s*"error"|"status"\s*:\s*"failed"|"(?:base_resp|error_code)"|"success"\s*:\s*false|^\s*\[?\s*\{\s*"(?:code|message|msg|detail)"\s*:/;
-
-/** Whether a JSON text may be an error. */
-function maySayError(text: string): boolean {
-  return SUSPECT.test(text.length > HEAD_CHARACTERS ? text.slice(0, HEAD_CHARACTERS) : text);
-}
+  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*"failed"|"(?:base_resp|error_code|code)"\s*:|"success"\s*:\s*false|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
 /** Judges an answer that is there as a whole. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
-  if (form === 'json') {
-    // Most answers are served, and this much tells.
-    const head = decoder.decode(bytes.subarray(0, HEAD_CHARACTERS));
-    return maySayError(head) ? judgeJson(decoder.decode(bytes)) : 'content';
-  }
+  // Most answers are served, and this much tells.
+  const head = bytes.subarray(0, HEAD_CHARACTERS);
+  if (form === 'json' && !SUSPECT.test(decoder.decode(head))) return 'content';
   const reader = new OpeningReader(form);
   const judgement = reader.push(bytes);
   return judgement === 'prelude' ? reader.end() : judgement;
-}
-
-/** Judges a whole JSON text, which may be cut. */
-function judgeJson(text: string): Judgement {
-  if (!maySayError(text)) return 'content';
-  const { value } = parseCutJson(firstValue(text));
-  return judgeRecord(value);
-}
-
-/** The text from its first record on, as the array around it is not needed. */
-function firstValue(text: string): string {
-  return text.replace(/^\s*\[?\s*/, '');
 }
 
 /** How an event that only announces the answer begins, which saves parsing the request that it repeats. */
 const ANNOUNCES =
   /^\s*\{\s*"type"\s*:\s*"(?:response\.(?:created|queued|in_progress)|message_start|ping)"/;
 
-/** Reads the beginning of an answer until it shows content or an error. */
+/** How lines of an event stream begin. */
+const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
+
+/** Bounds on the characters that are parsed to look into what is cut: so many, and so many for each character that came. */
+const CUT_PARSED_MIN = 65_536;
+const CUT_PARSED_EACH = 32;
+
+/**
+ * Reads the beginning of an answer until it shows content or an error, however it is cut. Content shows by its first
+ * characters; an error is read when its record is whole. The work is linear in the length.
+ */
 export class OpeningReader {
   /** `bytes`: any byte is content. */
   readonly #form: AnswerForm | 'bytes';
   readonly #decoder = new TextDecoder();
-  /** The text that no judgement covers yet. */
+  /** How the text is read; null: its first characters are not here yet. */
+  #reads: 'events' | 'values' | null = null;
+  /** The text that no judgement covers yet: a line that is cut, or a value. */
   #rest = '';
+  #length = 0;
+  #parsed = 0;
+  /** Fields of an event that is cut. */
+  #name = '';
+  #data = '';
+  #isAfterReturn = false;
+  #valueEnd = new ValueEnd();
 
   constructor(form: AnswerForm | 'bytes') {
     this.#form = form;
@@ -85,94 +88,204 @@ export class OpeningReader {
   /** Judges what has come so far. `prelude`: nothing but that. */
   push(chunk: Uint8Array): Judgement {
     if (this.#form === 'bytes') return 'content';
-    this.#rest += this.#decoder.decode(chunk, { stream: true });
-    if (this.#form === 'json') return this.#judgeJson();
-    for (;;) {
-      const end = this.#form === 'events' ? eventEnd(this.#rest) : lineEnd(this.#rest);
-      if (end === null) return 'prelude';
-      const judgement = this.#judge(this.#rest.slice(0, end));
-      if (judgement !== 'prelude') return judgement;
-      this.#rest = this.#rest.slice(end);
-    }
+    return this.#read(this.#decoder.decode(chunk, { stream: true }), false);
   }
 
   /** Judges what is left when the answer has ended. */
   end(): Judgement {
-    if (this.#form === 'json') return judgeJson(this.#rest);
-    return this.#rest.trim() === '' ? 'content' : this.#judge(this.#rest);
+    const judgement = this.#read(this.#decoder.decode(), true);
+    return judgement === 'prelude' ? 'content' : judgement;
   }
 
-  #judge(text: string): Judgement {
-    return this.#form === 'events' ? judgeEvent(text) : judgeData(text, '');
+  #read(text: string, isEnd: boolean): Judgement {
+    this.#length += text.length;
+    if (this.#reads !== null) return this.#readOn(text, isEnd);
+    this.#rest = (this.#rest + text).trimStart();
+    const first = this.#rest;
+    if (first === '') return 'prelude';
+    if (/^[[{]/.test(first)) this.#reads = 'values';
+    else if (this.#form === 'events' || FIELDS.some((field) => first.startsWith(field))) {
+      this.#reads = 'events';
+    } else {
+      return FIELDS.some((field) => field.startsWith(first)) ? 'prelude' : 'content';
+    }
+    this.#rest = '';
+    return this.#readOn(first, isEnd);
   }
 
-  #judgeJson(): Judgement {
-    const text = firstValue(this.#rest);
-    // Spaces and line ends keep a connection alive.
-    if (text === '') return 'prelude';
-    if (!maySayError(text)) return 'content';
-    const { value, rest } = parseCutJson(text);
-    return rest === null ? 'prelude' : judgeRecord(value);
+  #readOn(text: string, isEnd: boolean): Judgement {
+    return this.#reads === 'values' ? this.#readValues(text, isEnd) : this.#readLines(text, isEnd);
+  }
+
+  #readLines(text: string, isEnd: boolean): Judgement {
+    // A line end may be cut in two.
+    const from = this.#isAfterReturn && text.startsWith('\n') ? 1 : 0;
+    if (text !== '') this.#isAfterReturn = text.endsWith('\r');
+    const [first = '', ...lines] = text.slice(from).split(LINE_END);
+    lines.unshift(this.#rest + first);
+    this.#rest = lines.pop() ?? '';
+    if (isEnd) lines.push(this.#rest, '');
+    for (const line of lines) {
+      const judgement = line === '' ? this.#endEvent() : this.#takeLine(line);
+      if (judgement !== 'prelude') return judgement;
+    }
+    return this.#judgeCutEvent();
+  }
+
+  #takeLine(line: string): Judgement {
+    const [field, value] = fieldOf(line);
+    if (field === 'data') this.#data += this.#data === '' ? value : `\n${value}`;
+    else if (field === 'event') this.#name = value.trim();
+    return 'prelude';
+  }
+
+  #endEvent(): Judgement {
+    const judgement = judgeData(this.#data, this.#name);
+    this.#data = '';
+    this.#name = '';
+    return judgement;
+  }
+
+  #judgeCutEvent(): Judgement {
+    const { length } = this.#rest;
+    if (!this.#mayParse(this.#data.length + length)) return 'prelude';
+    const [field, value] = fieldOf(this.#rest);
+    const data = (field === 'data' ? `${this.#data}\n${value}` : this.#data).trimStart();
+    if (data === '' || ANNOUNCES.test(data)) return 'prelude';
+    if (/^[[{]/.test(data)) return isCutContent(data) ? 'content' : 'prelude';
+    return this.#name === 'error' ? 'prelude' : 'content';
+  }
+
+  /** Reads JSON objects one behind the other: a document, lines, or the elements of an array. */
+  #readValues(text: string, isEnd: boolean): Judgement {
+    let more = text;
+    for (;;) {
+      if (this.#rest === '') more = more.replace(BETWEEN, '');
+      if (this.#rest + more === '') return 'prelude';
+      if (this.#rest === '' && !more.startsWith('{')) return 'content';
+      const end = this.#valueEnd.push(more);
+      if (end === null) {
+        this.#rest += more;
+        return isEnd ? judgeData(this.#rest, '') : this.#judgeCutValue();
+      }
+      const judgement = judgeData(this.#rest + more.slice(0, end), '');
+      if (judgement !== 'prelude') return judgement;
+      more = more.slice(end);
+      this.#rest = '';
+      this.#valueEnd = new ValueEnd();
+    }
+  }
+
+  #judgeCutValue(): Judgement {
+    const { length } = this.#rest;
+    if (!this.#mayParse(Math.min(length, HEAD_CHARACTERS))) return 'prelude';
+    const head = this.#rest.slice(0, HEAD_CHARACTERS);
+    if (isCutContent(head)) return 'content';
+    if (length < HEAD_CHARACTERS) return 'prelude';
+    return SUSPECT.test(head) ? 'prelude' : 'content';
+  }
+
+  /** Whether so many characters may be parsed once more. */
+  #mayParse(length: number): boolean {
+    if (this.#parsed + length > CUT_PARSED_MIN + CUT_PARSED_EACH * this.#length) return false;
+    this.#parsed += length;
+    return true;
   }
 }
 
-/** Finds the end of the first whole event; null: there is none. */
-function eventEnd(text: string): number | null {
-  const found = /\r\n\r\n|\n\n|\r\r(?!\n)/.exec(text);
-  return found === null ? null : found.index + found[0].length;
-}
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 
-function lineEnd(text: string): number | null {
-  const at = text.indexOf('\n');
-  return at < 0 ? null : at + 1;
-}
+/** Finds the end of a JSON object that comes in pieces. Looks at each character once. */
+class ValueEnd {
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
 
-interface StreamEvent {
-  readonly name: string;
-  readonly data: string;
-}
-
-/** Reads the fields of an event; comments have none. */
-function eventOf(text: string): StreamEvent {
-  let name = '';
-  const data: string[] = [];
-  for (const line of text.split(/\r\n|\n|\r/)) {
-    const value = /^(data|event): ?(.*)$/.exec(line);
-    if (value?.[1] === 'data') data.push(value[2] ?? '');
-    else if (value?.[1] === 'event') name = (value[2] ?? '').trim();
+  /** Returns how many characters of a piece belong to the object; null: it goes on. */
+  push(text: string): number | null {
+    for (let at = 0; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (this.#isInString) {
+        if (code === BACKSLASH) this.#isEscaped = true;
+        else if (code === QUOTE) this.#isInString = false;
+      } else if (code === QUOTE) this.#isInString = true;
+      // Brackets and braces differ in their lower bits only.
+      else if ((code | 0x20) === 0x7b) this.#depth += 1;
+      else if ((code | 0x20) === 0x7d) {
+        this.#depth -= 1;
+        if (this.#depth <= 0) return at + 1;
+      }
+    }
+    return null;
   }
-  return { name, data: data.join('\n') };
 }
 
-function judgeEvent(text: string): Judgement {
-  const { name, data } = eventOf(text);
-  return judgeData(data, name);
+/** What stands between the objects of an array, or of lines. */
+const BETWEEN = /^[\s,[\]]+/;
+
+const LINE_END = /\r\n|\n|\r/;
+
+/** The name and the value of a line of an event stream. Comments have no name. */
+function fieldOf(line: string): readonly [name: string, value: string] {
+  const colon = line.indexOf(':');
+  if (colon < 0) return [line, ''];
+  const from = line.startsWith(' ', colon + 1) ? colon + 2 : colon + 1;
+  return [line.slice(0, colon), line.slice(from)];
 }
 
+/** Judges the text of a whole record. */
 function judgeData(data: string, name: string): Judgement {
   const text = data.trim();
   if (text === '' || ANNOUNCES.test(text)) return 'prelude';
   const { value } = parseCutJson(text);
   if (value === undefined) return name === 'error' ? { error: text } : 'content';
-  return judgeRecord(value, name);
+  return judgeRecord(Array.isArray(value) ? value[0] : value, name);
 }
 
-/** Returns the error with which a text ends that is the end of a stream, whatever came before it; null: there is none. */
-export function errorAtEnd(text: string, form: AnswerForm): string | null {
-  const records = form === 'events' ? text.split(/\r\n\r\n|\n\n|\r\r/) : text.split('\n');
-  if (form === 'json') return errorOfLastElement(text);
-  for (const record of records.toReversed()) {
-    const { name, data } = form === 'events' ? eventOf(record) : { name: '', data: record };
-    const trimmed = data.trim();
-    if (trimmed === '' || trimmed === '[DONE]') continue;
-    return errorIn(parseCutJson(trimmed).value, name);
+/** Whether the part of a record that is here holds content already. */
+function isCutContent(text: string): boolean {
+  const { value } = parseCutJson(text);
+  return hasContent(Array.isArray(value) ? value[0] : value);
+}
+
+/**
+ * Returns the error with which a text ends that is the end of a stream, whatever came before it; null: there is none. The text
+ * may begin anywhere.
+ */
+export function errorAtEnd(text: string): string | null {
+  return errorOfLastEvent(text) ?? errorOfLastLine(text) ?? errorOfLastElement(text);
+}
+
+function errorOfLastEvent(text: string): string | null {
+  for (const event of text.split(/(?:\r\n|\n|\r(?!\n)){2}/).toReversed()) {
+    const fields = event.split(LINE_END).map(fieldOf);
+    const data = fields.filter(([name]) => name === 'data').map(([, value]) => value);
+    const said = data.join('\n').trim();
+    if (said === '' || said === '[DONE]') continue;
+    const name = fields.findLast(([field]) => field === 'event')?.[1].trim();
+    return errorOf(judgeData(said, name ?? ''));
   }
   return null;
 }
 
-/** Finds the error in the last element of an array of records, of which the text is the end. */
+function errorOfLastLine(text: string): string | null {
+  const line = text.trimEnd().split(LINE_END).at(-1) ?? '';
+  return line.startsWith('{') ? errorOf(judgeData(line, '')) : null;
+}
+
+/** An element that is an error, wherever it stands in an array. */
+const ELEMENTS = /[[,]\s*(?=\{\s*"error"\s*:)/g;
+
+/** Finds the error in the last element of an array of records. Behind it nothing but the end of the array may come. */
 function errorOfLastElement(text: string): string | null {
-  const at = text.lastIndexOf('"error"');
-  const from = at < 0 ? -1 : text.lastIndexOf('{', at);
-  return from < 0 ? null : errorIn(parseCutJson(text.slice(from)).value);
+  const at = [...text.matchAll(ELEMENTS)].at(-1);
+  if (at === undefined) return null;
+  const { value, rest } = parseCutJson(text.slice(at.index + at[0].length));
+  return rest !== null && /^\s*\]?\s*$/.test(rest) ? errorOf(judgeRecord(value)) : null;
+}
+
+function errorOf(judgement: Judgement): string | null {
+  return typeof judgement === 'object' ? judgement.error : null;
 }

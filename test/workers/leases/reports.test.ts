@@ -2,6 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { nothingLeaks, passAwake, pool } from '../support/pool.ts';
+import { configure } from '../support/worker.ts';
 import { del, group, leased, limitTo, patch, post } from './scene.ts';
 
 afterAll(nothingLeaks);
@@ -82,4 +83,21 @@ it('limits that a report names are not shown as seen', async () => {
   await patch(one?.lease ?? '', { status: 200, headers }, ANN);
   expect((await pool('seen').status()).limits_seen ?? []).toEqual([]);
   await del(one?.lease ?? '', undefined, ANN);
+});
+
+it.each([
+  ['minimax', 'https://api.minimax.io', { base_resp: { status_code: 1002, status_msg: 'limit' } }],
+  ['zai', 'https://api.z.ai', { code: 1302, msg: 'Too many requests', success: false }],
+  ['openrouter', 'https://openrouter.ai/api', { error: { code: 429, message: 'Rate limit' } }],
+])('a refusal that %s sends with status 200 counts as one', async (id, url, error) => {
+  await configure({
+    leases: 'open',
+    upstreams: [{ id, base_url: url, dialect: 'openai' }],
+    groups: [group(`inside-${id}`, 5, { match: { upstreams: [id] } })],
+  });
+  const { lease } = await leased({ upstream: id });
+  const { body } = await patch(lease, { status: 200, error });
+  expect(body).toMatchObject({ action: 'again' });
+  const { refusals_total: refusals } = await pool(`inside-${id}`).status();
+  expect(Object.values(refusals)).toEqual([1]);
 });

@@ -127,23 +127,35 @@ describe('an error behind content', () => {
     const response = await ask(at);
     expect(await response.text()).toContain('server_is_overloaded');
     expect(response.headers.get('headgate-tries')).toBe('1');
-    await untilStatus(at.group, { in_use: 0, refusals_total: { error: 1 } });
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
-  it('opens the breaker where it comes again and again', async () => {
+  it('gives its slot back where the body of its call is not kept', async () => {
+    const at = await newScene({ errorAfterChunks: 2 }, { on_saturated: 'reject' });
+    const messages = [{ role: 'user', content: 'x'.repeat(400_000) }];
+    expect(await (await ask(at, CHAT, { messages })).text()).toContain('server_is_overloaded');
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
+  });
+
+  it('opens the breaker of its model where it comes again and again', async () => {
     const at = await newScene({ errorAfterChunks: 2 });
-    for (let sent = 1; (await pool(at.group).status()).breaker === 'closed'; sent += 1) {
+    const breaker = async () => (await pool(at.group).status()).scopes?.[0]?.breaker ?? 'closed';
+    for (let sent = 1; (await breaker()) === 'closed'; sent += 1) {
       expect(await (await ask(at)).text()).toContain('server_is_overloaded');
-      await untilStatus(at.group, { refusals_total: { error: sent } });
+      await untilStatus(at.group, { refusals_total: { overload: sent } });
     }
-    await untilStatus(at.group, { breaker: 'open', in_use: 0 });
+    expect(await breaker()).toBe('open');
+    // Calls for another model go on.
+    const other = await ask(at, CHAT, { model: 'n' });
+    expect(await other.text()).toContain('server_is_overloaded');
+    await untilStatus(at.group, { in_use: 0 });
   });
 
   it('is looked for in a stream whose tokens are counted too', async () => {
     const limits = { max_concurrency: 3, tpm: 1_000_000 };
     const at = await newScene({ errorAfterChunks: 2 }, { limits });
     expect(await (await ask(at)).text()).toContain('server_is_overloaded');
-    await untilStatus(at.group, { in_use: 0, refusals_total: { error: 1 } });
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 });
 

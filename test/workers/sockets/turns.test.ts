@@ -291,6 +291,28 @@ it('an answer that is incomplete or fails gives its slot back', async () => {
   await untilStatus('turns', { in_use: 0 });
 });
 
+it.each([
+  ['rate_limit_exceeded', 'unknown'],
+  ['server_is_overloaded', 'overload'],
+  ['server_error', 'error'],
+])(
+  'an answer that fails after it has begun counts as the refusal of its code: %s',
+  async (code, kind) => {
+    const { [kind]: before = 0 }: Record<string, number> = (await pool('turns').status())
+      .refusals_total;
+    const client = await connect(RESPONSES);
+    client.send(create(HELD));
+    await untilEvent(client, 'response.created');
+    const failed = { type: 'response.failed', response: { status: 'failed', error: { code } } };
+    await strict.act({ do: 'send-raw', base64: rawFrames([failed], false).toBase64() });
+    await untilEvent(client, 'response.failed');
+    await until(async () => {
+      const { in_use: inUse, refusals_total: refusals } = await pool('turns').status();
+      expect([inUse, refusals]).toEqual([0, expect.objectContaining({ [kind]: before + 1 })]);
+    });
+  },
+);
+
 it('a client that goes ends its turn, and the slot is free', async () => {
   const client = await connect(RESPONSES);
   client.send(create(HELD));

@@ -50,6 +50,23 @@ describe('an error ends a stream', () => {
   });
 });
 
+test.each<[string, string, AnswerForm]>([
+  ['Gemini’s array', '[{"candidates":[1]}\n,\n{"error": {"code":503}}\n]\n', 'json'],
+  ['an event without a type', `${CHUNK}${ERROR}`, 'text'],
+  ['a choice', `${CHUNK}data: {"choices":[{"error":{"code":503}}]}\n\n`, 'events'],
+])('an error ends a stream in the form of %s', (_, text, form) => {
+  expect(endOf([text], form)).toMatchObject({ error: expect.stringMatching(/50[23]/) });
+});
+
+test('tool arguments in the last element of an array are no error', () => {
+  const parts = [{ functionCall: { name: 'f', args: { list: [{ error: { code: 429 } }] } } }];
+  const text = `[${JSON.stringify({ candidates: [{ content: { parts } }] })}`;
+  expect(endOf([text, '\n]\n'], 'json')).toBeNull();
+  const args = { error: { code: 429, message: 'Rate limit' } };
+  const last = { candidates: [{ content: { parts: [{ functionCall: { name: 'f', args } }] } }] };
+  expect(endOf([JSON.stringify([last, last])], 'json')).toBeNull();
+});
+
 test.each<[string, readonly string[]]>([
   ['nothing', []],
   ['content', [CHUNK, 'data: [DONE]\n\n']],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Judgement } from '../../../../src/upstream/opening/judge-record.ts';
 import {
   formOf,
@@ -20,6 +20,17 @@ function judged(form: AnswerForm, text: string): Judgement {
   return new OpeningReader(form).push(encoder.encode(text));
 }
 
+/** Judges a text that comes in pieces, up to the first that tells. */
+function inPieces(form: AnswerForm, text: string, size: number): Judgement {
+  const bytes = encoder.encode(text);
+  const reader = new OpeningReader(form);
+  for (let at = 0; at < bytes.length; at += size) {
+    const judgement = reader.push(bytes.subarray(at, at + size));
+    if (judgement !== 'prelude') return judgement;
+  }
+  return 'prelude';
+}
+
 const MESSAGE_START = sse({ type: 'message_start', message: { role: 'assistant', content: [] } });
 const ROLE = sse({
   choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
@@ -28,6 +39,7 @@ const CREATED = sse({
   type: 'response.created',
   response: { status: 'in_progress', error: null, text: { format: { type: 'text' } } },
 });
+const BLOCK = sse({ type: 'content_block_start', content_block: { type: 'text', text: '' } });
 const RATE_LIMIT = { code: 'rate_limit_exceeded', message: 'Rate limit reached' };
 
 describe('a prelude', () => {
@@ -63,7 +75,37 @@ describe('a prelude', () => {
       'lines',
       '{"message":{"role":"assistant","content":""},"done":false}\n',
     ],
-    ['half of an event', 'events', 'data: {"choices":[{"delta":{"content":"Hel'],
+    ['half of an event', 'events', `${ROLE}data: {"choices":[{"delta":{"content":"`],
+    ['half of a field', 'events', 'dat'],
+    ['half of an event of an error', 'events', 'event: error\ndata: oops'],
+    ['an empty block', 'events', `${MESSAGE_START}${BLOCK}event: ping\ndata: {}\n\n`],
+    [
+      'an empty message of a response',
+      'events',
+      CREATED +
+        sse({ type: 'response.output_item.added', item: { type: 'message', content: [] } }) +
+        sse({ type: 'response.content_part.added', part: { type: 'output_text', text: '' } }),
+    ],
+    [
+      'Gemini’s empty text',
+      'events',
+      sse({ candidates: [{ content: { parts: [{ text: '' }] } }] }),
+    ],
+    [
+      'an empty chunk that is wrapped',
+      'events',
+      sse({ response: { candidates: [] }, traceId: 't' }),
+    ],
+    ['the first elements of an array', 'json', '[{"candidates": []}\n,{"usageMetadata": {}}\n,'],
+    ['half of an element', 'json', '[{"candidates": [{"content": {"parts": [{"te'],
+    ['the first characters of JSON', 'json', '{"er'],
+    [
+      'the first fields of an answer',
+      'json',
+      '{"id":"chatcmpl-1","object":"chat.completion","choi',
+    ],
+    ['spaces without a type', 'text', ' \n'],
+    ['a comment without a type', 'text', ': hi\n\n'],
     ['spaces before JSON', 'json', '\n \n'],
     ['half of an error', 'json', '{"error": {"message": "Rate'],
   ])('is %s', (_, form, text) => {
@@ -85,11 +127,24 @@ describe('content', () => {
     ['the usage at the end', 'events', sse({ choices: [], usage: { total_tokens: 3 } })],
     ['the end of the stream', 'events', `${ROLE}data: [DONE]\n\n`],
     [
-      'a block',
+      'a call of a tool that opens',
       'events',
-      MESSAGE_START +
-        sse({ type: 'content_block_start', content_block: { type: 'text', text: '' } }),
+      sse({ type: 'content_block_start', content_block: { type: 'tool_use', name: 'f' } }),
     ],
+    ['text of an event that is cut', 'events', `${ROLE}data: {"choices":[{"delta":{"content":"H`],
+    ['text that is no JSON', 'events', 'data: H'],
+    [
+      'text of a delta that is cut',
+      'events',
+      `${MESSAGE_START}${BLOCK}data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"H`,
+    ],
+    [
+      'text that is wrapped',
+      'events',
+      'data: {"response":{"candidates":[{"content":{"parts":[{"text":"H',
+    ],
+    ['text without a type', 'text', 'Once'],
+    ['an event without a type', 'text', 'data: {"choices":[{"delta":{"content":"H'],
     [
       'a delta of a response',
       'events',
@@ -109,7 +164,12 @@ describe('content', () => {
       'json',
       JSON.stringify({ id: 'chatcmpl-1', choices: [{ message: { content: 'Hi' } }] }),
     ],
-    ['a part of an answer', 'json', '{"id":"chatcmpl-1","object":"chat.completion","choi'],
+    [
+      'text of an answer that is cut',
+      'json',
+      '{"id":"chatcmpl-1","choices":[{"message":{"content":"H',
+    ],
+    ['a long answer without a sign of an error', 'json', `{"id":"${'x'.repeat(2_100)}`],
     [
       'an answer that quotes an error',
       'json',
@@ -130,7 +190,8 @@ describe('content', () => {
       'json',
       '{"base_resp":{"status_code":0,"status_msg":""},"choices":[{"message":{"content":"Hi"}}]}',
     ],
-    ['an array', 'json', '[{"candidates": [{"content": {"parts": [{"te'],
+    ['text in an array', 'json', '[{"candidates": [{"content": {"parts": [{"text": "H'],
+    ['an answer of another kind', 'json', '{"code":"ok","message":"done"}'],
   ])('is %s', (_, form, text) => {
     expect(judged(form, text)).toBe('content');
   });
@@ -229,16 +290,52 @@ describe('an error', () => {
       '{"object":"error","message":"no","type":"TooManyRequests","code":429}',
       '429',
     ],
+    [
+      'Anthropic’s behind an empty block',
+      'events',
+      `${MESSAGE_START}${BLOCK}event: ping\ndata: {"type":"ping"}\n\n${sse({ type: 'error', error: { type: 'overloaded_error' } }, 'error')}`,
+      'overloaded_error',
+    ],
+    [
+      'Gemini’s behind an empty element',
+      'json',
+      '[{"candidates":[{"content":{"role":"model"}}]}\n,{"error":{"code":503}}]',
+      '503',
+    ],
+    [
+      'OpenRouter’s in a choice alone',
+      'json',
+      '{"id":"gen-1","choices":[{"error":{"code":502,"message":"no"},"message":{"content":""}}]}',
+      '502',
+    ],
+    [
+      'the same in a stream',
+      'events',
+      sse({ choices: [{ delta: { content: '' }, error: { code: 502 }, finish_reason: 'error' }] }),
+      '502',
+    ],
+    ['one on two lines', 'events', 'data: {"error":\ndata: {"code":429}}\n\n', '429'],
+    ['JSON instead of events', 'events', '{"error":{"code":429}}', '429'],
+    ['events instead of JSON', 'json', ': hi\n\ndata: {"error":{"code":429}}\n\n', '429'],
+    ['one behind empty lines', 'json', '\n\n \n{"error":{"code":429}}', '429'],
+    ['one without a type', 'text', '{"error":{"code":429}}', '429'],
+    [
+      'an event without a type',
+      'text',
+      'event: error\ndata: {"code":"Throttling"}\n\n',
+      'Throttling',
+    ],
     ['a bare one', 'json', '{"code":"Throttling","message":"no","request_id":"r"}', 'Throttling'],
     ['one of a gateway', 'json', '{"success":false,"code":1305,"msg":"no"}', '1305'],
   ])('is %s', (_, form, text, says) => {
-    const whole = judgeWhole(form, encoder.encode(text));
-    expect(whole).toEqual({ error: expect.stringContaining(says) });
-    expect(judged(form, text)).toEqual(whole);
+    const found = { error: expect.stringContaining(says) };
+    expect(judged(form, text)).toEqual(found);
+    expect(judgeWhole(form, encoder.encode(text))).toEqual(found);
+    for (const size of [1, 2, 7]) expect(inPieces(form, text, size)).toEqual(found);
   });
 
   test('is found wherever the bytes are cut', () => {
-    const text = `: hi\r\n\r\n${ROLE}${sse({ error: { message: 'zu viele Aufrufe – später', code: 429 } })}`;
+    const text = `: hi\r\n\r\n${ROLE}event: error\r\n${sse({ error: { message: 'zu viele Aufrufe – später', code: 429 } })}`;
     const bytes = encoder.encode(text);
     for (let at = 1; at < bytes.length; at += 1) {
       const reader = new OpeningReader('events');
@@ -261,7 +358,30 @@ test.each([
   ['application/x-ndjson', 'lines'],
   ['application/problem+json', 'json'],
   ['audio/mpeg', null],
-  [null, null],
+  ['text/plain; charset=utf-8', 'text'],
+  [null, 'text'],
 ])('the form of %s: %s', (type, form) => {
   expect(formOf(type)).toBe(form);
+});
+
+describe('what comes in single bytes is read in linear time', () => {
+  const LONG = 'x'.repeat(60_000);
+  test.each<[string, AnswerForm, string]>([
+    [
+      'a long event',
+      'events',
+      `data: {"type":"response.in_progress","response":{"instructions":"${LONG}`,
+    ],
+    ['an event of many lines', 'events', 'data: {},\n'.repeat(6_000).replace('{},', '[')],
+    ['a long error', 'json', `{"error":{"code":429,"message":"${LONG}`],
+    ['an error of many objects', 'json', `{"error":{"details":[${'{},'.repeat(20_000)}`],
+    ['blank lines', 'json', '\n'.repeat(60_000)],
+  ])('%s', (_, form, text) => {
+    const parse = vi.spyOn(JSON, 'parse');
+    expect(inPieces(form, text, 1)).toBe('prelude');
+    const parsed = parse.mock.calls.reduce((sum, [json]) => sum + json.length, 0);
+    parse.mockRestore();
+    // Each look into a value that is cut may parse it twice.
+    expect(parsed).toBeLessThan(100 * text.length);
+  });
 });
