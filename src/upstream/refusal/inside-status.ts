@@ -7,6 +7,8 @@ import type { RefusalRow } from './refusal-table.ts';
  * OpenAI's, Anthropic's, Google's canonical codes, AWS's exceptions, and what gateways make of them.
  */
 const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
+  // OpenAI's, which is no 404.
+  [/^previous_response_/, 400],
   [/too_large|toolarge/, 413],
   [/billing|payment/, 402],
   [/authentication|unauthenticated|unauthorized|api_key/, 401],

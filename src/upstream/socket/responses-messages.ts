@@ -2,6 +2,8 @@ import { foldedName } from '../body/model-scan.ts';
 import { KeyNames } from '../json/json-key.ts';
 import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
+import { readErrorFields } from '../refusal/error-fields.ts';
+import { statusInside } from '../refusal/inside-status.ts';
 import { runIn, type SaidOfRun } from '../operation/runs.ts';
 import { parseObject } from '../json/parse-object.ts';
 import { bytesOf, jsonTextOf, type Frame } from './frame.ts';
@@ -172,15 +174,14 @@ function meaningOf(
   }
 }
 
-/** An error of the connection has its status, one of the answer its code alone. */
-function statusOf({ status, code, error }: Readonly<Record<string, unknown>>): number {
+/** An error of the connection has its status, one of the answer the status of its code. */
+function statusOf(message: Readonly<Record<string, unknown>>): number {
+  const { status } = message;
   if (typeof status === 'number' && status >= 400 && status <= 599) return status;
-  const inner =
-    typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : null;
-  const said = textOr(code) ?? textOr(inner) ?? '';
-  if (/rate_limit|too_many/.test(said)) return 429;
-  return /server_error|overloaded|unavailable/.test(said) ? 500 : 400;
+  return statusInside(readErrorFields(JSON.stringify(message), NO_HEADERS), []);
 }
+
+const NO_HEADERS = new Headers();
 
 function headersOf(value: unknown): Record<string, string> {
   if (typeof value !== 'object' || value === null) return {};

@@ -103,6 +103,8 @@ describe('events of the upstream', () => {
 
   it.each([
     [{ status: 429 }, 429],
+    [{ code: 'server_is_overloaded' }, 503],
+    [{ error: { type: 'tokens', code: 'insufficient_quota' } }, 429],
     [{ status: 7, error: { code: 'rate_limit_exceeded' } }, 429],
     [{ code: 'server_error' }, 500],
     [{ error: { code: 'previous_response_not_found' } }, 400],
