@@ -7,6 +7,8 @@ import { knownLimitFor, limitsOfModels } from '../providers/known-limits.ts';
 import type { Provider } from '../providers/provider.ts';
 import { compileGlobs, globsMayOverlap } from '../routing/glob.ts';
 
+const listed = new Intl.ListFormat('en');
+
 /**
  * Completes groups of one model that came with rates alone. Without a group the model has the concurrency that it is
  * known to have; a group without one would lift that, so it is written into it.
@@ -28,7 +30,7 @@ export function keepKnownCaps(config: Config): {
     const known = knownCapsOf(model);
     if (known.length === 0) return group;
     const most = Math.min(...known.map(({ maxConcurrency }) => maxConcurrency));
-    const providers = [...new Set(known.map(({ provider }) => provider))].join(' and ');
+    const providers = listed.format(new Set(known.map(({ provider }) => provider)));
     notes.push(
       `The group "${group.name}" keeps the known concurrency of "${model}" at ${providers}: max_concurrency ${most}. Set limits.max_concurrency for another.`,
     );

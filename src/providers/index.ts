@@ -11,10 +11,13 @@ const BY_ID: ReadonlyMap<string, Provider> = new Map(
 );
 
 /** The providers at each host. One that has an endpoint of its own for a plan comes behind the maker. */
-const BY_HOST: ReadonlyMap<string, readonly Provider[]> = Map.groupBy(
-  PROVIDERS.filter(({ baseUrl }) => baseUrl !== null),
-  ({ baseUrl }) => new URL(baseUrl ?? '').host,
-);
+const BY_HOST = new Map<string, readonly Provider[]>();
+// The command line runs this under Node 20, which has no Map.groupBy.
+for (const provider of PROVIDERS) {
+  if (provider.baseUrl === null) continue;
+  const { host } = new URL(provider.baseUrl);
+  BY_HOST.set(host, [...(BY_HOST.get(host) ?? []), provider]);
+}
 
 /** Finds a provider by its id. */
 export function providerNamed(id: string): Provider | null {

@@ -211,7 +211,7 @@ export class HeldCall {
   }
 
   /**
-   * Reads the beginning of a body, which `relay` passes on, until that is more than a prelude. Null: the call was cut. `isCopy`: it is a branch of the body, of which nothing is passed on.
+   * Reads the beginning of a body, which `relay` passes on, until that is more than a prelude. Null: it broke off before, or the call was cut. `isCopy`: it is a branch of the body, of which nothing is passed on.
    */
   async readOpening(
     body: ReadableStream<Uint8Array>,
@@ -234,8 +234,7 @@ export class HeldCall {
         after: this.#after,
       });
     } catch {
-      // What broke off by itself goes to the caller as far as it came.
-      return signal.aborted ? null : 'content';
+      return null;
     } finally {
       callOffIdle?.();
       if (isCopy) opening.giveUp();

@@ -56,7 +56,7 @@ it.concurrent.each(KINDS)(
     const waiting: OpenCall[] = [];
     for (let at = 0; at < WAITING; at += 1) {
       const headers = { 'headgate-lane': LANES[at % LANES.length] ?? '' };
-      const call = { path, label: `waiting-${at}`, key: `key-${at % 5}`, headers };
+      const call = { path, label: `waiting-${at}`, headers };
       waiting.push(openChat(stage.url(), call));
     }
     await admin.untilGroup(kind, { in_use: SLOTS, queued: WAITING });

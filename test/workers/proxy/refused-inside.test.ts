@@ -187,6 +187,14 @@ describe('the events before the first content', () => {
     await untilStatus(at.group, { in_use: 0 });
   });
 
+  it('count as no answer where the connection breaks behind them', async () => {
+    const at = await newScene({ atContent: true, breakAfterChunks: 0 });
+    const response = await ask(at);
+    expect(response.status).toBe(502);
+    await response.text();
+    await untilStatus(at.group, { in_use: 0, refusals_total: { error: 1 } });
+  });
+
   it('free their slot where the caller leaves meanwhile', async () => {
     const at = await newScene({ atContent: true, silentAfterChunks: 0 });
     const client = new AbortController();
