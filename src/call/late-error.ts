@@ -10,14 +10,18 @@ import { readLateError } from './read-answer.ts';
 import { placeOf, refusalFields } from './log-refusal.ts';
 import type { Sending } from './sending.ts';
 
+/** Where Gemini streams an array. */
+const LIST = ':streamGenerateContent';
+
 /** Keeps the end of an answer that is a stream, for the error that it may end with; null: it is none. */
 export function streamEndOf(
   { ok, body, headers }: Response,
-  { operation: { name }, isStream }: Located,
+  { operation: { name }, path, isStream }: Located,
 ): StreamEnd | null {
   const form = formOf(headers.get('content-type'));
   if (!ok || body === null || form === null) return null;
-  if (!isStream && (form === 'json' || form === 'text')) return null;
+  const isLong = isStream || path.endsWith(LIST);
+  if (!isLong && (form === 'json' || form === 'text')) return null;
   if (!isPlain(headers.get('content-encoding'))) return null;
   return new StreamEnd(form, name === 'responses');
 }

@@ -130,6 +130,13 @@ describe('an error behind content', () => {
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
+  it('is found at the end of Gemini’s array', async () => {
+    const at = await newScene({ errorAfterChunks: 2 }, {}, 'gemini');
+    const path = '/v1beta/models/m:streamGenerateContent';
+    expect(await (await ask(at, path, { contents: CONTENTS })).text()).toContain('"error"');
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
+  });
+
   it('gives its slot back where the body of its call is not kept', async () => {
     const at = await newScene({ errorAfterChunks: 2 }, { on_saturated: 'reject' });
     const messages = [{ role: 'user', content: 'x'.repeat(400_000) }];
