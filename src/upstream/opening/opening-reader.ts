@@ -222,7 +222,7 @@ class ValueEnd {
   }
 }
 
-/** What stands between the objects of an array, or of lines. */
+/** Separators between the objects of an array, or of lines. */
 const BETWEEN = /^[\s,[\]]+/;
 
 const LINE_END = /\r\n|\n|\r/;
