@@ -183,13 +183,13 @@ function isPrelude(fields: Fields): boolean {
 
 function opensEmptyPart(fields: Fields): boolean {
   const part = fieldsOf(
-    fields['content_block'] ?? fields['item'] ?? fields['part'] ?? cohereOf(fields),
+    fields['content_block'] ?? fields['item'] ?? fields['part'] ?? partOfDelta(fields),
   );
   return part !== null && EMPTY_PARTS.has(part['type']) && !hasText(part);
 }
 
-/** The part that Cohere opens. */
-function cohereOf({ delta }: Fields): unknown {
+/** The part that stands in a delta. */
+function partOfDelta({ delta }: Fields): unknown {
   return fieldsOf(fieldsOf(delta)?.['message'])?.['content'];
 }
 
