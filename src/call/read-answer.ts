@@ -112,7 +112,7 @@ interface JudgedAnswer {
   readonly answer: Response;
 }
 
-/** Judges the beginning of an answer. Null: it broke off before any content, or the call was cut meanwhile. */
+/** Judges the beginning of an answer. Null: the call was cut meanwhile. */
 async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnswer | null> {
   const { body, headers, status, statusText } = answer;
   const form = formOf(headers.get('content-type'));

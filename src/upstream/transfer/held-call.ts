@@ -34,6 +34,9 @@ const WHOLE_IDLE_MIN_MS = 60_000;
 const OPENING_WAIT_MS = 1_000;
 const OPENING_BYTES_MAX = 65_536;
 
+/** How long a body that broke off while its beginning was held back stays open, so that its headers reach the caller. */
+const FLUSH_MS = 50;
+
 /** Most bytes where the call may go elsewhere until the first content: nothing may be passed on before that. */
 const TOKEN_BYTES_MAX = 1_048_576;
 
@@ -88,6 +91,7 @@ export class HeldCall {
   #whole: ArrayBuffer | 'broken' | null = null;
   /** The beginning of a body that was read before the answer goes on. */
   #opening: HeldOpening | null = null;
+  #hasOpeningBroken = false;
 
   constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
     this.#limits = limits;
@@ -211,7 +215,7 @@ export class HeldCall {
   }
 
   /**
-   * Reads the beginning of a body, which `relay` passes on, until that is more than a prelude. Null: it broke off before, or the call was cut. `isCopy`: it is a branch of the body, of which nothing is passed on.
+   * Reads the beginning of a body, which `relay` passes on, until that is more than a prelude. Null: the call was cut. `isCopy`: it is a branch of the body, of which nothing is passed on.
    */
   async readOpening(
     body: ReadableStream<Uint8Array>,
@@ -234,7 +238,10 @@ export class HeldCall {
         after: this.#after,
       });
     } catch {
-      return null;
+      if (signal.aborted) return null;
+      // What broke off by itself goes to the caller as far as it came.
+      this.#hasOpeningBroken = true;
+      return 'content';
     } finally {
       callOffIdle?.();
       if (isCopy) opening.giveUp();
@@ -328,6 +335,7 @@ export class HeldCall {
     const stalled = this.#bound(this.#limits.stalledMs, 'stalled');
     try {
       const passed = await this.#passOpening(writable, { idle, stalled }, metering);
+      if (this.#hasOpeningBroken) await new Promise<void>((done) => this.#after(FLUSH_MS, done));
       if (taken !== null) {
         const { meter = null } = metering ?? {};
         const onSaid = (bytes: Uint8Array): void => meter?.push(bytes);

@@ -96,7 +96,8 @@ it('of a call whose body names two models', async () => {
 
 it('of a call whose prefix cannot be taken off', async () => {
   const plain = new Blob([bodyOf(`${scene.name('c')}/m`)]).stream();
-  const packed = await new Response(plain.pipeThrough(new CompressionStream('gzip'))).bytes();
+  // Without a length it is not unpacked.
+  const packed = plain.pipeThrough(new CompressionStream('gzip'));
   const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', ...KEY };
   const answering = call(CHAT, { method: 'POST', body: packed, headers });
   expect(await toldBy(answering)).toEqual([400, 'body_unreadable']);
