@@ -78,7 +78,7 @@ function isOfNames({ model, tier }: Scope): boolean {
   return model !== null || tier !== null;
 }
 
-/** Notes a call that asks for a slot. What was learned of others is no longer held against all. */
+/** Notes a call that asks for a slot. The first call outside a scope moves the lessons of that scope to controls of its own. */
 export function noteCall(state: GroupState, holder: Holder, now: InstantMs): void {
   const { seen } = state;
   const names = namesOf(holder);
@@ -91,7 +91,7 @@ export function noteCall(state: GroupState, holder: Holder, now: InstantMs): voi
   for (const member of state.members.values()) prune(state, member, now);
 }
 
-/** Whether what the upstream says to a call is said to all calls of a member: of a caller's own key it is so where there is no other. */
+/** Whether the answer to a call is about all calls of a member. The answer to a caller's own key is only if no other key is in use. */
 export function speaksForAll(
   state: GroupState,
   { holder }: Pick<Lease, 'holder'>,

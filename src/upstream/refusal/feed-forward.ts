@@ -47,7 +47,7 @@ const ROUNDED_MS = 1_000;
 /**
  * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need
  * not. Where a limit comes back bit by bit, the wait is the refill of one request, or of tokens up to
- * the threshold; else it lasts until the reset. A fixed window keeps room for the calls that are under way. Limits of 0 and windows of a day hold nobody back: the
+ * the threshold; else it lasts until the reset. A fixed window keeps room for the calls that are under way. Limits of 0 and windows of a day hold no call back: the
  * first mean that nothing is known, and the second outlast every caller. A Retry-After goes before it.
  */
 export function waitFromHints(
