@@ -59,13 +59,11 @@ const callerGroupSchema = z.object({
     })
     .describe('Its limits.'),
   paused: z.boolean().describe('An operator paused it.'),
-  paused_until: at
-    .nullable()
-    .describe('Until when the upstream wants no calls. Null: it takes them.'),
+  paused_until: at.nullable().describe('When the upstream backoff ends. null if there is none.'),
   pause_message: z
     .string()
     .exactOptional()
-    .describe('Message of the upstream with that. Absent: it sent none, or there is no pause.'),
+    .describe('Message of the upstream about its pause. Absent if it sent none, or is not paused.'),
   draining: z.boolean().describe('New calls are refused.'),
   in_flight: count.meta({ description: 'Calls of the caller that hold slots.', unit: 'calls' }),
   slots_in_use: count.meta({ description: 'Slots that they hold.', unit: 'slots' }),

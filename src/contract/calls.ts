@@ -52,7 +52,9 @@ export const callLineSchema = z.object({
   waited_for: waitCauseSchema.nullable().describe('What it waited for. Null: it did not.'),
   scope: callScopeSchema
     .nullable()
-    .describe('The only calls that this cause held. Null: all calls, or it did not wait.'),
+    .describe(
+      'The calls that this cause held. null if it held all calls, or the call did not wait.',
+    ),
   held_ms: ms.meta({ description: 'How long it held its slots. Null: it had none.', unit: 'ms' }),
   outcome: callOutcomeSchema.describe(
     '`rejected`: the group refused it; `left`: its caller went while it waited; `refused`, `failed`: its upstream did; `expired`: nobody was heard of it.',

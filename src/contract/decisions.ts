@@ -29,7 +29,7 @@ const stoppedScope = z
       .describe("Fingerprint of a caller's own provider key. Null: any key."),
   })
   .exactOptional()
-  .describe('The only calls that the upstream stops. Absent: it stops all.');
+  .describe('The calls that the upstream refuses. Absent if it refuses all.');
 
 const rejectionSchema = z.discriminatedUnion('reason', [
   z.object({
@@ -73,14 +73,14 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   z.object({
     reason: z
       .literal('upstream_limited')
-      .describe('The upstream refuses calls for a limit of its own until after the deadline.'),
+      .describe('The upstream refuses calls because of its own limit until after the deadline.'),
     waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
     retryAfterMs: retryAfterMs.nullable(),
     until: z.number().describe('When the limit ends, in epoch ms.'),
     probeAt: z
       .number()
       .nullable()
-      .describe('When the next call probes whether it is over, in epoch ms. Null: none will.'),
+      .describe('When the next call probes the limit, in epoch ms. null if no call will.'),
     words: z
       .string()
       .nullable()
@@ -248,7 +248,9 @@ export const decisionInfoSchema = z.object({
     .describe('Why it was not granted when it came. Null: it was.'),
   scope: callScopeSchema
     .exactOptional()
-    .describe('The only calls that this cause held. Absent: all calls, or it did not wait.'),
+    .describe(
+      'The calls that this cause held. Absent if it held all calls, or the call did not wait.',
+    ),
   outcome: outcomeSchema.describe('The decision.'),
   placed: placedSchema
     .exactOptional()

@@ -14,6 +14,6 @@ export const callScopeSchema = z
       .nullable()
       .describe("Fingerprint of a caller's own provider key. Null: any key."),
   })
-  .describe('The calls with every value that is not null.');
+  .describe('The calls that match every value that is not null.');
 
 export type CallScope = Frozen<z.output<typeof callScopeSchema>>;

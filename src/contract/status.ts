@@ -67,11 +67,11 @@ const pauseSchema = z.object({
   message: z
     .string()
     .nullable()
-    .describe('Message of the upstream, shortened and without secrets. Null: it sent none.'),
+    .describe('Message of the upstream, shortened and without secrets. null if it sent none.'),
   probe_at: instant
     .nullable()
     .describe(
-      'When the next call may probe whether the pause is over. Null: none will, or one is in flight.',
+      'When the next call may probe the pause. null if no call will, or a probe is in flight.',
     ),
 });
 
@@ -84,22 +84,20 @@ const scopeStatusSchema = z.object({
   member: z
     .string()
     .exactOptional()
-    .describe('The member whose calls these are. Absent: the group names none.'),
+    .describe('The member whose calls these are. Absent if the group has no members.'),
   in_use: count.meta({ description: 'Slots that these calls hold.', unit: 'slots' }),
   limit: z.number().nullable().meta({
     description:
-      'Slots that these calls may hold, as learned; of several pools the fewest. Null: only the limit of the group or member applies.',
+      'Learned limit of these calls; the lowest if there are several pools. null if only the limit of the group or member applies.',
     unit: 'slots',
   }),
   paused_until: instant
     .nullable()
-    .describe('When the pause of these calls ends. Null: they are not paused.'),
-  pause: pauseSchema
-    .exactOptional()
-    .describe('What is known of that pause. Absent: there is none.'),
+    .describe('When the pause of these calls ends. null if they are not paused.'),
+  pause: pauseSchema.exactOptional().describe('Details of that pause. Absent if there is none.'),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
-    .describe('The breaker of these calls. Of several pools the worst is shown.'),
+    .describe('The breaker of these calls; the worst if there are several pools.'),
   breaker_until: instant
     .nullable()
     .describe('When an open breaker lets the first call probe. Null: it is not open.'),
@@ -139,10 +137,8 @@ const memberStatusSchema = z.object({
   }),
   paused_until: instant
     .nullable()
-    .describe('Until when its upstream wants no calls of it. Null: it takes them.'),
-  pause: pauseSchema
-    .exactOptional()
-    .describe('What is known of that pause. Absent: there is none.'),
+    .describe('When the upstream backoff ends. null if there is none.'),
+  pause: pauseSchema.exactOptional().describe('Details of that pause. Absent if there is none.'),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
     .describe('Its breaker. Of several pools the worst is told.'),
@@ -152,7 +148,7 @@ const memberStatusSchema = z.object({
   about: callScopeSchema
     .exactOptional()
     .describe(
-      'The only calls that `paused_until`, `breaker` and a learned `limit` of this member are about. Absent: all of its calls.',
+      'The calls to which `paused_until`, `breaker` and a learned `limit` of this member apply. Absent if they apply to all of its calls.',
     ),
   out: outSchema
     .nullable()
@@ -291,12 +287,12 @@ export const gaugesSchema = z.object({
   paused_until: instant
     .nullable()
     .describe(
-      'Until when the upstream wants no calls: after a refusal, or because a limit is nearly used up. Null: it takes them.',
+      'When the upstream backoff ends, after a refusal or because a limit is nearly used up. null if there is none.',
     ),
   pause: pauseSchema
     .exactOptional()
     .describe(
-      'What is known of that pause; of several pools, of the longest. Absent: there is none.',
+      'Details of that pause; the longest if there are several pools. Absent if there is none.',
     ),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
@@ -307,14 +303,14 @@ export const gaugesSchema = z.object({
   about: callScopeSchema
     .exactOptional()
     .describe(
-      'The only calls that `paused_until`, `breaker` and a learned `limit` are about: no other calls were seen lately, and others start at once. Absent: all calls of the pool.',
+      'The calls to which `paused_until`, `breaker` and a learned `limit` apply. No other calls were seen recently, and others start at once. Absent if they apply to all calls of the pool.',
     ),
   scopes: z
     .array(scopeStatusSchema)
     .max(SCOPES_SHOWN_MAX)
     .exactOptional()
     .describe(
-      'Calls about which something else was learned: of a model, a service tier, or a caller’s own key. A call is held by each scope that it is in, and holds up no other. At most 64: those that hold calls first, then by their last refusal. Absent: there are none.',
+      'Lessons about some of the calls: those of a model, a service tier, or a caller’s own key. Each scope holds only its own calls. At most 64: those that hold calls first, then by their last refusal. Absent if there are none.',
     ),
   refusals_total: totals.describe(
     'Refusals of the upstream since the instance began, by kind. For a time that is known: `last_hour`.',

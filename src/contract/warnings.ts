@@ -6,7 +6,7 @@ import type { Frozen } from './frozen.ts';
  * - `queue_growing`: the queue was longer at the end of each of the last minutes.
  * - `wait_long`: calls wait longer than `warn_wait_ms`.
  * - `breaker_open`: the upstream failed too often and is left alone.
- * - `pause_long`: the upstream wants no calls for more than 15 minutes.
+ * - `pause_long`: the upstream named a wait of more than 15 minutes.
  * - `quota_exhausted`: the upstream says that the account has nothing left.
  * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
  * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or where the Worker calls from.

@@ -19,7 +19,7 @@ export const MEMBER_FIELDS: Labels = {
 export const MORE_MEMBER_FIELDS: Labels = {
   name: 'Name of the member',
   models: 'Models there',
-  first_token_ms: 'Its first content within',
+  first_token_ms: 'Time to first token',
   'limits.rpm': 'Its requests per minute',
   'limits.tpm': 'Its tokens per minute',
   'limits.itpm': 'Its input tokens per minute',

@@ -99,7 +99,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'breaker_open': {
       const { scope } = rejection;
       const of = scope === undefined ? '' : ` for calls ${callsOf(scope)}`;
-      const message = `The upstream of the ${named} failed too often${of} and is given time to recover.`;
+      const message = `The upstream of the ${named} failed too often${of}, so its calls are stopped for a while.`;
       return { reason, ...retry, message };
     }
     case 'members_out':
@@ -150,7 +150,7 @@ function limitedReply(
       ? ''
       : ` Headgate probes it with one call from ${new Date(probeAt).toISOString()}.`;
   const message =
-    `The upstream of the ${named} refuses calls${of} for a limit of its own, and ends that at ${new Date(until).toISOString()}.` +
+    `The upstream of the ${named} refuses calls${of} because of its own limit until ${new Date(until).toISOString()}.` +
     `${said}${probed} This call waited ${waitedMs} ms. Retry after that time, or use another model or upstream.`;
   const endsInMs = Math.max(0, until - Date.now());
   const retry = retryAfterMs === null ? { isPermanent: true, endsInMs } : { retryAfterMs };

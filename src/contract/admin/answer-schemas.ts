@@ -152,7 +152,7 @@ export const upstreamInfoSchema = z.object({
         .describe(
           '`open`: a breaker is not closed. `waiting`: until `paused_until`. `unreachable`: no pool answers. `unknown`: it was not called yet.',
         ),
-      paused_until: at.nullable().describe('Until when it wants no calls. Null: it takes them.'),
+      paused_until: at.nullable().describe('When its backoff ends. null if there is none.'),
       breaker_until: at.nullable().describe('When the breaker lets a call probe. Null: closed.'),
       refusals_total: z
         .record(z.string(), z.number())

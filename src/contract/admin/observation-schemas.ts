@@ -130,7 +130,7 @@ export const markerSchema = z
       .describe('The member that it happened to. Absent: it happened to the whole group.'),
     scope: callScopeSchema
       .exactOptional()
-      .describe('The only calls that it happened to. Absent: all calls of the group or member.'),
+      .describe('The calls affected. Absent if it affected all calls of the group or member.'),
     partition: partition.describe(
       'The pool that it happened in. Null: the group is not split, or it was done to all of it.',
     ),

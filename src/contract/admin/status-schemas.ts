@@ -32,11 +32,11 @@ const upstreamAtGroupSchema = upstreamCallsSchema.extend({
   paused_until: z.iso
     .datetime()
     .nullable()
-    .describe('Until when it wants no calls. Null: it does.'),
+    .describe('When its backoff ends. null if there is none.'),
   breaker_until: z.iso.datetime().nullable().describe('When the breaker lets a call probe.'),
   about: callScopeSchema
     .exactOptional()
-    .describe('The only calls that these fields are about. Absent: all calls there.'),
+    .describe('The calls to which these fields apply. Absent if they apply to all calls there.'),
   limit: z
     .number()
     .nullable()
@@ -55,7 +55,7 @@ export const groupStatusSchema = z
     state: z
       .enum(GROUP_STATES)
       .describe(
-        'What is most worth knowing of it now, as the dashboard says it. `full` only where its slots are; `partly paused`: its upstream stops the calls of some model, service tier or key, see `scopes` and `about`, and all others start as usual; `rate limited`: see `rate_used_up`; `budget spent`: see `budget_spent`. Whether its limit is learned is said by `limit.source`.',
+        'What is most worth knowing of it now, as the dashboard says it. `full` only if all slots are in use; `partly paused`: its upstream refuses a model, service tier or key, see `scopes` and `about`, and all other calls start as usual; `rate limited`: see `rate_used_up`; `budget spent`: see `budget_spent`. Whether its limit is learned is said by `limit.source`.',
       ),
     ...gaugesSchema.shape,
     upstreams: z

@@ -263,7 +263,7 @@ export const groupSchema = z
       .describe('When limit headers of the upstream make the group wait before it is refused.'),
     breaker: breakerSchema
       .prefault({})
-      .describe('When failures of the upstream stop the group, and for how long.'),
+      .describe('When failures of the upstream stop the group, and how long it stays stopped.'),
     probe: z
       .enum(['auto', 'off'])
       .default('auto')

@@ -55,12 +55,12 @@ export const holdsSchema = z.strictObject({
 export const breakerSchema = z.strictObject({
   threshold: z.number().min(0.01).max(1).nullable().default(BREAKER_DEFAULTS.failedShare).meta({
     description:
-      'The circuit breaker opens when this share of the recent calls failed: an overload, another 5xx, or a broken connection. Null: it never opens.',
+      'The circuit breaker opens when this share of the recent calls failed: with an overload, another 5xx, or a broken connection. null disables it.',
     unit: 'of calls',
   }),
   min_calls: z.int().min(1).max(100).default(BREAKER_DEFAULTS.callsMin).meta({
     description:
-      'Minimum number of calls with a result within `window_ms` before it opens. The last 20 count, or as many as this.',
+      'Minimum number of results within `window_ms` before it opens. The last 20 results count, or this many if it is more.',
     unit: 'calls',
   }),
   window_ms: z.int().min(1_000).max(3_600_000).default(BREAKER_DEFAULTS.windowMs).meta({
@@ -69,7 +69,7 @@ export const breakerSchema = z.strictObject({
   }),
   hold_ms: z.int().min(100).max(3_600_000).default(BREAKER_DEFAULTS.openMs).meta({
     description:
-      'How long the breaker stays open before a call probes the upstream. Doubles after each probe that fails. An upstream that names a longer wait gets it, up to 15 minutes.',
+      'How long the breaker stays open before a call probes the upstream. Doubles after each failed probe. If the upstream names a longer wait, that applies, up to 15 minutes.',
     unit: 'ms',
   }),
   hold_max_ms: z.int().min(100).max(3_600_000).default(BREAKER_DEFAULTS.openMsMax).meta({
@@ -129,11 +129,12 @@ export const onSaturatedSchema = z.union([
     }),
     first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
       description:
-        'How long each upstream but the last may take to the first content of its answer before the call goes on; it may still cost there. Comments, pings and other events before the content do not count. Absent: `first_byte_ms`.',
+        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one; the cancelled attempt may still cost money. Comments, pings and other events before the content do not count. Defaults to `first_byte_ms`.',
       unit: 'ms',
     }),
     first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({
-      description: 'The older name of `first_token_ms`, with the same meaning. Null: any time.',
+      description:
+        'The older name of `first_token_ms`, with the same meaning. null means no maximum.',
       unit: 'ms',
     }),
   }),

@@ -51,7 +51,7 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
         <Counts of={group.last_hour.refusals} />
       </Figure>
       {group.paused_until !== null && (
-        <Figure name={stopped('The upstream wants no calls', group)}>
+        <Figure name={stopped('Upstream is backing off', group)}>
           ends <When at={group.paused_until} />
           {typeof group.pause?.probe_at === 'string' && (
             <>

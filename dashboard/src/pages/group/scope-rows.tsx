@@ -6,7 +6,7 @@ import { Figure } from './figure.tsx';
 /** Calls that the upstream refuses while all others start: which, their state, until when, and its words. */
 export function ScopeRows({ scopes }: { readonly scopes: readonly ScopeStatus[] }) {
   return (
-    <Figure name="Stopped by the upstream: only these calls">
+    <Figure name="Upstream refuses these calls only">
       <table class="table">
         <thead>
           <tr>
