@@ -100,7 +100,7 @@ const scopeStatusSchema = z.object({
     .describe('The breaker of these calls; the worst if there are several pools.'),
   breaker_until: instant
     .nullable()
-    .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+    .describe('When an open breaker admits the first probe. null if it is not open.'),
   queued: count.meta({
     description: 'Queued calls that this scope holds now.',
     unit: 'calls',
@@ -144,7 +144,7 @@ const memberStatusSchema = z.object({
     .describe('Its breaker. Of several pools the worst is told.'),
   breaker_until: instant
     .nullable()
-    .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+    .describe('When an open breaker admits the first probe. null if it is not open.'),
   about: callScopeSchema
     .exactOptional()
     .describe(
@@ -299,7 +299,7 @@ export const gaugesSchema = z.object({
     .describe('The breaker. Of several pools the worst is told.'),
   breaker_until: instant
     .nullable()
-    .describe('When an open breaker lets the first call probe. Null: it is not open.'),
+    .describe('When an open breaker admits the first probe. null if it is not open.'),
   about: callScopeSchema
     .exactOptional()
     .describe(
