@@ -11,8 +11,17 @@ import {
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Holder } from './words/ticket.ts';
 import { copyOfLessons, type Lessons } from './parts/reports.ts';
-import { isForgotten, newLessons, SCOPES_MAX, type ScopeLessons } from './parts/scope-lessons.ts';
-import { areAllIn, confirmedScope, noteSeen } from './parts/seen-calls.ts';
+import { giveDrained, isDrained, noteDrained } from './parts/rates.ts';
+import {
+  isForgotten,
+  leastNeeded,
+  newLessons,
+  noteUse,
+  SCOPES_MAX,
+  type ScopeLessons,
+  type Scopes,
+} from './parts/scope-lessons.ts';
+import { areAllIn, confirmedScope, forgetOld, noteSeen } from './parts/seen-calls.ts';
 import { countSlots, type Limiter, type ScopeLimiter } from './limiter.ts';
 import { scopeLimiterOf, type Member } from './member.ts';
 import type { GroupState, Lease } from './state.ts';
@@ -45,14 +54,36 @@ function keysOf(holder: Holder): readonly string[] {
   return known;
 }
 
-/** Lists the scopes at a member that a call is in. */
-export function scopesOf({ scopes }: Member, holder: Holder): readonly ScopeLimiter[] {
-  if (scopes.size === 0) return NO_SCOPES;
+/** Finds a scope at a member that a call is in, and that `isWanted`; null: there is none. */
+export function findScope(
+  { scopes }: Member,
+  holder: Holder,
+  isWanted: (limiter: ScopeLimiter) => boolean,
+): ScopeLimiter | null {
+  if (scopes.size === 0) return null;
   if (holder.isUnread === true) {
     const names = namesOf(holder);
-    return [...scopes.values()].filter(({ scope }) => mayContain(scope, names));
+    for (const limiter of scopes.values()) {
+      if (mayContain(limiter.scope, names) && isWanted(limiter)) return limiter;
+    }
+    return null;
   }
-  return keysOf(holder).flatMap((key) => scopes.get(key) ?? []);
+  for (const key of keysOf(holder)) {
+    const limiter = scopes.get(key);
+    if (limiter !== undefined && isWanted(limiter)) return limiter;
+  }
+  return null;
+}
+
+/** Lists the scopes at a member that a call is in. */
+export function scopesOf(member: Member, holder: Holder): readonly ScopeLimiter[] {
+  if (member.scopes.size === 0) return NO_SCOPES;
+  const found: ScopeLimiter[] = [];
+  findScope(member, holder, (limiter) => {
+    found.push(limiter);
+    return false;
+  });
+  return found;
 }
 
 /** Names the calls that lessons are about. Absent: all calls of a member. */
@@ -85,10 +116,20 @@ export function noteCall(state: GroupState, holder: Holder, now: InstantMs): voi
   noteSeen(seen, names, now);
   for (const member of state.serving) {
     if (!mayContain(member.controls.scopes.about, names)) narrow(state, member, now);
+    if (member.scopes.size > 0) noteUseOf(member, holder, now);
   }
   if (now < seen.prunedAt + PRUNE_EVERY_MS) return;
   seen.prunedAt = now;
+  forgetOld(seen, now);
   for (const member of state.members.values()) prune(state, member, now);
+}
+
+/** Notes that a call uses the scopes that it is surely in. */
+function noteUseOf({ scopes }: Member, holder: Holder, now: InstantMs): void {
+  for (const key of keysOf(holder)) {
+    const limiter = scopes.get(key);
+    if (limiter !== undefined) noteUse(limiter.controls, holder.caller, now);
+  }
 }
 
 /** Whether the answer to a call is about all calls of a member. The answer to a caller's own key is only if no other key is in use. */
@@ -124,15 +165,22 @@ export function limiterOf(
     credential,
   };
   if (kind !== 'served') scope = confirmedScope(state.seen, member.id, kind, scope, now);
-  return limiterAt(state, member, scope, now);
+  return limiterAt(state, member, scope, lease.holder, now);
 }
 
-function limiterAt(state: GroupState, member: Member, scope: Scope, now: InstantMs): Limiter {
+function limiterAt(
+  state: GroupState,
+  member: Member,
+  scope: Scope,
+  { caller }: Holder,
+  now: InstantMs,
+): Limiter {
   const { scopes } = member.controls;
   if (isSameScope(scopes.about, scope)) return member;
   const known = member.scopes.get(scopeKey(scope));
   if (known !== undefined) {
     known.controls.lastAt = now;
+    noteUse(known.controls, caller, now);
     return known;
   }
   const isAll = isSameScope(scope, ALL_CALLS);
@@ -140,21 +188,45 @@ function limiterAt(state: GroupState, member: Member, scope: Scope, now: Instant
     member.reports.unconfirmed === null &&
     isForgotten(member.controls, member.settings.breaker, now);
   if (isBlank && (isAll || areAllIn(scope, state.seen, now))) {
-    scopes.about = scope;
+    setAbout(scopes, scope);
     return member;
   }
   if (isAll) {
     narrow(state, member, now);
     return member;
   }
-  return addScope(state, member, newLessons(scope, now), now);
+  return addScope(state, member, { ...newLessons(scope, now), by: caller }, now);
+}
+
+function setAbout(scopes: Scopes, about: Scope): void {
+  scopes.about = about;
+  delete scopes.drained;
+}
+
+/**
+ * Lowers what is left of a member's limits of rates, as a refusal says. If the refusal is about some calls only, the first
+ * other call undoes that.
+ */
+export function lowerRates(
+  { controls, settings }: Member,
+  now: InstantMs,
+  lower: () => void,
+): void {
+  const { rates, scopes } = controls;
+  if (isSameScope(scopes.about, ALL_CALLS)) return lower();
+  scopes.drained ??= {};
+  noteDrained(scopes.drained, rates, settings.rates, now, lower);
 }
 
 /** Moves what a member has learned to the scope that it is about. */
 function narrow(state: GroupState, member: Member, now: InstantMs): void {
   const { controls, settings } = member;
-  const { about } = controls.scopes;
-  controls.scopes.about = ALL_CALLS;
+  const { about, drained } = controls.scopes;
+  if (drained !== undefined) {
+    giveDrained(controls.rates, settings.rates, drained, now);
+    state.isControlsDirty = true;
+  }
+  setAbout(controls.scopes, ALL_CALLS);
   if (isForgotten(controls, settings.breaker, now)) return;
   const lessons = { ...newLessons(about, now), ...copyOfLessons(controls) };
   const limiter = addScope(state, member, lessons, now);
@@ -180,8 +252,8 @@ function addScope(
   const { narrower } = member.controls.scopes;
   if (narrower.length >= SCOPES_MAX) prune(state, member, now);
   if (narrower.length >= SCOPES_MAX) {
-    const [oldest] = narrower.toSorted((a, b) => a.lastAt - b.lastAt);
-    if (oldest !== undefined) removeScope(state, member, oldest.scope);
+    const least = leastNeeded(narrower, now);
+    if (least !== null) removeScope(state, member, least.scope);
   }
   narrower.push(lessons);
   const limiter = scopeLimiterOf(member, lessons);
@@ -210,7 +282,7 @@ export function forgetScopes(state: GroupState, member: Member): void {
   for (const { scope } of member.controls.scopes.narrower.slice()) {
     removeScope(state, member, scope);
   }
-  member.controls.scopes.about = ALL_CALLS;
+  setAbout(member.controls.scopes, ALL_CALLS);
 }
 
 /** Makes the limiters of the scopes that the controls of a member name, after these were replaced as a whole. */
@@ -267,5 +339,8 @@ function prune(state: GroupState, member: Member, now: InstantMs): void {
     const isOld = now - one.lastAt > KEPT_MS && now >= one.pause.until;
     if (isOver(one) || isOld) removeScope(state, member, one.scope);
   }
-  if (isOver(controls)) controls.scopes.about = ALL_CALLS;
+  const { drained = {} } = controls.scopes;
+  if (isOver(controls) && !isDrained(drained, settings.rates, now)) {
+    setAbout(controls.scopes, ALL_CALLS);
+  }
 }

@@ -47,8 +47,8 @@ import type { AtGrant, Limiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
 import { applyReport, applyReportInScope, applySeen, refuteReports } from './reports.ts';
-import { noteContradicted } from './parts/seen-calls.ts';
-import { limiterOf, noteNames, speaksForAll } from './scopes.ts';
+import { noteContradicted, wouldContradict } from './parts/seen-calls.ts';
+import { limiterOf, lowerRates, noteNames, speaksForAll } from './scopes.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
@@ -117,7 +117,7 @@ export function applySignal(
   if (kind === 'never_fits') return;
   const limiter = limiterOf(state, member, lease, signal, now);
   // What is left to one of several models is not what is left to all.
-  if (limiter === member) takeHints();
+  if (limiter === member) lowerRates(member, now, takeHints);
   if (limiter === null) return;
   const apply = (afterMs: number | null): void => {
     const refusal = { ...signal, kind, retryAfterMs: afterMs };
@@ -201,7 +201,8 @@ function applyRefusal(
     case 'requests':
     case 'tokens':
       if (!isRepeat && !isReported && limiter === member) {
-        drain(member.controls.rates, member.settings.rates, kind, now);
+        const { rates } = member.controls;
+        lowerRates(member, now, () => drain(rates, member.settings.rates, kind, now));
       }
       return pauseOnce(false);
     case 'ramp':
@@ -382,14 +383,21 @@ export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now:
  * Whether a member wants to hear at the headers that a call was served: it probes its upstream, or could
  * learn that it takes more. All others spare the message.
  */
-export function wantsServed(
-  { settings, controls, slotsInUse, reports, scopes }: Member,
-  now: InstantMs,
-): boolean {
-  const { ceiling, breaker, pause, outage } = controls;
-  if (scopes.size > 0) return true;
-  if (reports.unconfirmed !== null) return true;
-  if (outage.reason !== null) return true;
+export function wantsServed(member: Member, now: InstantMs): boolean {
+  const { controls, reports } = member;
+  return reports.unconfirmed !== null || controls.outage.reason !== null || isOpen(member, now);
+}
+
+/** Whether the answer to this call is wanted at its headers: by its member, or by a scope that it is in. */
+export function wantsAnswer(state: GroupState, lease: Lease, now: InstantMs): boolean {
+  if (wantsServed(memberOf(state, lease), now)) return true;
+  if (lease.scopes.some(({ limiter }) => isOpen(limiter, now))) return true;
+  return wouldContradict(state.seen, namesOf(lease.holder), now);
+}
+
+/** Whether the next served call changes what was learned. */
+function isOpen({ settings, controls, slotsInUse }: Limiter, now: InstantMs): boolean {
+  const { ceiling, breaker, pause } = controls;
   if (breaker.phase !== 'closed' || hasFailedLately(breaker, now, settings.breaker)) return true;
   if (pause.openMs > 0 || pause.probe !== null || isInDoubt(ceiling.evidence, now)) return true;
   if (!settings.isAdaptive || (settings.isHard && ceiling.slots === null)) return false;

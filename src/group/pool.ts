@@ -1,11 +1,10 @@
 import { isOfProviderKey, isProvedLater } from '../contract/pool-name.ts';
 import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
-import { memberOf } from '../core/members.ts';
 import { rateRooms } from '../core/parts/rate-room.ts';
 import { recover } from '../core/recover.ts';
 import { queueLength } from '../core/parts/queue.ts';
 import type { GroupState } from '../core/state.ts';
-import { wantsServed } from '../core/upstream-signals.ts';
+import { wantsAnswer } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
 import { LOAN_RENEW_EVERY_MS } from '../core/words/settings.ts';
@@ -182,7 +181,7 @@ export class Pool {
       countsUntil: ({ until }) => countsUntil(state.bound, until),
       grantFields: (lease) => ({
         configVersion: link.definition.version,
-        ...(wantsServed(memberOf(state, lease), now()) ? { wantsServed: true } : {}),
+        ...(wantsAnswer(state, lease, now()) ? { wantsServed: true } : {}),
         ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
         ...ratesNow(state, now()),
       }),

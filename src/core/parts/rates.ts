@@ -258,6 +258,60 @@ export function drain(
   }
 }
 
+/** Amounts that refusals took out of the buckets of limits. They shrink as fast as the buckets fill again. */
+export type Drained = Partial<Record<LimitName, Bucket>>;
+
+/** Has `lower` lower limits, and adds to `drained` by how much. */
+export function noteDrained(
+  drained: Drained,
+  rates: Rates,
+  settings: RateSettings,
+  now: InstantMs,
+  lower: () => void,
+): void {
+  const limits = limitsOf(settings).flatMap(({ name, bucket }) => {
+    if (bucket === null) return [];
+    const level = (): number => levelAt(bucketOf(rates, name, bucket, now), bucket, now);
+    return [{ name, bucket, level, before: level() }];
+  });
+  lower();
+  for (const { name, bucket, level, before } of limits) {
+    const amount = leftOfDrained(drained[name], bucket, now) + before - level();
+    if (amount > 0) drained[name] = { level: amount, at: now };
+    else delete drained[name];
+  }
+}
+
+/** Whether the buckets of limits have not filled again. */
+export function isDrained(drained: Drained, settings: RateSettings, now: InstantMs): boolean {
+  return limitsOf(settings).some(
+    ({ name, bucket }) => bucket !== null && leftOfDrained(drained[name], bucket, now) > 0,
+  );
+}
+
+/** Gives back what refusals took out of the buckets of limits. */
+export function giveDrained(
+  rates: Rates,
+  settings: RateSettings,
+  drained: Drained,
+  now: InstantMs,
+): void {
+  for (const { name, bucket } of limitsOf(settings)) {
+    if (bucket === null) continue;
+    const amount = leftOfDrained(drained[name], bucket, now);
+    if (amount > 0) give(bucketOf(rates, name, bucket, now), bucket, amount, now);
+  }
+}
+
+function leftOfDrained(
+  drained: Bucket | undefined,
+  { ratePerMs }: BucketParams,
+  now: InstantMs,
+): number {
+  if (drained === undefined) return 0;
+  return Math.max(0, drained.level - ratePerMs * Math.max(0, now - drained.at));
+}
+
 /**
  * Lowers a limit per minute to what the upstream says is left, less `unseen`: what was taken by calls
  * that the upstream had not counted when it said so. Never raises it.

@@ -1,10 +1,11 @@
 import type { InstantMs } from '../words/ids.ts';
 import type { BreakerSettings } from '../words/member.ts';
-import { ALL_CALLS, type Scope } from '../words/scope.ts';
+import { ALL_CALLS, scopeKey, type Scope } from '../words/scope.ts';
 import { closedBreaker, hasFailedLately } from './breaker.ts';
 import { emptyCeiling } from './ceiling.ts';
 import { noLag } from './lag.ts';
-import { emptyPause, RAMP_MS } from './pause.ts';
+import { emptyPause, isPaused, RAMP_MS } from './pause.ts';
+import type { Drained } from './rates.ts';
 import type { Lessons } from './reports.ts';
 
 /** Lessons about the calls of one scope. */
@@ -12,6 +13,10 @@ export interface ScopeLessons extends Lessons {
   readonly scope: Scope;
   /** When they were last refused. */
   lastAt: InstantMs;
+  /** When one of them last asked for a slot. Absent: when they were last refused. */
+  usedAt?: InstantMs;
+  /** The only caller of these calls. Null: there are several. Absent: not known. */
+  by?: string | null;
 }
 
 /** The scopes in the controls of a member. */
@@ -19,9 +24,11 @@ export interface Scopes {
   /** The calls that the member's own lessons are about. */
   about: Scope;
   readonly narrower: ScopeLessons[];
+  /** Amounts that refusals of the calls in `about` took out of the member's limits of rates. Absent: none. */
+  drained?: Drained;
 }
 
-/** Maximum scopes of a member. The one that was refused least recently goes first. */
+/** Maximum scopes of a member. `leastNeeded` goes first. */
 export const SCOPES_MAX = 64;
 
 /** How long a pause of unknown length is remembered, so that the next one is longer. */
@@ -43,14 +50,52 @@ export function newLessons(scope: Scope, now: InstantMs): ScopeLessons {
   };
 }
 
+/** Notes that a call of a scope asks for a slot. */
+export function noteUse(lessons: ScopeLessons, caller: string, now: InstantMs): void {
+  lessons.usedAt = now;
+  if (lessons.by !== undefined && lessons.by !== caller) lessons.by = null;
+}
+
 /** Whether lessons change nothing any more. */
-export function isForgotten(
-  { ceiling, pause, breaker, lag }: Lessons,
+export function isForgotten(lessons: Lessons, settings: BreakerSettings, now: InstantMs): boolean {
+  const { pause, lag } = lessons;
+  const isKnown = pause.openMs === 0 || now - pause.notedAt > OPEN_PAUSE_MS;
+  return isKnown && lag.ms === 0 && !dependsOnResults(lessons, settings, now);
+}
+
+/** Whether lessons hold calls, or may soon, so the results of these calls must be told apart from those of others. */
+export function dependsOnResults(
+  { ceiling, pause, breaker }: Lessons,
   settings: BreakerSettings,
   now: InstantMs,
 ): boolean {
-  const isKnown = pause.openMs === 0 || now - pause.notedAt > OPEN_PAUSE_MS;
-  const isOver = now >= pause.until + RAMP_MS && isKnown;
-  const isClosed = breaker.phase === 'closed' && !hasFailedLately(breaker, now, settings);
-  return isOver && isClosed && ceiling.slots === null && lag.ms === 0;
+  if (ceiling.slots !== null || breaker.phase !== 'closed') return true;
+  return now < pause.until + RAMP_MS || hasFailedLately(breaker, now, settings);
+}
+
+/**
+ * Picks the scope to forget when there is room for no more: one that stops no call now, if there is one. Otherwise it is one
+ * of a crowd: of the scopes of one caller, and of those that differ in one name only. A caller who makes up names
+ * therefore pushes out its own scopes. Among equals, the one goes that was used least recently.
+ */
+export function leastNeeded(all: readonly ScopeLessons[], now: InstantMs): ScopeLessons | null {
+  const idle = all.filter(({ pause, breaker, ceiling }) => {
+    return !isPaused(pause, now) && breaker.phase === 'closed' && ceiling.slots === null;
+  });
+  const crowds = new Map<string, number>();
+  for (const key of all.flatMap(crowdsOf)) crowds.set(key, (crowds.get(key) ?? 0) + 1);
+  const sizeOf = (one: ScopeLessons): number => {
+    return crowdsOf(one).reduce((size, key) => size + (crowds.get(key) ?? 0), 0);
+  };
+  const [least] = (idle.length > 0 ? idle : all)
+    .map((one) => ({ one, size: sizeOf(one), usedAt: one.usedAt ?? one.lastAt }))
+    .toSorted((a, b) => b.size - a.size || a.usedAt - b.usedAt);
+  return least?.one ?? null;
+}
+
+/** Names the sets of like scopes that a scope belongs to. */
+function crowdsOf({ scope, by = null }: ScopeLessons): readonly string[] {
+  const named = (['model', 'tier', 'credential'] as const).filter((name) => scope[name] !== null);
+  const alike = named.map((name) => `${name} ${scopeKey({ ...scope, [name]: null })}`);
+  return by === null ? alike : [...alike, `caller ${by}`];
 }

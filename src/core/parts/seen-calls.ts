@@ -100,10 +100,34 @@ export function confirmedScope(
   return wide;
 }
 
+/** Forgets refusals that nothing can confirm any more. */
+export function forgetOld({ refusals }: SeenCalls, now: InstantMs): void {
+  for (const [key, { at }] of refusals) {
+    if (now - at > CONFIRMED_WITHIN_MS) refusals.delete(key);
+  }
+}
+
+/** Whether a served call contradicts a refusal that may still be confirmed. */
+export function wouldContradict(
+  { refusals }: SeenCalls,
+  names: CallNames,
+  now: InstantMs,
+): boolean {
+  for (const refusal of refusals.values()) {
+    const isOpen = now - refusal.at <= CONFIRMED_WITHIN_MS;
+    if (isOpen && isContradicted(refusal, names)) return true;
+  }
+  return false;
+}
+
 /** Forgets refusals that a served call contradicts: one with another value. */
 export function noteContradicted({ refusals }: SeenCalls, names: CallNames): void {
-  for (const [key, { name, value }] of refusals) {
-    const isKnown = name === 'credential' || !names.isUnread;
-    if (isKnown && names[name] !== value) refusals.delete(key);
+  for (const [key, refusal] of refusals) {
+    if (isContradicted(refusal, names)) refusals.delete(key);
   }
+}
+
+function isContradicted({ name, value }: SeenRefusal, names: CallNames): boolean {
+  const isKnown = name === 'credential' || !names.isUnread;
+  return isKnown && names[name] !== value;
 }

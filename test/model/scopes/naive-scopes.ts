@@ -48,6 +48,7 @@ export interface NaiveScope {
 /** A call as far as its order and its scopes need it. All calls are of one tenant. */
 export interface NaiveCall {
   readonly name: string;
+  readonly caller: string;
   readonly names: NaiveScope & { readonly isUnread: boolean };
   readonly lane: Lane;
   readonly slots: number;
@@ -66,6 +67,9 @@ interface Lessons {
 interface Narrower extends Lessons {
   readonly scope: NaiveScope;
   lastAt: number;
+  usedAt: number;
+  /** The callers of its calls. Null: not known. */
+  readonly callers: Set<string> | null;
 }
 
 interface Lease extends NaiveCall {
@@ -103,6 +107,8 @@ export const RULES = {
   'a second credential confirms a refusal within a minute': true,
   'the first call outside of a scope narrows what was learned': true,
   'scopes outlive a reset': true,
+  'what stops calls now is forgotten last': true,
+  'a caller who makes up names pushes out its own scopes': true,
 };
 
 export type ScopeRules = typeof RULES;
@@ -165,7 +171,7 @@ export class NaiveScopes {
   ask(call: NaiveCall, now: number): string[] {
     const answers = this.#begin(now);
     if (call.names.isUnread && this.#goesByNames()) return [...answers, `unread ${call.name}`];
-    this.#noteCall(call.names, now);
+    this.#noteCall(call, now);
     this.waiters.push(call);
     answers.push(...this.#grantAll(now));
     if (this.waiters.includes(call)) {
@@ -406,6 +412,7 @@ export class NaiveScopes {
     const known = place.narrower.find((each) => isSame(each.scope, about));
     if (known !== undefined) {
       known.lastAt = now;
+      this.#use(known, lease.caller, now);
       return known;
     }
     const isOfAll = isSame(about, ALL);
@@ -413,7 +420,11 @@ export class NaiveScopes {
       place.about = about;
       return place.own;
     }
-    if (!isOfAll) return this.#add(place, { scope: about, lastAt: now, ...none(now) }, now);
+    if (!isOfAll) {
+      const callers = new Set([lease.caller]);
+      const at = { lastAt: now, usedAt: now };
+      return this.#add(place, { scope: about, ...at, callers, ...none(now) }, now);
+    }
     this.#narrow(place, now);
     return place.own;
   }
@@ -461,14 +472,22 @@ export class NaiveScopes {
   }
 
   /** A call comes: where it is outside of what was learned, that holds only the calls that it is about. */
-  #noteCall(names: NaiveCall['names'], now: number): void {
+  #noteCall({ names, caller }: NaiveCall, now: number): void {
     this.#seen.push({ names, isUnread: names.isUnread, at: now });
     for (const place of this.places) {
       if (!isIn(names, place.about)) this.#narrow(place, now);
+      for (const each of place.narrower) {
+        if (isIn({ ...names, isUnread: false }, each.scope)) this.#use(each, caller, now);
+      }
     }
     if (now < this.#prunedAt + 10_000) return;
     this.#prunedAt = now;
     for (const place of this.places) this.#prune(place, now);
+  }
+
+  #use(scope: Narrower, caller: string, now: number): void {
+    scope.usedAt = now;
+    scope.callers?.add(caller);
   }
 
   #narrow(place: Place, now: number): void {
@@ -481,7 +500,7 @@ export class NaiveScopes {
       const slotsAtGrant = lease.atGrant.get(own);
       if (slotsAtGrant !== undefined) lease.atGrant.set(place.own, slotsAtGrant);
     }
-    const moved = { ...own, scope: about, lastAt: now };
+    const moved = { ...own, scope: about, lastAt: now, usedAt: now, callers: null };
     for (const lease of this.leases) {
       const slotsAtGrant = lease.atGrant.get(own);
       if (slotsAtGrant !== undefined) lease.atGrant.set(moved, slotsAtGrant);
@@ -492,11 +511,43 @@ export class NaiveScopes {
   #add(place: Place, lessons: Narrower, now: number): Narrower {
     if (place.narrower.length >= 64) this.#prune(place, now);
     if (place.narrower.length >= 64) {
-      const [oldest] = place.narrower.toSorted((a, b) => a.lastAt - b.lastAt);
-      place.narrower = place.narrower.filter((each) => each !== oldest);
+      const gone = this.#leastNeeded(place.narrower, now);
+      place.narrower = place.narrower.filter((each) => each !== gone);
     }
     place.narrower.push(lessons);
     return lessons;
+  }
+
+  /** Of the scopes that stop nothing now, or else of all, the one with the most others like it, then the one used longest ago. */
+  #leastNeeded(all: readonly Narrower[], now: number): Narrower | undefined {
+    const idle = all.filter(
+      ({ pause, breaker, ceiling }) =>
+        now >= pause.until && breaker.phase === 'closed' && ceiling.slots === null,
+    );
+    const isFirst = this.#rules['what stops calls now is forgotten last'] && idle.length > 0;
+    const pool = isFirst ? idle : all;
+    const likeOf = (one: Narrower): number => {
+      if (!this.#rules['a caller who makes up names pushes out its own scopes']) return 0;
+      const [only, other] = one.callers ?? [];
+      const ofCaller = all.filter(({ callers }) => {
+        return (
+          other === undefined && callers?.size === 1 && only !== undefined && callers.has(only)
+        );
+      });
+      const names = (['model', 'tier', 'credential'] as const).filter(
+        (name) => one.scope[name] !== null,
+      );
+      const ofNames = names.flatMap((name) =>
+        all.filter(({ scope }) => {
+          return scope[name] !== null && isSame({ ...scope, [name]: one.scope[name] }, one.scope);
+        }),
+      );
+      return ofCaller.length + ofNames.length;
+    };
+    const likes = new Map(pool.map((one) => [one, likeOf(one)]));
+    return pool.toSorted(
+      (a, b) => (likes.get(b) ?? 0) - (likes.get(a) ?? 0) || a.usedAt - b.usedAt,
+    )[0];
   }
 
   /** Forgets what holds no call any more, and what was not refused for an hour and is not paused. */

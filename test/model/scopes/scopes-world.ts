@@ -29,6 +29,7 @@ export interface ScopeSettings {
 export type ScopeAction =
   | {
       readonly kind: 'ask';
+      readonly caller: string;
       readonly names: Names;
       readonly isUnread: boolean;
       readonly lane: Lane;
@@ -50,6 +51,14 @@ export type ScopeAction =
   /** A member has another id, with the same key. */
   | { readonly kind: 'rename'; readonly pick: number }
   | { readonly kind: 'relearn' | 'reset' }
+  /** A caller makes up names, and each call with one is refused. */
+  | {
+      readonly kind: 'crowd';
+      readonly caller: string;
+      readonly of: keyof Names;
+      readonly times: number;
+      readonly signal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs' | 'slotsMax'>;
+    }
   | { readonly kind: 'advance'; readonly ms: number };
 
 const EVER_MS = 1e9;
@@ -133,6 +142,8 @@ export class ScopesWorld {
       }
       case 'rename':
         return this.#rename(action.pick);
+      case 'crowd':
+        return this.#crowd(action);
       case 'relearn': {
         const told = this.#group.send({ kind: 'relearn' });
         return this.#check(action.kind, told, this.#naive.relearn(this.#now));
@@ -156,6 +167,20 @@ export class ScopesWorld {
       members: members.map((member) => (member === renamed ? { ...member, id } : member)),
     });
     this.#check('rename', told, this.#naive.rename(from, id, this.#now));
+  }
+
+  #crowd({ caller, of, times, signal }: Extract<ScopeAction, { kind: 'crowd' }>): void {
+    const call = { lane: 'normal', slots: 1, ageMs: 0, wait: false, patienceMs: null } as const;
+    for (let index = 0; index < times; index += 1) {
+      const made = `${of}-${this.#asked}`;
+      const names = { model: 'pro', tier: null, credential: null, [of]: made };
+      this.#ask({ kind: 'ask', caller, names, isUnread: false, ...call });
+      const name = this.#naive.leases.find((lease) => lease.names[of] === made)?.name;
+      if (name === undefined) continue;
+      const scope = of === 'credential' ? 'credential' : 'model';
+      this.#report(name, { kind: 'report', pick: 0, signal, scope, isRepeat: false, isEnd: true });
+      this.#end(name, false);
+    }
   }
 
   #picked(pick: number): string | undefined {
@@ -188,10 +213,12 @@ export class ScopesWorld {
   }
 
   #askFor(call: NaiveCall): string[] {
-    const { name, names, lane, slots, wait, enqueuedAt, deadlineAt } = call;
+    const { name, caller, names, lane, slots, wait, enqueuedAt, deadlineAt } = call;
     const { model, tier, credential, isUnread } = names;
     const told = this.#group.ask(name, {
       sliceMs: EVER_MS,
+      tenant: 'somebody',
+      caller,
       lane,
       slots,
       wait,
@@ -249,7 +276,7 @@ export class ScopesWorld {
       const told = this.#group.resume(lease.name, {
         holder: {
           tenant: 'somebody',
-          caller: 'somebody',
+          caller: lease.caller,
           agent: null,
           upstream: 'openai',
           model,
@@ -400,6 +427,7 @@ const scopeActionArb: fc.Arbitrary<ScopeAction> = fc.oneof(
     weight: 10,
     arbitrary: fc.record({
       ...kind('ask'),
+      caller: fc.constantFrom('one', 'two'),
       names: namesArb,
       isUnread: fc.nat(4).map((nat) => nat === 0),
       lane: fc.constantFrom<Lane>('high', 'normal', 'normal', 'low'),
@@ -434,6 +462,25 @@ const scopeActionArb: fc.Arbitrary<ScopeAction> = fc.oneof(
       ),
     }),
   },
+);
+
+const crowdArb: fc.Arbitrary<ScopeAction> = fc.record({
+  ...kind('crowd'),
+  caller: fc.constantFrom('one', 'two', 'three'),
+  of: fc.constantFrom<(keyof Names)[]>('model', 'tier', 'credential'),
+  times: fc.constantFrom(5, 30, 66),
+  signal: fc.constantFrom(
+    { kind: 'requests', retryAfterMs: 20_000, slotsMax: null },
+    { kind: 'requests', retryAfterMs: 600_000, slotsMax: null },
+    { kind: 'error', retryAfterMs: null, slotsMax: null },
+    { kind: 'concurrency', retryAfterMs: null, slotsMax: 1 },
+  ),
+});
+
+/** Histories in which there are more scopes than are remembered. */
+export const crowdedHistoryArb = fc.array(
+  fc.oneof({ weight: 3, arbitrary: scopeActionArb }, { weight: 1, arbitrary: crowdArb }),
+  { minLength: 6, maxLength: 18, size: 'max' },
 );
 
 export const scopeHistoryArb = fc.array(scopeActionArb, {

@@ -3,7 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { GroupState } from '../../../src/core/state.ts';
 import { runs } from '../runs.ts';
 import { RULES, type ScopeRules } from './naive-scopes.ts';
-import { scopeHistoryArb, scopeSettingsArb, ScopesWorld } from './scopes-world.ts';
+import {
+  crowdedHistoryArb,
+  scopeHistoryArb,
+  scopeSettingsArb,
+  ScopesWorld,
+} from './scopes-world.ts';
 
 /** Random histories of a group whose upstreams refuse calls by model, tier and key, against a naive one. */
 
@@ -14,8 +19,9 @@ function propertyOf(
   total: typeof NOTHING,
   rules: ScopeRules = RULES,
   spoil: (state: GroupState) => void = () => {},
+  historyArb = scopeHistoryArb,
 ) {
-  return fc.property(scopeSettingsArb, scopeHistoryArb, (settings, history) => {
+  return fc.property(scopeSettingsArb, historyArb, (settings, history) => {
     const world = new ScopesWorld(settings, rules, spoil);
     for (const action of history) world.run(action);
     for (const name of Object.keys(total) as (keyof typeof total)[]) {
@@ -35,11 +41,23 @@ test('refusals hold the calls that the naive group says, and no others', () => {
   expect(total.resumed, 'leases that outlive a reset').toBeGreaterThan(300);
 });
 
+test('of more scopes than are remembered, those are forgotten that the naive group forgets', () => {
+  const total = { ...NOTHING };
+  fc.assert(
+    propertyOf(total, RULES, () => {}, crowdedHistoryArb),
+    runs(40),
+  );
+  expect(total.narrower, 'scopes beside those of all calls').toBeGreaterThan(500);
+});
+
 describe('without the rule it is noticed', () => {
   /** Whether some history tells the groups apart. */
   function isNoticed(rules: ScopeRules, spoil?: (state: GroupState) => void): boolean {
-    const property = propertyOf({ ...NOTHING }, rules, spoil);
-    return fc.check(property, { ...runs(1_000), endOnFailure: true }).failed;
+    const found = [scopeHistoryArb, crowdedHistoryArb].some((arb) => {
+      const property = propertyOf({ ...NOTHING }, rules, spoil, arb);
+      return fc.check(property, { ...runs(1_000), endOnFailure: true }).failed;
+    });
+    return found;
   }
 
   test.each(Object.keys(RULES))('%s', (rule) => {

@@ -1,0 +1,202 @@
+// Scopes are bounded: which are forgotten first, what moves with them, and what is asked of the calls in them.
+import { describe, expect, test } from 'vitest';
+import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
+import { leftOf } from '../../../src/core/parts/rates.ts';
+import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
+import { wantsAnswer } from '../../../src/core/upstream-signals.ts';
+import { TestGroup, type AskOptions } from '../../support/core-builders.ts';
+
+const PRO = { names: { model: 'pro' }, caller: 'honest' };
+const FLASH = { names: { model: 'flash' }, caller: 'honest' };
+
+const FULL: Partial<UpstreamSignal> = { kind: 'requests', scope: 'model', retryAfterMs: 20_000 };
+const HOUR: Partial<UpstreamSignal> = { ...FULL, retryAfterMs: 3_600_000 };
+const DAY: Partial<UpstreamSignal> = { ...FULL, kind: 'long_window', retryAfterMs: 86_400_000 };
+
+/** Has a call made and refused. */
+function refuse(
+  group: TestGroup,
+  name: string,
+  options: AskOptions,
+  signal: Partial<UpstreamSignal>,
+): void {
+  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
+  group.report(name, signal);
+  group.release(name, 'failed');
+}
+
+function serve(group: TestGroup, name: string, options: AskOptions): void {
+  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
+  group.report(name, { kind: 'served' });
+  group.release(name);
+}
+
+function isGranted(group: TestGroup, name: string, options: AskOptions): boolean {
+  return group.ask(name, options).includes(`grant ${name}.1`);
+}
+
+describe('a caller who makes up names', () => {
+  const made = (of: 'model' | 'tier' | 'credential', index: number): AskOptions => ({
+    names: { model: 'pro', [of]: `made-${index}` },
+    caller: 'evil',
+  });
+
+  test.each([
+    ['models', ['model'] as const],
+    ['tiers', ['tier'] as const],
+    ['keys', ['credential'] as const],
+    ['all of them', ['model', 'tier', 'credential'] as const],
+  ])('pushes out no pause of others, with %s', (_, kinds) => {
+    const group = new TestGroup({ slotsMax: 8 });
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', { names: { model: 'honest' }, caller: 'honest' }, DAY);
+    refuse(group, 'key', { names: { credential: 'honest' }, caller: 'honest' }, DAY);
+    for (let index = 0; index < 2 * SCOPES_MAX; index += 1) {
+      const of = kinds[index % kinds.length] ?? 'model';
+      refuse(group, `made-${index}`, made(of, index), DAY);
+      // No other key confirms it.
+      if (of === 'credential') group.advance(61_000);
+    }
+    expect(group.member().scopes.size).toBeLessThanOrEqual(SCOPES_MAX);
+    const kept = group.member().controls.scopes.narrower.map(({ scope }) => scope);
+    expect(kept.map((scope) => scope.model)).toContain('honest');
+    expect(kept.map((scope) => scope.credential)).toContain('honest');
+  });
+
+  test('is told apart also after a reset', () => {
+    const group = TestGroup.stored({ slotsMax: 8 });
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', { names: { model: 'honest' }, caller: 'honest' }, HOUR);
+    refuse(group, 'other', { names: { model: 'honest-2' }, caller: 'honest' }, HOUR);
+    for (let index = 0; index < SCOPES_MAX - 2; index += 1) {
+      refuse(group, `made-${index}`, made('model', index), HOUR);
+    }
+    const after = group.restart();
+    after.advance(2_000);
+    for (let index = SCOPES_MAX; index < SCOPES_MAX + 8; index += 1) {
+      refuse(after, `made-${index}`, made('model', index), HOUR);
+    }
+    expect(isGranted(after, 'held', { names: { model: 'honest' }, caller: 'honest' })).toBe(false);
+  });
+});
+
+describe('when there are too many scopes', () => {
+  function withMany(signalOf: (index: number) => Partial<UpstreamSignal>): TestGroup {
+    const group = new TestGroup({ slotsMax: 8 });
+    serve(group, 'before', FLASH);
+    for (let index = 0; index < SCOPES_MAX; index += 1) {
+      const options = { names: { model: `m${index}` }, caller: 'honest' };
+      refuse(group, `call-${index}`, options, signalOf(index));
+    }
+    expect(group.member().scopes.size).toBe(SCOPES_MAX);
+    return group;
+  }
+
+  const keptIn = (group: TestGroup): (string | null)[] =>
+    group.member().controls.scopes.narrower.map(({ scope }) => scope.model);
+
+  test('one that stops nothing goes first, though it was used last', () => {
+    const group = withMany((index) => (index === 40 ? { kind: 'error', scope: 'model' } : HOUR));
+    group.advance(1_000);
+    serve(group, 'again', { names: { model: 'm40' }, caller: 'honest' });
+    refuse(group, 'next', { names: { model: 'next' }, caller: 'honest' }, HOUR);
+    expect(keptIn(group)).not.toContain('m40');
+    expect(keptIn(group)).toContain('m0');
+  });
+
+  test('of those that stop calls the one goes that calls used longest ago', () => {
+    const group = withMany(() => HOUR);
+    group.advance(1_000);
+    // It is held, which is a use.
+    group.ask('held', { names: { model: 'm0' }, caller: 'honest' });
+    refuse(group, 'next', { names: { model: 'next' }, caller: 'honest' }, HOUR);
+    expect(keptIn(group)).toContain('m0');
+    expect(keptIn(group)).not.toContain('m1');
+  });
+});
+
+describe('what a refusal of the only model took out of the limits of the group', () => {
+  const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
+  const metered = { rates, isMetered: true, slotsMax: 200 };
+  const levelOf = (group: TestGroup): number =>
+    leftOf(group.state.controls.rates, rates, group.now).rpm ?? 0;
+  const left = { dimension: 'requests', windowMs: 60_000, limit: 600, remaining: 0 } as const;
+  const EMPTY = { ...FULL, hints: [{ ...left, resetMs: 60_000 }] };
+
+  test.each([
+    ['by its kind', FULL],
+    ['by the headers of its answer', { ...EMPTY, kind: 'unknown' as const }],
+    ['by both', EMPTY],
+  ])('is not taken from another one, %s', (_, signal) => {
+    const group = new TestGroup(metered);
+    const before = levelOf(group);
+    refuse(group, 'full', PRO, signal);
+    expect(levelOf(group)).toBe(0);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    // Two calls were made.
+    expect(levelOf(group)).toBeCloseTo(before - 2, 3);
+  });
+
+  test('is given back no more than once, and no more than has not come back by itself', () => {
+    const group = new TestGroup(metered);
+    const full = levelOf(group);
+    refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 500 });
+    group.advance(5_000);
+    for (let index = 0; index < 40; index += 1) {
+      expect(isGranted(group, `pro-${index}`, PRO)).toBe(true);
+    }
+    const level = levelOf(group);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    const given = levelOf(group) - level + 1;
+    expect(given).toBeGreaterThan(full / 2 - 3);
+    expect(given).toBeLessThan(full / 2 + 3);
+    expect(isGranted(group, 'third', { names: { model: 'third' } })).toBe(true);
+    expect(levelOf(group)).toBeLessThan(full / 2 + level);
+  });
+
+  test('is given back after a reset, too', () => {
+    const group = TestGroup.stored(metered);
+    refuse(group, 'full', PRO, FULL);
+    const after = group.restart();
+    after.advance(2_000);
+    const level = levelOf(after);
+    expect(isGranted(after, 'flash', FLASH)).toBe(true);
+    expect(levelOf(after)).toBeGreaterThan(level + 50);
+  });
+
+  test('stays taken while no other model is called', () => {
+    const group = new TestGroup(metered);
+    refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 1_000 });
+    group.advance(1_000);
+    expect(levelOf(group)).toBeLessThan(10);
+    serve(group, 'pro', PRO);
+    expect(levelOf(group)).toBeLessThan(10);
+  });
+});
+
+describe('the answer to a call is wanted at its headers', () => {
+  const isWanted = (group: TestGroup, name: string): boolean =>
+    wantsAnswer(group.state, group.lease(name), group.now);
+
+  test('where it is in a scope that is open, and not where it is in none', () => {
+    const group = new TestGroup({ slotsMax: 8 });
+    serve(group, 'before', FLASH);
+    refuse(group, 'ill', PRO, { kind: 'overload', scope: 'model' });
+    expect(isGranted(group, 'pro', PRO)).toBe(true);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    expect(isWanted(group, 'pro')).toBe(true);
+    expect(isWanted(group, 'flash')).toBe(false);
+  });
+
+  test('where it contradicts a refusal of another key', () => {
+    const group = new TestGroup({ slotsMax: 8 });
+    serve(group, 'before', FLASH);
+    const evil = { names: { model: 'flash', credential: 'evil' }, caller: 'evil' };
+    refuse(group, 'evil', evil, { ...HOUR, scope: 'credential' });
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    expect(isWanted(group, 'flash')).toBe(true);
+    group.report('flash', { kind: 'served' });
+    expect(isGranted(group, 'next', FLASH)).toBe(true);
+    expect(isWanted(group, 'next')).toBe(false);
+  });
+});
