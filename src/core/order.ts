@@ -7,9 +7,9 @@ import { compareWaiters, placeOf, type Line, type Waiter } from './parts/queue.t
 import { slotsLearned } from './capacity.ts';
 import { notExcluded } from './members.ts';
 import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
-import { scopesHolding } from './scope-holds.ts';
+import { fullScopes, scopesHolding } from './scope-holds.ts';
 import type { ScopeLimiter } from './limiter.ts';
-import { scopesOf } from './scopes.ts';
+import { findScope } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
 /**
@@ -27,6 +27,8 @@ interface View {
   readonly turns: Readonly<Record<Lane, number>>;
   /** Caps under which the best waiter has no room, and scopes that hold it: others behind it wait for that too. */
   readonly barred: Set<Cap>;
+  /** Scopes that have no room for any call. */
+  readonly full: ReadonlySet<Cap>;
   readonly now: InstantMs;
   /** Maximum refusals of a call that is looked at: one refused more often lets others go first. */
   readonly refusalsMax: number;
@@ -70,6 +72,7 @@ export function ageOf(
 const REFUSALS_FREE = 1;
 
 const NOBODY: ReadonlySet<Waiter> = new Set();
+const NONE_FULL: ReadonlySet<Cap> = new Set();
 
 /**
  * The waiter that goes next, whether the group has room for it or not; undefined: nobody is ready.
@@ -82,8 +85,9 @@ export function nextWaiter(
   passedOver = NOBODY,
 ): Waiter | undefined {
   const turns = laneTurns(state);
+  const full = fullScopes(state, now);
   for (let refusalsMax = REFUSALS_FREE; ; refusalsMax += 1) {
-    const best = nextOf({ state, turns, barred: new Set(), now, refusalsMax, passedOver });
+    const best = nextOf({ state, turns, barred: new Set(), full, now, refusalsMax, passedOver });
     if (best !== undefined || refusalsMax >= state.repeatRefusals.refusalsMax) return best;
   }
 }
@@ -173,12 +177,20 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
   return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
 }
 
-/** Whether at each member that a ticket may go to a scope of it holds a waiter before it. */
-function isInBarredScopes(ticket: Ticket, { state, barred }: View): boolean {
-  if (barred.size === 0) return false;
-  return notExcluded(state, ticket).every((member) =>
-    scopesOf(member, ticket.holder).some((limiter) => barred.has(limiter)),
-  );
+/**
+ * Whether at each member that a ticket may go to a scope of it has no room, or at each a scope of it holds a waiter before
+ * it.
+ */
+function isInBarredScopes(ticket: Ticket, { state, barred, full }: View): boolean {
+  return isInSome(state, ticket, full) || isInSome(state, ticket, barred);
+}
+
+function isInSome(state: GroupState, ticket: Ticket, scopes: ReadonlySet<Cap>): boolean {
+  if (scopes.size === 0) return false;
+  for (const member of notExcluded(state, ticket)) {
+    if (findScope(member, ticket.holder, (one) => scopes.has(one)) === null) return false;
+  }
+  return true;
 }
 
 /**
@@ -199,6 +211,7 @@ export function areSurelyAhead(
     state,
     turns,
     barred: new Set(),
+    full: NONE_FULL,
     now,
     refusalsMax: REFUSALS_FREE,
     passedOver: NOBODY,

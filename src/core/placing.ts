@@ -25,8 +25,8 @@ import {
 import type { Member } from './member.ts';
 import { inPlaceOf, isSplit, ledgersOf, notExcluded, refusalKey } from './members.ts';
 import { heldBy } from './scope-holds.ts';
-import type { ScopeLimiter } from './limiter.ts';
-import { scopesOf } from './scopes.ts';
+import type { Limiter, ScopeLimiter } from './limiter.ts';
+import { findScope } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** The member that a waiter goes to, once it is its turn. */
@@ -175,9 +175,9 @@ function isAffordable(state: GroupState, member: Member, demand: Demand, now: In
 
 /** Whether a call lets others try first at a member, which has just refused it. */
 function isHeldBack(state: GroupState, member: Member, { id, holder }: Ticket): boolean {
-  return [member, ...scopesOf(member, holder)].some((limiter) =>
-    letsOthersTry(limiter.controls.ceiling.evidence, id, atUpstream(state, limiter)),
-  );
+  const isHere = (limiter: Limiter): boolean =>
+    letsOthersTry(limiter.controls.ceiling.evidence, id, atUpstream(state, limiter));
+  return isHere(member) || findScope(member, holder, isHere) !== null;
 }
 
 /** Whether a call lets others try first wherever it may go. */

@@ -14,7 +14,7 @@ import {
 import type { Member } from './member.ts';
 import { notExcluded } from './members.ts';
 import type { ScopeLimiter } from './limiter.ts';
-import { aboutCalls, scopesOf } from './scopes.ts';
+import { aboutCalls, findScope, scopesOf } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** Holds by scopes. A call that its scopes hold is passed over and blocks no other. */
@@ -42,10 +42,18 @@ export function heldBy(
   slots: number,
   now: InstantMs,
 ): ScopeLimiter | null {
-  for (const limiter of scopesOf(member, holder)) {
-    if (roomInScope(member, limiter, slots, now) > now) return limiter;
+  return findScope(member, holder, (one) => roomInScope(member, one, slots, now) > now);
+}
+
+/** Lists the scopes that have no room for any call. */
+export function fullScopes({ serving }: GroupState, now: InstantMs): ReadonlySet<ScopeLimiter> {
+  const full = new Set<ScopeLimiter>();
+  for (const member of serving) {
+    for (const limiter of member.scopes.values()) {
+      if (roomInScope(member, limiter, 1, now) > now) full.add(limiter);
+    }
   }
-  return null;
+  return full;
 }
 
 const NONE: readonly never[] = [];
