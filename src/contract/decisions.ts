@@ -56,8 +56,11 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   }),
   z.object({
     reason: z.literal('busy').describe('The call did not want to wait, and no slot was free.'),
-    slotsMax: z.number().meta({ description: 'Slots of the pool.', unit: 'slots' }),
+    slotsMax: z
+      .number()
+      .meta({ description: 'Slots of the pool, or of the calls in `scope`.', unit: 'slots' }),
     retryAfterMs,
+    scope: stoppedScope,
   }),
   z.object({
     reason: z.literal('paused').describe('The pool is paused until the deadline.'),

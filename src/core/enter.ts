@@ -261,9 +261,10 @@ function waitReason(state: GroupState, waiter: Waiter, now: InstantMs): WaitReas
   }
   if (state.grantsFrom > now) return { cause: 'settling' };
   const [scope] = scopesHolding(state, waiter, now);
-  return scope === undefined
-    ? { cause: causeOfAll(state, waiter, members, now) }
-    : reasonOfScope(scope, now);
+  if (scope !== undefined) return reasonOfScope(scope, now);
+  const cause = causeOfAll(state, waiter, members, now);
+  const isLearned = cause === 'slots' && sole?.controls.ceiling.slots !== null;
+  return { cause, ...(isLearned && about) };
 }
 
 /** Names what keeps a waiter that neither its upstreams nor its scopes stop. */

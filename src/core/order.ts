@@ -5,6 +5,7 @@ import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
 import { laneTurns } from './parts/lanes.ts';
 import { compareWaiters, placeOf, type Line, type Waiter } from './parts/queue.ts';
 import { slotsLearned } from './capacity.ts';
+import { waitersAhead } from './estimate.ts';
 import { notExcluded } from './members.ts';
 import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
 import { fullScopes, scopesHolding } from './scope-holds.ts';
@@ -204,14 +205,15 @@ export function areSurelyAhead(
   now: InstantMs,
 ): boolean {
   if (waiter.isPromoted) return false;
-  let ahead = eldersOf(state, waiter);
+  const full = fullAheadOf(state, waiter, now);
+  let ahead = eldersOf(state, waiter, full);
   if (ahead >= enough) return true;
   const turns = laneTurns(state);
   const view: View = {
     state,
     turns,
     barred: new Set(),
-    full: NONE_FULL,
+    full,
     now,
     refusalsMax: REFUSALS_FREE,
     passedOver: NOBODY,
@@ -224,11 +226,42 @@ export function areSurelyAhead(
 }
 
 /** Counts those who share the turns of a waiter and stand before it. */
-function eldersOf({ queue, settings }: GroupState, waiter: Waiter): number {
+function eldersOf(state: GroupState, waiter: Waiter, full: ReadonlySet<Cap>): number {
+  const { queue, settings } = state;
   const { waiters = [] } = queue.lanes[waiter.lane].byTenant.get(waiter.tenant) ?? {};
   const place = placeOf(waiters, waiter, compareWaiters);
-  if (!settings.byAgent || waiter.agent.waiting === waiter.tenant.waiting) return place;
-  return waiters.slice(0, place).filter(({ agent }) => agent === waiter.agent).length;
+  const areAllOfAgent = !settings.byAgent || waiter.agent.waiting === waiter.tenant.waiting;
+  if (areAllOfAgent && full.size === 0) return place;
+  return waiters
+    .slice(0, place)
+    .filter(({ agent }) => areAllOfAgent || agent === waiter.agent)
+    .filter(({ ticket }) => !isInSome(state, ticket, full)).length;
+}
+
+/** Finds the scopes that hold calls which are ahead of a waiter; none if they hold this one as well. */
+function fullAheadOf(state: GroupState, { ticket }: Waiter, now: InstantMs): ReadonlySet<Cap> {
+  const full = fullScopes(state, now);
+  return isInSome(state, ticket, full) ? NONE_FULL : full;
+}
+
+/** Estimates how many waiters go before this one, without those that their scopes hold. */
+export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): number {
+  const ahead = waitersAhead(state, waiter);
+  const full = ahead === 0 ? NONE_FULL : fullAheadOf(state, waiter, now);
+  if (full.size === 0) return ahead;
+  let held = 0;
+  const countHeld = (waiters: readonly Waiter[]): void => {
+    for (const { ticket } of waiters) if (isInSome(state, ticket, full)) held += 1;
+  };
+  for (const lane of LANES.slice(0, LANES.indexOf(waiter.lane))) {
+    for (const { waiters } of state.queue.lanes[lane].lines) countHeld(waiters);
+  }
+  const { lines, byTenant } = state.queue.lanes[waiter.lane];
+  const own = placeOf(byTenant.get(waiter.tenant)?.waiters ?? [], waiter, compareWaiters);
+  for (const { tenant, waiters } of lines) {
+    countHeld(waiters.slice(0, tenant === waiter.tenant ? own : own + 1));
+  }
+  return ahead - held;
 }
 
 /** Lists the oldest of every other line, and of every other agent in its own. */

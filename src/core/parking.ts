@@ -10,7 +10,7 @@ import type { Waiter } from './parts/queue.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { leave, rejected } from './leave.ts';
-import { areSurelyAhead } from './order.ts';
+import { areSurelyAhead, turnsAhead } from './order.ts';
 import { rejectionAtDeadline } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 
@@ -71,7 +71,7 @@ function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
   if (holdsNarrower || parents.length > 0) return false;
   // A guess that is too high would leave slots free, in a new group and after each reset.
   if (state.holdSamples < HOLD_SAMPLES_MIN) return false;
-  const likely = waitersAhead(state, waiter);
+  const likely = turnsAhead(state, waiter, now);
   const enough = farFrom(state, likely, now);
   // The place that it is told counts others as well, whom its share, its lane or a reservation may let it overtake.
   return likely >= enough && areSurelyAhead(state, waiter, enough, now);

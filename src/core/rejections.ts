@@ -2,6 +2,7 @@ import type { InstantMs } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
 import { HOLD_SAMPLES_MIN } from './words/settings.ts';
 import type { Exceeded } from './words/limits.ts';
+import type { Scope } from './words/scope.ts';
 import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
@@ -10,17 +11,12 @@ import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock, budgetLeft } from './parts/spend.ts';
 import { requestFreeAt, slotsMaxAt, type Block } from './capacity.ts';
-import {
-  estimateAtEnd,
-  estimateWaitMs,
-  retryAfterMs,
-  retryUnforeseenMs,
-  waitersAhead,
-} from './estimate.ts';
+import { estimateAtEnd, estimateWaitMs, retryAfterMs, retryUnforeseenMs } from './estimate.ts';
 import { fullness, whoMakesRoom } from './full-queue.ts';
 import type { ScopeLimiter } from './limiter.ts';
 import type { Ledger, Member } from './member.ts';
 import { isSplit, notExcluded } from './members.ts';
+import { turnsAhead } from './order.ts';
 import { isWideEnough } from './placing.ts';
 import { blockFor, scopesHolding, slotsOfScope } from './scope-holds.ts';
 import { aboutCalls, scopesOf } from './scopes.ts';
@@ -77,7 +73,7 @@ export function rejectionInQueue(
 ): RejectionInQueue | null {
   const { ticket } = waiter;
   const stopMs = (blockFor(state, ticket, now)?.until ?? now) - now;
-  const inQueueMs = estimateWaitMs(state, waitersAhead(state, waiter), now);
+  const inQueueMs = estimateWaitMs(state, turnsAhead(state, waiter, now), now);
   const estimateMs = stopMs === Infinity ? inQueueMs : Math.max(inQueueMs, Math.round(stopMs));
   const retry = retryAfterMs(estimateMs, ticket.id);
   const reject = (rejection: Rejection): RejectionInQueue => ({ rejection, evicted: null });
@@ -86,9 +82,7 @@ export function rejectionInQueue(
   const stopped = rejectionOfStopped(state, waiter, now);
   if (stopped !== null) return reject(stopped);
   if (!ticket.wait) {
-    const ofScopes = scopesHolding(state, waiter, now).map(slotsOfScope);
-    const slotsMax = Math.min(slotsMaxAt(state, now), ...ofScopes);
-    return reject({ reason: 'busy', slotsMax, retryAfterMs: retry });
+    return reject({ reason: 'busy', ...slotsFor(state, waiter, now), retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
   const giver = full === null ? null : whoMakesRoom(state, waiter, full.of, now);
@@ -106,6 +100,21 @@ export function rejectionInQueue(
   const { waiter: evicted, why: dropped } = giver;
   const itsRetry = retryAfterMs(estimateAtEnd(state, now), evicted.ticket.id);
   return { rejection: { reason: 'queue_full', ...full, dropped, retryAfterMs: itsRetry }, evicted };
+}
+
+/** Finds the slots that a waiter may use one of, and the only calls that they are for. */
+function slotsFor(
+  state: GroupState,
+  waiter: Waiter,
+  now: InstantMs,
+): { readonly slotsMax: number; readonly scope?: Scope } {
+  const ofAll = slotsMaxAt(state, now);
+  const holding = scopesHolding(state, waiter, now).filter((one) => slotsOfScope(one) < ofAll);
+  const [least] = holding.toSorted((a, b) => slotsOfScope(a) - slotsOfScope(b));
+  if (least !== undefined) return { slotsMax: slotsOfScope(least), ...aboutCalls(least) };
+  const [sole] = state.serving;
+  const isLearned = !isSplit(state) && sole !== undefined && sole.controls.ceiling.slots !== null;
+  return { slotsMax: ofAll, ...(isLearned && aboutCalls(sole)) };
 }
 
 /** Finds why the stopped group would keep a waiter beyond the end of its patience; null: it would not. */

@@ -71,12 +71,12 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'busy': {
-      const { slotsMax } = rejection;
+      const { slotsMax, scope } = rejection;
       // Of a member without a limit the others may be all that is left.
       const what =
         slotsMax === Infinity
           ? `There is no room in the ${named}`
-          : `All ${slotsMax} slots of the ${named} are in use`;
+          : `All ${slotsMax} slots ${scope === undefined ? '' : `that the upstream takes for calls ${callsOf(scope)} `}of the ${named} are in use`;
       const message = `${what}, and the call did not want to wait.`;
       return { reason, ...retry, message };
     }

@@ -23,7 +23,13 @@ export type Rejection =
   /** The wait would outlast the deadline. */
   | { readonly reason: 'infeasible'; readonly estimateMs: number; readonly retryAfterMs: number }
   /** The caller did not want to wait, and there is no slot now. */
-  | { readonly reason: 'busy'; readonly slotsMax: number; readonly retryAfterMs: number }
+  | {
+      readonly reason: 'busy';
+      readonly slotsMax: number;
+      readonly retryAfterMs: number;
+      /** The only calls that these slots are for, as learned from the upstream. Absent: all. */
+      readonly scope?: Scope;
+    }
   /** The group is paused until the ticket's deadline, by its operator or because its upstream is overloaded. */
   | {
       readonly reason: 'paused';

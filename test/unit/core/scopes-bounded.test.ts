@@ -4,7 +4,8 @@ import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
 import { leftOf } from '../../../src/core/parts/rates.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { wantsAnswer } from '../../../src/core/upstream-signals.ts';
-import { TestGroup, type AskOptions } from '../../support/core-builders.ts';
+import { ticketId } from '../../../src/core/words/ids.ts';
+import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
 
 const PRO = { names: { model: 'pro' }, caller: 'honest' };
 const FLASH = { names: { model: 'flash' }, caller: 'honest' };
@@ -198,5 +199,68 @@ describe('the answer to a call is wanted at its headers', () => {
     group.report('flash', { kind: 'served' });
     expect(isGranted(group, 'next', FLASH)).toBe(true);
     expect(isWanted(group, 'next')).toBe(false);
+  });
+});
+
+describe('calls that their scope holds', () => {
+  /** Many calls of a full model wait, and calls of another one take a second each. */
+  function withHeld(settings: ConstructorParameters<typeof TestGroup>[0] = {}): TestGroup {
+    const group = new TestGroup({ slotsMax: 1, queueLengthMax: 1_000, ...settings });
+    for (let index = 0; index < 12; index += 1) {
+      const name = `flash-${index}`;
+      expect(isGranted(group, name, FLASH)).toBe(true);
+      group.advance(5_000);
+      group.release(name);
+    }
+    refuse(group, 'full', PRO, DAY);
+    group.reconfigure({ probesPauses: false });
+    for (let index = 0; index < 40; index += 1) {
+      group.ask(`pro-${index}`, { ...PRO, lane: index % 2 === 0 ? 'high' : 'normal' });
+    }
+    return group;
+  }
+
+  const PATIENT = { timeoutMs: 1e9 };
+
+  test('make no other call seem to wait for too long', () => {
+    const group = withHeld(PATIENT);
+    expect(isGranted(group, 'running', FLASH)).toBe(true);
+    const soon = group.now - START + 60_000;
+    const answers = group.ask('flash', { ...FLASH, deadlineMs: soon });
+    expect(answers.filter((answer) => answer.startsWith('reject'))).toEqual([]);
+    expect(group.release('running')).toContain('grant flash.1');
+  });
+
+  test('leave no other call without a place that it is called from at once', () => {
+    const group = withHeld(PATIENT);
+    expect(isGranted(group, 'running', FLASH)).toBe(true);
+    group.ask('flash', { ...FLASH, sliceMs: 30_000, mayAskLater: true });
+    expect(group.state.queue.byTicket.size).toBe(41);
+    expect(group.release('running')).toContain('grant flash.1');
+  });
+});
+
+describe('a call that does not want to wait', () => {
+  const TOO_MANY = { kind: 'concurrency', scope: 'model', slotsMax: 2 } as const;
+
+  test.each([
+    ['where other models are called', true],
+    ['where it is the only model', false],
+  ])('is told the slots of its model, %s', (_, areOthers) => {
+    const group = new TestGroup({ slotsMax: 20 });
+    if (areOthers) serve(group, 'before', FLASH);
+    for (const name of ['one', 'two', 'three', 'four']) {
+      expect(isGranted(group, name, PRO)).toBe(true);
+    }
+    for (const name of ['three', 'four']) {
+      group.report(name, TOO_MANY);
+      group.release(name, 'failed');
+    }
+    group.ask('at-once', { ...PRO, wait: false });
+    const scope = { model: 'pro', tier: null, credential: null };
+    expect(group.rejection('at-once')).toMatchObject({ reason: 'busy', slotsMax: 2, scope });
+    group.ask('queued', PRO);
+    const { arrival } = group.state.queue.byTicket.get(ticketId('queued')) ?? {};
+    expect(arrival).toMatchObject({ cause: 'slots', scope });
   });
 });
