@@ -233,10 +233,18 @@ const known = new WeakMap<Upstream, Known>();
 function knownOf(upstream: Upstream): Known {
   let of = known.get(upstream);
   if (of === undefined) {
-    of = { rules: refusalRulesOf(upstream), headerProfile: profileOf(upstream) };
+    of = { rules: rulesOf(upstream), headerProfile: profileOf(upstream) };
     known.set(upstream, of);
   }
   return of;
+}
+
+/** Of an upstream whose limit headers an operator ignores, only the windows of a plan are read. */
+function rulesOf(upstream: Upstream): RefusalRules {
+  const rules = refusalRulesOf(upstream);
+  if (upstream.limitHeaders !== 'ignore') return rules;
+  const waitHeaders = rules.quirks.waitHeaders?.filter(({ scope }) => scope !== undefined) ?? [];
+  return { ...rules, quirks: { ...rules.quirks, waitHeaders } };
 }
 
 /** By the operator, else by what is known of the provider. */

@@ -76,8 +76,25 @@ export const anthropic = {
       ),
       onClientError: true,
     },
-    // The call asks for more than its plan includes. As Claude Code's users reported it, 2026-03.
-    { kind: 'never_fits', scope: 'call', text: /^extra usage is required\b/m },
+    {
+      // A limit that the operator of the account has set, and a plan without the extra usage that some calls need.
+      kind: 'long_window',
+      scope: 'credential',
+      message: isSentence(
+        /you have reached your specified (?:workspace )?api usage limits\. you will regain access on \d{4}-\d\d-\d\d at \d\d:\d\d utc\.?/,
+      ),
+      onClientError: true,
+    },
+    {
+      kind: 'never_fits',
+      scope: 'call',
+      message: isSentence(
+        /extra usage is required for (?:long context requests|1m context)\.?/,
+        /the long context beta is not (?:yet )?available for this subscription\.?/,
+        /(?:third-party apps now draw from your extra usage, not your plan limits|you're out of extra usage)\. add more at claude\.ai\/settings\/usage and keep going\.?/,
+      ),
+      onClientError: true,
+    },
   ],
   counts: [
     {

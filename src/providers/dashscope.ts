@@ -13,6 +13,12 @@ export const dashscope = {
   },
   refusals: [
     { kind: 'quota', scope: 'model', stage: 'plan', text: /free allocated quota exceeded/ },
+    // The windows of a coding plan, which count all models.
+    {
+      kind: 'long_window',
+      scope: 'credential',
+      text: /\b(?:hour|day|week|month) allocated quota exceeded/,
+    },
     {
       kind: 'tokens',
       scope: 'model',

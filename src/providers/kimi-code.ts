@@ -1,3 +1,4 @@
+import { isSentence } from '../upstream/refusal/own-words.ts';
 import { LIMITS_PAGE, moonshot } from './moonshot.ts';
 import type { Provider } from './provider.ts';
 
@@ -13,6 +14,17 @@ export const kimiCode = {
       source: LIMITS_PAGE,
       date: '2026-11-20',
       note: 'Assumed to keep the lowest tier of its maker. Clients that know caps keep to 1.',
+    },
+  ],
+  refusals: [
+    {
+      // With 403. As clients reported it, 2026-11.
+      kind: 'long_window',
+      scope: 'upstream',
+      message: isSentence(
+        /you've reached your usage limit for this (?:period|billing cycle)\. your quota will be refreshed in the next (?:period|cycle)\.?(?: upgrade to get more: https:\/\/[\w./-]{1,80})?/,
+      ),
+      onClientError: true,
     },
   ],
   quirks: moonshot.quirks,

@@ -1,3 +1,4 @@
+import { isSentence } from '../upstream/refusal/own-words.ts';
 import type { Provider } from './provider.ts';
 
 export const openrouter = {
@@ -39,6 +40,14 @@ export const openrouter = {
     note: 'On refusals only.',
   },
   refusals: [
+    {
+      kind: 'quota',
+      scope: 'upstream',
+      message: isSentence(
+        /key limit exceeded \((?:daily|weekly|monthly|total) limit\)\. manage it using https:\/\/openrouter\.ai\/[\w/-]{1,80}/,
+      ),
+      onClientError: true,
+    },
     {
       // It holds back the price of `max_tokens`; a shorter call may still go through. Seen 2026-08-24.
       kind: 'never_fits',

@@ -1,11 +1,12 @@
 import type { WaitHeader } from '../upstream/refusal/refusal-delay.ts';
 
 /** A window of an Anthropic subscription that is used up. */
-function unified(window: string): WaitHeader {
+function unified(window: string, scope: 'credential' | 'model'): WaitHeader {
   const prefix = `anthropic-ratelimit-unified-${window}`;
   return {
     name: `${prefix}reset`,
     onlyIf: { name: `${prefix}status`, is: /^(?:rejected|blocked)/i },
+    scope,
   };
 }
 
@@ -15,21 +16,42 @@ function codex(window: 'primary' | 'secondary', reset: string): WaitHeader {
   return {
     name: `${prefix}-${reset}`,
     onlyIf: { name: `${prefix}-used-percent`, is: /^\s*[1-9]\d{2,}(?:\.\d+)?\s*$/ },
+    scope: 'credential',
   };
 }
 
+/** A counter that is at 0. */
+function counter(remaining: string, ...resets: readonly string[]): readonly WaitHeader[] {
+  return resets.map((name) => ({ name, onlyIf: { name: remaining, is: /^\s*0\s*$/ } }));
+}
+
+/** Dimensions of the headers that many providers have taken from OpenAI and Anthropic. */
+const DIMENSIONS = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const;
+
 /**
  * Headers of a refusal that name the end of a used-up window. They are read from every upstream, because gateways pass
- * them on. Seen in answers to subscribers, undocumented, 2026-11-20.
+ * them on. Those of plans were seen in answers to subscribers, undocumented, 2026-11-20. The last window of Anthropic's
+ * sums up the others.
  */
 export const WAIT_HEADERS: readonly WaitHeader[] = [
-  unified('5h-'),
-  unified('7d-'),
-  unified('7d_opus-'),
-  unified('7d_sonnet-'),
-  unified(''),
+  unified('5h-', 'credential'),
+  unified('7d-', 'credential'),
+  ...['opus', 'sonnet', 'haiku', 'fable'].map((model) => unified(`7d_${model}-`, 'model')),
+  unified('', 'credential'),
   codex('primary', 'reset-after-seconds'),
   codex('primary', 'reset-at'),
   codex('secondary', 'reset-after-seconds'),
   codex('secondary', 'reset-at'),
+  ...DIMENSIONS.flatMap((name) => [
+    ...counter(`x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`),
+    ...counter(`anthropic-ratelimit-${name}-remaining`, `anthropic-ratelimit-${name}-reset`),
+  ]),
+  ...counter('x-ratelimit-remaining', 'x-ratelimit-reset', 'x-ratelimit-reset-after'),
+  ...counter('ratelimit-remaining', 'ratelimit-reset'),
+  {
+    // The IETF's draft, as Hugging Face sends it: `"api";r=0;t=55`.
+    name: 'ratelimit',
+    onlyIf: { name: 'ratelimit', is: /;\s*r=0(?!\d)/ },
+    time: /;\s*t=(\d{1,9})(?!\d)/,
+  },
 ];

@@ -1,3 +1,4 @@
+import { isSentence } from '../upstream/refusal/own-words.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import type { Provider } from './provider.ts';
 
@@ -23,6 +24,17 @@ export const xai = {
       source: 'https://www.developersdigest.tech/rate-limits/xai',
       date: '2026-10-17',
       note: 'Copied that day from docs.x.ai. They hold for the team.',
+    },
+  ],
+  refusals: [
+    {
+      // With 403.
+      kind: 'quota',
+      scope: 'upstream',
+      message: isSentence(
+        /your (?:newly created )?team doesn't have any credits(?: or licenses)? yet\. you can purchase (?:those|credits) on https:\/\/console\.x\.ai[\w/-]{0,80}\.?/,
+      ),
+      onClientError: true,
     },
   ],
   counts: [

@@ -5,7 +5,7 @@ import { readErrorFields } from './error-fields.ts';
 import type { ErrorFields } from './error-fields.ts';
 import type { HeaderProfile } from './header-families.ts';
 import { readLimitHints } from './limit-headers.ts';
-import { readDelay } from './refusal-delay.ts';
+import { readDelay, usedUpWindows } from './refusal-delay.ts';
 import { statusInside } from './inside-status.ts';
 import { withoutQuoted } from './own-words.ts';
 import { shownWords } from './shown-words.ts';
@@ -123,7 +123,9 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const zone = quirks.resetTimesAre ?? null;
   const { waitHeaders = [] } = quirks;
   const sources = { headers, fields, hints, kind: row.kind, zone, waitHeaders, now: answer.now };
-  const asked = readDelay(sources);
+  const usedUp =
+    RATE_KINDS.has(row.kind) || row.kind === 'long_window' ? usedUpWindows(sources) : null;
+  const asked = readDelay(sources, usedUp);
   // What 400 and 403 say may be the caller's own words.
   const words =
     fields.message === null || CLIENT_ERRORS.has(status) ? null : shownWords(fields.message);
@@ -138,7 +140,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
       hints,
       ...(words !== null && { words }),
     },
-    scope: isOfAccount ? 'upstream' : row.scope,
+    scope: isOfAccount ? 'upstream' : (usedUp?.scope ?? row.scope),
     isFinal: FINAL_KINDS.has(kind),
     isOfApi: fields.isOfApi,
   };

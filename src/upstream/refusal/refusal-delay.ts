@@ -20,15 +20,36 @@ export interface DelaySources {
 export interface WaitHeader {
   readonly name: string;
   readonly onlyIf: { readonly name: string; readonly is: RegExp };
+  /** Finds the time in the header, as its first group. Absent: the whole header is the time. */
+  readonly time?: RegExp;
+  /** The calls that the window counts. Absent: it does not say. */
+  readonly scope?: 'credential' | 'model';
+}
+
+/** Windows that an upstream reports as used up. */
+export interface UsedUpWindows {
+  /** Milliseconds until the last of them ends; null: no header names the end. */
+  readonly waitMs: number | null;
+  /** The calls that they count. */
+  readonly scope: 'credential' | 'model';
 }
 
 /**
  * Reads how long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant
  * for machines comes before text, and what is about this refusal before what is about the limit: a
- * reset header tells when the limit is whole again, which is later than need be.
+ * reset header tells when the limit is whole again, which is later than need be. A wait of 0 yields to any other. No wait is
+ * shorter than that of a plan's window which is used up.
  */
-export function readDelay(sources: DelaySources): number | null {
-  return headerDelay(sources) ?? bodyDelay(sources) ?? windowDelay(sources) ?? hintDelay(sources);
+export function readDelay(sources: DelaySources, usedUp: UsedUpWindows | null): number | null {
+  const reads = [headerDelay, bodyDelay, hintDelay, counterDelay];
+  let asked: number | null = null;
+  for (const read of reads) {
+    const ms = read(sources);
+    asked = ms ?? asked;
+    if (ms !== null && ms > 0) break;
+  }
+  const windowMs = usedUp?.waitMs ?? null;
+  return windowMs === null ? asked : Math.max(windowMs, asked ?? 0);
 }
 
 /** Reads how long the headers that are meant for it ask to wait. */
@@ -50,6 +71,7 @@ function bodyDelay({ fields, zone, now }: DelaySources): number | null {
     firstDelay(fields.waits, now) ??
     textDelay(fields.text, CUE) ??
     textDelay(ownWords(fields.text), WAIT_CUE) ??
+    bareDelay(ownWords(fields.text)) ??
     textInstant(fields.text, zone, now) ??
     parseResetMs(fields.resetAt ?? '', now)
   );
@@ -71,7 +93,13 @@ const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /
 
 /** Other words about waiting. */
 const WAIT_CUE =
-  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after)|(?:available|reset|resets|renews?|refreshe?s|refills?|replenishe?s|expires|(?:come|be) back)(?: again)? (?:in|after)|wait(?: for| at least)?|retry[-_]after:?|(?:cool ?down|back off)(?: period| time)?(?: of| for|:)?)(?: about| approximately| around| another| at least)? /g;
+  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after)|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back)(?: again)? (?:in|after)|wait(?: for| at least)?|retry[-_]after:?|(?:cool ?down|back off)(?: period| time)?(?: of| for|:)?)(?: about| approximately| around| another| at least)? ~?/g;
+
+/** A number alone, where the words are those of the header: `Retry-After: 30`. */
+const BARE_S = /\bretry[-_ ]after:? (\d{1,7})(?=\s*(?:[.,;)]|$))/m;
+
+/** A time of day as a span, with or without days: `02:41:12`, `1.02:41:12`. */
+const CLOCK = /(?:(\d{1,3})\.)?(\d{1,2}):(\d\d):(\d\d)(?![\d:])/y;
 
 /** Drops what messages quote, which may be the caller's. */
 function ownWords(text: string): string {
@@ -81,30 +109,87 @@ function ownWords(text: string): string {
 /** Reads `try again in 1m2.3s`, `wait 4 seconds`, `quota will reset after 1 hour and 5 minutes`. */
 function textDelay(text: string, cues: RegExp): number | null {
   for (const cue of text.matchAll(cues)) {
-    const ms = amountsMs(text, cue.index + cue[0].length);
+    const start = cue.index + cue[0].length;
+    const ms = amountsMs(text, start) ?? clockMs(text, start);
     if (ms !== null) return clampDelay(ms);
   }
   return null;
 }
 
-/** Reads when the last of the used-up windows ends. */
-function windowDelay({ headers, waitHeaders, now }: DelaySources): number | null {
+function clockMs(text: string, start: number): number | null {
+  CLOCK.lastIndex = start;
+  const [, days, hours, minutes, seconds] = CLOCK.exec(text) ?? [];
+  if (seconds === undefined) return null;
+  const allHours = Number(days ?? 0) * 24 + Number(hours);
+  return ((allHours * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
+}
+
+function bareDelay(text: string): number | null {
+  const seconds = BARE_S.exec(text)?.[1];
+  return seconds === undefined ? null : clampDelay(Number(seconds) * 1_000);
+}
+
+type WindowSources = Pick<DelaySources, 'headers' | 'waitHeaders' | 'now'>;
+
+function isUsedUp({ onlyIf }: WaitHeader, headers: Headers): boolean {
+  const state = headers.get(onlyIf.name);
+  return state !== null && onlyIf.is.test(state);
+}
+
+/** Reads the longest wait that some headers name. */
+function longestOf(waitHeaders: readonly WaitHeader[], headers: Headers, now: number) {
   let longestMs: number | null = null;
-  for (const { name, onlyIf } of waitHeaders) {
-    const state = headers.get(onlyIf.name);
-    if (state === null || !onlyIf.is.test(state)) continue;
-    const ms = parseResetMs(headers.get(name) ?? '', now);
+  for (const { name, time } of waitHeaders) {
+    const value = headers.get(name) ?? '';
+    const ms = parseResetMs(time === undefined ? value : (time.exec(value)?.[1] ?? ''), now);
     if (ms !== null) longestMs = Math.max(longestMs ?? 0, ms);
   }
   return longestMs;
 }
 
-const INSTANT = /(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d:\d\d)(z|[+-]\d\d:\d\d)?/;
+/** Finds the windows of a plan that are used up; null: none is. */
+export function usedUpWindows({ headers, waitHeaders, now }: WindowSources): UsedUpWindows | null {
+  const found = waitHeaders.filter(
+    (each) => each.scope !== undefined && isUsedUp(each, headers) && headers.has(each.name),
+  );
+  const [first] = found;
+  if (first === undefined) return null;
+  // The last of them sums up the others, so it says least about the calls.
+  return { waitMs: longestOf(found, headers, now), scope: first.scope ?? 'credential' };
+}
+
+/** Names of counters that a refusal of a kind is not about. Of other kinds no counter says anything. */
+const OTHER_COUNTERS: Readonly<Partial<Record<RefusalKind, RegExp>>> = {
+  requests: /tokens/,
+  tokens: /requests/,
+  unknown: /^$/,
+  long_window: /^$/,
+};
+
+/** Reads when the counters that are at 0 start again. */
+function counterDelay({ headers, waitHeaders, kind, now }: DelaySources): number | null {
+  const others = OTHER_COUNTERS[kind];
+  if (others === undefined) return null;
+  const found = waitHeaders.filter(
+    (each) => each.scope === undefined && !others.test(each.name) && isUsedUp(each, headers),
+  );
+  return longestOf(found, headers, now);
+}
+
+const INSTANT =
+  /(\d{4}-\d\d-\d\d)(?:[t ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: ?(z|utc|gmt)\b| ?([+-]\d\d):?(\d\d))?/;
+
+/** An instant in the words of Claude Code: `usage limit reached|1764230400`. */
+const EPOCH = /limit reached\|(\d{10})\b/;
 
 /** Reads `Your limit will reset at 2026-10-06 21:31:39`, and the same in Chinese. */
 function textInstant(text: string, zone: string | null, now: number): number | null {
-  const [, day, time, offset = zone] = INSTANT.exec(text) ?? [];
-  // Where nobody says whose time it is, a guess could be half a day wrong.
+  const epoch = EPOCH.exec(text)?.[1];
+  if (epoch !== undefined) return parseResetMs(epoch, now);
+  const [, day, time, utc, hours, minutes] = INSTANT.exec(text) ?? [];
+  const named = hours === undefined ? null : `${hours}:${minutes}`;
+  const offset = utc === undefined ? (named ?? zone) : 'z';
+  // Without a zone, a guess could be half a day wrong.
   if (day === undefined || time === undefined || offset === null) return null;
   return parseResetMs(`${day}T${time}${offset}`, now);
 }

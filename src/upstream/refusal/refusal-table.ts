@@ -114,11 +114,25 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
       'exceeded_current_quota_error',
       'arrearage',
       'allocationquota.freetieronly',
+      // OpenAI's of accounts without a budget, and Volcengine's.
+      'billing_hard_limit_reached',
+      'billing_not_active',
+      'accountoverdueerror',
     ],
     onClientError: true,
   },
-  { kind: 'quota', scope: 'upstream', text: /insufficient balance|credit balance/ },
+  {
+    kind: 'quota',
+    scope: 'upstream',
+    text: /insufficient (?:account )?balance|balance is insufficient|credit balance|spending cap|credits (?:are|have been) (?:depleted|exhausted)/,
+  },
   { kind: 'never_fits', scope: 'call', statuses: [413], text: /request too large/ },
+  // Anthropic's: the call asks for more than its plan includes. As Claude Code's users reported it, 2026-03.
+  {
+    kind: 'never_fits',
+    scope: 'call',
+    text: /\bextra usage is required\b|\brequires extra usage\b|\blong context beta is not (?:yet )?available\b/,
+  },
   {
     // More tokens than this model takes: another may take them.
     kind: 'never_fits',
@@ -137,7 +151,9 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     // A plan, whose windows count the calls of all models.
     kind: 'long_window',
     scope: 'credential',
-    text: /(?:per[ _-]?|calls ?\/ ?)(?:week|month)|(?:weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|usage limit/,
+    // The last ones are Volcengine's.
+    codes: ['usage_limit_reached', 'accountquotaexceeded'],
+    text: /(?:per[ _-]?|calls ?\/ ?)(?:week|month)|(?:weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|(?<!\bnot your )\busage (?:limit|quota)|\b(?:session|5-hour|five-hour) (?:limit|quota)/,
   },
   {
     // Accounts count calls at once over all models, unless a provider's own row says that it does so for each.
@@ -159,8 +175,13 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     kind: 'overload',
     scope: 'tier',
     statuses: [498],
-    codes: ['service_tier_capacity_exceeded', 'resource_unavailable'],
-    text: /service tier capacity|resource unavailable/,
+    codes: [
+      'service_tier_capacity_exceeded',
+      'resource_unavailable',
+      'resource_unavailable_error',
+      'capacity_exceeded',
+    ],
+    text: /service tier capacity|\b(?:flex|priority|batch) (?:tier |processing )?(?:capacity|resources)|resources? (?:(?:is|are) )?(?:(?:currently|temporarily) )?unavailable/,
   },
   {
     kind: 'overload',
@@ -175,28 +196,43 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
       'openrouter_shared_capacity',
       'upstream_provider_shared_pool',
       'modelnotreadyexception',
+      'engine_overloaded',
+      'nocapacity',
+      'serveroverloaded',
     ],
-    text: /overloaded|high traffic|out of capacity|访问量过大/,
+    text: /overload(?:ed)?\b|high traffic|experiencing high (?:demand|load)|(?:out of|over|at) capacity|no capacity available|\b(?:too|currently|server) busy\b|temporarily limiting requests|访问量过大/,
   },
   {
     kind: 'ramp',
     scope: 'model',
-    codes: ['slow_down', 'ramp_limit_exceeded', 'limit_burst_rate', 'throttling.burstrate'],
+    codes: [
+      'slow_down',
+      'ramp_limit_exceeded',
+      'limit_burst_rate',
+      'throttling.burstrate',
+      'requestbursttoofast',
+    ],
     text: /increased too quickly|acceleration limit/,
   },
   {
     kind: 'tokens',
     scope: 'model',
-    codes: ['tokens', 'token_quota_exceeded'],
+    codes: ['tokens', 'token_quota_exceeded', 'modelaccounttpmratelimitexceeded'],
     quotaId: /tokens|token_count/,
     text: /\b(?:tpm|limit_tpm)\b|tokens?[ _]per[ _]min|token rate limit|too many tokens/,
   },
   {
     kind: 'requests',
     scope: 'model',
-    codes: ['requests', 'request_quota_exceeded', 'throttling.ratequota', 'limit_requests'],
+    codes: [
+      'requests',
+      'request_quota_exceeded',
+      'throttling.ratequota',
+      'limit_requests',
+      'modelaccountrpmratelimitexceeded',
+    ],
     quotaId: /requests/,
-    text: /\b(?:rpm|rps|limit_rpm)\b|requests?[ _]per[ _](?:min|sec)|per[ -]minute request|calls ?\/ ?min|call rate limit|requests rate limit|current requests list/,
+    text: /\b(?:rpm|rps|limit_rpm)\b|(?:requests?|images?)[ _]per[ _](?:min|sec)|per[ -]minute request|calls ?\/ ?min|call rate limit|requests rate limit|current requests list/,
   },
   { kind: 'unknown', scope: 'model', statuses: [429] },
 ];

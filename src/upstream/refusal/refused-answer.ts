@@ -37,7 +37,15 @@ async function beginningOf(
     body.cancel().catch(() => {});
     return '';
   }
-  const reader = unpacked(body, packings).getReader();
+  const raw: Uint8Array[] = [];
+  const noteFirst = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      if (raw.length === 0) raw.push(chunk.slice(0, bytesMax));
+      controller.enqueue(chunk);
+    },
+  });
+  const source = packings.length === 0 ? body : body.pipeThrough(noteFirst);
+  const reader = unpacked(source, packings).getReader();
   const decoder = new TextDecoder();
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const callOff = after(READ_WAIT_MS, () => resolve(null));
@@ -56,5 +64,12 @@ async function beginningOf(
     callOff();
     reader.cancel().catch(() => {});
   }
-  return text;
+  const [first] = raw;
+  return text === '' && first !== undefined ? plainJson(first) : text;
+}
+
+/** Reads JSON that only its header calls packed. No packing begins like JSON, except Brotli's, which was tried first. */
+function plainJson(bytes: Uint8Array): string {
+  const text = new TextDecoder().decode(bytes);
+  return /^\s*[[{]/.test(text) ? text : '';
 }

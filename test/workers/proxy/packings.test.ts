@@ -56,6 +56,13 @@ describe('a refusal', () => {
     expect((await peekAnswer(answer(pack(TEXT, 'raw'), 'deflate'))).text).toBe(TEXT);
   });
 
+  it.each(PACKINGS)('is read where only its header calls it packed: %s', async (packing) => {
+    const plain = new TextEncoder().encode(TEXT);
+    const peeked = await peekAnswer(answer(plain, packing));
+    expect(peeked.text).toBe(TEXT);
+    expect(new Uint8Array(await peeked.answer.arrayBuffer())).toEqual(plain);
+  });
+
   it.each(PACKINGS)('that is a bomb is read no further than any other: %s', async (packing) => {
     const bomb = pack(new Uint8Array(20_000_000).fill(0x20), packing);
     const peeked = await peekAnswer(answer(bomb, packing), 5_000);

@@ -98,6 +98,32 @@ const OPENAI_REFUSALS: readonly SeenRefusal[] = [
     kind: 'overload' as const,
     scope: 'tier' as const,
   },
+  ...['billing_hard_limit_reached', 'billing_not_active'].map((code) => ({
+    name: code,
+    status: 400,
+    body: openai('Check your billing details.', 'invalid_request_error', code),
+    kind: 'quota' as const,
+    scope: 'upstream' as const,
+  })),
+  {
+    name: 'flex, with a code',
+    status: 429,
+    body: openai('x', 'resource_unavailable_error', 'rate_limit_exceeded'),
+    kind: 'overload' as const,
+    scope: 'tier' as const,
+  },
+  {
+    name: 'an engine',
+    status: 429,
+    body: openai('x', 'server_error', 'engine_overloaded'),
+    kind: 'overload' as const,
+  },
+  {
+    name: 'images per minute',
+    status: 429,
+    body: openai('Rate limit reached for images per minute.', 'images', 'rate_limit_exceeded'),
+    kind: 'requests' as const,
+  },
   {
     name: 'overload, as an event of a stream',
     status: 503,
@@ -205,12 +231,54 @@ const ANTHROPIC_REFUSALS: readonly SeenRefusal[] = [
     body: anthropic('Extra usage is required for long context requests.'),
     kind: 'never_fits' as const,
   },
+  ...[
+    'Extra usage is required for 1M context.',
+    'The long context beta is not yet available for this subscription.',
+    "You're out of extra usage. Add more at claude.ai/settings/usage and keep going.",
+  ].map((message) => ({
+    name: message,
+    status: 400,
+    body: anthropic(message, undefined, 'invalid_request_error'),
+    kind: 'never_fits' as const,
+  })),
+  {
+    name: 'long context, at a gateway of another name',
+    upstreamId: 'seat',
+    status: 429,
+    body: anthropic('This request requires extra usage: long context.'),
+    kind: 'never_fits' as const,
+  },
+  {
+    name: 'a limit that the account has set',
+    status: 400,
+    body: anthropic(
+      'You have reached your specified API usage limits. You will regain access on 2026-10-07 at 00:00 UTC.',
+      undefined,
+      'invalid_request_error',
+    ),
+    kind: 'long_window' as const,
+    scope: 'credential' as const,
+    retryAfterMs: 43_200_000,
+  },
+  {
+    name: 'overload that says it is no usage limit',
+    status: 429,
+    body: anthropic('Server is temporarily limiting requests (not your usage limit)'),
+    kind: 'overload' as const,
+  },
+  {
+    name: 'a session',
+    status: 429,
+    body: anthropic("You've hit your session limit"),
+    kind: 'long_window' as const,
+    scope: 'credential' as const,
+  },
   {
     name: 'a body beyond its bound',
     status: 413,
     body: anthropic('Request exceeds the maximum size', undefined, 'request_too_large'),
     kind: 'never_fits' as const,
   },
-].map((row) => ({ ...row, upstreamId: 'anthropic' }));
+].map((row) => ({ upstreamId: 'anthropic', ...row }));
 
 export const SEEN: Seen = { refusals: [...OPENAI_REFUSALS, ...ANTHROPIC_REFUSALS] };

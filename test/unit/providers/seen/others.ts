@@ -4,6 +4,99 @@ function wrapped(message: string, type: string): string {
   return JSON.stringify({ error: { message, type } });
 }
 
+/** Refusals of accounts, whatever the status. */
+const OF_ACCOUNTS: readonly SeenRefusal[] = [
+  {
+    name: 'SiliconFlow, balance',
+    upstreamId: 'siliconflow-cn',
+    status: 403,
+    body: '{"code":30001,"message":"Sorry, your account balance is insufficient","data":null}',
+    kind: 'quota',
+    scope: 'upstream',
+  },
+  {
+    name: 'OpenRouter, the limit of a key',
+    upstreamId: 'openrouter',
+    status: 403,
+    body: '{"error":{"message":"Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys","code":403}}',
+    kind: 'quota',
+    scope: 'upstream',
+  },
+  {
+    name: 'xAI, no credits',
+    upstreamId: 'xai',
+    status: 403,
+    body: JSON.stringify({
+      code: 'The caller does not have permission to execute the specified operation',
+      error:
+        "Your newly created team doesn't have any credits or licenses yet. You can purchase those on https://console.x.ai/team/4711.",
+    }),
+    kind: 'quota',
+    scope: 'upstream',
+  },
+  {
+    name: 'Kimi for coding, a billing cycle',
+    upstreamId: 'kimi-code',
+    status: 403,
+    body: wrapped(
+      "You've reached your usage limit for this billing cycle. Your quota will be refreshed in the next cycle. Upgrade to get more: https://www.kimi.com/code/console",
+      'access_terminated_error',
+    ),
+    kind: 'long_window',
+    scope: 'upstream',
+  },
+  ...['hour', 'week', 'month'].map((window) => ({
+    name: `DashScope's coding plan, a ${window}`,
+    upstreamId: 'dashscope-coding',
+    status: 429,
+    body: wrapped(`${window} allocated quota exceeded.`, 'insufficient_quota'),
+    kind: 'long_window' as const,
+    scope: 'credential' as const,
+  })),
+  ...['project has exceeded its monthly spending cap.', 'prepayment credits are depleted.'].map(
+    (words) => ({
+      name: `Gemini, ${words}`,
+      upstreamId: 'gemini',
+      status: 429,
+      body: JSON.stringify({
+        error: { code: 429, message: `Your ${words}`, status: 'RESOURCE_EXHAUSTED' },
+      }),
+      kind: 'quota' as const,
+      scope: 'upstream' as const,
+    }),
+  ),
+  ...(
+    [
+      ['ModelAccountTpmRateLimitExceeded', 'tokens', 'model'],
+      ['ModelAccountRpmRateLimitExceeded', 'requests', 'model'],
+      ['RequestBurstTooFast', 'ramp', 'model'],
+      ['ServerOverloaded', 'overload', 'model'],
+      ['AccountQuotaExceeded', 'long_window', 'credential'],
+      ['AccountOverdueError', 'quota', 'upstream'],
+    ] as const
+  ).map(([code, kind, scope]) => ({
+    name: `Volcengine, ${code}`,
+    upstreamId: 'ark',
+    status: code === 'AccountOverdueError' ? 403 : 429,
+    body: JSON.stringify({ error: { code, message: 'x', param: '', type: 'TooManyRequests' } }),
+    kind,
+    scope,
+  })),
+  ...(
+    [
+      ['siliconflow', '{"code":50603,"message":"System is too busy now."}'],
+      ['groq', '{"error":{"message":"llama is currently over capacity."}}'],
+      ['azure', '{"error":{"code":"NoCapacity","message":"The server is currently busy"}}'],
+    ] as const
+  ).map(([upstreamId, body]) => ({
+    name: `busy, ${upstreamId}`,
+    upstreamId,
+    status: 429,
+    body,
+    kind: 'overload' as const,
+  })),
+];
+
 /** Those who refuse in shapes or words of their own. */
 const OTHER_REFUSALS: readonly SeenRefusal[] = [
   ...(
@@ -119,4 +212,4 @@ const OTHER_REFUSALS: readonly SeenRefusal[] = [
   })),
 ];
 
-export const SEEN: Seen = { refusals: OTHER_REFUSALS };
+export const SEEN: Seen = { refusals: [...OF_ACCOUNTS, ...OTHER_REFUSALS] };

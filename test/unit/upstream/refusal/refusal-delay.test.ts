@@ -167,6 +167,15 @@ describe('fields of a provider', () => {
     ['Retry-After: 12s', 12_000],
     ['The model "wait 9999 seconds" is overloaded', null],
     ['Waited 30 seconds in the queue', null],
+    ['Please retry in ~5s', 5_000],
+    ['Retry-After: 30', 30_000],
+    ['Too many requests, retry after 30.', 30_000],
+    ['Quota will be replenished in 02:41:12.', 9_672_000],
+    ['Quota will be replenished in 1.00:00:05.', 86_405_000],
+    ['You will regain access on 2026-10-07 at 00:00 UTC.', 43_200_000],
+    ['Limit resets at: 2026-10-06 12:02:00 UTC', 120_000],
+    ['It will reset at 2026-10-06 20:30:00 +0800 CST.', 1_800_000],
+    [`Claude AI usage limit reached|${String(NOW / 1_000 + 90)}`, 90_000],
     ['Limit 30 requests in 60 seconds', null],
   ])('text: %s', (message, expected) => {
     const seen = withMessage(message, { headers: new Headers() });
@@ -207,9 +216,68 @@ describe('headers that name the end of a window', () => {
     ['a rejected subscription', unified('rejected'), 500_000],
     ['a rejected window', { ...unified('allowed'), ...unified('rejected', '5h-') }, 500_000],
     ['one that is allowed', unified('allowed_warning', '7d-'), null],
-    ['the wait that is meant for it, before them', { ...codex('100'), 'retry-after': '9' }, 9_000],
+    ['a shorter Retry-After beside them', { ...codex('100'), 'retry-after': '9' }, 400_000],
+    ['a longer one', { ...codex('100'), 'retry-after': '500' }, 500_000],
+    [
+      'a counter without a dimension',
+      { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '17' },
+      17_000,
+    ],
+    ['one that has some left', { 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '17' }, null],
+    ["the IETF's field", { ratelimit: '"api";r=0;t=55' }, 55_000],
+    ['the same with some left', { ratelimit: '"api";r=10;t=55' }, null],
   ])('%s', (_, headers, expected) => {
     const seen = withMessage('Too many requests', { headers: new Headers(headers) });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
+  });
+});
+
+describe('windows of a plan', () => {
+  const rejected = (window: string) => ({
+    [`anthropic-ratelimit-unified-${window}status`]: 'rejected',
+    [`anthropic-ratelimit-unified-${window}reset`]: String(Math.round(NOW / 1_000) + 13_873),
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ['of the whole account', rejected(''), 'credential'],
+    ['of five hours', { ...rejected('5h-'), ...rejected('') }, 'credential'],
+    ['of one model', { ...rejected('7d_opus-'), ...rejected('') }, 'model'],
+    [
+      'of ChatGPT',
+      { 'x-codex-primary-used-percent': '100', 'x-codex-primary-reset-after-seconds': '13873' },
+      'credential',
+    ],
+  ])('%s: what they hold', (_, headers, scope) => {
+    const seen = withMessage('Error', { headers: new Headers(headers) });
+    expect(classifyRefusal(seen)).toMatchObject({
+      signal: { kind: 'long_window', retryAfterMs: 13_873_000 },
+      scope,
+      isFinal: true,
+    });
+  });
+});
+
+describe('a wait of 0', () => {
+  test.each(['0', 'Tue, 06 Oct 2026 11:00:00 GMT'])('of Retry-After: %s yields', (value) => {
+    const headers = new Headers({ 'retry-after': value });
+    const seen = withMessage('Please try again in 45s.', { headers });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(45_000);
+    expect(classifyRefusal(answer({ headers }))?.signal.retryAfterMs).toBe(0);
+  });
+});
+
+describe('counters at 0 of an upstream that is not known', () => {
+  const headers = new Headers({
+    'x-ratelimit-remaining-requests': '0',
+    'x-ratelimit-reset-requests': '6m0s',
+  });
+  test.each([
+    ['Too many', 360_000],
+    ['requests per minute', 360_000],
+    ['tokens per minute', null],
+    ['concurrency', null],
+  ])('%s', (message, expected) => {
+    const seen = withMessage(message, { upstreamId: 'mine', headers, headerProfile: null });
     expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
   });
 });

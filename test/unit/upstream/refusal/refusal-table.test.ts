@@ -11,16 +11,20 @@ function found(error: object, upstreamId = 'openai', status = 429): string {
 /** Codes of everybody. */
 const CODES = {
   'quota, upstream':
-    'insufficient_quota credit_balance_exhausted organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded billing_error enforced_spend_limit_reached contract_spend_limit_reached exceeded_current_quota_error Arrearage AllocationQuota.FreeTierOnly',
+    'insufficient_quota credit_balance_exhausted organization_spend_limit_exceeded project_spend_limit_exceeded organization_usage_limit_exceeded billing_error enforced_spend_limit_reached contract_spend_limit_reached exceeded_current_quota_error Arrearage AllocationQuota.FreeTierOnly billing_hard_limit_reached billing_not_active AccountOverdueError',
   'never_fits, call':
     'context_length_exceeded exceed_context_size_error model_max_prompt_tokens_exceeded',
+  'long_window, credential': 'usage_limit_reached AccountQuotaExceeded',
   'concurrency, credential': 'concurrent_budget_exceeded too_many_concurrent_requests',
   'overload, model':
-    'overloaded_error engine_overloaded_error server_is_overloaded queue_exceeded MODEL_CAPACITY_EXHAUSTED openrouter_shared_capacity upstream_provider_shared_pool ModelNotReadyException',
-  'overload, tier': 'service_tier_capacity_exceeded resource_unavailable',
-  'ramp, model': 'slow_down ramp_limit_exceeded limit_burst_rate Throttling.BurstRate',
-  'tokens, model': 'tokens token_quota_exceeded',
-  'requests, model': 'requests request_quota_exceeded Throttling.RateQuota limit_requests',
+    'overloaded_error engine_overloaded_error server_is_overloaded queue_exceeded MODEL_CAPACITY_EXHAUSTED openrouter_shared_capacity upstream_provider_shared_pool ModelNotReadyException engine_overloaded NoCapacity ServerOverloaded',
+  'overload, tier':
+    'service_tier_capacity_exceeded resource_unavailable resource_unavailable_error capacity_exceeded',
+  'ramp, model':
+    'slow_down ramp_limit_exceeded limit_burst_rate Throttling.BurstRate RequestBurstTooFast',
+  'tokens, model': 'tokens token_quota_exceeded ModelAccountTpmRateLimitExceeded',
+  'requests, model':
+    'requests request_quota_exceeded Throttling.RateQuota limit_requests ModelAccountRpmRateLimitExceeded',
 };
 
 /** Messages that say it where no code does. */
