@@ -144,7 +144,11 @@ export class Crowd {
     const waiter: Waiter = {
       ticket,
       leaseId: leaseIdOf(ticket.id, 1),
-      demand: demandOf(this.state.controls.factors, this.state.settings.rates, ticket),
+      demand: demandOf(
+        this.state.controls.factors,
+        { ...this.state.settings.rates, usd: null },
+        ticket,
+      ),
       tenant,
       agent,
       arrivedAt: this.now,

@@ -144,7 +144,8 @@ function pricesOf(
 }
 
 /** The expected use of a call. */
-type Estimated = BodyEstimate & Pick<CallEstimate, 'isInputGuess'>;
+type Estimated = Omit<BodyEstimate, 'leastInputTokens'> &
+  Pick<CallEstimate, 'isInputGuess' | 'leastInputTokens'>;
 
 /** The use of one call before, during and after it, as each of its groups counts it. */
 export class Metering {
@@ -158,7 +159,6 @@ export class Metering {
   readonly #profile: LimitProfile;
   readonly #estimate: Estimated;
   readonly #inputTokens: number;
-  readonly #isInputGuess: boolean;
   readonly #maxOutputTokens: number | null;
   readonly #price: Price | null;
   readonly #tierPrices: TierPrices;
@@ -176,7 +176,6 @@ export class Metering {
     this.#model = model === null ? null : aliasedModel(upstream, model);
     this.#profile = limitProfileFor(upstream, this.#model);
     this.#inputTokens = estimate.inputTokens;
-    this.#isInputGuess = estimate.isInputGuess ?? false;
     this.#maxOutputTokens = estimate.maxOutputTokens;
     this.#price = priceAt(located) ?? fallback;
     const list = tierListOf(upstream);
@@ -225,9 +224,11 @@ export class Metering {
   estimateFor({ config }: Placement): CallEstimate {
     const price = this.#priceFor(config);
     const factor = this.#factorFor({});
+    const { isInputGuess = false, leastInputTokens } = this.#estimate;
     return {
       inputTokens: this.#inputTokens,
-      isInputGuess: this.#isInputGuess,
+      ...(isInputGuess && { isInputGuess }),
+      ...(leastInputTokens !== undefined && { leastInputTokens }),
       maxOutputTokens: this.#maxOutputTokens,
       reserve: this.#profile.reserveOutput,
       price:

@@ -62,7 +62,7 @@ export function emptyState(
     controls,
     members: new Map(),
     serving: [],
-    guessRates: { itpm: null, otpm: null, tpm: null, tpd: null },
+    guessRates: { itpm: null, otpm: null, tpm: null, tpd: null, usd: null },
     turns: 0,
     affinity: noAffinity(),
     repeatRefusals: noRepeatRefusals(),

@@ -1,4 +1,5 @@
 import { IMPLICIT, type InstantMs } from './words/ids.ts';
+import type { RateSettings } from './words/limits.ts';
 import type { MemberSettings } from './words/member.ts';
 import { RETIRED_MAX, type GroupSettings } from './words/settings.ts';
 import type { GuessRates } from './parts/demand.ts';
@@ -116,12 +117,21 @@ function isEmpty({ slotsInUse, slotsNested, unclaimed }: Member): boolean {
   return slotsInUse + slotsNested + unclaimed === 0;
 }
 
-/** The least of all limits of tokens: what is only guessed of a call must fit into any of them. */
+/** The least of all limits of tokens and budgets: what is only estimated of a call must fit into any of them. */
 function guessRatesOf({ settings, serving }: GroupState): GuessRates {
-  const all = [settings.rates, ...serving.map((member) => member.settings.rates)];
-  const least = (name: keyof GuessRates) => {
-    const set = all.flatMap((rates) => rates[name] ?? []);
-    return set.length === 0 ? null : Math.min(...set);
-  };
-  return { itpm: least('itpm'), otpm: least('otpm'), tpm: least('tpm'), tpd: least('tpd') };
+  const all = [settings, ...serving.map((member) => member.settings)];
+  const least = (name: keyof RateSettings) => leastOf(all.map(({ rates }) => rates[name]));
+  const budgets = all.flatMap(({ budgets: { perHourUsd, perDayUsd, perMonthUsd } }) => [
+    perHourUsd,
+    perDayUsd,
+    perMonthUsd,
+  ]);
+  // A budget of 0 stops all calls.
+  const usd = leastOf(budgets.map((budget) => (budget === 0 ? null : budget)));
+  return { itpm: least('itpm'), otpm: least('otpm'), tpm: least('tpm'), tpd: least('tpd'), usd };
+}
+
+function leastOf(limits: readonly (number | null)[]): number | null {
+  const set = limits.filter((limit) => limit !== null);
+  return set.length === 0 ? null : Math.min(...set);
 }

@@ -1,11 +1,14 @@
 import type { RateSettings } from '../words/limits.ts';
 import type { MemberId } from '../words/ids.ts';
 import type { Ticket } from '../words/ticket.ts';
-import type { Usage, Demand, TokenPrices } from '../words/usage.ts';
+import type { CallEstimate, Usage, Demand, TokenPrices } from '../words/usage.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 
-/** The limits that what is only guessed must fit into. */
-export type GuessRates = Pick<RateSettings, 'itpm' | 'otpm' | 'tpm' | 'tpd'>;
+/** The limits that what is only estimated must fit into. */
+export interface GuessRates extends Pick<RateSettings, 'itpm' | 'otpm' | 'tpm' | 'tpd'> {
+  /** The lowest budget above 0. */
+  readonly usd: number | null;
+}
 
 /** Usage that is assumed of a call without an estimate. */
 export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0 };
@@ -14,8 +17,8 @@ export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0
 const OUTPUT_GUESS_TOKENS = 1_000;
 
 /**
- * Works out what a ticket demands, by what the group has learned of its model. What is only guessed is never
- * more than the limits let pass beside the rest: nobody is rejected for good because of a guess.
+ * Works out what a ticket demands, by what the group has learned of its model. What is only estimated is never
+ * more than the limits let pass beside the rest: no call is rejected for good because of an estimate.
  */
 export function demandOf(
   factors: TokenFactors,
@@ -25,23 +28,37 @@ export function demandOf(
   if (estimate === null) return { slots, ...ONE_REQUEST, usd: 0 };
   const model = holder.model ?? '';
   const { maxOutputTokens, reserve, price, pricesAt } = estimate;
-  // At least one, or a call of an unknown length would cost nothing.
   const counted = Math.max(1, Math.round(estimate.inputTokens * inputFactor(factors, model)));
-  const inputMax = leastOf(rates.itpm, rates.tpm, rates.tpd);
-  const inputTokens = estimate.isInputGuess === true ? Math.min(counted, inputMax) : counted;
+  const inputTokens = inputWithin(rates, estimate, counted);
   const likely = Math.round(outputMean(factors, model) ?? OUTPUT_GUESS_TOKENS);
   const expected = Math.min(likely, maxOutputTokens ?? Infinity);
   const besideInput = Math.max(0, leastOf(rates.tpm, rates.tpd) - inputTokens);
   const guessed = Math.min(expected, leastOf(rates.otpm), besideInput);
   const most = maxOutputTokens ?? guessed;
   const outputTokens = { max_tokens: most, mean: guessed, none: 0 }[reserve];
-  const costAt = ({ input, output }: TokenPrices): number =>
-    inputTokens * input + expected * output;
+  // A budget counts the whole estimate of a body that was read: what is spent does not come back.
+  const charged = estimate.isInputGuess === true ? inputTokens : counted;
+  const costAt = ({ input, output }: TokenPrices): number => {
+    const usd = charged * input;
+    const besideOutput = Math.max(0, (rates.usd ?? Infinity) - expected * output);
+    return (estimate.isInputGuess === true ? Math.min(usd, besideOutput) : usd) + expected * output;
+  };
   const usd = price === null ? 0 : costAt(price);
   const demand = { slots, requests: 1, inputTokens, outputTokens, usd };
   if (pricesAt === undefined) return demand;
   const costs = Object.entries(pricesAt).map(([id, prices]) => [id, costAt(prices)] as const);
   return { ...demand, usdAt: new Map(costs) };
+}
+
+/** Cuts an estimate of the input to what the limits let pass, where no more than that is certain. */
+function inputWithin(rates: GuessRates, estimate: CallEstimate, counted: number): number {
+  const { isInputGuess, leastInputTokens, maxOutputTokens, reserve } = estimate;
+  const least = isInputGuess === true ? 0 : leastInputTokens;
+  if (least === undefined) return counted;
+  // At least one, or a call of an unknown length would cost nothing.
+  const output = reserve === 'max_tokens' ? (maxOutputTokens ?? 0) : 0;
+  const most = Math.max(1, Math.min(leastOf(rates.itpm), leastOf(rates.tpm, rates.tpd) - output));
+  return Math.max(least, Math.min(counted, most));
 }
 
 /** Reads what a call demands if it runs at a member. */

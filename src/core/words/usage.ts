@@ -4,8 +4,10 @@
 export interface CallEstimate {
   /** Its input by a rule of thumb; the group corrects it by what it learned of the model. */
   readonly inputTokens: number;
-  /** Nobody knows how long the body is, and `inputTokens` stands for anything. Absent: it is known. */
+  /** The body was not read, and `inputTokens` goes by its length alone. Absent: it was read. */
   readonly isInputGuess?: boolean;
+  /** Minimum input of a body that was read. Absent: `inputTokens` is as certain. */
+  readonly leastInputTokens?: number;
   /** The most output tokens that the call allows; null: it does not say. */
   readonly maxOutputTokens: number | null;
   /** Output to reserve, by what the provider does: the most, the mean of the model, or none. */

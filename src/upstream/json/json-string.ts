@@ -5,6 +5,9 @@ const LETTER_U = 0x75;
 const LF = 0x0a;
 const CR = 0x0d;
 
+/** The last bytes of the escapes for control characters: `\b`, `\f`, `\n`, `\r` and `\t`. */
+const BLANK_ESCAPES = new Set([0x62, 0x66, 0x6e, 0x72, 0x74]);
+
 /** Most strings are short, and a call of the engine's own search is not: it begins behind so many bytes. */
 const NEAR_BYTES = 64;
 
@@ -33,6 +36,8 @@ export class JsonString {
   #hexLeft = 0;
   #hex = 0;
   #textBytes = 0;
+  #words = 0;
+  #isInWord = false;
   #isOpen = true;
   #hasEnded = false;
 
@@ -55,11 +60,18 @@ export class JsonString {
     return this.#textBytes;
   }
 
+  /** Words of the text so far, parted by spaces and control characters, if it was counted. */
+  get words(): number {
+    return this.#words + (this.#isInWord ? 1 : 0);
+  }
+
   /** The next byte is the first one of a string. */
   begin(): void {
     this.#isEscaped = false;
     this.#hexLeft = 0;
     this.#textBytes = 0;
+    this.#words = 0;
+    this.#isInWord = false;
     this.#isOpen = true;
     this.#hasEnded = false;
   }
@@ -106,6 +118,7 @@ export class JsonString {
           this.#hex = 0;
         } else {
           this.#textBytes += 1;
+          this.#countWord(!BLANK_ESCAPES.has(byte));
         }
       } else if (byte === BACKSLASH) {
         this.#isEscaped = true;
@@ -117,9 +130,16 @@ export class JsonString {
         return this.#broken(at);
       } else {
         this.#textBytes += 1;
+        this.#countWord(byte > SPACE);
       }
     }
     return chunk.length;
+  }
+
+  /** Counts a word at its end. */
+  #countWord(isInWord: boolean): void {
+    if (this.#isInWord && !isInWord) this.#words += 1;
+    this.#isInWord = isInWord;
   }
 
   #takeHexDigit(byte: number): void {
@@ -127,6 +147,7 @@ export class JsonString {
     this.#hexLeft -= 1;
     if (this.#hexLeft > 0) return;
     const isSurrogate = this.#hex >= 0xd800 && this.#hex < 0xe000;
+    this.#countWord(this.#hex > SPACE);
     // Two halves of a pair make four bytes.
     if (this.#hex >= 0x800 && !isSurrogate) this.#textBytes += 3;
     else this.#textBytes += this.#hex < 0x80 ? 1 : 2;

@@ -31,6 +31,8 @@ export interface WalkedValue {
   readonly recordStart: number;
   /** UTF-8 bytes of the text that was counted, as if it had no escapes. */
   readonly textBytes: number;
+  /** Words of the text that was counted. */
+  readonly words: number;
   /** The bytes that were kept of the value that has ended. Holds until the visitor returns. */
   readonly kept: Uint8Array;
   /** Ends the walk over what is left of the record. The visitor is told no more of it, its end included. */

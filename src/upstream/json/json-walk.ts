@@ -125,6 +125,10 @@ export class JsonWalk implements WalkedValue {
     return this.#string.textBytes;
   }
 
+  get words(): number {
+    return this.#string.words;
+  }
+
   get kept(): Uint8Array {
     return this.#kept.bytes;
   }

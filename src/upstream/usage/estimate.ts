@@ -36,6 +36,8 @@ export interface BodyFacts {
 export interface CallEstimate {
   /** At least 1. */
   readonly inputTokens: number;
+  /** Minimum of the input tokens: the words of its text, since no tokenizer joins words. */
+  readonly leastInputTokens: number;
   /** The bound that the body sets, over all the answers it asks for. Null: it sets none. */
   readonly maxOutputTokens: number | null;
   /** Whether the body says `stream: true`. Ollama streams without it, and Gemini by its path. */
@@ -114,6 +116,7 @@ class JsonEstimator implements Estimator {
     const files = visitor.files + (isCut ? 1 : 0);
     return {
       inputTokens: tokensOf(bytes - cutBytes - visitor.asideBytes) + files * FILE_TOKENS,
+      leastInputTokens: visitor.words,
       maxOutputTokens: visitor.maxOutputTokens(),
       isStream: visitor.isTrue('stream'),
       wantsUsage: visitor.isTrue('stream_options.include_usage'),
@@ -123,7 +126,9 @@ class JsonEstimator implements Estimator {
 }
 
 function inputOnly(inputTokens: number, tiers: AskedTiers): CallEstimate {
-  return { inputTokens, maxOutputTokens: null, isStream: false, wantsUsage: false, tiers };
+  const leastInputTokens = 0;
+  const asked = { maxOutputTokens: null, isStream: false, wantsUsage: false };
+  return { inputTokens, leastInputTokens, ...asked, tiers };
 }
 
 function tokensOf(bytes: number): number {
@@ -198,6 +203,7 @@ class BodyVisitor implements JsonVisitor {
   readonly #tiers = new TierReader();
   #files = 0;
   #asideBytes = 0;
+  #words = 0;
   #openAt: number | null = null;
 
   get files(): number {
@@ -207,6 +213,11 @@ class BodyVisitor implements JsonVisitor {
   /** Bytes that are no text: files, and what escapes take more than they stand for. */
   get asideBytes(): number {
     return this.#asideBytes;
+  }
+
+  /** Words of the text. A file by value has none. */
+  get words(): number {
+    return this.#words;
   }
 
   /** Where the string begins of which the end was not seen; null: there is none. */
@@ -242,6 +253,7 @@ class BodyVisitor implements JsonVisitor {
       this.#openAt = null;
       const isOfFile = isFile(value, bytes - 2);
       if (isOfFile) this.#files += 1;
+      else this.#words += value.words;
       this.#asideBytes += isOfFile ? bytes : bytes - 2 - value.textBytes;
     }
   }

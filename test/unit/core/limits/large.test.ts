@@ -87,6 +87,13 @@ describe('a guess', () => {
     ['of the output, beside the input', { inputTokens: 450 }, 450, 50],
     ['of the output, where the most is known', { maxOutputTokens: 90_000 }, 1, 499],
     ['of the input', { inputTokens: 16_000, isInputGuess: true }, 500, 0],
+    ['of the input that was read', { inputTokens: 16_000, leastInputTokens: 20 }, 500, 0],
+    [
+      'of the input, beside output that is set aside',
+      { inputTokens: 16_000, leastInputTokens: 20, maxOutputTokens: 100, reserve: 'max_tokens' },
+      400,
+      100,
+    ],
   ])('%s is no more than there is, and refuses nobody', (_, estimate, input, output) => {
     const group = metered({ tpm: 500 });
     expect(guessed(group, 'a', estimate)).toEqual(['grant a.1']);
@@ -94,6 +101,46 @@ describe('a guess', () => {
       inputTokens: input,
       outputTokens: output,
     });
+  });
+});
+
+describe('an estimate', () => {
+  const plain = { maxOutputTokens: null, reserve: 'none', price: null } as const;
+  const ask = (group: TestGroup, estimate: Partial<CallEstimate>): string[] => {
+    const whole = { inputTokens: 1, ...plain, ...estimate };
+    const ticket = someTicket('a', group.now, { estimate: whole });
+    return group.send({
+      kind: 'acquire',
+      ticket,
+      leaseId: leaseIdOf(ticketId('a'), 1),
+      sliceMs: 600_000,
+    });
+  };
+
+  test('refuses where the call has more than the limit at least, and names that', () => {
+    const group = metered({ itpm: 500 });
+    expect(ask(group, { inputTokens: 9_000, leastInputTokens: 501 })).toEqual([
+      'reject a never_fits',
+    ]);
+    const exceeded = { limit: 'itpm', limitAmount: 500, amount: 501 };
+    expect(group.rejection('a')).toMatchObject({ exceeded });
+  });
+
+  test('refuses where the output that is set aside has no room', () => {
+    const output = { maxOutputTokens: 500, reserve: 'max_tokens' } as const;
+    const told = ask(metered({ tpm: 500 }), { inputTokens: 9_000, leastInputTokens: 1, ...output });
+    expect(told).toEqual(['reject a never_fits']);
+  });
+
+  test('by length alone fits into a budget of which nothing is spent', () => {
+    const price = { input: 0.001, output: 0 };
+    const guess = { inputTokens: 16_000, isInputGuess: true, price };
+    const group = metered({ perHourUsd: 10, perDayUsd: 30 });
+    expect(ask(group, guess)).toEqual(['grant a.1']);
+    expect(group.lease('a').reserved?.usd).toBe(10);
+    expect(ask(metered({ perHourUsd: 0 }), guess)).toEqual(['reject a budget_exhausted']);
+    const read = { inputTokens: 16_000, leastInputTokens: 20, price };
+    expect(ask(metered({ perHourUsd: 10 }), read)).toEqual(['reject a budget_exhausted']);
   });
 });
 

@@ -28,7 +28,8 @@ class Listing implements JsonVisitor {
 
   end(value: WalkedValue, kind: ValueKind): void {
     const path = Array.from({ length: value.depth }, (_, level) => value.key(level + 1));
-    const what = kind === 'string' ? value.textBytes : new TextDecoder().decode(value.kept);
+    const text = `${value.textBytes} in ${value.words}`;
+    const what = kind === 'string' ? text : new TextDecoder().decode(value.kept);
     this.found.push(`${path.join('/')}=${what}`);
   }
 
@@ -49,6 +50,12 @@ function listed(pieces: readonly Uint8Array[], form: WalkForm = 'document'): Lis
   return listing;
 }
 
+/** Control characters are blanks as well. */
+function wordsOf(text: string): number {
+  const letters = Array.from(text, (letter) => (letter <= ' ' ? ' ' : letter));
+  return letters.join('').split(' ').filter(Boolean).length;
+}
+
 function expected(value: unknown, path: readonly string[]): string[] {
   if (Array.isArray(value)) return value.flatMap((element) => expected(element, [...path, '']));
   if (typeof value === 'object' && value !== null) {
@@ -56,7 +63,10 @@ function expected(value: unknown, path: readonly string[]): string[] {
       expected(inner, [...path, KNOWN.has(key) ? key : '']),
     );
   }
-  const what = typeof value === 'string' ? encode(value).length : JSON.stringify(value);
+  const what =
+    typeof value === 'string'
+      ? `${encode(value).length} in ${wordsOf(value)}`
+      : JSON.stringify(value);
   return [`${path.join('/')}=${what}`];
 }
 

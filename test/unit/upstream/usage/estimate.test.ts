@@ -117,6 +117,15 @@ describe('the input', () => {
   });
 });
 
+test.each<[string, unknown, number]>([
+  ['words', { messages: [{ content: 'one two  three\n\tfour ' }, { content: 'five' }] }, 5],
+  ['no words in a file', { messages: [{ image_url: `data:image/png;base64,${IMAGE}` }] }, 0],
+  ['one word without blanks', { input: '漢字仮名交じり文' }, 1],
+  ['no words in numbers and keys', { input: [1, 2, 3], 'two words': true }, 0],
+])('the least of the input: %s', (_, body, least) => {
+  expect(estimate(body).leastInputTokens).toBe(least);
+});
+
 describe('the bound of the output', () => {
   test.each<[unknown, number | null]>([
     [{ max_tokens: 100 }, 100],
