@@ -21,14 +21,46 @@ export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus)
 export function joinAbout(
   pools: readonly Pick<PoolStatus, 'about' | 'paused_until' | 'breaker' | 'limit'>[],
 ): Pick<PoolStatus, 'about'> {
-  const [first, ...rest] = pools.filter(
-    ({ paused_until: until, breaker, limit }) =>
-      until !== null || breaker !== 'closed' || limit.source === 'learned',
-  );
+  const [first, ...rest] = pools.filter(isLearned);
   if (first?.about === undefined) return {};
   const { about } = first;
   const isSame = rest.every((one) => one.about !== undefined && isAlike(one.about, about));
   return isSame ? { about } : {};
+}
+
+function isLearned({
+  paused_until: until,
+  breaker,
+  limit,
+}: Pick<PoolStatus, 'paused_until' | 'breaker' | 'limit'>): boolean {
+  return until !== null || breaker !== 'closed' || limit.source === 'learned';
+}
+
+/**
+ * Shows the state of each pool that is about some calls only as a scope, where the pools are about different calls. Joined as
+ * it is, it would read as the state of all calls.
+ */
+export function separateAbout(pools: readonly PoolStatus[]): readonly PoolStatus[] {
+  if (joinAbout(pools).about !== undefined) return pools;
+  return pools.map((pool) => {
+    const { about, pause, ...rest } = pool;
+    if (about === undefined || !isLearned(pool)) return pool;
+    const { in_use, queued, paused_until, breaker, breaker_until, limit } = pool;
+    const refusals = pool.upstreams.flatMap(({ last_refusals: all }) => all.map(({ at }) => at));
+    const scope: ScopeStatus = {
+      about,
+      in_use,
+      limit: limit.source === 'learned' ? limit.effective : null,
+      paused_until,
+      ...(pause && { pause }),
+      breaker,
+      breaker_until,
+      queued,
+      last_refused_at: refusals.toSorted().at(-1) ?? new Date(0).toISOString(),
+    };
+    const free = { paused_until: null, breaker: 'closed', breaker_until: null } as const;
+    return { ...rest, ...free, scopes: [...(pool.scopes ?? []), scope] };
+  });
 }
 
 /** Reads what an idle pool reported of its scopes: their pauses may be over. */

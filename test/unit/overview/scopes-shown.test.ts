@@ -1,7 +1,16 @@
 // Refusals that are about some calls only, in a group of several pools: they are joined by those calls, and bounded.
 import { describe, expect, it } from 'vitest';
-import { SCOPES_SHOWN_MAX, type ScopeStatus } from '../../../src/contract/status.ts';
-import { joinAbout, joinScopes, restingScopes } from '../../../src/routing/scopes-shown.ts';
+import {
+  SCOPES_SHOWN_MAX,
+  type PoolStatus,
+  type ScopeStatus,
+} from '../../../src/contract/status.ts';
+import {
+  joinAbout,
+  joinScopes,
+  restingScopes,
+  separateAbout,
+} from '../../../src/routing/scopes-shown.ts';
 
 const EARLY = '2026-11-27T10:00:00.000Z';
 const LATE = '2026-11-27T10:05:00.000Z';
@@ -90,6 +99,40 @@ describe('the calls that the states of several pools are about', () => {
     expect(joinAbout([paused, other])).toEqual({});
     expect(joinAbout([paused, { ...quiet, breaker: 'open' }])).toEqual({});
     expect(joinAbout([quiet])).toEqual({});
+  });
+});
+
+describe('the states of several pools that are about different calls', () => {
+  const limit = { configured: 5, effective: 5, source: 'configured' } as const;
+  const none = { in_use: 0, queued: 0, paused_until: null, breaker_until: null, upstreams: [] };
+  const poolOf = (changes: Partial<PoolStatus>): PoolStatus =>
+    // Only these fields are read.
+    ({ ...none, breaker: 'closed', limit, ...changes }) as Partial<PoolStatus> as PoolStatus;
+  const pro = poolOf({ about: scope('pro').about, paused_until: LATE, queued: 2 });
+  const flash = poolOf({
+    about: scope('flash').about,
+    limit: { ...limit, effective: 3, source: 'learned' },
+    in_use: 3,
+  });
+
+  it('are shown as scopes, and not as the state of all calls', () => {
+    const [one, two] = separateAbout([pro, flash]);
+    expect(one).toMatchObject({ paused_until: null, breaker: 'closed' });
+    expect(one?.about).toBeUndefined();
+    expect(one?.scopes).toMatchObject([{ about: pro.about, paused_until: LATE, queued: 2 }]);
+    expect(two?.scopes).toMatchObject([{ about: flash.about, limit: 3, in_use: 3 }]);
+  });
+
+  it('are told apart from a pool whose state is about all calls', () => {
+    const all = poolOf({ paused_until: EARLY });
+    const [one, two] = separateAbout([all, pro]);
+    expect(one).toBe(all);
+    expect(two?.scopes).toHaveLength(1);
+  });
+
+  it('stay where the pools agree', () => {
+    const pools = [pro, pro, poolOf({})];
+    expect(separateAbout(pools)).toBe(pools);
   });
 });
 
