@@ -1,10 +1,11 @@
 /**
- * Compares small calls of this build with those of other builds, in one run on plain workerd: the builds take turns, slice by
- * slice, so a machine that slows down does so for all of them. They are started many times, because two processes of one
+ * Compares small calls, or streams, of this build with those of other builds, in one run on plain workerd: the builds take
+ * turns, slice by slice, so a machine that slows down does so for all of them. They are started many times, because two processes of one
  * build differ by several percent for as long as they live, and in turn, because the first one started costs a little more.
  * `--module <name>=<path>`, once or more: another build's `dist/index.js`. `--starts <n>`: how often each is started (default
  * 12; a multiple of the number of builds is fair to all). `--rounds <n>`: rounds after each start (default 1).
- * `--callers <n>`: callers at once (default 32). The exit code is 1 if a call of this build needs more CPU than `MOST` times
+ * `--callers <n>`: callers at once (default 32; 200 for streams). `--stream-chunks <n>`: measures a chunk of streams with so
+ * many chunks, one every 20 ms, instead of small calls. The exit code is 1 if a call or chunk of this build needs more CPU than `MOST` times
  * that of another build, by the median of all rounds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +27,7 @@ import {
 import { startHeadgate, type HeadgateOptions, type Subject } from './support/subjects.ts';
 import { startUpstream } from './support/upstream.ts';
 
-/** The most CPU that a call may need, as a ratio to the same call of another build. */
+/** The most CPU that a call or chunk may need, as a ratio to that of another build. */
 const MOST = 1.01;
 
 const GROUPS = ['configured', 'automatic'] as const;
@@ -36,15 +37,23 @@ const { values } = parseArgs({
     module: { type: 'string', multiple: true, default: [] },
     starts: { type: 'string', default: '12' },
     rounds: { type: 'string', default: '1' },
-    callers: { type: 'string', default: '32' },
+    callers: { type: 'string' },
+    'stream-chunks': { type: 'string' },
   },
 });
 
-const callers = Number(values.callers);
+const chunks = values['stream-chunks'];
+const streamChunks = chunks === undefined ? null : Number(chunks);
+const CHUNK_EVERY_MS = 20;
+const callers = Number(values.callers ?? (streamChunks === null ? 32 : 200));
+const UNIT = streamChunks === null ? 'call' : 'chunk';
 const timing = { ...FULL_TIMING, rounds: Number(values.rounds) };
 /** For several seconds after a start V8 still optimizes hot code, which would count as a cost of the calls. */
 const WARM_UP = { rounds: 1, slices: 1, warmUpMs: 4_000, measuredMs: 100 };
-const TITLE = `Small JSON calls, ${callers} callers`;
+const TITLE =
+  streamChunks === null
+    ? `Small JSON calls, ${callers} callers`
+    : `Streams of ${streamChunks} chunks, one in ${CHUNK_EVERY_MS} ms, ${callers} at once`;
 
 /** Returns the middle half of the ratios of two subjects, round by round. */
 function spread(samples: Samples, subject: Subject, base: Subject): string {
@@ -72,13 +81,13 @@ function otherBuilds(): Build[] {
   });
 }
 
-/** Prints what the builds need for a small call, and judges the first one against each of the others. */
+/** Prints what the builds need for a call or a chunk, and judges the first one against each of the others. */
 function judge(samples: Samples): Verdict[] {
   const [own, ...others] = samples.keys();
   if (own === undefined) return [];
   console.log(`\n${TITLE}\n`);
   printTable([
-    ['', 'calls/s', 'p50 ms', 'p99 ms', 'CPU µs/call'],
+    ['', 'calls/s', 'p50 ms', 'p99 ms', `CPU µs/${UNIT}`],
     ...[own, ...others].map((subject) => [
       subject.name,
       typical(samples, subject, 'callsPerS').toFixed(0),
@@ -90,7 +99,7 @@ function judge(samples: Samples): Verdict[] {
   return others.map((base) => {
     const measured = ratio(samples, own, base, 'cpuUs');
     return {
-      aim: `CPU of a call, at most ${percent(MOST)} of ${base.name}`,
+      aim: `CPU of a ${UNIT}, at most ${percent(MOST)} of ${base.name}`,
       measured: `${percent(measured)} (middle half ${spread(samples, own, base)})`,
       holds: measured <= MOST,
     };
@@ -109,7 +118,7 @@ async function runStart(
       const name = `${build.name}, ${options.group} group`;
       subjects.push(await startHeadgate({ ...options, ...build, name }));
     }
-    const scenario = { title: TITLE, callers, streamChunks: null };
+    const scenario = { title: TITLE, callers, streamChunks, chunkEveryMs: CHUNK_EVERY_MS };
     await runRounds(subjects, scenario, WARM_UP);
     return await runRounds(subjects, scenario, timing, onRound);
   } finally {
