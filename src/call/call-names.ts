@@ -1,5 +1,6 @@
 import { modelIn, type Proof } from '../upstream/body/request-body.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
+import { REQUEST_TYPE_HEADER } from '../providers/prices/lists/tiers.ts';
 import { withTierHeaders } from '../providers/prices/tiers.ts';
 import type { Tiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
@@ -30,6 +31,7 @@ const DEFAULT_TIERS: ReadonlySet<string> = new Set([
   'auto',
   'default',
   'on_demand',
+  'shared',
   'standard',
   'standard_only',
 ]);
@@ -124,7 +126,7 @@ export class CallNames {
       contentType: request.headers.get('content-type'),
       contentEncoding: body.encodingIn(request.headers),
     });
-    const tier = tierOf(withTierHeaders(estimate.tiers, request.headers).asked);
+    const tier = tierOf(withTierHeaders(estimate.tiers, request.headers).asked, request.headers);
     known.set(body, { model, tier, isWhole: true });
   }
 
@@ -140,8 +142,12 @@ export class CallNames {
 }
 
 /** Names the tier of a call; null: the default. */
-function tierOf({ service_tier: tier, speed, latency }: Tiers): string | null {
-  const named = [tier, speed, latency].filter(
+function tierOf(
+  { service_tier: tier, speed, latency }: Tiers,
+  headers: Pick<Headers, 'get'>,
+): string | null {
+  const requestType = headers.get(REQUEST_TYPE_HEADER)?.trim().toLowerCase();
+  const named = [requestType, tier, speed, latency].filter(
     (value) => value !== undefined && !DEFAULT_TIERS.has(value),
   );
   return named.length === 0 ? null : named.join(' ');

@@ -132,6 +132,7 @@ export function routedCall(
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,
     isOwnKey: key.injected === null && key.fingerprint !== null,
+    isAmbiguousKey: caller.credentials.isAmbiguous,
     account: null,
     header: (name) => request.headers.get(name),
   };

@@ -12,7 +12,9 @@ export const callScopeSchema = z
     credential: z
       .string()
       .nullable()
-      .describe("Fingerprint of a caller's own provider key. Null: any key."),
+      .describe(
+        "Fingerprint of a caller's own provider key. A `+` at its end: the call had several keys, or one with a scheme other than `Bearer`. Null: any key.",
+      ),
   })
   .describe('The calls that match every value that is not null.');
 

@@ -47,6 +47,8 @@ export interface RoutedCall extends CallBeforeModel {
   readonly keyFingerprint: string | null;
   /** Whether that is a key of the caller, and not one of the operator. */
   readonly isOwnKey: boolean;
+  /** Whether the upstream may read another key of the caller than that. Absent: it does not. */
+  readonly isAmbiguousKey?: boolean;
   /** Null: the key stands for itself. */
   readonly account: KeyAccount | null;
   header(name: string): string | null;

@@ -15,6 +15,7 @@ import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
+import { ambiguous } from '../../core/words/scope.ts';
 import { within } from '../../runtime/within.ts';
 import { waitsUntil, type GrantedMember, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
@@ -216,10 +217,10 @@ function namesFor(
   placement: Placement,
   names: CallNames | null,
 ): Partial<SlotRequest> {
-  const { keyFingerprint: key, isOwnKey } = call;
+  const { keyFingerprint: key, isOwnKey, isAmbiguousKey = false } = call;
   const isShared = isOwnKey && key !== null && !isOfOneKey(placement);
   return {
-    ...(isShared && { credential: key }),
+    ...(isShared && { credential: isAmbiguousKey ? ambiguous(key) : key }),
     ...(names !== null && { model: names.model?.slice(0, MODEL_BYTES_MAX) ?? call.model }),
     ...(names !== null && names.tier !== null && { tier: names.tier }),
     ...(names?.isUnread === true && { isUnread: true }),

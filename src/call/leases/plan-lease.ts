@@ -88,6 +88,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,
     isOwnKey: key.injected === null && key.fingerprint !== null,
+    isAmbiguousKey: caller.credentials.isAmbiguous,
     account: await accountOf(call, upstream, key),
     header: (name) => call.request.headers.get(name),
   };

@@ -1,5 +1,5 @@
 import { instant, type InstantMs } from '../words/ids.ts';
-import { scopeKey, type CallNames, type Scope } from '../words/scope.ts';
+import { isAmbiguous, scopeKey, type CallNames, type Scope } from '../words/scope.ts';
 import type { RefusalKind } from '../words/signal.ts';
 
 /**
@@ -87,6 +87,7 @@ export function confirmedScope(
   for (const name of ['credential', 'model'] as const) {
     const value = wide[name];
     if (value === null || (name === 'model' && !OPEN_KINDS.has(kind))) continue;
+    if (name === 'credential' && isAmbiguous(value)) continue;
     const wider = { ...wide, [name]: null };
     const key = `${place} ${kind} ${name} ${scopeKey(wider)}`;
     const last = refusals.get(key);

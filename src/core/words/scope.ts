@@ -38,6 +38,22 @@ export function namesOf({ model, tier, credential, isUnread }: Holder): CallName
   };
 }
 
+/** Ends the names of credentials that confirm no refusal. */
+const AMBIGUOUS_SUFFIX = '+';
+
+/** Marks a credential that may not be the one that the upstream saw. */
+export function ambiguous(credential: string): string {
+  return `${credential}${AMBIGUOUS_SUFFIX}`;
+}
+
+/**
+ * Whether a credential may not be the one that the upstream saw. It confirms no refusal, because a caller with one key could
+ * bring that under two names.
+ */
+export function isAmbiguous(credential: string): boolean {
+  return credential.endsWith(AMBIGUOUS_SUFFIX);
+}
+
 /** Returns the key under which a scope is stored. */
 export function scopeKey({ model, tier, credential }: Scope): string {
   return JSON.stringify([model, tier, credential]);

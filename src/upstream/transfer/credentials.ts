@@ -11,6 +11,11 @@ export interface Credentials {
   readonly gatewayKey: string | null;
   /** The key for the provider, without its scheme if that is `Bearer`. */
   readonly providerKey: string | null;
+  /**
+   * Whether the upstream may read another key than `providerKey`: the call has several, or a scheme other than `Bearer`. Such a
+   * call can bring one account under many values of `providerKey`.
+   */
+  readonly isAmbiguous: boolean;
   /** The call is signed for another host, so that no proxy can pass it on. */
   readonly sigV4: boolean;
 }
@@ -47,9 +52,12 @@ export function readCredentials(headers: Headers, query: URLSearchParams): Crede
   const named = (headers.get(GATEWAY_HEADER) ?? '').trim();
   const gatewayKey =
     named !== '' ? named : (candidates.find((value) => isGatewayKey(value, null)) ?? null);
+  const providerKeys = new Set(candidates.filter((value) => !isGatewayKey(value, gatewayKey)));
+  const [providerKey = null] = providerKeys;
   return {
     gatewayKey,
-    providerKey: candidates.find((value) => !isGatewayKey(value, gatewayKey)) ?? null,
+    providerKey,
+    isAmbiguous: providerKeys.size > 1 || /[\s,]/.test(providerKey ?? ''),
     sigV4: signed || query.has('X-Amz-Signature'),
   };
 }

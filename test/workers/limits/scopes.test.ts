@@ -126,7 +126,10 @@ describe('an automatic group', () => {
       return answer.status;
     };
     const flex = { service_tier: 'flex' };
+    const dedicated = { 'x-vertex-ai-llm-request-type': 'dedicated' };
     expect(await generate({})).toBe(200);
+    expect(await generate({}, { ...dedicated, 'x-strict-fail': 'requests' })).toBe(429);
+    expect(await generate({}, dedicated)).toBe(429);
     for (let index = 0; index < 12; index += 1) {
       expect(await generate(flex, { 'x-strict-fail': 'overload' })).not.toBe(200);
     }
@@ -190,4 +193,24 @@ describe.each([
       expect(await send({ key: 'sk-later', ...(b && { headers: b }) })).toBe(200);
     },
   );
+
+  it.each([
+    [
+      'beside others',
+      (index: number) => ({ authorization: `Bearer sk-${index}`, 'api-key': 'evil' }),
+    ],
+    ['with other schemes', (index: number) => ({ authorization: `Token${index} evil` })],
+    ['among several values', (index: number) => ({ authorization: `Bearer ${index},evil` })],
+  ])('holds a refusal against one key that comes %s', async (__, keys) => {
+    expect(await send({ key: 'sk-honest', ...(b && { headers: b }) })).toBe(200);
+    const fails = { 'x-strict-fail-wait-ms': '600000' };
+    expect(await send({ key: 'evil', refuseAs: 'requests', headers: { ...a, ...fails } })).toBe(
+      429,
+    );
+    for (let index = 0; index < 3; index += 1) {
+      const headers = { ...a, ...keys(index), ...fails };
+      expect(await send({ refuseAs: 'requests', headers })).toBe(429);
+    }
+    expect(await send({ key: 'sk-honest', ...(b && { headers: b }) })).toBe(200);
+  });
 });

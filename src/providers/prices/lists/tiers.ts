@@ -87,6 +87,9 @@ export const TIER_HEADERS: readonly (readonly [header: string, field: TierField]
   ['x-vertex-ai-llm-shared-request-type', 'service_tier'],
 ];
 
+/** A header of Vertex that chooses throughput paid in advance (`dedicated`) or the quota that all share (`shared`). */
+export const REQUEST_TYPE_HEADER = 'x-vertex-ai-llm-request-type';
+
 /** Headers in which answers report the tier that served the call. */
 export const REPORTED_TIER_HEADERS: typeof TIER_HEADERS = [
   ...TIER_HEADERS,

@@ -67,16 +67,31 @@ describe('readCredentials', () => {
       'sk-1',
     ],
   ])('%s', (_what, headers, search, gatewayKey, providerKey) => {
-    expect(readCredentials(new Headers(headers), new URLSearchParams(search))).toEqual({
+    expect(readCredentials(new Headers(headers), new URLSearchParams(search))).toMatchObject({
       gatewayKey,
       providerKey,
       sigV4: false,
     });
   });
 
+  it.each<[string, Record<string, string>, string, boolean]>([
+    ['one key', { authorization: 'Bearer sk-1' }, '', false],
+    ['one key in two places', { authorization: 'Bearer sk-1', 'x-api-key': 'sk-1' }, '', false],
+    ['a gateway key beside it', { authorization: 'Bearer hg_1', 'x-api-key': 'sk-1' }, '', false],
+    ['two keys', { authorization: 'Bearer sk-1', 'x-api-key': 'sk-2' }, '', true],
+    ['a key in the query beside it', { 'x-api-key': 'sk-1' }, '?key=sk-2', true],
+    ['two keys in the query', {}, '?key=sk-1&key=sk-2', true],
+    ['another scheme', { authorization: 'Token sk-1' }, '', true],
+    ['a scheme written twice', { authorization: 'Bearer Bearer sk-1' }, '', true],
+    ['a list', { 'x-api-key': 'sk-1,sk-2' }, '', true],
+  ])('says whether the upstream may read another key: %s', (_what, headers, search, expected) => {
+    const read = readCredentials(new Headers(headers), new URLSearchParams(search));
+    expect(read.isAmbiguous).toBe(expected);
+  });
+
   it('tells a signed call, whose signature is no key', () => {
     const query = new URLSearchParams();
-    expect(readCredentials(new Headers({ authorization: SIGNED }), query)).toEqual({
+    expect(readCredentials(new Headers({ authorization: SIGNED }), query)).toMatchObject({
       gatewayKey: null,
       providerKey: null,
       sigV4: true,
