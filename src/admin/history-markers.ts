@@ -3,8 +3,8 @@ import type { markerSchema } from '../contract/admin/observation-schemas.ts';
 import type { AutoGroupConfig } from '../contract/config/config.ts';
 import type { AuditChange, AuditEntry } from '../contract/audit.ts';
 import type { PoolMarker } from '../contract/history.ts';
-import type { CallScope } from '../contract/scope.ts';
 import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
+import { scopeWords } from '../routing/scopes-shown.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 
 /** One mark on a chart. */
@@ -106,9 +106,9 @@ export function poolMarker(
   const [own, label, detail] = words(kind, why, figures);
   const often = times > 1 ? `; ${times} times within a minute` : '';
   const instant = new Date(at).toISOString();
-  const about = scope === undefined ? '' : `; only calls of ${namesOf(scope)}`;
+  const about = scope === undefined ? '' : `; only calls of ${scopeWords(scope)}`;
   const marker = { at: instant, kind: own, actor: null, partition, ...(scope && { scope }) };
-  const place = scope === undefined ? '' : `${namesOf(scope)}: `;
+  const place = scope === undefined ? '' : `${scopeWords(scope)}: `;
   if (member === undefined) {
     return { ...marker, label: place + label, detail: detail + about + often };
   }
@@ -118,15 +118,6 @@ export function poolMarker(
     label: `${member}: ${place}${label}`,
     detail: `Member ${member}: ${detail}${about}${often}`,
   };
-}
-
-function namesOf({ model, service_tier: tier, credential }: CallScope): string {
-  const names = [
-    ...(model === null ? [] : [`model ${model}`]),
-    ...(tier === null ? [] : [`tier ${tier}`]),
-    ...(credential === null ? [] : [`key ${credential}`]),
-  ];
-  return names.join(', ');
 }
 
 function words(

@@ -19,3 +19,13 @@ export const callScopeSchema = z
   .describe('The calls that match every value that is not null.');
 
 export type CallScope = Frozen<z.output<typeof callScopeSchema>>;
+
+/** Which values a scope names. A fixed set, so that metrics can have it as a label. */
+export type ScopeKind =
+  | 'model'
+  | 'tier'
+  | 'key'
+  | 'model_tier'
+  | 'model_key'
+  | 'tier_key'
+  | 'model_tier_key';

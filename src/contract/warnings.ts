@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import type { Frozen } from './frozen.ts';
+import { callScopeSchema } from './scope.ts';
 
 /**
  * - `near_limit`: the part `warn_at` of the limit was in use for a minute.
  * - `queue_growing`: the queue was longer at the end of each of the last minutes.
  * - `wait_long`: calls wait longer than `warn_wait_ms`.
- * - `breaker_open`: the upstream failed too often and is left alone.
- * - `pause_long`: the upstream named a wait of more than 15 minutes.
+ * - `breaker_open`: the upstream failed too often and is left alone; of a `scope`: for some calls.
+ * - `pause_long`: the upstream refuses all calls, or those of a `scope`, for more than 15 minutes.
  * - `quota_exhausted`: the upstream says that the account has nothing left.
  * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
  * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or where the Worker calls from.
@@ -45,6 +46,9 @@ export const warningSchema = z.object({
     .string()
     .exactOptional()
     .describe('The member that it is about. Absent: it is about the whole pool.'),
+  scope: callScopeSchema
+    .exactOptional()
+    .describe('The only calls that it is about. Absent: all calls of the pool or member.'),
   cleared_at: z.iso
     .datetime()
     .exactOptional()
@@ -57,4 +61,4 @@ export type Warning = Frozen<z.output<typeof warningSchema>>;
 export type WarningKind = Warning['kind'];
 
 /** The part of a warning that says what there is to say. */
-export type Raised = Pick<Warning, 'kind' | 'member' | 'message' | 'figures'>;
+export type Raised = Pick<Warning, 'kind' | 'member' | 'scope' | 'message' | 'figures'>;

@@ -103,7 +103,7 @@ export function resting(
   config: Config,
   now: InstantMs,
 ): PoolMetrics {
-  const { status } = said.metrics;
+  const { status, queued_by_scope: _queued, ...counted } = said.metrics;
   const group = definedGroup(config, name);
   const idleMs = status.idle_ms + Math.max(0, now - said.at);
   const waits = idleMs < WAITS_MS ? {} : { wait_p50_ms: null, wait_p95_ms: null };
@@ -118,7 +118,7 @@ export function resting(
     ...rest
   } = status;
   return {
-    ...said.metrics,
+    ...counted,
     status: {
       ...rest,
       ...NOBODY,

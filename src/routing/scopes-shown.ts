@@ -1,4 +1,4 @@
-import type { CallScope } from '../contract/scope.ts';
+import type { CallScope, ScopeKind } from '../contract/scope.ts';
 import { SCOPES_SHOWN_MAX, type PoolStatus, type ScopeStatus } from '../contract/status.ts';
 
 type ByScopes = Pick<PoolStatus, 'about' | 'scopes'>;
@@ -15,6 +15,19 @@ export function joinScopes(all: readonly ScopeStatus[]): Pick<PoolStatus, 'scope
 /** Whether the calls of a scope are stopped, or some of them are queued because of it. */
 export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
   return queued > 0 || until !== null || breaker !== 'closed';
+}
+
+/** Names the calls of a scope, as in `model gpt-5, tier flex`. */
+export function scopeWords({ model, service_tier, credential }: CallScope): string {
+  const names = Object.entries({ model, tier: service_tier, key: credential });
+  return names.flatMap(([name, value]) => (value === null ? [] : [`${name} ${value}`])).join(', ');
+}
+
+/** Names the values that a scope has. Null: it has none, and so contains all calls. */
+export function scopeKindOf({ model, service_tier, credential }: CallScope): ScopeKind | null {
+  const names = Object.entries({ model, tier: service_tier, key: credential });
+  const known = names.flatMap(([name, value]) => (value === null ? [] : [name]));
+  return known.length === 0 ? null : (known.join('_') as ScopeKind);
 }
 
 /** Finds the calls that the states of several pools are about, where they agree. */

@@ -1,4 +1,5 @@
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
+import { scopeWords } from '../../../src/routing/scopes-shown.ts';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import type { Output } from '../output.ts';
 import { noteAll, show, span, table } from '../output.ts';
@@ -23,13 +24,10 @@ function stopsOf({ name, about, paused_until, breaker, scopes = [] }: GroupStatu
   return [...own, ...scopes].flatMap(({ about: calls, ...one }) => {
     const { paused_until: until, breaker: phase, queued } = one;
     if (until === null && phase === 'closed' && queued === 0) return [];
-    const { model, service_tier: tier, credential } = calls;
-    const names = Object.entries({ model, tier, key: credential });
-    const which = names.flatMap(([what, value]) => (value === null ? [] : [`${what} ${value}`]));
-    const state = phase === 'closed' ? 'paused' : 'breaker open';
+    const state = phase === 'closed' ? (until === null ? 'limited' : 'paused') : 'breaker open';
     const end = until === null ? '' : ` until ${until}`;
     const said = 'pause' in one && one.pause?.message ? `: ${one.pause.message}` : '';
-    return [`${name}: only ${which.join(', ')}: ${state}${end}, ${queued} queued${said}`];
+    return [`${name}: only ${scopeWords(calls)}: ${state}${end}, ${queued} queued${said}`];
   });
 }
 

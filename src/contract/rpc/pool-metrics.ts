@@ -3,6 +3,7 @@ import type { Invariant, ReportEnd } from '../../core/parts/totals.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
+import type { ScopeKind } from '../scope.ts';
 import type { PoolStatus } from '../status.ts';
 import type { WarningKind } from '../warnings.ts';
 
@@ -27,5 +28,7 @@ export interface PoolMetrics {
   readonly violations_total?: Readonly<Record<Invariant, number>>;
   /** Slots in use, by the kind of their holders. Absent: calls hold them all. */
   readonly slots_by_kind?: Readonly<Partial<Record<HoldKind, number>>>;
+  /** Queued calls that a scope holds, by what the scope names. Absent: there are none. */
+  readonly queued_by_scope?: Readonly<Partial<Record<ScopeKind, number>>>;
   readonly warnings_total: Readonly<Partial<Record<WarningKind, number>>>;
 }

@@ -20,6 +20,7 @@ import { FeedLink } from './feed-link.ts';
 import { HistoryRows } from './history-rows.ts';
 import { History, waitQuantiles } from './history.ts';
 import { Markers } from './markers.ts';
+import { queuedByScope } from './scope-status.ts';
 import type { GroupStore } from '../store.ts';
 import type { Tables } from '../tables.ts';
 import { ViolationLog } from './violation-log.ts';
@@ -203,7 +204,7 @@ export class Observation {
     return this.#history.lastHour(this.#state, now);
   }
 
-  metrics(status: PoolStatus): PoolMetrics {
+  metrics(status: PoolStatus, now: InstantMs): PoolMetrics {
     const { totals } = this.#state;
     return {
       status,
@@ -221,6 +222,7 @@ export class Observation {
       warnings_total: this.#warnings.totals(),
       violations_total: totals.violations,
       ...slotsByKind(this.#state),
+      ...queuedByScope(this.#state, now),
     };
   }
 }

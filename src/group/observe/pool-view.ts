@@ -52,7 +52,8 @@ export class PoolView {
   }
 
   metrics(): PoolMetrics {
-    return this.#parts.observation.metrics(this.status());
+    const now = this.#tick();
+    return this.#parts.observation.metrics(this.#status(now), now);
   }
 
   history(fromMs: number, toMs: number, stepMs: number): PoolHistory {
@@ -113,7 +114,7 @@ export class PoolView {
   /** Makes what the directory keeps while the pool rests. It is made in the middle of a turn, so nothing is done here. */
   said(): PoolSaid {
     const now = this.#parts.shell.now();
-    const metrics = this.#parts.observation.metrics(this.#status(now));
+    const metrics = this.#parts.observation.metrics(this.#status(now), now);
     const { controls, serving } = this.#state;
     const ratesOfMembers = serving.map(({ id, controls: { rates } }) => [id, rates] as const);
     return {

@@ -1,13 +1,16 @@
-import type { CallScope } from '../../contract/scope.ts';
+import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
+import type { CallScope, ScopeKind } from '../../contract/scope.ts';
 import type { MemberStatus, PoolStatus, ScopeStatus } from '../../contract/status.ts';
+import { blockOf, memberBlockOf } from '../../core/capacity.ts';
 import type { ScopeLimiter } from '../../core/limiter.ts';
 import type { Member } from '../../core/member.ts';
 import { isSplit } from '../../core/members.ts';
-import { scopesHolding, slotsOfScope } from '../../core/scope-holds.ts';
+import { blockFor, scopesHolding, slotsOfScope } from '../../core/scope-holds.ts';
+import { goesByScopes } from '../../core/scopes.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import { ALL_CALLS, isSameScope, type Scope } from '../../core/words/scope.ts';
-import { joinScopes } from '../../routing/scopes-shown.ts';
+import { joinScopes, scopeKindOf } from '../../routing/scopes-shown.ts';
 import { pauseStatus } from './pause-status.ts';
 
 /** Writes a scope as operators see it. */
@@ -26,8 +29,7 @@ export function scopesStatus(
   state: GroupState,
   now: InstantMs,
 ): Pick<PoolStatus, 'about' | 'scopes'> {
-  const [sole] = state.serving;
-  const about = isSplit(state) || sole === undefined ? {} : aboutOf(sole);
+  const about = aboutOfAll(state, now);
   if (state.serving.every(({ scopes }) => scopes.size === 0)) return about;
   const queued = queuedBy(state, now);
   const all = state.serving.flatMap((member) => {
@@ -38,6 +40,41 @@ export function scopesStatus(
     }));
   });
   return { ...about, ...joinScopes(all) };
+}
+
+/** Shows the calls that the state of a pool is about. Of members: the calls that all of them stop. */
+function aboutOfAll({ serving }: GroupState, now: InstantMs): Pick<PoolStatus, 'about'> {
+  const [sole, second] = serving;
+  if (sole === undefined) return {};
+  if (second === undefined) return aboutOf(sole);
+  if (blockOf(serving, now) === null) return {};
+  // Every call that was seen lately is in the scopes of all these members, so no two of them exclude each other.
+  const about = serving.reduce<CallScope>((met, member) => {
+    const isOut = memberBlockOf(member, now)?.reason === 'members_out';
+    const own = isOut ? ALL_CALLS : member.controls.scopes.about;
+    return {
+      model: met.model ?? own.model,
+      service_tier: met.service_tier ?? own.tier,
+      credential: met.credential ?? own.credential,
+    };
+  }, shownScope(ALL_CALLS));
+  return scopeKindOf(about) === null ? {} : { about };
+}
+
+/** Counts the queued calls that scopes hold, by what the scopes name. Each call counts once. */
+export function queuedByScope(
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolMetrics, 'queued_by_scope'> {
+  const queued: Partial<Record<ScopeKind, number>> = {};
+  if (!state.serving.some(goesByScopes)) return {};
+  for (const waiter of state.queue.byTicket.values()) {
+    const [first] = scopesHolding(state, waiter, now);
+    const scope = first?.scope ?? blockFor(state, waiter.ticket, now)?.scope;
+    const kind = scope === undefined ? null : scopeKindOf(shownScope(scope));
+    if (kind !== null) queued[kind] = (queued[kind] ?? 0) + 1;
+  }
+  return Object.keys(queued).length === 0 ? {} : { queued_by_scope: queued };
 }
 
 /** Counts the queued calls that each scope holds. */

@@ -6,12 +6,13 @@ import { quantileMs } from '../../core/parts/histogram.ts';
 import type { Member } from '../../core/member.ts';
 import { isSplit } from '../../core/members.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
-import { isLong, nextProbeAt, type Pause } from '../../core/parts/pause.ts';
 import { queueLength } from '../../core/parts/queue.ts';
 import type { Totals } from '../../core/parts/totals.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
+import { scopeWords } from '../../routing/scopes-shown.ts';
+import { boundedScope, LessonWarnings, type About } from './lesson-warnings.ts';
 import { LimitSteps } from './limit-steps.ts';
 import { NearLimit } from './near-limit.ts';
 
@@ -24,6 +25,9 @@ const SILENT_MS = 600_000;
 /** How many minutes in a row the queue must be longer at the end of, and how long at the last. */
 const GROWING_MINUTES = 3;
 const GROWING_LENGTH_MIN = 10;
+
+/** Maximum scopes of one pool that one kind of warning names while it is not repeated. */
+const SCOPES_NAMED_MAX = 10;
 
 type OutReason = NonNullable<Member['controls']['outage']['reason']>;
 
@@ -51,9 +55,7 @@ export class Warnings {
   /** The queue at the ends of the last minutes. */
   #lengths: number[] = [];
   #seen = { quota: 0, egress: 0, expired: 0, served: 0 };
-  readonly #breakersOpenedAt = new Map<MemberId, number>();
-  /** Ends of the long pauses that it was told of. */
-  readonly #longPauses = new Map<string, InstantMs>();
+  readonly #lessons: LessonWarnings;
   /** Members of which it was told that they are out, and why. */
   readonly #outFor = new Map<MemberId, OutReason>();
 
@@ -65,6 +67,9 @@ export class Warnings {
     this.#store = store;
     this.#identity = identity;
     this.#send = send;
+    this.#lessons = new LessonWarnings((kind, message, figures, now, about) =>
+      this.#warn(kind, message, figures, now, about),
+    );
     this.#steps = new LimitSteps(store, (step, now) => this.#raise(step, now));
     const row = store.recall('warnings');
     this.#kept = row === null ? [] : (JSON.parse(row) as Warning[]);
@@ -73,9 +78,8 @@ export class Warnings {
 
   /** Begins with what an earlier instance knew already, which is no news. */
   begin({ serving }: GroupState): void {
+    this.#lessons.begin(serving);
     for (const { id, controls } of serving) {
-      this.#breakersOpenedAt.set(id, controls.breaker.openedAt);
-      for (const [key, pause] of pausesOf(id, controls)) this.#longPauses.set(key, pause.until);
       const { reason } = controls.outage;
       if (reason !== null) this.#outFor.set(id, reason);
     }
@@ -101,11 +105,8 @@ export class Warnings {
       const message = `Slots were taken back at the end of their TTL, because their holders were gone: ${count}.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
-    for (const member of state.serving) {
-      this.#noteBreaker(member, now);
-      this.#notePauses(member, now);
-      this.#noteOutage(member, now);
-    }
+    this.#lessons.note(state, now);
+    for (const member of state.serving) this.#noteOutage(member, now);
     const served = totals.ended.success ?? 0;
     // What one member refuses another may serve, and of the first it is told that it is out.
     const spared = isSplit(state) ? state.serving.length : 0;
@@ -140,37 +141,6 @@ export class Warnings {
     this.#warn('near_limit', message, { in_use: used, limit, queued }, now);
   }
 
-  #noteBreaker({ id, controls: { breaker } }: Member, now: InstantMs): void {
-    if (breaker.openedAt <= (this.#breakersOpenedAt.get(id) ?? 0)) return;
-    this.#breakersOpenedAt.set(id, breaker.openedAt);
-    const openMs = breaker.openUntil - breaker.openedAt;
-    const whose = id === IMPLICIT ? 'The upstream' : `The upstream of the member ${id}`;
-    const message = `${whose} failed too often. It is left alone for a while, and then probed.`;
-    this.#warn('breaker_open', message, { open_ms: openMs }, now, id);
-  }
-
-  /** Warns once of a long pause, however often refused probes extend it. */
-  #notePauses({ id, controls }: Member, now: InstantMs): void {
-    for (const [key, pause] of pausesOf(id, controls)) {
-      const known = this.#longPauses.get(key) ?? 0;
-      if (pause.until === known || !isLong(pause, now)) continue;
-      this.#longPauses.delete(key);
-      if (this.#longPauses.size >= KEPT_MAX) this.#longPauses.clear();
-      this.#longPauses.set(key, pause.until);
-      if (known <= now) this.#warnOfPause(id, pause, now);
-    }
-  }
-
-  #warnOfPause(id: MemberId, pause: Pause, now: InstantMs): void {
-    const whose = id === IMPLICIT ? 'The upstream' : `The upstream of the member ${id}`;
-    const said = pause.words === null ? '' : ` It said: "${pause.words}"`;
-    const probeAt = nextProbeAt(pause);
-    const probed = probeAt === null ? 'No call probes it before.' : 'Single calls probe it before.';
-    const until = new Date(pause.until).toISOString();
-    const message = `${whose} refuses calls until ${until}. ${probed}${said}`;
-    this.#warn('pause_long', message, { pause_ms: pause.until - now }, now, id);
-  }
-
   /** Warns once of a member that is out for a refusal. One that an operator has switched off is no news to operators. */
   #noteOutage({ id, settings, controls: { outage } }: Member, now: InstantMs): void {
     const reason = settings.isEnabled ? outage.reason : null;
@@ -184,7 +154,7 @@ export class Warnings {
 
   #warnOfOutage(id: MemberId, reason: OutReason, now: InstantMs): boolean {
     const message = `The member ${id} gets no calls: ${OUT_FOR[reason]}. It is probed from time to time.`;
-    return this.#warn('member_out', message, {}, now, id);
+    return this.#warn('member_out', message, {}, now, { member: id });
   }
 
   /** Notes that what was told of a member is over. */
@@ -241,18 +211,32 @@ export class Warnings {
     message: string,
     figures: Readonly<Record<string, number>>,
     now: InstantMs,
-    member: MemberId = IMPLICIT,
+    { member, scope }: About = { member: IMPLICIT },
   ): boolean {
-    const about = member === IMPLICIT ? {} : { member };
+    const about = {
+      ...(member !== IMPLICIT && { member }),
+      ...(scope !== undefined && { scope: boundedScope(scope) }),
+    };
     const key = keyOf({ kind, ...about });
     if (now - (this.#toldAt.get(key) ?? -Infinity) < SILENT_MS) return false;
+    if (scope !== undefined && !this.#mayName(kind, now)) return false;
     this.#toldAt.set(key, now);
     this.#raise({ kind, ...about, message, figures }, now);
     return true;
   }
 
-  #raise({ kind, member, message, figures }: Raised, now: InstantMs): void {
-    const about = member === undefined ? {} : { member };
+  /** Whether a warning may name another scope: callers choose the models and the keys. */
+  #mayName(kind: WarningKind, now: InstantMs): boolean {
+    for (const [key, at] of this.#toldAt) if (now - at >= SILENT_MS) this.#toldAt.delete(key);
+    const named = [...this.#toldAt.keys()].filter((key) => key.startsWith(`${kind} {`));
+    return named.length < SCOPES_NAMED_MAX;
+  }
+
+  #raise({ kind, member, scope, message, figures }: Raised, now: InstantMs): void {
+    const about = {
+      ...(member !== undefined && { member }),
+      ...(scope !== undefined && { scope }),
+    };
     this.#totals[kind] = (this.#totals[kind] ?? 0) + 1;
     const at = new Date(now).toISOString();
     const { group, partition } = this.#identity;
@@ -260,22 +244,20 @@ export class Warnings {
     const warning = { id, at, kind, group, partition, ...about, message, figures };
     this.#kept = [...this.#kept, warning].slice(-KEPT_MAX);
     this.#store.remember('warnings', JSON.stringify(this.#kept));
-    logEvent('warning', { kind, group, partition, ...about, message, ...figures });
+    const named = {
+      ...(member !== undefined && { member }),
+      ...(scope !== undefined && { scope: scopeWords(scope) }),
+    };
+    logEvent('warning', { kind, group, partition, ...named, message, ...figures });
     this.#send(warning, true);
   }
 }
 
-/** Lists the pauses of a member and of its models and tiers. Those of one caller's own key concern no operator. */
-function pausesOf(id: MemberId, { pause, scopes }: Member['controls']): [string, Pause][] {
-  const narrower = scopes.narrower
-    .filter(({ scope }) => scope.credential === null)
-    .map((each): [string, Pause] => [`${id} ${JSON.stringify(each.scope)}`, each.pause]);
-  return [[id, pause], ...narrower];
-}
-
-/** Tells apart what is not repeated for a while: one kind, of one member. */
-function keyOf({ kind, member }: Pick<Warning, 'kind' | 'member'>): string {
-  return member === undefined ? kind : `${kind} ${member}`;
+/** Tells apart what is not repeated for a while: one kind, of one member or one scope of it. */
+function keyOf({ kind, member = '', scope }: Pick<Warning, 'kind' | 'member' | 'scope'>): string {
+  return scope === undefined
+    ? `${kind} ${member}`
+    : `${kind} ${JSON.stringify({ ...scope, member })}`;
 }
 
 function oldestWaitMs({ queue }: GroupState, now: InstantMs): number {

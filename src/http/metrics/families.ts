@@ -49,8 +49,23 @@ export const QUEUE_OLDEST = gauge(
   'How long the oldest waiting call has waited.',
   'max',
 );
-export const PAUSED = gauge('paused', 'Whether nothing is granted for now, by whom.', 'max');
-export const BREAKER = gauge('breaker_state', 'Whether the breaker is in this state.');
+export const PAUSED = gauge(
+  'paused',
+  'Whether all calls are stopped, by whom. A stop of some calls only counts in headgate_scopes_stopped.',
+  'max',
+);
+export const BREAKER = gauge(
+  'breaker_state',
+  'Whether the breaker of all calls is in this state. A breaker of some calls only counts in headgate_scopes_stopped.',
+);
+export const SCOPES_STOPPED = gauge(
+  'scopes_stopped',
+  'Scopes whose calls are held, by what the scope names and by cause.',
+);
+export const SCOPE_QUEUED = gauge(
+  'queue_held_by_scope',
+  'Queued calls that a scope holds, by what the scope names.',
+);
 export const RATE_LIMIT = gauge('rate_limit', 'A limit of requests or tokens.');
 export const RATE_LEFT = gauge('rate_left', 'What may go at once under a limit.');
 export const SPENT = gauge('budget_spent_usd', 'Spent in the present period of UTC.');

@@ -1,8 +1,9 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import { NOT_TOLD_BEFORE, type PoolStatus } from '../../contract/status.ts';
+import { NOT_TOLD_BEFORE, type PoolStatus, type ScopeStatus } from '../../contract/status.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import { definedGroup } from '../../routing/key-groups.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
+import { scopeKindOf } from '../../routing/scopes-shown.ts';
 import type { PoolReply } from '../../overview/pools.ts';
 import type { Exposition, Labels } from './exposition.ts';
 import * as families from './families.ts';
@@ -74,13 +75,16 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   to.add(families.SLOTS_LENT, labels, status.lent);
   to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
   to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);
+  const isOfAll = status.about === undefined;
   to.addEach(families.PAUSED, labels, 'by', {
     operator: status.paused ? 1 : 0,
-    upstream: status.paused_until === null ? 0 : 1,
+    upstream: isOfAll && status.paused_until !== null ? 1 : 0,
   });
+  const breaker = isOfAll ? status.breaker : 'closed';
   for (const state of ['closed', 'half_open', 'open'] as const) {
-    to.add(families.BREAKER, { ...labels, state }, status.breaker === state ? 1 : 0);
+    to.add(families.BREAKER, { ...labels, state }, breaker === state ? 1 : 0);
   }
+  addScopes(to, labels, metrics);
   for (const [name, rate] of Object.entries(rates ?? {})) {
     to.add(families.RATE_LIMIT, { ...labels, limit: name }, rate.limit);
     to.add(families.RATE_LEFT, { ...labels, limit: name }, rate.left);
@@ -89,6 +93,34 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   const { hour_usd: hour, day_usd: day, month_usd: month } = spend;
   to.addEach(families.SPENT, labels, 'period', { hour, day, month });
   to.add(families.RESERVED, labels, spend.reserved_usd);
+}
+
+/** Adds the scopes of a pool that hold calls, each with one cause, and the queued calls that they hold. */
+function addScopes(to: Exposition, labels: Labels, { status, queued_by_scope }: PoolMetrics): void {
+  for (const one of holdingScopes(status)) {
+    const [scope, by] = [scopeKindOf(one.about), causeOf(one)];
+    if (scope !== null && by !== null) to.add(families.SCOPES_STOPPED, { ...labels, scope, by }, 1);
+  }
+  to.addEach(families.SCOPE_QUEUED, labels, 'scope', queued_by_scope ?? {});
+}
+
+type Holding = Pick<ScopeStatus, 'about' | 'paused_until' | 'breaker' | 'queued'>;
+
+/** Lists the scopes of a pool, and those that the states of the pool or its members are about. */
+function holdingScopes({ scopes = [], members, ...own }: PoolStatus): readonly Holding[] {
+  const states = members?.filter(({ retired }) => retired !== true) ?? [own];
+  const narrow = states.flatMap(({ about, paused_until, breaker }) =>
+    about === undefined ? [] : [{ about, paused_until, breaker, queued: 0 }],
+  );
+  return [...narrow, ...scopes];
+}
+
+/** Finds why the calls of a scope are held. Null: they are not. */
+function causeOf({ breaker, paused_until: until, queued }: Holding) {
+  if (breaker === 'open') return 'breaker';
+  if (until !== null) return 'pause';
+  if (breaker === 'half_open') return 'breaker';
+  return queued > 0 ? 'ceiling' : null;
 }
 
 /**

@@ -16,7 +16,7 @@ import * as families from '../../../src/http/metrics/families.ts';
 import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';
 import { parseExposition, type ParsedFamily } from '../../unit/metrics/exposition-parser.ts';
 import { selectorsOf } from '../../unit/metrics/queries.ts';
-import { passAwake, pool, refusedThenServed, request, take } from '../support/pool.ts';
+import { passAwake, pool, queueUp, refusedThenServed, request, take } from '../support/pool.ts';
 import { call, configure, env } from '../support/worker.ts';
 
 const TOKEN = 'test-metrics-token';
@@ -64,6 +64,16 @@ async function haveCalls(group: GroupRpc): Promise<void> {
   second.lease[Symbol.dispose]();
 }
 
+/** Has the upstream refuse a model of a group that other models go on in. */
+async function refuseModel(group: string, model: string): Promise<void> {
+  const { lease: other } = await take(group, 'served', { model: 'other' });
+  await other.release('success', 200);
+  const { lease } = await take(group, 'refused', { model });
+  const refusal = { kind: 'requests', scope: 'model', retryAfterMs: 3_000_000 } as const;
+  await lease.report({ ...SERVED, ...refusal }, false);
+  await lease.release('refused', 429);
+}
+
 beforeAll(async () => {
   await configure({
     groups: [
@@ -86,6 +96,7 @@ beforeAll(async () => {
         ],
         holds: { release_cooldown_ms: 0, failure_hold_ms: 0 },
       },
+      { name: 'scoped', limits: { max_concurrency: 2 }, queue: { timeout_ms: 3_600_000 } },
       { name: 'split', partition_by: ['caller'], limits: { max_concurrency: 2 } },
     ],
     keys: [
@@ -102,6 +113,9 @@ beforeAll(async () => {
   const seen = { inputTokens: 7, outputTokens: 3 };
   await lease.release('success', 200, { requests: 1, ...seen, usd: 0.5, seen });
   await refusedThenServed('keys', 'refused', 'unauthorized');
+  // It is queued as long as the tests look.
+  await refuseModel('scoped', 'full');
+  await queueUp('scoped', 'held-by-scope', { model: 'full', sliceMs: 3_600_000 });
   // It is held as long as the tests look.
   await take('key:paid', 'held', { byId: true, kind: 'lease' });
 });
@@ -303,6 +317,7 @@ const OUTCOMES: Record<Outcome | 'expired', true> = {
   expired: true,
 };
 const WORDS: Readonly<Record<string, readonly string[]>> = {
+  headgate_scopes_stopped: ['pause', 'breaker', 'ceiling'],
   headgate_upstream_refusals_total: Object.keys(KINDS),
   headgate_rejections_total: Object.keys(REASONS),
   headgate_leases_ended_total: Object.keys(OUTCOMES),
