@@ -109,12 +109,13 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const again = mayBeSpoilt ? openAgain : null;
   let given: Response | null = null;
-  noteUnderWay(upstream.id, 1, Date.now());
+  const limited = limitedAt(candidate);
+  noteUnderWay(limited, 1, Date.now());
   try {
     const firstTokenMs = firstTokenMsOf(sending);
     given = await held.send(target.fetcher, target.url, init, { again, firstTokenMs });
   } finally {
-    noteUnderWay(upstream.id, -1, Date.now());
+    noteUnderWay(limited, -1, Date.now());
   }
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
@@ -293,18 +294,21 @@ function reportAnswer(
   admission.reportAnswer(status, notes);
 }
 
+/** Names the upstream and the key whose limits count a call. */
+function limitedAt({ located, routed }: Candidate): string {
+  return `${located.upstream.id} ${routed.keyFingerprint ?? ''}`;
+}
+
 /** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */
-function warningIn(
-  answer: Response,
-  { candidate: { located, rules }, admission }: Sending,
-): UpstreamSignal | null {
+function warningIn(answer: Response, { candidate, admission }: Sending): UpstreamSignal | null {
+  const { located, rules } = candidate;
   const { upstream, model } = located;
   const hints = hintsIn(answer, upstream);
   if (hints.length === 0) return null;
   const [pool] = admission.placements;
   const words = [pool?.group, pool?.partition, upstream.id, model?.slice(0, TRACED_MODEL_MAX)];
   const place = words.join(' ');
-  const underWay = callsUnderWay(upstream.id);
+  const underWay = callsUnderWay(limitedAt(candidate));
   return (
     nearlyEmpty(hints, upstream, rules.feedForward, place, underWay) ?? newsOfLimits(hints, place)
   );

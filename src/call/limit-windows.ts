@@ -15,6 +15,10 @@ interface Seen {
   readonly resetAt: number;
   /** The last reading, by which a limit is known to be whole again. */
   lowest: number;
+  /** How many readings there were since the first. */
+  readings: number;
+  /** How much a call takes of the limit, on average; null: not known yet. */
+  callTakes: number | null;
   /** Null: not known yet. */
   refill: Refill | null;
 }
@@ -29,20 +33,22 @@ const seen = new BoundedMap<string, Seen>(REMEMBERED_MAX);
  * @returns null: not known yet
  */
 export function refillSeen(hint: LimitHint, place: string, now: number): Refill | null {
-  const { limit, remaining, resetMs, dimension, windowMs } = hint;
+  const { limit, remaining, resetMs } = hint;
   if (limit === null || remaining === null || resetMs === null) return null;
-  const key = `${place} ${dimension} ${windowMs} ${limit}`;
+  const key = keyOf(hint, place);
   const known = seen.get(key);
   const resetAt = now + resetMs;
   // Answers overtake each other: what left more than another one may be older.
   const isWhole =
     known !== undefined && remaining > known.lowest && resetAt > known.resetAt + TOLERANCE_MS;
   if (known === undefined || isWhole || remaining > known.remaining) {
-    const refill = known?.refill ?? null;
-    seen.set(key, { remaining, resetAt, lowest: remaining, refill });
+    const { refill = null, callTakes = null } = known ?? {};
+    seen.set(key, { remaining, resetAt, lowest: remaining, readings: 0, callTakes, refill });
     return refill;
   }
   known.lowest = Math.min(known.lowest, remaining);
+  known.readings += 1;
+  known.callTakes = (known.remaining - known.lowest) / known.readings;
   const used = limit - remaining;
   if (used <= 0) return known.refill;
   // As far as a bucket would have moved its reset since.
@@ -53,7 +59,16 @@ export function refillSeen(hint: LimitHint, place: string, now: number): Refill 
   return known.refill;
 }
 
-/** Calls of this isolate that were sent and have no answer yet, by upstream. */
+/** Returns how much of a limit one call takes on average, by what its headers said; 0: not known yet. */
+export function meanCallTakes(hint: LimitHint, place: string): number {
+  return seen.get(keyOf(hint, place))?.callTakes ?? 0;
+}
+
+function keyOf({ dimension, windowMs, limit }: LimitHint, place: string): string {
+  return `${place} ${dimension} ${windowMs} ${limit}`;
+}
+
+/** Calls of this isolate that were sent and have no answer yet, by upstream and key. */
 interface UnderWay {
   calls: number;
   /** The most at once lately, and when that was. */
@@ -66,12 +81,16 @@ const underWay = new BoundedMap<string, UnderWay>(REMEMBERED_MAX);
 /** How long the most calls at once are expected again. */
 const PEAK_MS = 10_000;
 
-/** Counts a call that was sent (1), or that has its answer (-1). */
-export function noteUnderWay(upstream: string, change: 1 | -1, now: number): void {
-  let known = underWay.get(upstream);
+/**
+ * Counts a call that was sent (1), or that has its answer (-1).
+ *
+ * @param place names the upstream and the key that it sees
+ */
+export function noteUnderWay(place: string, change: 1 | -1, now: number): void {
+  let known = underWay.get(place);
   if (known === undefined) {
     known = { calls: 0, peak: 0, peakAt: now };
-    underWay.set(upstream, known);
+    underWay.set(place, known);
   }
   known.calls = Math.max(0, known.calls + change);
   if (known.calls < known.peak && now - known.peakAt < PEAK_MS) return;
@@ -83,7 +102,7 @@ export function noteUnderWay(upstream: string, change: 1 | -1, now: number): voi
  * Returns how many calls may be sent before a pause takes effect: those under way, and those that have a slot and are not
  * sent yet. As many as were under way lately.
  */
-export function callsUnderWay(upstream: string): number {
-  const known = underWay.get(upstream);
+export function callsUnderWay(place: string): number {
+  const known = underWay.get(place);
   return known === undefined ? 0 : Math.max(known.calls, known.peak - 1);
 }

@@ -18,7 +18,7 @@ import {
   type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
-import { refillSeen } from './limit-windows.ts';
+import { meanCallTakes, refillSeen } from './limit-windows.ts';
 import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
 import {
   COMMON_HEADERS,
@@ -202,15 +202,18 @@ export function nearlyEmpty(
   const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
   const now = Date.now();
   const refillOf = (hint: LimitHint): Refill => {
-    if (isSet) return headerProfile.refill;
-    return refillSeen(hint, place, now) ?? headerProfile.refill;
+    const refill = refillSeen(hint, place, now);
+    return isSet ? headerProfile.refill : (refill ?? headerProfile.refill);
   };
   const waitMs = waitFromHints(hints, refillOf, {
     requestsMax: feedForward.keep_requests,
+    // Absent in older configurations.
+    tokensMax: feedForward.keep_tokens ?? null,
     share: feedForward.keep_share,
     resetMsMin: RESET_MIN_MS,
     waitMsMax: feedForward.wait_max_ms,
     underWay,
+    tokensOf: (hint) => meanCallTakes(hint, place),
   });
   return waitMs === null || waitMs === 0
     ? null

@@ -112,6 +112,7 @@ export const GROUP_SECTIONS: readonly FieldSection[] = [
       'retries.max_body_bytes': 'Retried bodies up to',
       'retries.budget': 'Retry budget',
       'feed_forward.keep_requests': 'Requests kept back',
+      'feed_forward.keep_tokens': 'Tokens kept back',
       'feed_forward.keep_share': 'Share kept back',
       'feed_forward.wait_max_ms': 'Longest such pause',
       'breaker.threshold': 'Breaker threshold',

@@ -84,8 +84,14 @@ export const feedForwardSchema = z.strictObject({
       'Waits when headers of the upstream leave fewer requests than this, or than `keep_share` if that is less.',
     unit: 'requests',
   }),
+  keep_tokens: z.number().min(0).max(1_000_000_000).nullable().default(null).meta({
+    description:
+      'Waits when headers of the upstream leave fewer tokens than this; more than half of a limit counts as half. Null: `keep_share` decides.',
+    unit: 'tokens',
+  }),
   keep_share: z.number().min(0).max(0.5).default(0.05).meta({
-    description: 'Waits when a smaller part of a limit is left by headers of the upstream.',
+    description:
+      'Waits when a smaller part of a limit is left by headers of the upstream. Tokens go by `keep_tokens` where that is set.',
     unit: 'of the limit',
   }),
   wait_max_ms: z.int().min(0).max(600_000).default(65_000).meta({

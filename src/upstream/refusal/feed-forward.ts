@@ -11,8 +11,12 @@ export interface FeedForwardOptions {
    */
   readonly requestsMax: number;
   /**
-   * The share of a limit below which it is nearly empty. Tokens know no number but this share, as the
-   * size of the next call is not known here.
+   * Nearly empty are fewer tokens than this, but at most half of their limit. Null: `share` decides.
+   * @default null
+   */
+  readonly tokensMax: number | null;
+  /**
+   * The share of a limit below which it is nearly empty.
    * @default 0.05
    */
   readonly share: number;
@@ -31,14 +35,24 @@ export interface FeedForwardOptions {
    * @default 0
    */
   readonly underWay: number;
+  /**
+   * Returns how many tokens a call takes of a limit on average; 0: not known.
+   * @default 0
+   */
+  readonly tokensOf: (hint: LimitHint) => number;
 }
+
+/** Maximum part of a limit that `tokensMax` keeps. A whole one would hold every call. */
+const KEPT_SHARE_MAX = 1 / 2;
 
 export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
   requestsMax: 2,
+  tokensMax: null,
   share: 1 / 20,
   resetMsMin: 500,
   waitMsMax: 65_000,
   underWay: 0,
+  tokensOf: () => 0,
 };
 
 /** Added to the reset of a window, which headers round to whole seconds and upstreams keep by their own clocks. */
@@ -69,8 +83,7 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
   if (windowMs !== null && windowMs >= DAY_MS) return null;
   const threshold = thresholdOf(hint, options);
   if (refill === 'window' && resetMs !== null) {
-    const ofCalls = hint.dimension === 'requests' ? options.underWay : 0;
-    if (remaining >= threshold + ofCalls) return null;
+    if (remaining >= keptInWindow(hint, threshold, options)) return null;
     const isRounded = resetMs % ROUNDED_MS === 0;
     return Math.min(options.waitMsMax, Math.ceil(resetMs) + (isRounded ? ROUNDED_MS : 0));
   }
@@ -80,10 +93,25 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
   return waitMs === null ? null : Math.min(options.waitMsMax, Math.ceil(waitMs));
 }
 
+/** Finds how much of a window is kept for the next call and for those that are under way. */
+function keptInWindow(
+  hint: LimitHint,
+  threshold: number,
+  { underWay, tokensOf }: FeedForwardOptions,
+): number {
+  if (hint.dimension === 'requests') return threshold + underWay;
+  // A whole window must hold a call, however large it is.
+  const each = Math.min(tokensOf(hint), ((hint.limit ?? 0) * KEPT_SHARE_MAX) / (underWay + 1));
+  return Math.max(threshold, each) + underWay * each;
+}
+
 /** Finds what counts as nearly empty. With no limit to compare with, only what is used up counts. */
 function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
   if (hint.limit === null) return Number.MIN_VALUE;
   const share = hint.limit * options.share;
+  if (hint.dimension !== 'requests' && options.tokensMax !== null) {
+    return Math.min(options.tokensMax, hint.limit * KEPT_SHARE_MAX);
+  }
   return hint.dimension === 'requests' ? Math.min(options.requestsMax, share) : share;
 }
 

@@ -1,6 +1,11 @@
 // Headers say one after the other how a limit refills: all at once at a reset, or bit by bit.
 import { describe, expect, test } from 'vitest';
-import { callsUnderWay, noteUnderWay, refillSeen } from '../../../src/call/limit-windows.ts';
+import {
+  callsUnderWay,
+  meanCallTakes,
+  noteUnderWay,
+  refillSeen,
+} from '../../../src/call/limit-windows.ts';
 import {
   waitFromHints,
   FEED_FORWARD_DEFAULTS,
@@ -99,4 +104,18 @@ test('calls under way are counted by upstream, and those of lately are expected 
   expect(callsUnderWay('a')).toBe(2);
   noteUnderWay('a', 1, START + 20_000);
   expect(callsUnderWay('a')).toBe(1);
+});
+
+test('what a call takes is the mean fall of what remains, and is kept over a reset', () => {
+  const hintOfTokens = (remaining: number, resetMs: number): LimitHint => ({
+    ...hintOf(remaining, resetMs),
+    dimension: 'tokens',
+  });
+  for (const remaining of [50, 47, 44, 38]) {
+    refillSeen(hintOfTokens(remaining, 9_000), 'mean', START);
+  }
+  expect(meanCallTakes(hintOfTokens(0, 0), 'mean')).toBe(4);
+  expect(meanCallTakes(hintOfTokens(0, 0), 'another')).toBe(0);
+  refillSeen(hintOfTokens(58, 20_000), 'mean', START + 9_000);
+  expect(meanCallTakes(hintOfTokens(0, 0), 'mean')).toBe(4);
 });

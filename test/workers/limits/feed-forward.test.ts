@@ -126,18 +126,37 @@ describe('what is nearly empty', () => {
 });
 
 describe('a fixed window', () => {
-  it.each([1, 6])('refuses none of the calls of %d callers', async (callers) => {
-    const window = { rpm: 20, tpm: 1_000_000, windowMs: 2_000, algorithm: 'fixed' };
-    const upstream = { ...openai, limit_headers: 'window' } as const;
-    const stage = await telling(window, { upstream });
+  /** Sends so many calls by some callers, each one after the other, and reads what the upstream refused. */
+  async function refusedOf(stage: Stage, callers: number, calls: number, said = {}) {
     await Promise.all(
       Array.from({ length: callers }, async (_, caller) => {
-        for (let at = 0; at < 48 / callers; at += 1) {
-          expect(await toldBy(send(stage, `${caller}-${at}`))).toEqual(served(1));
+        for (let at = 0; at < calls / callers; at += 1) {
+          expect(await toldBy(send(stage, `${caller}-${at}`, said))).toEqual(served(1));
         }
       }),
     );
     const { refused, total } = await stage.strict.stats();
-    expect([refused, total]).toEqual([{}, 48]);
+    return [refused, total];
+  }
+
+  it.each([
+    ['window', 1, 2_000],
+    ['window', 6, 2_000],
+    // It has to last for long enough to be told from a bucket.
+    ['auto', 1, 6_000],
+    ['auto', 6, 6_000],
+  ] as const)('refuses no request: %s, %d callers', async (limit_headers, callers, windowMs) => {
+    const window = { rpm: 20, tpm: 1_000_000, windowMs, algorithm: 'fixed' };
+    const stage = await telling(window, { upstream: { ...openai, limit_headers } });
+    expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
+  });
+
+  it.each([1, 6])('refuses no call for its tokens, of %d callers', async (callers) => {
+    const window = { rpm: 10_000, tpm: 20_000, windowMs: 2_000, algorithm: 'fixed' };
+    const upstream = { ...openai, limit_headers: 'window' } as const;
+    const stage = await telling(window, { upstream });
+    // A twentieth of the limit is less than one of them.
+    const headers = { 'x-strict-input-tokens': '1500' };
+    expect(await refusedOf(stage, callers, 24, { headers })).toEqual([{}, 24]);
   });
 });

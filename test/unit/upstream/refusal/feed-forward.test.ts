@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { LimitHint } from '../../../../src/core/words/signal.ts';
 import {
   FEED_FORWARD_DEFAULTS,
+  type FeedForwardOptions,
   waitFromHints,
 } from '../../../../src/upstream/refusal/feed-forward.ts';
 
@@ -135,5 +136,27 @@ describe('the thresholds', () => {
     expect(before).not.toBe(expected);
     const options = { ...FEED_FORWARD_DEFAULTS, ...changes };
     expect(waitFromHints([hint], () => 'continuous', options)).toBe(expected);
+  });
+});
+
+describe('tokens of a window', () => {
+  const kept: readonly (readonly [string, Partial<FeedForwardOptions>, number])[] = [
+    ['a twentieth', {}, 1_500],
+    ['what a call takes, if that is more', { tokensOf: () => 2_000 }, 2_000],
+    ['what calls under way take too', { tokensOf: () => 2_000, underWay: 5 }, 12_000],
+    ['at most half of the limit for those', { tokensOf: () => 9_000, underWay: 5 }, 15_000],
+    ['keep_tokens', { tokensMax: 4_000 }, 4_000],
+    ['half of the limit, if keep_tokens is more', { tokensMax: 90_000 }, 15_000],
+    ['nothing where keep_tokens is 0', { tokensMax: 0 }, 0],
+  ];
+  const waits = (remaining: number, options: Partial<FeedForwardOptions>) =>
+    waitFromHints([tokens({ remaining })], () => 'window', {
+      ...FEED_FORWARD_DEFAULTS,
+      ...options,
+    }) !== null;
+
+  test.each(kept)('are nearly empty below %s', (_, options, least) => {
+    expect(waits(least, options)).toBe(false);
+    expect(waits(least - 1, options)).toBe(true);
   });
 });
