@@ -85,7 +85,8 @@ export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
 }
 
 /**
- * Notes that the upstream took the call, known at its first byte: how long the answer takes changes nothing.
+ * Notes that the upstream took the call, known at the first content: how long the answer takes changes nothing. An answer that
+ * breaks later is a failure as well.
  */
 export function noteServed(
   breaker: Breaker,
@@ -118,7 +119,9 @@ export function noteFailed(
 ): void {
   const { retryAfterMs, isReported = false } = call;
   if (breaker.phase !== 'closed') {
-    if (takePermitBack(breaker, call.leaseId)) open(breaker, retryAfterMs, now, settings);
+    const isProbe =
+      takePermitBack(breaker, call.leaseId) || (!isReported && wasProbe(breaker, call));
+    if (isProbe) open(breaker, retryAfterMs, now, settings);
     return;
   }
   noteResult(breaker, call, { failed: true, ...(isReported && { isReported }) }, now, settings);
@@ -205,6 +208,11 @@ function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
   if (index === -1) return false;
   breaker.probes.splice(index, 1);
   return true;
+}
+
+/** Whether a call was granted since the breaker is half open: a probe that was served may fail later, within its answer. */
+function wasProbe({ phase, openUntil }: Breaker, { grantedAt }: CallResult): boolean {
+  return phase === 'half_open' && grantedAt >= openUntil;
 }
 
 /** A number in [0, 1) that depends on the instant alone: the core has no randomness. */

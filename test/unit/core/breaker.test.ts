@@ -183,6 +183,23 @@ describe('half open', () => {
     expect(breaker).toMatchObject({ phase: 'half_open', served: 1 });
   });
 
+  test('a probe that was served and fails within its answer opens it again', () => {
+    const probe = grant();
+    noteServed(breaker, probe, now);
+    advance(1_000);
+    noteFailed(breaker, { ...probe, retryAfterMs: null }, now);
+    expect(breaker).toMatchObject({ phase: 'open', served: 0, probes: [] });
+    expect(breaker.openUntil - now).toBeGreaterThanOrEqual(30_000);
+    // Neither a second word about it nor a report of a lease holder opens it for longer.
+    const { openUntil } = breaker;
+    now = openUntil;
+    const next = grant();
+    noteFailed(breaker, { ...probe, retryAfterMs: null }, now);
+    noteServed(breaker, next, now);
+    noteFailed(breaker, { ...next, retryAfterMs: null, isReported: true }, now);
+    expect(breaker).toMatchObject({ phase: 'half_open', openUntil });
+  });
+
   test('a probe counts once', () => {
     const probe = grant();
     for (let index = 0; index < 3; index += 1) noteServed(breaker, probe, now);
