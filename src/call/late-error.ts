@@ -2,7 +2,7 @@ import { logEvent } from '../runtime/log.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import { formOf } from '../upstream/opening/opening-reader.ts';
 import { StreamEnd } from '../upstream/opening/late-error.ts';
-import { isPlain } from '../upstream/body/packing.ts';
+import { packingsOf } from '../upstream/body/packing.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { CallNames } from './call-names.ts';
 import type { Located } from './locate.ts';
@@ -22,8 +22,8 @@ export function streamEndOf(
   if (!ok || body === null || form === null) return null;
   const isLong = isStream || path.endsWith(LIST);
   if (!isLong && (form === 'json' || form === 'text')) return null;
-  if (!isPlain(headers.get('content-encoding'))) return null;
-  return new StreamEnd(form, name === 'responses');
+  const packings = packingsOf(headers.get('content-encoding'));
+  return packings === null ? null : new StreamEnd(form, name === 'responses', packings);
 }
 
 /** Shows what a pipe passes to the end of the stream as well. */
@@ -49,8 +49,9 @@ export async function countLateError(
   end: StreamEnd,
   outcome: Outcome,
 ): Promise<Outcome> {
-  const late = outcome === 'success' ? end.read() : null;
-  if (late === null) return outcome;
+  await end.caughtUp();
+  const late = end.read();
+  if (late === null || outcome !== 'success') return outcome;
   const { candidate, turn, admission } = sending;
   const refusal = readLateError(
     late,

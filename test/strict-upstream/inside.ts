@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { EVENT_STREAM, exception, messages } from '../unit/upstream/usage/frames.ts';
 import { CREATED_S, sseData, sseEvent } from './answer.ts';
 import type { StrictRoute } from './route.ts';
 
@@ -14,9 +15,19 @@ const SSE = 'text/event-stream; charset=utf-8';
 
 /** Answers with status 200 and an error, as providers do that are full: in a stream behind the events that announce an answer. */
 export function refuseInside(res: ServerResponse, body: unknown, refused: Refused): void {
+  if (refused.route.dialect === 'bedrock') return refuseInMessages(res, body);
   const [type, text] = formOf(body, refused);
   res.writeHead(200, { 'content-type': type });
   res.end(text);
+}
+
+/** Refuses as Bedrock does in its own streams: the name of the exception is in a header of its message. */
+function refuseInMessages(res: ServerResponse, body: unknown): void {
+  const type = String(res.getHeader('x-amzn-errortype') ?? 'ThrottlingException');
+  res.removeHeader('x-amzn-errortype');
+  res.writeHead(200, { 'content-type': EVENT_STREAM });
+  res.write(messages([['messageStart', '{"role":"assistant"}']]));
+  res.end(exception(type.charAt(0).toLowerCase() + type.slice(1), JSON.stringify(body)));
 }
 
 function formOf(body: unknown, { route, query, isStream }: Refused): [type: string, text: string] {

@@ -26,18 +26,42 @@ const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'interaction.in_progress',
   'keepalive',
   'codex.rate_limits',
+  // Mistral's conversations.
+  'conversation.response.started',
+  // Runs of assistants, which name the event in its own line only.
+  'thread.created',
+  'thread.run.created',
+  'thread.run.queued',
+  'thread.run.in_progress',
+  'thread.run.step.created',
+  'thread.run.step.in_progress',
+  'thread.message.created',
+  'thread.message.in_progress',
 ]);
 
 /** Types of events that open a part of the content, which is empty at first. */
 const OPENING_TYPES: ReadonlySet<unknown> = new Set([
   'content_block_start',
   'content-start',
+  'content_block_delta',
   'response.output_item.added',
   'response.content_part.added',
+  'response.reasoning_summary_part.added',
 ]);
 
-/** Kinds of parts that hold nothing when they open. A call of a tool has its name by then. */
-const EMPTY_PARTS: ReadonlySet<unknown> = new Set(['text', 'thinking', 'message', 'output_text']);
+/** Kinds of parts that may hold nothing. A call of a tool has its name from the beginning. */
+const EMPTY_PARTS: ReadonlySet<unknown> = new Set([
+  'text',
+  'thinking',
+  'message',
+  'output_text',
+  'reasoning',
+  'reasoning_text',
+  'summary_text',
+  'text_delta',
+  'thinking_delta',
+  'input_json_delta',
+]);
 
 /** Fields that hold what a model made, where they hold anything. */
 const CONTENT_KEYS = [
@@ -62,6 +86,8 @@ const TEXT_KEYS = [
   'reasoning_content',
   'reasoning_details',
   'thinking',
+  'summary',
+  'encrypted_content',
   'partial_json',
   'tool_calls',
   'function_call',
@@ -91,7 +117,8 @@ function errorIn(fields: Fields, event: string): string | null {
   }
   const saysSo = event === 'error' || type === 'error' || fields['event_type'] === 'error';
   if (saysSo || object === 'error' || isError(error)) return JSON.stringify(fields);
-  if (isBareError(fields)) return JSON.stringify(fields);
+  if (isBareError(fields) || type === 'conversation.response.error') return JSON.stringify(fields);
+  if (event === 'thread.run.failed') return JSON.stringify({ error: fields['last_error'] });
   const failed = listOf(fields['choices']).find((choice) => isError(choice['error']));
   return failed === undefined ? null : JSON.stringify({ error: failed['error'] });
 }
@@ -107,6 +134,8 @@ function isBareError(fields: Fields): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
   if (code !== undefined) return Number(code) !== 0;
   if (isCode(fields['error_code']) || fields['success'] === false) return true;
+  const { __type: ofAmazon } = fields;
+  if (typeof ofAmazon === 'string' && /(?:Exception|Error)$/.test(ofAmazon)) return true;
   const { message, msg, detail } = fields;
   return isCode(fields['code']) && [message, msg, detail].some((text) => typeof text === 'string');
 }
@@ -178,12 +207,18 @@ function isPrelude(fields: Fields): boolean {
   // A record without a choice reports the usage at the end, or Azure's filters at the beginning.
   if (Array.isArray(choices)) return choices.length > 0 || fieldsOf(usage) === null;
   if (Array.isArray(candidates) || 'usageMetadata' in fields) return !('promptFeedback' in fields);
+  // Workers AI streams nothing but the text, and the usage at the end.
+  if (response === '' && done === undefined) return fieldsOf(usage) === null;
   return done === false && ('message' in fields || 'response' in fields);
 }
 
 function opensEmptyPart(fields: Fields): boolean {
   const part = fieldsOf(
-    fields['content_block'] ?? fields['item'] ?? fields['part'] ?? partOfDelta(fields),
+    fields['content_block'] ??
+      fields['item'] ??
+      fields['part'] ??
+      partOfDelta(fields) ??
+      fields['delta'],
   );
   return part !== null && EMPTY_PARTS.has(part['type']) && !hasText(part);
 }

@@ -1,3 +1,6 @@
+import { PackedCopy } from '../body/packed-copy.ts';
+import type { Packing } from '../body/packing.ts';
+import { MessageJudge } from './message-judge.ts';
 import { errorAtEnd, OpeningReader, type AnswerForm } from './opening-reader.ts';
 
 /** Bytes that are kept of a stream's end. The longest error that was seen, Gemini's with its quotas, has 3 KB. */
@@ -22,20 +25,47 @@ export class StreamEnd {
   readonly #form: AnswerForm;
   readonly #isResponses: boolean;
   readonly #decoder = new TextDecoder();
+  /** The last of Amazon's messages; null: the stream has another form. */
+  readonly #messages: MessageJudge | null;
+  /** Null: the stream is plain. */
+  readonly #copy: PackedCopy | null;
   #buffer: Uint8Array | null = null;
   #length = 0;
   #bytes = 0;
   /** The beginning of the event of a failed response. */
   #failed: string | null = null;
 
-  constructor(form: AnswerForm, isResponses: boolean) {
+  constructor(form: AnswerForm, isResponses: boolean, packings: readonly Packing[] = []) {
     this.#form = form;
     this.#isResponses = isResponses;
+    this.#messages = form === 'messages' ? new MessageJudge(BYTES_MAX) : null;
+    this.#copy =
+      packings.length === 0 ? null : new PackedCopy(packings, (bytes) => this.#take(bytes));
   }
 
   push(chunk: Uint8Array): void {
+    if (this.#copy === null) this.#take(chunk);
+    else this.#copy.push(chunk);
+  }
+
+  /** Waits until all that was pushed is read, before `read`. Null: it is read at once. */
+  caughtUp(): Promise<void> | null {
+    return this.#copy?.caughtUp() ?? null;
+  }
+
+  /** Returns the error with which the stream has ended; null: there is none. Nothing may be pushed afterwards. */
+  read(): LateError | null {
+    this.#copy?.close();
+    const kept = this.#buffer?.subarray(0, this.#length) ?? new Uint8Array();
+    const error = this.#errorIn(kept);
+    if (error === null) return null;
+    return { error, isAfterContent: this.#bytes > BYTES_MAX || isAfterContent(kept, this.#form) };
+  }
+
+  #take(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
     if (this.#isResponses) this.#findFailed(chunk);
+    this.#messages?.push(chunk);
     const buffer = (this.#buffer ??= new Uint8Array(BYTES_MAX));
     const last = chunk.length > BYTES_MAX ? chunk.subarray(-BYTES_MAX) : chunk;
     const kept = Math.min(this.#length, BYTES_MAX - last.length);
@@ -44,12 +74,10 @@ export class StreamEnd {
     this.#length = kept + last.length;
   }
 
-  /** Returns the error with which the stream has ended; null: there is none. */
-  read(): LateError | null {
-    const text = this.#decoder.decode(this.#buffer?.subarray(0, this.#length));
-    const error = errorAtEnd(this.#failed ?? text);
-    if (error === null) return null;
-    return { error, isAfterContent: this.#bytes > BYTES_MAX || isAfterContent(text, this.#form) };
+  #errorIn(kept: Uint8Array): string | null {
+    if (this.#messages === null) return errorAtEnd(this.#failed ?? this.#decoder.decode(kept));
+    const judgement = this.#messages.judge();
+    return typeof judgement === 'object' ? judgement.error : null;
   }
 
   #findFailed(chunk: Uint8Array): void {
@@ -60,8 +88,6 @@ export class StreamEnd {
   }
 }
 
-function isAfterContent(text: string, form: AnswerForm): boolean {
-  const reader = new OpeningReader(form);
-  const judgement = reader.push(new TextEncoder().encode(text));
-  return judgement === 'content';
+function isAfterContent(bytes: Uint8Array, form: AnswerForm): boolean {
+  return new OpeningReader(form).push(bytes) === 'content';
 }

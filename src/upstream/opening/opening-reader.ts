@@ -1,17 +1,21 @@
+import { joined } from '../body/chunks.ts';
+import { EventData, eventsIn } from '../events/event-data.ts';
 import { parseCutJson } from '../json/cut-json.ts';
 import { hasContent, judgeRecord, type Judgement } from './judge-record.ts';
+import { MessageJudge } from './message-judge.ts';
 
 /**
- * How an answer comes by its type: as server-sent events, as one JSON value on each line, as one JSON text, which may be an
- * array of records, or as any of them.
+ * How an answer comes by its type: as server-sent events, as Amazon's messages, as one JSON value on each line, as one JSON
+ * text, which may be an array of records, or as any of them but messages.
  */
-export type AnswerForm = 'events' | 'lines' | 'json' | 'text';
+export type AnswerForm = 'events' | 'messages' | 'lines' | 'json' | 'text';
 
 /** Decodes pieces that stand alone. */
 const decoder = new TextDecoder();
 
 const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
   ['text/event-stream', 'events'],
+  ['application/vnd.amazon.eventstream', 'messages'],
   ['application/x-ndjson', 'lines'],
   ['application/jsonl', 'lines'],
   ['application/json-lines', 'lines'],
@@ -38,7 +42,7 @@ const HEAD_CHARACTERS = 2_048;
  * escaped, so text of the model shows none.
  */
 const SUSPECT =
-  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*"failed"|"(?:base_resp|error_code|code)"\s*:|"success"\s*:\s*false|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
+  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*"failed"|"(?:base_resp|error_code|code)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
 /** Judges an answer that is there as a whole. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
@@ -57,6 +61,11 @@ const ANNOUNCES =
 /** How lines of an event stream begin. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
 
+const SPACE = 0x20;
+
+/** Most bytes that are kept of one of Amazon's messages: with more of them the beginning is not held back. */
+const MESSAGE_BYTES_MAX = 65_536;
+
 /** Bounds on the characters that are parsed to look into what is cut: so many, and so many for each character that came. */
 const CUT_PARSED_MIN = 65_536;
 const CUT_PARSED_EACH = 32;
@@ -69,96 +78,102 @@ export class OpeningReader {
   /** `bytes`: any byte is content. */
   readonly #form: AnswerForm | 'bytes';
   readonly #decoder = new TextDecoder();
-  /** How the text is read; null: its first characters are not here yet. */
-  #reads: 'events' | 'values' | null = null;
-  /** The text that no judgement covers yet: a line that is cut, or a value. */
+  readonly #messages: MessageJudge | null;
+  /** Null: the answer has not shown yet that it comes in events. */
+  #events: EventData | null = null;
+  #readsValues = false;
+  /** Bytes at the beginning that do not show yet how the answer comes. */
+  #head: Uint8Array = new Uint8Array();
+  /** Judgement of the events, or messages, that have come. */
+  #found: Judgement = 'prelude';
+  /** The data of the current event, or the current value. */
   #rest = '';
   #length = 0;
   #parsed = 0;
-  /** Fields of an event that is cut. */
-  #name = '';
-  #data = '';
-  #isAfterReturn = false;
   #valueEnd = new ValueEnd();
 
   constructor(form: AnswerForm | 'bytes') {
     this.#form = form;
+    this.#messages =
+      form === 'messages' ? new MessageJudge(MESSAGE_BYTES_MAX, () => this.#endMessage()) : null;
   }
 
   /** Judges what has come so far. `prelude`: nothing but that. */
   push(chunk: Uint8Array): Judgement {
-    if (this.#form === 'bytes') return 'content';
-    return this.#read(this.#decoder.decode(chunk, { stream: true }), false);
+    return this.#form === 'bytes' ? 'content' : this.#read(chunk, false);
   }
 
   /** Judges what is left when the answer has ended. */
   end(): Judgement {
-    const judgement = this.#read(this.#decoder.decode(), true);
+    const judgement = this.#read(new Uint8Array(), true);
     return judgement === 'prelude' ? 'content' : judgement;
   }
 
-  #read(text: string, isEnd: boolean): Judgement {
-    this.#length += text.length;
-    if (this.#reads !== null) return this.#readOn(text, isEnd);
-    this.#rest = (this.#rest + text).trimStart();
-    const first = this.#rest;
-    if (first === '') return 'prelude';
-    if (/^[[{]/.test(first)) this.#reads = 'values';
-    else if (this.#form === 'events' || FIELDS.some((field) => first.startsWith(field))) {
-      this.#reads = 'events';
-    } else {
-      return FIELDS.some((field) => field.startsWith(first)) ? 'prelude' : 'content';
+  #read(bytes: Uint8Array, isEnd: boolean): Judgement {
+    this.#length += bytes.length;
+    if (this.#messages !== null) return this.#readMessages(this.#messages, bytes);
+    if (this.#events !== null) return this.#readEvents(this.#events, bytes, isEnd);
+    if (this.#readsValues) return this.#readValues(bytes, isEnd);
+    const head = joined([this.#head, bytes], this.#head.length + bytes.length);
+    this.#head = new Uint8Array();
+    // A mark of the byte order may be cut.
+    const text = new TextDecoder().decode(head, { stream: true });
+    const first = text.trimStart();
+    if (first === '') {
+      if (text === '') this.#head = head;
+      return 'prelude';
     }
+    if (/^[[{]/.test(first)) {
+      this.#readsValues = true;
+      return this.#readValues(head, isEnd);
+    }
+    if (this.#form === 'events' || FIELDS.some((field) => first.startsWith(field))) {
+      this.#events = new EventData(
+        (piece) => this.#takeData(piece),
+        () => this.#endEvent(),
+      );
+      const from = head.findIndex((byte) => byte > SPACE);
+      return this.#readEvents(this.#events, head.subarray(from), isEnd);
+    }
+    this.#head = head;
+    return FIELDS.some((field) => field.startsWith(first)) ? 'prelude' : 'content';
+  }
+
+  #readMessages(messages: MessageJudge, bytes: Uint8Array): Judgement {
+    messages.push(bytes);
+    return messages.isLost ? 'content' : this.#found;
+  }
+
+  #endMessage(): void {
+    if (this.#found === 'prelude') this.#found = this.#messages?.judge() ?? 'content';
+  }
+
+  #readEvents(events: EventData, bytes: Uint8Array, isEnd: boolean): Judgement {
+    events.push(bytes);
+    if (this.#found !== 'prelude') return this.#found;
+    return isEnd ? judgeData(this.#rest, events.name) : this.#judgeCutEvent(events.name);
+  }
+
+  #takeData(piece: Uint8Array): void {
+    if (this.#found === 'prelude') this.#rest += this.#decoder.decode(piece, { stream: true });
+  }
+
+  #endEvent(): void {
+    if (this.#found === 'prelude') this.#found = judgeData(this.#rest, this.#events?.name ?? '');
     this.#rest = '';
-    return this.#readOn(first, isEnd);
   }
 
-  #readOn(text: string, isEnd: boolean): Judgement {
-    return this.#reads === 'values' ? this.#readValues(text, isEnd) : this.#readLines(text, isEnd);
-  }
-
-  #readLines(text: string, isEnd: boolean): Judgement {
-    // A line end may be cut in two.
-    const from = this.#isAfterReturn && text.startsWith('\n') ? 1 : 0;
-    if (text !== '') this.#isAfterReturn = text.endsWith('\r');
-    const [first = '', ...lines] = text.slice(from).split(LINE_END);
-    lines.unshift(this.#rest + first);
-    this.#rest = lines.pop() ?? '';
-    if (isEnd) lines.push(this.#rest, '');
-    for (const line of lines) {
-      const judgement = line === '' ? this.#endEvent() : this.#takeLine(line);
-      if (judgement !== 'prelude') return judgement;
-    }
-    return this.#judgeCutEvent();
-  }
-
-  #takeLine(line: string): Judgement {
-    const [field, value] = fieldOf(line);
-    if (field === 'data') this.#data += this.#data === '' ? value : `\n${value}`;
-    else if (field === 'event') this.#name = value.trim();
-    return 'prelude';
-  }
-
-  #endEvent(): Judgement {
-    const judgement = judgeData(this.#data, this.#name);
-    this.#data = '';
-    this.#name = '';
-    return judgement;
-  }
-
-  #judgeCutEvent(): Judgement {
-    const { length } = this.#rest;
-    if (!this.#mayParse(this.#data.length + length)) return 'prelude';
-    const [field, value] = fieldOf(this.#rest);
-    const data = (field === 'data' ? `${this.#data}\n${value}` : this.#data).trimStart();
+  #judgeCutEvent(name: string): Judgement {
+    if (!this.#mayParse(this.#rest.length)) return 'prelude';
+    const data = this.#rest.trimStart();
     if (data === '' || ANNOUNCES.test(data)) return 'prelude';
     if (/^[[{]/.test(data)) return isCutContent(data) ? 'content' : 'prelude';
-    return this.#name === 'error' ? 'prelude' : 'content';
+    return name === 'error' ? 'prelude' : 'content';
   }
 
   /** Reads JSON objects one behind the other: a document, lines, or the elements of an array. */
-  #readValues(text: string, isEnd: boolean): Judgement {
-    let more = text;
+  #readValues(bytes: Uint8Array, isEnd: boolean): Judgement {
+    let more = this.#decoder.decode(bytes, { stream: !isEnd });
     for (;;) {
       if (this.#rest === '') more = more.replace(BETWEEN, '');
       if (this.#rest + more === '') return 'prelude';
@@ -225,16 +240,6 @@ class ValueEnd {
 /** Separators between the objects of an array, or of lines. */
 const BETWEEN = /^[\s,[\]]+/;
 
-const LINE_END = /\r\n|\n|\r/;
-
-/** The name and the value of a line of an event stream. Comments have no name. */
-function fieldOf(line: string): readonly [name: string, value: string] {
-  const colon = line.indexOf(':');
-  if (colon < 0) return [line, ''];
-  const from = line.startsWith(' ', colon + 1) ? colon + 2 : colon + 1;
-  return [line.slice(0, colon), line.slice(from)];
-}
-
 /** Judges the text of a whole record. */
 function judgeData(data: string, name: string): Judgement {
   const text = data.trim();
@@ -259,19 +264,19 @@ export function errorAtEnd(text: string): string | null {
 }
 
 function errorOfLastEvent(text: string): string | null {
-  for (const event of text.split(/(?:\r\n|\n|\r(?!\n)){2}/).toReversed()) {
-    const fields = event.split(LINE_END).map(fieldOf);
-    const data = fields.filter(([name]) => name === 'data').map(([, value]) => value);
-    const said = data.join('\n').trim();
-    if (said === '' || said === '[DONE]') continue;
-    const name = fields.findLast(([field]) => field === 'event')?.[1].trim();
-    return errorOf(judgeData(said, name ?? ''));
-  }
-  return null;
+  const event = eventsIn(text).findLast(({ data }) => !NO_RECORD.test(data));
+  return event === undefined ? null : errorOf(judgeData(event.data, event.name));
 }
 
+/** Data that is no record: none, or the mark of the end. */
+const NO_RECORD = /^\s*(?:\[DONE\]\s*)?$/;
+
 function errorOfLastLine(text: string): string | null {
-  const line = text.trimEnd().split(LINE_END).at(-1) ?? '';
+  const line =
+    text
+      .trimEnd()
+      .split(/[\r\n]/)
+      .at(-1) ?? '';
   return line.startsWith('{') ? errorOf(judgeData(line, '')) : null;
 }
 

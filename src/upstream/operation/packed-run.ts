@@ -1,23 +1,20 @@
-import { Unpacker } from '../body/unpacker.ts';
+import { PackedCopy } from '../body/packed-copy.ts';
 import type { Packing } from '../body/packing.ts';
 import type { RunReader } from './run-events.ts';
 import type { SaidOfRun } from './runs.ts';
 
-/** Reads the state of a run from a packed answer. Its bytes pass as they came: only a copy is unpacked. */
+/** Reads the state of a run from a packed answer. */
 export class PackedRun implements RunReader {
   readonly #inner: RunReader;
-  readonly #unpacker: Unpacker;
-  #unpacked: Promise<void> = Promise.resolve();
+  readonly #copy: PackedCopy;
 
   constructor(inner: RunReader, packings: readonly Packing[]) {
     this.#inner = inner;
-    this.#unpacker = new Unpacker(packings, (bytes) => this.#inner.push(bytes));
+    this.#copy = new PackedCopy(packings, (bytes) => inner.push(bytes));
   }
 
   push(chunk: Uint8Array): void {
-    // The chunk's buffer is used again for the next one.
-    const copy = chunk.slice();
-    this.#unpacked = this.#unpacked.then(() => this.#unpacker.push(copy)).catch(ignore);
+    this.#copy.push(chunk);
   }
 
   get said(): SaidOfRun | null {
@@ -25,10 +22,6 @@ export class PackedRun implements RunReader {
   }
 
   caughtUp(): Promise<void> {
-    return this.#unpacked;
+    return this.#copy.caughtUp();
   }
-}
-
-function ignore(): void {
-  // It is not what its encoding says: what was read of it so far counts.
 }

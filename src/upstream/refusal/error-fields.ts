@@ -1,3 +1,4 @@
+import { eventsIn } from '../events/event-data.ts';
 import { parseCutJson } from '../json/cut-json.ts';
 
 /**
@@ -85,8 +86,8 @@ const DEPTH_MAX = 8;
 /** Maximum members of one list that are looked at; each violation of a quota is one. */
 const ITEMS_MAX = 32;
 
-/** An event stream that begins with an error. */
-const EVENT_PREFIX = /^(?:event:[^\n]{0,100}\n)?data: ?/;
+/** The beginning of an event stream, for servers that answer with an error in one. */
+const EVENTS = /^\ufeff?(?:data|event|id|retry)?:/;
 
 /** Reads what is known of an error's shape. Never throws, and takes time linear in the bound. */
 export function readErrorFields(body: string, headers: Headers): ErrorFields {
@@ -131,9 +132,9 @@ class Found {
 
   /** Takes the body. After an event there may be the next ones of its stream. */
   body(text: string): void {
-    const event = text.replace(EVENT_PREFIX, '');
+    const event = EVENTS.test(text) ? (eventsIn(text)[0]?.data.trim() ?? text) : text;
     const { value, rest } = parseJson(event);
-    const goesOn = rest !== null && rest.trim() !== '' && event === text;
+    const goesOn = rest !== null && rest.trim() !== '';
     if (value === undefined || goesOn) return this.#words(event);
     this.isCut = rest === null;
     this.isOfApi = !isOfEdge(value);

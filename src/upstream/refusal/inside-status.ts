@@ -34,7 +34,7 @@ const MISTAKE = 400;
 
 /** Names of errors that the call itself has caused, and statuses. */
 const OF_THE_CALL =
-  /invalid|policy|filter|safety|moderat|not_?found|permission|authentic|too_?long|context|^4(?!08|09|29)\d\d$/;
+  /invalid|validation|denied|policy|filter|safety|moderat|not_?found|permission|authentic|too_?long|context|^4(?!08|09|29)\d\d$/;
 
 /** Whether an error is about the call, so that it says nothing of the upstream. */
 export function isOfCall({ codes }: ErrorFields): boolean {

@@ -1,4 +1,4 @@
-import { EventData } from './event-data.ts';
+import { EventData } from '../events/event-data.ts';
 import { isLineEnd } from '../json/json-string.ts';
 import { KeptBytes } from '../json/kept-bytes.ts';
 

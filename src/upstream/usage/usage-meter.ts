@@ -1,8 +1,8 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { packingsOf, type Packing } from '../body/packing.ts';
-import { Unpacker } from '../body/unpacker.ts';
-import { EventData } from './event-data.ts';
-import { EventStreamPayloads } from './event-stream.ts';
+import { PackedCopy } from '../body/packed-copy.ts';
+import { EventData } from '../events/event-data.ts';
+import { MessageStream } from '../events/message-stream.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import type { WalkOptions } from '../json/json-walk.ts';
 import type { Tiers } from './tiers.ts';
@@ -62,25 +62,15 @@ export function createUsageMeter(
 
 /** Meters a copy of a packed answer, unpacked. */
 function packedMeter(meter: UsageMeter, packings: readonly Packing[]): UsageMeter {
-  const unpacker = new Unpacker(packings, (bytes) => meter.push(bytes));
-  let unpacked: Promise<void> = Promise.resolve();
-  let isLost = false;
-  const lose = (): void => {
-    isLost = true;
-  };
+  const copy = new PackedCopy(packings, (bytes) => meter.push(bytes));
   return {
     get isLost() {
-      return isLost;
+      return copy.isLost;
     },
-    push(chunk) {
-      if (isLost) return;
-      // The chunk's buffer is used again for the next one.
-      const copy = chunk.slice();
-      unpacked = unpacked.then(() => unpacker.push(copy)).catch(lose);
-    },
-    caughtUp: () => unpacked,
+    push: (chunk) => copy.push(chunk),
+    caughtUp: () => copy.caughtUp(),
     end() {
-      unpacker.close();
+      copy.close();
       return meter.end();
     },
   };
@@ -141,7 +131,7 @@ function eventStreamMeter(shape: Dialect): UsageMeter {
     model.close();
   });
   const walk = walkOf(visitor, 'document', WRAPPED_BYTES_MAX);
-  const payloads = new EventStreamPayloads(
+  const payloads = new MessageStream(
     (piece) => walk.push(piece),
     () => walk.close(),
   );

@@ -108,18 +108,51 @@ it('a compressed refusal inside a 200 is read as well', async () => {
   await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
 });
 
-it('twelve callers at a limit of 2 that is told inside a 200 see no error once it is learned', async () => {
-  const at = await newScene({ limit: 2, refusesInside: true }, { limits: { max_concurrency: 6 } });
-  const round = async (): Promise<number> => {
-    const texts = await Promise.all(
-      Array.from({ length: 12 }, async () => (await ask(at, RESPONSES)).text()),
-    );
-    return texts.filter((text) => !text.includes('response.completed')).length;
-  };
-  await round();
-  const failed = [await round(), await round(), await round()];
-  expect(failed).toEqual([0, 0, 0]);
-}, 60_000);
+const CONVERSE = '/bedrock/model/m/converse-stream';
+
+it.each<[string, Dialect, string, object, RegExp]>([
+  ['a response', 'openai', RESPONSES, {}, /response\.failed/],
+  ['a chat', 'openai', CHAT, {}, /"error":/],
+  ['a message', 'anthropic', '/v1/messages', { max_tokens: 5 }, /event: error/],
+  [
+    'Gemini’s events',
+    'gemini',
+    '/v1beta/models/m:streamGenerateContent?alt=sse',
+    { contents: CONTENTS },
+    /"error":/,
+  ],
+  ['Bedrock’s messages', 'bedrock', CONVERSE, {}, /Exception/],
+])(
+  'twelve callers at a limit of 2 that is told inside a 200 see no error once it is learned: %s',
+  async (_, dialect, path, json, error) => {
+    const settings = { limit: 2, refusesInside: true, firstByteDelayMs: 20 };
+    const at = await newScene(settings, { limits: { max_concurrency: 6 } }, dialect);
+    const round = async (): Promise<number> => {
+      const texts = await Promise.all(
+        Array.from({ length: 12 }, async () => (await ask(at, path, json)).text()),
+      );
+      return texts.filter((text) => error.test(text)).length;
+    };
+    await round();
+    const failed = [await round(), await round(), await round()];
+    expect(failed).toEqual([0, 0, 0]);
+    const { refusals_total: refusals } = await pool(at.group).status();
+    expect(refusals).toMatchObject({ concurrency: expect.any(Number) });
+  },
+  60_000,
+);
+
+it('an exception in Bedrock’s messages is passed on as it came where no attempt is left', async () => {
+  const at = await newScene({ refusesInside: true }, { on_saturated: 'reject' }, 'bedrock');
+  await at.strict.failNext('overload');
+  const response = await ask(at, CONVERSE);
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    'application/vnd.amazon.eventstream',
+  ]);
+  expect(await response.text()).toContain('serviceUnavailableException');
+  await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
+});
 
 describe('an error behind content', () => {
   it('is passed on, and counts as a failure of the upstream', async () => {
@@ -156,6 +189,14 @@ describe('an error behind content', () => {
     const other = await ask(at, CHAT, { model: 'n' });
     expect(await other.text()).toContain('server_is_overloaded');
     await untilStatus(at.group, { in_use: 0 });
+  });
+
+  it.each(['gzip', 'brotli', 'zstd'])('is found in a stream in %s', async (packing) => {
+    const at = await newScene({ errorAfterChunks: 2, [packing]: true });
+    const response = await ask(at);
+    expect(response.headers.get('headgate-tries')).toBe('1');
+    await response.arrayBuffer();
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
   it('is looked for in a stream whose tokens are counted too', async () => {

@@ -1,3 +1,4 @@
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { StreamEnd } from '../../../../src/upstream/opening/late-error.ts';
 import type { AnswerForm } from '../../../../src/upstream/opening/opening-reader.ts';
@@ -77,4 +78,19 @@ test.each<[string, readonly string[]]>([
   ],
 ])('%s is no error at the end', (_, pieces) => {
   expect(endOf(pieces)).toBeNull();
+});
+
+test.each([
+  ['gzip', gzipSync],
+  ['br', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+] as const)('an error ends a stream in %s', async (packing, pack) => {
+  const packed = pack(encoder.encode(CHUNK.repeat(200) + ERROR));
+  const end = new StreamEnd('events', false, [packing]);
+  for (let at = 0; at < packed.length; at += 50) end.push(packed.subarray(at, at + 50));
+  await end.caughtUp();
+  expect(end.read()).toMatchObject({
+    error: expect.stringContaining('502'),
+    isAfterContent: true,
+  });
 });

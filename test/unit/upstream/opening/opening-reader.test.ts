@@ -96,6 +96,45 @@ describe('a prelude', () => {
       'events',
       sse({ response: { candidates: [] }, traceId: 't' }),
     ],
+    [
+      'an empty thought of a response',
+      'events',
+      CREATED +
+        sse({
+          type: 'response.output_item.added',
+          item: { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: '' },
+        }) +
+        sse({
+          type: 'response.reasoning_summary_part.added',
+          part: { type: 'summary_text', text: '' },
+        }),
+    ],
+    [
+      'an empty thought of a message',
+      'events',
+      MESSAGE_START +
+        sse({
+          type: 'content_block_start',
+          content_block: { type: 'thinking', thinking: '', signature: '' },
+        }),
+    ],
+    [
+      'an empty delta of a message',
+      'events',
+      MESSAGE_START +
+        BLOCK +
+        sse({ type: 'content_block_delta', delta: { type: 'text_delta', text: '' } }),
+    ],
+    ['an empty text of Workers AI', 'events', sse({ response: '', p: 'abc' })],
+    ['a conversation that starts', 'events', sse({ type: 'conversation.response.started' })],
+    ['an event of a gateway', 'events', sse({ type: 'keepalive', sequence_number: 3 })],
+    [
+      'a run that begins',
+      'events',
+      sse({ object: 'thread.run', status: 'queued' }, 'thread.run.created') +
+        sse({ object: 'thread.run', status: 'in_progress' }, 'thread.run.in_progress') +
+        sse({ object: 'thread.message', content: [] }, 'thread.message.created'),
+    ],
     ['the first elements of an array', 'json', '[{"candidates": []}\n,{"usageMetadata": {}}\n,'],
     ['half of an element', 'json', '[{"candidates": [{"content": {"parts": [{"te'],
     ['the first characters of JSON', 'json', '{"er'],
@@ -133,6 +172,30 @@ describe('content', () => {
     ],
     ['text of an event that is cut', 'events', `${ROLE}data: {"choices":[{"delta":{"content":"H`],
     ['text that is no JSON', 'events', 'data: H'],
+    [
+      'a thought that is encrypted',
+      'events',
+      CREATED +
+        sse({
+          type: 'response.output_item.added',
+          item: { type: 'reasoning', summary: [], encrypted_content: 'gAAA' },
+        }),
+    ],
+    [
+      'a call of a tool in a response',
+      'events',
+      CREATED +
+        sse({
+          type: 'response.output_item.added',
+          item: { type: 'function_call', name: 'f', arguments: '' },
+        }),
+    ],
+    [
+      'the signature of a thought',
+      'events',
+      sse({ type: 'content_block_delta', delta: { type: 'signature_delta', signature: 'x' } }),
+    ],
+    ['the end of a text of Workers AI', 'events', sse({ response: '', usage: {} })],
     [
       'text of a delta that is cut',
       'events',
@@ -325,6 +388,39 @@ describe('an error', () => {
       'event: error\ndata: {"code":"Throttling"}\n\n',
       'Throttling',
     ],
+    [
+      'Mistral’s in a conversation',
+      'events',
+      sse({ type: 'conversation.response.started' }) +
+        sse({ type: 'conversation.response.error', code: 3051, message: 'no' }),
+      '3051',
+    ],
+    [
+      'that of a run that failed',
+      'events',
+      sse({ object: 'thread.run', status: 'queued' }, 'thread.run.created') +
+        sse(
+          { object: 'thread.run', status: 'failed', last_error: RATE_LIMIT },
+          'thread.run.failed',
+        ),
+      'rate_limit_exceeded',
+    ],
+    ['Amazon’s', 'json', '{"__type":"ThrottlingException","message":"no"}', 'ThrottlingException'],
+    [
+      'behind an empty thought',
+      'events',
+      CREATED +
+        sse({ type: 'response.output_item.added', item: { type: 'reasoning', summary: [] } }) +
+        sse({ type: 'response.failed', response: { status: 'failed', error: RATE_LIMIT } }),
+      'rate_limit_exceeded',
+    ],
+    [
+      'one with a mark of the byte order',
+      'events',
+      '\ufeffdata: {"error":{"code":429}}\n\n',
+      '429',
+    ],
+    ['one whose lines end with CR', 'events', ': hi\r\rdata:{"error":{"code":429}}\r\r', '429'],
     ['a bare one', 'json', '{"code":"Throttling","message":"no","request_id":"r"}', 'Throttling'],
     ['one of a gateway', 'json', '{"success":false,"code":1305,"msg":"no"}', '1305'],
   ])('is %s', (_, form, text, says) => {

@@ -27,11 +27,16 @@ export function messages(payloads: readonly (readonly [string, string])[]): Uint
   return Buffer.concat(payloads.map(([type, payload]) => message(type, payload)));
 }
 
-function message(type: string, payload: string): Buffer {
+/** An exception in Amazon's event stream. */
+export function exception(type: string, payload: string): Uint8Array {
+  return message(type, payload, 'exception');
+}
+
+function message(type: string, payload: string, kind = 'event'): Buffer {
   const headers = Buffer.concat([
-    header(':event-type', type),
+    header(`:${kind}-type`, type),
     header(':content-type', 'application/json'),
-    header(':message-type', 'event'),
+    header(':message-type', kind),
   ]);
   const body = Buffer.from(payload);
   const prelude = Buffer.alloc(12);

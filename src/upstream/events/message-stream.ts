@@ -8,13 +8,20 @@ const CHECKSUM_BYTES = 4;
  */
 const MESSAGE_BYTES_MAX = 24 * 1024 * 1024;
 
+/** The type of a header's value that is a text. */
+const TEXT = 7;
+
+/** Lengths of the values of the other types: true, false, byte, short, integer, long, bytes, text, timestamp, UUID. */
+const VALUE_BYTES = [0, 0, 1, 2, 4, 8, null, null, 8, 16] as const;
+
 /**
  * Takes the messages of `application/vnd.amazon.eventstream` apart: a prelude, headers, a payload and a
- * checksum. It hands over the payloads in pieces, as they come, and looks at nothing else.
+ * checksum. It hands over the payloads in pieces, as they come, and the headers where they are asked for.
  */
-export class EventStreamPayloads {
+export class MessageStream {
   readonly #onPayload: (piece: Uint8Array) => void;
   readonly #onEnd: () => void;
+  readonly #onHeaders: ((piece: Uint8Array) => void) | undefined;
   readonly #prelude = new Uint8Array(PRELUDE_BYTES);
   #preludeLength = 0;
   /** Bytes to come of each part of the current message. */
@@ -24,9 +31,19 @@ export class EventStreamPayloads {
   #isLost = false;
 
   /** `onEnd` is called at the end of each message. */
-  constructor(onPayload: (piece: Uint8Array) => void, onEnd: () => void) {
+  constructor(
+    onPayload: (piece: Uint8Array) => void,
+    onEnd: () => void,
+    onHeaders?: (piece: Uint8Array) => void,
+  ) {
     this.#onPayload = onPayload;
     this.#onEnd = onEnd;
+    this.#onHeaders = onHeaders;
+  }
+
+  /** Whether the bytes are no messages, so that nothing more is read. */
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   push(chunk: Uint8Array): void {
@@ -37,6 +54,7 @@ export class EventStreamPayloads {
       } else if (this.#headers > 0) {
         const taken = Math.min(this.#headers, chunk.length - at);
         this.#headers -= taken;
+        this.#onHeaders?.(chunk.subarray(at, at + taken));
         at += taken;
       } else if (this.#payload > 0) {
         const taken = Math.min(this.#payload, chunk.length - at);
@@ -68,4 +86,26 @@ export class EventStreamPayloads {
     }
     return from + taken;
   }
+}
+
+/** Reads the headers of a message that are texts. What is cut is left out. */
+export function textHeaders(bytes: Uint8Array): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const decoder = new TextDecoder();
+  let at = 0;
+  while (at < bytes.length) {
+    const nameEnd = at + 1 + view.getUint8(at);
+    if (nameEnd >= bytes.length) break;
+    const type = view.getUint8(nameEnd);
+    const fixed = VALUE_BYTES[type];
+    if (fixed === undefined || (fixed === null && nameEnd + 3 > bytes.length)) break;
+    const from = fixed === null ? nameEnd + 3 : nameEnd + 1;
+    const end = from + (fixed ?? view.getUint16(nameEnd + 1));
+    if (end > bytes.length) break;
+    const name = decoder.decode(bytes.subarray(at + 1, nameEnd));
+    if (type === TEXT) found.set(name, decoder.decode(bytes.subarray(from, end)));
+    at = end;
+  }
+  return found;
 }

@@ -1,0 +1,160 @@
+import { KeptBytes } from '../json/kept-bytes.ts';
+
+const LF = 0x0a;
+const CR = 0x0d;
+const COLON = 0x3a;
+const SPACE = 0x20;
+const LINE_BREAK = Uint8Array.of(LF);
+const MARK = [0xef, 0xbb, 0xbf];
+const DATA = new TextEncoder().encode('data');
+const EVENT = new TextEncoder().encode('event');
+
+/** Longest name of an event that is kept. */
+const NAME_BYTES_MAX = 64;
+
+/** Places within a line: in its field name, behind the colon, in the value, or in what is of no interest. */
+const FIELD = 0;
+const BEFORE_VALUE = 1;
+const IN_VALUE = 2;
+const SKIPPED = 3;
+
+/**
+ * Reads server-sent events as they come, whatever the borders of the chunks: their data, and their names. Lines of data in
+ * one event are joined by a line feed; comments and other fields are skipped. A line ends with CR, LF or both.
+ */
+export class EventData {
+  readonly #onData: (piece: Uint8Array) => void;
+  readonly #onEnd: () => void;
+  readonly #name = new KeptBytes(NAME_BYTES_MAX);
+  #place: number = FIELD;
+  /** The field that the line may have. */
+  #field: Uint8Array = DATA;
+  /** Bytes of this line so far, as far as they are needed. */
+  #length = 0;
+  #isAfterCr = false;
+  #hasData = false;
+  /** Bytes of the byte order mark that may stand at the beginning; 3: the stream is beyond it. */
+  #mark = 0;
+
+  /** `onData` gets parts of the chunks, which hold until it returns; `onEnd` is called behind each event with data. */
+  constructor(onData: (piece: Uint8Array) => void, onEnd: () => void) {
+    this.#onData = onData;
+    this.#onEnd = onEnd;
+  }
+
+  /** The name of the current event, in `onEnd` of the one that ends; empty: it has none. */
+  get name(): string {
+    return new TextDecoder().decode(this.#name.bytes).trim();
+  }
+
+  push(chunk: Uint8Array): void {
+    let at = this.#mark < MARK.length ? this.#passMark(chunk) : 0;
+    while (at < chunk.length) {
+      const byte = chunk[at] ?? 0;
+      if (byte === LF && this.#isAfterCr) {
+        this.#isAfterCr = false;
+        at += 1;
+        continue;
+      }
+      this.#isAfterCr = byte === CR;
+      if (byte === LF || byte === CR) {
+        this.#endLine();
+        at += 1;
+      } else {
+        at = this.#readLine(chunk, at);
+      }
+    }
+  }
+
+  /** Takes what stands in a line up to its end, or the chunk's. */
+  #readLine(chunk: Uint8Array, from: number): number {
+    let at = from;
+    while (this.#place === FIELD && at < chunk.length) {
+      const byte = chunk[at];
+      if (byte === LF || byte === CR) return at;
+      if (byte === COLON && this.#length === this.#field.length) this.#beginValue();
+      else if (!this.#isOfField(byte)) this.#place = SKIPPED;
+      at += 1;
+    }
+    if (this.#place === BEFORE_VALUE && at < chunk.length) {
+      this.#place = IN_VALUE;
+      if (chunk[at] === SPACE) at += 1;
+    }
+    const end = lineEnd(chunk, at);
+    if (this.#place === IN_VALUE && end > at) {
+      if (this.#field === DATA) this.#onData(chunk.subarray(at, end));
+      else this.#name.add(chunk, at, end);
+    }
+    return end;
+  }
+
+  /** Whether a byte continues the name of a field. The first one decides which it may be. */
+  #isOfField(byte: number | undefined): boolean {
+    if (this.#length === 0) this.#field = byte === EVENT[0] ? EVENT : DATA;
+    if (byte !== this.#field[this.#length]) return false;
+    this.#length += 1;
+    return true;
+  }
+
+  #beginValue(): void {
+    this.#place = BEFORE_VALUE;
+    if (this.#field === EVENT) return this.#name.clear();
+    if (this.#hasData) this.#onData(LINE_BREAK);
+    this.#hasData = true;
+  }
+
+  #endLine(): void {
+    const isEmpty = this.#place === FIELD && this.#length === 0;
+    // A name alone is a field without a value.
+    if (this.#place === FIELD && !isEmpty && this.#length === this.#field.length) {
+      this.#beginValue();
+    }
+    this.#place = FIELD;
+    this.#length = 0;
+    if (!isEmpty) return;
+    if (this.#hasData) {
+      this.#hasData = false;
+      this.#onEnd();
+    }
+    this.#name.clear();
+  }
+
+  #passMark(chunk: Uint8Array): number {
+    let at = 0;
+    while (at < chunk.length && this.#mark < MARK.length && chunk[at] === MARK[this.#mark]) {
+      this.#mark += 1;
+      at += 1;
+    }
+    if (at < chunk.length) this.#mark = MARK.length;
+    return at;
+  }
+}
+
+/** A whole event, or one that the end of the text cuts. */
+interface TextEvent {
+  readonly name: string;
+  readonly data: string;
+}
+
+/** Reads the events with data in a text. */
+export function eventsIn(text: string): readonly TextEvent[] {
+  const found: TextEvent[] = [];
+  const decoder = new TextDecoder();
+  let data = '';
+  const take = (): void => {
+    if (data !== '') found.push({ name: events.name, data });
+    data = '';
+  };
+  const events = new EventData((piece) => {
+    data += decoder.decode(piece);
+  }, take);
+  events.push(new TextEncoder().encode(text));
+  take();
+  return found;
+}
+
+function lineEnd(chunk: Uint8Array, from: number): number {
+  let at = from;
+  while (at < chunk.length && chunk[at] !== LF && chunk[at] !== CR) at += 1;
+  return at;
+}
