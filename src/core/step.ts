@@ -29,7 +29,9 @@ import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
 import { forgetRepeatRefusals } from './parts/repeat-refusals.ts';
+import { noScopes } from './parts/scope-lessons.ts';
 import { blockBy, memberBlockOf } from './capacity.ts';
+import type { Controls } from './controls.ts';
 import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
@@ -492,16 +494,24 @@ function promote(state: GroupState, event: EventOf<'promote'>) {
 function relearn(state: GroupState, now: InstantMs) {
   forgetRepeatRefusals(state.repeatRefusals);
   for (const member of state.members.values()) {
-    const { controls } = member;
     forgetReports(member);
     forgetScopes(state, member);
-    Object.assign(controls.ceiling, emptyCeiling(now));
-    Object.assign(controls.pause, emptyPause());
-    Object.assign(controls.breaker, closedBreaker());
-    Object.assign(controls.lag, noLag());
-    Object.assign(controls.outage, noOutage(now));
+    forgetLessons(member.controls, now);
+  }
+  // After a reset, nothing counts where calls ran before the group named members. Its lessons are kept all the same.
+  if (!state.members.has(IMPLICIT)) {
+    forgetLessons(state.controls, now);
+    Object.assign(state.controls.scopes, noScopes());
   }
   state.isControlsDirty = true;
+}
+
+function forgetLessons(controls: Controls, now: InstantMs): void {
+  Object.assign(controls.ceiling, emptyCeiling(now));
+  Object.assign(controls.pause, emptyPause());
+  Object.assign(controls.breaker, closedBreaker());
+  Object.assign(controls.lag, noLag());
+  Object.assign(controls.outage, noOutage(now));
 }
 
 /** Corrects a budget, once for each id. A member that is unknown here has spent nothing. */

@@ -9,12 +9,20 @@ import {
   TOMBSTONE_TTL_MS,
   type GroupSettings,
 } from '../../src/core/words/settings.ts';
+import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import type { MemberSettings } from '../../src/core/words/member.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { SOMEBODY, someMember, someSettings } from '../support/core-builders.ts';
 
+/** Names of a call, as its body and its key say. */
+export interface CallNames {
+  readonly model: string | null;
+  readonly tier: string | null;
+  readonly credential: string | null;
+}
+
 /** How a holder knows its lease. */
-interface Told {
+export interface Told {
   /** The attachment that it had so many answers ago; null: it knows none; `newer`: of an instance to come. */
   readonly back: number | null | 'newer';
   readonly hasLapsed: boolean;
@@ -49,6 +57,10 @@ export type Action =
       readonly manner: Manner;
       /** Members that have refused it. */
       readonly excluded?: readonly string[];
+      /** Names in its body, and its key. Absent: none. */
+      readonly names?: CallNames;
+      /** Its body was not read. */
+      readonly isUnread?: boolean;
       /** The ticket, as `pick`, that waits for this one. */
       readonly parent: number | null;
     }
@@ -83,6 +95,17 @@ export type Action =
   | { readonly kind: 'detach'; readonly pick: number; readonly back: number }
   | { readonly kind: 'reconfigure'; readonly changes: Partial<GroupSettings> }
   | { readonly kind: 'move' }
+  | { readonly kind: 'relearn' }
+  /** The upstream answers a call that runs, the oldest first; `told`: a ticket, by its lease's id. */
+  | {
+      readonly kind: 'answer';
+      readonly pick: number;
+      readonly signal: Partial<UpstreamSignal>;
+      readonly isRepeat: boolean;
+      readonly told: Told | null;
+      /** How its lease ends with it; null: it does not. */
+      readonly end: Outcome | null;
+    }
   | { readonly kind: 'advance'; readonly ms: number }
   /** Nobody is heard for so long, and the group is told. */
   | { readonly kind: 'held_up'; readonly ms: number }
@@ -175,7 +198,7 @@ const pick = fc.nat(19);
 const isAnew = fc.nat(5).map((nat) => nat === 0);
 const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
 
-const askArb = fc.record({
+export const askArb = fc.record({
   kind: fc.constant('ask' as const),
   sliceMs: fc.constantFrom(...SLICES_MS, 30_000, 30_000),
   ageMs: fc.constantFrom(0, 0, 0, 1, 10, 5_000, 30_000, 999_999, -10),
@@ -203,7 +226,7 @@ function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pic
   return fc.record({ kind: fc.constant(kind), pick });
 }
 
-const toldArb: fc.Arbitrary<Told> = fc.record({
+export const toldArb: fc.Arbitrary<Told> = fc.record({
   back: fc.constantFrom(0, 0, 0, 1, null, 'newer' as const),
   hasLapsed: fc.nat(5).map((nat) => nat === 0),
 });

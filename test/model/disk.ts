@@ -1,16 +1,22 @@
 import { emptyControls } from '../../src/core/controls.ts';
 import type { BoundRow } from '../../src/core/parts/bound.ts';
 import type { Stored } from '../../src/core/recover.ts';
-import type { GroupState } from '../../src/core/state.ts';
-import type { GroupWrite } from '../../src/core/writes.ts';
+import type { GroupWrite, Kept } from '../../src/core/writes.ts';
 import { keptControls, START } from '../support/core-builders.ts';
 
 /** A write on its way, and all that its rows said when it was issued. */
 interface Sent {
   readonly bound: BoundRow;
   readonly isInRing: boolean;
-  readonly kept: Pick<Stored, 'controls' | 'ahead'> | null;
+  readonly kept: Pick<Stored, 'controls' | 'ahead' | 'members'> | null;
   readonly arrivesAt: number;
+}
+
+/** Copies the controls as they come back from their row. */
+function copyOf(kept: Kept): NonNullable<Sent['kept']> {
+  const { ahead, members } = kept;
+  const ofMembers = members === undefined ? {} : { members: structuredClone(members) };
+  return { controls: keptControls(kept), ahead: { ...ahead }, ...ofMembers };
 }
 
 /** The disk of a group as a later instance finds it: its writes arrive in their order, or are lost. */
@@ -23,12 +29,17 @@ export class Disk {
   #endedInRing: BoundRow['ended'] = [];
   #endedInKept: BoundRow['ended'] = [];
   #isLastKept = false;
+  /** The number of the last write of the controls that has arrived; 0: none. */
+  learnedBy = 0;
   #lapsedInRing: BoundRow['lapsed'] = [];
   #lapsedInKept: BoundRow['lapsed'] = [];
-  #kept: Pick<Stored, 'controls' | 'ahead'> = { controls: emptyControls(START), ahead: {} };
+  #kept: Pick<Stored, 'controls' | 'ahead' | 'members'> = {
+    controls: emptyControls(START),
+    ahead: {},
+  };
 
-  send({ bound, isInRing, kept }: GroupWrite, state: GroupState, now: number): void {
-    const copy = kept === null ? null : { controls: keptControls(state), ahead: { ...kept.ahead } };
+  send({ bound, isInRing, kept }: GroupWrite, now: number): void {
+    const copy = kept === null ? null : copyOf(kept);
     const arrivesAt = Math.max(now + this.lagMs, this.#onTheWay.at(-1)?.arrivesAt ?? 0);
     this.#onTheWay.push({ bound, isInRing, kept: copy, arrivesAt });
   }
@@ -55,6 +66,7 @@ export class Disk {
     }
     if (sent.kept !== null) {
       this.#kept = sent.kept;
+      this.learnedBy = sent.bound.seq;
       this.#endedInKept = sent.bound.ended;
       this.#lapsedInKept = sent.bound.lapsed;
     }

@@ -1,3 +1,5 @@
+import { endHoldBack } from '../../src/core/parts/evidence.ts';
+import { setProbing } from '../../src/core/parts/pause.ts';
 import type { GroupEvent } from '../../src/core/events.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
 import { instant, type LeaseId, type MemberId } from '../../src/core/words/ids.ts';
@@ -6,6 +8,8 @@ import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { boundSlots, mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
 import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
+import { NaivePlacing } from './naive-placing.ts';
+import { RULES } from './naive-scopes.ts';
 import { aboveItsShare, lastOf, longestLines, tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
@@ -24,6 +28,7 @@ function settlingMs(waiters: number, slots: number): number {
  * that can be worked out again, every number spelled out here rather than taken from the code under test.
  */
 export class NaiveGroup extends NaiveLeases {
+  readonly #placing: NaivePlacing;
   #waiters: NaiveWaiter[] = [];
   #arrivals = 0;
   #drainsFrom = 0;
@@ -31,11 +36,18 @@ export class NaiveGroup extends NaiveLeases {
   /** The last event has found that it must be written that nothing is held. */
   private isEmptyDue = false;
 
+  constructor(settings: GroupSettings, isStored: boolean, now: number, rules = RULES) {
+    super(settings, isStored, rules, now);
+    this.#placing = new NaivePlacing(this, this.room);
+    this.#applyReactions();
+  }
+
   /** Begins anew as an instance that knows nothing but the last row, what has ended by those before it, and what it must tell of that. */
   recover(
     row: (NaiveRow & { readonly at: number; readonly waitersUntil?: number }) | null,
     ended: readonly string[],
     untold: readonly string[],
+    learnedBy: number,
     first: number,
     now: number,
   ): void {
@@ -69,6 +81,11 @@ export class NaiveGroup extends NaiveLeases {
     this.#held = [];
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
+    this.recoverLearned(learnedBy);
+    for (const { id } of this.places.serving()) this.room.scopes.member(id);
+    this.#applyReactions();
+    for (const { id } of this.places.all()) this.room.scopes.member(id, now);
+    if (mark === 0) this.endLostProbes();
     const isOver = row === null || now >= (row.waitersUntil ?? row.at + this.settings.timeoutMs);
     this.toldWaiters = isOver ? 0 : row.waiters;
     const wasInUse = mark > 0 || this.toldWaiters > 0;
@@ -83,6 +100,13 @@ export class NaiveGroup extends NaiveLeases {
     this.answers = [];
     this.settled = [];
     this.#held = [];
+    this.answering.reports.end(now);
+    for (const member of this.room.serving()) {
+      for (const { ceiling } of this.room.scopes.allOf(member)) {
+        endHoldBack(ceiling.evidence, instant(now));
+      }
+    }
+    this.room.beginEvent(now);
     if (event.kind === 'held_up') this.#extendByLostTime(event.lostMs);
     if (now >= this.unclaimedUntil) this.places.expire();
     this.freePassed();
@@ -91,6 +115,8 @@ export class NaiveGroup extends NaiveLeases {
     this.#apply(event);
     this.freePassed();
     this.settleUnclaimed();
+    const areOthers = event.kind === 'reconfigure' && this.settings.members.length > 0;
+    if (areOthers || this.room.isStoppedForLonger(now)) this.#dropStopped();
     this.#grantWhatFits();
     this.bound.add({ kind: 'held', at: now, slots: this.slotsHeld() });
     this.isEmptyDue = now >= this.bound.emptyDueAt();
@@ -118,6 +144,17 @@ export class NaiveGroup extends NaiveLeases {
     return Math.min(...dues);
   }
 
+  /** All later instants at which time alone may change what holds waiters. */
+  changesAt(now: number): number {
+    if (this.#waiters.length === 0) return Infinity;
+    return Math.min(...this.room.changes(now), ...this.#kept(now));
+  }
+
+  /** Until when calls that belong together are known to. */
+  #kept(now: number): readonly number[] {
+    return this.places.untils().filter((at) => at > now);
+  }
+
   /** Everybody who waits, in the order of their arrival. */
   waiters(): NaiveWaiter[] {
     return this.#waiters;
@@ -125,7 +162,8 @@ export class NaiveGroup extends NaiveLeases {
 
   protected view(): NaiveView {
     const settings = { ...this.settings, slotsMax: this.slotsMax() };
-    return { settings, waiters: this.#waiters, leases: this.leaseList };
+    const { room, answering: answers, now } = this;
+    return { settings, waiters: this.#waiters, leases: this.leaseList, room, answers, now };
   }
 
   #apply(event: GroupEvent): void {
@@ -147,7 +185,7 @@ export class NaiveGroup extends NaiveLeases {
         return;
       }
       case 'confirm':
-        if (lease !== undefined) lease.waitsElsewhere = false;
+        if (lease !== undefined && lease.phase !== 'cooling') this.#confirm(lease);
         return;
       case 'promote':
         return this.#promote(event);
@@ -162,7 +200,7 @@ export class NaiveGroup extends NaiveLeases {
       case 'cancel':
         this.#dismiss(this.#waiters.find((each) => each.ticketId === event.ticketId));
         for (const held of this.leaseList.filter(({ ticketId }) => ticketId === event.ticketId)) {
-          this.end(held, 'cancelled');
+          this.end(held, 'cancelled', true);
         }
         this.strikeHeirs(event.ticketId);
         return this.tombstone(event.ticketId);
@@ -173,6 +211,11 @@ export class NaiveGroup extends NaiveLeases {
         return;
       case 'reconfigure':
         return this.#reconfigure(event.settings);
+      case 'report':
+        return this.#report(event);
+      case 'relearn':
+        this.answering.forgetRefusals();
+        return this.room.scopes.relearn(this.now);
       case 'move':
         for (const { ticketId } of this.#waiters) this.answers.push(`moved ${ticketId}`);
         if (this.#waiters.length === 0) return;
@@ -185,14 +228,37 @@ export class NaiveGroup extends NaiveLeases {
       case 'give_back':
       case 'take_over': // no pool here has been on trial
       case 'bring_back': // no member is ever out here
-      case 'relearn': // nothing is learned here
       case 'correct_spend': // no money is spent here
       case 'undo_correction':
-      case 'report':
       case 'held_up':
       case 'tick':
         return;
     }
+  }
+
+  /** All groups of a call have granted: it goes out. */
+  #confirm(lease: NaiveLease): void {
+    if (!lease.waitsElsewhere) return;
+    lease.waitsElsewhere = false;
+    this.answering.callable(lease, this.now);
+    this.answering.granted(lease, this.now);
+  }
+
+  #report({ leaseId, claim, signal, isRepeat }: EventOf<'report'>): void {
+    const lease = this.lease(leaseId) ?? this.#claimed(leaseId, claim);
+    if (lease === undefined || lease.phase === 'cooling') return;
+    if (signal.kind !== 'served') {
+      this.#confirm(lease);
+      lease.isRefused = true;
+    }
+    this.answering.answered(lease, signal, isRepeat, this.now);
+  }
+
+  /** Makes the lease of an earlier instance, if its slots are among those that nobody has claimed. */
+  #claimed(leaseId: string, claim: Claim | undefined): NaiveLease | undefined {
+    if (claim === undefined || !this.#isHere(claim)) return undefined;
+    const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
+    return isKnown ? undefined : this.claim(claim);
   }
 
   #release(lease: NaiveLease, { outcome, isSole = false }: EventOf<'release'>): void {
@@ -214,19 +280,15 @@ export class NaiveGroup extends NaiveLeases {
   #releaseUnseen({ leaseId, outcome, claim }: EventOf<'release'>): void {
     const waiter = this.#waiters.find((each) => each.leaseId === leaseId);
     this.#dismiss(waiter);
-    if (claim !== undefined) {
-      const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
-      if (this.#isHere(claim) && !isKnown) {
-        const lease = this.claim(claim);
-        this.end(lease, outcome);
-        return this.keepForHeir(lease);
-      }
-    }
-    this.tombstone(leaseId);
+    const lease = this.#claimed(leaseId, claim);
+    if (lease === undefined) return this.tombstone(leaseId);
+    this.end(lease, outcome);
+    this.keepForHeir(lease);
   }
 
   /** Whether the slots of a lease are among those that nobody has claimed. */
   #isHere(claim: Claim): boolean {
+    this.knowMember({ named: claim.member ?? '' });
     return claim.slots <= this.places.unclaimedFor(claim) && this.mayClaim(claim);
   }
 
@@ -267,6 +329,12 @@ export class NaiveGroup extends NaiveLeases {
     }
     if (known !== undefined) this.#remove(known);
     if (this.#claimGranted(ticket, leaseId, isAnew)) return;
+    const serving = this.room.serving();
+    if (ticket.holder.isUnread === true && this.room.scopes.goByNames(serving)) {
+      this.answers.push(`unread ${ticket.id}`);
+      return;
+    }
+    this.room.scopes.noteCall(ticket.holder, serving, this.now);
     const waiter = this.#joinQueue(ticket, leaseId, sliceMs, isAnew);
     if (waiter === null || !mayAskLater) return;
     if (this.#isFar(waiter)) return this.#unpark(waiter, sliceMs);
@@ -304,6 +372,7 @@ export class NaiveGroup extends NaiveLeases {
     const known = this.grantedBefore.find(({ id }) => id === leaseId);
     if (known === undefined) return false;
     const member = known.member as MemberId;
+    this.knowMember({ named: member });
     if (parents.length > 0 || slots > this.places.unclaimedFor({ member })) return false;
     this.grantedBefore = this.grantedBefore.filter((each) => each !== known);
     const unheard = {
@@ -369,10 +438,13 @@ export class NaiveGroup extends NaiveLeases {
     const { paused, queueLengthMax } = this.settings;
     const { ticket } = waiter;
     if (this.#waitsForItself(ticket)) return this.#reject(waiter, 'nested');
-    if (ticket.isTry || (paused && ticket.holdsNarrower)) return this.#decline(waiter);
-    if (!ticket.wait && paused) return this.#reject(waiter, 'paused');
-    if (this.places.possible(ticket).length === 0) return this.#reject(waiter, 'members_out');
-    if (!ticket.wait) return this.#reject(waiter, 'busy');
+    const isStopped = ticket.holdsNarrower && this.room.isStopped(ticket, this.now);
+    if (ticket.isTry || isStopped) {
+      const why = ticket.isTry || paused ? null : this.#stoppedBy(waiter);
+      return why === null ? this.#decline(waiter) : this.#reject(waiter, why);
+    }
+    const why = this.#stoppedBy(waiter) ?? (ticket.wait ? null : 'busy');
+    if (why !== null) return this.#reject(waiter, why);
     const { tenant, agent } = ticket.holder;
     const ofTenant = this.#waiters.filter((each) => each.ticket.holder.tenant === tenant);
     const ofAgent = ofTenant.filter((each) => each.ticket.holder.agent === agent);
@@ -383,7 +455,9 @@ export class NaiveGroup extends NaiveLeases {
     const evicted = within === null ? null : this.#whoMakesRoom(waiter, within);
     if (within !== null && evicted === null) return this.#reject(waiter, 'queue_full');
     const isSure = this.holds.length >= 10 && !paused;
-    if (isSure && this.now + this.#estimate(waiter) > waiter.deadlineAt) {
+    const stop = this.room.blockFor(ticket, this.now);
+    const stopMs = stop === null ? 0 : Math.round(stop.until - this.now);
+    if (isSure && this.now + Math.max(stopMs, this.#estimate(waiter)) > waiter.deadlineAt) {
       return this.#reject(waiter, 'infeasible');
     }
     if (evicted !== null) this.#reject(evicted, 'queue_full');
@@ -415,7 +489,11 @@ export class NaiveGroup extends NaiveLeases {
     if (slotsMax === 0) return 60_000;
     const free = Math.max(0, slotsMax - this.slotsInUse());
     const turns = Math.max(0, ahead + 1 - free);
-    return Math.round((turns * this.meanHold()) / slotsMax);
+    const ids = this.places.serving().map(({ id }) => id);
+    const stoppedMs = (this.room.blockAt(ids, null, this.now)?.until ?? this.now) - this.now;
+    const inTurnMs = Math.min(3_600_000, stoppedMs) + (turns * this.meanHold()) / slotsMax;
+    const isTimeLacking = this.#roomDueAt !== Infinity && this.#roomDueAt > this.grantsFrom;
+    return Math.round(Math.max(inTurnMs, isTimeLacking ? this.#roomDueAt - this.now : 0));
   }
 
   #reconfigure(settings: GroupSettings): void {
@@ -425,21 +503,59 @@ export class NaiveGroup extends NaiveLeases {
       this.#drainsFrom = isInUse ? this.now : 0;
     }
     const areOthers = namesOf(settings) !== namesOf(this.settings);
+    const before = this.leaseList.map((lease) => {
+      return { lease, member: this.room.memberOf(lease), lessons: this.room.lessonsOf(lease) };
+    });
     this.settings = settings;
+    this.knowServing(this.now);
     if (areOthers) this.bound.add({ kind: 'others' });
     if (settings.members.length === 0) {
       this.places.unplace();
       for (const passed of this.passedBefore) passed.member = '';
     }
+    for (const { lease, member, lessons } of before) {
+      if (this.room.memberOf(lease) === member) continue;
+      this.answering.left(lease, lessons, false, this.now);
+      lease.atGrantIn.clear();
+    }
+    this.#applyReactions();
     if (settings.isDryRun) return;
     for (const waiter of this.#waiters) {
       const rejection = this.#tooWide(waiter.ticket);
       if (rejection !== null) this.#reject(waiter, rejection);
       else if (settings.paused && waiter.ticket.holdsNarrower) this.#decline(waiter);
     }
-    for (const waiter of this.#waiters) {
-      if (this.places.possible(waiter.ticket).length === 0) this.#reject(waiter, 'members_out');
+  }
+
+  /** Long pauses are probed where calls are granted. */
+  #applyReactions(): void {
+    for (const member of this.room.serving()) {
+      member.hasServed = true;
+      for (const { pause } of this.room.scopes.allOf(member)) {
+        setProbing(pause, true, instant(this.now));
+      }
     }
+  }
+
+  /** Rejects those that cannot wait as long as they are stopped, and declines those that must not. */
+  #dropStopped(): void {
+    if (this.settings.isDryRun) return;
+    for (const waiter of this.#waiters) {
+      const why = this.#stoppedBy(waiter);
+      if (why !== null) this.#reject(waiter, why);
+      else if (waiter.ticket.holdsNarrower && this.room.isStopped(waiter.ticket, this.now)) {
+        this.#decline(waiter);
+      }
+    }
+  }
+
+  /** Names what stops a waiter for longer than it can wait; null: nothing does. */
+  #stoppedBy({ ticket, deadlineAt }: NaiveWaiter): string | null {
+    if (this.settings.paused && !ticket.wait) return 'paused';
+    const block = this.room.blockFor(ticket, this.now);
+    const patientUntil = ticket.wait ? deadlineAt : this.now;
+    if (block === null || block.until <= patientUntil) return null;
+    return this.room.causeOf(ticket, block, this.now);
   }
 
   #promote({ ticketId, lane, toFront }: EventOf<'promote'>): void {
@@ -469,9 +585,15 @@ export class NaiveGroup extends NaiveLeases {
     const lease = this.lease(leaseId);
     if (lease !== undefined) {
       const before = this.places.countsAt(lease);
+      const lessons = this.room.lessonsOf(lease);
       lease.named = named;
+      this.knowMember(lease);
       const isMoved = this.places.countsAt(lease) !== before;
-      if (isMoved) this.addGranted(lease, boundSlots(lease), false);
+      if (isMoved) {
+        this.answering.left(lease, lessons, false, this.now);
+        lease.atGrantIn.clear();
+        this.addGranted(lease, boundSlots(lease), false);
+      }
       return this.answerWith(lease);
     }
     if (this.mayClaim(claim)) this.grant(this.claim(claim));
@@ -485,7 +607,10 @@ export class NaiveGroup extends NaiveLeases {
 
   #endWhatIsDue(): void {
     for (const lease of this.leaseList.filter(({ until }) => this.now >= until)) {
-      if (lease.phase !== 'cooling') this.endNesting(lease.id);
+      if (lease.phase !== 'cooling') {
+        this.answering.left(lease, this.room.lessonsOf(lease), true, this.now);
+        this.endNesting(lease.id);
+      }
       if (lease.phase !== 'cooling') this.chargeTo(lease, this.now - lease.grantedAt);
       this.order.see(lease.holder, this.now, this.view());
       if (lease.phase !== 'cooling') lease.isLost = true;
@@ -495,7 +620,7 @@ export class NaiveGroup extends NaiveLeases {
     }
     for (const waiter of this.#waiters) {
       if (this.now >= waiter.deadlineAt) {
-        this.#reject(waiter, this.settings.paused ? 'paused' : 'queue_timeout');
+        this.#reject(waiter, this.#whyAtDeadline(waiter));
       } else if (waiter.sliceEndsAt === null) {
         if (this.now >= waiter.orphanAt) this.#remove(waiter);
       } else if (this.now >= waiter.sliceEndsAt) {
@@ -504,11 +629,16 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
+  #whyAtDeadline({ ticket }: NaiveWaiter): string {
+    if (this.settings.paused) return 'paused';
+    const block = this.room.blockFor(ticket, this.now);
+    const isTimeout = block === null || block.reason === 'breaker_open';
+    return isTimeout ? 'queue_timeout' : this.room.causeOf(ticket, block, this.now);
+  }
+
   #grantWhatFits(): void {
-    do {
-      if (this.settings.members.length > 0) this.#grantAtMembers();
-      else this.#grantInTurn();
-    } while (this.#passNested());
+    do this.#grantInTurn();
+    while (this.#passNested());
     if (!this.settings.isDryRun) return;
     for (const waiter of this.#waiters.filter(({ sliceEndsAt }) => sliceEndsAt !== null)) {
       this.#grant(waiter, waiter.ticket.slots);
@@ -572,53 +702,58 @@ export class NaiveGroup extends NaiveLeases {
     return leases.reduce((sum, { nested }) => sum + (nested?.slots ?? 0), 0);
   }
 
-  /** Grants as long as there is room for whose turn it is. In a dry run a waiter passes that became too wide while it waited. */
+  /** Grants as long as somebody may go who has room somewhere. */
   #grantInTurn(): void {
-    for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) {
-      const { ticket } = waiter;
-      const mayPass = this.settings.isDryRun && this.#tooWide(ticket) !== null;
-      if (!mayPass && !(this.hasRoom(1) && this.hasRoom(ticket.slots))) break;
-      this.#grant(waiter, ticket.slots);
-    }
-  }
-
-  /** Finds whose turn it is, while not all slots are in use. */
-  #next(): NaiveWaiter | undefined {
-    const isFull = this.slotsInUse() >= Math.max(1, this.slotsMax());
-    return this.settings.paused || isFull ? undefined : this.order.next(this.view());
-  }
-
-  /** Grants at members as long as somebody may go who has room somewhere. */
-  #grantAtMembers(): void {
-    for (let next = this.#nextAtMembers(); next !== null; next = this.#nextAtMembers()) {
+    for (let next = this.#nextTurn(); next !== null; next = this.#nextTurn()) {
       this.#grant(next.waiter, next.waiter.ticket.slots, next.member);
     }
   }
 
   /** Those who wait for their own member now, while another has room. */
   #held: NaiveWaiter[] = [];
+  /** When time alone gives room to the first of those that wait for it. */
+  #roomDueAt = Infinity;
 
-  /** Finds who goes next, and where: whoever has no room anywhere bars the members that it waits for. */
-  #nextAtMembers(): { readonly waiter: NaiveWaiter; readonly member: string } | null {
+  /**
+   * Finds who goes next, and where: whoever has no room anywhere bars the members that it waits for. In a dry run a waiter
+   * passes that became too wide while it waited.
+   */
+  #nextTurn(): { readonly waiter: NaiveWaiter; readonly member: string } | null {
     this.#held = [];
-    if (this.settings.paused || this.now < this.grantsFrom) return null;
+    this.#roomDueAt = Infinity;
     const view = this.view();
     let left = view.waiters;
     let barred: readonly string[] = [];
     const waiting: string[] = [];
-    for (;;) {
+    while (this.#mayHaveRoom(barred)) {
       const waiter = this.order.next({ ...view, waiters: left });
       if (waiter === undefined) return null;
+      if (this.#tooWide(waiter.ticket) !== null) return { waiter, member: '' };
       left = left.filter((each) => each !== waiter);
-      const placed = this.places.place(waiter, barred, waiting, this.meanHold(), this.now);
+      const { now, grantsFrom } = this;
+      const when = { meanHoldMs: this.meanHold(), grantsFrom, now };
+      const placed = this.#placing.place(waiter, barred, waiting, when);
       if (placed.kind === 'now') return { waiter, member: placed.member };
-      if (placed.kind === 'later') barred = [...barred, ...placed.members];
-      else {
+      if (placed.kind === 'later') {
+        barred = [...barred, ...placed.members];
+        this.#roomDueAt = Math.min(this.#roomDueAt, placed.at);
+      } else {
         waiter.heldUntil ??= placed.until;
         waiting.push(placed.member);
         this.#held.push(waiter);
       }
     }
+    return null;
+  }
+
+  /** Whether some member has a slot left. */
+  #mayHaveRoom(barred: readonly string[]): boolean {
+    const { paused, members, slotsMax } = this.settings;
+    if (paused || (members.length > 0 && this.slotsInUse() >= slotsMax)) return false;
+    return this.places.serving().some(({ id }) => {
+      const inUse = this.room.inUse(id, this.room.scopes.member(id).own);
+      return !barred.includes(id) && inUse < Math.max(1, this.room.slotsLearnedAt(id));
+    });
   }
 
   /** Names why a ticket could never have all its slots; null: it could. */
@@ -645,6 +780,8 @@ export class NaiveGroup extends NaiveLeases {
     const wanted = { id: leaseId, ticketId, holder, lane, slots, named, ...own };
     this.places.noteGrant(wanted, this.now);
     this.open(wanted, nested, { heirOf: heirOf as LeaseId[], isAnew });
+    const granted = this.lease(leaseId);
+    if (granted !== undefined && !waitsElsewhere) this.answering.granted(granted, this.now);
   }
 
   #reject(waiter: NaiveWaiter, reason: string): void {
@@ -654,7 +791,7 @@ export class NaiveGroup extends NaiveLeases {
 
   #decline(waiter: NaiveWaiter): void {
     this.#remove(waiter);
-    const why = this.settings.paused ? ' by a pause' : '';
+    const why = this.room.isStopped(waiter.ticket, this.now) ? ' by a pause' : '';
     this.answers.push(`declined ${waiter.ticketId}${why}`);
   }
 

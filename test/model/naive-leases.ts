@@ -1,10 +1,19 @@
+import { keepProbes } from '../../src/core/parts/breaker.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Lease } from '../../src/core/state.ts';
-import type { Lane } from '../../src/core/words/ticket.ts';
+import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
+import { NaiveAnswers, type NaiveAtGrant } from './naive-answers.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { NaivePlaces } from './naive-places.ts';
+import { NaiveRoom } from './naive-room.ts';
+import {
+  NaiveScopes,
+  type NaiveMember,
+  type NaiveLessons,
+  type ScopeRules,
+} from './naive-scopes.ts';
 import {
   NaiveOrder,
   slotsOf,
@@ -17,7 +26,9 @@ export type NaiveLease = Pick<
   Lease,
   'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'chargedMs' | 'nested' | 'heirOf'
 > &
-  NaiveHold & {
+  Omit<NaiveHold, 'holder'> & {
+    /** Its names are those of its body, once it was read. */
+    holder: Ticket['holder'];
     readonly grantedAt: number;
     /** The member that its holder was told; empty: the group named none. */
     named: string;
@@ -29,7 +40,28 @@ export type NaiveLease = Pick<
     isLost: boolean;
     /** No answer's disposal ends it. */
     isById: boolean;
+    /** When its call could go out. */
+    callableAt: number;
+    isRefused: boolean;
+    hasAnswer: boolean;
+    /** It was refused because the upstream still counted others. */
+    isLagging: boolean;
+    /** What was at the upstream when it could go out: of its member, and of its scopes there. */
+    atGrant: NaiveAtGrant;
+    atGrantIn: Map<NaiveLessons, NaiveAtGrant>;
   };
+
+/** The part of a lease that answers of the upstream are about, before there was one. */
+function unanswered(now: number) {
+  return {
+    callableAt: now,
+    isRefused: false,
+    hasAnswer: false,
+    isLagging: false,
+    atGrant: { slotsAtGrant: 0, slotsCounted: 0, gapMs: Infinity },
+    atGrantIn: new Map(),
+  };
+}
 
 function powerOfTwo(least: number): number {
   let power = least === 0 ? 0 : 1;
@@ -65,6 +97,10 @@ export abstract class NaiveLeases {
   protected bound: NaiveBound;
   protected unclaimedUntil = 0;
   readonly places: NaivePlaces;
+  readonly room: NaiveRoom;
+  readonly answering: NaiveAnswers;
+  /** What was learned of all members, as each write took it that wrote it, by the number of the write. */
+  readonly #written = new Map<number, ReadonlyMap<string, NaiveMember>>();
   /** Leases whose answers wait for a write, and those that the instance before had such answers for at last. */
   protected awaited: string[] = [];
   protected grantedBefore: { readonly id: string; readonly member: string }[] = [];
@@ -85,10 +121,42 @@ export abstract class NaiveLeases {
   /** Leases that lapsed in the instance before: what is unclaimed is not theirs. */
   protected lapsedBefore: string[] = [];
 
-  constructor(settings: GroupSettings, isStored: boolean) {
+  constructor(settings: GroupSettings, isStored: boolean, rules: ScopeRules, now: number) {
     this.settings = settings;
     this.bound = new NaiveBound(isStored);
     this.places = new NaivePlaces(this);
+    const scopes = new NaiveScopes(rules);
+    this.room = new NaiveRoom(this, scopes);
+    this.answering = new NaiveAnswers(this, this.room);
+    // The group itself learns from when it was made, and each member from when it is named.
+    scopes.member('', now);
+    scopes.onMoved = (own, moved) => {
+      for (const lease of this.leaseList) {
+        const isThere = this.room.lessonsOf(lease).includes(moved);
+        const isHere = this.room.memberOf(lease).own === own;
+        if (isThere && isHere) lease.atGrantIn.set(moved, lease.atGrant);
+      }
+    };
+    this.#written.set(0, this.answering.reports.written(now));
+    this.knowServing();
+  }
+
+  /** Knows all members of which there is anything to know: those that serve, and where leases count. */
+  protected knowServing(at = 0): void {
+    for (const { id } of this.places.all()) this.room.scopes.member(id, at);
+  }
+
+  /** What was learned is written by the write of this number. */
+  noteWritten(seq: number): void {
+    this.#written.set(seq, this.answering.reports.written(this.now));
+  }
+
+  /** Knows again what was learned by the write of this number; 0: nothing was ever written. */
+  protected recoverLearned(seq: number): void {
+    const written = this.#written.get(seq);
+    if (written === undefined) throw new Error(`write ${seq} took nothing that was learned`);
+    this.room.scopes.recover(written);
+    this.answering.recover();
   }
 
   /** The part of the group that the order looks at. */
@@ -122,11 +190,9 @@ export abstract class NaiveLeases {
     return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.slotsUnclaimed());
   }
 
-  /** Slots of the group, over all members. */
+  /** Slots of the group, over all members, by its limits and what was learned. */
   protected slotsMax(): number {
-    const { members, slotsMax } = this.settings;
-    const all = members.reduce((sum, member) => sum + member.slotsMax, 0);
-    return members.length === 0 ? slotsMax : Math.min(slotsMax, all);
+    return this.room.slotsLearned();
   }
 
   /** Issues the row that must be written now; `isInRing`: the next one need not tell again what has ended. */
@@ -134,13 +200,15 @@ export abstract class NaiveLeases {
     const { bound } = this;
     const held = this.slotsHeld();
     const { isDryRun } = this.settings;
-    const parts = this.places.all().map(({ id, slotsMax }) => {
+    const serving = this.places.serving();
+    const parts = this.places.all().map(({ id }) => {
       const here = this.leaseList.filter((lease) => this.places.countsAt(lease) === id);
       const heldHere = here.reduce(
         (sum, lease) => sum + boundSlots(lease),
         this.places.unclaimed(id),
       );
-      const limit = isDryRun ? Infinity : slotsMax;
+      const isServing = serving.some((each) => each.id === id);
+      const limit = isDryRun ? Infinity : isServing ? this.room.slotsLearnedAt(id) : 0;
       const above = this.slotsUnclaimed() > 0 ? 0 : bound.margin(heldHere, limit, now);
       return [id, { mark: heldHere + above, held: heldHere }] as const;
     });
@@ -201,7 +269,9 @@ export abstract class NaiveLeases {
   /** Whether slots go from hand to hand: all are in use, and none is down after its call. */
   protected isPassing(now: number): boolean {
     const { isDryRun, paused, releaseCooldownMs } = this.settings;
-    const isDown = releaseCooldownMs !== 'auto' && releaseCooldownMs > 0;
+    const lags = this.room.serving().map(({ own }) => own.lag.ms);
+    const downMs = releaseCooldownMs === 'auto' ? Math.max(...lags) : releaseCooldownMs;
+    const isDown = downMs > 0;
     if (isDryRun || paused || isDown || this.view().waiters.length === 0) return false;
     if (this.slotsUnclaimed() > 0 || now < this.grantsFrom) return false;
     return this.slotsInUse() >= this.slotsMax();
@@ -237,12 +307,6 @@ export abstract class NaiveLeases {
     return this.bound.isStored && attachment !== null && attachment >= this.attachments;
   }
 
-  protected hasRoom(slots: number): boolean {
-    const { paused, slotsMax } = this.settings;
-    if (paused || this.now < this.grantsFrom || slotsMax === 0) return false;
-    return this.slotsInUse() + slots <= slotsMax;
-  }
-
   protected open(
     wanted: NaiveHold & {
       readonly id: string;
@@ -266,14 +330,22 @@ export abstract class NaiveLeases {
       seeksParent: false,
       isClaimed: false,
       isLost: false,
+      ...unanswered(this.now),
     } as NaiveLease;
+    this.knowMember(lease);
     if (lease.isById) this.bound.add({ kind: 'by_id' });
     this.order.see(lease.holder, this.now, this.view());
     this.leaseList.push(lease);
+    this.answering.callable(lease, this.now);
     const isPassed = heirOf.length > 0;
     this.addGranted(lease, boundSlots(lease), isPassed);
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
     this.grant(lease, isAnew, isPassed);
+  }
+
+  /** Knows the member of a lease from now on, if it does not yet. */
+  protected knowMember(lease: Pick<NaiveLease, 'named'>): void {
+    this.room.scopes.member(this.places.countsAt(lease), this.now);
   }
 
   protected addGranted(lease: NaiveLease, slots: number, isPassed: boolean): void {
@@ -302,6 +374,7 @@ export abstract class NaiveLeases {
     const { leaseId: id, ticketId, holder, lane, nested, heldMs, member: named = '' } = claim;
     const { isById = false } = claim;
     const member = this.places.countsAt({ named });
+    this.knowMember({ named });
     this.hearOfHeir(claim, member);
     const unmarked = claim.slots - this.places.claim(member, claim.slots);
     this.places.claim('', unmarked);
@@ -325,6 +398,7 @@ export abstract class NaiveLeases {
       isClaimed: true,
       isLost: false,
       isById,
+      ...unanswered(this.now - heldMs),
     } as NaiveLease;
     if (isById) this.bound.add({ kind: 'by_id' });
     this.order.see(holder, this.now, this.view());
@@ -355,6 +429,16 @@ export abstract class NaiveLeases {
     this.heirsBefore = [];
     this.passedBefore = [];
     for (const lease of this.leaseList) lease.seeksParent = false;
+    this.endLostProbes();
+  }
+
+  /** Probes of an earlier instance are over whose leases were not claimed. */
+  protected endLostProbes(): void {
+    for (const member of this.room.scopes.members.values()) {
+      for (const { breaker } of this.room.scopes.allOf(member)) {
+        keepProbes(breaker, (id) => this.leaseList.some((lease) => lease.id === id));
+      }
+    }
   }
 
   protected chargeTo(lease: NaiveLease, heldMs: number): void {
@@ -444,8 +528,9 @@ export abstract class NaiveLeases {
     Object.assign(lease, { until: this.now + 45_000 });
   }
 
-  protected end(lease: NaiveLease, outcome: Outcome): void {
+  protected end(lease: NaiveLease, outcome: Outcome, isUnused = outcome === 'unused'): void {
     if (lease.phase === 'cooling') return;
+    if (!isUnused) this.answering.endedThere(lease, this.now);
     this.tombstone(lease.id);
     this.answers.push(`ended ${lease.id}`);
     const heldMs = this.now - lease.grantedAt;
@@ -453,22 +538,29 @@ export abstract class NaiveLeases {
     this.endNesting(lease.id);
     this.chargeTo(lease, outcome === 'unused' ? 0 : heldMs);
     if (outcome === 'success' || outcome === 'cancelled') this.holds.push(heldMs);
-    const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.settings;
-    const hold = {
-      success: releaseCooldownMs,
-      cancelled: cancelCooldownMs === 'auto' ? releaseCooldownMs : cancelCooldownMs,
-      failed: failureCooldownMs,
-      refused: 0,
-      unused: 0,
-    }[outcome];
-    // No upstream refuses anything here, so nothing is known of a lag.
-    const downMs = lease.slots === 0 || hold === 'auto' ? 0 : hold;
+    if (outcome === 'success') this.answering.endedWell(lease, this.now);
+    this.answering.left(lease, this.room.lessonsOf(lease), false, this.now);
+    const downMs = lease.slots === 0 ? 0 : this.#downMs(lease, outcome);
     if (downMs > 0) {
-      Object.assign(lease, { phase: 'cooling', until: this.now + downMs });
+      Object.assign(lease, { phase: 'cooling', until: this.now + downMs, isRefused: false });
       if (this.bound.isStored) this.freed.push(lease.id);
     } else {
       this.remove(lease);
     }
+  }
+
+  /** How long the slots of a lease stay down that ends so. */
+  #downMs(lease: NaiveLease, outcome: Outcome): number {
+    const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.settings;
+    if (outcome === 'failed' && !this.answering.speaksForAll(lease, this.now)) return 0;
+    const downMs = {
+      success: releaseCooldownMs,
+      cancelled: cancelCooldownMs === 'auto' ? releaseCooldownMs : cancelCooldownMs,
+      failed: lease.isLagging ? releaseCooldownMs : failureCooldownMs,
+      refused: 0,
+      unused: 0,
+    }[outcome];
+    return downMs === 'auto' ? this.answering.cooldownMs(lease) : downMs;
   }
 
   /** Takes a lease out: its slots are free. */

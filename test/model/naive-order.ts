@@ -1,5 +1,8 @@
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
+import type { NaiveAnswers } from './naive-answers.ts';
+import type { NaiveRoom } from './naive-room.ts';
+import type { NaiveNarrower } from './naive-scopes.ts';
 
 /**
  * Whose turn it is, as plainly as `docs/order.md` says it: everybody who may go, sorted by the whole
@@ -57,6 +60,9 @@ export interface NaiveView {
   readonly settings: GroupSettings;
   readonly waiters: readonly NaiveWaiter[];
   readonly leases: readonly NaiveHold[];
+  readonly room: NaiveRoom;
+  readonly answers: NaiveAnswers;
+  readonly now: number;
 }
 
 const LANES: readonly Lane[] = ['high', 'normal', 'low'];
@@ -178,16 +184,34 @@ export class NaiveOrder {
     }
   }
 
-  /** Finds whose turn it is, whether there is room for it or not. */
+  /** Finds whose turn it is, whether there is room for it or not. Calls that were refused more often come later. */
   next(view: NaiveView): NaiveWaiter | undefined {
+    for (let refusalsMax = 1; ; refusalsMax += 1) {
+      const waiters = view.waiters.filter(
+        ({ ticketId }) => view.answers.refusalsOf(ticketId) <= refusalsMax,
+      );
+      const best = this.#nextOf({ ...view, waiters });
+      if (best !== undefined || refusalsMax >= view.answers.refusalsMax()) return best;
+    }
+  }
+
+  #nextOf(view: NaiveView): NaiveWaiter | undefined {
+    const { room, now } = view;
     const bars: Bar[] = [];
+    let holding: readonly NaiveNarrower[] = [];
     for (;;) {
       const [best] = view.waiters
         .filter((waiter) => this.#mayGo(waiter, view) && !bars.some((bar) => bar(waiter)))
+        .filter(({ ticket }) => !room.isBehind(ticket, holding))
         .toSorted((a, b) => this.#compare(a, b, view));
-      const bar = best === undefined ? null : this.#barOf(best, view);
-      if (bar === null) return best;
-      bars.push(bar);
+      if (best === undefined) return undefined;
+      const bar = this.#barOf(best, view);
+      const holds = bar === null ? room.scopesHolding(best.ticket, now) : [];
+      if (bar === null && holds.length === 0) return best;
+      if (bar !== null) bars.push(bar);
+      else if (room.scopes.rules['a call that its scope holds blocks no other call']) {
+        holding = [...holding, ...holds];
+      } else return undefined;
     }
   }
 
@@ -220,6 +244,7 @@ export class NaiveOrder {
       const [oldest, ...rest] = group.toSorted(byAge);
       if (oldest === undefined) return 0;
       if (group.includes(waiter)) return [oldest, ...rest].indexOf(waiter);
+      if (view.answers.refusalsOf(oldest.ticketId) > 1) return 0;
       return this.#isReady(oldest, view) && this.#compare(oldest, waiter, view) < 0 ? 1 : 0;
     });
     return counts.reduce((sum, count) => sum + count, 0);
@@ -260,19 +285,21 @@ export class NaiveOrder {
     return waiter.sliceEndsAt !== null && this.#isReady(waiter, view);
   }
 
-  #isReady({ ticket }: NaiveWaiter, { settings, leases }: NaiveView): boolean {
+  #isReady({ ticket }: NaiveWaiter, { settings, leases, room }: NaiveView): boolean {
+    if (room.isHeldBack(ticket)) return false;
     const { tenant, agent } = ticket.holder;
     const ofTenant = slotsOf(leases, ({ holder }) => holder.tenant === tenant);
     const ofAgent = slotsOf(leases, ({ holder }) => isAgent(holder, ticket.holder));
     if (ofTenant >= settings.slotsMaxEach) return false;
     if (agent !== null && ofAgent >= settings.slotsMaxEachAgent) return false;
     if (!ticket.waitsElsewhere) return true;
-    const elsewhere = slotsOf(leases, ({ waitsElsewhere }) => waitsElsewhere);
+    const elsewhere = slotsOf(leases, (lease) => lease.waitsElsewhere);
+    if (elsewhere > 0 && isProbed(room)) return false;
     return elsewhere === 0 || elsewhere + 1 <= Math.floor(settings.slotsMax / 4);
   }
 
   /** Finds who has to wait because the best waiter wants more than is left under a cap of its own. */
-  #barOf({ ticket }: NaiveWaiter, { settings, leases }: NaiveView): Bar | null {
+  #barOf({ ticket }: NaiveWaiter, { settings, leases, room }: NaiveView): Bar | null {
     const { holder, slots, waitsElsewhere } = ticket;
     const ofTenant = slotsOf(leases, (lease) => lease.holder.tenant === holder.tenant);
     if (ofTenant + slots > settings.slotsMaxEach) {
@@ -283,9 +310,17 @@ export class NaiveOrder {
       return (other) => isAgent(other.ticket.holder, holder);
     }
     const elsewhere = slotsOf(leases, (lease) => lease.waitsElsewhere);
-    const isTooMuch = elsewhere > 0 && elsewhere + slots > Math.floor(settings.slotsMax / 4);
+    const isMore = isProbed(room) || elsewhere + slots > Math.floor(settings.slotsMax / 4);
+    const isTooMuch = elsewhere > 0 && isMore;
     return waitsElsewhere && isTooMuch ? (other) => other.ticket.waitsElsewhere : null;
   }
+}
+
+/** Whether single calls probe some member: those that wait elsewhere would all go out at once. */
+function isProbed(room: NaiveRoom): boolean {
+  return room
+    .serving()
+    .some(({ own: { breaker, pause } }) => breaker.phase !== 'closed' || pause.waitMs > 0);
 }
 
 function isAgent(a: Holder, b: Holder): boolean {

@@ -22,13 +22,16 @@ import { slotsHeld } from '../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../src/core/writes.ts';
 import { emptyTotals } from '../../src/core/parts/totals.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
+import { SERVED } from '../../src/core/words/signal.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
-import type { Action } from './actions.ts';
+import type { Action, CallNames } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
 import { Disk } from './disk.ts';
 import { faceOf, placeOf } from './faces.ts';
 import { NaiveGroup } from './naive-group.ts';
+import { RULES } from './naive-scopes.ts';
+import { checkLearned } from './learned-checks.ts';
 
 /** When a world ticks: after each jump in time; only when the group asks for it; or far more often. */
 export type Ticking = 'after_jumps' | 'at_wakes' | 'around_dues';
@@ -39,10 +42,14 @@ export interface Recorded {
 }
 
 interface Issued {
-  readonly ticket: Ticket;
+  ticket: Ticket;
+  /** The names in its body. */
+  readonly names: Pick<CallNames, 'model' | 'tier'>;
   readonly mayAskLater: boolean;
   attempt: number;
 }
+
+const NO_NAMES = { model: null, tier: null, credential: null };
 
 /** A lease as its holder knows it. */
 interface Known {
@@ -101,10 +108,10 @@ export class World {
   /** The group goes by the members of the last write that was sent: what is on disk tells of each. */
   #isMarkedEach = false;
 
-  constructor(settings: GroupSettings, ticking: Ticking, isStored = true) {
+  constructor(settings: GroupSettings, ticking: Ticking, isStored = true, rules = RULES) {
     this.#ticking = ticking;
     this.#state = emptyState(settings, 1, emptyControls(START), isStored);
-    this.naive = new NaiveGroup(settings, isStored);
+    this.naive = new NaiveGroup(settings, isStored, START, rules);
   }
 
   run(action: Action): void {
@@ -124,7 +131,7 @@ export class World {
       return this.#step({ kind: 'held_up', lostMs: action.ms });
     }
     if (action.kind === 'advance_to_due') {
-      const due = this.naive.nextDueAt(this.now);
+      const due = this.#nextChangeAt();
       if (due !== Infinity) this.#advanceTo(Math.max(this.now, due + action.offsetMs));
       return;
     }
@@ -133,6 +140,10 @@ export class World {
     const event = this.#eventOf(action);
     if (event.kind === 'resume' && this.#refuses(event.claim)) return;
     this.#step(event);
+    if (event.kind === 'report' && action.kind === 'answer' && action.end !== null) {
+      const { leaseId } = event;
+      this.#step({ kind: 'release', leaseId, outcome: action.end, settlement: null, isSole: true });
+    }
   }
 
   /** Lets every call end in order and checks that nothing stays behind. */
@@ -182,7 +193,9 @@ export class World {
     >,
   ): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
-    if (action.kind === 'move') return action;
+    if (action.kind === 'move') return { kind: 'move' };
+    if (action.kind === 'relearn') return { kind: 'relearn' };
+    if (action.kind === 'answer') return this.#answerTo(action) ?? { kind: 'tick' };
     if (action.kind === 'end') return this.#endOf(action.pick, action.outcome) ?? { kind: 'tick' };
     if (action.kind === 'reconfigure') {
       return { kind: 'reconfigure', settings: { ...this.naive.settings, ...action.changes } };
@@ -260,10 +273,19 @@ export class World {
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
     const { ageMs, patienceMs, timeoutMs, sliceMs, agentAgeMs, parent } = action;
     const { tenant, agent, lane, slots, wait, manner, mayAskLater, isById = false } = action;
-    const { excluded = [] } = action;
+    const { excluded = [], names = NO_NAMES, isUnread = false } = action;
+    const { model, tier, credential } = names;
+    const read = { model, ...(tier !== null && { tier }) };
     const parents = parent === null ? [] : [this.#picked(parent)];
     const ticket = someTicket(`t${this.#issued.length}`, instant(this.now - ageMs), {
-      holder: { ...SOMEBODY, tenant, agent, caller: tenant === 'cid' ? tenant : SOMEBODY.caller },
+      holder: {
+        ...SOMEBODY,
+        tenant,
+        agent,
+        caller: tenant === 'cid' ? tenant : SOMEBODY.caller,
+        ...(isUnread ? { isUnread } : read),
+        ...(credential !== null && { credential }),
+      },
       lane,
       slots,
       wait,
@@ -275,7 +297,7 @@ export class World {
       ...(timeoutMs === null ? {} : { timeoutMs }),
       parents: parents.map((each) => leaseIdOf(each.ticket.id, each.attempt)),
     });
-    this.#issued.push({ ticket, mayAskLater, attempt: 1 });
+    this.#issued.push({ ticket, mayAskLater, attempt: 1, names: { model, tier } });
     return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs, mayAskLater };
   }
 
@@ -287,11 +309,38 @@ export class World {
       : { kind: 'release', leaseId: lease.id, outcome, settlement: null, isSole: true };
   }
 
+  /** The upstream answers one of the calls that run, the oldest first. */
+  #answerTo({
+    pick,
+    signal,
+    isRepeat,
+    told,
+  }: Extract<Action, { kind: 'answer' }>): GroupEvent | undefined {
+    const held =
+      told === null ? this.naive.leases().filter(({ phase }) => phase !== 'cooling') : [];
+    const lease = held[pick % held.length];
+    const issued =
+      told === null
+        ? this.#issued.find(({ ticket }) => ticket.id === lease?.ticketId)
+        : this.#picked(pick);
+    if (issued === undefined) return undefined;
+    const { ticket, attempt, names } = issued;
+    // A call that waits has reached no upstream.
+    const isWaiting = this.naive.waiters().some(({ ticketId }) => ticketId === ticket.id);
+    if (told !== null && isWaiting) return undefined;
+    const leaseId = lease?.id ?? leaseIdOf(ticket.id, attempt);
+    const claim = told === null ? {} : { claim: this.#claimOf(issued, told) };
+    // Whatever was refused, its body was read for the answer to its caller.
+    const isRead = signal.kind !== 'served';
+    const read = { ...SERVED, ...signal, ...(isRead && { names }) };
+    return { kind: 'report', leaseId, signal: read, isRepeat, ...claim };
+  }
+
   #picked(pick: number): Issued {
     const found = this.#issued.at(-1 - pick);
     if (found !== undefined && !this.naive.mayBeForgotten(found.ticket.id, this.now)) return found;
     const ticket = someTicket(`stranger${this.#issued.length}`, this.now);
-    const stranger = { ticket, mayAskLater: false, attempt: 1 };
+    const stranger = { ticket, mayAskLater: false, attempt: 1, names: NO_NAMES };
     this.#issued.unshift(stranger);
     return stranger;
   }
@@ -304,11 +353,16 @@ export class World {
     this.#moveTo(target);
   }
 
+  /** The next instant at which time alone changes something, or may. */
+  #nextChangeAt(): number {
+    return Math.min(this.naive.nextDueAt(this.now), this.naive.changesAt(this.now));
+  }
+
   /** When to tick next on the way to `target`; Infinity: not before it. */
   #nextTick(target: number): number {
     if (this.#ticking === 'after_jumps') return this.now < target ? target : Infinity;
     if (this.#ticking === 'at_wakes') return Math.max(this.now, nextWakeAt(this.#state, this.now));
-    const due = this.naive.nextDueAt(this.now);
+    const due = this.#nextChangeAt();
     if (due <= this.now) return this.now;
     if (this.now >= target) return Infinity;
     // Straight to the millisecond before the next due instant, and from there in single ones.
@@ -337,7 +391,8 @@ export class World {
     const row = { mark, held, since, next, ...listed, waiters, ...partsOf(write.bound) };
     const expected = this.naive.issue(write.isInRing, this.now);
     assert.deepEqual(row, { ...expected, ended: expected.ended.toSorted() }, 'the row');
-    this.#disk.send(write, this.#state, this.now);
+    if (write.kept !== null) this.naive.noteWritten(write.bound.seq);
+    this.#disk.send(write, this.now);
     this.#isMarkedEach = write.bound.members !== undefined;
     if (this.#disk.lagMs === 0) while (this.#disk.nextArrivalAt <= this.now) this.#arrive();
   }
@@ -388,9 +443,25 @@ export class World {
       ({ id, slots }) => !leasesBefore.has(id) && id !== claimed && slots > 0,
     );
     this.#check(told, fresh);
+    if (event.kind === 'acquire' && answers.includes(`unread ${event.ticket.id}`)) {
+      this.#askRead(event);
+    }
     if (event.kind === 'tick') {
       assert.ok(nextWakeAt(this.#state, this.now) > this.now, `${told}: it would spin`);
     }
+  }
+
+  /** The caller of a call that was not read reads its body, and asks again. */
+  #askRead(event: Extract<GroupEvent, { kind: 'acquire' }>): void {
+    const issued = this.#issued.find(({ ticket }) => ticket.id === event.ticket.id);
+    assert.ok(issued !== undefined);
+    const { isUnread: _, ...holder } = event.ticket.holder;
+    const { model, tier } = issued.names;
+    issued.ticket = {
+      ...event.ticket,
+      holder: { ...holder, model, ...(tier !== null && { tier }) },
+    };
+    this.#step({ ...event, ticket: issued.ticket });
   }
 
   #reset(lost: number): void {
@@ -405,7 +476,9 @@ export class World {
     const ended = stored.bound?.ended ?? [];
     const { mark, held, granted, lapsed, heirs } = stored.bound ?? {};
     this.found.push(JSON.stringify([mark, held, granted, ended, lapsed, heirs]));
-    this.naive.recover(stored.bound, ended, stored.untold, firstAttachment, this.now);
+    const { learnedBy } = this.#disk;
+    const { now, naive } = this;
+    naive.recover(stored.bound, ended, stored.untold, learnedBy, firstAttachment, now);
     this.#leftBehind.clear();
     this.#asks.clear();
     this.#check(`at ${this.now - START}, reset`, []);
@@ -478,6 +551,7 @@ export class World {
       const had = { high: high.service, normal: normal.service, low: low.service };
       assert.deepEqual(had, this.naive.services(key), `${told}: what ${key} has had`);
     }
+    checkLearned(this.#state, this.naive, told);
     const waiters = [...queue.byTicket.values()];
     assert.deepEqual(waiters.map(placeOf), this.naive.waiters().map(placeOf), told);
     const wakeAt = nextWakeAt(this.#state, this.now);

@@ -229,7 +229,7 @@ export class LimitWorld {
   /** Writes what there is to write. It arrives at once. */
   #write(): void {
     const write = takeWrite(this.#state, this.now);
-    this.#disk.send(write, this.#state, this.now);
+    this.#disk.send(write, this.now);
     for (let seq = this.#disk.arrive(); seq !== null; seq = this.#disk.arrive()) {
       confirmWrite(this.#state, seq);
     }

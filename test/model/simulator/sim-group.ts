@@ -167,7 +167,7 @@ export class SimGroup {
     const state = this.#state;
     this.#disk.lagMs = this.#writeMs();
     const write = takeWrite(state, this.#now());
-    this.#disk.send(write, state, this.#now());
+    this.#disk.send(write, this.#now());
     const { seq } = write.bound;
     const waiting = [...this.#behind];
     const arrive = (): void => {

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import type { Limiter } from '../../src/core/limiter.ts';
+import { SCOPES_MAX } from '../../src/core/parts/scope-lessons.ts';
+import type { GroupState } from '../../src/core/state.ts';
+import type { NaiveGroup } from './naive-group.ts';
+import type { NaiveLessons } from './naive-scopes.ts';
+
+/** Checks that the core has learned the same of its upstreams as the naive group, and holds it for the same calls. */
+export function checkLearned(state: GroupState, naive: NaiveGroup, told: string): void {
+  const { scopes } = naive.room;
+  for (const member of state.members.values()) {
+    const { id, controls } = member;
+    const known = scopes.member(id);
+    const { about, narrower } = controls.scopes;
+    assert.deepEqual(about, known.about, `${told}: the calls that lessons of '${id}' are about`);
+    assert.deepEqual(partsIn(member), partsOf(known.own), `${told}: lessons of '${id}'`);
+    const expected = known.narrower.map(({ scope }) => scope);
+    const found = narrower.map(({ scope }) => scope);
+    assert.deepEqual(found, expected, `${told}: scopes of '${id}'`);
+    for (const each of member.scopes.values()) {
+      const isThis = known.narrower.find(({ scope }) => keyOf(scope) === keyOf(each.scope));
+      assert.ok(isThis !== undefined, `${told}: ${keyOf(each.scope)} at '${id}'`);
+      assert.deepEqual(partsIn(each), partsOf(isThis), `${told}: ${keyOf(each.scope)} at '${id}'`);
+    }
+    assert.ok(narrower.length <= SCOPES_MAX);
+  }
+  assert.deepEqual(state.totals.reports, naive.answering.reports.counts, `${told}: reports`);
+}
+
+function keyOf({ model, tier, credential }: Record<'model' | 'tier' | 'credential', unknown>) {
+  return JSON.stringify([model, tier, credential]);
+}
+
+function partsOf({ pause, breaker, ceiling, lag }: NaiveLessons): unknown {
+  return { pause, breaker, ceiling, lag };
+}
+
+function partsIn({ controls }: Limiter): unknown {
+  return partsOf(controls);
+}

@@ -1,0 +1,248 @@
+import { allows, nextChangeAt as breakerChangesAt } from '../../src/core/parts/breaker.ts';
+import { slotsMaxNow, type CeilingSettings } from '../../src/core/parts/ceiling.ts';
+import { letsOthersTry } from '../../src/core/parts/evidence.ts';
+import {
+  mayProbe,
+  nextChangeAt as pauseChangesAt,
+  rampSlotsMax,
+  stopsUntil,
+} from '../../src/core/parts/pause.ts';
+import { instant } from '../../src/core/words/ids.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { Ticket } from '../../src/core/words/ticket.ts';
+import type { NaiveLease } from './naive-leases.ts';
+import type { NaivePlaces } from './naive-places.ts';
+import {
+  isIn,
+  type NaiveScopes,
+  type NaiveLessons,
+  type NaiveMember,
+  type NaiveNarrower,
+} from './naive-scopes.ts';
+
+/** The group whose calls the lessons are about. */
+export interface NaiveSite {
+  readonly settings: GroupSettings;
+  readonly places: NaivePlaces;
+  leases(): readonly NaiveLease[];
+}
+
+/** A stop by the upstream, and until when. */
+export interface NaiveBlock {
+  readonly reason: 'paused' | 'breaker_open' | 'members_out';
+  readonly until: number;
+}
+
+/** Room for calls by what was learned: added up anew from the leases and the lessons whenever it is asked for. */
+export class NaiveRoom {
+  readonly scopes: NaiveScopes;
+  readonly #site: NaiveSite;
+  /** Until when each lessons stopped calls before the event under way. */
+  #stops = new Map<NaiveLessons, number>();
+
+  constructor(site: NaiveSite, scopes: NaiveScopes) {
+    this.#site = site;
+    this.scopes = scopes;
+  }
+
+  /** The lessons of the members that serve. */
+  serving(): readonly NaiveMember[] {
+    return this.#site.places.serving().map(({ id }) => this.scopes.member(id));
+  }
+
+  memberOf(lease: Pick<NaiveLease, 'named'>): NaiveMember {
+    return this.scopes.member(this.#site.places.countsAt(lease));
+  }
+
+  /** All lessons about a lease: those of its member, and of its scopes there. */
+  lessonsOf(lease: NaiveLease): readonly NaiveLessons[] {
+    const member = this.memberOf(lease);
+    return [member.own, ...this.scopes.scopesOf(member, lease.holder)];
+  }
+
+  settings(id: string): CeilingSettings {
+    const place = this.#site.places.serving().find((each) => each.id === id);
+    const { isAdaptive = false, slotsMax = 0 } = place ?? {};
+    return { slotsMax, isHard: true, isAdaptive };
+  }
+
+  /** The leases at a member that some lessons are about. */
+  #counted(id: string, lessons: NaiveLessons): readonly NaiveLease[] {
+    const here = this.#site.leases().filter((lease) => this.#site.places.countsAt(lease) === id);
+    const scope = this.scopes.member(id).narrower.find((each) => each === lessons)?.scope;
+    return scope === undefined ? here : here.filter(({ holder }) => isIn(holder, scope));
+  }
+
+  inUse(id: string, lessons: NaiveLessons): number {
+    const isOwn = lessons === this.scopes.member(id).own;
+    const unclaimed = isOwn ? this.#site.places.unclaimed(id) : 0;
+    return this.#counted(id, lessons).reduce((sum, { slots }) => sum + slots, unclaimed);
+  }
+
+  /** Slots of the calls that are at the upstream. */
+  atUpstream(id: string, lessons: NaiveLessons): number {
+    const there = this.#counted(id, lessons).filter(
+      ({ phase, waitsElsewhere, isRefused }) =>
+        phase !== 'cooling' && !waitsElsewhere && !isRefused,
+    );
+    return there.reduce((sum, { slots }) => sum + slots, 0);
+  }
+
+  /** Slots that calls of a member may use, by its limit and what was learned. */
+  slotsLearnedAt(id: string): number {
+    return slotsMaxNow(this.scopes.member(id).own.ceiling, this.settings(id));
+  }
+
+  /** The same of the whole group. */
+  slotsLearned(): number {
+    const { members, slotsMax } = this.#site.settings;
+    const serving = this.#site.places.serving();
+    const all = serving.reduce((sum, { id }) => sum + this.slotsLearnedAt(id), 0);
+    return members.length === 0 ? all : Math.min(slotsMax, all);
+  }
+
+  /** The slots that calls of a scope may use: never more than those of its member. */
+  #slotsIn(id: string, { ceiling }: NaiveLessons): number {
+    const most = this.slotsLearnedAt(id);
+    return ceiling.slots === null ? most : Math.min(most, slotsMaxNow(ceiling, this.settings(id)));
+  }
+
+  #roomBy(
+    { pause, breaker }: NaiveLessons,
+    inUse: number,
+    most: number,
+    slots: number,
+    at: number,
+  ): number {
+    const now = instant(at);
+    let roomAt = at;
+    if (inUse + slots > rampSlotsMax(pause, most, now)) {
+      if (inUse > 0 && inUse + slots > most) return Infinity;
+      roomAt = Math.max(roomAt, inUse > 0 ? pauseChangesAt(pause, most, now) : stopsUntil(pause));
+    }
+    return allows(breaker, now) ? roomAt : Math.max(roomAt, breakerChangesAt(breaker, now));
+  }
+
+  /** Finds when a member has room for so many slots, but for its scopes and the limit over all members. */
+  roomAt(id: string, slots: number, now: number): number {
+    const { own } = this.scopes.member(id);
+    // What was handed out while the group named no members may be anywhere.
+    const unplaced = id === '' ? 0 : this.#site.places.unclaimed('');
+    return this.#roomBy(own, this.inUse(id, own) + unplaced, this.slotsLearnedAt(id), slots, now);
+  }
+
+  /** Finds the scope at a member that has no room for a call. */
+  heldBy(id: string, { holder, slots }: Ticket, now: number): NaiveNarrower | undefined {
+    return this.scopes.scopesOf(this.scopes.member(id), holder).find((scope) => {
+      const most = this.#slotsIn(id, scope);
+      return this.#roomBy(scope, this.inUse(id, scope), most, slots, now) > now;
+    });
+  }
+
+  /** Lists the scopes that hold a call, one at each member that it may go to; none: it is not held. */
+  scopesHolding(ticket: Ticket, now: number): readonly NaiveNarrower[] {
+    const holding = this.#site.places
+      .possible(ticket)
+      .map(({ id }) => this.heldBy(id, ticket, now));
+    return holding.includes(undefined) ? [] : holding.flatMap((scope) => scope ?? []);
+  }
+
+  /** Whether a call would take what a call before it waits for: it is in such a scope wherever it may go. */
+  isBehind(ticket: Ticket, holding: readonly NaiveNarrower[]): boolean {
+    const isThere = (id: string): boolean =>
+      this.scopes
+        .scopesOf(this.scopes.member(id), ticket.holder)
+        .some((scope) => holding.includes(scope));
+    return holding.length > 0 && this.#site.places.possible(ticket).every(({ id }) => isThere(id));
+  }
+
+  /** Whether a call that a member has just refused lets others try there first. */
+  isHeldBackAt(id: string, { id: ticketId, holder }: Ticket): boolean {
+    const member = this.scopes.member(id);
+    return [member.own, ...this.scopes.scopesOf(member, holder)].some((lessons) =>
+      letsOthersTry(lessons.ceiling.evidence, ticketId, this.atUpstream(id, lessons)),
+    );
+  }
+
+  isHeldBack(ticket: Ticket): boolean {
+    return this.#site.places.possible(ticket).every(({ id }) => this.isHeldBackAt(id, ticket));
+  }
+
+  blockOf({ pause, breaker }: NaiveLessons, at: number): NaiveBlock | null {
+    const now = instant(at);
+    const until = breakerChangesAt(breaker, now);
+    if (until !== Infinity && until > pause.until) return { reason: 'breaker_open', until };
+    const isClosed = now < pause.until && !mayProbe(pause, now);
+    return isClosed ? { reason: 'paused', until: pause.until } : null;
+  }
+
+  /** Why the members of these ids stop a call, and until when the first one does; null: not all do. Without a call: all calls. */
+  blockAt(ids: readonly string[], holder: Ticket['holder'] | null, now: number): NaiveBlock | null {
+    if (ids.length === 0) return { reason: 'members_out', until: Infinity };
+    const ofEach = ids.map((id) => {
+      const member = this.scopes.member(id);
+      const scopes = holder === null ? [] : this.scopes.scopesOf(member, holder);
+      const blocks = [member.own, ...scopes].flatMap((each) => this.blockOf(each, now) ?? []);
+      return blocks.toSorted((a, b) => b.until - a.until)[0] ?? null;
+    });
+    if (ofEach.includes(null)) return null;
+    return ofEach.flatMap((block) => block ?? []).toSorted((a, b) => a.until - b.until)[0] ?? null;
+  }
+
+  blockFor(ticket: Ticket, now: number): NaiveBlock | null {
+    const ids = this.#site.places.possible(ticket).map(({ id }) => id);
+    return this.blockAt(ids, ticket.holder, now);
+  }
+
+  /** Whether the group stops a call wherever it serves. */
+  isStopped({ holder }: Ticket, now: number): boolean {
+    const ids = this.#site.places.serving().map(({ id }) => id);
+    return this.#site.settings.paused || this.blockAt(ids, holder, now) !== null;
+  }
+
+  /** What a caller is told of a stop: a pause for a limit of some member as such, and one for an overload as a pause. */
+  causeOf(ticket: Ticket, { reason }: NaiveBlock, now: number): string {
+    const all = this.#site.places.possible(ticket).flatMap(({ id }) => {
+      const member = this.scopes.member(id);
+      return [member.own, ...this.scopes.scopesOf(member, ticket.holder)];
+    });
+    const isLimited = all.some(({ pause }) => now < pause.until && !pause.isOverload);
+    return reason !== 'breaker_open' && isLimited ? 'upstream_limited' : reason;
+  }
+
+  #stopsAt(now: number): Map<NaiveLessons, number> {
+    const all = this.serving().flatMap((member) => this.scopes.allOf(member));
+    return new Map(all.map((lessons) => [lessons, this.blockOf(lessons, now)?.until ?? 0]));
+  }
+
+  beginEvent(now: number): void {
+    this.#stops = this.#stopsAt(now);
+  }
+
+  /** Whether other members serve, or some calls are stopped for longer, than before the event. */
+  isStoppedForLonger(now: number): boolean {
+    const stops = this.#stopsAt(now);
+    const owns = new Set(this.serving().map(({ own }) => own));
+    const isLonger = [...stops].some(([lessons, until]) => {
+      const before = this.#stops.get(lessons);
+      return until > (before ?? 0) || (before === undefined && owns.has(lessons));
+    });
+    const isGone = [...this.#stops.keys()].some((each) => !('scope' in each) && !stops.has(each));
+    return isLonger || isGone;
+  }
+
+  /** All later instants at which time alone may change what holds calls. */
+  changes(now: number): readonly number[] {
+    const all = this.serving().flatMap((member) => this.scopes.allOf(member));
+    const dues = all.flatMap(({ pause, breaker, ceiling: { evidence } }) => {
+      const ramp = [pause.until, pause.until + 2_000, pause.until + 4_000];
+      const { refusal } = evidence;
+      const heldBack = refusal?.isHeldBack === true ? [refusal.at + 4_000] : [];
+      return [...ramp, ...heldBack, pause.probeAt, breaker.openUntil];
+    });
+    const reports = [...this.scopes.members.values()].flatMap((member) => {
+      return member.reports.unconfirmed?.until ?? [];
+    });
+    return [...dues, ...reports].filter((at) => at > now);
+  }
+}

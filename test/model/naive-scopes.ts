@@ -1,0 +1,311 @@
+import { closedBreaker, hasFailedLately, type Breaker } from '../../src/core/parts/breaker.ts';
+import { emptyCeiling, type Ceiling } from '../../src/core/parts/ceiling.ts';
+import { noLag, type Lag } from '../../src/core/parts/lag.ts';
+import { emptyPause, type Pause } from '../../src/core/parts/pause.ts';
+import { noReports, type Reports } from '../../src/core/parts/reports.ts';
+import { instant } from '../../src/core/words/ids.ts';
+import type { UpstreamSignal } from '../../src/core/words/signal.ts';
+import type { Holder } from '../../src/core/words/ticket.ts';
+
+/** A set of calls: those with every value that is not null. */
+export interface NaiveScope {
+  readonly model: string | null;
+  readonly tier: string | null;
+  readonly credential: string | null;
+}
+
+type NaiveNames = NaiveScope & { readonly isUnread: boolean };
+
+/** Lessons about the calls of a scope. Each part has a model of its own. */
+export interface NaiveLessons {
+  readonly pause: Pause;
+  readonly breaker: Breaker;
+  readonly ceiling: Ceiling;
+  readonly lag: Lag;
+}
+
+export interface NaiveNarrower extends NaiveLessons {
+  readonly scope: NaiveScope;
+  lastAt: number;
+}
+
+/** A member: the lessons of all its calls (or of the calls in `about`), and those of narrower scopes. */
+export interface NaiveMember {
+  about: NaiveScope;
+  readonly own: NaiveLessons;
+  narrower: NaiveNarrower[];
+  reports: Reports;
+  /** Calls were granted there in this instance: long pauses are probed. */
+  hasServed: boolean;
+}
+
+/** A refusal that a call with another value confirms. */
+interface Refused {
+  readonly alike: string;
+  readonly name: 'model' | 'credential';
+  readonly value: string;
+  readonly at: number;
+}
+
+/** The rules of scopes. A group without one of them must be told from one with all. */
+export const RULES = {
+  'a call that its scope holds blocks no other call': true,
+  'a refusal of one credential holds only its calls': true,
+  'a refusal of one tier leaves the others alone': true,
+  'a second credential confirms a refusal within a minute': true,
+  'the first call outside of a scope narrows what was learned': true,
+  'scopes outlive a reset': true,
+};
+
+export type ScopeRules = typeof RULES;
+
+const ALL: NaiveScope = { model: null, tier: null, credential: null };
+
+function nothingLearned(at: number): NaiveLessons {
+  return {
+    pause: emptyPause(),
+    breaker: closedBreaker(),
+    ceiling: emptyCeiling(instant(at)),
+    lag: noLag(),
+  };
+}
+
+export function copyOf({ pause, breaker, ceiling, lag }: NaiveLessons): NaiveLessons {
+  return structuredClone({ pause, breaker, ceiling, lag });
+}
+
+function namesOf({ model, tier, credential, isUnread }: Holder): NaiveNames {
+  return {
+    model: model ?? null,
+    tier: tier ?? null,
+    credential: credential ?? null,
+    isUnread: isUnread ?? false,
+  };
+}
+
+function isSame(a: NaiveScope, b: NaiveScope): boolean {
+  return a.model === b.model && a.tier === b.tier && a.credential === b.credential;
+}
+
+/** Whether a call is in a scope, or may be. A call whose body was not read may name any model and tier. */
+export function isIn(holder: Holder, scope: NaiveScope): boolean {
+  const names = namesOf(holder);
+  const isModel = scope.model === names.model || (names.isUnread && names.model === null);
+  const isTier = scope.tier === names.tier || (names.isUnread && names.tier === null);
+  return (
+    (scope.model === null || isModel) &&
+    (scope.tier === null || isTier) &&
+    (scope.credential === null || scope.credential === names.credential)
+  );
+}
+
+/** A scope with fewer names comes first, and of as many names the one that names the model, and then the tier. */
+function keyOrder({ scope: { model, tier, credential } }: NaiveNarrower): number {
+  return (model === null ? 0 : 4) + (tier === null ? 0 : 2) + (credential === null ? 0 : 1);
+}
+
+/**
+ * The scopes of a naive group, in the plainest way: lists with filters. Each refusal goes to the lessons of one scope at
+ * the member that refused, and a call is held by the lessons of every scope that it is in.
+ */
+export class NaiveScopes {
+  readonly rules: ScopeRules;
+  members = new Map<string, NaiveMember>();
+  /** The names of all calls since the last reset, with their instants. */
+  #seen: { readonly names: NaiveNames; readonly at: number }[] = [];
+  #refusals: Refused[] = [];
+  #prunedAt = 0;
+
+  constructor(rules: ScopeRules) {
+    this.rules = rules;
+  }
+
+  /** Finds a member, or makes it with nothing learned. */
+  member(id: string, at = 0): NaiveMember {
+    const known = this.members.get(id);
+    if (known !== undefined) return known;
+    const fresh = { about: ALL, own: nothingLearned(at), narrower: [] };
+    const made = { ...fresh, reports: noReports(), hasServed: false };
+    this.members.set(id, made);
+    return made;
+  }
+
+  /** Begins anew with what an earlier instance wrote of its members. */
+  recover(written: ReadonlyMap<string, NaiveMember>): void {
+    this.members = new Map(structuredClone([...written]));
+    this.#seen = [];
+    this.#refusals = [];
+    this.#prunedAt = 0;
+    for (const member of this.members.values()) {
+      member.reports = noReports();
+      member.hasServed = false;
+      if (!this.rules['scopes outlive a reset']) {
+        Object.assign(member, { about: ALL, narrower: [] });
+      }
+      for (const { pause } of this.allOf(member)) pause.probe = null;
+    }
+  }
+
+  /** Forgets everything that was learned at a member. */
+  relearn(now: number): void {
+    for (const member of this.members.values()) {
+      member.about = ALL;
+      member.narrower = [];
+      member.reports = noReports();
+      Object.assign(member.own, nothingLearned(now));
+    }
+  }
+
+  allOf({ own, narrower }: NaiveMember): readonly NaiveLessons[] {
+    return [own, ...narrower];
+  }
+
+  /** Lists the narrower scopes at a member that a call is in. */
+  scopesOf({ narrower }: NaiveMember, holder: Holder): readonly NaiveNarrower[] {
+    const scopes = narrower.filter(({ scope }) => isIn(holder, scope));
+    const isUnread = holder.isUnread === true;
+    return isUnread ? scopes : scopes.toSorted((a, b) => keyOrder(a) - keyOrder(b));
+  }
+
+  /** Whether some calls at one of these members are held by the model or the tier that they name. */
+  goByNames(serving: readonly NaiveMember[]): boolean {
+    const scopes = serving.flatMap(({ about, narrower }) => [
+      about,
+      ...narrower.map((each) => each.scope),
+    ]);
+    return scopes.some(({ model, tier }) => model !== null || tier !== null);
+  }
+
+  /** A call comes: where it is outside of what was learned, that holds only the calls that it is about. */
+  noteCall(holder: Holder, serving: readonly NaiveMember[], now: number): void {
+    this.noteSeen(holder, now);
+    for (const member of serving) if (!isIn(holder, member.about)) this.#narrow(member, now);
+    if (now < this.#prunedAt + 10_000) return;
+    this.#prunedAt = now;
+    for (const member of this.members.values()) this.#prune(member, now);
+  }
+
+  noteSeen(holder: Holder, now: number): void {
+    this.#seen.push({ names: namesOf(holder), at: now });
+  }
+
+  /** Finds the lessons of the calls that a refusal is about; null: it is about that call alone. */
+  lessonsFor(
+    id: string,
+    holder: Holder,
+    { kind, scope }: Pick<UpstreamSignal, 'kind' | 'scope'>,
+    now: number,
+  ): NaiveLessons | null {
+    if (scope === 'call') return null;
+    const { model, tier, credential } = namesOf(holder);
+    const isOfTier = tier !== null && kind !== 'error' && kind !== 'served';
+    const isOfModel = scope === 'model' || scope === 'tier' || isOfTier;
+    const { rules } = this;
+    let about: NaiveScope = {
+      model: isOfModel ? model : null,
+      tier: isOfTier && rules['a refusal of one tier leaves the others alone'] ? tier : null,
+      credential: rules['a refusal of one credential holds only its calls'] ? credential : null,
+    };
+    if (kind !== 'served') about = this.#confirmed(id, kind, about, now);
+    const member = this.member(id);
+    if (isSame(member.about, about)) return member.own;
+    const known = member.narrower.find((each) => isSame(each.scope, about));
+    if (known !== undefined) {
+      known.lastAt = now;
+      return known;
+    }
+    const isOfAll = isSame(about, ALL);
+    const isBlank = this.#isOver(member.own, now) && member.reports.unconfirmed === null;
+    if (isBlank && (isOfAll || this.areAllIn(about, now))) {
+      member.about = about;
+      return member.own;
+    }
+    if (!isOfAll) {
+      return this.#add(member, { scope: about, lastAt: now, ...nothingLearned(now) }, now);
+    }
+    this.#narrow(member, now);
+    return member.own;
+  }
+
+  /** A refusal of another credential, or of another model where the cause is not named, widens the scope. */
+  #confirmed(id: string, kind: string, about: NaiveScope, now: number): NaiveScope {
+    let wide = about;
+    for (const name of ['credential', 'model'] as const) {
+      const value = wide[name];
+      if (value === null || (name === 'model' && kind !== 'error' && kind !== 'unknown')) continue;
+      const wider = { ...wide, [name]: null };
+      const alike = JSON.stringify([id, kind, name, wider]);
+      const last = this.#refusals.find((each) => each.alike === alike);
+      const others = this.#refusals.filter((each) => each !== last);
+      this.#refusals = [...others, { alike, name, value, at: now }];
+      const isWithin = last !== undefined && now - last.at <= 60_000;
+      const mayConfirm =
+        name === 'model' || this.rules['a second credential confirms a refusal within a minute'];
+      if (isWithin && last.value !== value && mayConfirm) wide = wider;
+    }
+    return wide;
+  }
+
+  /** A call was served: refusals of calls with another value are not confirmed by this one's. */
+  contradict(holder: Holder): void {
+    const names = namesOf(holder);
+    this.#refusals = this.#refusals.filter(({ name, value }) => {
+      const isKnown = name === 'credential' || !names.isUnread;
+      return !isKnown || names[name] === value;
+    });
+  }
+
+  /** Whether all calls that were seen in the last ten minutes are in a scope, and the last one before. */
+  areAllIn(scope: NaiveScope, now: number): boolean {
+    return (['model', 'tier', 'credential'] as const).every((name) => {
+      if (scope[name] === null) return true;
+      const seen = this.#seen.filter(({ names }) => name === 'credential' || !names.isUnread);
+      const last = seen.at(-1);
+      if (last === undefined) return true;
+      const changes = seen.filter((each, index) => {
+        const before = seen[index - 1];
+        return before !== undefined && before.names[name] !== each.names[name];
+      });
+      const changedAt = changes.at(-1)?.at ?? -Infinity;
+      return last.names[name] === scope[name] && now - changedAt >= 600_000;
+    });
+  }
+
+  #narrow(member: NaiveMember, now: number): void {
+    if (!this.rules['the first call outside of a scope narrows what was learned']) return;
+    const { own, about } = member;
+    member.about = ALL;
+    if (this.#isOver(own, now)) return;
+    const moved = { ...copyOf(own), scope: about, lastAt: now };
+    Object.assign(own, nothingLearned(now));
+    this.onMoved(own, this.#add(member, moved, now));
+  }
+
+  /** What was learned of all calls of a member is that of a scope from now on. */
+  onMoved: (own: NaiveLessons, moved: NaiveNarrower) => void = () => {};
+
+  #add(member: NaiveMember, lessons: NaiveNarrower, now: number): NaiveNarrower {
+    if (member.narrower.length >= 64) this.#prune(member, now);
+    if (member.narrower.length >= 64) {
+      const [oldest] = member.narrower.toSorted((a, b) => a.lastAt - b.lastAt);
+      member.narrower = member.narrower.filter((each) => each !== oldest);
+    }
+    member.narrower.push(lessons);
+    return lessons;
+  }
+
+  /** Forgets what holds no call any more, and what was not refused for an hour and is not paused. */
+  #prune(member: NaiveMember, now: number): void {
+    member.narrower = member.narrower.filter(
+      (each) =>
+        !this.#isOver(each, now) && (now - each.lastAt <= 3_600_000 || now < each.pause.until),
+    );
+    if (this.#isOver(member.own, now)) member.about = ALL;
+  }
+
+  #isOver({ pause, breaker, ceiling, lag }: NaiveLessons, now: number): boolean {
+    if (now < pause.until + 4_000 || ceiling.slots !== null || lag.ms !== 0) return false;
+    if (pause.openMs > 0 && now - pause.notedAt <= 600_000) return false;
+    return breaker.phase === 'closed' && !hasFailedLately(breaker, instant(now));
+  }
+}

@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { RefusalScope } from '../../src/core/words/scope.ts';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { UpstreamSignal } from '../../src/core/words/signal.ts';
+import {
+  actionArb,
+  askArb,
+  memberActionArb,
+  memberSettingsArb,
+  settingsArb,
+  toldArb,
+  type Action,
+} from './actions.ts';
+
+/** Histories of groups whose upstreams refuse calls: of one model, one tier, one key, or all. */
+
+const kind = <Kind extends string>(name: Kind) => ({ kind: fc.constant(name) });
+const pick = fc.nat(19);
+
+const namesArb = fc.record({
+  model: fc.constantFrom('pro', 'pro', 'flash', 'mini', null),
+  tier: fc.constantFrom(null, null, null, 'flex'),
+  credential: fc.constantFrom(null, null, 'k1', 'k2', 'k3'),
+});
+
+const signalArb = fc.record({
+  kind: fc.constantFrom<UpstreamSignal['kind'][]>(
+    ...(['served', 'served', 'served', 'error', 'error', 'error', 'overload'] as const),
+    ...(['requests', 'requests', 'tokens', 'unknown', 'ramp', 'long_window'] as const),
+    ...(['concurrency', 'concurrency', 'concurrency', 'quota', 'never_fits'] as const),
+  ),
+  retryAfterMs: fc.constantFrom(null, null, 0, 500, 3_000, 20_000, 2_000_000, 20_000_000),
+  slotsMax: fc.constantFrom(null, null, null, 1, 2),
+  isMistake: fc.nat(7).map((nat) => nat === 0),
+});
+
+const scopeArb = fc.constantFrom<(RefusalScope | null)[]>(
+  ...(['call', 'tier', 'model', 'model', 'credential', 'credential', 'upstream', null] as const),
+);
+
+/** Who reports an answer; null: Headgate has seen it. */
+const byArb = fc.constantFrom(null, null, null, null, 'ann-1', 'bob-1', '');
+
+const answerArb: fc.Arbitrary<Action> = fc.record({
+  ...kind('answer'),
+  pick,
+  signal: fc.tuple(signalArb, scopeArb, byArb).map(([signal, scope, reportedBy]) => ({
+    ...signal,
+    ...(scope !== null && { scope }),
+    ...(reportedBy !== null && { reportedBy }),
+  })),
+  isRepeat: fc.nat(5).map((nat) => nat === 0),
+  told: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, toldArb),
+  end: fc.constantFrom<(Outcome | null)[]>(null, null, 'failed', 'failed', 'refused', 'success'),
+});
+
+const askOfModelArb: fc.Arbitrary<Action> = fc
+  .tuple(askArb, namesArb, fc.nat(4))
+  .map(([ask, names, nat]) => ({ ...ask, names, isUnread: nat === 0 }));
+
+function scoped(actions: fc.Arbitrary<Action>): fc.Arbitrary<Action> {
+  return fc.oneof(
+    { weight: 10, arbitrary: actions.filter(({ kind: of }) => of !== 'ask') },
+    { weight: 9, arbitrary: askOfModelArb },
+    { weight: 6, arbitrary: answerArb },
+    { weight: 1, arbitrary: fc.record({ ...kind('next_attempt'), pick: fc.nat(3) }) },
+    { weight: 3, arbitrary: fc.record({ ...kind('end'), pick, outcome: outcomeArb }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        ...kind('advance'),
+        ms: fc.constantFrom(1, 999, 2_000, 4_000, 20_000, 60_001, 600_000, 4_000_000),
+      }),
+    },
+  );
+}
+
+const outcomeArb = fc.constantFrom<Outcome>('success', 'success', 'cancelled', 'failed');
+
+/** Waits that are long enough to be held by lessons, and slots that the lessons can lower. */
+function patient(settings: fc.Arbitrary<GroupSettings>): fc.Arbitrary<GroupSettings> {
+  return fc
+    .record({
+      settings,
+      timeoutMs: fc.constantFrom(30_000, 240_000, 4_000_000),
+      releaseCooldownMs: fc.constantFrom<('auto' | number)[]>('auto', 'auto', 0, 200),
+      isAdaptive: fc.nat(3).map((nat) => nat > 0),
+    })
+    .map(({ settings: others, ...own }) => {
+      const members = others.members.map((each) => ({ ...each, isAdaptive: own.isAdaptive }));
+      return { ...others, ...own, members, paused: false, isDraining: false };
+    });
+}
+
+export const scopeSettingsArb = patient(settingsArb);
+export const scopeActionArb = scoped(
+  fc.oneof(
+    { weight: 40, arbitrary: actionArb },
+    { weight: 1, arbitrary: fc.constant<Action>({ kind: 'relearn' }) },
+  ),
+);
+
+export const scopeMemberSettingsArb = patient(memberSettingsArb);
+export const scopeMemberActionArb = scoped(
+  fc.oneof(
+    { weight: 40, arbitrary: memberActionArb },
+    { weight: 1, arbitrary: fc.constant<Action>({ kind: 'relearn' }) },
+  ),
+);

@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { GroupSettings } from '../../src/core/words/settings.ts';
+import type { Action } from './actions.ts';
+import { RULES } from './naive-scopes.ts';
+import { runs } from './runs.ts';
+import {
+  scopeActionArb,
+  scopeMemberActionArb,
+  scopeMemberSettingsArb,
+  scopeSettingsArb,
+} from './scope-actions.ts';
+import { World } from './world.ts';
+
+/**
+ * Random histories of groups whose upstreams refuse calls by model, tier and key, against the naive group: beside heirs,
+ * calls made for others, calls that wait in several groups, members, reports of holders, lost writes and resets.
+ */
+
+const length = { minLength: 10, maxLength: 70, size: 'max' } as const;
+const soleArb = [scopeSettingsArb, fc.array(scopeActionArb, length)] as const;
+const memberArb = [scopeMemberSettingsArb, fc.array(scopeMemberActionArb, length)] as const;
+const isStoredArb = fc.nat(4).map((nat) => nat > 0);
+
+function lived(
+  settings: GroupSettings,
+  history: readonly Action[],
+  isStored: boolean,
+  rules = RULES,
+): World {
+  const world = new World(settings, 'after_jumps', isStored, rules);
+  for (const action of history) world.run(action);
+  return world;
+}
+
+test.each([
+  ['a group with one key', soleArb],
+  ['a group of members', memberArb],
+] as const)('in %s refusals hold the calls that the naive group says', (_name, arb) => {
+  const total = { granted: 0, unread: 0, limited: 0, narrower: 0 };
+  fc.assert(
+    fc.property(...arb, isStoredArb, (settings, history, isStored) => {
+      const world = lived(settings, history, isStored);
+      const count = (word: string): number =>
+        world.log.filter((line) => line.includes(` ${word}`)).length;
+      total.granted += count('grant ');
+      total.unread += count('unread ');
+      total.limited += world.log.filter((line) => line.endsWith(' upstream_limited')).length;
+      const members = [...world.naive.room.scopes.members.values()];
+      total.narrower += members.reduce((sum, { narrower }) => sum + narrower.length, 0);
+      world.windUp();
+    }),
+    runs(300),
+  );
+  expect(total.granted, 'what the histories grant').toBeGreaterThan(1_000);
+  expect(total.unread, 'calls that are asked for their names').toBeGreaterThan(20);
+  expect(total.limited, 'calls that cannot wait as long').toBeGreaterThan(20);
+  expect(total.narrower, 'scopes beside those of all calls').toBeGreaterThan(50);
+});
+
+describe('without the rule it is noticed', () => {
+  /** Whether some history tells the groups apart. */
+  function isNoticed(rules: typeof RULES): boolean {
+    const property = fc.property(...soleArb, isStoredArb, (settings, history, isStored) => {
+      lived(settings, history, isStored, rules);
+    });
+    return fc.check(property, { ...runs(3_000), endOnFailure: true }).failed;
+  }
+
+  test.each(Object.keys(RULES))('%s', (rule) => {
+    expect(isNoticed({ ...RULES, [rule]: false })).toBe(true);
+  });
+});
