@@ -36,7 +36,7 @@ import { NaiveReports } from './naive-reports.ts';
 import type { NaiveRoom, NaiveSite } from './naive-room.ts';
 import type { NaiveLessons } from './naive-scopes.ts';
 
-/** What was at the upstream when a lease was granted, as some lessons count it. */
+/** The slots at the upstream when a lease was granted, as some lessons count it. */
 export interface NaiveAtGrant {
   readonly slotsAtGrant: number;
   readonly slotsCounted: number;

@@ -46,7 +46,7 @@ export type NaiveLease = Pick<
     hasAnswer: boolean;
     /** It was refused because the upstream still counted others. */
     isLagging: boolean;
-    /** What was at the upstream when it could go out: of its member, and of its scopes there. */
+    /** The slots at the upstream when it could go out: of its member, and of its scopes there. */
     atGrant: NaiveAtGrant;
     atGrantIn: Map<NaiveLessons, NaiveAtGrant>;
   };
@@ -99,7 +99,7 @@ export abstract class NaiveLeases {
   readonly places: NaivePlaces;
   readonly room: NaiveRoom;
   readonly answering: NaiveAnswers;
-  /** What was learned of all members, as each write took it that wrote it, by the number of the write. */
+  /** Lessons about all members, as each write took them, by the number of the write. */
   readonly #written = new Map<number, ReadonlyMap<string, NaiveMember>>();
   /** Leases whose answers wait for a write, and those that the instance before had such answers for at last. */
   protected awaited: string[] = [];
@@ -146,7 +146,7 @@ export abstract class NaiveLeases {
     for (const { id } of this.places.all()) this.room.scopes.member(id, at);
   }
 
-  /** What was learned is written by the write of this number. */
+  /** Notes that the write of this number takes all lessons. */
   noteWritten(seq: number): void {
     this.#written.set(seq, this.answering.reports.written(this.now));
   }

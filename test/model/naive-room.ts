@@ -200,7 +200,7 @@ export class NaiveRoom {
     return this.#site.settings.paused || this.blockAt(ids, holder, now) !== null;
   }
 
-  /** What a caller is told of a stop: a pause for a limit of some member as such, and one for an overload as a pause. */
+  /** Names the cause of a stop: a pause for a limit of some member as such, and one for an overload as a pause. */
   causeOf(ticket: Ticket, { reason }: NaiveBlock, now: number): string {
     const all = this.#site.places.possible(ticket).flatMap(({ id }) => {
       const member = this.scopes.member(id);

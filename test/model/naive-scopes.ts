@@ -281,7 +281,7 @@ export class NaiveScopes {
     this.onMoved(own, this.#add(member, moved, now));
   }
 
-  /** What was learned of all calls of a member is that of a scope from now on. */
+  /** Notes that the lessons of a member are those of a scope from now on. */
   onMoved: (own: NaiveLessons, moved: NaiveNarrower) => void = () => {};
 
   #add(member: NaiveMember, lessons: NaiveNarrower, now: number): NaiveNarrower {

@@ -39,7 +39,7 @@ const scopeArb = fc.constantFrom<(RefusalScope | null)[]>(
   ...(['call', 'tier', 'model', 'model', 'credential', 'credential', 'upstream', null] as const),
 );
 
-/** Who reports an answer; null: Headgate has seen it. */
+/** The key that reports an answer. Null: Headgate has seen it. */
 const byArb = fc.constantFrom(null, null, null, null, 'ann-1', 'bob-1', '');
 
 const answerArb: fc.Arbitrary<Action> = fc.record({
