@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { asAdmin, bodyOf } from '../admin/ask.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { call, configure, until } from '../support/worker.ts';
+import { admin, call, configure, until } from '../support/worker.ts';
 
 let made = 0;
 let strict: Strict;
@@ -168,5 +168,18 @@ describe('the history of a group', () => {
     expect((await send({ model: 'other', headers: FULL })).status).not.toBe(200);
     const later = (await marks()).filter(({ actor }) => actor === null);
     expect(later.map(({ scope }) => scope?.model)).toEqual(['full', 'other']);
+  });
+});
+
+describe('a change that makes a group count own keys together', () => {
+  it('warns in the answer of the admin API, unless the group is split by key', async () => {
+    const warningsOf = async (target: string, more: object): Promise<string[]> => {
+      const body = { match: { upstreams: [name] }, limits: { max_concurrency: 5 }, ...more };
+      return (await admin('PUT', `/groups/${target}`, body)).json.warnings;
+    };
+    const warned = expect.stringContaining('Set partition_by: ["api_key"]');
+    expect(await warningsOf(`${name}-together`, {})).toContainEqual(warned);
+    const apart = await warningsOf(`${name}-apart`, { partition_by: ['api_key'] });
+    expect(apart).not.toContainEqual(warned);
   });
 });
