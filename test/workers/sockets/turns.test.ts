@@ -313,6 +313,31 @@ it.each([
   },
 );
 
+it('a turn that a limit of the upstream stops is refused with 429, the words of the upstream and the time', async () => {
+  const client = await connect(RESPONSES);
+  await strict.failNext('long_window', 1);
+  client.send(create('first'));
+  await untilEvent(client, 'error');
+  await untilStatus('turns', { in_use: 0, paused_until: expect.any(String) });
+  const { pause } = await pool('turns').status();
+  client.send(create('second'));
+  await untilEvent(client, 'error', 2);
+  const [, refusal] = client.events().filter(({ type }) => type === 'error');
+  expect(refusal).toMatchObject({
+    status: 429,
+    code: 'rate_limit_exceeded',
+    message: expect.stringContaining(pause?.message ?? 'none'),
+    error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+    headers: {
+      'headgate-reason': 'upstream_limited',
+      'retry-after': expect.stringMatching(/^\d{4,}$/),
+      'x-should-retry': 'false',
+    },
+  });
+  expect((await strict.stats()).turns.total).toBe(1);
+  await pool('turns').relearn();
+});
+
 it('a client that goes ends its turn, and the slot is free', async () => {
   const client = await connect(RESPONSES);
   client.send(create(HELD));
