@@ -16,9 +16,10 @@ export function actsOf(group: GroupStatus): GroupAct[] {
   return acts;
 }
 
-/** Something that the upstream said holds calls back. */
-function hasLearned({ paused_until, breaker, limit }: GroupStatus): boolean {
-  return paused_until !== null || breaker !== 'closed' || limit.source === 'learned';
+/** Whether the upstream's answers limit all calls of a group, or those of a scope. */
+function hasLearned({ paused_until: until, breaker, limit, scopes = [] }: GroupStatus): boolean {
+  const isStopped = until !== null || breaker !== 'closed';
+  return isStopped || limit.source === 'learned' || scopes.length > 0;
 }
 
 /** Consequence of an act, in words, and what is said when it is done. */

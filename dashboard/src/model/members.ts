@@ -1,4 +1,5 @@
 import { count, duration } from '../format.ts';
+import { scopeEnd, scopeWords } from './scope-words.ts';
 import { slotsOfPool, type Slots } from './slots.ts';
 import type { GroupStatus, Waiter } from './status.ts';
 
@@ -22,15 +23,17 @@ const OUT_WORDS: Readonly<Record<NonNullable<Member['out']>['reason'], string>> 
 
 /** Picks what is most worth knowing of a member at this moment. */
 export function memberStateOf(member: Member): MemberState {
-  const { out, retired, enabled, breaker, limit } = member;
+  const { out, retired, enabled, breaker, limit, about } = member;
   if (retired === true) return { words: 'no longer configured', tone: 'draining' };
   if (!enabled) return { words: 'switched off', tone: 'draining' };
   if (out !== null) return { words: `out: ${OUT_WORDS[out.reason]}`, tone: 'broken' };
-  if (breaker !== 'closed') return { words: 'broken', tone: 'broken' };
-  if (member.paused_until !== null) return { words: 'paused', tone: 'paused' };
+  if (breaker !== 'closed' && about === undefined) return { words: 'broken', tone: 'broken' };
+  const isStopped = breaker !== 'closed' || member.paused_until !== null;
+  if (isStopped && about === undefined) return { words: 'paused', tone: 'paused' };
   const { effective } = limit;
   const isFull = effective !== null && takenOf(member) >= effective;
   if (isFull) return { words: 'full', tone: 'full' };
+  if (isStopped) return { words: 'partly paused', tone: 'paused' };
   if (limit.source === 'learned') return { words: 'learning', tone: 'learning' };
   return { words: takenOf(member) === 0 ? 'idle' : 'flowing', tone: 'flowing' };
 }
@@ -102,16 +105,22 @@ export function membersInWords({
   return parts.length === 0 ? 'any' : parts.join('; ');
 }
 
-/** Tells how long a member that its upstream paused, or that its breaker stopped, has no calls; null: neither did. */
+/**
+ * Says how long a member takes no calls because its upstream paused it or its breaker is open, and which calls if not all.
+ * Null if neither stops it.
+ */
 export function pauseOf(member: Member, nowMs: number): string | null {
   const { words } = memberStateOf(member);
   const ends: Readonly<Record<string, string | null>> = {
     paused: member.paused_until,
     broken: member.breaker_until,
+    'partly paused': scopeEnd(member),
   };
   const until = ends[words] ?? null;
   const leftMs = until === null ? 0 : Date.parse(until) - nowMs;
-  return leftMs > 0 ? `for ${duration(leftMs)} more` : null;
+  const left = leftMs > 0 ? `for ${duration(leftMs)} more` : null;
+  if (words !== 'partly paused' || member.about === undefined) return left;
+  return [scopeWords(member.about), left].filter((part) => part !== null).join(' ');
 }
 
 function takenOf({ in_use: inUse, cooling, unclaimed }: Member): number {

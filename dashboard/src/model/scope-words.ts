@@ -31,7 +31,7 @@ export function scopeState({ paused_until: until, breaker, limit }: ScopeStatus)
 export function scopeEnd({
   paused_until: until,
   breaker_until: probedAt,
-}: ScopeStatus): string | null {
+}: Pick<ScopeStatus, 'paused_until' | 'breaker_until'>): string | null {
   if (until === null || probedAt === null) return until ?? probedAt;
   return until > probedAt ? until : probedAt;
 }

@@ -23,6 +23,17 @@ describe('what an act will do', () => {
   });
 });
 
+const FULL_MODEL = {
+  about: { model: 'pro', service_tier: null, credential: null },
+  in_use: 0,
+  limit: 2,
+  paused_until: null,
+  breaker: 'closed',
+  breaker_until: null,
+  queued: 0,
+  last_refused_at: '2026-11-27T10:00:00.000Z',
+} as const;
+
 it.each<[Partial<GroupStatus>, GroupAct[]]>([
   [{}, ['pause', 'drain', 'dry_run_on']],
   [{ paused: true }, ['resume', 'drain', 'dry_run_on']],
@@ -31,6 +42,7 @@ it.each<[Partial<GroupStatus>, GroupAct[]]>([
   [{ kind: 'automatic', draining: true, breaker: 'open' }, ['resume', 'relearn']],
   [{ kind: 'key' }, []],
   [{ kind: 'retired', breaker: 'open' }, ['relearn']],
+  [{ kind: 'automatic', scopes: [FULL_MODEL] }, ['pause', 'drain', 'relearn']],
 ])('of a group that is %j, these can be done: %j', (changes, acts) => {
   expect(actsOf(groupStatus(changes))).toEqual(acts);
 });

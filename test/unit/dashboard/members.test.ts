@@ -16,6 +16,8 @@ import { groupStatus } from './group-status.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00.000Z');
 
+const PRO = { model: 'pro', service_tier: null, credential: null };
+
 const OUT = {
   reason: 'unauthorized',
   since: '2026-11-20T09:59:00.000Z',
@@ -58,6 +60,10 @@ describe('the state of a member', () => {
     ['full', { limit: learned, in_use: 3 }],
     ['paused', { paused_until: OUT.probe_at }],
     ['broken', { breaker: 'open', paused_until: OUT.probe_at }],
+    ['partly paused', { about: PRO, paused_until: OUT.probe_at }],
+    ['partly paused', { about: PRO, breaker: 'half_open', in_use: 1 }],
+    ['full', { about: PRO, breaker: 'open', in_use: 4 }],
+    ['flowing', { about: PRO, in_use: 1 }],
     ['switched off', { enabled: false }],
     ['no longer configured', { retired: true, enabled: false }],
     ['out: key refused', { out: OUT, breaker: 'open' }],
@@ -82,6 +88,10 @@ describe('the state of a member', () => {
     expect(pauseOf(member(paused), NOW + 30_000)).toBeNull();
     const open = { breaker: 'open', breaker_until: '2026-11-20T10:02:00.000Z' } as const;
     expect(pauseOf(member({ ...paused, ...open }), NOW)).toBe('for 2 min more');
+    expect(pauseOf(member({ ...paused, ...open, about: PRO }), NOW)).toBe(
+      'model pro for 2 min more',
+    );
+    expect(pauseOf(member({ breaker: 'half_open', about: PRO }), NOW)).toBe('model pro');
     expect(pauseOf(member({ ...paused, enabled: false }), NOW)).toBeNull();
     expect(pauseOf(member(), NOW)).toBeNull();
   });
