@@ -34,7 +34,14 @@ import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
 import { requestIdOf } from './request-id.ts';
-import { hintsIn, nearlyEmpty, readAnswer, readInside, type AnswerRead } from './read-answer.ts';
+import {
+  hasUnknownHeaders,
+  hintsIn,
+  nearlyEmpty,
+  readAnswer,
+  readInside,
+  type AnswerRead,
+} from './read-answer.ts';
 import { countLateError, streamEndOf, withStreamEnd } from './late-error.ts';
 import {
   answered,
@@ -309,9 +316,9 @@ function warningIn(answer: Response, { candidate, admission }: Sending): Upstrea
   const words = [pool?.group, pool?.partition, upstream.id, model?.slice(0, TRACED_MODEL_MAX)];
   const place = words.join(' ');
   const underWay = callsUnderWay(limitedAt(candidate));
-  return (
-    nearlyEmpty(hints, upstream, rules.feedForward, place, underWay) ?? newsOfLimits(hints, place)
-  );
+  const warning = nearlyEmpty(hints, upstream, rules.feedForward, place, underWay);
+  if (warning !== null || hasUnknownHeaders(upstream)) return warning;
+  return newsOfLimits(hints, place);
 }
 
 /** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */

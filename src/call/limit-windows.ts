@@ -21,7 +21,15 @@ interface Seen {
   callTakes: number | null;
   /** Null: not known yet. */
   refill: Refill | null;
+  /** How many readings in a row showed a fixed window. */
+  proofs: number;
 }
+
+/** Readings that must show a fixed window, one after the other, before an unknown upstream is believed. */
+const PROOFS_MIN = 3;
+
+/** How far answers that overtake each other may differ, beside those under way. */
+const OVERTAKING_MAX = 2;
 
 const seen = new BoundedMap<string, Seen>(REMEMBERED_MAX);
 
@@ -30,20 +38,28 @@ const seen = new BoundedMap<string, Seen>(REMEMBERED_MAX);
  * the remaining amount falls; in a bucket each call moves the reset, which is when the bucket is full.
  *
  * @param place names the upstream and the model
+ * @param underWay other calls that were sent and have no answer yet
  * @returns null: not known yet
  */
-export function refillSeen(hint: LimitHint, place: string, now: number): Refill | null {
+export function refillSeen(
+  hint: LimitHint,
+  place: string,
+  now: number,
+  underWay = 0,
+): Refill | null {
   const { limit, remaining, resetMs } = hint;
   if (limit === null || remaining === null || resetMs === null) return null;
   const key = keyOf(hint, place);
   const known = seen.get(key);
   const resetAt = now + resetMs;
+  if (known !== undefined && isContrary(known, hint, now, underWay)) known.proofs = 0;
   // Answers overtake each other: what left more than another one may be older.
   const isWhole =
     known !== undefined && remaining > known.lowest && resetAt > known.resetAt + TOLERANCE_MS;
   if (known === undefined || isWhole || remaining > known.remaining) {
-    const { refill = null, callTakes = null } = known ?? {};
-    seen.set(key, { remaining, resetAt, lowest: remaining, readings: 0, callTakes, refill });
+    const { refill = null, callTakes = null, proofs = 0 } = known ?? {};
+    const lowest = remaining;
+    seen.set(key, { remaining, resetAt, lowest, readings: 0, callTakes, refill, proofs });
     return refill;
   }
   known.lowest = Math.min(known.lowest, remaining);
@@ -56,7 +72,20 @@ export function refillSeen(hint: LimitHint, place: string, now: number): Refill 
   if (movesMs < 2 * TOLERANCE_MS) return known.refill;
   const hasMoved = Math.abs(resetAt - known.resetAt) > movesMs / 2;
   known.refill = hasMoved ? 'continuous' : 'window';
+  known.proofs = hasMoved ? 0 : known.proofs + 1;
   return known.refill;
+}
+
+/** Checks whether more is left than can be, if the limit is a fixed window that has not ended. */
+function isContrary(known: Seen, hint: LimitHint, now: number, underWay: number): boolean {
+  if (now >= known.resetAt - TOLERANCE_MS) return false;
+  const each = hint.dimension === 'requests' ? 1 : (known.callTakes ?? 0);
+  return (hint.remaining ?? 0) > known.lowest + (underWay + OVERTAKING_MAX) * each;
+}
+
+/** Returns whether the headers have shown a fixed window so consistently that they can be believed. */
+export function isProvenWindow(hint: LimitHint, place: string): boolean {
+  return (seen.get(keyOf(hint, place))?.proofs ?? 0) >= PROOFS_MIN;
 }
 
 /** Returns how much of a limit one call takes on average, by what its headers said; 0: not known yet. */

@@ -18,10 +18,10 @@ import {
   type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
-import { meanCallTakes, refillSeen } from './limit-windows.ts';
+import { isProvenWindow, meanCallTakes, refillSeen } from './limit-windows.ts';
 import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
 import {
-  COMMON_HEADERS,
+  ALL_COMMON_HEADERS,
   type HeaderProfile,
   type Refill,
 } from '../upstream/refusal/header-families.ts';
@@ -178,10 +178,15 @@ export function readLateError(
   return isOfCall(readErrorFields(error, headers)) ? null : FAILED_LATE;
 }
 
-/** Reads what the headers of a served call tell of limits; nothing where they are not to be believed. */
+/** Reads what the headers of a served call tell of limits; nothing where they are known to be wrong. */
 export function hintsIn({ headers }: Response, upstream: Upstream): readonly LimitHint[] {
-  const { headerProfile } = knownOf(upstream);
-  return readLimitHints(headers, headerProfile, instant(Date.now()));
+  const { headerProfile, isUnknown } = knownOf(upstream);
+  return readLimitHints(headers, isUnknown ? UNKNOWN : headerProfile, instant(Date.now()));
+}
+
+/** Returns whether nothing is known of an upstream's limit headers, so that they have to prove themselves. */
+export function hasUnknownHeaders(upstream: Upstream): boolean {
+  return knownOf(upstream).isUnknown;
 }
 
 /**
@@ -197,15 +202,16 @@ export function nearlyEmpty(
   place: string,
   underWay = 0,
 ): UpstreamSignal | null {
-  const { headerProfile } = knownOf(upstream);
-  if (headerProfile === null) return null;
+  const { headerProfile, isUnknown } = knownOf(upstream);
+  const { refill: usual } = headerProfile ?? UNKNOWN;
   const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
   const now = Date.now();
-  const refillOf = (hint: LimitHint): Refill => {
-    const refill = refillSeen(hint, place, now);
-    return isSet ? headerProfile.refill : (refill ?? headerProfile.refill);
-  };
-  const waitMs = waitFromHints(hints, refillOf, {
+  const refills = new Map(
+    hints.map((hint) => [hint, refillSeen(hint, place, now, underWay)] as const),
+  );
+  const refillOf = (hint: LimitHint): Refill => (isSet ? usual : (refills.get(hint) ?? usual));
+  const believed = isUnknown ? hints.filter((hint) => isProvenWindow(hint, place)) : hints;
+  const waitMs = waitFromHints(believed, refillOf, {
     requestsMax: feedForward.keep_requests,
     // Absent in older configurations.
     tokensMax: feedForward.keep_tokens ?? null,
@@ -217,7 +223,7 @@ export function nearlyEmpty(
   });
   return waitMs === null || waitMs === 0
     ? null
-    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints };
+    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints: believed };
 }
 
 /**
@@ -228,6 +234,8 @@ const RESET_MIN_MS = 500;
 interface Known {
   readonly rules: RefusalRules;
   readonly headerProfile: HeaderProfile | null;
+  /** Whether the limit headers are read, and believed only once they have shown a fixed window. */
+  readonly isUnknown: boolean;
 }
 
 /** Upstreams never change, so what is known of each is looked up once. */
@@ -236,7 +244,8 @@ const known = new WeakMap<Upstream, Known>();
 function knownOf(upstream: Upstream): Known {
   let of = known.get(upstream);
   if (of === undefined) {
-    of = { rules: rulesOf(upstream), headerProfile: profileOf(upstream) };
+    const isUnknown = upstream.limitHeaders === 'auto' && providerOf(upstream) === null;
+    of = { rules: rulesOf(upstream), headerProfile: profileOf(upstream), isUnknown };
     known.set(upstream, of);
   }
   return of;
@@ -256,15 +265,15 @@ function profileOf(upstream: Upstream): HeaderProfile | null {
   if (limitHeaders === 'ignore') return null;
   const profile = providerOf(upstream)?.limitHeaders ?? null;
   if (limitHeaders === 'auto') return profile;
-  const believed = { ...(profile ?? COMMON), isReliable: true };
+  const believed = { ...(profile ?? UNKNOWN), isReliable: true };
   if (limitHeaders === 'use') return believed;
   return { ...believed, refill: limitHeaders === 'window' ? 'window' : 'continuous' };
 }
 
-/** The usual headers, where an operator says that an upstream sends some. */
-const COMMON: HeaderProfile = {
-  ...COMMON_HEADERS,
+/** The usual headers, of an upstream of which nothing is known. */
+const UNKNOWN: HeaderProfile = {
+  ...ALL_COMMON_HEADERS,
   isReliable: true,
-  source: 'configured',
+  source: 'in common use',
   date: '2026-11-20',
 };

@@ -1,19 +1,8 @@
-import { MINUTE_MS, type LimitHeaders } from '../upstream/refusal/header-families.ts';
+import { ANTHROPIC_HEADERS } from '../upstream/refusal/header-families.ts';
 import { isSentence } from '../upstream/refusal/own-words.ts';
 import { VENDOR_PRICES } from './prices/lists/vendors.ts';
 import { TIERS } from './prices/lists/tiers.ts';
 import type { Provider } from './provider.ts';
-
-function limit(name: string, dimension: LimitHeaders['dimension']): LimitHeaders {
-  const prefix = `anthropic-ratelimit-${name}`;
-  return {
-    dimension,
-    windowMs: MINUTE_MS,
-    limit: `${prefix}-limit`,
-    remaining: `${prefix}-remaining`,
-    reset: `${prefix}-reset`,
-  };
-}
 
 const LIMITS_PAGE = 'https://platform.claude.com/docs/en/api/rate-limits';
 
@@ -54,14 +43,7 @@ export const anthropic = {
     },
   ],
   limitHeaders: {
-    refill: 'continuous',
-    probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],
-    limits: [
-      limit('requests', 'requests'),
-      limit('tokens', 'tokens'),
-      limit('input-tokens', 'input_tokens'),
-      limit('output-tokens', 'output_tokens'),
-    ],
+    ...ANTHROPIC_HEADERS,
     isReliable: true,
     source: LIMITS_PAGE,
     date: '2026-10-04',

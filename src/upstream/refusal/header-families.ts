@@ -26,6 +26,8 @@ export interface HeaderFamily {
   /** An answer that carries any of them carries at least one of these. */
   readonly probes: readonly string[];
   readonly limits: readonly LimitHeaders[];
+  /** Whether the headers of the IETF's draft, `RateLimit` and `RateLimit-*`, are read too. */
+  readonly readsDraft?: true;
 }
 
 /** The rate-limit headers of a provider, and whether they may hold calls back. */
@@ -72,4 +74,51 @@ export const COMMON_HEADERS: HeaderFamily = {
     xRateLimit('project-tokens', 'tokens', MINUTE_MS),
     xRateLimit('tokens_usage_based', 'tokens', MINUTE_MS),
   ],
+};
+
+function anthropicLimit(name: string, dimension: LimitHint['dimension']): LimitHeaders {
+  const prefix = `anthropic-ratelimit-${name}`;
+  return {
+    dimension,
+    windowMs: MINUTE_MS,
+    limit: `${prefix}-limit`,
+    remaining: `${prefix}-remaining`,
+    reset: `${prefix}-reset`,
+  };
+}
+
+/** The names that Anthropic uses, and gateways in front of it. */
+export const ANTHROPIC_HEADERS: HeaderFamily = {
+  refill: 'continuous',
+  probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],
+  limits: [
+    anthropicLimit('requests', 'requests'),
+    anthropicLimit('tokens', 'tokens'),
+    anthropicLimit('input-tokens', 'input_tokens'),
+    anthropicLimit('output-tokens', 'output_tokens'),
+  ],
+};
+
+/** All names in common use, for upstreams of which nothing is known. */
+export const ALL_COMMON_HEADERS: HeaderFamily = {
+  refill: 'continuous',
+  probes: [
+    ...COMMON_HEADERS.probes,
+    'x-ratelimit-remaining',
+    'ratelimit',
+    'ratelimit-remaining',
+    ...ANTHROPIC_HEADERS.probes,
+  ],
+  limits: [
+    ...COMMON_HEADERS.limits,
+    {
+      dimension: 'requests',
+      windowMs: null,
+      limit: 'x-ratelimit-limit',
+      remaining: 'x-ratelimit-remaining',
+      reset: 'x-ratelimit-reset',
+    },
+    ...ANTHROPIC_HEADERS.limits,
+  ],
+  readsDraft: true,
 };

@@ -1,5 +1,6 @@
 import type { LimitHint } from '../../core/words/signal.ts';
 import type { HeaderProfile, LimitHeaders } from './header-families.ts';
+import { readDraftHints } from './draft-headers.ts';
 import { parseResetMs } from './reset-time.ts';
 
 const COUNT = /^\d{1,15}(?:\.\d{1,6})?$/;
@@ -20,6 +21,7 @@ export function readLimitHints(
     const hint = readHint(headers, limit, now);
     if (hint !== null) hints.push(hint);
   }
+  if (profile.readsDraft === true) hints.push(...readDraftHints(headers, now));
   return hints;
 }
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   callsUnderWay,
+  isProvenWindow,
   meanCallTakes,
   noteUnderWay,
   refillSeen,
@@ -63,6 +64,30 @@ describe('of 60 requests in 20 s', () => {
     expect(refillSeen(hintOf(59, 20_000), 'next', START + 20_000)).toBe('window');
     expect(refillSeen(hintOf(50, 19_000), 'next', START + 21_000)).toBe('window');
     expect(refillSeen(hintOf(53, 19_000), 'next', START + 21_000)).toBe('window');
+  });
+
+  test('a window is proven by several readings that agree, a bucket never', () => {
+    const before = ofWindow('proven', 100, 58);
+    expect(before).toContain('window');
+    expect(isProvenWindow(hintOf(2, 1_000), 'proven')).toBe(true);
+    ofBucket('never', 100, 58);
+    expect(isProvenWindow(hintOf(2, 1_000), 'never')).toBe(false);
+  });
+
+  test('what says that more is left than can be is proven no longer', () => {
+    ofWindow('doubtful', 100, 58);
+    const place = 'doubtful';
+    refillSeen(hintOf(6, 14_000), place, START + 6_000, 6);
+    expect(isProvenWindow(hintOf(6, 14_000), place)).toBe(true);
+    refillSeen(hintOf(30, 14_000), place, START + 6_000, 6);
+    expect(isProvenWindow(hintOf(30, 14_000), place)).toBe(false);
+  });
+
+  test('nothing that is always left proves no window', () => {
+    for (let at = 0; at < 15_000; at += 100) {
+      refillSeen(hintOf(0, 20_000 - at), 'lies', START + at);
+    }
+    expect(isProvenWindow(hintOf(0, 1_000), 'lies')).toBe(false);
   });
 
   test('the first reading says nothing, nor do headers without a reset', () => {

@@ -151,6 +151,20 @@ describe('a fixed window', () => {
     expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
   });
 
+  it.each([
+    ['auto', 1, 6_000],
+    ['auto', 6, 6_000],
+    ['window', 6, 2_000],
+  ] as const)(
+    'of an unknown upstream is read too: %s, %d callers',
+    async (mode, callers, windowMs) => {
+      const window = { rpm: 20, tpm: 1_000_000, windowMs, algorithm: 'fixed' };
+      const settings = { refuseAs: 'openai' };
+      const stage = await telling(window, { settings, upstream: { limit_headers: mode } });
+      expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
+    },
+  );
+
   it.each([1, 6])('refuses no call for its tokens, of %d callers', async (callers) => {
     const window = { rpm: 10_000, tpm: 20_000, windowMs: 2_000, algorithm: 'fixed' };
     const upstream = { ...openai, limit_headers: 'window' } as const;

@@ -1,6 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { PROVIDERS, providerNamed } from '../../../../src/providers/index.ts';
 import {
+  ALL_COMMON_HEADERS,
   COMMON_HEADERS,
   type HeaderProfile,
 } from '../../../../src/upstream/refusal/header-families.ts';
@@ -45,3 +46,58 @@ describe('the profiles', () => {
     expect(readLimitHints(headers, null, NOW)).toEqual([]);
   });
 });
+
+describe('of an upstream of which nothing is known', () => {
+  const profile: HeaderProfile = { ...BELIEVED, ...ALL_COMMON_HEADERS };
+  const hint = { dimension: 'requests', limit: 100, remaining: 50, resetMs: 30_000 };
+  const inHalfAMinute = String((NOW + 30_000) / 1_000);
+
+  test.each<[string, Record<string, string>, number | null]>([
+    ['x-ratelimit-*-requests', named('x-ratelimit-', '-requests', '30s'), 60_000],
+    ['x-ratelimit-*', named('x-ratelimit-', '', inHalfAMinute), null],
+    [
+      'anthropic-ratelimit-requests-*',
+      named('anthropic-ratelimit-requests-', '', '2026-10-06T12:00:30Z'),
+      60_000,
+    ],
+    ['RateLimit-*', { ...named('ratelimit-', '', '30'), 'ratelimit-limit': '100, 100;w=60' }, null],
+    ['RateLimit in one header', { ratelimit: 'limit=100, remaining=50, reset=30' }, null],
+    [
+      'RateLimit with a policy',
+      {
+        ratelimit: '"default";r=50;t=30',
+        'ratelimit-policy': '"burst";q=9;w=1, "default";q=100;w=60',
+      },
+      60_000,
+    ],
+  ])('%s is read', (_, headers, windowMs) => {
+    expect(readLimitHints(new Headers(headers), profile, NOW)).toEqual([{ ...hint, windowMs }]);
+  });
+
+  test('policies of tokens are limits of tokens', () => {
+    const headers = new Headers({
+      ratelimit: '"requests";r=50;t=30, "tokens";r=900;t=10',
+      'ratelimit-policy': '"requests";q=100;w=60, "tokens";q=1000;w=60',
+    });
+    expect(readLimitHints(headers, profile, NOW)).toEqual([
+      { ...hint, windowMs: 60_000 },
+      { dimension: 'tokens', windowMs: 60_000, limit: 1_000, remaining: 900, resetMs: 10_000 },
+    ]);
+  });
+
+  test.each(['x', '"a";r=-1;t=5', `"${'a'.repeat(600)}";r=1;t=5`, ',,,'])(
+    'RateLimit: %s means nothing',
+    (ratelimit) => {
+      expect(readLimitHints(new Headers({ ratelimit }), profile, NOW)).toEqual([]);
+    },
+  );
+});
+
+/** Names the three headers of a limit of which half is left for half a minute. */
+function named(prefix: string, suffix: string, reset: string): Record<string, string> {
+  return {
+    [`${prefix}limit${suffix}`]: '100',
+    [`${prefix}remaining${suffix}`]: '50',
+    [`${prefix}reset${suffix}`]: reset,
+  };
+}

@@ -1,0 +1,80 @@
+import type { LimitHint } from '../../core/words/signal.ts';
+import { parseResetMs } from './reset-time.ts';
+
+/** The rate-limit headers of the IETF's draft (draft-ietf-httpapi-ratelimit-headers), in its three forms. */
+
+/** Maximum length of a header that is read. */
+const LENGTH_MAX = 512;
+
+/** Maximum limits that one header names. */
+const LIMITS_MAX = 8;
+
+const LEADING_COUNT = /^\s*(\d{1,15})(?!\d)/;
+
+/**
+ * Reads the limits that these headers name:
+ * - `RateLimit: "default";r=50;t=30`, with the limit in `RateLimit-Policy: "default";q=100;w=60`
+ * - `RateLimit: limit=100, remaining=50, reset=30`
+ * - `RateLimit-Limit: 100, 100;w=60`, `RateLimit-Remaining: 50`, `RateLimit-Reset: 30`
+ */
+export function readDraftHints(headers: Headers, now: number): readonly LimitHint[] {
+  const text = headers.get('ratelimit');
+  if (text === null || text.length > LENGTH_MAX) return readApart(headers, now);
+  const remaining = numberOf(text, 'remaining');
+  if (remaining !== null) {
+    return [hintOf('', numberOf(text, 'limit'), remaining, resetMsOf(text, 'reset'))];
+  }
+  const policies = itemsOf(headers.get('ratelimit-policy') ?? '');
+  return itemsOf(text).flatMap((item) => {
+    const left = numberOf(item, 'r');
+    if (left === null) return [];
+    const policy = policies.find((each) => nameOf(each) === nameOf(item)) ?? '';
+    return [hintOf(policy, numberOf(policy, 'q'), left, resetMsOf(item, 't'))];
+  });
+}
+
+function readApart(headers: Headers, now: number): readonly LimitHint[] {
+  const remaining = leadingCount(headers.get('ratelimit-remaining'));
+  if (remaining === null) return [];
+  const reset = headers.get('ratelimit-reset');
+  const resetMs = reset === null ? null : parseResetMs(reset, now);
+  return [hintOf('', leadingCount(headers.get('ratelimit-limit')), remaining, resetMs)];
+}
+
+function hintOf(
+  policy: string,
+  limit: number | null,
+  remaining: number,
+  resetMs: number | null,
+): LimitHint {
+  const windowS = numberOf(policy, 'w');
+  const windowMs = windowS === null ? null : windowS * 1_000;
+  const dimension = /token/i.test(policy) ? 'tokens' : 'requests';
+  return { dimension, windowMs, limit, remaining, resetMs };
+}
+
+function itemsOf(text: string): readonly string[] {
+  return text.length > LENGTH_MAX ? [] : text.split(',', LIMITS_MAX);
+}
+
+/** Returns the name of an item, in quotes or without. */
+function nameOf(item: string): string {
+  const [name = ''] = item.split(';', 1);
+  return name.trim();
+}
+
+/** Reads a parameter that is a number; null: there is none. */
+function numberOf(text: string, name: string): number | null {
+  const value = new RegExp(`(?:^|[;,])\\s*${name}=(\\d{1,15})(?!\\d)`, 'i').exec(text)?.[1];
+  return value === undefined ? null : Number(value);
+}
+
+function resetMsOf(text: string, name: string): number | null {
+  const seconds = numberOf(text, name);
+  return seconds === null ? null : parseResetMs(String(seconds), 0);
+}
+
+function leadingCount(text: string | null): number | null {
+  const count = LEADING_COUNT.exec(text ?? '')?.[1];
+  return count === undefined ? null : Number(count);
+}
