@@ -3,6 +3,7 @@ import type { StrictAnswer } from './answer.ts';
 import { content } from './answer.ts';
 
 const BLOCK_BYTES = 65_536;
+const WRITTEN_PIECE_BYTES = 61;
 
 /** Seeded bytes in blocks: a xorshift generator, the same for every run. */
 function* seededBlocks(length: number): Generator<Uint8Array> {
@@ -39,6 +40,20 @@ export function bytesAnswer(length: number, contentType: string): StrictAnswer {
     whole: false,
     *frames() {
       for (const block of seededBlocks(length)) yield content(block);
+    },
+  };
+}
+
+/** A body as a test wrote it. Its pieces end wherever they reach the size. */
+export function writtenAnswer(body: string, contentType: string): StrictAnswer {
+  const bytes = Buffer.from(body);
+  return {
+    contentType,
+    whole: false,
+    *frames() {
+      for (let at = 0; at < bytes.length; at += WRITTEN_PIECE_BYTES) {
+        yield content(bytes.subarray(at, at + WRITTEN_PIECE_BYTES));
+      }
     },
   };
 }

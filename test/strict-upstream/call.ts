@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Grant, decide, headersNow } from './admission.ts';
 import { jsonAnswer, sseEvent } from './answer.ts';
 import type { StrictAnswer, StrictUsage } from './answer.ts';
-import { bytesAnswer, seededHash } from './bytes.ts';
+import { bytesAnswer, seededHash, writtenAnswer } from './bytes.ts';
 import { accountOf, keyOf } from './credential.ts';
 import { control, readBody, sendJson } from './control.ts';
 import type { CountedCall } from './counts.ts';
@@ -94,6 +94,8 @@ function answerOf(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Stric
   const { behaviour, route, query, scope } = exchange;
   if (behaviour.echo) return jsonAnswer(echoOf(exchange, body));
   if (behaviour.bytes !== null) return bytesAnswer(behaviour.bytes, 'application/octet-stream');
+  const written = scope.settings.answer;
+  if (written !== null) return writtenAnswer(written.body, written.contentType);
   const limited = Object.keys(scope.settings.limits);
   const models = limited.length > 0 ? limited : MODELS_LISTED;
   const usage = usageOf(exchange, prompt);

@@ -132,6 +132,8 @@ export interface StrictSettings extends StrictBehaviour {
   readonly liesInHeaders: boolean;
   /** Keeps all that arrives, to be asked for with `received`; of WebSockets their messages too. */
   readonly keepsRequests: boolean;
+  /** Answers calls that are served with this body, in pieces that end in the middle of a line. */
+  readonly answer: { readonly contentType: string; readonly body: string } | null;
 }
 
 const DEFAULT_BEHAVIOUR: StrictBehaviour = {
@@ -196,6 +198,7 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   sendsLimitHeaders: null,
   liesInHeaders: false,
   keepsRequests: false,
+  answer: null,
 };
 
 const NUMBERS = new Set<string>([
