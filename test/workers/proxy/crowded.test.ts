@@ -169,9 +169,10 @@ it('a call on a key of its own whose header names the model waits with its body 
 
 it('a call is not rejected for good because its tokens could not be counted', async () => {
   scene = await sceneOf(2, { itpm: 20_000 });
-  expect(await toldBy(send('c', MODEL_FIRST))).toEqual([413, 'never_fits']);
+  const body = MODEL_FIRST.replace(PROMPT, 'word '.repeat(40_000));
+  expect(await toldBy(send('c', body))).toEqual([413, 'never_fits']);
   crowd();
-  expect(await toldBy(send('c', MODEL_FIRST))).toEqual([200, null]);
+  expect(await toldBy(send('c', body))).toEqual([200, null]);
 });
 
 it('a call whose group does not go by the model waits with the head of its body, or unread on a key of its own', async () => {
