@@ -1,5 +1,6 @@
 import { queueLength } from '../core/parts/queue.ts';
 import { nextChangeAt } from '../core/parts/breaker.ts';
+import type { Lessons } from '../core/parts/reports.ts';
 import { NEVER, type GroupState } from '../core/state.ts';
 import { hasUse } from '../core/take-over.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
@@ -10,15 +11,24 @@ export function isInUse({ leases, queue, unclaimed, lending }: GroupState): bool
 }
 
 /**
- * Whether nothing of a pool is worth remembering: it is not in use, its upstream asks for no pause, and it has used nothing of
- * its limits that still counts.
+ * Whether nothing of a pool is worth remembering: it is not in use, its upstream stops no calls, of any scope, and it has used
+ * nothing of its limits that still counts.
  */
 export function isForgettable(state: GroupState, now: InstantMs): boolean {
-  const isPaused = state.serving.some(({ controls: { pause, breaker } }) => {
-    const opensAt = nextChangeAt(breaker, now);
-    return now < pause.until || (opensAt !== NEVER && now < opensAt);
-  });
-  return !isInUse(state) && !isPaused && !hasUse(state, now);
+  if (isInUse(state)) return false;
+  // A refusal of one model or tier is learned in its scope, not in the member's own controls.
+  const isStopped = state.serving.some(
+    ({ controls }) =>
+      isStoppedFor(controls, now) ||
+      controls.scopes.narrower.some((lessons) => isStoppedFor(lessons, now)),
+  );
+  return !isStopped && !hasUse(state, now);
+}
+
+/** Whether a pause or an open breaker still holds calls. */
+function isStoppedFor({ pause, breaker }: Lessons, now: InstantMs): boolean {
+  const opensAt = nextChangeAt(breaker, now);
+  return now < pause.until || (opensAt !== NEVER && now < opensAt);
 }
 
 /**

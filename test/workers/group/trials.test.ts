@@ -7,6 +7,7 @@ import { noteProved } from '../../../src/call/identity/proved.ts';
 import { poolSourceOfHeld } from '../../../src/call/acquire/pools.ts';
 import type { RoutingTable } from '../../../src/config/snapshots.ts';
 import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts';
+import { SERVED } from '../../../src/core/words/signal.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { ProvedPools, SHARING_MAX } from '../../../src/group/proved-pools.ts';
@@ -107,6 +108,29 @@ it('a call that was under way when a hand-over failed gets no slot beside those 
     if (answer.kind === 'granted') await answer.lease.release('failed', 500);
   });
 });
+
+it.each(['tier', 'model', 'credential'] as const)(
+  'an unverified key stays held for its %s while calls for other models arrive',
+  async (scope) => {
+    await configure({ groups: [{ ...SPLIT, limits: {}, holds: NO_COOLDOWN }] });
+    const of = { group: 'split', partition: `refused-${scope}`, wait: false };
+    await inside(`trials-refused-${scope}`, async (_instance, ctx) => {
+      const trials = new TrialsObject(ctx, env);
+      const granted: string[] = [];
+      for (let index = 0; index < 20; index += 1) {
+        const model = `m${index % 2}`;
+        const asked = { ...of, model, ...(scope === 'tier' && { tier: 'flex' }) };
+        const answer = await trials.acquire(request('split', `call-${index}`, asked));
+        if (answer.kind !== 'granted') continue;
+        granted.push(model);
+        const refusal = { ...SERVED, kind: 'requests', retryAfterMs: 13_873_000, scope } as const;
+        await answer.lease.report(refusal, false);
+        await answer.lease.release('refused', 429);
+      }
+      expect(granted).toEqual(scope === 'credential' ? ['m0'] : ['m0', 'm1']);
+    });
+  },
+);
 
 it('what shares a pool is handed over to the one to which Workers send it', async () => {
   await configure({ groups: [SPLIT] });
