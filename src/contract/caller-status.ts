@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { callScopeSchema } from './scope.ts';
 import { LANES } from '../core/words/ticket.ts';
 
 /** Answer of `GET /status`: a caller is told of its own calls, and of nobody else's. */
@@ -64,6 +65,26 @@ const callerGroupSchema = z.object({
     .string()
     .exactOptional()
     .describe('Message of the upstream about its pause. Absent if it sent none, or is not paused.'),
+  about: callScopeSchema
+    .exactOptional()
+    .describe(
+      'The calls to which `paused_until` and a learned limit apply. Absent if they apply to all calls.',
+    ),
+  scopes: z
+    .array(
+      z.object({
+        about: callScopeSchema,
+        paused_until: at.nullable().describe('When the backoff for these calls ends.'),
+        pause_message: z
+          .string()
+          .exactOptional()
+          .describe('Message of the upstream about this pause. Absent if it sent none.'),
+      }),
+    )
+    .exactOptional()
+    .describe(
+      'Models, service tiers and own keys that the upstream stops while all other calls start. Keys of other callers are left out. Absent if there are none.',
+    ),
   draining: z.boolean().describe('New calls are refused.'),
   in_flight: count.meta({ description: 'Calls of the caller that hold slots.', unit: 'calls' }),
   slots_in_use: count.meta({ description: 'Slots that they hold.', unit: 'slots' }),

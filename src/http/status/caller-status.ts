@@ -3,7 +3,9 @@ import type { GroupConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import { poolKey } from '../../routing/pool.ts';
+import type { CallScope } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
+import { ambiguous } from '../../core/words/scope.ts';
 import { askPools } from '../../overview/pools.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
@@ -37,7 +39,9 @@ export async function callerStatus(
     const place = chosen.get(poolKey(one.pool));
     if (place === undefined) continue;
     if ('error' in one) unreachable.add(one.pool.group);
-    else if (place.isShown || hasCalls(one.answer)) groups.push(groupOf(place, one.answer));
+    else if (place.isShown || hasCalls(one.answer)) {
+      groups.push(groupOf(place, one.answer, caller.fingerprint));
+    }
   }
   return {
     at: new Date().toISOString(),
@@ -63,8 +67,14 @@ function keyOf({ id, key }: StatusCaller): CallerStatus['key'] {
   };
 }
 
-function groupOf({ pool, kind, group, isOwn }: CallerPool, calls: CallerCalls): CallerGroup {
-  const { status, in_flight, slots_in_use, waiters } = calls;
+function groupOf(
+  { pool, kind, group, isOwn }: CallerPool,
+  calls: CallerCalls,
+  fingerprint: string | null,
+): CallerGroup {
+  const { in_flight, slots_in_use, waiters } = calls;
+  const status = withoutOtherKeys(calls.status, fingerprint);
+  const scopes = status.scopes?.filter(({ paused_until: until }) => until !== null) ?? [];
   return {
     name: pool.group,
     kind,
@@ -72,7 +82,15 @@ function groupOf({ pool, kind, group, isOwn }: CallerPool, calls: CallerCalls): 
     limits: limitsOf(group, status, isOwn),
     paused: status.paused,
     paused_until: status.paused_until,
-    ...(typeof status.pause?.message === 'string' && { pause_message: status.pause.message }),
+    ...messageOf(status),
+    ...(status.about !== undefined && { about: status.about }),
+    ...(scopes.length > 0 && {
+      scopes: scopes.map((scope) => ({
+        about: scope.about,
+        paused_until: scope.paused_until,
+        ...messageOf(scope),
+      })),
+    }),
     draining: status.draining,
     in_flight,
     slots_in_use,
@@ -89,6 +107,29 @@ function groupOf({ pool, kind, group, isOwn }: CallerPool, calls: CallerCalls): 
       slots: waiter.slots,
     })),
   };
+}
+
+/** Leaves out what the upstream said about the keys of other callers: it stops no call of this one. */
+function withoutOtherKeys(status: PoolStatus, fingerprint: string | null): PoolStatus {
+  const isShown = ({ credential }: CallScope): boolean =>
+    credential === null ||
+    (fingerprint !== null && [fingerprint, ambiguous(fingerprint)].includes(credential));
+  const { about, pause, scopes = [], ...rest } = status;
+  const own = { ...rest, scopes: scopes.filter((scope) => isShown(scope.about)) };
+  if (about === undefined || isShown(about)) {
+    return { ...own, ...(about && { about }), ...(pause && { pause }) };
+  }
+  const { limit } = status;
+  const isLearned = limit.source === 'learned';
+  return {
+    ...own,
+    paused_until: null,
+    limit: isLearned ? { ...limit, effective: limit.configured } : limit,
+  };
+}
+
+function messageOf({ pause }: Pick<PoolStatus, 'pause'>): { readonly pause_message?: string } {
+  return typeof pause?.message === 'string' ? { pause_message: pause.message } : {};
 }
 
 function limitsOf(group: GroupConfig | null, status: PoolStatus, isOwn: boolean): Limits {

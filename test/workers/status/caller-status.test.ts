@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { gatewayKeyHash, fingerprint } from '../../../src/runtime/digests.ts';
+import { strictScope } from '../support/strict.ts';
 import { configure, call, env, until } from '../support/worker.ts';
 import { NO_COOLDOWN, pool, queueUp, request, take } from '../support/pool.ts';
 
@@ -252,4 +253,52 @@ it('is asked for, and nothing else', async () => {
     expect((await call('/status', { method })).status).toBe(405);
   }
   expect((await call('/status/anything')).status).toBe(404);
+});
+
+describe('a pause that is about the key of one caller', () => {
+  it('is shown to that caller only', async () => {
+    const name = fresh();
+    const { url } = await strictScope('caller-status');
+    await configure({
+      upstreams: [{ id: name, base_url: url }],
+      groups: [{ name, match: { upstreams: [name] }, limits: { max_concurrency: 5 } }],
+      keys: [
+        { id: 'mine', hash: await hashOf('hg_mine') },
+        { id: 'theirs', hash: await hashOf('hg_theirs') },
+      ],
+    });
+    const headersOf = (key: string) => ({
+      'headgate-key': `hg_${key}`,
+      authorization: `Bearer sk-${key}`,
+    });
+    const send = async (key: string, model: string, headers: Record<string, string> = {}) => {
+      const answer = await call(`/${name}/v1/chat/completions`, {
+        json: { model, messages: [{ role: 'user', content: 'hi' }] },
+        headers: { ...headersOf(key), 'headgate-max-wait': '0', ...headers },
+      });
+      await answer.text();
+      return answer.status;
+    };
+    const groupFor = async (key: string) => {
+      const { text } = await ask(headersOf(key));
+      const { groups } = callerStatusSchema.parse(JSON.parse(text));
+      return groups.find((group) => group.name === name);
+    };
+    const full = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
+    expect(await send('theirs', 'full', full)).not.toBe(200);
+    const own = { model: 'full', credential: expect.stringMatching(/^fp_/) };
+    expect(await groupFor('theirs')).toMatchObject({
+      about: own,
+      paused_until: expect.any(String),
+    });
+    const others = await groupFor('mine');
+    expect(others).toMatchObject({ paused_until: null, limits: { slots: 5 } });
+    expect(JSON.stringify(others)).not.toMatch(/full|fp_|about|pause_message/);
+    expect(await send('mine', 'free')).toBe(200);
+    expect(await groupFor('theirs')).toMatchObject({
+      paused_until: null,
+      scopes: [{ about: own, paused_until: expect.any(String) }],
+    });
+    expect(await groupFor('mine')).not.toHaveProperty('scopes');
+  });
 });
