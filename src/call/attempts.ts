@@ -36,6 +36,9 @@ const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 const MOVE_PAUSE_MS_MAX = 1_000;
 
+/** How long a call that left a slow member waits for another one before it returns. */
+const AFTER_SLOW_WAIT_MS = 1_000;
+
 /** The next step of a call whose own upstream, where it begins again by a newer configuration, has refused its address. */
 const GOES_ON: Again = { kind: 'again', where: 'other place' };
 
@@ -84,6 +87,10 @@ export async function attempts(
       }
       case 'again':
         if (result.where === 'here later') await pause(tries.pauseMs(), candidate.call.after);
+        // The other members may be ejected or full for longer than the slow one needs.
+        if (result.where === 'here' && result.isSlow === true) {
+          here = ticketUntilNext(here, AFTER_SLOW_WAIT_MS);
+        }
         if (result.where === 'here' || result.where === 'here later') continue;
         failure = unreachable(upstream.id, result.isSlow === true ? 'slow' : null);
         if (result.where === 'other place') {
@@ -94,6 +101,10 @@ export async function attempts(
         break;
       case 'rejected':
         if (mayBeOfOthers(candidate, result) && mayAskWaitable(tries)) continue;
+        if (!hasNext && isOfMembersLeft(candidate, result) && tries.refusedMembers.forgetSlow()) {
+          here = ticketHere();
+          continue;
+        }
         failure = moves > 0 ? { ...result, isByNewer: true } : result;
         if (!mayServeElsewhere(result.reply.reason)) return lastWord(failure, tries);
         break;
@@ -121,6 +132,11 @@ const OF_MEMBERS_LEFT: ReadonlySet<Reason> = new Set<Reason>([
 /** Tells whether a group has rejected a call for what other members than those that refused it are like. */
 function mayBeOfOthers({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && OF_MEMBERS_LEFT.has(reply.reason);
+}
+
+/** Tells whether a group has rejected a call because the members that are left do not take it. */
+function isOfMembersLeft({ members }: Candidate, { reply }: Rejected): boolean {
+  return members !== null && isForLackOfRoom(reply.reason);
 }
 
 function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {

@@ -362,8 +362,8 @@ async function tooSlow(sending: Sending): Promise<Again> {
   await released;
   if (member === null || members === null) return SLOW;
   const { tries } = turn;
-  tries.refusedMembers.note(member.id, 'error');
-  return hasMemberLeft(members, tries) ? { kind: 'again', where: 'here' } : SLOW;
+  tries.refusedMembers.noteSlow(member.id);
+  return hasMemberLeft(members, tries) ? { kind: 'again', where: 'here', isSlow: true } : SLOW;
 }
 
 /** The way of a call that leaves a slow upstream. */

@@ -29,7 +29,11 @@ export function whereNextIfKept(
   const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;
   const elsewhere = hasNext ? 'elsewhere' : null;
-  if (members !== null) return whereAfterMember(candidate, members, turn, kind) ?? elsewhere;
+  if (members !== null) {
+    const where = whereAfterMember(candidate, members, turn, kind) ?? elsewhere;
+    const mayReturn = where === null && kind !== 'served';
+    return mayReturn && tries.refusedMembers.forgetSlow() ? 'here' : where;
+  }
   const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
   switch (kind) {
     case 'concurrency':

@@ -23,6 +23,8 @@ export class RefusedMembers {
   readonly #kinds = new Map<string, RefusalKind>();
   readonly #once = new Set<string>();
   readonly #again = new Set<string>();
+  readonly #slow = new Set<string>();
+  #isPatient = false;
   /** Refusals that may take members out, each with the group and the instant. */
   readonly #said: (Omit<Blame, 'agoMs'> & { readonly group: string; readonly at: number })[] = [];
 
@@ -30,6 +32,28 @@ export class RefusedMembers {
     if (this.#once.has(id)) this.#again.add(id);
     this.#once.add(id);
     this.#kinds.set(id, kind);
+  }
+
+  /** Notes a member that sent no content in time. */
+  noteSlow(id: string): void {
+    this.#slow.add(id);
+    this.note(id, 'error');
+  }
+
+  /** Whether the call has left a slow member for others that did not serve it, so no member is left for its slowness. */
+  get isPatient(): boolean {
+    return this.#isPatient;
+  }
+
+  /** Lets the call return once to the members that were slow, for as long as they need. False: there are none. */
+  forgetSlow(): boolean {
+    if (this.#isPatient || this.#slow.size === 0) return false;
+    this.#isPatient = true;
+    for (const id of this.#slow) {
+      this.#kinds.delete(id);
+      this.#once.delete(id);
+    }
+    return true;
   }
 
   /** Notes what a member of a group has said itself: it is to blame if another one there serves the call. */

@@ -69,7 +69,7 @@ export function firstTokenMsAt(
   { refusedMembers }: Tries,
 ): number | null {
   const firstTokenMs = member.config.first_token_ms ?? null;
-  if (firstTokenMs === null) return null;
+  if (firstTokenMs === null || refusedMembers.isPatient) return null;
   const hasOther = [...plan.places.values()].some(
     (other) => other.id !== id && other.member.config.enabled && !refusedMembers.has(other.id),
   );

@@ -50,3 +50,16 @@ it('a member stays that begins in time, is the last one, or has no such bound', 
   });
   expect(await servedAt(both, 'both')).toBe('b');
 });
+
+it.each([
+  ['has no quota', { fail: 'quota' }],
+  ['takes no calls with its key', { status: 401 }],
+] as const)('a slow member serves the call where the other one %s', async (_, other) => {
+  const at = await newScene({
+    members: [{ ...FIRST, first_token_ms: 200 }, SECOND],
+    settings: { here: { byKey: { [A]: { firstByteDelayMs: 600 }, [B]: other } } },
+  });
+  // The second call finds the other member ejected.
+  for (const label of ['one', 'two']) expect(await servedAt(at, label)).toBe('a');
+  await untilStatus(at.group, { in_use: 0 });
+});
