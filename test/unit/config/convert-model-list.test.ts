@@ -127,6 +127,28 @@ describe('deployments of one name', () => {
   });
 });
 
+describe('the endpoints of a coding plan', () => {
+  it.each([
+    ['https://api.z.ai/api/coding/paas/v4', 'zai-coding'],
+    ['https://api.z.ai/api/coding/paas/v4/', 'zai-coding'],
+    ['https://api.z.ai/api/coding/paas/v4/chat/completions', 'zai-coding'],
+    ['https://api.z.ai/api/paas/v4/', 'zai'],
+    ['https://open.bigmodel.cn/api/coding/paas/v4', 'zhipu-coding'],
+    ['https://open.bigmodel.cn/api/coding/paas/v4/', 'zhipu-coding'],
+    ['https://open.bigmodel.cn/api/paas/v4/', 'zhipu'],
+  ])('are the built-in upstream, whichever provider the model names: %s', (api_base, id) => {
+    for (const model of ['openai/glm-4.6', 'zai/glm-4.6']) {
+      const { config } = taken(
+        deployment('glm', model, { api_base, api_key: 'os.environ/A' }),
+        deployment('glm', model, { api_base, api_key: 'os.environ/B' }),
+      );
+      expect(config.upstreams).toEqual([]);
+      const member = { upstream: id, models: { glm: 'glm-4.6' } };
+      expect(config.groups[0]?.members).toMatchObject([member, member]);
+    }
+  });
+});
+
 describe('a list of deployments is refused, with the path', () => {
   it.each<[string, object[], string]>([
     [

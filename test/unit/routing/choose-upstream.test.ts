@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import {
   chooseUpstream,
   unifiedPath,
@@ -30,6 +31,23 @@ function choose(call: Partial<UnifiedCall>, fallback: string | null): UpstreamCh
     fallback,
   );
 }
+
+describe('the coding plans of Z.ai and Zhipu', () => {
+  test.each([
+    ['zai-coding/glm-4.6', 'https://api.z.ai/api/coding/paas/v4/chat/completions'],
+    ['ZAI-Coding/glm-4.6', 'https://api.z.ai/api/coding/paas/v4/chat/completions'],
+    ['zai/glm-4.6', 'https://api.z.ai/api/paas/v4/chat/completions'],
+    ['zhipu-coding/glm-4.6', 'https://open.bigmodel.cn/api/coding/paas/v4/chat/completions'],
+    ['zhipu/glm-4.6', 'https://open.bigmodel.cn/api/paas/v4/chat/completions'],
+  ])('are named before the model at the unified route: %s', (model, url) => {
+    const call = { header: null, model, shape: 'openai', upstreamOfMember: () => null } as const;
+    const choice = chooseUpstream(call, byId(...BUILT_IN_UPSTREAMS), null);
+    if (choice.kind !== 'found') throw new Error(choice.kind);
+    const path = unifiedPath(choice.upstream, 'openai', '/v1/chat/completions');
+    expect(`${choice.upstream.baseUrl}${path}`).toBe(url);
+    expect(model.slice(choice.prefix.length)).toBe('glm-4.6');
+  });
+});
 
 describe('chooseUpstream', () => {
   test.each([

@@ -122,6 +122,7 @@ describe('calls that take a slot and name their model in the body', () => {
     // Code Assist: a version is no model.
     ['gemini', '/v1internal:generateContent', 'generate', 'gemini'],
     ['gemini', '/v1internal:streamGenerateContent?alt=sse', 'generate', 'gemini'],
+    ['gemini', '/v1internal%3AstreamGenerateContent?alt=sse', 'generate', 'gemini'],
     ['gemini', '/v2beta1:generateContent', 'generate', 'gemini'],
     ['gemini', '/v1/projects/p/locations/us-central1:predict', 'predict', 'gemini'],
     // Bedrock.
@@ -244,6 +245,9 @@ describe('calls that pass without a slot', () => {
     gemini GET /v1beta/models/gemini-2.5-flash models gemini
     gemini GET /v1beta/openai/models models openai
     gemini POST /v1beta/models/gemini-2.5-flash:countTokens count_tokens gemini
+    gemini POST /v1internal:countTokens count_tokens gemini # Code Assist
+    gemini POST /v1internal:loadCodeAssist other gemini
+    gemini POST /v1internal:onboardUser other gemini
     gemini POST /v1beta/models/gemini-2.5-flash:batchGenerateContent batches gemini
     gemini POST /upload/v1beta/files files gemini
     gemini POST /v1beta/cachedContents caches gemini
