@@ -118,6 +118,41 @@ describe('the breaker', () => {
     ]);
   });
 
+  it.each([
+    ['10000ms', 10_000],
+    ['0.5m', 30_000],
+    ['1m30s', 90_000],
+    ['1h', 3_600_000],
+    ['1500000us', 1_500],
+    ['1500000µs', 1_500],
+    ['2000000000ns', 2_000],
+  ])('reads its times in every unit: %s', (time, ms) => {
+    const times = { window_ms: ms, hold_ms: ms, hold_max_ms: ms };
+    const flags = `-cb-window ${time} --cb-open-timeout=${time} -cb-max-open-timeout=${time}`;
+    expect(breakerOf(flags)).toEqual(times);
+  });
+
+  it.each([
+    ['-cb-threshold 3', { min_calls: 3 }],
+    ['-cb-window 20s', { window_ms: 20_000 }],
+    ['-cb-open-timeout 7s', { hold_ms: 7_000 }],
+    ['-cb-max-open-timeout 3m', { hold_max_ms: 180_000 }],
+    ['-circuit-breaker -cb-threshold 3', { min_calls: 3 }],
+    ['-circuit-breaker=false -cb-threshold 3', { threshold: null, min_calls: 3 }],
+  ])('keeps the defaults of a group for flags that are missing: %s', (flags, breaker) => {
+    expect(breakerOf(flags)).toEqual(breaker);
+  });
+
+  it.each(['-cb-threshold few', '-cb-threshold -1', '-cb-window 10', '-cb-open-timeout -5s'])(
+    'leaves out what is no value of its flag, with a note: %s',
+    (flags) => {
+      expect(breakerOf(flags)).toBeUndefined();
+      expect(taken(`${OPENAI} ${flags}`).notes).toEqual([
+        expect.stringMatching(/: expected a (count|duration).* left out\.$/),
+      ]);
+    },
+  );
+
   it.each(['false', 'f', '0'])('is switched off by %s', (off) => {
     expect(breakerOf(`-circuit-breaker=${off}`)).toEqual({ threshold: null });
   });
