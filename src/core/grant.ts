@@ -13,6 +13,7 @@ import { lendTo } from './lending.ts';
 import type { Member } from './member.ts';
 import { isOverdrawn, isSplit, memberOf, noteAffinity } from './members.ts';
 import { findPassage } from './nesting.ts';
+import { levelHeld } from './order.ts';
 import { anyMember, placedAt } from './placing.ts';
 import { rejectionOfUnaffordable } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
@@ -147,6 +148,7 @@ function grant(
   noteLaneGrant(state, lane);
   noteServiceOf(state.accounts, tenant, lane);
   tenant.lastAgentService = agent.service;
+  levelHeld(state, tenant, now);
   agent.lastSeenAt = now;
   member.turn = state.turns += 1;
   const { id: ticketId, holder, waitsElsewhere } = ticket;

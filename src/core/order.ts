@@ -1,9 +1,15 @@
 import type { InstantMs } from './words/ids.ts';
 import type { GroupSettings } from './words/settings.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
-import { leastAgentService, NO_AGENT, type Account } from './parts/accounts.ts';
+import {
+  catchUpHeld,
+  leastAgentService,
+  NO_AGENT,
+  type Account,
+  type TenantAccount,
+} from './parts/accounts.ts';
 import { laneTurns } from './parts/lanes.ts';
-import { compareWaiters, placeOf, type Line, type Waiter } from './parts/queue.ts';
+import { compareWaiters, placeOf, resettleAll, type Line, type Waiter } from './parts/queue.ts';
 import { slotsLearned } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import { notExcluded } from './members.ts';
@@ -184,6 +190,40 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
  */
 function isInBarredScopes(ticket: Ticket, { state, barred, full }: View): boolean {
   return isInSome(state, ticket, full) || isInSome(state, ticket, barred);
+}
+
+/**
+ * Levels lines and agents all of whose waiters are held by their scopes, at a grant of a tenant. They count as idle:
+ * otherwise they would take every slot once the hold ends, and calls that begin to wait would start level with them.
+ */
+export function levelHeld(state: GroupState, granted: TenantAccount, now: InstantMs): void {
+  const full = fullScopes(state, now);
+  if (full.size === 0) return;
+  const { queue, accounts, settings } = state;
+  const isHeld = ({ ticket }: Waiter): boolean => isInSome(state, ticket, full);
+  for (const lane of LANES) {
+    const { lines } = queue.lanes[lane];
+    const [held, free] = split(lines, ({ waiters }) => waiters.every(isHeld));
+    const level = free[0]?.tenant.shares[lane].service ?? accounts.lastService[lane];
+    const shares = held.map(({ tenant }) => tenant.shares[lane]);
+    if (catchUpHeld(shares, level)) resettleAll(queue.lanes[lane]);
+  }
+  if (!settings.byAgent) return;
+  const waiters = LANES.flatMap((lane) => queue.lanes[lane].byTenant.get(granted)?.waiters ?? []);
+  const going = new Set(waiters.filter((each) => !isHeld(each)).map(({ agent }) => agent));
+  const [free, held] = split([...granted.waitingAgents], (agent) => going.has(agent));
+  const least = free.reduce((low, { service }) => Math.min(low, service), Infinity);
+  catchUpHeld(held, least === Infinity ? granted.lastAgentService : least);
+}
+
+/** Splits items into those that match, in their order, and the others. */
+function split<Item>(
+  items: readonly Item[],
+  matches: (item: Item) => boolean,
+): readonly [Item[], Item[]] {
+  const [matching, rest]: [Item[], Item[]] = [[], []];
+  for (const item of items) (matches(item) ? matching : rest).push(item);
+  return [matching, rest];
 }
 
 function isInSome(state: GroupState, ticket: Ticket, scopes: ReadonlySet<Cap>): boolean {

@@ -162,6 +162,51 @@ export class NaiveOrder {
     const ofAgent = this.account(tenant, agent ?? '', now);
     account.lastAgentService = ofAgent.service;
     ofAgent.lastSeenAt = now;
+    if (view.room.scopes.rules['a line that scopes hold gains no credit']) {
+      this.#levelHeld(tenant, now, view);
+    }
+  }
+
+  /** Lines all of whose calls are held catch up with those that may go, and so do agents of the tenant that is granted. */
+  #levelHeld(granted: string, now: number, { settings, waiters, room }: NaiveView): void {
+    const catchUp = (
+      groups: readonly (readonly NaiveWaiter[])[],
+      shareOf: (waiter: NaiveWaiter) => NaiveShare,
+      last: number,
+    ) => {
+      const isHeld = (group: readonly NaiveWaiter[]): boolean =>
+        group.every(({ ticket }) => room.isHeld(ticket, now));
+      const sharesOf = (some: typeof groups): NaiveShare[] =>
+        some.flatMap(([first]) => (first === undefined ? [] : shareOf(first)));
+      const held = sharesOf(groups.filter(isHeld));
+      const free = sharesOf(groups.filter((group) => !isHeld(group)));
+      const level = free.length === 0 ? last : Math.min(...free.map(({ service }) => service));
+      const least = Math.min(...held.map(({ service }) => service));
+      if (least >= level) return;
+      for (const share of held) {
+        const behind = level + Math.min(60_000, share.service - least);
+        share.service = Math.max(share.service, behind);
+        share.floor = Math.max(share.floor, level);
+      }
+    };
+    const groupsBy = (some: readonly NaiveWaiter[], key: 'tenant' | 'agent') =>
+      Object.values(
+        Object.groupBy(some, ({ ticket }) => JSON.stringify(ticket.holder[key] ?? null)),
+      ).map((group) => group ?? []);
+    for (const lane of LANES) {
+      const inLane = groupsBy(
+        waiters.filter((each) => each.lane === lane),
+        'tenant',
+      );
+      const shareOf = ({ ticket }: NaiveWaiter): NaiveShare =>
+        this.account(ticket.holder.tenant, null, now).lanes[lane];
+      catchUp(inLane, shareOf, this.#lastService[lane]);
+    }
+    if (!settings.byAgent) return;
+    const own = waiters.filter(({ ticket }) => ticket.holder.tenant === granted);
+    const agentOf = ({ ticket }: NaiveWaiter): NaiveShare =>
+      this.account(granted, ticket.holder.agent ?? '', now);
+    catchUp(groupsBy(own, 'agent'), agentOf, this.account(granted, null, now).lastAgentService);
   }
 
   charge(holder: Holder, slotMs: number, now: number, view: NaiveView): void {

@@ -156,6 +156,16 @@ export class NaiveRoom {
     return holding.length > 0 && this.#site.places.possible(ticket).every(({ id }) => isThere(id));
   }
 
+  /** Whether scopes without room for any call hold a call wherever it may go. */
+  isHeld(ticket: Ticket, now: number): boolean {
+    const full = this.#site.places.serving().flatMap(({ id }) =>
+      this.scopes.member(id).narrower.filter((scope) => {
+        return this.#roomBy(scope, this.inUse(id, scope), this.#slotsIn(id, scope), 1, now) > now;
+      }),
+    );
+    return this.isBehind(ticket, full);
+  }
+
   /** Whether a call that a member has just refused lets others try there first. */
   isHeldBackAt(id: string, { id: ticketId, holder }: Ticket): boolean {
     const member = this.scopes.member(id);

@@ -117,6 +117,26 @@ export function catchUp(share: Share, level: number): void {
   share.floor = level;
 }
 
+/** Service that a held line keeps at most as its distance behind the least served held line: a minute of one slot. */
+const HELD_LEAD_MAX = 60_000;
+
+/**
+ * Catches up with the lines that may go, for lines all of whose waiters their scopes hold. They gain no credit while they
+ * are held. Their own order stays: a scope with few slots still shares them fairly.
+ *
+ * @returns whether any service changed
+ */
+export function catchUpHeld(held: readonly Share[], level: number): boolean {
+  const least = held.reduce((low, { service }) => Math.min(low, service), Infinity);
+  if (least >= level) return false;
+  for (const share of held) {
+    const lead = Math.min(share.service - least, HELD_LEAD_MAX);
+    share.service = Math.max(share.service, level + lead);
+    share.floor = Math.max(share.floor, level);
+  }
+  return true;
+}
+
 /**
  * Notes a grant, before its charge. What a tenant has had by the count of a lane where it does not wait may
  * lie far behind those who were served there: that must not take the next newcomers back.

@@ -141,6 +141,11 @@ export function resettle(queue: Queue, tenant: TenantAccount): void {
   }
 }
 
+/** Sorts the lines of a lane, after the service of several tenants changed. */
+export function resettleAll({ lines }: LaneQueue): void {
+  lines.sort(compareLines);
+}
+
 function settle({ lines }: LaneQueue, line: Line): void {
   const from = lines.indexOf(line);
   if (from >= 0) lines.splice(from, 1);
