@@ -123,8 +123,9 @@ export function step(state: GroupState, event: GroupEvent, now: InstantMs): Effe
   settleUnclaimed(state, now);
   // Others may be those that a call may go to, once one is switched on or off.
   const areOthers = event.kind === 'reconfigure' && isSplit(state);
-  if (areOthers || hasLonger(stopsOf(state, now), stops)) dropStopped(state, now, effects);
-  pump(state, now, effects);
+  const stopsNow = stopsOf(state, now);
+  if (areOthers || hasLonger(stopsNow, stops)) dropStopped(state, now, effects);
+  grantAndDrop(state, stopsNow, now, effects);
   recallLoans(state, now, effects);
   noteHeld(state.bound, slotsHeld(state), now);
   noteWrite(state, now, effects);
@@ -173,6 +174,17 @@ function hasLonger(stops: Stops, before: Stops): boolean {
     if (until > (was ?? 0) || (was === undefined && limiter.id !== null)) return true;
   }
   return [...before.keys()].some((limiter) => limiter.id !== null && !stops.has(limiter));
+}
+
+/** Grants what can be granted. A grant may probe a pause: calls that cannot wait for its end are dropped then. */
+function grantAndDrop(state: GroupState, before: Stops, now: InstantMs, effects: Effect[]): void {
+  const count = effects.length;
+  pump(state, now, effects);
+  if (effects.length === count || queueLength(state.queue) === 0) return;
+  const stops = stopsOf(state, now);
+  if (!hasLonger(stops, before)) return;
+  dropStopped(state, now, effects);
+  grantAndDrop(state, stops, now, effects);
 }
 
 /** Drops those who cannot wait as long as the group is stopped now, or must not. */

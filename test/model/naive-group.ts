@@ -117,7 +117,12 @@ export class NaiveGroup extends NaiveLeases {
     this.settleUnclaimed();
     const areOthers = event.kind === 'reconfigure' && this.settings.members.length > 0;
     if (areOthers || this.room.isStoppedForLonger(now)) this.#dropStopped();
-    this.#grantWhatFits();
+    // A grant may probe a pause, and so stop other calls.
+    for (let isFirst = true; isFirst || this.room.isStoppedForLonger(now); isFirst = false) {
+      if (!isFirst) this.#dropStopped();
+      this.room.beginEvent(now);
+      this.#grantWhatFits();
+    }
     this.bound.add({ kind: 'held', at: now, slots: this.slotsHeld() });
     this.isEmptyDue = now >= this.bound.emptyDueAt();
     if (this.isEmptyDue) this.bound.add({ kind: 'noted_empty' });

@@ -342,15 +342,24 @@ export class NaiveScopes {
 
   #finish(answers: readonly string[], now: number): string[] {
     this.#settle(now);
-    const told = [...answers];
-    const isLonger = [...this.#stopsAt(now)].some(([key, until]) => {
-      return until > (this.#stops.get(key) ?? 0);
-    });
-    for (const call of isLonger ? this.waiters : []) {
-      const why = this.#stoppedBy(call, now);
-      if (why !== null) told.push(this.#reject(call, why));
+    const told = [...answers, ...this.#dropStopped(now)];
+    // A grant may probe a pause, and so stop other calls.
+    for (;;) {
+      const granted = this.#grantAll(now);
+      if (granted.length === 0) return told;
+      told.push(...granted, ...this.#dropStopped(now));
     }
-    return [...told, ...this.#grantAll(now)];
+  }
+
+  /** Rejects calls that cannot wait, if some are stopped for longer than at the last look. */
+  #dropStopped(now: number): string[] {
+    const before = this.#stops;
+    this.#stops = this.#stopsAt(now);
+    const isLonger = [...this.#stops].some(([key, until]) => until > (before.get(key) ?? 0));
+    return (isLonger ? this.waiters : []).flatMap((call) => {
+      const why = this.#stoppedBy(call, now);
+      return why === null ? [] : this.#reject(call, why);
+    });
   }
 
   /** Once nothing is unclaimed, probes of leases that were not claimed are over. */

@@ -56,6 +56,27 @@ test('while a probe is in flight nothing else goes out', () => {
   expect(group.ask('other')).toEqual(['reject other upstream_limited']);
 });
 
+test('queued calls that cannot wait for the end of the pause are rejected once one of them probes it', () => {
+  const group = new TestGroup({ slotsMax: 2, timeoutMs: MINUTE_MS });
+  const pro = { names: { model: 'pro' }, sliceMs: MINUTE_MS };
+  const flash = { names: { model: 'flash' }, sliceMs: MINUTE_MS };
+  group.ask('flash-1', flash);
+  group.ask('refused', pro);
+  group.report('refused', { ...usedUp(DAY_MS), scope: 'model' });
+  group.release('refused', 'failed');
+  group.ask('flash-2', flash);
+  for (let half = 0; half < 2; half += 1) {
+    group.advance(MINUTE_MS / 2);
+    for (const name of ['flash-1', 'flash-2']) group.renew(name);
+  }
+  for (const name of ['probe', 'other']) expect(group.ask(name, pro)).toEqual([]);
+  group.ask('flash-3', flash);
+  const told = group.release('flash-1');
+  expect(told).toContain('grant probe.1');
+  expect(told).toContain('reject other upstream_limited');
+  expect(group.waiting()).toEqual(['flash-3']);
+});
+
 test('a probe runs beside calls from before the pause, whatever their number', () => {
   const group = new TestGroup({ slotsMax: 3, timeoutMs: MINUTE_MS });
   group.askAll('long', 'refused');
