@@ -47,7 +47,7 @@ test('of more scopes than are remembered, those are forgotten that the naive gro
     propertyOf(total, RULES, () => {}, crowdedHistoryArb),
     runs(40),
   );
-  expect(total.narrower, 'scopes beside those of all calls').toBeGreaterThan(500);
+  expect(total.narrower, 'scopes beside those of all calls').toBeGreaterThan(300);
 });
 
 describe('without the rule it is noticed', () => {
