@@ -128,6 +128,30 @@ describe('its settings', () => {
     expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
   });
 
+  it('open it at another share of failures', async () => {
+    const stage = await newStage({ group: { breaker: { min_calls: 4, threshold: 0.75 } } });
+    for (const label of ['one', 'two']) expect(await toldBy(send(stage, label))).toEqual(served(1));
+    for (let failed = 1; failed <= 6; failed += 1) {
+      expect(await statusOf(stage)).toMatchObject({ breaker: 'closed' });
+      await stage.strict.failNext('error', 1);
+      expect(await fail(stage, 'fails')).toMatchObject({ status: 500 });
+      await untilGroup(stage, { in_use: 0, refusals_total: { error: failed } });
+    }
+    await untilGroup(stage, { breaker: 'open' });
+  });
+
+  it('forget results sooner', async () => {
+    const stage = await newStage({ group: { breaker: { min_calls: 3, window_ms: 10_000 } } });
+    for (let failed = 1; failed <= 5; failed += 1) {
+      if (failed === 3) await later(stage, 11_000);
+      expect(await statusOf(stage)).toMatchObject({ breaker: 'closed' });
+      await stage.strict.failNext('error', 1);
+      expect(await fail(stage, 'fails')).toMatchObject({ status: 500 });
+      await untilGroup(stage, { in_use: 0, refusals_total: { error: failed } });
+    }
+    await untilGroup(stage, { breaker: 'open' });
+  });
+
   it('switch it off, and close it if it is open', async () => {
     const stage = await broken();
     await configureStage(stage, { group: { breaker: { threshold: null } } });
