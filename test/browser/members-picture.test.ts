@@ -12,7 +12,7 @@ import {
 } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
 
-/** Members that each stand another way: one is full, one paused, one out, and one has a long name and room. */
+/** Members in different states: one is full, one partly paused, one ejected, and one has a long name and room. */
 
 const GATEWAY_KEY = 'hg_for-the-picture-of-members';
 const FULL = 'full';
@@ -116,7 +116,7 @@ it.each([
 ])('are told apart, with all of their names, on %s', async (_where, view) => {
   page = await signedIn(browser, stage, '/admin/groups/practice', view);
   for (const [id, slots, state, verb] of [
-    [PAUSED, '0 of 2 slots', 'paused', 'Take out'],
+    [PAUSED, '0 of 2 slots', 'partly paused', 'Take out'],
     [REVOKED, '0 of 3 slots', 'out: key refused', 'Bring back'],
     [FULL, '2 of 2 slots', 'full', 'Take out'],
     [LONG, '1 of 40 slots', 'flowing', 'Take out'],
@@ -128,7 +128,9 @@ it.each([
     // Clicked as far as can be without a click: it is there, nothing covers it, and it does something.
     await row.getByRole('button', { name: `${verb} ${id}` }).click({ trial: true });
   }
-  await member(PAUSED).getByText('min more').waitFor();
+  await member(PAUSED)
+    .getByText(/^model \S+ for \d+ min more/u)
+    .waitFor();
   await member(REVOKED).getByText('the next call probes it').waitFor();
   await page.getByRole('heading', { name: 'Most in use by member' }).waitFor();
   await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
