@@ -134,7 +134,7 @@ function mayBeOfOthers({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && OF_MEMBERS_LEFT.has(reply.reason);
 }
 
-/** Tells whether a group has rejected a call because the members that are left do not take it. */
+/** Returns whether a group rejected a call because none of the remaining members accepts it. */
 function isOfMembersLeft({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && isForLackOfRoom(reply.reason);
 }

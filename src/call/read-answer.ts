@@ -180,9 +180,21 @@ export function readLateError(
 
 /** Reads what the headers of a served call tell of limits; nothing where they are known to be wrong. */
 export function hintsIn({ headers }: Response, upstream: Upstream): readonly LimitHint[] {
-  const { headerProfile, isUnknown } = knownOf(upstream);
-  return readLimitHints(headers, isUnknown ? UNKNOWN : headerProfile, instant(Date.now()));
+  const of = knownOf(upstream);
+  if (!of.isUnknown) return readLimitHints(headers, of.headerProfile, instant(Date.now()));
+  // Each look-up costs a call into the runtime, and most unknown upstreams send no such headers.
+  if (of.answersWithout >= LOOKS_MIN && of.answersWithout % LOOK_EVERY !== 0) {
+    of.answersWithout += 1;
+    return [];
+  }
+  const hints = readLimitHints(headers, UNKNOWN, instant(Date.now()));
+  of.answersWithout = hints.length === 0 ? of.answersWithout + 1 : 0;
+  return hints;
 }
+
+/** Answers of an unknown upstream without any limit header after which only one in `LOOK_EVERY` is looked at. */
+const LOOKS_MIN = 8;
+const LOOK_EVERY = 16;
 
 /** Returns whether nothing is known of an upstream's limit headers, so that they have to prove themselves. */
 export function hasUnknownHeaders(upstream: Upstream): boolean {
@@ -236,6 +248,8 @@ interface Known {
   readonly headerProfile: HeaderProfile | null;
   /** Whether the limit headers are read, and believed only once they have shown a fixed window. */
   readonly isUnknown: boolean;
+  /** Answers in a row in which no limit header was found, if `isUnknown`. */
+  answersWithout: number;
 }
 
 /** Upstreams never change, so what is known of each is looked up once. */
@@ -245,7 +259,12 @@ function knownOf(upstream: Upstream): Known {
   let of = known.get(upstream);
   if (of === undefined) {
     const isUnknown = upstream.limitHeaders === 'auto' && providerOf(upstream) === null;
-    of = { rules: rulesOf(upstream), headerProfile: profileOf(upstream), isUnknown };
+    of = {
+      rules: rulesOf(upstream),
+      headerProfile: profileOf(upstream),
+      isUnknown,
+      answersWithout: 0,
+    };
     known.set(upstream, of);
   }
   return of;

@@ -51,7 +51,7 @@ export const QUEUE_OLDEST = gauge(
 );
 export const PAUSED = gauge(
   'paused',
-  'Whether all calls are stopped, by whom. A stop of some calls only counts in headgate_scopes_stopped.',
+  'Whether all calls are stopped, by the cause in `by`. Stops of only some calls count in headgate_scopes_stopped.',
   'max',
 );
 export const BREAKER = gauge(

@@ -66,7 +66,7 @@ export class EventData {
     }
   }
 
-  /** Takes what stands in a line up to its end, or the chunk's. */
+  /** Reads the rest of a line, up to its end or that of the chunk. */
   #readLine(chunk: Uint8Array, from: number): number {
     let at = from;
     while (this.#place === FIELD && at < chunk.length) {
