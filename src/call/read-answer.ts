@@ -25,7 +25,7 @@ import {
   type HeaderProfile,
   type Refill,
 } from '../upstream/refusal/header-families.ts';
-import { readLimitHints } from '../upstream/refusal/limit-headers.ts';
+import { readLimitHints, SentLimitHeaders } from '../upstream/refusal/limit-headers.ts';
 import type { RefusalRules } from '../upstream/refusal/refusal-table.ts';
 
 /** An upstream's answer with what it says of the call. */
@@ -180,25 +180,14 @@ export function readLateError(
 
 /** Reads what the headers of a served call tell of limits; nothing where they are known to be wrong. */
 export function hintsIn({ headers }: Response, upstream: Upstream): readonly LimitHint[] {
-  const of = knownOf(upstream);
-  if (!of.isUnknown) return readLimitHints(headers, of.headerProfile, instant(Date.now()));
-  // Each look-up costs a call into the runtime, and most unknown upstreams send no such headers.
-  if (of.answersWithout >= LOOKS_MIN && of.answersWithout % LOOK_EVERY !== 0) {
-    of.answersWithout += 1;
-    return [];
-  }
-  const hints = readLimitHints(headers, UNKNOWN, instant(Date.now()));
-  of.answersWithout = hints.length === 0 ? of.answersWithout + 1 : 0;
-  return hints;
+  const { sent, headerProfile } = knownOf(upstream);
+  const now = instant(Date.now());
+  return sent === null ? readLimitHints(headers, headerProfile, now) : sent.read(headers, now);
 }
-
-/** Answers of an unknown upstream without any limit header after which only one in `LOOK_EVERY` is looked at. */
-const LOOKS_MIN = 8;
-const LOOK_EVERY = 16;
 
 /** Returns whether nothing is known of an upstream's limit headers, so that they have to prove themselves. */
 export function hasUnknownHeaders(upstream: Upstream): boolean {
-  return knownOf(upstream).isUnknown;
+  return knownOf(upstream).sent !== null;
 }
 
 /**
@@ -214,7 +203,7 @@ export function nearlyEmpty(
   place: string,
   underWay = 0,
 ): UpstreamSignal | null {
-  const { headerProfile, isUnknown } = knownOf(upstream);
+  const { headerProfile, sent } = knownOf(upstream);
   const { refill: usual } = headerProfile ?? UNKNOWN;
   const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
   const now = Date.now();
@@ -222,7 +211,7 @@ export function nearlyEmpty(
     hints.map((hint) => [hint, refillSeen(hint, place, now, underWay)] as const),
   );
   const refillOf = (hint: LimitHint): Refill => (isSet ? usual : (refills.get(hint) ?? usual));
-  const believed = isUnknown ? hints.filter((hint) => isProvenWindow(hint, place)) : hints;
+  const believed = sent !== null ? hints.filter((hint) => isProvenWindow(hint, place)) : hints;
   const waitMs = waitFromHints(believed, refillOf, {
     requestsMax: feedForward.keep_requests,
     // Absent in older configurations.
@@ -246,10 +235,8 @@ const RESET_MIN_MS = 500;
 interface Known {
   readonly rules: RefusalRules;
   readonly headerProfile: HeaderProfile | null;
-  /** Whether the limit headers are read, and believed only once they have shown a fixed window. */
-  readonly isUnknown: boolean;
-  /** Answers in a row in which no limit header was found, if `isUnknown`. */
-  answersWithout: number;
+  /** Reads limit headers that are believed only once they have shown a fixed window; null: those of `headerProfile` are. */
+  readonly sent: SentLimitHeaders | null;
 }
 
 /** Upstreams never change, so what is known of each is looked up once. */
@@ -259,12 +246,8 @@ function knownOf(upstream: Upstream): Known {
   let of = known.get(upstream);
   if (of === undefined) {
     const isUnknown = upstream.limitHeaders === 'auto' && providerOf(upstream) === null;
-    of = {
-      rules: rulesOf(upstream),
-      headerProfile: profileOf(upstream),
-      isUnknown,
-      answersWithout: 0,
-    };
+    const sent = isUnknown ? new SentLimitHeaders(UNKNOWN) : null;
+    of = { rules: rulesOf(upstream), headerProfile: profileOf(upstream), sent };
     known.set(upstream, of);
   }
   return of;

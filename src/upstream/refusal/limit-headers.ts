@@ -1,5 +1,5 @@
 import type { LimitHint } from '../../core/words/signal.ts';
-import type { HeaderProfile, LimitHeaders } from './header-families.ts';
+import type { HeaderFamily, HeaderProfile, LimitHeaders } from './header-families.ts';
 import { readDraftHints } from './draft-headers.ts';
 import { parseResetMs } from './reset-time.ts';
 
@@ -23,6 +23,43 @@ export function readLimitHints(
   }
   if (profile.readsDraft === true) hints.push(...readDraftHints(headers, now));
   return hints;
+}
+
+/** Answers in which all names are searched for: the first ones, and then one of so many. */
+const SEARCHED_FIRST = 8;
+const SEARCHED_EVERY = 16;
+
+/**
+ * Reads the limit headers of an upstream of which nothing is known. Each look-up calls into the runtime, so most answers are
+ * searched only for the names that it has sent before.
+ */
+export class SentLimitHeaders {
+  readonly #family: HeaderFamily;
+  readonly #sent = new Set<LimitHeaders>();
+  #sendsDraft = false;
+  #answers = 0;
+
+  constructor(family: HeaderFamily) {
+    this.#family = family;
+  }
+
+  read(headers: Headers, now: number): readonly LimitHint[] {
+    const isTurn = this.#answers < SEARCHED_FIRST || this.#answers % SEARCHED_EVERY === 0;
+    this.#answers += 1;
+    const { limits, probes } = this.#family;
+    const isSearched = isTurn && probes.some((name) => headers.has(name));
+    const hints: LimitHint[] = [];
+    for (const names of isSearched ? limits : this.#sent) {
+      const hint = readHint(headers, names, now);
+      if (hint === null) continue;
+      hints.push(hint);
+      this.#sent.add(names);
+    }
+    if (!isSearched && !this.#sendsDraft) return hints;
+    const drafts = readDraftHints(headers, now);
+    if (drafts.length > 0) this.#sendsDraft = true;
+    return [...hints, ...drafts];
+  }
 }
 
 function readHint(headers: Headers, names: LimitHeaders, now: number): LimitHint | null {

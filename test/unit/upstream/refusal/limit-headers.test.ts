@@ -5,7 +5,10 @@ import {
   COMMON_HEADERS,
   type HeaderProfile,
 } from '../../../../src/upstream/refusal/header-families.ts';
-import { readLimitHints } from '../../../../src/upstream/refusal/limit-headers.ts';
+import {
+  readLimitHints,
+  SentLimitHeaders,
+} from '../../../../src/upstream/refusal/limit-headers.ts';
 
 const NOW = Date.parse('2026-10-06T12:00:00Z');
 
@@ -91,6 +94,41 @@ describe('of an upstream of which nothing is known', () => {
       expect(readLimitHints(new Headers({ ratelimit }), profile, NOW)).toEqual([]);
     },
   );
+});
+
+describe('the headers that an upstream of which nothing is known has sent', () => {
+  const common = new Headers(named('x-ratelimit-', '-requests', '30s'));
+
+  function answersUntil(sent: SentLimitHeaders, headers: Headers): number {
+    let answers = 1;
+    while (sent.read(headers, NOW).length === 0 && answers < 100) answers += 1;
+    return answers;
+  }
+
+  test.each([0, 8, 9, 40])('are found after %i answers without any', (without) => {
+    const sent = new SentLimitHeaders(ALL_COMMON_HEADERS);
+    for (let i = 0; i < without; i += 1) sent.read(new Headers(), NOW);
+    expect(answersUntil(sent, common)).toBeLessThanOrEqual(16);
+  });
+
+  test.each([
+    ['x-ratelimit-*-requests', common],
+    ['RateLimit', new Headers({ ratelimit: '"default";r=50;t=30' })],
+  ])('%s is read in every answer, with few look-ups', (_, headers) => {
+    const sent = new SentLimitHeaders(ALL_COMMON_HEADERS);
+    const spies = [vi.spyOn(Headers.prototype, 'get'), vi.spyOn(Headers.prototype, 'has')];
+    onTestFinished(() => spies.forEach((spy) => spy.mockRestore()));
+    for (let i = 0; i < 100; i += 1) expect(sent.read(headers, NOW)).toHaveLength(1);
+    expect(spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)).toBeLessThan(700);
+  });
+
+  test('are joined by others that come later', () => {
+    const sent = new SentLimitHeaders(ALL_COMMON_HEADERS);
+    sent.read(common, NOW);
+    const both = new Headers([...common, ['anthropic-ratelimit-requests-remaining', '3']]);
+    for (let i = 0; i < 16; i += 1) sent.read(both, NOW);
+    expect(sent.read(both, NOW)).toHaveLength(2);
+  });
 });
 
 /** Names the three headers of a limit of which half is left for half a minute. */
