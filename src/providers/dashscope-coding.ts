@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const dashscopeCoding = {
   id: 'dashscope-coding',
+  aliases: ['alibaba-coding-plan'],
   namedBy: {
     picoclaw: [
       'alibaba-coding',

@@ -36,8 +36,10 @@ export function providerAt(host: string): Provider | null {
 function endpointAt(host: string, path: string, id: string): Provider | null {
   const there = BY_HOST.get(host.toLowerCase()) ?? [];
   if (there.length < 2) return null;
+  // Base URLs are typed by hand.
+  const plain = path.toLowerCase().replaceAll(/\/{2,}/g, '/');
   const byPath = there.find(
-    ({ openaiAt }) => typeof openaiAt === 'string' && path.startsWith(openaiAt),
+    ({ openaiAt }) => typeof openaiAt === 'string' && plain.startsWith(openaiAt),
   );
   return byPath ?? there.find((provider) => provider.id === id) ?? null;
 }

@@ -4,6 +4,7 @@ import type { Provider } from './provider.ts';
 
 export const kimiCode = {
   id: 'kimi-code',
+  aliases: ['kimi-for-coding'],
   baseUrl: 'https://api.kimi.com',
   openaiAt: '/coding/v1',
   anthropicAt: '/coding/v1',

@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const minimaxCn = {
   id: 'minimax-cn',
+  aliases: ['minimax-cn-coding-plan'],
   namedBy: { clawith: ['minimax'], picoclaw: ['minimax'] },
   baseUrl: 'https://api.minimaxi.com',
   anthropicAt: '/anthropic/v1',

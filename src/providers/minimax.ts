@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const minimax = {
   id: 'minimax',
+  aliases: ['minimax-coding-plan'],
   baseUrl: 'https://api.minimax.io',
   anthropicAt: '/anthropic/v1',
   models: ['minimax-*', 'abab*'],

@@ -6,6 +6,8 @@ const MEASURED_MAX = 3;
 
 export const zaiCoding = {
   id: 'zai-coding',
+  // models.dev, and the agents that read it.
+  aliases: ['zai-coding-plan', 'z.ai-coding-plan'],
   baseUrl: 'https://api.z.ai',
   openaiAt: '/api/coding/paas/v4',
   anthropicAt: '/api/anthropic/v1',

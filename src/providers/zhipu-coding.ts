@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const zhipuCoding = {
   id: 'zhipu-coding',
+  aliases: ['zhipuai-coding-plan', 'zhipu-coding-plan'],
   baseUrl: 'https://open.bigmodel.cn',
   openaiAt: '/api/coding/paas/v4',
   anthropicAt: '/api/anthropic/v1',

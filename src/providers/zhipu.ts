@@ -4,6 +4,7 @@ import type { Provider } from './provider.ts';
 
 export const zhipu = {
   id: 'zhipu',
+  aliases: ['zhipuai', 'bigmodel'],
   namedBy: { picoclaw: ['glm'] },
   baseUrl: 'https://open.bigmodel.cn',
   openaiAt: '/api/paas/v4',

@@ -56,6 +56,21 @@ describe('providers, as their system names them', () => {
     expect(hostsOf(provider)).toEqual([host]);
   });
 
+  it.each([
+    ['zai-coding-plan', 'zai-coding'],
+    ['ZAI-Coding-Plan', 'zai-coding'],
+    ['zhipuai-coding-plan', 'zhipu-coding'],
+    ['zhipuai', 'zhipu'],
+    ['kimi-for-coding', 'kimi-code'],
+    ['minimax-coding-plan', 'minimax'],
+    ['minimax-cn-coding-plan', 'minimax-cn'],
+    ['alibaba-coding-plan', 'dashscope-coding'],
+  ])('of coding plans are their built-in upstreams: %s', (provider, id) => {
+    const { config, notes } = taken({ providers: [provider] });
+    expect(config.groups[0]?.match.upstreams).toEqual([id]);
+    expect(notes).toEqual([`Provider "${provider}" is the upstream "${id}".`]);
+  });
+
   it('lead to all their hosts together, where one of them has a host for each account', () => {
     expect(hostsOf('azure', 'OpenAI', 'vllm').toSorted()).toEqual([
       'api.openai.com',

@@ -132,6 +132,7 @@ describe('the endpoints of a coding plan', () => {
     ['https://api.z.ai/api/coding/paas/v4', 'zai-coding'],
     ['https://api.z.ai/api/coding/paas/v4/', 'zai-coding'],
     ['https://api.z.ai/api/coding/paas/v4/chat/completions', 'zai-coding'],
+    ['https://api.z.ai//API/coding/paas/v4/', 'zai-coding'],
     ['https://api.z.ai/api/paas/v4/', 'zai'],
     ['https://open.bigmodel.cn/api/coding/paas/v4', 'zhipu-coding'],
     ['https://open.bigmodel.cn/api/coding/paas/v4/', 'zhipu-coding'],

@@ -40,9 +40,14 @@ describe('the provider of an upstream', () => {
     ['https://api.z.ai/api/coding/paas/v4', 'zai-coding'],
     ['https://api.z.ai/api/coding/paas/v4/', 'zai-coding'],
     ['https://API.Z.AI/api/coding/paas/v4/chat/completions', 'zai-coding'],
+    ['https://api.z.ai//api/coding/paas/v4/', 'zai-coding'],
+    ['https://api.z.ai/api//coding/paas//v4', 'zai-coding'],
+    ['HTTPS://API.Z.AI/API/CODING/PAAS/V4', 'zai-coding'],
+    ['https://api.z.ai//api/paas/v4', 'zai'],
     ['https://api.z.ai/api/paas/v4/', 'zai'],
     ['https://open.bigmodel.cn/api/coding/paas/v4', 'zhipu-coding'],
     ['https://open.bigmodel.cn/api/coding/paas/v4/', 'zhipu-coding'],
+    ['https://open.bigmodel.cn//API/coding/paas/v4/', 'zhipu-coding'],
     ['https://open.bigmodel.cn/api/paas/v4/', 'zhipu'],
   ])('among several at a host is that of the path, as users write it: %s', (baseUrl, expected) => {
     expect(providerOf({ id: 'mine', baseUrl })?.id).toBe(expected);
