@@ -119,8 +119,15 @@ function errorIn(fields: Fields, event: string): string | null {
   if (saysSo || object === 'error' || isError(error)) return JSON.stringify(fields);
   if (isBareError(fields) || type === 'conversation.response.error') return JSON.stringify(fields);
   if (event === 'thread.run.failed') return JSON.stringify({ error: fields['last_error'] });
+  if (type === 'message-end') return errorOfEnd(fieldsOf(fields['delta']));
   const failed = listOf(fields['choices']).find((choice) => isError(choice['error']));
   return failed === undefined ? null : JSON.stringify({ error: failed['error'] });
+}
+
+/** An error that ends a stream of messages is told in the same event as any other end. */
+function errorOfEnd(end: Fields | null): string | null {
+  if (end?.['finish_reason'] !== 'ERROR') return null;
+  return JSON.stringify({ error: end['error'] ?? { code: 'server_error' } });
 }
 
 function isError(error: unknown): boolean {
@@ -129,15 +136,19 @@ function isError(error: unknown): boolean {
   return fields !== null && ERROR_KEYS.some((key) => (fields[key] ?? null) !== null);
 }
 
-/** Tells errors that stand at the top of a record: MiniMax's, Zhipu's, Baidu's, DashScope's. */
+/** Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, or a list of errors. */
 function isBareError(fields: Fields): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
   if (code !== undefined) return Number(code) !== 0;
   if (isCode(fields['error_code']) || fields['success'] === false) return true;
   const { __type: ofAmazon } = fields;
   if (typeof ofAmazon === 'string' && /(?:Exception|Error)$/.test(ofAmazon)) return true;
-  const { message, msg, detail } = fields;
-  return isCode(fields['code']) && [message, msg, detail].some((text) => typeof text === 'string');
+  const { errors, message, msg, detail, statusCode } = fields;
+  if (listOf(errors).some(isError)) return true;
+  return (
+    isCode(fields['code'] ?? statusCode) &&
+    [message, msg, detail].some((text) => typeof text === 'string')
+  );
 }
 
 function isCode(value: unknown): boolean {

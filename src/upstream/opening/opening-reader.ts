@@ -42,7 +42,7 @@ const HEAD_CHARACTERS = 2_048;
  * escaped, so text of the model shows none.
  */
 const SUSPECT =
-  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*"failed"|"(?:base_resp|error_code|code)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
+  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*"failed"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
 /** Judges an answer that is there as a whole. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {

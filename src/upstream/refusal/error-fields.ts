@@ -58,6 +58,7 @@ const CODE_KEYS = new Set([
   'type',
   'status',
   'status_code',
+  'statuscode',
   '__type',
   'error_code',
   'reason',

@@ -53,12 +53,12 @@ export function statusInside({ codes, text }: ErrorFields, rows: readonly Refusa
   const names = [...codes].map((code) => code.replaceAll(/[\s-]+/g, '_'));
   const named = NAMES.find(([name]) => names.some((each) => name.test(each)));
   if (named !== undefined) return named[1];
-  if (!names.every((name) => UNNAMED.has(name))) return MISTAKE;
+  if (!names.every((name) => UNNAMED.test(name))) return MISTAKE;
   // Names that the caller gives come back in messages, in quotes.
   const own = withoutQuoted(text);
   if (rows.some((row) => row.text?.test(own))) return 429;
   return WORDS.find(([words]) => words.test(own))?.[1] ?? MISTAKE;
 }
 
-/** Types that every error has. */
-const UNNAMED: ReadonlySet<string> = new Set(['error', 'failed', 'unknown', 'null', '']);
+/** Types that every error has, and numbers of a provider whose numbers are not known here. */
+const UNNAMED = /^(?:error|failed|unknown|null|\d*)$/;

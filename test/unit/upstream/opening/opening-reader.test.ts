@@ -423,6 +423,20 @@ describe('an error', () => {
     ['one whose lines end with CR', 'events', ': hi\r\rdata:{"error":{"code":429}}\r\r', '429'],
     ['a bare one', 'json', '{"code":"Throttling","message":"no","request_id":"r"}', 'Throttling'],
     ['one of a gateway', 'json', '{"success":false,"code":1305,"msg":"no"}', '1305'],
+    ['one in a list', 'json', '{"errors":[{"code":2003,"message":"Rate limited"}]}', '2003'],
+    [
+      'one with its status',
+      'json',
+      '{"statusCode":429,"message":"Try again in 7 seconds."}',
+      '429',
+    ],
+    [
+      'Cohere’s end of a stream',
+      'events',
+      sse({ type: 'message-start', delta: { message: { role: 'assistant', content: [] } } }) +
+        sse({ type: 'message-end', delta: { finish_reason: 'ERROR', error: 'rate limit' } }),
+      'rate limit',
+    ],
   ])('is %s', (_, form, text, says) => {
     const found = { error: expect.stringContaining(says) };
     expect(judged(form, text)).toEqual(found);

@@ -81,6 +81,18 @@ describe('an error inside a 200 is the same refusal as by status', () => {
       { base_resp: { status_code: 1002, status_msg: 'no' } },
       'requests model null',
     ],
+    [
+      'a number that is not known',
+      'openai',
+      { base_resp: { status_code: 1002, status_msg: 'rate limit' } },
+      'unknown model null',
+    ],
+    [
+      'a list of errors',
+      'openai',
+      { errors: [{ code: 2003, message: 'Rate limited' }] },
+      'unknown model null',
+    ],
     ['a message alone', 'openai', { error: 'Too many requests' }, 'unknown model null'],
   ])('%s', (_, upstreamId, error, expected) => {
     expect(meaning(error, upstreamId)).toBe(expected);
@@ -92,6 +104,7 @@ describe('an error inside a 200 that is about the call says nothing of the upstr
     ['an invalid request', { error: { type: 'invalid_request_error', message: 'overloaded' } }],
     ['an unknown model', { error: { code: 404, message: 'The model `rate limit` is not known' } }],
     ['an unknown error', { error: { code: 'odd', message: 'Too many requests' } }],
+    ['an unknown number', { error: { code: '7001', message: 'The prompt is empty' } }],
     ['words that the caller gave', { error: 'There is no model "rate limit"' }],
     ['a key that is not accepted', { error: { type: 'authentication_error', message: 'no' } }],
   ])('%s', (_, error) => {
