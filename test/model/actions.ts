@@ -64,6 +64,16 @@ export type Action =
       /** The ticket, as `pick`, that waits for this one. */
       readonly parent: number | null;
     }
+  /** A caller makes up so many names, each of which is refused. */
+  | {
+      readonly kind: 'make_up';
+      readonly tenant: string;
+      readonly of: keyof CallNames;
+      readonly count: number;
+      readonly signal: Partial<UpstreamSignal>;
+    }
+  /** A member has another id from now on, with the same key. */
+  | { readonly kind: 'rename'; readonly pick: number }
   /** Asks of so many, all in the same way. */
   | { readonly kind: 'crowd'; readonly count: number; readonly ask: Ask }
   | {
@@ -400,7 +410,8 @@ export const crowdedSettingsArb: fc.Arbitrary<GroupSettings> = busySettingsArb.m
   queueLengthMax: 1_000,
 }));
 
-const SLOW_CALL: Ask = {
+/** A call that waits for its turn, and no longer than the group lets it. */
+export const PLAIN_ASK: Ask = {
   kind: 'ask',
   sliceMs: 30_000,
   ageMs: 0,
@@ -419,7 +430,7 @@ const SLOW_CALL: Ask = {
 
 /** As many calls of half a minute as it takes to know that they take so long. */
 export const SLOW_CALLS: readonly Action[] = Array.from({ length: 10 }, (): Action[] => [
-  SLOW_CALL,
+  PLAIN_ASK,
   { kind: 'advance', ms: 30_000 },
   { kind: 'end', pick: 0, outcome: 'success' },
 ]).flat();

@@ -27,6 +27,18 @@ export function checkLearned(state: GroupState, naive: NaiveGroup, told: string)
   assert.deepEqual(state.totals.reports, naive.answering.reports.counts, `${told}: reports`);
 }
 
+/** Names everything learned that decides which calls are held, and that a reset must not lose. */
+export function decisiveLessons({ serving }: GroupState): string {
+  const all = serving.map(({ controls }) => {
+    const { about, narrower } = controls.scopes;
+    const each = [controls, ...narrower].map(({ pause, breaker, ceiling }) => {
+      return [ceiling.slots, pause.until, pause.openMs, breaker.phase, breaker.openUntil];
+    });
+    return [about, narrower.map(({ scope }) => scope), each];
+  });
+  return JSON.stringify(all);
+}
+
 function keyOf({ model, tier, credential }: Record<'model' | 'tier' | 'credential', unknown>) {
   return JSON.stringify([model, tier, credential]);
 }

@@ -78,6 +78,19 @@ export class NaiveAnswers {
     this.#refusals = [];
   }
 
+  /** A member has another id from now on: what was at the upstream of its scopes is not known any more. */
+  rename(id: string): void {
+    const { narrower } = this.#room.scopes.member(id);
+    const isOfMember = (lessons: NaiveLessons): boolean =>
+      !narrower.some((each) => each === lessons);
+    this.#ended = this.#ended.map(({ at, lessons }) => {
+      return { at, lessons: lessons.filter(isOfMember) };
+    });
+    for (const lease of this.#site.leases()) {
+      for (const each of narrower) lease.atGrantIn.delete(each);
+    }
+  }
+
   /** How often one and the same member that serves has refused a call. */
   refusalsOf(call: string): number {
     const counts = this.#site.places

@@ -508,6 +508,7 @@ export class NaiveGroup extends NaiveLeases {
       this.#drainsFrom = isInUse ? this.now : 0;
     }
     const areOthers = namesOf(settings) !== namesOf(this.settings);
+    this.#rename(settings);
     const before = this.leaseList.map((lease) => {
       return { lease, member: this.room.memberOf(lease), lessons: this.room.lessonsOf(lease) };
     });
@@ -529,6 +530,20 @@ export class NaiveGroup extends NaiveLeases {
       const rejection = this.#tooWide(waiter.ticket);
       if (rejection !== null) this.#reject(waiter, rejection);
       else if (settings.paused && waiter.ticket.holdsNarrower) this.#decline(waiter);
+    }
+  }
+
+  /** Members that have other ids from now on, with the same keys, keep what was learned and what runs there. */
+  #rename({ members }: GroupSettings): void {
+    const before = this.settings.members.filter(({ id }) =>
+      members.every((each) => each.id !== id),
+    );
+    for (const { id, place } of members) {
+      const from = before.find((each) => each.place === place);
+      if (from === undefined) continue;
+      this.room.scopes.rename(from.id, id, this.now);
+      this.places.rename(from.id, id);
+      this.answering.rename(id);
     }
   }
 

@@ -31,6 +31,8 @@ export class NaivePlaces {
   /** The members of all grants, in their order. */
   #granted: string[] = [];
   readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
+  /** The later ids of members that have had others. */
+  readonly #renamed = new Map<string, string>();
 
   constructor(site: NaiveSite) {
     this.#site = site;
@@ -39,7 +41,8 @@ export class NaivePlaces {
   /** Where a lease counts: a group without members has but one; the key of the upstream is that of its successor. */
   countsAt({ named }: Named): string {
     const { members } = this.#site.settings;
-    if (members.length === 0 || named !== '') return members.length === 0 ? '' : named;
+    if (members.length === 0) return '';
+    if (named !== '') return this.#renamed.get(named) ?? named;
     return members.find(({ succeeds }) => succeeds === UPSTREAM)?.id ?? '';
   }
 
@@ -81,6 +84,15 @@ export class NaivePlaces {
     this.#unclaimed.clear();
   }
 
+  /** A member has another id from now on. */
+  rename(from: string, to: string): void {
+    this.#renamed.delete(to);
+    for (const [id, later] of this.#renamed) if (later === from) this.#renamed.set(id, to);
+    this.#renamed.set(from, to);
+    this.#granted = this.#granted.map((id) => (id === from ? to : id));
+    this.holdUnclaimed(to, this.claim(from, Infinity));
+  }
+
   /** The group names no members any more: whoever comes counts at its only one. */
   unplace(): void {
     const slots = this.unclaimed();
@@ -97,6 +109,7 @@ export class NaivePlaces {
   recover(marks: readonly (readonly [member: string, slots: number])[]): void {
     this.#granted = [];
     this.#belongs.clear();
+    this.#renamed.clear();
     this.#unclaimed.clear();
     for (const [member, slots] of marks) this.holdUnclaimed(member, slots);
     if (this.#site.settings.members.length === 0) this.unplace();
@@ -145,6 +158,7 @@ export class NaivePlaces {
     const key = this.#keyOf(holder);
     const known = key === null ? undefined : this.#belongs.get(key);
     if (known === undefined || now >= known.until) return null;
-    return excluded.some((id) => id === known.member) ? null : known.member;
+    const member = this.countsAt({ named: known.member });
+    return excluded.some((id) => id === member) ? null : member;
   }
 }

@@ -26,7 +26,12 @@ export interface NaiveLessons {
 
 export interface NaiveNarrower extends NaiveLessons {
   readonly scope: NaiveScope;
+  /** When a call of it was last refused. */
   lastAt: number;
+  /** When a call of it last came. */
+  usedAt: number;
+  /** The callers of its calls. Null: not known. */
+  readonly callers: Set<string> | null;
 }
 
 /** A member: the lessons of all its calls (or of the calls in `about`), and those of narrower scopes. */
@@ -56,6 +61,8 @@ export const RULES = {
   'a second credential confirms a refusal within a minute': true,
   'the first call outside of a scope narrows what was learned': true,
   'scopes outlive a reset': true,
+  'what stops calls now is forgotten last': true,
+  'a caller who makes up names pushes out its own scopes': true,
 };
 
 export type ScopeRules = typeof RULES;
@@ -103,6 +110,27 @@ export function isIn(holder: Holder, scope: NaiveScope): boolean {
 /** A scope with fewer names comes first, and of as many names the one that names the model, and then the tier. */
 function keyOrder({ scope: { model, tier, credential } }: NaiveNarrower): number {
   return (model === null ? 0 : 4) + (tier === null ? 0 : 2) + (credential === null ? 0 : 1);
+}
+
+function noteUse(scope: NaiveNarrower, caller: string, now: number): void {
+  scope.usedAt = now;
+  scope.callers?.add(caller);
+}
+
+/** Counts the scopes like one: of the same caller alone, and for each of its names those that differ in that name only. */
+function likesOf(one: NaiveNarrower, all: readonly NaiveNarrower[]): number {
+  const [only, other] = one.callers ?? [];
+  const isOfOne = only !== undefined && other === undefined;
+  const ofCaller = all.filter(({ callers }) => {
+    return isOfOne && callers?.size === 1 && callers.has(only);
+  });
+  const ofNames = (['model', 'tier', 'credential'] as const).flatMap((name) => {
+    if (one.scope[name] === null) return [];
+    return all.filter(({ scope }) => {
+      return scope[name] !== null && isSame({ ...scope, [name]: one.scope[name] }, one.scope);
+    });
+  });
+  return ofCaller.length + ofNames.length;
 }
 
 /**
@@ -157,6 +185,14 @@ export class NaiveScopes {
     }
   }
 
+  /** A member has another id from now on; under the one before nothing is learned. */
+  rename(from: string, to: string, now: number): void {
+    const renamed = this.member(from);
+    this.members.delete(from);
+    this.members.set(to, renamed);
+    this.member(from, now);
+  }
+
   allOf({ own, narrower }: NaiveMember): readonly NaiveLessons[] {
     return [own, ...narrower];
   }
@@ -180,7 +216,13 @@ export class NaiveScopes {
   /** A call comes: where it is outside of what was learned, that holds only the calls that it is about. */
   noteCall(holder: Holder, serving: readonly NaiveMember[], now: number): void {
     this.noteSeen(holder, now);
-    for (const member of serving) if (!isIn(holder, member.about)) this.#narrow(member, now);
+    const named = { ...holder, isUnread: false };
+    for (const member of serving) {
+      if (!isIn(holder, member.about)) this.#narrow(member, now);
+      for (const each of member.narrower) {
+        if (isIn(named, each.scope)) noteUse(each, holder.caller, now);
+      }
+    }
     if (now < this.#prunedAt + 10_000) return;
     this.#prunedAt = now;
     for (const member of this.members.values()) this.#prune(member, now);
@@ -213,6 +255,7 @@ export class NaiveScopes {
     const known = member.narrower.find((each) => isSame(each.scope, about));
     if (known !== undefined) {
       known.lastAt = now;
+      noteUse(known, holder.caller, now);
       return known;
     }
     const isOfAll = isSame(about, ALL);
@@ -222,7 +265,8 @@ export class NaiveScopes {
       return member.own;
     }
     if (!isOfAll) {
-      return this.#add(member, { scope: about, lastAt: now, ...nothingLearned(now) }, now);
+      const fresh = { scope: about, lastAt: now, usedAt: now, callers: new Set([holder.caller]) };
+      return this.#add(member, { ...fresh, ...nothingLearned(now) }, now);
     }
     this.#narrow(member, now);
     return member.own;
@@ -277,7 +321,7 @@ export class NaiveScopes {
     const { own, about } = member;
     member.about = ALL;
     if (this.#isOver(own, now)) return;
-    const moved = { ...copyOf(own), scope: about, lastAt: now };
+    const moved = { ...copyOf(own), scope: about, lastAt: now, usedAt: now, callers: null };
     Object.assign(own, nothingLearned(now));
     this.onMoved(own, this.#add(member, moved, now));
   }
@@ -288,11 +332,26 @@ export class NaiveScopes {
   #add(member: NaiveMember, lessons: NaiveNarrower, now: number): NaiveNarrower {
     if (member.narrower.length >= 64) this.#prune(member, now);
     if (member.narrower.length >= 64) {
-      const [oldest] = member.narrower.toSorted((a, b) => a.lastAt - b.lastAt);
-      member.narrower = member.narrower.filter((each) => each !== oldest);
+      const gone = this.#leastNeeded(member.narrower, now);
+      member.narrower = member.narrower.filter((each) => each !== gone);
     }
     member.narrower.push(lessons);
     return lessons;
+  }
+
+  /** Of the scopes that stop nothing now, or else of all, the one with the most others like it, then the one used longest ago. */
+  #leastNeeded(all: readonly NaiveNarrower[], now: number): NaiveNarrower | undefined {
+    const idle = all.filter(
+      ({ pause, breaker, ceiling }) =>
+        now >= pause.until && breaker.phase === 'closed' && ceiling.slots === null,
+    );
+    const isFirst = this.rules['what stops calls now is forgotten last'] && idle.length > 0;
+    const isByLikes = this.rules['a caller who makes up names pushes out its own scopes'];
+    const ranked = (isFirst ? idle : all).map((one) => {
+      return { one, likes: isByLikes ? likesOf(one, all) : 0 };
+    });
+    const sorted = ranked.toSorted((a, b) => b.likes - a.likes || a.one.usedAt - b.one.usedAt);
+    return sorted[0]?.one;
   }
 
   /** Forgets what holds no call any more, and what was not refused for an hour and is not paused. */

@@ -108,3 +108,31 @@ export const scopeMemberActionArb = scoped(
     { weight: 1, arbitrary: fc.constant<Action>({ kind: 'relearn' }) },
   ),
 );
+
+const lengthyArb = fc.constantFrom(20_000, 600_000);
+
+/** As `scopeActionArb`, where a caller makes up more names than scopes are kept. */
+export const madeUpActionArb: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 4, arbitrary: scopeActionArb },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      ...kind('make_up'),
+      tenant: fc.constantFrom('bob', 'cid', 'mal'),
+      of: fc.constantFrom('model' as const, 'tier' as const, 'credential' as const),
+      count: fc.constantFrom(5, 30, 66),
+      signal: fc.oneof(
+        lengthyArb.map((retryAfterMs) => ({ kind: 'requests' as const, retryAfterMs })),
+        fc.constantFrom({ kind: 'error' as const }, { kind: 'concurrency' as const, slotsMax: 1 }),
+      ),
+    }),
+  },
+);
+
+const CALM: ReadonlySet<Action['kind']> = new Set(['ask', 'answer', 'end', 'advance']);
+
+/** Calls of members that have other ids now and then. */
+export const renamedActionArb: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 9, arbitrary: scopeMemberActionArb.filter(({ kind: of }) => CALM.has(of)) },
+  { weight: 1, arbitrary: fc.record({ ...kind('rename'), pick: fc.nat(4) }) },
+);

@@ -5,6 +5,8 @@ import type { Action } from './actions.ts';
 import { RULES } from './naive-scopes.ts';
 import { runs } from './runs.ts';
 import {
+  madeUpActionArb,
+  renamedActionArb,
   scopeActionArb,
   scopeMemberActionArb,
   scopeMemberSettingsArb,
@@ -20,6 +22,11 @@ import { World } from './world.ts';
 const length = { minLength: 10, maxLength: 70, size: 'max' } as const;
 const soleArb = [scopeSettingsArb, fc.array(scopeActionArb, length)] as const;
 const memberArb = [scopeMemberSettingsArb, fc.array(scopeMemberActionArb, length)] as const;
+const madeUpArb = [
+  scopeSettingsArb,
+  fc.array(madeUpActionArb, { minLength: 6, maxLength: 18, size: 'max' }),
+] as const;
+const renamedArb = [scopeMemberSettingsArb, fc.array(renamedActionArb, length)] as const;
 const isStoredArb = fc.nat(4).map((nat) => nat > 0);
 
 function lived(
@@ -58,16 +65,43 @@ test.each([
   expect(total.narrower, 'scopes beside those of all calls').toBeGreaterThan(50);
 });
 
+test('of more scopes than are kept, those are forgotten that the naive group forgets', () => {
+  let narrower = 0;
+  fc.assert(
+    fc.property(...madeUpArb, isStoredArb, (settings, history, isStored) => {
+      const { room } = lived(settings, history, isStored).naive;
+      narrower += room.scopes.member('').narrower.length;
+    }),
+    runs(40),
+  );
+  expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(150);
+});
+
+test('a member under another id holds the calls that the naive group says', () => {
+  let narrower = 0;
+  fc.assert(
+    fc.property(...renamedArb, (settings, history) => {
+      const { room } = lived(settings, history, false).naive;
+      for (const member of room.serving()) narrower += member.narrower.length;
+    }),
+    runs(100),
+  );
+  expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(20);
+});
+
 describe('without the rule it is noticed', () => {
-  /** Whether some history tells the groups apart. */
-  function isNoticed(rules: typeof RULES): boolean {
-    const property = fc.property(...soleArb, isStoredArb, (settings, history, isStored) => {
-      lived(settings, history, isStored, rules);
-    });
-    return fc.check(property, { ...runs(3_000), endOnFailure: true }).failed;
-  }
+  /** The rules that take more scopes than are kept to be noticed. */
+  const OF_MANY: ReadonlySet<string> = new Set([
+    'what stops calls now is forgotten last',
+    'a caller who makes up names pushes out its own scopes',
+  ]);
 
   test.each(Object.keys(RULES))('%s', (rule) => {
-    expect(isNoticed({ ...RULES, [rule]: false })).toBe(true);
+    const arb = OF_MANY.has(rule) ? madeUpArb : soleArb;
+    const property = fc.property(...arb, isStoredArb, (settings, history, isStored) => {
+      lived(settings, history, isStored, { ...RULES, [rule]: false });
+    });
+    const { failed } = fc.check(property, { ...runs(3_000), endOnFailure: true });
+    expect(failed, 'some history tells the groups apart').toBe(true);
   });
 });

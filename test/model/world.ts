@@ -25,13 +25,13 @@ import { nextWakeAt, step } from '../../src/core/step.ts';
 import { SERVED } from '../../src/core/words/signal.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
-import type { Action, CallNames } from './actions.ts';
+import { PLAIN_ASK, type Action, type CallNames } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
 import { Disk } from './disk.ts';
 import { faceOf, placeOf } from './faces.ts';
 import { NaiveGroup } from './naive-group.ts';
 import { RULES } from './naive-scopes.ts';
-import { checkLearned } from './learned-checks.ts';
+import { checkLearned, decisiveLessons } from './learned-checks.ts';
 
 /** When a world ticks: after each jump in time; only when the group asks for it; or far more often. */
 export type Ticking = 'after_jumps' | 'at_wakes' | 'around_dues';
@@ -48,6 +48,9 @@ interface Issued {
   readonly mayAskLater: boolean;
   attempt: number;
 }
+
+/** Tenants that are callers of their own. */
+const CALLERS: ReadonlySet<string> = new Set(['cid', 'mal']);
 
 const NO_NAMES = { model: null, tier: null, credential: null };
 
@@ -122,6 +125,8 @@ export class World {
       for (let index = 0; index < action.count; index += 1) this.#step(this.#newAsk(action.ask));
       return;
     }
+    if (action.kind === 'make_up') return this.#makeUp(action);
+    if (action.kind === 'rename') return this.#rename(action.pick);
     if (action.kind === 'lag') {
       this.#disk.lagMs = action.ms;
       return;
@@ -144,6 +149,34 @@ export class World {
       const { leaseId } = event;
       this.#step({ kind: 'release', leaseId, outcome: action.end, settlement: null, isSole: true });
     }
+  }
+
+  /** Calls with made-up names come one after the other, and each that is granted is refused. */
+  #makeUp({ tenant, of, count, signal }: Extract<Action, { kind: 'make_up' }>): void {
+    for (let index = 0; index < count; index += 1) {
+      const made = `${of}-${this.#issued.length}`;
+      const names = { model: 'pro', tier: null, credential: null, [of]: made };
+      this.#step(this.#newAsk({ ...PLAIN_ASK, tenant, wait: false, names }));
+      const ticketId = this.#issued.at(-1)?.ticket.id;
+      const lease = this.naive.leases().find((each) => each.ticketId === ticketId);
+      if (lease === undefined) continue;
+      const scope = of === 'credential' ? 'credential' : 'model';
+      const refusal = { ...SERVED, ...signal, scope } as const;
+      this.#step({ kind: 'report', leaseId: lease.id, signal: refusal, isRepeat: false });
+      const end = { outcome: 'failed', settlement: null, isSole: true } as const;
+      this.#step({ kind: 'release', leaseId: lease.id, ...end });
+    }
+  }
+
+  /** One of the members has another id from now on, and the same key. */
+  #rename(pick: number): void {
+    const { members } = this.naive.settings;
+    const renamed = members[pick % members.length];
+    if (renamed === undefined) return;
+    const [first = '', ...rest] = renamed.id;
+    const id = memberId([first === 'm' ? 'n' : 'm', ...rest].join(''));
+    const others = members.map((each) => (each === renamed ? { ...each, id } : each));
+    this.#step({ kind: 'reconfigure', settings: { ...this.naive.settings, members: others } });
   }
 
   /** Lets every call end in order and checks that nothing stays behind. */
@@ -189,7 +222,11 @@ export class World {
   #eventOf(
     action: Exclude<
       Action,
-      { kind: 'advance' | 'advance_to_due' | 'held_up' | 'reset' | 'write' | 'lag' | 'crowd' }
+      {
+        kind:
+          | ('advance' | 'advance_to_due' | 'held_up' | 'reset' | 'write' | 'lag')
+          | ('crowd' | 'make_up' | 'rename');
+      }
     >,
   ): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
@@ -282,7 +319,7 @@ export class World {
         ...SOMEBODY,
         tenant,
         agent,
-        caller: tenant === 'cid' ? tenant : SOMEBODY.caller,
+        caller: CALLERS.has(tenant) ? tenant : SOMEBODY.caller,
         ...(isUnread ? { isUnread } : read),
         ...(credential !== null && { credential }),
       },
@@ -429,9 +466,18 @@ export class World {
     this.events.push({ event, at: this.now });
     if (event.kind === 'reconfigure') this.#isMarkedEach = false;
     this.#asks.expect(event, this.#state);
-    const effects = step(this.#state, event, this.now);
-    const answers = answersOf(effects);
     const told = `at ${this.now - START}, ${event.kind}`;
+    // A served call moves a ceiling by fractions, and reports of holders are not stored until they are confirmed.
+    const signal = event.kind === 'report' ? event.signal : SERVED;
+    const isRefusal = signal.kind !== 'served' && signal.reportedBy === undefined;
+    const before = isRefusal ? decisiveLessons(this.#state) : null;
+    const effects = step(this.#state, event, this.now);
+    const isWritten = before === null || this.#state.isControlsDirty;
+    assert.ok(
+      isWritten || decisiveLessons(this.#state) === before,
+      `${told}: lessons stay unwritten`,
+    );
+    const answers = answersOf(effects);
     assert.deepEqual(answers, this.naive.handle(event, this.now), told);
     for (const answer of answers) this.log.push(`${this.now - START} ${answer}`);
     this.history.push(JSON.stringify([this.now, effects]));

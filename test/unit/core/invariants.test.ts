@@ -36,6 +36,21 @@ test('a sound state has nothing wrong with it', () => {
   expect(checkInvariants(group.state, group.now)).toEqual([]);
 });
 
+describe.each(['slotsInUse', 'slotsRefused', 'slotsCooling', 'slotsWaitingElsewhere'] as const)(
+  'of a scope %s',
+  (name) => {
+    test('is told when it drifts from the leases in the scope', () => {
+      const group = new TestGroup({ slotsMax: 2 });
+      group.ask('refused', { names: { model: 'pro' } });
+      group.report('refused', { kind: 'requests', scope: 'model', retryAfterMs: 9_000 });
+      group.ask('other', { names: { model: 'flash' } });
+      for (const limiter of group.member().scopes.values()) limiter[name] += 1;
+      const broken = checkInvariants(group.state, group.now);
+      expect(broken.join()).toContain(`${name} of a scope`);
+    });
+  },
+);
+
 describe('is told', () => {
   test.each<[string, RegExp, (state: GroupState) => void]>([
     [
