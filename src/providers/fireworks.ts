@@ -4,6 +4,7 @@ import {
   withoutReset,
   xRateLimit,
 } from '../upstream/refusal/header-families.ts';
+import { isSentence } from '../upstream/refusal/own-words.ts';
 import { HOST_PRICES } from './prices/lists/hosts.ts';
 import type { Provider } from './provider.ts';
 
@@ -26,5 +27,16 @@ export const fireworks = {
     date: '2026-11-20',
     note: 'Its limits follow the load, and calls near them are served.',
   },
+  refusals: [
+    {
+      // With 412. As users of gateways reported it, 2026-07.
+      kind: 'quota',
+      scope: 'upstream',
+      message: isSentence(
+        /account [\w.-]{1,64} is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices\.(?: please go to https:\/\/[\w./-]{1,80} for more information\.?)?/,
+      ),
+      onClientError: true,
+    },
+  ],
   prices: HOST_PRICES.fireworks,
 } satisfies Provider;

@@ -67,9 +67,9 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
   'long_window',
 ]);
 
-/** Statuses that refuse; of other 4xx only those two, and only with something in it that says so. */
+/** Statuses that refuse; of other 4xx only those three, and only with something in it that says so. */
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
-const CLIENT_ERRORS = new Set([400, 403]);
+const CLIENT_ERRORS = new Set([400, 403, 412]);
 
 /** A status with which nobody but the edge refuses. */
 const EDGE_CONFLICT = 409;

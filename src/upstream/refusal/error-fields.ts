@@ -78,6 +78,9 @@ const CHILD_KEYS = new Set([
   'violations',
 ]);
 
+/** Fields of which only those are read that say how long to wait: the rest may be what the caller sent. */
+const WAITING_KEYS = new Set(['headers', 'data', 'extra', 'rate_limit']);
+
 /**
  * Maximum depth that is entered: deeper than any provider wraps. It also bounds how often a message may hold JSON
  * of its own.
@@ -174,7 +177,8 @@ class Found {
       if (typeof member === 'string') this.#string(key, member, depth);
       else if (typeof member === 'number') this.#number(key, member);
       else if (CHILD_KEYS.has(key)) this.#enter(member, depth + 1);
-      else if (key === 'headers') this.#headers(member);
+      else if (WAITING_KEYS.has(key)) this.#waitsIn(member);
+      else this.#protocolSpan(key, member);
     }
   }
 
@@ -195,7 +199,15 @@ class Found {
     else this.#wait(key, value);
   }
 
-  #headers(value: unknown): void {
+  /** Takes a span as Google's protocol has it, in seconds and nanoseconds. */
+  #protocolSpan(key: string, value: unknown): void {
+    const { seconds, nanos = 0 } = Object(value) as Readonly<Record<string, unknown>>;
+    if (seconds === undefined) return;
+    const total = Number(seconds) + Number(nanos) / 1e9;
+    if (total >= 0) this.#wait(key, total.toFixed(3));
+  }
+
+  #waitsIn(value: unknown): void {
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       const key = name.toLowerCase();

@@ -1,7 +1,8 @@
 import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { withoutQuoted } from './own-words.ts';
-import { amountsMs, clampDelay, parseMs, parseResetMs } from './reset-time.ts';
+import { amountsMs, clampDelay, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
+import { spokenTime } from './spoken-time.ts';
 
 /** All that may say how long to wait. */
 export interface DelaySources {
@@ -67,13 +68,16 @@ export function headerDelay({
 function bodyDelay({ fields, zone, now }: DelaySources): number | null {
   // For a quota of a day Gemini still says to come back within a minute, and its message repeats it.
   if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return null;
+  const words = ownWords(fields.text);
   return (
     firstDelay(fields.waits, now) ??
     textDelay(fields.text, CUE) ??
-    textDelay(ownWords(fields.text), WAIT_CUE) ??
-    bareDelay(ownWords(fields.text)) ??
+    textDelay(words, WAIT_CUE) ??
+    bareDelay(words) ??
+    chineseDelay(words) ??
     textInstant(fields.text, zone, now) ??
-    parseResetMs(fields.resetAt ?? '', now)
+    parseResetMs(fields.resetAt ?? '', now) ??
+    spokenTime(words, zone, now)
   );
 }
 
@@ -93,10 +97,20 @@ const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /
 
 /** Other words about waiting. */
 const WAIT_CUE =
-  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after)|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back)(?: again)? (?:in|after)|wait(?: for| at least)?|retry[-_]after:?|(?:cool ?down|back off)(?: period| time)?(?: of| for|:)?)(?: about| approximately| around| another| at least)? ~?/g;
+  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after)|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|cooling down) for|wait(?: for| at least)?|retry[-_]after:?|(?:cool ?down|back off)(?: period| time)?(?: of| for|:)?)(?: about| approximately| around| another| at least)? ~?/g;
 
-/** A number alone, where the words are those of the header: `Retry-After: 30`. */
-const BARE_S = /\bretry[-_ ]after:? (\d{1,7})(?=\s*(?:[.,;)]|$))/m;
+/** A number alone, where the words are those of the header: `Retry-After: 30`; and Google's in the text of its protocol. */
+const BARE_S =
+  /\bretry[-_ ]after:? (\d{1,7})(?=\s*(?:[.,;)]|$))|\bretry_delay \{\s{0,8}seconds: (\d{1,7})/m;
+
+/** "In 30 seconds", "after 5 minutes" in Chinese. */
+const CHINESE = /(\d{1,7}(?:\.\d{1,3})?) {0,2}(?:个 {0,2})?(秒|分|小时|天)钟? {0,2}[之以]?后/;
+const CHINESE_MS: Readonly<Record<string, number>> = {
+  秒: 1_000,
+  分: 60_000,
+  小时: 3_600_000,
+  天: 86_400_000,
+};
 
 /** A time of day as a span, with or without days: `02:41:12`, `1.02:41:12`. */
 const CLOCK = /(?:(\d{1,3})\.)?(\d{1,2}):(\d\d):(\d\d)(?![\d:])/y;
@@ -110,7 +124,7 @@ function ownWords(text: string): string {
 function textDelay(text: string, cues: RegExp): number | null {
   for (const cue of text.matchAll(cues)) {
     const start = cue.index + cue[0].length;
-    const ms = amountsMs(text, start) ?? clockMs(text, start);
+    const ms = amountsMs(text, start) ?? wordedMs(text, start) ?? clockMs(text, start);
     if (ms !== null) return clampDelay(ms);
   }
   return null;
@@ -125,8 +139,14 @@ function clockMs(text: string, start: number): number | null {
 }
 
 function bareDelay(text: string): number | null {
-  const seconds = BARE_S.exec(text)?.[1];
+  const [, afterCue, ofSpan] = BARE_S.exec(text) ?? [];
+  const seconds = afterCue ?? ofSpan;
   return seconds === undefined ? null : clampDelay(Number(seconds) * 1_000);
+}
+
+function chineseDelay(text: string): number | null {
+  const [, amount, unit = ''] = CHINESE.exec(text) ?? [];
+  return amount === undefined ? null : clampDelay(Number(amount) * (CHINESE_MS[unit] ?? 0));
 }
 
 type WindowSources = Pick<DelaySources, 'headers' | 'waitHeaders' | 'now'>;

@@ -1,7 +1,7 @@
 import type { RefusalScope } from '../../core/words/scope.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { WaitHeader } from './refusal-delay.ts';
-import type { MessageTest } from './own-words.ts';
+import { isSentence, type MessageTest } from './own-words.ts';
 import { isTooLong, TOO_LONG_CODES } from './too-long.ts';
 
 /**
@@ -37,7 +37,7 @@ export interface RefusalRow {
   readonly statuses?: readonly number[];
   /** Compared with the parsed code, type and status fields, in lower case. */
   readonly codes?: readonly string[];
-  /** Searched in the messages, in lower case. With 400 and 403, which repeat what callers write, it says nothing. */
+  /** Searched in the messages, in lower case. With 400, 403 and 412, which repeat what callers write, it says nothing. */
   readonly text?: RegExp;
   /** Compared with each message as a whole. */
   readonly message?: MessageTest;
@@ -47,7 +47,7 @@ export interface RefusalRow {
   readonly zeroHeader?: string;
   /** Does not hold where Google names the quotas, which say it better. */
   readonly unlessQuotaFailure?: boolean;
-  /** Holds for 400 and 403 too, with which most providers mean something else: by a code or a whole message. */
+  /** Holds for 400, 403 and 412 too, with which most providers mean something else: by a code or a whole message. */
   readonly onClientError?: boolean;
 }
 
@@ -154,6 +154,16 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     // The last ones are Volcengine's.
     codes: ['usage_limit_reached', 'accountquotaexceeded'],
     text: /(?:per[ _-]?|calls ?\/ ?)(?:week|month)|(?:weekly|monthly) (?:\w{1,20} )?(?:limit|quota)|(?<!\bnot your )\busage (?:limit|quota)|\b(?:session|5-hour|five-hour) (?:limit|quota)/,
+  },
+  {
+    // Azure API Management, before any provider, with 403.
+    kind: 'long_window',
+    scope: 'credential',
+    message: isSentence(
+      /out of (?:call volume|bandwidth) quota\. quota will be replenished in [\d.:]{1,20}\.?/,
+      /token quota is exceeded\. try again in [\d.:]{1,20}(?: (?:second|minute|hour|day)s?)?\.?/,
+    ),
+    onClientError: true,
   },
   {
     // Accounts count calls at once over all models, unless a provider's own row says that it does so for each.

@@ -28,7 +28,19 @@ const ISO_UNITS_MS = [7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000];
 
 /** Amounts with units in words. The quantifiers are bounded so that no text makes the search slow. */
 const AMOUNT =
-  / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])/y;
+  / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?)(?![a-z])/y;
+
+/** One amount without a figure: `an hour`, `half an hour`, `two minutes`. `a few` says nothing. */
+const WORDED =
+  / {0,2}(half an?|an?|one|two|three|five|ten|fifteen|thirty) (second|minute|hour|day|week|month)s?(?![a-z])/y;
+const WORDS: Readonly<Record<string, number>> = {
+  two: 2,
+  three: 3,
+  five: 5,
+  ten: 10,
+  fifteen: 15,
+  thirty: 30,
+};
 
 /** Maximum amounts of one delay: days, hours, minutes, seconds, milliseconds. */
 const AMOUNTS_MAX = 5;
@@ -104,8 +116,18 @@ export function amountsMs(text: string, start: number, isWhole = false): number 
   return isWhole && end !== text.length ? null : ms;
 }
 
+/** Reads an amount that is written in words from `start` on, in lower case. */
+export function wordedMs(text: string, start: number): number | null {
+  WORDED.lastIndex = start;
+  const [, count, unit = ''] = WORDED.exec(text) ?? [];
+  if (count === undefined) return null;
+  return (count.startsWith('half') ? 1 / 2 : (WORDS[count] ?? 1)) * unitMs(unit);
+}
+
 function unitMs(unit: string): number {
   if (unit === 'ms' || unit.startsWith('msec') || unit.startsWith('milli')) return 1;
+  if (unit.startsWith('mo')) return 30 * 24 * 3_600_000;
+  if (unit.startsWith('w')) return 7 * 24 * 3_600_000;
   if (unit.startsWith('s')) return 1_000;
   if (unit.startsWith('m')) return 60_000;
   return unit.startsWith('h') ? 3_600_000 : 24 * 3_600_000;

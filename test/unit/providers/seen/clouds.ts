@@ -161,6 +161,21 @@ function azure(which: string, seconds: number): string {
 const AZURE_HOST = 'contoso.openai.azure.com';
 
 const AZURE_REFUSALS: readonly SeenRefusal[] = [
+  ...(
+    [
+      ['Out of call volume quota. Quota will be replenished in 02:13:45.', 8_025_000],
+      ['Out of bandwidth quota. Quota will be replenished in 1.02:00:00.', 93_600_000],
+      ['Token quota is exceeded. Try again in 3600 seconds.', 3_600_000],
+    ] as const
+  ).map(([message, retryAfterMs]) => ({
+    name: `API Management: ${message}`,
+    upstreamId: 'azure',
+    status: 403,
+    body: JSON.stringify({ statusCode: 403, message }),
+    kind: 'long_window' as const,
+    scope: 'credential' as const,
+    retryAfterMs,
+  })),
   {
     name: 'tokens',
     status: 429,
@@ -190,6 +205,13 @@ const BEDROCK_HOST = 'bedrock-runtime.eu-central-1.amazonaws.com';
 const AWS_TYPE = { 'x-amzn-errortype': 'ThrottlingException:http://internal.amazon.com/coral/' };
 
 const BEDROCK_REFUSALS: readonly SeenRefusal[] = [
+  {
+    name: 'throttling with 400, as gateways of its kind send it',
+    status: 400,
+    headers: AWS_TYPE,
+    body: '{"message":"Rate exceeded"}',
+    kind: 'requests' as const,
+  },
   {
     name: 'connections',
     status: 503,

@@ -21,6 +21,22 @@ function cerebras(message: string, code: string): string {
 /** Providers that run models of others. */
 const HOST_REFUSALS: readonly SeenRefusal[] = [
   {
+    name: 'Fireworks, an account that is suspended',
+    upstreamId: 'fireworks',
+    status: 412,
+    body: JSON.stringify({
+      error: {
+        message:
+          'Account example is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices. Please go to https://fireworks.ai/account/billing for more information.',
+        param: null,
+        code: 'PRECONDITION_FAILED',
+        type: 'error',
+      },
+    }),
+    kind: 'quota',
+    scope: 'upstream',
+  },
+  {
     name: 'Groq, tokens per minute',
     upstreamId: 'groq',
     status: 429,

@@ -59,7 +59,15 @@ describe('whatever an upstream writes', () => {
       fc.double(),
       fc.boolean(),
       fc.constant(null),
-      fc.constantFrom('(1002)', 'try again in 1', '2026-99-99 99:99:99', '{"error":'),
+      fc.constantFrom(
+        '(1002)',
+        'try again in 1',
+        'resets oct 99, 13pm (A/B)',
+        'resets feb 30',
+        'try again at 99:99 utc',
+        '2026-99-99 99:99:99',
+        '{"error":',
+      ),
     ),
     tree: fc.oneof(
       { maxDepth: 6 },
@@ -134,6 +142,10 @@ describe('whatever an upstream writes', () => {
       'fewer max_tokens',
       'quota exceeded for metric: a',
       '2026-10-06 ',
+      'resets oct 9, ',
+      'resets tomorrow ',
+      '3 个',
+      'retry_delay {',
       '{"message":"{\\"message\\":',
     ];
     for (const piece of hostile) {

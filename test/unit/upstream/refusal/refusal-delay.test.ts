@@ -137,6 +137,20 @@ describe('fields of a provider', () => {
       { error: { message: 'x', metadata: { headers: { 'Retry-After': '8' } } } },
       8_000,
     ],
+    ['in the data of an error', { error: { message: 'x', data: { retry_after: 31 } } }, 31_000],
+    ['beside an error', { error: { message: 'x' }, data: { retry_after: 31 } }, 31_000],
+    [
+      'seconds in its name',
+      { error: { message: 'x', rate_limit: { retry_after_seconds: 32 } } },
+      32_000,
+    ],
+    [
+      "a span of Google's protocol",
+      { error: { message: 'x', details: [{ retryDelay: { seconds: 44, nanos: 500_000_000 } }] } },
+      44_500,
+    ],
+    ['its seconds as text', { error: { message: 'x', retry_delay: { seconds: '44' } } }, 44_000],
+    ['a code among such data', { error: { message: 'x', data: { retry_after: {} } } }, null],
     ['a field of something else', { error: { message: 'x', request: { retry_after: 9 } } }, null],
     ['junk', { error: { message: 'x', retry_after: 'soon', resets_at: -1 } }, null],
   ])('%s', (_, body, expected) => {
@@ -177,9 +191,74 @@ describe('fields of a provider', () => {
     ['It will reset at 2026-10-06 20:30:00 +0800 CST.', 1_800_000],
     [`Claude AI usage limit reached|${String(NOW / 1_000 + 90)}`, 90_000],
     ['Limit 30 requests in 60 seconds', null],
+    ['Try again in an hour.', 3_600_000],
+    ['Try again in about half an hour', 1_800_000],
+    ['Please wait two minutes', 120_000],
+    ['The limit resets in 1 week', 604_800_000],
+    ['Try again in 1 month', 2_592_000_000],
+    ['Please try again in a few minutes', null],
+    ['Please try again in a moment', null],
+    ['Rate limit reset in: 30s', 30_000],
+    ['Next request allowed in 30 seconds', 30_000],
+    ['Your key is blocked for 24 hours', 86_400_000],
+    ['Cooling down for 45s', 45_000],
+    ['429 Quota exceeded. [violations {\n}\n, retry_delay {\n  seconds: 42\n}\n]', 42_000],
+    ['请求过于频繁，请在 30 秒后重试', 30_000],
+    ['您已达到上限，请 5 分钟之后再试', 300_000],
+    ['请 2 个小时后重试', 7_200_000],
+    ['每 60 秒最多 10 次请求', null],
   ])('text: %s', (message, expected) => {
     const seen = withMessage(message, { headers: new Headers() });
     expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
+  });
+});
+
+describe('a time of day or a date in the text', () => {
+  const HOUR_MS = 3_600_000;
+
+  // It is noon in UTC: 8:00 in New York, 5:00 in Los Angeles, 14:00 in Berlin.
+  test.each<[string, number | null]>([
+    ["You've hit your limit · resets 3pm (America/New_York)", 7 * HOUR_MS],
+    ['Your limit will reset at 3:30pm (Europe/Berlin).', 1.5 * HOUR_MS],
+    ['resets 7am (America/New_York)', 23 * HOUR_MS],
+    ['resets at 14:30 UTC', 2.5 * HOUR_MS],
+    ['resets 12am (UTC)', 12 * HOUR_MS],
+    ['resets 12pm (UTC)', 0],
+    ['It resets at 11:58 UTC', 0],
+    ['It resets at 11:50 UTC', 24 * HOUR_MS - 600_000],
+    ['Try again at midnight UTC', 12 * HOUR_MS],
+    ['The quota resets daily at midnight Pacific Time', 19 * HOUR_MS],
+    ['Available again at noon ET', 4 * HOUR_MS],
+    ['Please try again tomorrow.', 12 * HOUR_MS],
+    ['Try again tomorrow at 9am (Asia/Tokyo)', 12 * HOUR_MS],
+    ['Blocked until tomorrow', 12 * HOUR_MS],
+    ['resets Oct 9, 3pm (Europe/Berlin)', 73 * HOUR_MS],
+    ['resets on October 9, 2026 at 00:00 UTC', 60 * HOUR_MS],
+    ['Access returns: try again on 9 October 2026', 60 * HOUR_MS],
+    ['resets Thu 12:00 AM (UTC)', 36 * HOUR_MS],
+    ['resets Tue 11am (UTC)', 167 * HOUR_MS],
+    // The clocks of Berlin go back on 25 October.
+    ['resets Oct 26, 12pm (Europe/Berlin)', 20 * 24 * HOUR_MS - HOUR_MS],
+    ['Try again after Tue, 06 Oct 2026 12:01:00 GMT', 60_000],
+    [`Reset at: ${String(NOW / 1_000 + 90)}`, 90_000],
+    // Its zone is not known.
+    ['Try again at 3:05 PM.', null],
+    ['resets Mon 12:00 AM', null],
+    ['resets at midnight', null],
+    ['resets 3pm (Atlantis/Town)', null],
+    ['resets 13pm (UTC)', null],
+    ['resets at 25:00 UTC', null],
+    ['resets today', null],
+    ['The model "resets 3pm (UTC)" is limited', null],
+    ['3pm (UTC)', null],
+  ])('%s', (message, expected) => {
+    const seen = withMessage(message, { headers: new Headers() });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
+  });
+
+  test('in the zone of a provider that names none', () => {
+    const seen = withMessage('It will reset at 21:00', { upstreamId: 'zai' });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(HOUR_MS);
   });
 });
 
