@@ -106,7 +106,8 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
 /** Starts to probe a pause if it is long, or stops it where a group wants no probes. */
 export function setProbing(pause: Pause, isOn: boolean, now: InstantMs): void {
   if (!isOn) {
-    Object.assign(pause, NO_PROBES);
+    // The probe in flight stays known: if it is served, the pause ends, and no other one may join it.
+    Object.assign(pause, { waitMs: 0, probeAt: instant(0) });
   } else if (pause.waitMs === 0 && isLong(pause, now)) {
     Object.assign(pause, { waitMs: PROBE_MIN_MS, probeAt: after(now, PROBE_MIN_MS) });
   }

@@ -29,6 +29,10 @@ const pauseOf = ({ state }: TestGroup) => state.controls.pause;
 /** The call goes out and is refused, as the probe that it is. */
 function refuseProbe(group: TestGroup, name: string): void {
   expect(group.ask(name)).toEqual([`grant ${name}.1`]);
+  refuse(group, name);
+}
+
+function refuse(group: TestGroup, name: string): void {
   group.report(name, usedUp(2 * DAY_MS));
   group.release(name, 'failed');
 }
@@ -97,6 +101,17 @@ test('a served probe ends the pause, and the slots come back step by step', () =
   expect(pauseOf(group).until).toBe(group.now);
   expect(group.askAll('a', 'b')).toEqual(['grant a.1', 'grant b.1']);
   expect(group.ask('c', { wait: false })).toEqual(['reject c busy']);
+});
+
+test('a probe that is served after an operator has switched probes off ends the pause', () => {
+  const group = refusedGroup();
+  group.advance(MINUTE_MS);
+  group.ask('probe');
+  group.reconfigure({ probesPauses: false });
+  expect(wantsServed(group.member(), group.now)).toBe(true);
+  group.report('probe', { kind: 'served' });
+  group.release('probe');
+  expect(group.ask('a')).toEqual(['grant a.1']);
 });
 
 test.each<[string, (group: TestGroup) => void]>([
@@ -168,6 +183,25 @@ describe('no probe is sent', () => {
     group.reconfigure({ probesPauses: true });
     group.advance(MINUTE_MS);
     expect(group.ask('b')).toEqual(['grant b.1']);
+  });
+
+  test('beside one that was in flight when an operator switched probes off and on', () => {
+    const group = refusedGroup();
+    group.advance(MINUTE_MS);
+    group.ask('probe');
+    group.reconfigure({ probesPauses: false });
+    group.reconfigure({ probesPauses: true });
+    for (let minute = 0; minute < 3; minute += 1) {
+      group.advance(MINUTE_MS / 2);
+      group.renew('probe');
+      group.advance(MINUTE_MS / 2);
+      group.renew('probe');
+      expect(group.ask(`other-${minute}`)).toEqual([`reject other-${minute} upstream_limited`]);
+    }
+    refuse(group, 'probe');
+    expect(group.ask('soon')).toEqual(['reject soon upstream_limited']);
+    group.advance(2 * MINUTE_MS);
+    expect(group.ask('next')).toEqual(['grant next.1']);
   });
 
   test('in a pause of 15 minutes', () => {
