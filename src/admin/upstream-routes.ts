@@ -9,6 +9,7 @@ import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-sche
 import { latest } from '../overview/joins.ts';
 import { joinUpstreams } from '../overview/upstream-calls.ts';
 import { readDirectory } from '../overview/pools.ts';
+import { joinStopped } from '../overview/upstream-health.ts';
 import { compileGroups, type CompiledGroup } from '../routing/group-match.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
@@ -217,10 +218,15 @@ function names(group: CompiledGroup, upstream: Upstream): boolean {
 function healthOf(groups: readonly StandIn[]) {
   const called = groups.filter(({ group, there }) => there !== null || wasCalledBefore(group));
   const seen = called.flatMap(({ there }) => there ?? []);
+  const state = stateOf(groups, called);
+  const isPartly = state === 'partly paused';
+  const stopped = joinStopped(seen.flatMap((one) => one.stopped ?? []));
+  const told = seen.filter((one) => isPartly || one.state !== 'partly paused');
   return {
-    state: stateOf(groups, called),
-    paused_until: latest(seen.map((one) => one.paused_until)),
-    breaker_until: latest(seen.map((one) => one.breaker_until)),
+    state,
+    paused_until: latest(told.map((one) => one.paused_until)),
+    breaker_until: latest(told.map((one) => one.breaker_until)),
+    ...(isPartly && { stopped }),
     refusals_total: { ...joinUpstreams(seen)[0]?.day_refusals },
     limits: Object.fromEntries(
       called.map(({ group, there }) => [
@@ -246,10 +252,11 @@ function callsOf(groups: readonly StandIn[]) {
 function stateOf(
   groups: readonly StandIn[],
   called: readonly StandIn[],
-): 'ok' | 'waiting' | 'open' | 'unreachable' | 'unknown' {
+): UpstreamAtGroup['state'] | 'unreachable' | 'unknown' {
   const isLost = groups.length > 0 && groups.every(({ group }) => group.error !== undefined);
   if (isLost) return 'unreachable';
   if (called.length === 0) return 'unknown';
   const states = called.map(({ there }) => there?.state ?? 'ok');
-  return (['open', 'waiting'] as const).find((state) => states.includes(state)) ?? 'ok';
+  const worst = ['open', 'waiting', 'partly paused'] as const;
+  return worst.find((state) => states.includes(state)) ?? 'ok';
 }

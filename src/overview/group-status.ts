@@ -4,7 +4,7 @@ import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
-import { joinAbout, joinScopes, separateAbout } from '../routing/scopes-shown.ts';
+import { joinAbout, joinScopes, separateAbout, separateMembers } from '../routing/scopes-shown.ts';
 import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { autoGroupNamed } from '../routing/auto-groups.ts';
@@ -113,7 +113,7 @@ function isDefined({ configured, effective, source }: Gauges['limit']): boolean 
 type Settings = 'limit' | 'paused' | 'draining' | 'dry_run';
 
 function totals(all: readonly PoolStatus[]): Omit<Gauges, Settings> {
-  const pools = separateAbout(all);
+  const pools = separateMembers(separateAbout(all));
   const sum = (of: (pool: PoolStatus) => number) =>
     pools.reduce((total, pool) => total + of(pool), 0);
   const [first, second] = pools;

@@ -1,49 +1,77 @@
-import type { UpstreamCallsStatus } from '../contract/status.ts';
+import type { CallScope } from '../contract/scope.ts';
+import {
+  SCOPES_SHOWN_MAX,
+  type ScopeStatus,
+  type UpstreamCallsStatus,
+} from '../contract/status.ts';
 import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-schemas.ts';
-import { joinAbout } from '../routing/scopes-shown.ts';
+import { isHolding, scopeWords } from '../routing/scopes-shown.ts';
 import { latest, sumOfBounds, worstBreaker } from './joins.ts';
 
-type Trouble = Pick<GroupStatus, 'limit' | 'paused_until' | 'breaker' | 'breaker_until' | 'about'>;
+type Trouble = Pick<GroupStatus, 'paused_until' | 'breaker' | 'breaker_until' | 'about'>;
 
 /**
- * Says of each upstream that a group's calls went to how it fares. What stops a group that names no members stops it for
- * all of them: it is put down to the one that refused a call last, as nobody else was called since.
+ * Describes the health of each upstream that a group's calls went to. What stops a group that names no members is put down to
+ * one upstream: to the one that last refused the model it is about, or else to the one that refused any call last.
  */
 export function upstreamsOfGroup(
   calls: readonly UpstreamCallsStatus[],
-  group: Trouble & Pick<GroupStatus, 'members'>,
+  group: Trouble & Pick<GroupStatus, 'limit' | 'members' | 'scopes'>,
 ): UpstreamAtGroup[] {
-  const { members } = group;
-  const blamed = members === undefined ? refusedLast(calls) : null;
+  const { members, scopes = [] } = group;
   return calls.map((one) => {
     if (members === undefined) {
-      return { ...one, ...health(blamed === null || blamed === one.id ? [group] : [], group) };
+      const isThere = ({ about }: Pick<Trouble, 'about'>): boolean => {
+        const blamed = refusedLast(calls, about?.model ?? null);
+        return blamed === null || blamed === one.id;
+      };
+      const states = [group].filter(isThere);
+      return { ...one, ...health(states, scopes.filter(isThere)), limit: group.limit.effective };
     }
     const there = members.filter(({ upstream }) => upstream === one.id);
     const limits = there.filter(({ enabled }) => enabled).map(({ limit }) => limit.effective);
-    return { ...one, ...health(there, { limit: { effective: sumOfBounds(limits) } }) };
+    const ids = new Set<string | undefined>(there.map(({ id }) => id));
+    const own = scopes.filter(({ member }) => member !== undefined && ids.has(member));
+    return { ...one, ...health(there, own), limit: sumOfBounds(limits) };
   });
 }
 
-type Health = Omit<UpstreamAtGroup, keyof UpstreamCallsStatus>;
+type Health = Pick<UpstreamAtGroup, 'state' | 'paused_until' | 'breaker_until' | 'stopped'>;
 
-function health(
-  stopped: readonly Trouble[],
-  { limit }: { readonly limit: { readonly effective: number | null } },
-): Health {
-  const paused_until = latest(stopped.map((each) => each.paused_until));
-  const isOpen = worstBreaker(stopped) !== 'closed';
+/** Joins the states of an upstream. Those that are about some calls only matter where none is about all calls. */
+function health(states: readonly Trouble[], scopes: readonly ScopeStatus[]): Health {
+  const ofAll = states.filter(({ about }) => about === undefined);
+  if (worstBreaker(ofAll) !== 'closed') return { state: 'open', ...endsOf(ofAll) };
+  if (ofAll.some(({ paused_until: until }) => until !== null)) {
+    return { state: 'waiting', ...endsOf(ofAll) };
+  }
+  const partly = [
+    ...states.filter(({ about }) => about !== undefined).map((one) => ({ ...one, queued: 0 })),
+    ...scopes,
+  ].filter(isHolding);
+  if (partly.length === 0) return { state: 'ok', ...endsOf([]) };
+  const stopped = joinStopped(partly.flatMap(({ about }) => about ?? []));
+  return { state: 'partly paused', ...endsOf(partly), stopped };
+}
+
+/** Lists the calls that are stopped, each once. */
+export function joinStopped(all: readonly CallScope[]): CallScope[] {
+  const distinct = new Map(all.map((about) => [scopeWords(about), about]));
+  return [...distinct.values()].slice(0, SCOPES_SHOWN_MAX);
+}
+
+function endsOf(all: readonly Omit<Trouble, 'about'>[]) {
   return {
-    state: isOpen ? 'open' : paused_until === null ? 'ok' : 'waiting',
-    paused_until,
-    breaker_until: latest(stopped.map((each) => each.breaker_until)),
-    ...joinAbout(stopped),
-    limit: limit.effective,
+    paused_until: latest(all.map((each) => each.paused_until)),
+    breaker_until: latest(all.map((each) => each.breaker_until)),
   };
 }
 
-/** Finds the upstream that refused a call last; null: none ever did. */
-function refusedLast(calls: readonly UpstreamCallsStatus[]): string | null {
-  const refusals = calls.flatMap(({ id, last_refusals: all }) => all.map(({ at }) => ({ id, at })));
-  return refusals.toSorted((a, b) => (a.at < b.at ? 1 : -1))[0]?.id ?? null;
+/** Finds the upstream that last refused a call of a model, or else any call. Null: none ever did. */
+function refusedLast(calls: readonly UpstreamCallsStatus[], model: string | null): string | null {
+  const refusals = calls
+    .flatMap(({ id, last_refusals: all }) => all.map((refusal) => ({ ...refusal, id })))
+    .toSorted((a, b) => (a.at < b.at ? 1 : -1));
+  const ofModel = refusals.find((one) => model !== null && one.model?.toLowerCase() === model);
+  return (ofModel ?? refusals[0])?.id ?? null;
 }

@@ -1,7 +1,18 @@
 import type { CallScope, ScopeKind } from '../contract/scope.ts';
-import { SCOPES_SHOWN_MAX, type PoolStatus, type ScopeStatus } from '../contract/status.ts';
+import {
+  SCOPES_SHOWN_MAX,
+  type MemberStatus,
+  type PoolStatus,
+  type ScopeStatus,
+} from '../contract/status.ts';
 
 type ByScopes = Pick<PoolStatus, 'about' | 'scopes'>;
+
+/** State that a pool or a member has besides that of its scopes. */
+type OwnState = Pick<
+  PoolStatus,
+  'about' | 'in_use' | 'limit' | 'paused_until' | 'pause' | 'breaker' | 'breaker_until'
+>;
 
 /** Joins what was learned of the same calls in several pools, and bounds the list: what holds calls comes first. */
 export function joinScopes(all: readonly ScopeStatus[]): Pick<PoolStatus, 'scopes'> {
@@ -13,7 +24,11 @@ export function joinScopes(all: readonly ScopeStatus[]): Pick<PoolStatus, 'scope
 }
 
 /** Whether the calls of a scope are stopped, or some of them are queued because of it. */
-export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
+export function isHolding({
+  queued,
+  paused_until: until,
+  breaker,
+}: Pick<ScopeStatus, 'queued' | 'paused_until' | 'breaker'>): boolean {
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
@@ -56,24 +71,72 @@ function isLearned({
 export function separateAbout(pools: readonly PoolStatus[]): readonly PoolStatus[] {
   if (joinAbout(pools).about !== undefined) return pools;
   return pools.map((pool) => {
-    const { about, pause, ...rest } = pool;
+    const { about, pause: _pause, ...rest } = pool;
     if (about === undefined || !isLearned(pool)) return pool;
-    const { in_use, queued, paused_until, breaker, breaker_until, limit } = pool;
-    const refusals = pool.upstreams.flatMap(({ last_refusals: all }) => all.map(({ at }) => at));
-    const scope: ScopeStatus = {
-      about,
-      in_use,
-      limit: limit.source === 'learned' ? limit.effective : null,
-      paused_until,
-      ...(pause && { pause }),
-      breaker,
-      breaker_until,
-      queued,
-      last_refused_at: refusals.toSorted().at(-1) ?? new Date(0).toISOString(),
-    };
-    const free = { paused_until: null, breaker: 'closed', breaker_until: null } as const;
-    return { ...rest, ...free, scopes: [...(pool.scopes ?? []), scope] };
+    const scope = { ...scopeOf(about, pool, pool.upstreams), queued: pool.queued };
+    return { ...rest, ...FREE, scopes: [...(pool.scopes ?? []), scope] };
   });
+}
+
+/** As `separateAbout`, for each member of the pools. */
+export function separateMembers(pools: readonly PoolStatus[]): readonly PoolStatus[] {
+  const all = Map.groupBy(
+    pools.flatMap(({ members = [] }) => members),
+    ({ id }) => id,
+  );
+  const differing = new Set(
+    [...all].flatMap(([id, same]) => (joinAbout(same).about === undefined ? id : [])),
+  );
+  return pools.map((pool) => {
+    const { members, scopes = [] } = pool;
+    const isApart = (member: MemberStatus): boolean =>
+      member.about !== undefined && differing.has(member.id) && isLearned(member);
+    if (members?.some(isApart) !== true) return pool;
+    const apart = members.filter(isApart).flatMap((member): ScopeStatus[] => {
+      const { id, about, upstream } = member;
+      const calls = pool.upstreams.filter((one) => one.id === upstream);
+      return about === undefined ? [] : [{ member: id, ...scopeOf(about, member, calls) }];
+    });
+    return {
+      ...pool,
+      members: members.map((member) => (isApart(member) ? withoutAbout(member) : member)),
+      scopes: [...scopes, ...apart],
+    };
+  });
+}
+
+const FREE = { paused_until: null, breaker: 'closed', breaker_until: null } as const;
+
+function withoutAbout({ about: _about, pause: _pause, ...member }: MemberStatus): MemberStatus {
+  const { enabled, limit } = member;
+  const { configured } = limit;
+  const effective = enabled ? configured : 0;
+  const isOfScope = limit.source === 'learned';
+  return {
+    ...member,
+    ...FREE,
+    limit: isOfScope ? { configured, effective, source: 'configured' } : limit,
+  };
+}
+
+/** Writes a state that is about some calls only as the scope of these calls. Its queue is not known. */
+function scopeOf(
+  about: CallScope,
+  { in_use, limit, paused_until, pause, breaker, breaker_until }: Omit<OwnState, 'about'>,
+  upstreams: PoolStatus['upstreams'],
+): ScopeStatus {
+  const refusals = upstreams.flatMap(({ last_refusals: all }) => all.map(({ at }) => at));
+  return {
+    about,
+    in_use,
+    limit: limit.source === 'learned' ? limit.effective : null,
+    paused_until,
+    ...(pause && { pause }),
+    breaker,
+    breaker_until,
+    queued: 0,
+    last_refused_at: refusals.toSorted().at(-1) ?? new Date(0).toISOString(),
+  };
 }
 
 /** Reads what an idle pool reported of its scopes: their pauses may be over. */

@@ -1,5 +1,5 @@
 import { count, duration } from '../format.ts';
-import { scopeEnd, scopeWords } from './scope-words.ts';
+import { isHolding, listWords, scopeEnd, type ScopeStatus } from './scope-words.ts';
 import { slotsOfPool, type Slots } from './slots.ts';
 import type { GroupStatus, Waiter } from './status.ts';
 
@@ -21,8 +21,8 @@ const OUT_WORDS: Readonly<Record<NonNullable<Member['out']>['reason'], string>> 
   egress: 'refuses where the Worker runs',
 };
 
-/** Picks what is most worth knowing of a member at this moment. */
-export function memberStateOf(member: Member): MemberState {
+/** Picks what is most worth knowing of a member at this moment. Its group lists the scopes of all members. */
+export function memberStateOf(member: Member, scopes: readonly ScopeStatus[] = []): MemberState {
   const { out, retired, enabled, breaker, limit, about } = member;
   if (retired === true) return { words: 'no longer configured', tone: 'draining' };
   if (!enabled) return { words: 'switched off', tone: 'draining' };
@@ -33,7 +33,7 @@ export function memberStateOf(member: Member): MemberState {
   const { effective } = limit;
   const isFull = effective !== null && takenOf(member) >= effective;
   if (isFull) return { words: 'full', tone: 'full' };
-  if (isStopped) return { words: 'partly paused', tone: 'paused' };
+  if (stopsAt(member, scopes).length > 0) return { words: 'partly paused', tone: 'paused' };
   if (limit.source === 'learned') return { words: 'learning', tone: 'learning' };
   return { words: takenOf(member) === 0 ? 'idle' : 'flowing', tone: 'flowing' };
 }
@@ -109,18 +109,39 @@ export function membersInWords({
  * Says how long a member takes no calls because its upstream paused it or its breaker is open, and which calls if not all.
  * Null if neither stops it.
  */
-export function pauseOf(member: Member, nowMs: number): string | null {
-  const { words } = memberStateOf(member);
+export function pauseOf(
+  member: Member,
+  nowMs: number,
+  scopes: readonly ScopeStatus[] = [],
+): string | null {
+  const { words } = memberStateOf(member, scopes);
+  const stops = stopsAt(member, scopes);
   const ends: Readonly<Record<string, string | null>> = {
     paused: member.paused_until,
     broken: member.breaker_until,
-    'partly paused': scopeEnd(member),
+    'partly paused': latestEnd(stops),
   };
   const until = ends[words] ?? null;
   const leftMs = until === null ? 0 : Date.parse(until) - nowMs;
   const left = leftMs > 0 ? `for ${duration(leftMs)} more` : null;
-  if (words !== 'partly paused' || member.about === undefined) return left;
-  return [scopeWords(member.about), left].filter((part) => part !== null).join(' ');
+  if (words !== 'partly paused') return left;
+  const stopped = listWords(stops.map(({ about }) => about));
+  return [stopped, left].filter((part) => part !== null).join(' ');
+}
+
+type Stop = Pick<ScopeStatus, 'about' | 'paused_until' | 'breaker_until'>;
+
+/** Lists the calls that a member stops while all others start there. */
+function stopsAt(member: Member, scopes: readonly ScopeStatus[]): readonly Stop[] {
+  const { about, paused_until, breaker, breaker_until } = member;
+  const isStopped = about !== undefined && (paused_until !== null || breaker !== 'closed');
+  const own = isStopped ? [{ about, paused_until, breaker_until }] : [];
+  return [...own, ...scopes.filter((scope) => scope.member === member.id && isHolding(scope))];
+}
+
+function latestEnd(stops: readonly Stop[]): string | null {
+  const ends = stops.map(scopeEnd).filter((end) => end !== null);
+  return ends.toSorted().at(-1) ?? null;
 }
 
 function takenOf({ in_use: inUse, cooling, unclaimed }: Member): number {

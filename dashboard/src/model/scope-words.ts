@@ -15,7 +15,7 @@ export function scopeWords({ model, service_tier: tier, credential }: CallScope)
 }
 
 /** Whether calls of a scope are stopped, or wait for it. */
-function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
+export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
@@ -45,9 +45,12 @@ export function stoppedWords({
 }: Pick<GroupStatus, 'about' | 'scopes' | 'paused_until' | 'breaker'>): string | null {
   const own = about !== undefined && (until !== null || breaker !== 'closed') ? [about] : [];
   const all = [...own, ...scopes.filter(isHolding).map((scope) => scope.about)];
-  const [first] = all;
+  return listWords(all);
+}
+
+/** Names the first of some scopes, and counts the others. Null: there are none. */
+export function listWords(scopes: readonly CallScope[]): string | null {
+  const [first, ...others] = [...new Set(scopes.map(scopeWords))];
   if (first === undefined) return null;
-  return all.length === 1
-    ? scopeWords(first)
-    : `${scopeWords(first)} and ${count(all.length - 1)} more`;
+  return others.length === 0 ? first : `${first} and ${count(others.length)} more`;
 }

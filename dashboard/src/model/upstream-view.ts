@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { upstreamInfoSchema } from '../../../src/contract/admin/answer-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
+import { listWords } from './scope-words.ts';
 import type { SeenLimits, Suggestion } from './suggestions.ts';
 
 type GroupStatus = z.output<typeof groupStatusSchema>;
@@ -13,9 +14,10 @@ export type LastRefusal = Frozen<NonNullable<Info['calls']>['last_refusals'][num
 /** An upstream, as the API tells it. */
 export type UpstreamInfo = Omit<
   Info,
-  'models' | 'groups' | 'configured' | 'member_secrets' | 'calls'
+  'models' | 'groups' | 'configured' | 'member_secrets' | 'calls' | 'health'
 > & {
   readonly calls: Frozen<Info['calls']>;
+  readonly health: Frozen<Info['health']>;
   readonly member_secrets: readonly Info['member_secrets'][number][];
   readonly models: readonly string[];
   readonly groups: readonly string[];
@@ -33,6 +35,8 @@ export interface Seen {
   readonly state: Info['health']['state'] | 'off';
   /** Until when it wants no calls, or its breaker lets none through. */
   readonly until: string | null;
+  /** The only calls that are stopped there, in words. Null: it stops all calls, or none. */
+  readonly stopped: string | null;
   readonly inFlight: number;
   /** Calls granted slots for it in this day of UTC. */
   readonly grantedToday: number;
@@ -45,6 +49,9 @@ export interface Seen {
   /** Null: no group counts cost. */
   readonly spend: { readonly dayUsd: number; readonly monthUsd: number } | null;
 }
+
+/** The states of an upstream that groups report, the worst first. */
+const WORST = ['open', 'waiting', 'partly paused', 'ok'] as const;
 
 /** Whether anybody has called an upstream, or said something of it. */
 export function isUsed({ configured, groups, calls }: UpstreamInfo): boolean {
@@ -66,7 +73,10 @@ export function seenOf(
 ): Seen {
   const there = groups.flatMap(({ upstreams }) => upstreams.filter((one) => one.id === id));
   const states = there.map(({ state }) => state);
-  const live = (['open', 'waiting', 'ok'] as const).find((state) => states.includes(state));
+  const live = WORST.find((state) => states.includes(state));
+  const isPartly = live === 'partly paused';
+  const shown = there.filter((one) => isPartly || one.state !== 'partly paused');
+  const stopped = there.length === 0 ? health.stopped : there.flatMap((one) => one.stopped ?? []);
   const told = there.length > 0 ? there : calls === null ? [] : [calls];
   const refusals = new Map<string, number>();
   for (const [kind, count] of told.flatMap((one) => Object.entries(one.day_refusals))) {
@@ -77,7 +87,8 @@ export function seenOf(
     told.reduce((total, one) => total + of(one), 0);
   return {
     state: enabled ? (live ?? health.state) : 'off',
-    until: latest(there.flatMap((one) => [one.paused_until, one.breaker_until])),
+    until: latest(shown.flatMap((one) => [one.paused_until, one.breaker_until])),
+    stopped: listWords(stopped ?? []),
     inFlight: sum((one) => one.in_flight),
     grantedToday: sum((one) => one.day_granted),
     lastCallAt: latest(told.map((one) => one.last_call_at)),

@@ -6,6 +6,7 @@ import { upstreamSchema } from '../config/upstream-config.ts';
 import { DIALECTS } from '../dialect.ts';
 import { limitsSeenSchema, upstreamCallsSchema } from '../status.ts';
 import { suggestionSchema } from './suggestion-schemas.ts';
+import { stoppedSchema } from './status-schemas.ts';
 import { LANES } from '../../core/words/ticket.ts';
 
 /** Answers of the admin API, but for the state and the past of groups. */
@@ -148,12 +149,15 @@ export const upstreamInfoSchema = z.object({
   health: z
     .object({
       state: z
-        .enum(['ok', 'waiting', 'open', 'unreachable', 'unknown'])
+        .enum(['ok', 'partly paused', 'waiting', 'open', 'unreachable', 'unknown'])
         .describe(
-          '`open`: a breaker is not closed. `waiting`: until `paused_until`. `unreachable`: no pool answers. `unknown`: it was not called yet.',
+          '`open`: a breaker is not closed. `waiting`: until `paused_until`. `partly paused`: it refuses only the calls in `stopped`. `unreachable`: no pool answers. `unknown`: it was not called yet.',
         ),
       paused_until: at.nullable().describe('When its backoff ends. null if there is none.'),
-      breaker_until: at.nullable().describe('When the breaker lets a call probe. Null: closed.'),
+      breaker_until: at
+        .nullable()
+        .describe('When the breaker admits the first probe. null if it is not open.'),
+      stopped: stoppedSchema,
       refusals_total: z
         .record(z.string(), z.number())
         .describe('Its refusals of this day of UTC, by kind.'),

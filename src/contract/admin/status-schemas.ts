@@ -2,7 +2,13 @@ import * as z from 'zod';
 import type { Frozen } from '../frozen.ts';
 import { GROUP_STATES } from './group-states.ts';
 import { callScopeSchema } from '../scope.ts';
-import { gaugesSchema, leaseInfoSchema, upstreamCallsSchema, waiterInfoSchema } from '../status.ts';
+import {
+  gaugesSchema,
+  leaseInfoSchema,
+  SCOPES_SHOWN_MAX,
+  upstreamCallsSchema,
+  waiterInfoSchema,
+} from '../status.ts';
 import { temporarySchema } from '../temporary.ts';
 
 /** The state of groups at this moment, of all their pools together. */
@@ -22,21 +28,33 @@ const partitionStatusSchema = z.union([
   z.object({ partition, error: poolError }),
 ]);
 
+/** Which calls an upstream stops while all others start. */
+export const stoppedSchema = z
+  .array(callScopeSchema)
+  .max(SCOPES_SHOWN_MAX)
+  .exactOptional()
+  .describe(
+    'The only calls that are stopped, if the state is `partly paused`: models, service tiers and keys, each once and at most 64. Absent in any other state.',
+  );
+
 /** An upstream that calls of a group went to, and how it fares as far as this group knows. */
 const upstreamAtGroupSchema = upstreamCallsSchema.extend({
   state: z
-    .enum(['ok', 'waiting', 'open'])
+    .enum(['ok', 'partly paused', 'waiting', 'open'])
     .describe(
-      '`open`: the breaker is not closed. `waiting`: it wants no calls until `paused_until`. Where calls of a group that names no members went to several upstreams, it is said of the one that refused last.',
+      '`open`: the breaker is not closed. `waiting`: it wants no calls until `paused_until`. `partly paused`: it refuses only the calls in `stopped`, and all others start as usual. In a group without members whose calls went to several upstreams, the one that refused last has the state of the group.',
     ),
   paused_until: z.iso
     .datetime()
     .nullable()
-    .describe('When its backoff ends. null if there is none.'),
-  breaker_until: z.iso.datetime().nullable().describe('When the breaker lets a call probe.'),
-  about: callScopeSchema
-    .exactOptional()
-    .describe('The calls to which these fields apply. Absent if they apply to all calls there.'),
+    .describe(
+      'When its backoff ends; the last one to end if `stopped` lists several calls. null if there is none.',
+    ),
+  breaker_until: z.iso
+    .datetime()
+    .nullable()
+    .describe('When the breaker admits the first probe. null if it is not open.'),
+  stopped: stoppedSchema,
   limit: z
     .number()
     .nullable()

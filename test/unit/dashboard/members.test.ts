@@ -12,6 +12,7 @@ import {
   slotsOfMember,
   type Member,
 } from '../../../dashboard/src/model/members.ts';
+import type { ScopeStatus } from '../../../dashboard/src/model/scope-words.ts';
 import { groupStatus } from './group-status.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00.000Z');
@@ -71,6 +72,30 @@ describe('the state of a member', () => {
     ['switched off', { enabled: false, out: OUT }],
   ])('is %s', (words, changes) => {
     expect(memberStateOf(member(changes)).words).toBe(words);
+  });
+
+  it('is partly paused by its own scopes, beside what its own state is about', () => {
+    const scope: ScopeStatus = {
+      about: { ...PRO, model: 'flash' },
+      member: 'a',
+      in_use: 0,
+      limit: null,
+      paused_until: null,
+      breaker: 'open',
+      breaker_until: '2026-11-20T10:01:00.000Z',
+      queued: 0,
+      last_refused_at: OUT.since,
+    };
+    const elsewhere = { ...scope, member: 'b' };
+    expect(memberStateOf(member(), [elsewhere]).words).toBe('idle');
+    expect(memberStateOf(member({ paused_until: OUT.probe_at }), [scope]).words).toBe('paused');
+    expect(memberStateOf(member({ in_use: 4 }), [scope]).words).toBe('full');
+    expect(memberStateOf(member(), [elsewhere, scope]).words).toBe('partly paused');
+    expect(pauseOf(member(), NOW, [elsewhere, scope])).toBe('model flash for 1 min more');
+    const own = { about: PRO, paused_until: OUT.probe_at };
+    expect(pauseOf(member(own), NOW, [scope])).toBe('model pro and 1 more for 1 min more');
+    const full: ScopeStatus = { ...scope, breaker: 'closed', breaker_until: null, queued: 1 };
+    expect(pauseOf(member(), NOW, [full])).toBe('model flash');
   });
 
   it('goes with what comes next where it is out', () => {

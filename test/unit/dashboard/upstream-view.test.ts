@@ -56,8 +56,31 @@ const FLOWING: At = {
 const at = (...all: Partial<At>[]) => all.map((one) => ({ upstreams: [{ ...FLOWING, ...one }] }));
 
 describe('what groups have seen of an upstream', () => {
-  it.each(['ok', 'waiting', 'open'] as const)('is %s', (state) => {
+  it.each(['ok', 'partly paused', 'waiting', 'open'] as const)('is %s', (state) => {
     expect(seenOf(OPENAI, at({}, { state })).state).toBe(state);
+  });
+
+  it('names the calls that it stops, and when the last of them may start again', () => {
+    const scope = (model: string) => ({ model, service_tier: null, credential: null });
+    const [early, late] = ['2026-11-20T10:00:00.000Z', '2026-11-20T11:00:00.000Z'];
+    const partly = (until: string, ...models: string[]): Partial<At> => ({
+      state: 'partly paused',
+      paused_until: until,
+      stopped: models.map(scope),
+    });
+    const both = at(partly(early, 'pro'), {}, partly(late, 'pro', 'flash'));
+    expect(seenOf(OPENAI, both)).toMatchObject({
+      state: 'partly paused',
+      stopped: 'model pro and 1 more',
+      until: late,
+    });
+    const waiting: Partial<At> = { state: 'waiting', paused_until: early };
+    expect(seenOf(OPENAI, at(waiting, partly(late, 'pro')))).toMatchObject({
+      state: 'waiting',
+      until: early,
+    });
+    const health = { ...OPENAI.health, state: 'partly paused', stopped: [scope('pro')] } as const;
+    expect(seenOf({ ...OPENAI, health }, [])).toMatchObject({ stopped: 'model pro' });
   });
 
   it('is what the API said where no group was called for it, whatever became of other upstreams', () => {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   SCOPES_SHOWN_MAX,
+  type MemberStatus,
   type PoolStatus,
   type ScopeStatus,
 } from '../../../src/contract/status.ts';
@@ -10,6 +11,7 @@ import {
   joinScopes,
   restingScopes,
   separateAbout,
+  separateMembers,
 } from '../../../src/routing/scopes-shown.ts';
 
 const EARLY = '2026-11-27T10:00:00.000Z';
@@ -133,6 +135,68 @@ describe('the states of several pools that are about different calls', () => {
   it('stay where the pools agree', () => {
     const pools = [pro, pro, poolOf({})];
     expect(separateAbout(pools)).toBe(pools);
+  });
+});
+
+describe('the states of a member that are about different calls', () => {
+  const limit = { configured: 5, effective: 5, source: 'configured' } as const;
+  const memberOf = (changes: Partial<MemberStatus>): MemberStatus =>
+    // Only these fields are read.
+    ({
+      id: 'a',
+      upstream: 'groq',
+      enabled: true,
+      in_use: 0,
+      limit,
+      paused_until: null,
+      breaker: 'closed',
+      breaker_until: null,
+      ...changes,
+    }) as Partial<MemberStatus> as MemberStatus;
+  const callsTo = (id: string, at: string) => ({
+    id,
+    in_flight: 0,
+    last_call_at: at,
+    day_granted: 1,
+    day_refusals: {},
+    spend: null,
+    last_refusals: [{ kind: 'requests', at, retry_after_ms: null, model: null }],
+  });
+  const poolOf = (...members: Partial<MemberStatus>[]): PoolStatus =>
+    ({
+      members: members.map(memberOf),
+      upstreams: [callsTo('groq', LATE), callsTo('other', '2026-11-27T11:00:00.000Z')],
+    }) as Partial<PoolStatus> as PoolStatus;
+  const about = (model: string) => scope(model).about;
+  const other = { id: 'b', about: about('pro'), paused_until: EARLY };
+  const pause = { message: 'full', probe_at: null };
+  const pro = poolOf({ about: about('pro'), paused_until: LATE, pause, in_use: 1 }, other);
+  const flash = poolOf({
+    about: about('flash'),
+    limit: { ...limit, effective: 3, source: 'learned' },
+  });
+
+  it('are shown as scopes of that member, with all that is known', () => {
+    const [one, two] = separateMembers([pro, flash]);
+    expect(one?.members?.[0]).toEqual(memberOf({ in_use: 1 }));
+    expect(one?.members?.[1]).toEqual(memberOf(other));
+    const shown = { member: 'a', last_refused_at: LATE };
+    expect(one?.scopes).toEqual([scope('pro', { ...shown, paused_until: LATE, pause, in_use: 1 })]);
+    expect(two?.members).toEqual([memberOf({})]);
+    expect(two?.scopes).toEqual([scope('flash', { ...shown, limit: 3 })]);
+  });
+
+  it('are told apart from one that is about all calls', () => {
+    const all = poolOf({ paused_until: EARLY });
+    const [one, two] = separateMembers([all, pro]);
+    expect(one).toBe(all);
+    expect(two?.scopes).toHaveLength(1);
+  });
+
+  it('stay where the pools agree, and where a pool has none', () => {
+    const none: Partial<PoolStatus> = { upstreams: [] };
+    const pools = [pro, pro, poolOf({}), none as PoolStatus];
+    expect(separateMembers(pools)).toEqual(pools);
   });
 });
 

@@ -1,7 +1,9 @@
 // Upstreams are shown by the calls that went there: a group by models alone says nothing of those it was never called for.
 import { beforeEach, expect, it, vi } from 'vitest';
+import { poolName } from '../../../src/contract/pool-name.ts';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
 import { directoryOf } from '../../../src/env.ts';
+import type { RefusalScope } from '../../../src/core/words/scope.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import { resetPool, take } from '../support/pool.ts';
 import { stopTime } from '../support/time.ts';
@@ -24,9 +26,16 @@ async function serve(group: string, upstream: string): Promise<void> {
   await lease.release('success', 200);
 }
 
-async function refuse(group: string, upstream: string, kind: RefusalKind, waitMs: number) {
-  const { lease } = await take(group, `refused-${(tickets += 1)}`, { upstream });
-  await lease.report({ kind, retryAfterMs: waitMs, slotsMax: null, hints: [] }, false);
+async function refuse(
+  pool: string,
+  upstream: string,
+  kind: RefusalKind,
+  waitMs: number,
+  about: { readonly model?: string; readonly scope?: RefusalScope } = {},
+) {
+  const { model = 'gpt-4o', ...scope } = about;
+  const { lease } = await take(pool, `refused-${(tickets += 1)}`, { upstream, model });
+  await lease.report({ kind, retryAfterMs: waitMs, slotsMax: null, hints: [], ...scope }, false);
   await lease.release('failed', 429);
 }
 
@@ -96,6 +105,69 @@ it('what stops a group is put down to the upstream that refused last', async () 
     calls: { day_granted: 1, day_refusals: {}, last_refusals: [] },
     health: { state: 'ok', paused_until: null, refusals_total: {} },
   });
+});
+
+it('an upstream that stops one model is partly paused, unless another group says that it stops all', async () => {
+  const [some, all] = ['stops-some', 'stops-all'];
+  await put({
+    groups: [
+      { ...BY_MODELS, name: some, match: { models: ['a*'] } },
+      { ...BY_MODELS, name: all, match: { models: ['b*'] } },
+    ],
+  });
+  await refuse(some, 'groq', 'requests', 3_600_000, { model: 'a-1', scope: 'model' });
+  const { health } = await shown('groq');
+  const stopped = [{ model: 'a-1', service_tier: null, credential: null }];
+  expect(health).toMatchObject({ state: 'partly paused', stopped, breaker_until: null });
+  await refuse(all, 'groq', 'requests', 60_000, { model: 'b-1' });
+  const both = (await shown('groq')).health;
+  expect(both).toMatchObject({ state: 'waiting', limits: { [some]: 7, [all]: 7 } });
+  expect(both.stopped).toBeUndefined();
+  expect(Date.parse(both.paused_until ?? '')).toBeLessThan(Date.parse(health.paused_until ?? ''));
+});
+
+it('models that a member stops in different partitions are all listed', async () => {
+  const group = 'of-partitions';
+  await put({
+    groups: [
+      {
+        name: group,
+        match: { models: ['*'] },
+        partition_by: ['model'],
+        members: [{ upstream: 'groq' }, { upstream: 'mistral' }],
+      },
+    ],
+  });
+  const refused = async (partition: string, model: string): Promise<void> => {
+    const fields = { group, partition, upstream: 'groq', model };
+    const held = await take(poolName(group, partition), `p-${model}`, fields);
+    expect(held.member).toBe('groq');
+    const signal = {
+      kind: 'requests',
+      retryAfterMs: 3_600_000,
+      slotsMax: null,
+      hints: [],
+    } as const;
+    await held.lease.report({ ...signal, scope: 'model' }, false);
+    await held.lease.release('failed', 429);
+    await directoryOf(env).list({ group, partition });
+  };
+  await refused('one', 'model-1');
+  await refused('two', 'model-2');
+  const { members, scopes, upstreams } = bodyOf(
+    await asAdmin('getGroupStatus', { params: { name: group } }),
+  );
+  expect(members?.[0]).toMatchObject({ id: 'groq', paused_until: null });
+  expect(members?.[0]?.about).toBeUndefined();
+  const models = (all: readonly { readonly model: string | null }[]) =>
+    new Set(all.map(({ model }) => model));
+  expect(scopes?.map(({ member }) => member)).toEqual(['groq', 'groq']);
+  const both = new Set(['model-1', 'model-2']);
+  expect(models(scopes?.map(({ about }) => about) ?? [])).toEqual(both);
+  expect(upstreams.find(({ id }) => id === 'groq')?.state).toBe('partly paused');
+  const { health } = await shown('groq');
+  expect(health.state).toBe('partly paused');
+  expect(models(health.stopped ?? [])).toEqual(both);
 });
 
 it('a call that was never sent is none', async () => {

@@ -88,7 +88,11 @@ describe('the status of a group', () => {
     const [scope] = scopes ?? [];
     expect(Date.parse(scope?.paused_until ?? '')).toBeGreaterThan(Date.now());
     expect(Date.parse(scope?.last_refused_at ?? '')).toBeLessThanOrEqual(Date.now());
-    expect(upstreams[0]?.state).toBe('ok');
+    expect(upstreams[0]).toMatchObject({
+      state: 'partly paused',
+      paused_until: scope?.paused_until,
+      stopped: [scope?.about],
+    });
     await dropQueue(waiting);
   });
 
@@ -111,6 +115,23 @@ describe('the status of a group', () => {
     expect(paused_until).not.toBeNull();
     expect((await send()).status).toBe(200);
     expect((await group()).paused_until).toBeNull();
+  });
+});
+
+describe('the health of an upstream', () => {
+  const health = async () => bodyOf(await asAdmin('getUpstream', { params: { id: name } })).health;
+
+  it('is partly paused where one model is stopped, and names it', async () => {
+    expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
+    const only = await health();
+    expect(only).toMatchObject({ state: 'partly paused', stopped: [{ model: 'full' }] });
+    expect(Date.parse(only.paused_until ?? '')).toBeGreaterThan(Date.now());
+    expect((await send()).status).toBe(200);
+    expect(await health()).toMatchObject({
+      state: 'partly paused',
+      paused_until: only.paused_until,
+      stopped: [{ model: 'full' }],
+    });
   });
 });
 

@@ -39,6 +39,7 @@ export function MemberRows({ group }: { readonly group: GroupStatus }) {
             <Row
               name={group.name}
               member={member}
+              scopes={group.scopes ?? []}
               hasTiers={hasTiers}
               others={othersOf(member, members)}
             />
@@ -57,15 +58,16 @@ function othersOf(member: Member, members: readonly Member[]): number {
 interface RowProps {
   readonly name: string;
   readonly member: Member;
+  readonly scopes: NonNullable<GroupStatus['scopes']>;
   readonly hasTiers: boolean;
   /** Members beside it that get calls. */
   readonly others: number;
 }
 
-function Row({ name, member, hasTiers, others }: RowProps) {
+function Row({ name, member, scopes, hasTiers, others }: RowProps) {
   const slots = slotsOfMember(member);
-  const { words, tone } = memberStateOf(member);
-  const outlook = outlookOf(member, now.value) ?? pauseOf(member, now.value);
+  const { words, tone } = memberStateOf(member, scopes);
+  const outlook = outlookOf(member, now.value) ?? pauseOf(member, now.value, scopes);
   return (
     <>
       <b>
@@ -105,7 +107,7 @@ const NOBODY = {
   oldest_wait_ms: 0,
 };
 
-function Switch({ name, member, others }: Omit<RowProps, 'hasTiers'>) {
+function Switch({ name, member, others }: Omit<RowProps, 'scopes' | 'hasTiers'>) {
   const [isBusy, setBusy] = useState(false);
   if (!may('operator') || member.retired === true) return <span />;
   const act = async (): Promise<void> => {

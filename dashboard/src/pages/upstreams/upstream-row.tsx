@@ -105,6 +105,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
 
 const HEALTH_WORDS: Readonly<Record<Seen['state'], string>> = {
   ok: '● ok',
+  'partly paused': '‖ partly paused',
   waiting: '‖ wants no calls',
   open: '✕ breaker open',
   unreachable: '? groups do not answer',
@@ -112,10 +113,15 @@ const HEALTH_WORDS: Readonly<Record<Seen['state'], string>> = {
   off: '⊘ off',
 };
 
-function Health({ seen: { state, until } }: { readonly seen: Seen }) {
+function Health({ seen: { state, until, stopped } }: { readonly seen: Seen }) {
   return (
-    <span class={`health ${state}`}>
+    <span class={`health ${state.replaceAll(' ', '-')}`}>
       {HEALTH_WORDS[state]}
+      {state === 'partly paused' && stopped !== null && (
+        <>
+          : <bdi>{stopped}</bdi>
+        </>
+      )}
       {until !== null && (
         <>
           , again <When at={until} />
