@@ -15,6 +15,12 @@ import {
 } from './actions.ts';
 import type { NaiveGroup } from './naive-group.ts';
 import { runs } from './runs.ts';
+import {
+  scopeActionArb,
+  scopeMemberActionArb,
+  scopeMemberSettingsArb,
+  scopeSettingsArb,
+} from './scope-actions.ts';
 import { World, type Ticking } from './world.ts';
 
 /**
@@ -156,19 +162,30 @@ function dependsOnTicks(rare: World, frequent: World): boolean {
   return grants.length >= 16 || rare.found.join() !== frequent.found.join();
 }
 
-const promptHistoryArb = fc.array(
-  actionArb.filter(({ kind }) => kind !== 'lag'),
-  { maxLength: 60, size: 'max' },
-);
+function promptHistoryOf(arb: fc.Arbitrary<Action>): fc.Arbitrary<Action[]> {
+  return fc.array(
+    arb.filter(({ kind }) => kind !== 'lag'),
+    { maxLength: 60, size: 'max' },
+  );
+}
 
-test('waking only when the group asks for it misses nothing', () => {
+test.each([
+  ['a group', settingsArb, promptHistoryOf(actionArb), 1_000],
+  ['a group whose upstream refuses calls', scopeSettingsArb, promptHistoryOf(scopeActionArb), 300],
+  [
+    'a group of members whose upstreams refuse calls',
+    scopeMemberSettingsArb,
+    promptHistoryOf(scopeMemberActionArb),
+    200,
+  ],
+] as const)('%s: waking only when it asks for it misses nothing', (_, settingsOf, of, count) => {
   fc.assert(
-    fc.property(settingsArb, promptHistoryArb, isStoredArb, (settings, history, isStored) => {
+    fc.property(settingsOf, of, isStoredArb, (settings, history, isStored) => {
       const rare = lived(settings, history, 'at_wakes', isStored);
       const frequent = lived(settings, history, 'around_dues', isStored);
       fc.pre(!dependsOnTicks(rare, frequent));
       expect(rare.log).toEqual(frequent.log);
     }),
-    runs(1_000),
+    runs(count),
   );
 });
