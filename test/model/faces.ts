@@ -1,3 +1,4 @@
+import type { Effect } from '../../src/core/events.ts';
 import type { Waiter } from '../../src/core/parts/queue.ts';
 import type { Lease } from '../../src/core/state.ts';
 import type { NaiveLease } from './naive-leases.ts';
@@ -11,8 +12,36 @@ export function faceOf(lease: NaiveLease | Lease): unknown {
   return [id, phase, ...times, attachment, lane, slots, waitsElsewhere, nested, heirOf];
 }
 
+const NOWHERE = { position: null, cause: null, scope: null };
+
 /** Shows the part of a waiter that must be the same in both groups. */
 export function placeOf(waiter: NaiveWaiter | Waiter): unknown {
   const { ticket, leaseId, age, lane, isPromoted, isAnew, deadlineAt, sliceEndsAt } = waiter;
-  return [ticket.id, leaseId, age, lane, isPromoted, isAnew, deadlineAt, sliceEndsAt];
+  const {
+    position,
+    cause,
+    scope = null,
+  } = ('waitsFor' in waiter ? waiter.waitsFor : waiter.arrival) ?? NOWHERE;
+  const arrival = [position, cause, scope];
+  return [ticket.id, leaseId, age, lane, isPromoted, isAnew, deadlineAt, sliceEndsAt, arrival];
 }
+
+/** Shows what the rejections for stops and for slots say, but for how long their callers waited and are to wait. */
+export function rejectionsOf(effects: readonly Effect[]): unknown[] {
+  return effects.flatMap((effect) => {
+    if (effect.kind !== 'reject') return [];
+    const { ticketId, rejection } = effect;
+    if (!SHOWN.has(rejection.reason)) return [];
+    const { retryAfterMs: _, ...told } = rejection;
+    if ('waitedMs' in told) Reflect.deleteProperty(told, 'waitedMs');
+    return { ticketId, scope: null, ...told };
+  });
+}
+
+const SHOWN: ReadonlySet<string> = new Set([
+  'busy',
+  'paused',
+  'upstream_limited',
+  'breaker_open',
+  'members_out',
+]);

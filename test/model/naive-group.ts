@@ -7,12 +7,16 @@ import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { boundSlots, mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
-import { NaiveOrder, type NaiveView, type NaiveWaiter } from './naive-order.ts';
+import { NaiveOrder, type NaiveArrival, type NaiveView, type NaiveWaiter } from './naive-order.ts';
 import { NaivePlacing } from './naive-placing.ts';
 import { RULES } from './naive-scopes.ts';
+import type { NaiveRejection } from './naive-room.ts';
 import { aboveItsShare, lastOf, longestLines, tooWide, worstBelow } from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
+
+/** An operator's pause may end at any time, and stops all calls. */
+const BY_OPERATOR: NaiveRejection = { reason: 'paused', until: null, scope: null };
 
 function namesOf({ members }: GroupSettings): string {
   return JSON.stringify(members.map(({ id }) => id).toSorted());
@@ -28,6 +32,8 @@ function settlingMs(waiters: number, slots: number): number {
  * that can be worked out again, every number spelled out here rather than taken from the code under test.
  */
 export class NaiveGroup extends NaiveLeases {
+  /** What the rejections among the answers say, of those that are for a stop or for slots. */
+  rejections: (NaiveRejection & { readonly ticketId: string })[] = [];
   readonly #placing: NaivePlacing;
   #waiters: NaiveWaiter[] = [];
   #arrivals = 0;
@@ -98,6 +104,7 @@ export class NaiveGroup extends NaiveLeases {
   handle(event: GroupEvent, now: number): string[] {
     this.now = now;
     this.answers = [];
+    this.rejections = [];
     this.settled = [];
     this.#held = [];
     this.answering.reports.end(now);
@@ -428,6 +435,7 @@ export class NaiveGroup extends NaiveLeases {
       sliceEndsAt: this.now + sliceMs,
       orphanAt: 0,
       heldUntil: null,
+      waitsFor: null,
     };
     const forget = this.order.join(ticket, this.now, this.view());
     this.#waiters.push(waiter);
@@ -442,13 +450,15 @@ export class NaiveGroup extends NaiveLeases {
   #decide(waiter: NaiveWaiter): void {
     const { paused, queueLengthMax } = this.settings;
     const { ticket } = waiter;
+    if (!ticket.isTry) waiter.waitsFor = this.#arrivalOf(waiter);
     if (this.#waitsForItself(ticket)) return this.#reject(waiter, 'nested');
     const isStopped = ticket.holdsNarrower && this.room.isStopped(ticket, this.now);
     if (ticket.isTry || isStopped) {
       const why = ticket.isTry || paused ? null : this.#stoppedBy(waiter);
       return why === null ? this.#decline(waiter) : this.#reject(waiter, why);
     }
-    const why = this.#stoppedBy(waiter) ?? (ticket.wait ? null : 'busy');
+    const busy = (): NaiveRejection => this.room.rejectionForSlots(ticket, this.now);
+    const why = this.#stoppedBy(waiter) ?? (ticket.wait ? null : busy());
     if (why !== null) return this.#reject(waiter, why);
     const { tenant, agent } = ticket.holder;
     const ofTenant = this.#waiters.filter((each) => each.ticket.holder.tenant === tenant);
@@ -570,12 +580,45 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   /** Names what stops a waiter for longer than it can wait; null: nothing does. */
-  #stoppedBy({ ticket, deadlineAt }: NaiveWaiter): string | null {
-    if (this.settings.paused && !ticket.wait) return 'paused';
+  #stoppedBy({ ticket, deadlineAt }: NaiveWaiter): NaiveRejection | null {
+    if (this.settings.paused && !ticket.wait) return BY_OPERATOR;
     const block = this.room.blockFor(ticket, this.now);
     const patientUntil = ticket.wait ? deadlineAt : this.now;
     if (block === null || block.until <= patientUntil) return null;
-    return this.room.causeOf(ticket, block, this.now);
+    return this.room.rejectionFor(ticket, block, this.now);
+  }
+
+  /** Where a waiter stands that was not granted at once, and what it waits for. */
+  #arrivalOf(waiter: NaiveWaiter): NaiveArrival {
+    return { position: this.order.ahead(waiter, this.view()), ...this.#waitReason(waiter) };
+  }
+
+  /** Names what a waiter waits for: of several causes the one that calls that end do not change. */
+  #waitReason(waiter: NaiveWaiter): Pick<NaiveArrival, 'cause' | 'scope'> {
+    const { room, now } = this;
+    const { ticket } = waiter;
+    if (this.settings.paused) return { cause: 'operator_pause', scope: null };
+    const places = this.places.possible(ticket);
+    const ids = places.map(({ id }) => id);
+    const block = room.blockAt(ids, null, now);
+    if (block?.reason === 'members_out') return { cause: 'members_out', scope: null };
+    const isBroken = block?.reason === 'breaker_open' || room.areBroken(places, now);
+    const [sole, other] = ids;
+    const about = sole === undefined || other !== undefined ? null : room.aboutOwn(sole);
+    if (block?.reason === 'paused') return { cause: 'upstream_pause', scope: about };
+    if (isBroken) return { cause: 'breaker', scope: about };
+    if (now < this.grantsFrom) return { cause: 'settling', scope: null };
+    const [scope] = room.scopesHolding(ticket, now);
+    if (scope !== undefined) return { cause: room.causeOf(scope, now), scope: scope.scope };
+    if (!this.order.isUnderCap(waiter, this.view())) return { cause: 'cap', scope: null };
+    const { slots } = ticket;
+    const isFull =
+      this.slotsInUse() + slots > room.slotsNow(now) ||
+      ids.every((id) => room.usedAt(id) + slots > room.slotsNowAt(id, now));
+    if (isFull) return { cause: 'slots', scope: room.learnedOf(places) };
+    const isLater = ids.every((id) => this.#placing.isFullAt(id, slots, this.grantsFrom, now));
+    if (isLater) return { cause: 'rates', scope: null };
+    return { cause: waiter.heldUntil === null ? 'order' : 'member', scope: null };
   }
 
   #promote({ ticketId, lane, toFront }: EventOf<'promote'>): void {
@@ -649,11 +692,11 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  #whyAtDeadline({ ticket }: NaiveWaiter): string {
-    if (this.settings.paused) return 'paused';
+  #whyAtDeadline({ ticket }: NaiveWaiter): string | NaiveRejection {
+    if (this.settings.paused) return BY_OPERATOR;
     const block = this.room.blockFor(ticket, this.now);
     const isTimeout = block === null || block.reason === 'breaker_open';
-    return isTimeout ? 'queue_timeout' : this.room.causeOf(ticket, block, this.now);
+    return isTimeout ? 'queue_timeout' : this.room.rejectionFor(ticket, block, this.now);
   }
 
   #grantWhatFits(): void {
@@ -804,9 +847,11 @@ export class NaiveGroup extends NaiveLeases {
     if (granted !== undefined && !waitsElsewhere) this.answering.granted(granted, this.now);
   }
 
-  #reject(waiter: NaiveWaiter, reason: string): void {
+  #reject(waiter: NaiveWaiter, why: string | NaiveRejection): void {
     this.#remove(waiter);
-    this.answers.push(`reject ${waiter.ticketId} ${reason}`);
+    const { ticketId } = waiter;
+    this.answers.push(`reject ${ticketId} ${typeof why === 'string' ? why : why.reason}`);
+    if (typeof why !== 'string') this.rejections.push({ ...why, ticketId });
   }
 
   #decline(waiter: NaiveWaiter): void {

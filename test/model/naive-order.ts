@@ -1,8 +1,9 @@
+import type { WaitCause } from '../../src/core/parts/decision-log.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import type { NaiveAnswers } from './naive-answers.ts';
 import type { NaiveRoom } from './naive-room.ts';
-import type { NaiveNarrower } from './naive-scopes.ts';
+import type { NaiveNarrower, NaiveScope } from './naive-scopes.ts';
 
 /**
  * Whose turn it is, as plainly as `docs/order.md` says it: everybody who may go, sorted by the whole
@@ -26,6 +27,13 @@ interface NaiveAccount extends NaiveShare {
   lastAgentService: number;
 }
 
+/** Where a waiter stood when it came, and what it waits for; of which calls that is, null: of all. */
+export interface NaiveArrival {
+  readonly position: number;
+  readonly cause: WaitCause;
+  readonly scope: NaiveScope | null;
+}
+
 export interface NaiveWaiter {
   readonly ticketId: string;
   readonly leaseId: string;
@@ -42,6 +50,8 @@ export interface NaiveWaiter {
   orphanAt: number;
   /** Until when it waits for its own member, once it does. */
   heldUntil: number | null;
+  /** Null: it does not stand in the queue yet, or it tries only. */
+  waitsFor: NaiveArrival | null;
 }
 
 /** The part of a lease that matters to the order. */
@@ -341,6 +351,11 @@ export class NaiveOrder {
     const elsewhere = slotsOf(leases, (lease) => lease.waitsElsewhere);
     if (elsewhere > 0 && isProbed(room)) return false;
     return elsewhere === 0 || elsewhere + 1 <= Math.floor(settings.slotsMax / 4);
+  }
+
+  /** Whether no cap of its own keeps a waiter from its slots. */
+  isUnderCap(waiter: NaiveWaiter, view: NaiveView): boolean {
+    return this.#barOf(waiter, view) === null;
   }
 
   /** Finds who has to wait because the best waiter wants more than is left under a cap of its own. */

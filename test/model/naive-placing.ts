@@ -76,6 +76,13 @@ export class NaivePlacing {
     return { kind: 'later', members: at === Infinity || first === undefined ? ids : [first], at };
   }
 
+  /** Whether a member has no room for so many slots now. */
+  isFullAt(id: string, slots: number, grantsFrom: number, now: number): boolean {
+    const place = this.#site.places.serving().find((each) => each.id === id);
+    const when = { meanHoldMs: 0, grantsFrom, now };
+    return place === undefined || this.#roomAt(place, slots, when) > now;
+  }
+
   #roomAt({ id, slotsMax }: Place, slots: number, { grantsFrom, now }: When): number {
     const { paused, members } = this.#site.settings;
     if (paused || slotsMax === 0) return Infinity;

@@ -11,13 +11,14 @@ import { instant } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import type { NaiveLease } from './naive-leases.ts';
-import type { NaivePlaces } from './naive-places.ts';
+import type { NaivePlaces, Place } from './naive-places.ts';
 import {
   isIn,
   type NaiveScopes,
   type NaiveLessons,
   type NaiveMember,
   type NaiveNarrower,
+  type NaiveScope,
 } from './naive-scopes.ts';
 
 /** The group whose calls the lessons are about. */
@@ -27,11 +28,25 @@ export interface NaiveSite {
   leases(): readonly NaiveLease[];
 }
 
-/** A stop by the upstream, and until when. */
+/** A stop by the upstream, until when, and of which calls; null: of all. */
 export interface NaiveBlock {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: number;
+  readonly scope: NaiveScope | null;
 }
+
+/** What a rejection says of the stop, or of the slots, that it is for. */
+export interface NaiveRejection {
+  readonly reason: 'paused' | 'upstream_limited' | 'breaker_open' | 'members_out' | 'busy';
+  readonly until?: number | null;
+  readonly probeAt?: number | null;
+  readonly words?: string | null;
+  readonly slotsMax?: number;
+  readonly scope: NaiveScope | null;
+}
+
+/** Lessons, and the calls that they are about; null: all of a member. */
+type About = readonly [lessons: NaiveLessons, scope: NaiveScope | null];
 
 /** Room for calls by what was learned: added up anew from the leases and the lessons whenever it is asked for. */
 export class NaiveRoom {
@@ -101,6 +116,20 @@ export class NaiveRoom {
     return members.length === 0 ? all : Math.min(slotsMax, all);
   }
 
+  /** Slots that calls of a member may use now, while they grow after a pause. */
+  slotsNowAt(id: string, now: number): number {
+    const { pause } = this.scopes.member(id).own;
+    return rampSlotsMax(pause, this.slotsLearnedAt(id), instant(now));
+  }
+
+  /** The same of the whole group. */
+  slotsNow(now: number): number {
+    const { members, slotsMax } = this.#site.settings;
+    const serving = this.#site.places.serving();
+    const all = serving.reduce((sum, { id }) => sum + this.slotsNowAt(id, now), 0);
+    return members.length === 0 ? all : Math.min(slotsMax, all);
+  }
+
   /** The slots that calls of a scope may use: never more than those of its member. */
   #slotsIn(id: string, { ceiling }: NaiveLessons): number {
     const most = this.slotsLearnedAt(id);
@@ -126,9 +155,25 @@ export class NaiveRoom {
   /** Finds when a member has room for so many slots, but for its scopes and the limit over all members. */
   roomAt(id: string, slots: number, now: number): number {
     const { own } = this.scopes.member(id);
-    // What was handed out while the group named no members may be anywhere.
+    return this.#roomBy(own, this.usedAt(id), this.slotsLearnedAt(id), slots, now);
+  }
+
+  /** Slots that calls may have at a member. What was handed out while the group named no members may be anywhere. */
+  usedAt(id: string): number {
     const unplaced = id === '' ? 0 : this.#site.places.unclaimed('');
-    return this.#roomBy(own, this.inUse(id, own) + unplaced, this.slotsLearnedAt(id), slots, now);
+    return this.inUse(id, this.scopes.member(id).own) + unplaced;
+  }
+
+  /** Names why a scope has no room for a call. */
+  causeOf(scope: NaiveNarrower, now: number): 'upstream_pause' | 'breaker' | 'slots' {
+    const block = this.blockOf(scope, now);
+    if (block?.reason === 'paused') return 'upstream_pause';
+    return block !== null || !allows(scope.breaker, instant(now)) ? 'breaker' : 'slots';
+  }
+
+  /** Whether the breakers of all these members let no call go. */
+  areBroken(places: readonly Place[], now: number): boolean {
+    return places.every(({ id }) => !allows(this.scopes.member(id).own.breaker, instant(now)));
   }
 
   /** Finds the scope at a member that has no room for a call. */
@@ -178,7 +223,7 @@ export class NaiveRoom {
     return this.#site.places.possible(ticket).every(({ id }) => this.isHeldBackAt(id, ticket));
   }
 
-  blockOf({ pause, breaker }: NaiveLessons, at: number): NaiveBlock | null {
+  blockOf({ pause, breaker }: NaiveLessons, at: number): Omit<NaiveBlock, 'scope'> | null {
     const now = instant(at);
     const until = breakerChangesAt(breaker, now);
     if (until !== Infinity && until > pause.until) return { reason: 'breaker_open', until };
@@ -186,13 +231,22 @@ export class NaiveRoom {
     return isClosed ? { reason: 'paused', until: pause.until } : null;
   }
 
+  /** The lessons that hold a call at a member, its own first, with the calls that each is about. Without a call: its own only. */
+  #aboutAt(id: string, holder: Ticket['holder'] | null): readonly About[] {
+    const member = this.scopes.member(id);
+    const own: About = [member.own, this.aboutOwn(id)];
+    if (holder === null) return [own];
+    return [own, ...this.scopes.scopesOf(member, holder).map((one): About => [one, one.scope])];
+  }
+
   /** Why the members of these ids stop a call, and until when the first one does; null: not all do. Without a call: all calls. */
   blockAt(ids: readonly string[], holder: Ticket['holder'] | null, now: number): NaiveBlock | null {
-    if (ids.length === 0) return { reason: 'members_out', until: Infinity };
+    if (ids.length === 0) return { reason: 'members_out', until: Infinity, scope: null };
     const ofEach = ids.map((id) => {
-      const member = this.scopes.member(id);
-      const scopes = holder === null ? [] : this.scopes.scopesOf(member, holder);
-      const blocks = [member.own, ...scopes].flatMap((each) => this.blockOf(each, now) ?? []);
+      const blocks = this.#aboutAt(id, holder).flatMap(([lessons, scope]) => {
+        const block = this.blockOf(lessons, now);
+        return block === null ? [] : { ...block, scope };
+      });
       return blocks.toSorted((a, b) => b.until - a.until)[0] ?? null;
     });
     if (ofEach.includes(null)) return null;
@@ -210,14 +264,55 @@ export class NaiveRoom {
     return this.#site.settings.paused || this.blockAt(ids, holder, now) !== null;
   }
 
-  /** Names the cause of a stop: a pause for a limit of some member as such, and one for an overload as a pause. */
-  causeOf(ticket: Ticket, { reason }: NaiveBlock, now: number): string {
-    const all = this.#site.places.possible(ticket).flatMap(({ id }) => {
-      const member = this.scopes.member(id);
-      return [member.own, ...this.scopes.scopesOf(member, ticket.holder)];
+  /**
+   * Rejects a call for a stop. While pauses for limits hold it at some members, the one among them that ends first is told, of
+   * those at one member the longest.
+   */
+  rejectionFor(ticket: Ticket, { reason, until, scope }: NaiveBlock, now: number): NaiveRejection {
+    const limits = this.#site.places.possible(ticket).flatMap(({ id }) => {
+      const limited = this.#aboutAt(id, ticket.holder).filter(
+        ([{ pause }]) => now < pause.until && !pause.isOverload,
+      );
+      return limited.toSorted(([a], [b]) => b.pause.until - a.pause.until).slice(0, 1);
     });
-    const isLimited = all.some(({ pause }) => now < pause.until && !pause.isOverload);
-    return reason !== 'breaker_open' && isLimited ? 'upstream_limited' : reason;
+    const [limit] = limits.toSorted(([a], [b]) => a.pause.until - b.pause.until);
+    if (reason !== 'breaker_open' && limit !== undefined) {
+      const [{ pause }, about] = limit;
+      const isProbed = pause.waitMs > 0 && pause.probe === null;
+      const probeAt = isProbed ? pause.probeAt : null;
+      const { words } = pause;
+      return { reason: 'upstream_limited', until: pause.until, probeAt, words, scope: about };
+    }
+    return { reason, scope, ...(reason === 'paused' && { until }) };
+  }
+
+  /** Rejects a call that does not want to wait, with the slots that it could have one of. */
+  rejectionForSlots(ticket: Ticket, now: number): NaiveRejection {
+    const ofAll = this.slotsNow(now);
+    const numbers = this.scopesHolding(ticket, now).flatMap((one) => {
+      const id = this.#site.places
+        .possible(ticket)
+        .find(({ id: at }) => this.scopes.member(at).narrower.includes(one))?.id;
+      if (id === undefined || one.ceiling.slots === null) return [];
+      return { slotsMax: slotsMaxNow(one.ceiling, this.settings(id)), scope: one.scope };
+    });
+    const [fewest] = numbers.toSorted((a, b) => a.slotsMax - b.slotsMax);
+    if (fewest !== undefined && fewest.slotsMax < ofAll) return { reason: 'busy', ...fewest };
+    return { reason: 'busy', slotsMax: ofAll, scope: this.learnedOf(this.#site.places.serving()) };
+  }
+
+  /** The calls that the learned slots of a group are about whose only member this is; null: all, or nothing is learned. */
+  learnedOf([sole, other]: readonly Place[]): NaiveScope | null {
+    if (sole === undefined || other !== undefined) return null;
+    const { ceiling } = this.scopes.member(sole.id).own;
+    return ceiling.slots === null ? null : this.aboutOwn(sole.id);
+  }
+
+  /** The calls that the lessons of a member itself are about; null: all. */
+  aboutOwn(id: string): NaiveScope | null {
+    const { about } = this.scopes.member(id);
+    const isOfAll = about.model === null && about.tier === null && about.credential === null;
+    return isOfAll ? null : about;
   }
 
   #stopsAt(now: number): Map<NaiveLessons, number> {

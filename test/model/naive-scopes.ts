@@ -140,6 +140,8 @@ function likesOf(one: NaiveNarrower, all: readonly NaiveNarrower[]): number {
 export class NaiveScopes {
   readonly rules: ScopeRules;
   members = new Map<string, NaiveMember>();
+  /** The members that this instance has had to do with. Of others it forgets nothing. */
+  readonly #met = new Set<string>();
   /** The names of all calls since the last reset, with their instants. */
   #seen: { readonly names: NaiveNames; readonly at: number }[] = [];
   #refusals: Refused[] = [];
@@ -151,6 +153,7 @@ export class NaiveScopes {
 
   /** Finds a member, or makes it with nothing learned. */
   member(id: string, at = 0): NaiveMember {
+    this.#met.add(id);
     const known = this.members.get(id);
     if (known !== undefined) return known;
     const fresh = { about: ALL, own: nothingLearned(at), narrower: [] };
@@ -162,6 +165,7 @@ export class NaiveScopes {
   /** Begins anew with what an earlier instance wrote of its members. */
   recover(written: ReadonlyMap<string, NaiveMember>): void {
     this.members = new Map(structuredClone([...written]));
+    this.#met.clear();
     this.#seen = [];
     this.#refusals = [];
     this.#prunedAt = 0;
@@ -225,7 +229,7 @@ export class NaiveScopes {
     }
     if (now < this.#prunedAt + 10_000) return;
     this.#prunedAt = now;
-    for (const member of this.members.values()) this.#prune(member, now);
+    for (const id of this.#met) this.#prune(this.member(id), now);
   }
 
   noteSeen(holder: Holder, now: number): void {

@@ -42,14 +42,19 @@ const scopeArb = fc.constantFrom<(RefusalScope | null)[]>(
 /** The key that reports an answer. Null: Headgate has seen it. */
 const byArb = fc.constantFrom(null, null, null, null, 'ann-1', 'bob-1', '');
 
+const wordsArb = fc.constantFrom(null, null, 'no quota is left');
+
 const answerArb: fc.Arbitrary<Action> = fc.record({
   ...kind('answer'),
   pick,
-  signal: fc.tuple(signalArb, scopeArb, byArb).map(([signal, scope, reportedBy]) => ({
-    ...signal,
-    ...(scope !== null && { scope }),
-    ...(reportedBy !== null && { reportedBy }),
-  })),
+  signal: fc
+    .tuple(signalArb, scopeArb, byArb, wordsArb)
+    .map(([signal, scope, reportedBy, words]) => ({
+      ...signal,
+      ...(words !== null && { words }),
+      ...(scope !== null && { scope }),
+      ...(reportedBy !== null && { reportedBy }),
+    })),
   isRepeat: fc.nat(5).map((nat) => nat === 0),
   told: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, toldArb),
   end: fc.constantFrom<(Outcome | null)[]>(null, null, 'failed', 'failed', 'refused', 'success'),

@@ -28,7 +28,7 @@ import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders
 import { PLAIN_ASK, type Action, type CallNames } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
 import { Disk } from './disk.ts';
-import { faceOf, placeOf } from './faces.ts';
+import { faceOf, placeOf, rejectionsOf } from './faces.ts';
 import { NaiveGroup } from './naive-group.ts';
 import { RULES } from './naive-scopes.ts';
 import { checkLearned, decisiveLessons } from './learned-checks.ts';
@@ -479,6 +479,7 @@ export class World {
     );
     const answers = answersOf(effects);
     assert.deepEqual(answers, this.naive.handle(event, this.now), told);
+    assert.deepEqual(rejectionsOf(effects), this.naive.rejections, `${told}: what rejections say`);
     for (const answer of answers) this.log.push(`${this.now - START} ${answer}`);
     this.history.push(JSON.stringify([this.now, effects]));
     this.#noteKnown(effects);
