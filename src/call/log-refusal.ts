@@ -19,7 +19,7 @@ export function refusalFields(
     status,
     kind,
     retry_after_ms: retryAfterMs,
-    // The names that OpenTelemetry's GenAI conventions have for the same, for whoever joins it to traces.
+    // The names of OpenTelemetry's GenAI conventions, so that logs can be joined to traces.
     'gen_ai.provider.name': located.upstream.id,
     'gen_ai.request.model': model,
     'error.type': kind,

@@ -156,7 +156,7 @@ export function limiterOf(
 ): Limiter | null {
   if (about === 'call') return null;
   const { model, tier, credential } = namesOf(lease.holder);
-  // Whatever a tier of its own is refused for says nothing of the others.
+  // A refusal of one tier says nothing about other tiers.
   const isOfTier = tier !== null && kind !== 'error' && kind !== 'served';
   const isOfModel = about === 'model' || about === 'tier' || isOfTier;
   let scope: Scope = {

@@ -4,8 +4,8 @@ import { whenQuiet } from '../../runtime/when-quiet.ts';
 export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
 
 /**
- * A body may unpack to this much whatever its size, and beyond that to no more than gzip could have packed, whose best
- * is 1,032 to 1. Brotli and zstd reach a million to one, which nobody needs and bombs are made of.
+ * Every body may unpack to this size. A larger result is limited to the best ratio of gzip, 1,032 to 1: brotli and zstd
+ * reach a million to one, which only bombs use.
  */
 const FREE_BYTES = 4 * 1024 * 1024;
 const RATIO_MAX = 1_100;

@@ -95,7 +95,7 @@ const UNAUTHORIZED = 401;
 /** The status of an answer inside which an error may stand. */
 const OK = 200;
 
-/** Tells whether an answer is worth its body: without one of these statuses, or an error inside, it is no refusal. */
+/** Returns whether an answer with this status may be a refusal, so that its body has to be read. */
 export function mayRefuse(status: number, isOfMember = false): boolean {
   if (isOfMember && status === UNAUTHORIZED) return true;
   if (REFUSING_STATUSES.has(status) || CLIENT_ERRORS.has(status)) return true;
