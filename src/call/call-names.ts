@@ -1,3 +1,4 @@
+import { URLENCODED } from '../upstream/body/keyed-scan.ts';
 import { modelIn, type Proof } from '../upstream/body/request-body.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { REQUEST_TYPE_HEADER } from '../providers/prices/lists/tiers.ts';
@@ -35,6 +36,9 @@ const DEFAULT_TIERS: ReadonlySet<string> = new Set([
   'standard',
   'standard_only',
 ]);
+
+/** Tier of calls whose bodies are too large to be read whole. Their refusals hold only each other. */
+const UNKNOWN_TIER = 'unknown';
 
 /** Names that were read of each body. Several attempts of one call read it once. */
 const known = new WeakMap<CallBody, Names>();
@@ -76,11 +80,16 @@ export class CallNames {
 
   get model(): string | null {
     const { call, located } = this.#candidate;
-    return located.model ?? known.get(call.body)?.model ?? null;
+    return located.model ?? known.get(call.body)?.model ?? call.query.get('model');
   }
 
   get tier(): string | null {
     return known.get(this.#candidate.call.body)?.tier ?? null;
+  }
+
+  /** The names that a refusal of the call is about, after those were read that can be. */
+  get refused(): Pick<Scope, 'model' | 'tier'> {
+    return { model: this.model, tier: this.isUnread ? UNKNOWN_TIER : this.tier };
   }
 
   /**
@@ -109,7 +118,7 @@ export class CallNames {
       body.unprove();
       ({ model } = read);
     }
-    known.set(body, { model, tier: null, isWhole: false });
+    known.set(body, { model, tier: UNKNOWN_TIER, isWhole: false });
     return null;
   }
 
@@ -119,7 +128,7 @@ export class CallNames {
     const { body, request } = call;
     const { bytes } = body;
     if (!this.isUnread || bytes === null) return;
-    const model = located.model ?? (await modelIn(bytes, request, bodyBudget));
+    const model = located.model ?? (await this.#modelIn(bytes));
     const { estimate } = await estimateBody({
       chunks: [bytes],
       contentLength: bytes.length,
@@ -128,6 +137,15 @@ export class CallNames {
     });
     const tier = tierOf(withTierHeaders(estimate.tiers, request.headers).asked, request.headers);
     known.set(body, { model, tier, isWhole: true });
+  }
+
+  async #modelIn(bytes: Uint8Array): Promise<string | null> {
+    const { request, body } = this.#candidate.call;
+    const type = request.headers.get('content-type') ?? '';
+    if (!URLENCODED.test(type) || body.encodingIn(request.headers) !== null) {
+      return modelIn(bytes, request, bodyBudget);
+    }
+    return new URLSearchParams(new TextDecoder().decode(bytes)).get('model');
   }
 
   /** Narrows a refusal that is about a name of the call to the call itself where that name is not known. */

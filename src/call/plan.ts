@@ -17,6 +17,9 @@ import {
   type MemberPlace,
   type MemberPlan,
 } from './members/member-plan.ts';
+import { fingerprint } from '../runtime/digests.ts';
+import { hiddenKeyIn } from '../upstream/transfer/credentials.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
 import { rejected, type Rejected } from './result.ts';
 import { methodOf } from './socket/upgrade.ts';
 
@@ -75,7 +78,9 @@ export async function planAt(
     : own;
   const rules = callRules(placements, members?.group ?? null);
   const key = members === null ? calledKey : NO_KEY;
-  const planned = { call, located, key, routed, placements, rules, spilledFrom, members };
+  const hidden = members === null ? await hiddenKeyOf(call, upstream, key) : {};
+  const ofKey = { ...routed, ...hidden };
+  const planned = { call, located, key, routed: ofKey, placements, rules, spilledFrom, members };
   return { kind: 'planned', ...planned, member: null };
 }
 
@@ -136,6 +141,21 @@ export function routedCall(
     account: null,
     header: (name) => request.headers.get(name),
   };
+}
+
+/**
+ * Finds the fields in which the caller may have put a key that is in no known place. The refusals of such a call are its own:
+ * the upstream may see another account than with other calls.
+ */
+export async function hiddenKeyOf(
+  { request, query, table }: KnownCall,
+  { isKeyless }: Upstream,
+  { injected, fingerprint: known }: UpstreamKey,
+): Promise<Pick<RoutedCall, 'hiddenKey'>> {
+  if (isKeyless || injected !== null || known !== null) return {};
+  const hidden = hiddenKeyIn(request.headers, query);
+  if (hidden === null) return {};
+  return { hiddenKey: await fingerprint(table.snapshot.fingerprintKey, hidden) };
 }
 
 /** The pools of a call, by the configuration that it goes by, with partitions named by their values. */

@@ -81,7 +81,7 @@ export function joinQueue(
     return;
   }
   // What its body names decides whether it is held, so its caller reads it first.
-  if (ticket.holder.isUnread === true && goesByNames(state)) {
+  if (ticket.holder.isUnread === true && goesByNames(state, now)) {
     effects.push({ kind: 'unread', ticketId: ticket.id });
     return;
   }

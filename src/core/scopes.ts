@@ -13,6 +13,7 @@ import type { Holder } from './words/ticket.ts';
 import { copyOfLessons, type Lessons } from './parts/reports.ts';
 import { giveDrained, isDrained, noteDrained } from './parts/rates.ts';
 import {
+  dependsOnResults,
   isForgotten,
   leastNeeded,
   newLessons,
@@ -92,12 +93,13 @@ export function aboutCalls(limiter: Member | ScopeLimiter): { readonly scope?: S
   return isSameScope(scope, ALL_CALLS) ? {} : { scope };
 }
 
-/** Whether some calls are held by the model or the tier that they ask for. */
-export function goesByNames({ serving }: GroupState): boolean {
-  return serving.some(
-    ({ controls: { scopes } }) =>
-      isOfNames(scopes.about) || scopes.narrower.some(({ scope }) => isOfNames(scope)),
-  );
+/** Whether some calls are held by the model or the tier that they ask for, or may soon be. */
+export function goesByNames({ serving }: GroupState, now: InstantMs): boolean {
+  return serving.some(({ controls, settings: { breaker } }) => {
+    const { about, narrower } = controls.scopes;
+    if (isOfNames(about) && dependsOnResults(controls, breaker, now)) return true;
+    return narrower.some((one) => isOfNames(one.scope) && dependsOnResults(one, breaker, now));
+  });
 }
 
 /** Whether what was learned at a member does not hold all of its calls. */
@@ -122,6 +124,12 @@ export function noteCall(state: GroupState, holder: Holder, now: InstantMs): voi
   seen.prunedAt = now;
   forgetOld(seen, now);
   for (const member of state.members.values()) prune(state, member, now);
+}
+
+/** Whether a call is surely among those of a limiter. One that was not read may be among those of a narrower scope. */
+export function isSurelyIn(limiter: Limiter | ScopeLimiter, holder: Holder): boolean {
+  if (!('scope' in limiter) || holder.isUnread !== true) return true;
+  return mayContain(limiter.scope, { ...namesOf(holder), isUnread: false });
 }
 
 /** Notes that a call uses the scopes that it is surely in. */

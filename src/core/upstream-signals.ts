@@ -48,7 +48,7 @@ import type { Member } from './member.ts';
 import { isSplit, memberOf, refusalKey } from './members.ts';
 import { applyReport, applyReportInScope, applySeen, refuteReports } from './reports.ts';
 import { noteContradicted, wouldContradict } from './parts/seen-calls.ts';
-import { limiterOf, lowerRates, noteNames, speaksForAll } from './scopes.ts';
+import { isSurelyIn, limiterOf, lowerRates, noteNames, speaksForAll } from './scopes.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
@@ -296,7 +296,9 @@ function applyServed(
     ceilingServed(controls.ceiling, settings, { grantedAt, slotsAtGrant, slotsInUse }, now);
     breakerServed(controls.breaker, { leaseId, grantedAt }, now, settings.breaker);
     noteTakenAfterGap(state, limiter, lease, atGrant);
-    pauseServed(controls.pause, { leaseId, grantedAt, isMistake }, now);
+    if (isSurelyIn(limiter, lease.holder)) {
+      pauseServed(controls.pause, { leaseId, grantedAt, isMistake }, now);
+    }
   }
   if (!isMistake) outageServed(member.controls.outage, leaseId, now);
   noteTaken(state.repeatRefusals, grantedAt);

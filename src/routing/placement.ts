@@ -49,6 +49,8 @@ export interface RoutedCall extends CallBeforeModel {
   readonly isOwnKey: boolean;
   /** Whether the upstream may read another key of the caller than that. Absent: it does not. */
   readonly isAmbiguousKey?: boolean;
+  /** Fingerprint of the fields that may hold a key of the caller, where no known place does. Absent: none may. */
+  readonly hiddenKey?: string;
   /** Null: the key stands for itself. */
   readonly account: KeyAccount | null;
   header(name: string): string | null;

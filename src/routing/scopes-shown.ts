@@ -35,7 +35,13 @@ export function isHolding({
 /** Names the calls of a scope, as in `model gpt-5, tier flex`. */
 export function scopeWords({ model, service_tier, credential }: CallScope): string {
   const names = Object.entries({ model, tier: service_tier, key: credential });
-  return names.flatMap(([name, value]) => (value === null ? [] : [`${name} ${value}`])).join(', ');
+  const words = names.flatMap(([name, value]) => (value === null ? [] : [wordOf(name, value)]));
+  return words.join(', ');
+}
+
+/** Calls that name no model have an empty one. */
+function wordOf(name: string, value: string): string {
+  return value === '' ? `no ${name}` : `${name} ${value}`;
 }
 
 /** Names the values that a scope has. Null: it has none, and so contains all calls. */

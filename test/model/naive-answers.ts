@@ -220,6 +220,7 @@ export class NaiveAnswers {
       ceilingServed(ceiling, this.#settings(lease), there, now);
       breakerServed(breaker, { leaseId: lease.id, grantedAt }, now);
       this.#taken(lease, lessons);
+      if (!this.#room.scopes.isSurelyIn(lease.holder, lessons)) continue;
       pauseServed(pause, { leaseId: lease.id, grantedAt, isMistake }, now);
     }
     if (grantedAt > this.#refusedAt) this.#refusals = [];

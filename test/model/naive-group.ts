@@ -342,7 +342,7 @@ export class NaiveGroup extends NaiveLeases {
     if (known !== undefined) this.#remove(known);
     if (this.#claimGranted(ticket, leaseId, isAnew)) return;
     const serving = this.room.serving();
-    if (ticket.holder.isUnread === true && this.room.scopes.goByNames(serving)) {
+    if (ticket.holder.isUnread === true && this.room.scopes.goByNames(serving, this.now)) {
       this.answers.push(`unread ${ticket.id}`);
       return;
     }

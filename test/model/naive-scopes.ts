@@ -82,9 +82,10 @@ export function copyOf({ pause, breaker, ceiling, lag }: NaiveLessons): NaiveLes
   return structuredClone({ pause, breaker, ceiling, lag });
 }
 
+/** A call that was read and names no model has an empty one. */
 function namesOf({ model, tier, credential, isUnread }: Holder): NaiveNames {
   return {
-    model: model ?? null,
+    model: model ?? (isUnread === true ? null : ''),
     tier: tier ?? null,
     credential: credential ?? null,
     isUnread: isUnread ?? false,
@@ -105,6 +106,12 @@ export function isIn(holder: Holder, scope: NaiveScope): boolean {
     (scope.tier === null || isTier) &&
     (scope.credential === null || scope.credential === names.credential)
   );
+}
+
+/** Whether lessons hold calls now, or may soon. */
+function mayHold({ pause, breaker, ceiling }: NaiveLessons, now: number): boolean {
+  const isOpen = breaker.phase !== 'closed' || hasFailedLately(breaker, instant(now));
+  return now < pause.until + 4_000 || ceiling.slots !== null || isOpen;
 }
 
 /** A scope with fewer names comes first, and of as many names the one that names the model, and then the tier. */
@@ -209,12 +216,20 @@ export class NaiveScopes {
   }
 
   /** Whether some calls at one of these members are held by the model or the tier that they name. */
-  goByNames(serving: readonly NaiveMember[]): boolean {
-    const scopes = serving.flatMap(({ about, narrower }) => [
-      about,
-      ...narrower.map((each) => each.scope),
+  goByNames(serving: readonly NaiveMember[], now: number): boolean {
+    const all = serving.flatMap(({ about, own, narrower }) => [
+      { ...own, scope: about },
+      ...narrower,
     ]);
-    return scopes.some(({ model, tier }) => model !== null || tier !== null);
+    const named = all.filter(({ scope }) => scope.model !== null || scope.tier !== null);
+    return named.some((lessons) => mayHold(lessons, now));
+  }
+
+  /** Whether a served call shows that these lessons are over. A call that was not read may name another model or tier. */
+  isSurelyIn(holder: Holder, lessons: NaiveLessons | NaiveNarrower): boolean {
+    if (!('scope' in lessons) || holder.isUnread !== true) return true;
+    const { model, tier } = lessons.scope;
+    return (model === null || model === holder.model) && (tier === null || tier === holder.tier);
   }
 
   /** A call comes: where it is outside of what was learned, that holds only the calls that it is about. */

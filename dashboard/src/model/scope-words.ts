@@ -7,7 +7,7 @@ export type ScopeStatus = NonNullable<GroupStatus['scopes']>[number];
 /** Names the calls of a scope, as in `model gpt-5, tier flex`. */
 export function scopeWords({ model, service_tier: tier, credential }: CallScope): string {
   const names = [
-    ...(model === null ? [] : [`model ${model}`]),
+    ...(model === null ? [] : [model === '' ? 'no model' : `model ${model}`]),
     ...(tier === null ? [] : [`tier ${tier}`]),
     ...(credential === null ? [] : [`key ${credential}`]),
   ];

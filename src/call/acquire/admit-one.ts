@@ -217,10 +217,11 @@ function namesFor(
   placement: Placement,
   names: CallNames | null,
 ): Partial<SlotRequest> {
-  const { keyFingerprint: key, isOwnKey, isAmbiguousKey = false } = call;
+  const { keyFingerprint: key, isOwnKey, isAmbiguousKey = false, hiddenKey } = call;
   const isShared = isOwnKey && key !== null && !isOfOneKey(placement);
   return {
     ...(isShared && { credential: isAmbiguousKey ? ambiguous(key) : key }),
+    ...(hiddenKey !== undefined && { credential: ambiguous(hiddenKey) }),
     ...(names !== null && { model: names.model?.slice(0, MODEL_BYTES_MAX) ?? call.model }),
     ...(names !== null && names.tier !== null && { tier: names.tier }),
     ...(names?.isUnread === true && { isUnread: true }),

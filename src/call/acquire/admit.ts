@@ -189,11 +189,12 @@ function admissionOf(
       // Narrow first. What the whole upstream says is about the widest group that stands for it.
       const about = scope === 'upstream' ? ofProvider.at(-1) : ofProvider[0];
       if (about?.by.kind !== 'leased') return;
-      const isRead = names !== null && !names.isUnread;
-      const read = isRead ? { names: { model: names.model, tier: names.tier } } : {};
+      const read = names === null ? {} : { names: names.refused };
       const reach = names?.reachOf(scope) ?? scope;
       // The next calls read their names before they go out, so their refusals can be told apart.
-      if (reach !== scope) noteByNames(poolName(about.placement.group, about.placement.partition));
+      if (reach !== scope || names?.isUnread === true) {
+        noteByNames(poolName(about.placement.group, about.placement.partition));
+      }
       about.by.lease.report({ ...signal, scope: reach, ...read }, isRepeat);
     },
     keep: (onRevoked) => {

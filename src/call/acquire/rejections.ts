@@ -1,7 +1,7 @@
 import type { Exceeded, LimitName } from '../../core/words/limits.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
-import type { Scope } from '../../core/words/scope.ts';
+import { NO_MODEL, type Scope } from '../../core/words/scope.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { EachSecond } from '../../runtime/each-second.ts';
@@ -160,7 +160,9 @@ function limitedReply(
 /** Names the calls that a stop is about, as it follows on "calls". A caller knows its own key without a name. */
 function callsOf({ model, tier, credential }: Scope): string {
   const names = [
-    ...(model === null ? [] : [`of the model ${model}`]),
+    ...(model === null
+      ? []
+      : [model === NO_MODEL ? 'that name no model' : `of the model ${model}`]),
     ...(tier === null ? [] : [`in the service tier ${tier}`]),
     ...(credential === null ? [] : ['with this provider key']),
   ];

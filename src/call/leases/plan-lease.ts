@@ -11,7 +11,7 @@ import { accountOf } from '../identity/accounts.ts';
 import { keyFor } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
 import { isPriced, measureAsSaid, type Metering } from '../metering.ts';
-import { withOwnPartitions } from '../plan.ts';
+import { hiddenKeyOf, withOwnPartitions } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { placementOf } from './held-pools.ts';
 import type { LeaseToken, Wanted } from './lease-token.ts';
@@ -109,7 +109,9 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   if (members !== null && 'reply' in members) return members;
   const rules = callRules(placements, members?.group ?? null);
   const metering = rules.isMetered ? measureAsSaid(located, estimateOf(wanted)) : null;
-  return { kind: 'planned', call, located, routed, placements, rules, metering, members };
+  const hidden = members === null ? await hiddenKeyOf(call, upstream, key) : {};
+  const ofKey = { ...routed, ...hidden };
+  return { kind: 'planned', call, located, routed: ofKey, placements, rules, metering, members };
 }
 
 /** Rejects a holder whose key may no longer take leases, or not in these groups. Null: it may. */

@@ -64,7 +64,7 @@ export function isForgotten(lessons: Lessons, settings: BreakerSettings, now: In
 }
 
 /** Whether lessons hold calls, or may soon, so the results of these calls must be told apart from those of others. */
-function dependsOnResults(
+export function dependsOnResults(
   { ceiling, pause, breaker }: Lessons,
   settings: BreakerSettings,
   now: InstantMs,

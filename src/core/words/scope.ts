@@ -12,7 +12,7 @@ export type RefusalScope = 'call' | 'tier' | 'model' | 'credential' | 'upstream'
 
 /** A set of calls: those with every value that is not null. */
 export interface Scope {
-  /** In lower case. */
+  /** In lower case. `NO_MODEL`: calls that name none. */
   readonly model: string | null;
   /** Any but the default, in lower case. */
   readonly tier: string | null;
@@ -25,16 +25,19 @@ export interface CallNames extends Scope {
   readonly isUnread: boolean;
 }
 
+/** The model of calls that name no model: a refusal of one of them says nothing of those that do. */
+export const NO_MODEL = '';
+
 /** All calls. */
 export const ALL_CALLS: Scope = { model: null, tier: null, credential: null };
 
 /** Returns the names of a holder's call. */
-export function namesOf({ model, tier, credential, isUnread }: Holder): CallNames {
+export function namesOf({ model, tier, credential, isUnread = false }: Holder): CallNames {
   return {
-    model: model === null || model === '' ? null : model.toLowerCase(),
+    model: model?.toLowerCase() ?? (isUnread ? null : NO_MODEL),
     tier: tier ?? null,
     credential: credential ?? null,
-    isUnread: isUnread ?? false,
+    isUnread,
   };
 }
 

@@ -7,7 +7,7 @@ import { createUrlencodedKeyScan } from './urlencoded-keys.ts';
 
 /** PHP ends the type at a comma or a blank, and others take the last type of several. */
 const MULTIPART = /(?:^|,)\s*multipart\/form-data(?:[;,\s]|$)/i;
-const URLENCODED = /(?:^|,)\s*application\/x-www-form-urlencoded(?:[;,\s]|$)/i;
+export const URLENCODED = /(?:^|,)\s*application\/x-www-form-urlencoded(?:[;,\s]|$)/i;
 
 /** Another type behind a boundary without quotes, which ends at the comma. */
 const BEHIND_BOUNDARY = /(boundary=[^\s",;]{1,200}),.*$/is;

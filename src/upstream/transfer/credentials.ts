@@ -123,6 +123,31 @@ export function placeCredentials(
 const CREDENTIAL_NAME =
   /(?<!^idempotency-)(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
 
+/** Names of headers and parameters that carry no key, whatever their value: those of HTTP, of SDKs, of proxies, and ids of requests. */
+const HARMLESS_NAME =
+  /^(?:accept|access-control|alt|anthropic-(?:beta|dangerous|version)|api-version|baggage|b3|cache-control|cdn-loop|cf-|connection|content-|date|dnt|expect|forwarded|from|headgate-|host|http-referer|if-|keep-alive|max-forwards|model|mode|openai-(?:beta|organization|project)|origin|pragma|priority|proxy-connection|range|referer|sec-|sentry-trace|stream|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|user-agent|via|warning|x-(?:amzn-trace|b3|client|datadog|forwarded|goog-api-client|real-ip|requested-with|stainless|title|cloud-trace))|(?:^|[-_])(?:id|ids|request|retry|timestamp|timeout|trace|version)$/i;
+
+/** Names that end like those of credentials and carry none. */
+const NO_KEY_NAME = /^(?:headgate|sec)-|idempotency/i;
+
+/** A text that a provider could have made as a key: long, without blanks, of letters and digits. */
+const LIKE_A_KEY = /^(?=\S*[a-z])(?=\S*\d)[\w.~+/=:-]{16,}$/i;
+
+/**
+ * The fields of a call in which its caller may have put a key that is in no known place, as one text. Null: there are none.
+ * A field counts whose name says that it carries one, and any other whose value looks like a key and whose name is not known
+ * to be harmless.
+ */
+export function hiddenKeyIn(headers: Headers, query: URLSearchParams): string | null {
+  const mayBeKey = ([name, value]: readonly [string, string]): boolean => {
+    if (value === '' || isGatewayKey(value, null) || NO_KEY_NAME.test(name)) return false;
+    if (CREDENTIAL_NAME.test(name)) return true;
+    return !HARMLESS_NAME.test(name) && LIKE_A_KEY.test(value);
+  };
+  const found = [...headers, ...query].filter(mayBeKey);
+  return found.length === 0 ? null : JSON.stringify(found);
+}
+
 /**
  * Takes out, in place, whatever may be a credential: for a call on its way to an upstream that its caller
  * did not send it to. What is not known to be one by its place is told by its name.

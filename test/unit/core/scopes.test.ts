@@ -152,6 +152,30 @@ describe('a model that is full', () => {
   });
 });
 
+describe('a call that names no model', () => {
+  const NAMELESS = { names: { model: null } };
+
+  test.each([true, false])('stops only calls like it (after another model: %s)', (isAfter) => {
+    const group = new TestGroup();
+    if (isAfter) serve(group, 'before', FLASH);
+    refuse(group, 'full', NAMELESS, FULL);
+    expect(isGranted(group, 'same', NAMELESS)).toBe(false);
+    expect(isGranted(group, 'pro', PRO)).toBe(true);
+  });
+
+  test('is not stopped by a model', () => {
+    const group = new TestGroup();
+    refuse(group, 'full', PRO, FULL);
+    expect(isGranted(group, 'nameless', NAMELESS)).toBe(true);
+  });
+
+  test('stops all when the refusal is about the key', () => {
+    const group = new TestGroup();
+    refuse(group, 'full', NAMELESS, { ...FULL, scope: 'credential' });
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+  });
+});
+
 describe('a call whose body was not read', () => {
   test('is asked for its names while some calls are held by theirs, and is not queued', () => {
     const group = new TestGroup();
@@ -167,6 +191,28 @@ describe('a call whose body was not read', () => {
     expect(isGranted(group, 'one', { names: { isUnread: true } })).toBe(true);
     group.report('one', { ...FULL, scope: 'credential' });
     expect(group.ask('two', { names: { isUnread: true } })).not.toContain('unread two');
+  });
+
+  test('is granted unread again when the pause is over', () => {
+    const group = new TestGroup();
+    serve(group, 'flash', FLASH);
+    refuse(group, 'full', PRO, { kind: 'unknown', scope: 'model' });
+    const unread = { names: { model: null, isUnread: true } };
+    expect(group.ask('during', unread)).toEqual(['unread during']);
+    group.advance(5_100);
+    expect(group.state.members.values().next().value?.scopes.size).toBe(1);
+    expect(isGranted(group, 'after', unread)).toBe(true);
+  });
+
+  test('that is served does not shorten the next pause of a model', () => {
+    const group = new TestGroup();
+    serve(group, 'flash', FLASH);
+    refuse(group, 'full', PRO, { kind: 'unknown', scope: 'model' });
+    group.advance(5_100);
+    serve(group, 'unread', { names: { model: null, isUnread: true } });
+    refuse(group, 'again', PRO, { kind: 'unknown', scope: 'model' });
+    group.advance(1_500);
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
   });
 
   test('tells its names with its refusal', () => {
