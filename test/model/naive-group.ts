@@ -32,7 +32,7 @@ function settlingMs(waiters: number, slots: number): number {
  * that can be worked out again, every number spelled out here rather than taken from the code under test.
  */
 export class NaiveGroup extends NaiveLeases {
-  /** What the rejections among the answers say, of those that are for a stop or for slots. */
+  /** Contents of the rejections among the answers that are for a stop or for slots. */
   rejections: (NaiveRejection & { readonly ticketId: string })[] = [];
   readonly #placing: NaivePlacing;
   #waiters: NaiveWaiter[] = [];

@@ -35,7 +35,7 @@ export interface NaiveBlock {
   readonly scope: NaiveScope | null;
 }
 
-/** What a rejection says of the stop, or of the slots, that it is for. */
+/** The contents of a rejection for a stop, or for slots. */
 export interface NaiveRejection {
   readonly reason: 'paused' | 'upstream_limited' | 'breaker_open' | 'members_out' | 'busy';
   readonly until?: number | null;
