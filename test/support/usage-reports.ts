@@ -5,6 +5,8 @@ export type Counts = readonly [
   output: number,
   cacheRead: number,
   cacheWrite: number,
+  /** Of it for an hour. */
+  longCacheWrite?: number,
 ];
 
 /** Reports of usage by provider, and the counts that each means. */
@@ -213,6 +215,167 @@ export const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = 
       tokens: { input_tokens: 71, output_tokens: 4 },
     },
     [71, 4, 0, 0],
+  ],
+  [
+    'OpenRouter tells the cost, and counts thinking in the completion',
+    'openai',
+    {
+      prompt_tokens: 194,
+      completion_tokens: 120,
+      total_tokens: 314,
+      cost: 0.00195,
+      cost_details: { upstream_inference_cost: 0.0019 },
+      prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 100, audio_tokens: 0 },
+      completion_tokens_details: { reasoning_tokens: 100, image_tokens: 0 },
+    },
+    [194, 120, 0, 100],
+  ],
+  [
+    'of several names for the same cache some are 0',
+    'openai',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 5,
+      total_tokens: 105,
+      prompt_cache_hit_tokens: 64,
+      prompt_tokens_details: { cached_tokens: 0 },
+    },
+    [100, 5, 64, 0],
+  ],
+  [
+    'Mistral has names of its own for the cache',
+    'openai',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 5,
+      total_tokens: 105,
+      num_cached_tokens: 48,
+      prompt_audio_seconds: 0,
+    },
+    [100, 5, 48, 0],
+  ],
+  [
+    'a completion without a prompt leaves the rest of the total to it',
+    'openai',
+    { completion_tokens: 5, total_tokens: 105 },
+    [100, 5, 0, 0],
+  ],
+  [
+    'Perplexity bills thinking that is in no total',
+    'openai',
+    { prompt_tokens: 33, completion_tokens: 100, total_tokens: 133, reasoning_tokens: 900 },
+    [33, 1_000, 0, 0],
+  ],
+  [
+    'LiteLLM says how long Claude keeps what was written',
+    'openai',
+    {
+      prompt_tokens: 1_300,
+      completion_tokens: 5,
+      total_tokens: 1_305,
+      cache_read_input_tokens: 100,
+      cache_creation_input_tokens: 200,
+      prompt_tokens_details: {
+        cached_tokens: 100,
+        cache_creation_tokens: 200,
+        cache_creation_token_details: {
+          ephemeral_5m_input_tokens: 50,
+          ephemeral_1h_input_tokens: 150,
+        },
+      },
+    },
+    [1_300, 5, 100, 200, 150],
+  ],
+  [
+    'Anthropic keeps a part of what was written for an hour',
+    'anthropic',
+    {
+      input_tokens: 50,
+      cache_read_input_tokens: 30,
+      cache_creation_input_tokens: 400,
+      cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 300 },
+      output_tokens: 7,
+    },
+    [480, 7, 30, 400, 300],
+  ],
+  [
+    'and may report it there alone',
+    'anthropic',
+    {
+      input_tokens: 50,
+      cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 300 },
+      output_tokens: 7,
+    },
+    [450, 7, 0, 400, 300],
+  ],
+  [
+    'Anthropic leaves the steps before the last one out at the top',
+    'anthropic',
+    {
+      input_tokens: 23_000,
+      output_tokens: 1_000,
+      iterations: [
+        { type: 'compaction', input_tokens: 180_000, output_tokens: 3_500 },
+        { type: 'message', input_tokens: 23_000, output_tokens: 1_000 },
+      ],
+    },
+    [203_000, 4_500, 0, 0],
+  ],
+  [
+    'no step is none',
+    'anthropic',
+    { input_tokens: 9, output_tokens: 4, iterations: [] },
+    [9, 4, 0, 0],
+  ],
+  [
+    'a gateway passes on the cache of Claude beside the input of a response',
+    'openai',
+    {
+      input_tokens: 10,
+      cache_read_input_tokens: 1_000,
+      cache_creation_input_tokens: 20,
+      output_tokens: 5,
+      total_tokens: 1_035,
+    },
+    [1_030, 5, 1_000, 20],
+  ],
+  [
+    'Bifrost has names of its own for the cache of a response',
+    'openai',
+    {
+      input_tokens: 500,
+      input_tokens_details: { cached_read_tokens: 300, cached_write_tokens: 50 },
+      output_tokens: 5,
+      total_tokens: 505,
+    },
+    [500, 5, 300, 50],
+  ],
+  [
+    'a response whose output leaves out the thinking',
+    'openai',
+    {
+      input_tokens: 50,
+      output_tokens: 6,
+      output_tokens_details: { reasoning_tokens: 64 },
+      total_tokens: 120,
+    },
+    [50, 70, 0, 0],
+  ],
+  [
+    'Bedrock keeps a part of what was written for an hour',
+    'bedrock',
+    {
+      inputTokens: 10,
+      outputTokens: 5,
+      totalTokens: 435,
+      cacheReadInputTokens: 20,
+      cacheWriteInputTokens: 400,
+      cacheDetails: [
+        { ttl: '1h', inputTokens: 300 },
+        { ttl: '5m', inputTokens: 100 },
+      ],
+    },
+    [430, 5, 20, 400, 300],
   ],
   [
     'Titan counts at the top',

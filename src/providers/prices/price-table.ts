@@ -47,10 +47,15 @@ export interface BilledUsage {
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
+  /** The part of what was written that is kept for an hour. Absent: none. */
+  readonly longCacheWriteTokens?: number;
   readonly outputTokens: number;
 }
 
 const TOKENS_PER_PRICE = 1_000_000;
+
+/** Price of a token that a cache keeps for an hour, in prices of 5 minutes: twice the input to 1.25 times. */
+const LONG_CACHE_FACTOR = 2 / 1.25;
 
 /** The built-in prices by upstream. */
 export const PRICE_LISTS: Readonly<Record<string, PriceList>> = Object.fromEntries(
@@ -111,6 +116,7 @@ export function priceOf(
 /** Computes what a call costs, in USD. Not rounded: a short call of a cheap model is less than a millionth. */
 export function costUsd(price: Price, usage: BilledUsage): number {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage;
+  const longTokens = Math.min(usage.longCacheWriteTokens ?? 0, cacheWriteTokens);
   const { above } = price;
   const rates = above !== null && inputTokens > above.inputTokens ? above.rates : price;
   // An upstream that forgets its cached tokens in the total must not make the call cheaper.
@@ -118,7 +124,7 @@ export function costUsd(price: Price, usage: BilledUsage): number {
   const perMillion =
     uncachedTokens * rates.inputUsd +
     cacheReadTokens * rates.cacheReadUsd +
-    cacheWriteTokens * rates.cacheWriteUsd +
+    (cacheWriteTokens + longTokens * (LONG_CACHE_FACTOR - 1)) * rates.cacheWriteUsd +
     outputTokens * rates.outputUsd;
   return perMillion / TOKENS_PER_PRICE;
 }

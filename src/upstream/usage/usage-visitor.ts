@@ -17,10 +17,10 @@ const USAGE_KEYS = ['usage', 'usageMetadata', 'meta', 'amazon-bedrock-invocation
 
 /**
  * Places where such an object may stand, besides the top of a record: Anthropic's first event, OpenAI's
- * last one of a response, Groq, Cohere's last event, Gemini's interactions. Nowhere else: an answer can
+ * last one of a response, Groq, Cohere's last event, Gemini's interactions, Workers AI. Nowhere else: an answer can
  * hold data of the caller and of the model's making, under any key.
  */
-const USAGE_PARENTS = ['message', 'response', 'x_groq', 'delta', 'interaction'];
+const USAGE_PARENTS = ['message', 'response', 'x_groq', 'delta', 'interaction', 'result'];
 
 /** Numbers at the top of a record that tell the usage: Ollama; Llama and Titan on Bedrock. */
 const COUNTERS = [

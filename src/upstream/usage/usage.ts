@@ -8,6 +8,8 @@ export interface Usage {
   readonly cacheReadTokens: number;
   /** The part of the input that was written to a cache. */
   readonly cacheWriteTokens: number;
+  /** The part of what was written that is kept for an hour, which costs more. Absent: none. */
+  readonly longCacheWriteTokens?: number;
   /** All of the output, thinking included. */
   readonly outputTokens: number;
 }
@@ -33,12 +35,17 @@ export function usageFromJson(shape: Dialect, value: unknown): Usage | null {
 
 /** The larger of two reports of one call, number by number: what is reported in pieces only grows. */
 export function largerUsage(one: Usage | null, other: Usage | null): Usage | null {
-  if (one === null || other === null) return one ?? other;
+  return one === null || other === null ? (one ?? other) : joined(one, other, Math.max);
+}
+
+function joined(one: Usage, other: Usage, join: (a: number, b: number) => number): Usage {
+  const long = join(one.longCacheWriteTokens ?? 0, other.longCacheWriteTokens ?? 0);
   return {
-    inputTokens: Math.max(one.inputTokens, other.inputTokens),
-    cacheReadTokens: Math.max(one.cacheReadTokens, other.cacheReadTokens),
-    cacheWriteTokens: Math.max(one.cacheWriteTokens, other.cacheWriteTokens),
-    outputTokens: Math.max(one.outputTokens, other.outputTokens),
+    inputTokens: join(one.inputTokens, other.inputTokens),
+    cacheReadTokens: join(one.cacheReadTokens, other.cacheReadTokens),
+    cacheWriteTokens: join(one.cacheWriteTokens, other.cacheWriteTokens),
+    ...(long > 0 && { longCacheWriteTokens: long }),
+    outputTokens: join(one.outputTokens, other.outputTokens),
   };
 }
 
@@ -58,55 +65,124 @@ const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
  * pass on Anthropic's counts beside it (Portkey). The output includes thinking, except at xAI.
  */
 function fromCompletion(fields: Fields): Usage | null {
-  const input = count(fields, 'prompt_tokens');
-  if (input === null) return null;
   const output = count(fields, 'completion_tokens') ?? 0;
   const total = count(fields, 'total_tokens');
+  // Without a field for the prompt, the total has it.
+  const input =
+    'completion_tokens' in fields && !('prompt_tokens' in fields) && total !== null
+      ? Math.max(0, total - output)
+      : count(fields, 'prompt_tokens');
+  if (input === null) return null;
   const details = inner(fields, 'prompt_tokens_details');
   const read = count(fields, 'cache_read_input_tokens');
   const written = count(fields, 'cache_creation_input_tokens');
   const beside = (read ?? 0) + (written ?? 0);
-  const leavesOutCache = beside > input || (beside > 0 && total === input + beside + output);
-  const thinking =
-    count(inner(fields, 'completion_tokens_details'), 'reasoning_tokens') ??
-    count(fields, 'reasoning_tokens') ??
-    0;
-  const leavesOutThinking = thinking > output || total === input + output + thinking;
+  const thinking = largest(
+    count(inner(fields, 'completion_tokens_details'), 'reasoning_tokens'),
+    count(fields, 'reasoning_tokens'),
+  );
   return {
-    inputTokens: input + (leavesOutCache ? beside : 0),
-    cacheReadTokens:
-      count(details, 'cached_tokens') ??
-      // Moonshot, DeepSeek, LiteLLM and Portkey.
-      count(fields, 'cached_tokens') ??
-      count(fields, 'prompt_cache_hit_tokens') ??
-      read ??
-      0,
-    cacheWriteTokens:
-      count(details, 'cache_write_tokens') ??
-      count(details, 'cache_creation_tokens') ??
-      written ??
-      0,
-    outputTokens: output + (leavesOutThinking ? thinking : 0),
+    inputTokens: input + (leavesOutCache({ input, output, total, beside }) ? beside : 0),
+    // Several names may stand there, of which some are 0.
+    cacheReadTokens: largest(
+      count(details, 'cached_tokens'),
+      // Moonshot, DeepSeek, Mistral, LiteLLM and Portkey.
+      count(fields, 'cached_tokens'),
+      count(fields, 'prompt_cache_hit_tokens'),
+      count(fields, 'num_cached_tokens'),
+      count(inner(fields, 'prompt_token_details'), 'cached_tokens'),
+      read,
+    ),
+    cacheWriteTokens: largest(
+      count(details, 'cache_write_tokens'),
+      count(details, 'cache_creation_tokens'),
+      written,
+    ),
+    ...longWrites(details === null ? null : inner(details, 'cache_creation_token_details')),
+    outputTokens: output + (leavesOutThinking({ input, output, total }, thinking) ? thinking : 0),
   };
 }
 
-/** Anthropic's messages, and OpenAI's responses, images and transcriptions. */
+interface Told {
+  readonly input: number;
+  readonly output: number;
+  readonly total: number | null;
+}
+
+/** Whether the input leaves out tokens of a cache that are reported beside it. */
+function leavesOutCache({ input, output, total, beside }: Told & { readonly beside: number }) {
+  return beside > input || (beside > 0 && total === input + beside + output);
+}
+
+/** Whether the output leaves out the thinking that is reported beside it. */
+function leavesOutThinking({ input, output, total }: Told, thinking: number): boolean {
+  return thinking > output || total === input + output + thinking;
+}
+
+/** Reads what was written to a cache for an hour, as Anthropic and LiteLLM report it. */
+function longWrites(details: Fields | null): Pick<Usage, 'longCacheWriteTokens'> {
+  const long = count(details, 'ephemeral_1h_input_tokens') ?? 0;
+  return long > 0 ? { longCacheWriteTokens: long } : {};
+}
+
+/**
+ * Anthropic's messages, and OpenAI's responses, images and transcriptions. Where Anthropic ran a call in several steps, such
+ * as a compaction before it, the numbers at the top are those of the last one.
+ */
 function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
-  const input = count(fields, 'input_tokens');
-  const output = count(fields, 'output_tokens');
-  if (input === null && output === null) return null;
-  const read = count(fields, 'cache_read_input_tokens');
-  const written = count(fields, 'cache_creation_input_tokens');
+  const top = fromOneStep(fields, shape);
+  const { iterations } = fields;
+  if (top === null || !Array.isArray(iterations)) return top;
+  const steps = iterations.flatMap((step: unknown) =>
+    isFields(step) ? (fromOneStep(step, shape) ?? []) : [],
+  );
+  const [first, ...others] = steps;
+  if (first === undefined) return top;
+  return largerUsage(
+    top,
+    others.reduce((sum, step) => joined(sum, step, (a, b) => a + b), first),
+  );
+}
+
+function fromOneStep(fields: Fields, shape: Dialect): Usage | null {
+  const asked = count(fields, 'input_tokens');
+  const written = count(fields, 'output_tokens');
+  if (asked === null && written === null) return null;
+  const [input, output] = [asked ?? 0, written ?? 0];
+  const total = count(fields, 'total_tokens');
   const details = {
     ...inner(fields, 'input_tokens_details'),
     ...inner(fields, 'input_token_details'),
   };
-  const leavesOutCache = shape === 'anthropic' || shape === 'bedrock';
+  const creation = inner(fields, 'cache_creation');
+  const cacheRead = count(fields, 'cache_read_input_tokens');
+  const cacheWrite =
+    count(fields, 'cache_creation_input_tokens') ??
+    (creation === null
+      ? null
+      : (count(creation, 'ephemeral_5m_input_tokens') ?? 0) +
+        (count(creation, 'ephemeral_1h_input_tokens') ?? 0));
+  const beside = (cacheRead ?? 0) + (cacheWrite ?? 0);
+  const isBeside =
+    shape === 'anthropic' ||
+    shape === 'bedrock' ||
+    leavesOutCache({ input, output, total, beside });
+  const thinking = count(inner(fields, 'output_tokens_details'), 'reasoning_tokens') ?? 0;
   return {
-    inputTokens: (input ?? 0) + (leavesOutCache ? (read ?? 0) + (written ?? 0) : 0),
-    cacheReadTokens: read ?? count(details, 'cached_tokens') ?? 0,
-    cacheWriteTokens: written ?? count(details, 'cache_write_tokens') ?? 0,
-    outputTokens: output ?? 0,
+    inputTokens: input + (isBeside ? beside : 0),
+    // The longer names are Bifrost's.
+    cacheReadTokens: largest(
+      cacheRead,
+      count(details, 'cached_tokens'),
+      count(details, 'cached_read_tokens'),
+    ),
+    cacheWriteTokens: largest(
+      cacheWrite,
+      count(details, 'cache_write_tokens'),
+      count(details, 'cached_write_tokens'),
+    ),
+    ...longWrites(creation),
+    outputTokens: output + (leavesOutThinking({ input, output, total }, thinking) ? thinking : 0),
   };
 }
 
@@ -150,8 +226,18 @@ function fromBedrock(fields: Fields): Usage | null {
     inputTokens: (input ?? 0) + read + written,
     cacheReadTokens: read,
     cacheWriteTokens: written,
+    ...longWritesOf(fields['cacheDetails']),
     outputTokens: output ?? 0,
   };
+}
+
+/** Reads what was written to a cache for an hour, as converse reports it. */
+function longWritesOf(details: unknown): Pick<Usage, 'longCacheWriteTokens'> {
+  if (!Array.isArray(details)) return {};
+  const long = details
+    .filter((each): each is Fields => isFields(each) && each['ttl'] === '1h')
+    .reduce((sum, each) => sum + (count(each, 'inputTokens') ?? 0), 0);
+  return long > 0 ? { longCacheWriteTokens: long } : {};
 }
 
 /** Cohere: what the model read and wrote, or else what is charged for. */
@@ -198,6 +284,11 @@ function fromTotal(fields: Fields): Usage | null {
 function count(fields: Fields | null, name: string): number | null {
   const value = fields?.[name];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/** The largest of some counts; 0: there is none. */
+function largest(...counts: readonly (number | null)[]): number {
+  return Math.max(0, ...counts.map((each) => each ?? 0));
 }
 
 function inner(fields: Fields, name: string): Fields | null {

@@ -203,6 +203,18 @@ describe('costUsd', () => {
     return price === null ? Number.NaN : costUsd(price, usage);
   }
 
+  it('of tokens that a cache keeps for an hour is that of twice the input', () => {
+    const price = priceOf('anthropic', 'claude-sonnet-4-5', {});
+    if (price === null) throw new Error('it has a price');
+    const usage = { inputTokens: 100_000, cacheReadTokens: 0, cacheWriteTokens: 100_000 };
+    const kept = { ...usage, outputTokens: 0, longCacheWriteTokens: 40_000 };
+    // 60,000 × 3.75 + 40,000 × 6, per million
+    expect(costUsd(price, kept)).toBeCloseTo(0.465, 12);
+    // Not more than what was written.
+    const odd = { ...kept, longCacheWriteTokens: 1_000_000 };
+    expect(costUsd(price, odd)).toBeCloseTo(0.6, 12);
+  });
+
   it.each<[string, string, Tokens, number]>([
     // 1,000 × 2.50 + 500 × 10, per million
     ['openai', 'gpt-4o', [1_000, 0, 0, 500], 0.0075],

@@ -151,12 +151,13 @@ const CASES = REPORTS.flatMap(([title, dialect, report, counts]) => {
   );
 });
 
-function usdOf([input, output, read, written]: Counts): number {
+function usdOf([input, output, read, written, long = 0]: Counts): number {
   const fresh = input - read - written;
   const millionths =
     fresh * PRICE.input +
     read * PRICE.cache_read +
-    written * PRICE.cache_write +
+    (written - long) * PRICE.cache_write +
+    long * PRICE.cache_write * (2 / 1.25) +
     output * PRICE.output;
   return Number((millionths / 1e6).toFixed(9));
 }

@@ -288,6 +288,13 @@ export const WHOLE: readonly Answer[] = [
     '{"data":[],"model":"voyage-3","usage":{"total_tokens":10}}',
     usage(10, 0),
   ),
+  answer(
+    'Workers AI, in the result of its own route',
+    'openai',
+    JSON_TYPE,
+    `{"result":{"response":"Hi","tool_calls":[],"usage":${OPENAI_USAGE}},"success":true,"errors":[],"messages":[]}`,
+    usage(24, 8),
+  ),
   answer('an image', 'openai', JSON_TYPE, '{"created":1,"data":[{"b64_json":"AAAA"}]}', null),
   answer(
     'an error',

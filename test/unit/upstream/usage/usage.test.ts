@@ -5,11 +5,12 @@ import { REPORTS } from '../../../support/usage-reports.ts';
 /** Meaning of the fields that only some providers have. The rest is in the meter's tests. */
 
 describe('the fields of a report', () => {
-  test.each(REPORTS)('%s', (_, shape, value, [input, output, cacheRead, cacheWrite]) => {
+  test.each(REPORTS)('%s', (_, shape, value, [input, output, cacheRead, cacheWrite, long]) => {
     expect(usageFromJson(shape, value)).toEqual({
       inputTokens: input,
       cacheReadTokens: cacheRead,
       cacheWriteTokens: cacheWrite,
+      ...(long !== undefined && { longCacheWriteTokens: long }),
       outputTokens: output,
     });
   });
