@@ -11,6 +11,7 @@ import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
 import { reportCut } from './acquire/report-cut.ts';
+import { limitedAt, limitsOf, sourceOf } from './answer-source.ts';
 import { bareBody, mayGoBare } from './bare.ts';
 import { CallNames } from './call-names.ts';
 import { countInFlight } from './calls-in-flight.ts';
@@ -20,7 +21,7 @@ import { groupsOf, placeOf, refusalFields } from './log-refusal.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
 import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
-import { callsUnderWay, noteUnderWay } from './limit-windows.ts';
+import { noteUnderWay } from './limit-windows.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
 import {
@@ -164,20 +165,23 @@ export async function forward(sending: Sending): Promise<Forwarded> {
 
 /** Reads what came of a call that was sent: its answer, or why there is none. */
 function readSent(
-  { candidate: { call, located, member } }: Sending,
+  sending: Sending,
   held: HeldCall,
   sent: Response | null,
 ): AnswerRead | Promise<AnswerRead> {
   // A call that we cut says nothing of its upstream, unless that was silent for too long.
   if (sent === null && isCutByUs(held)) return UNSAID;
-  const { upstream } = located;
+  const { call } = sending.candidate;
   if (sent === null || sent.status !== 200) {
     held.noteContent();
-    return readAnswer(sent, upstream, member !== null, call.after);
+    return readAnswer(sent, sourceOf(sending), call.after);
   }
   // What a call reads of something is that, and no refusal of the call.
-  if (mayGoBare(call.request.method)) return { refusal: null, answer: sent };
-  return readInside(sent, upstream, member !== null, held).then((read) =>
+  if (mayGoBare(call.request.method)) {
+    held.noteContent();
+    return { refusal: null, answer: sent };
+  }
+  return readInside(sent, sourceOf(sending), held).then((read) =>
     read.answer === null && isCutByUs(held) ? UNSAID : read,
   );
 }
@@ -301,24 +305,15 @@ function reportAnswer(
   admission.reportAnswer(status, notes);
 }
 
-/** Names the upstream and the key whose limits count a call. */
-function limitedAt({ located, routed }: Candidate): string {
-  return `${located.upstream.id} ${routed.keyFingerprint ?? ''}`;
-}
-
 /** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */
-function warningIn(answer: Response, { candidate, admission }: Sending): UpstreamSignal | null {
-  const { located, rules } = candidate;
-  const { upstream, model } = located;
+function warningIn(answer: Response, sending: Sending): UpstreamSignal | null {
+  const { upstream } = sending.candidate.located;
   const hints = hintsIn(answer, upstream);
   if (hints.length === 0) return null;
-  const [pool] = admission.placements;
-  const words = [pool?.group, pool?.partition, upstream.id, model?.slice(0, TRACED_MODEL_MAX)];
-  const place = words.join(' ');
-  const underWay = callsUnderWay(limitedAt(candidate));
-  const warning = nearlyEmpty(hints, upstream, rules.feedForward, place, underWay);
+  const limits = limitsOf(sending);
+  const warning = nearlyEmpty(hints, upstream, limits);
   if (warning !== null || hasUnknownHeaders(upstream)) return warning;
-  return newsOfLimits(hints, place);
+  return newsOfLimits(hints, limits.place);
 }
 
 /** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */

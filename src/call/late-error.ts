@@ -4,6 +4,7 @@ import { formOf } from '../upstream/opening/opening-reader.ts';
 import { StreamEnd } from '../upstream/opening/late-error.ts';
 import { packingsOf } from '../upstream/body/packing.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import { sourceOf } from './answer-source.ts';
 import { CallNames } from './call-names.ts';
 import type { Located } from './locate.ts';
 import { readLateError } from './read-answer.ts';
@@ -53,12 +54,7 @@ export async function countLateError(
   const late = end.read();
   if (late === null || outcome !== 'success') return outcome;
   const { candidate, turn, admission } = sending;
-  const refusal = readLateError(
-    late,
-    answer,
-    candidate.located.upstream,
-    candidate.member !== null,
-  );
+  const refusal = readLateError(late, answer, sourceOf(sending));
   if (refusal === null) return outcome;
   logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
   await new CallNames(candidate).read();

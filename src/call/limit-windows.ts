@@ -1,12 +1,25 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { LimitHint } from '../core/words/signal.ts';
+import { refillAfterRefusal, type FeedForwardOptions } from '../upstream/refusal/feed-forward.ts';
 import type { Refill } from '../upstream/refusal/header-families.ts';
+import { isInWholeSeconds } from '../upstream/refusal/reset-time.ts';
 
 /** Maximum limits that an isolate remembers. */
 const REMEMBERED_MAX = 1_000;
 
 /** How far resets may differ that are the same: most headers count whole seconds. */
 const TOLERANCE_MS = 1_100;
+
+/** The least that such resets may differ, as answers do not travel evenly. */
+const TOLERANCE_MIN_MS = 50;
+
+/** Resets that are exact may differ by a part of what is left until then. */
+const TOLERANCE_SHARE = 1 / 10;
+
+function toleranceMs(resetMs: number, now: number): number {
+  if (isInWholeSeconds(resetMs, now)) return TOLERANCE_MS;
+  return Math.min(TOLERANCE_MS, Math.max(TOLERANCE_MIN_MS, resetMs * TOLERANCE_SHARE));
+}
 
 /** The readings of a limit since it was last whole. */
 interface Seen {
@@ -23,6 +36,10 @@ interface Seen {
   refill: Refill | null;
   /** How many readings in a row showed a fixed window. */
   proofs: number;
+  /** Until when calls were to wait after a refusal; null: a call was served since. */
+  refusedUntil: number | null;
+  /** Whether a call was refused when the headers said that nothing is left. */
+  isEnforced: boolean;
 }
 
 /** Readings that must show a fixed window, one after the other, before an unknown upstream is believed. */
@@ -52,16 +69,15 @@ export function refillSeen(
   const key = keyOf(hint, place);
   const known = seen.get(key);
   const resetAt = now + resetMs;
+  const tolerance = toleranceMs(resetMs, now);
   if (known !== undefined && isContrary(known, hint, now, underWay)) known.proofs = 0;
   // Answers overtake each other: what left more than another one may be older.
   const isWhole =
-    known !== undefined && remaining > known.lowest && resetAt > known.resetAt + TOLERANCE_MS;
+    known !== undefined && remaining > known.lowest && resetAt > known.resetAt + tolerance;
   if (known === undefined || isWhole || remaining > known.remaining) {
-    const { refill = null, callTakes = null, proofs = 0 } = known ?? {};
-    const lowest = remaining;
-    seen.set(key, { remaining, resetAt, lowest, readings: 0, callTakes, refill, proofs });
-    return refill;
+    return begin(key, remaining, resetAt).refill;
   }
+  known.refusedUntil = null;
   known.lowest = Math.min(known.lowest, remaining);
   known.readings += 1;
   known.callTakes = (known.remaining - known.lowest) / known.readings;
@@ -69,23 +85,73 @@ export function refillSeen(
   if (used <= 0) return known.refill;
   // As far as a bucket would have moved its reset since.
   const movesMs = ((known.remaining - remaining) * resetMs) / used;
-  if (movesMs < 2 * TOLERANCE_MS) return known.refill;
+  if (movesMs < 2 * tolerance) return known.refill;
   const hasMoved = Math.abs(resetAt - known.resetAt) > movesMs / 2;
   known.refill = hasMoved ? 'continuous' : 'window';
   known.proofs = hasMoved ? 0 : known.proofs + 1;
   return known.refill;
 }
 
+/** Notes the first reading of a limit since it was last whole. */
+function begin(key: string, remaining: number, resetAt: number): Seen {
+  const { refill = null, callTakes = null, proofs = 0, isEnforced = false } = seen.get(key) ?? {};
+  const noted: Seen = {
+    remaining,
+    resetAt,
+    lowest: remaining,
+    readings: 0,
+    callTakes,
+    refill,
+    proofs,
+    refusedUntil: null,
+    isEnforced,
+  };
+  seen.set(key, noted);
+  return noted;
+}
+
+/**
+ * Computes how long calls had better wait after one was refused for a limit. A limit that comes back bit by bit needs as long
+ * as it takes until there is room for those that would be refused too. If that was too short, calls wait until the reset.
+ *
+ * @param usual how the upstream's limits refill, where its headers have not shown it
+ * @param isSet whether an operator has set that
+ */
+export function waitAfterRefusal(
+  hint: LimitHint,
+  place: string,
+  { usual, isSet }: { readonly usual: Refill; readonly isSet: boolean },
+  options: FeedForwardOptions,
+): number | null {
+  const { now } = options;
+  const key = keyOf(hint, place);
+  const known = seen.get(key);
+  if (known !== undefined && hint.remaining === 0) known.isEnforced = true;
+  const refill = isSet ? usual : (known?.refill ?? usual);
+  const waitMs = refill === 'window' ? null : refillAfterRefusal(hint, options);
+  if (waitMs === null) return hint.resetMs;
+  const { refusedUntil = null } = known ?? {};
+  if (refusedUntil !== null && now >= refusedUntil) return hint.resetMs;
+  const noted = known ?? begin(key, hint.remaining ?? 0, now + (hint.resetMs ?? 0));
+  noted.refusedUntil ??= now + waitMs;
+  return waitMs;
+}
+
 /** Checks whether more is left than can be, if the limit is a fixed window that has not ended. */
 function isContrary(known: Seen, hint: LimitHint, now: number, underWay: number): boolean {
-  if (now >= known.resetAt - TOLERANCE_MS) return false;
+  if (now >= known.resetAt - toleranceMs(hint.resetMs ?? 0, now)) return false;
   const each = hint.dimension === 'requests' ? 1 : (known.callTakes ?? 0);
   return (hint.remaining ?? 0) > known.lowest + (underWay + OVERTAKING_MAX) * each;
 }
 
-/** Returns whether the headers have shown a fixed window so consistently that they can be believed. */
-export function isProvenWindow(hint: LimitHint, place: string): boolean {
-  return (seen.get(keyOf(hint, place))?.proofs ?? 0) >= PROOFS_MIN;
+/**
+ * Returns whether the headers have shown how a limit refills so consistently that they can be believed: a fixed window by
+ * several readings, a bucket by a refusal too.
+ */
+export function isProven(hint: LimitHint, place: string): boolean {
+  const known = seen.get(keyOf(hint, place));
+  if (known === undefined) return false;
+  return known.refill === 'continuous' ? known.isEnforced : known.proofs >= PROOFS_MIN;
 }
 
 /** Returns how much of a limit one call takes on average, by what its headers said; 0: not known yet. */

@@ -1,4 +1,3 @@
-import type { GroupConfig } from '../contract/config/config.ts';
 import { providerOf } from '../providers/index.ts';
 import { refusalRulesOf } from '../providers/refusals.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -15,11 +14,17 @@ import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import {
   classifyRefusal,
   mayRefuse,
+  type LimitWaits,
   type UpstreamRefusal,
 } from '../upstream/refusal/classify-refusal.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
-import { isProvenWindow, meanCallTakes, refillSeen } from './limit-windows.ts';
-import { waitFromHints } from '../upstream/refusal/feed-forward.ts';
+import type { AnswerSource, CallLimits } from './answer-source.ts';
+import { isProven, meanCallTakes, refillSeen, waitAfterRefusal } from './limit-windows.ts';
+import {
+  FEED_FORWARD_DEFAULTS,
+  waitFromHints,
+  type FeedForwardOptions,
+} from '../upstream/refusal/feed-forward.ts';
 import {
   ALL_COMMON_HEADERS,
   type HeaderProfile,
@@ -48,24 +53,19 @@ const BROKEN: UpstreamRefusal = {
 
 /**
  * Reads an answer: whether it is a refusal and of what kind, from its headers and the beginning of its body.
- * `isOfMember`: the call went to a group's member, with the key of that or none, for which its caller is not to blame.
  */
 export async function readAnswer(
   answer: Response | null,
-  upstream: Upstream,
-  isOfMember: boolean,
+  source: AnswerSource,
   after?: Schedule,
 ): Promise<AnswerRead> {
   if (answer === null) return { refusal: BROKEN, answer };
-  const { rules, headerProfile } = knownOf(upstream);
   const { status, headers } = answer;
-  if (status !== 200 && !mayRefuse(status, isOfMember)) return { refusal: null, answer };
+  if (status !== 200 && !mayRefuse(status, source.isOfMember)) return { refusal: null, answer };
   const peeked = await peekAnswer(answer, undefined, after);
-  const now = instant(Date.now());
   const body = status === 200 ? errorIn(peeked.text) : peeked.text;
   if (body === null) return { refusal: null, answer: peeked.answer };
-  const said = { rules, headerProfile, status, headers, body, now, isOfMember };
-  return { refusal: classifyRefusal(said), answer: peeked.answer };
+  return { refusal: classifyError(body, { status, headers }, source), answer: peeked.answer };
 }
 
 /** Finds the error in a body, or in the beginning of one, that came with status 200; null: there is none. */
@@ -75,10 +75,10 @@ function errorIn(text: string): string | null {
 }
 
 /** Reads the error that an event of a WebSocket reports. */
-export function readFailedEvent(event: string, upstream: Upstream): UpstreamRefusal | null {
+export function readFailedEvent(event: string, source: AnswerSource): UpstreamRefusal | null {
   const error = errorIn(event);
   const answer = { status: 200, headers: new Headers() };
-  return error === null ? null : classifyError(error, answer, upstream, false);
+  return error === null ? null : classifyError(error, answer, source);
 }
 
 /** Most bytes of a compressed answer that is unpacked to be read: one with an error is small. */
@@ -90,8 +90,7 @@ const PACKED_BYTES_MAX = 2_048;
  */
 export async function readInside(
   answer: Response,
-  upstream: Upstream,
-  isOfMember: boolean,
+  source: AnswerSource,
   held: HeldCall,
 ): Promise<AnswerRead> {
   const read = await judgeAnswer(answer, held);
@@ -102,7 +101,7 @@ export async function readInside(
   const { judgement } = read;
   held.noteContent();
   if (typeof judgement === 'string') return { refusal: null, answer: read.answer };
-  const refusal = classifyError(judgement.error, read.answer, upstream, isOfMember);
+  const refusal = classifyError(judgement.error, read.answer, source);
   if (refusal === null) return { refusal, answer: read.answer, isMistake: true };
   return { refusal, answer: held.unread(read.answer) };
 }
@@ -140,13 +139,13 @@ async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnsw
   return judgement === null ? null : { judgement, answer: same };
 }
 
-/** Reads what an error inside a 200 says of limits; null: it is about the call. */
+/** Reads what an error says of limits; null: it is about the call. */
 function classifyError(
   error: string,
   { status, headers }: Pick<Response, 'status' | 'headers'>,
-  upstream: Upstream,
-  isOfMember: boolean,
+  source: AnswerSource,
 ): UpstreamRefusal | null {
+  const { upstream, isOfMember } = source;
   const { rules, headerProfile } = knownOf(upstream);
   const now = instant(Date.now());
   return classifyRefusal({
@@ -156,6 +155,7 @@ function classifyError(
     headers,
     body: error,
     now,
+    waits: waitsAt(source),
     isOfMember,
   });
 }
@@ -170,10 +170,9 @@ const FAILED_LATE: UpstreamRefusal = { ...BROKEN, scope: 'model', isOfApi: true 
 export function readLateError(
   { error, isAfterContent }: LateError,
   { status, headers }: Pick<Response, 'status' | 'headers'>,
-  upstream: Upstream,
-  isOfMember: boolean,
+  source: AnswerSource,
 ): UpstreamRefusal | null {
-  const refusal = classifyError(error, { status, headers }, upstream, isOfMember);
+  const refusal = classifyError(error, { status, headers }, source);
   if (refusal !== null || !isAfterContent) return refusal;
   return isOfCall(readErrorFields(error, headers)) ? null : FAILED_LATE;
 }
@@ -190,29 +189,30 @@ export function hasUnknownHeaders(upstream: Upstream): boolean {
   return knownOf(upstream).sent !== null;
 }
 
-/**
- * Takes from hints what they warn of; null: nothing.
- *
- * @param place names the pool and the model, for what is learned of their limits
- * @param underWay other calls that were sent and have no answer yet: the limits may not count them
- */
+/** Takes from hints what they warn of; null: nothing. */
 export function nearlyEmpty(
   hints: readonly LimitHint[],
   upstream: Upstream,
-  feedForward: GroupConfig['feed_forward'],
-  place: string,
-  underWay = 0,
+  limits: CallLimits,
 ): UpstreamSignal | null {
-  const { headerProfile, sent } = knownOf(upstream);
-  const { refill: usual } = headerProfile ?? UNKNOWN;
-  const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
-  const now = Date.now();
+  const { sent } = knownOf(upstream);
+  const { usual, isSet } = refillAt(upstream);
+  const { place, underWay } = limits;
+  const options = optionsOf(limits);
+  const { now } = options;
   const refills = new Map(
     hints.map((hint) => [hint, refillSeen(hint, place, now, underWay)] as const),
   );
   const refillOf = (hint: LimitHint): Refill => (isSet ? usual : (refills.get(hint) ?? usual));
-  const believed = sent !== null ? hints.filter((hint) => isProvenWindow(hint, place)) : hints;
-  const waitMs = waitFromHints(believed, refillOf, {
+  const believed = sent !== null ? hints.filter((hint) => isProven(hint, place)) : hints;
+  const waitMs = waitFromHints(believed, refillOf, options);
+  return waitMs === null || waitMs === 0
+    ? null
+    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints: believed };
+}
+
+function optionsOf({ place, underWay, feedForward }: CallLimits): FeedForwardOptions {
+  return {
     requestsMax: feedForward.keep_requests,
     // Absent in older configurations.
     tokensMax: feedForward.keep_tokens ?? null,
@@ -221,10 +221,34 @@ export function nearlyEmpty(
     waitMsMax: feedForward.wait_max_ms,
     underWay,
     tokensOf: (hint) => meanCallTakes(hint, place),
-  });
-  return waitMs === null || waitMs === 0
-    ? null
-    : { kind: 'served', retryAfterMs: waitMs, slotsMax: null, hints: believed };
+    now: Date.now(),
+  };
+}
+
+/** Finds how the limits of an upstream refill where its headers have not shown it, and whether an operator has set that. */
+function refillAt(upstream: Upstream): { readonly usual: Refill; readonly isSet: boolean } {
+  const { headerProfile } = knownOf(upstream);
+  const { refill: usual } = headerProfile ?? UNKNOWN;
+  const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
+  return { usual, isSet };
+}
+
+/** Finds how long the limits of a refused call hold others back, as far as the headers have shown how they refill. */
+function waitsAt({ upstream, limits }: AnswerSource): LimitWaits {
+  const { headerProfile, sent } = knownOf(upstream);
+  const refill = refillAt(upstream);
+  const at = limits();
+  const options = { ...optionsOf(at), share: FEED_FORWARD_DEFAULTS.share };
+  if (sent === null) {
+    const waitOf = (hint: LimitHint) => waitAfterRefusal(hint, at.place, refill, options);
+    return { profile: headerProfile, waitOf };
+  }
+  // The counters that are at 0 are read in any case.
+  const waitOf = (hint: LimitHint) =>
+    hint.remaining === 0
+      ? waitAfterRefusal(hint, at.place, { usual: 'window', isSet: false }, options)
+      : null;
+  return { profile: UNKNOWN, waitOf };
 }
 
 /**

@@ -86,7 +86,8 @@ export function decide(asking: Asking): Grant | RefusalForm {
       ? limiter.admit(model, settings.rates, cost, now)
       : { refusal: early, hold: null };
   if (hold !== null) return new Grant(call, hold, usage.input);
-  const form = refusalForm(providerOf(settings, dialect), refusal);
+  const shown = settings.hidesWaits ? { ...refusal, waitMs: null } : refusal;
+  const form = refusalForm(providerOf(settings, dialect), shown);
   limiter.countRefused(model, settings.rates, now);
   call.refuse(refusal, form);
   return form;

@@ -130,6 +130,8 @@ export interface StrictSettings extends StrictBehaviour {
   readonly sendsLimitHeaders: boolean | null;
   /** Limit headers say that nothing remains, whatever does. */
   readonly liesInHeaders: boolean;
+  /** Refusals for a rate do not say how long to wait, except in limit headers. */
+  readonly hidesWaits: boolean;
   /** Keeps all that arrives, to be asked for with `received`; of WebSockets their messages too. */
   readonly keepsRequests: boolean;
   /** Answers calls that are served with this body, in pieces that end in the middle of a line. */
@@ -197,6 +199,7 @@ export const DEFAULT_SETTINGS: StrictSettings = {
   refusal: null,
   sendsLimitHeaders: null,
   liesInHeaders: false,
+  hidesWaits: false,
   keepsRequests: false,
   answer: null,
 };

@@ -6,6 +6,7 @@ import { membersOf } from '../../routing/members.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
 import type { KnownCall } from '../call.ts';
 import { retryBudgetOf } from '../isolate.ts';
+import type { CallLimits } from '../answer-source.ts';
 import { hintsIn, nearlyEmpty, readAnswer } from '../read-answer.ts';
 import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../tries.ts';
 import { placementOf, releaseAll, reportTo } from './held-pools.ts';
@@ -47,7 +48,8 @@ export async function patchLease(
   const { upstream } = located;
   const answer = answerOf(told);
   // A key is its holder's own: that it is refused says nothing of anybody else's.
-  const { refusal } = await readAnswer(answer, upstream, false, call.after);
+  const limits = (): CallLimits => limitsOf(call, lease, upstream);
+  const { refusal } = await readAnswer(answer, { upstream, isOfMember: false, limits }, call.after);
   if (refusal === null) {
     if (answer !== null) await tellServed(call, lease, answer, upstream);
     return reported({ action: 'go_on', after_ms: 0 });
@@ -114,14 +116,19 @@ function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
   return withMember.length > 0 ? withMember : pools.filter((hold) => hold.isOfProvider === true);
 }
 
+/** Finds the limits that a lease counts in. The calls of other holders are not known. */
+function limitsOf(call: KnownCall, lease: LeaseToken, upstream: Upstream): CallLimits {
+  const { feedForward } = rulesOf(call, lease);
+  return { place: upstream.id, underWay: 0, feedForward };
+}
+
 async function tellServed(
   call: KnownCall,
   lease: LeaseToken,
   answer: Response,
   upstream: Upstream,
 ): Promise<void> {
-  const { feedForward } = rulesOf(call, lease);
-  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, feedForward, upstream.id);
+  const warning = nearlyEmpty(hintsIn(answer, upstream), upstream, limitsOf(call, lease, upstream));
   const [warned] = ofProvider(lease);
   const mistake = answer.ok ? {} : { isMistake: true };
   await Promise.all(

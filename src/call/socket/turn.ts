@@ -9,6 +9,7 @@ import type { Admission, Settle } from '../acquire/admission.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { Metering } from '../metering.ts';
 import type { Candidate } from '../plan.ts';
+import { sourceOf, type AnswerSource } from '../answer-source.ts';
 import { readAnswer, readFailedEvent } from '../read-answer.ts';
 import type { Again } from '../result.ts';
 import { keepForRun } from '../runs/hold-run.ts';
@@ -193,11 +194,15 @@ export class Turn {
     });
   }
 
+  get #source(): AnswerSource {
+    return { ...sourceOf(this.#parts), isOfMember: false };
+  }
+
   /** Tells the groups why an answer has failed of which its caller has the beginning. */
   #reportFailed(frame: string): void {
     const { candidate, admission, turn } = this.#parts;
     const { upstream } = candidate.located;
-    const refusal = readFailedEvent(frame, upstream);
+    const refusal = readFailedEvent(frame, this.#source);
     if (refusal === null) return;
     const isRepeat = turn.tries.noteRefused(upstream.id, refusal.signal);
     admission.report(refusal.signal, refusal.scope, isRepeat);
@@ -210,12 +215,7 @@ export class Turn {
   ): Promise<void> {
     const { candidate, admission, metering, turn, pipe } = this.#parts;
     const response = new Response(frame, { status, headers });
-    const { refusal } = await readAnswer(
-      response,
-      candidate.located.upstream,
-      false,
-      candidate.call.after,
-    );
+    const { refusal } = await readAnswer(response, this.#source, candidate.call.after);
     const wasAnswered = this.#isAnswered;
     this.#isAnswered = true;
     admission.reportAnswer(status, undefined);

@@ -1,6 +1,6 @@
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { RefusalScope } from '../../core/words/scope.ts';
-import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
+import type { LimitHint, RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { readErrorFields } from './error-fields.ts';
 import type { ErrorFields } from './error-fields.ts';
 import type { HeaderProfile } from './header-families.ts';
@@ -27,11 +27,20 @@ export interface UpstreamAnswer {
    */
   readonly body: string;
   readonly now: InstantMs;
+  /** How long its limits hold calls back. Absent: until their resets, by the headers of `headerProfile`. */
+  readonly waits?: LimitWaits;
   /**
    * It answers a call with the key of a group's member: one that is not accepted is the member's fault, not the
    * caller's. Absent: with another.
    */
   readonly isOfMember?: boolean;
+}
+
+/** How long the limits of an upstream hold calls back. */
+export interface LimitWaits {
+  /** The headers that name them; null: none that are known. */
+  readonly profile: HeaderProfile | null;
+  readonly waitOf: (hint: LimitHint) => number | null;
 }
 
 /** An upstream's refusal of a call, and what it means. */
@@ -122,7 +131,12 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const hints = readLimitHints(headers, headerProfile, answer.now);
   const zone = quirks.resetTimesAre ?? null;
   const { waitHeaders = [] } = quirks;
-  const sources = { headers, fields, hints, kind: row.kind, zone, waitHeaders, now: answer.now };
+  const { waits, now } = answer;
+  const about = { headers, fields, kind: row.kind, zone, waitHeaders, now };
+  const sources =
+    waits === undefined
+      ? { ...about, hints }
+      : { ...about, hints: readLimitHints(headers, waits.profile, now), waitOf: waits.waitOf };
   const usedUp =
     RATE_KINDS.has(row.kind) || row.kind === 'long_window' ? usedUpWindows(sources) : null;
   const asked = readDelay(sources, usedUp);

@@ -1,6 +1,7 @@
 import type { LimitHint } from '../../core/words/signal.ts';
 import { DAY_MS } from './header-families.ts';
 import type { Refill } from './header-families.ts';
+import { isInWholeSeconds } from './reset-time.ts';
 
 /** Bounds within which the headers of a served call hold the next one back. */
 export interface FeedForwardOptions {
@@ -31,7 +32,7 @@ export interface FeedForwardOptions {
    */
   readonly waitMsMax: number;
   /**
-   * Other calls under way, which a fixed window may not count yet.
+   * Other calls under way, which the limit may not count yet.
    * @default 0
    */
   readonly underWay: number;
@@ -40,6 +41,11 @@ export interface FeedForwardOptions {
    * @default 0
    */
   readonly tokensOf: (hint: LimitHint) => number;
+  /**
+   * The time at which the headers were read.
+   * @default 0
+   */
+  readonly now: number;
 }
 
 /** Maximum part of a limit that `tokensMax` keeps. A whole one would hold every call. */
@@ -53,16 +59,18 @@ export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
   waitMsMax: 65_000,
   underWay: 0,
   tokensOf: () => 0,
+  now: 0,
 };
 
-/** Added to the reset of a window, which headers round to whole seconds and upstreams keep by their own clocks. */
+/** Added to the reset of a window that is reported in whole seconds: upstreams round down too. */
 const ROUNDED_MS = 1_000;
 
 /**
  * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need
- * not. Where a limit comes back bit by bit, the wait is the refill of one request, or of tokens up to
- * the threshold; else it lasts until the reset. A fixed window keeps room for the calls that are under way. Limits of 0 and windows of a day hold no call back: the
- * first mean that nothing is known, and the second outlast every caller. A Retry-After goes before it.
+ * not. Where a limit comes back bit by bit, the wait is the refill of a request for each of these calls, or of
+ * tokens up to the threshold; else it lasts until the reset. Room is kept for the calls that are under way. Limits of 0 and
+ * windows of a day hold no call back: the first mean that nothing is known, and the second outlast every caller. A
+ * Retry-After goes before it.
  */
 export function waitFromHints(
   hints: readonly LimitHint[],
@@ -81,27 +89,39 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
   const { limit, remaining, windowMs, resetMs } = hint;
   if (remaining === null || limit === 0) return null;
   if (windowMs !== null && windowMs >= DAY_MS) return null;
-  const threshold = thresholdOf(hint, options);
+  const kept = keptOf(hint, options);
   if (refill === 'window' && resetMs !== null) {
-    if (remaining >= keptInWindow(hint, threshold, options)) return null;
-    const isRounded = resetMs % ROUNDED_MS === 0;
-    return Math.min(options.waitMsMax, Math.ceil(resetMs) + (isRounded ? ROUNDED_MS : 0));
+    if (remaining >= kept) return null;
+    const roundedMs = isInWholeSeconds(resetMs, options.now) ? ROUNDED_MS : 0;
+    return Math.min(options.waitMsMax, Math.ceil(resetMs) + roundedMs);
   }
   if (resetMs !== null && resetMs < options.resetMsMin) return null;
-  if (remaining >= threshold) return null;
-  const waitMs = refill === 'continuous' ? (refillMs(hint, threshold) ?? resetMs) : resetMs;
+  if (remaining >= kept) return null;
+  const bitByBitMs = refill === 'continuous' ? refillMs(hint, kept, options) : null;
+  const waitMs = bitByBitMs ?? resetMs;
   return waitMs === null ? null : Math.min(options.waitMsMax, Math.ceil(waitMs));
 }
 
-/** Finds how much of a window is kept for the next call and for those that are under way. */
-function keptInWindow(
-  hint: LimitHint,
-  threshold: number,
-  { underWay, tokensOf }: FeedForwardOptions,
-): number {
-  if (hint.dimension === 'requests') return threshold + underWay;
-  // A whole window must hold a call, however large it is.
-  const each = Math.min(tokensOf(hint), ((hint.limit ?? 0) * KEPT_SHARE_MAX) / (underWay + 1));
+/**
+ * Computes how long calls had better wait after one was refused for a limit that comes back bit by bit: until there is room
+ * for it and for those under way, which are refused too. Null: it cannot be known.
+ */
+export function refillAfterRefusal(hint: LimitHint, options: FeedForwardOptions): number | null {
+  const { limit, resetMs } = hint;
+  if (limit === null || limit === 0) return null;
+  // Of tokens, a call that was refused needs more than what is left.
+  const waitMs = refillMs(hint, keptOf(hint, options), options, limit * options.share);
+  return waitMs === null ? null : Math.min(resetMs ?? Infinity, Math.ceil(waitMs));
+}
+
+/** Finds how much of a limit is kept for the next call and for those that are under way. */
+function keptOf(hint: LimitHint, options: FeedForwardOptions): number {
+  const { underWay, tokensOf } = options;
+  const threshold = thresholdOf(hint, options);
+  if (hint.limit === null) return threshold;
+  if (hint.dimension === 'requests') return threshold === 0 ? 0 : threshold + underWay;
+  // A whole limit must hold a call, however large it is.
+  const each = Math.min(tokensOf(hint), (hint.limit * KEPT_SHARE_MAX) / (underWay + 1));
   return Math.max(threshold, each) + underWay * each;
 }
 
@@ -115,10 +135,19 @@ function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
   return hint.dimension === 'requests' ? Math.min(options.requestsMax, share) : share;
 }
 
-function refillMs(hint: LimitHint, threshold: number): number | null {
+/** Computes how long it takes until so much is kept, and at least until there is room for one more call. */
+function refillMs(
+  hint: LimitHint,
+  kept: number,
+  { underWay }: FeedForwardOptions,
+  tokensMin = 0,
+): number | null {
   const { limit, remaining, windowMs, resetMs } = hint;
   if (limit === null || remaining === null || limit <= remaining) return null;
-  const wanted = hint.dimension === 'requests' ? 1 : threshold - remaining;
+  const wanted =
+    hint.dimension === 'requests'
+      ? Math.max(1, underWay + 1 - remaining)
+      : Math.max(tokensMin, kept - remaining);
   // The reset is when all that was used is back, which tells the pace even where the window is not
   // the one that was assumed.
   if (resetMs !== null) return (wanted * resetMs) / (limit - remaining);

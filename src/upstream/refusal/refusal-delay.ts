@@ -8,7 +8,10 @@ import { spokenTime } from './spoken-time.ts';
 export interface DelaySources {
   readonly headers: Headers;
   readonly fields: ErrorFields;
+  /** The limits in the headers, for the wait alone. */
   readonly hints: readonly LimitHint[];
+  /** Finds how long calls had better wait for a limit. Absent: until its reset. */
+  readonly waitOf?: (hint: LimitHint) => number | null;
   readonly kind: RefusalKind;
   /** Zone of a time in the text that names none; null: not known. */
   readonly zone: string | null;
@@ -214,13 +217,19 @@ function textInstant(text: string, zone: string | null, now: number): number | n
   return parseResetMs(`${day}T${time}${offset}`, now);
 }
 
-function hintDelay({ hints, kind }: DelaySources): number | null {
+function hintDelay({ hints, kind, waitOf }: DelaySources): number | null {
   let best: LimitHint | null = null;
+  let waitMs: number | null = null;
   for (const hint of hints) {
-    if (hint.resetMs === null || !isAbout(hint, kind)) continue;
-    if (best === null || isScarcer(hint, best)) best = hint;
+    if (!isAbout(hint, kind) || (best !== null && !isScarcer(hint, best))) continue;
+    // The limit of a day or a plan does not come back while a caller waits.
+    const isWhole = waitOf === undefined || kind === 'long_window';
+    const ms = isWhole ? hint.resetMs : waitOf(hint);
+    if (ms === null) continue;
+    best = hint;
+    waitMs = ms;
   }
-  return best?.resetMs ?? null;
+  return waitMs;
 }
 
 /**

@@ -99,6 +99,14 @@ function parseOne(value: string, now: number): number | null {
 }
 
 /**
+ * Whether a reset is reported in whole seconds, as a span or as an instant. One in a thousand of those that are exact looks
+ * the same.
+ */
+export function isInWholeSeconds(resetMs: number, now: number): boolean {
+  return resetMs % 1_000 === 0 || (now + resetMs) % 1_000 === 0;
+}
+
+/**
  * Reads amounts with their units from `start` on, in lower case: `1 hour and 5 minutes`.
  *
  * @param isWhole whether nothing may follow

@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import {
   callsUnderWay,
-  isProvenWindow,
+  isProven,
   meanCallTakes,
   noteUnderWay,
   refillSeen,
+  waitAfterRefusal,
 } from '../../../src/call/limit-windows.ts';
 import {
   waitFromHints,
@@ -69,25 +70,25 @@ describe('of 60 requests in 20 s', () => {
   test('a window is proven by several readings that agree, a bucket never', () => {
     const before = ofWindow('proven', 100, 58);
     expect(before).toContain('window');
-    expect(isProvenWindow(hintOf(2, 1_000), 'proven')).toBe(true);
+    expect(isProven(hintOf(2, 1_000), 'proven')).toBe(true);
     ofBucket('never', 100, 58);
-    expect(isProvenWindow(hintOf(2, 1_000), 'never')).toBe(false);
+    expect(isProven(hintOf(2, 1_000), 'never')).toBe(false);
   });
 
   test('what says that more is left than can be is proven no longer', () => {
     ofWindow('doubtful', 100, 58);
     const place = 'doubtful';
     refillSeen(hintOf(6, 14_000), place, START + 6_000, 6);
-    expect(isProvenWindow(hintOf(6, 14_000), place)).toBe(true);
+    expect(isProven(hintOf(6, 14_000), place)).toBe(true);
     refillSeen(hintOf(30, 14_000), place, START + 6_000, 6);
-    expect(isProvenWindow(hintOf(30, 14_000), place)).toBe(false);
+    expect(isProven(hintOf(30, 14_000), place)).toBe(false);
   });
 
   test('nothing that is always left proves no window', () => {
     for (let at = 0; at < 15_000; at += 100) {
       refillSeen(hintOf(0, 20_000 - at), 'lies', START + at);
     }
-    expect(isProvenWindow(hintOf(0, 1_000), 'lies')).toBe(false);
+    expect(isProven(hintOf(0, 1_000), 'lies')).toBe(false);
   });
 
   test('the first reading says nothing, nor do headers without a reset', () => {
@@ -143,4 +144,95 @@ test('what a call takes is the mean fall of what remains, and is kept over a res
   expect(meanCallTakes(hintOfTokens(0, 0), 'another')).toBe(0);
   refillSeen(hintOfTokens(58, 20_000), 'mean', START + 9_000);
   expect(meanCallTakes(hintOfTokens(0, 0), 'mean')).toBe(4);
+});
+
+describe('a limit whose resets are reported exactly', () => {
+  /** Reads what is left of `limit` after each of some calls, and what that shows. */
+  const read = (
+    place: string,
+    { limit, calls, fromMs }: { limit: number; calls: number; fromMs: number },
+    resetMsOf: (used: number, at: number) => number,
+  ) =>
+    Array.from({ length: calls }, (_, call) => {
+      const used = call + 1;
+      const at = fromMs + call * 7;
+      const hint = { ...hintOf(limit - used, resetMsOf(used, at)), limit };
+      return refillSeen(hint, place, START + at);
+    }).at(-1);
+
+  test.each([
+    ['of a second', { limit: 20, calls: 10, fromMs: 3 }, 1_000],
+    ['of two seconds', { limit: 20, calls: 6, fromMs: 3 }, 2_000],
+    ['of a minute, in its last 2 s', { limit: 60, calls: 30, fromMs: 58_003 }, 60_000],
+  ])('is known as a window %s', (name, readings, windowMs) => {
+    expect(read(`exact ${name}`, readings, (_, at) => windowMs - at - 0.5)).toBe('window');
+  });
+
+  test('is known as a bucket of a second', () => {
+    const readings = { limit: 20, calls: 10, fromMs: 3 };
+    const perRequestMs = 1_000 / 20;
+    const resetMsOf = (used: number, at: number) => used * perRequestMs - at * 0.9 + 0.5;
+    expect(read('exact bucket', readings, resetMsOf)).toBe('continuous');
+  });
+
+  test('shows nothing in so short a window if its resets are in whole seconds', () => {
+    const readings = { limit: 20, calls: 10, fromMs: 3 };
+    expect(read('rounded', readings, () => 1_000)).toBe(null);
+  });
+});
+
+describe('after a refusal', () => {
+  const refused = hintOf(0, 20_000);
+  const waitOf = (
+    place: string,
+    {
+      now = START,
+      underWay = 0,
+      hint = refused,
+    }: { now?: number; underWay?: number; hint?: LimitHint } = {},
+    refill: Parameters<typeof waitAfterRefusal>[2] = { usual: 'continuous', isSet: false },
+  ) => waitAfterRefusal(hint, place, refill, { ...FEED_FORWARD_DEFAULTS, now, underWay });
+
+  test.each([
+    ['one request', {}, 334],
+    ['a request for each call under way', { underWay: 5 }, 2_000],
+    ['what is missing beside what is left', { underWay: 5, hint: hintOf(4, 18_667) }, 667],
+    ['no more than the whole limit', { underWay: 99 }, 20_000],
+    ['a twentieth of the tokens', { hint: { ...refused, dimension: 'tokens' } }, 1_000],
+    ['the window, where no reset is told', { hint: { ...refused, resetMs: null } }, 1_000],
+    ['nothing that is known', { hint: { ...refused, limit: null } }, 20_000],
+  ] as const)('a bucket is waited for until the refill of %s', (what, seen, expected) => {
+    expect(waitOf(`refused ${what}`, seen)).toBe(expected);
+  });
+
+  test('a window is waited for until its reset', () => {
+    const reset = 20_000;
+    expect(waitOf('set', {}, { usual: 'window', isSet: true })).toBe(reset);
+    expect(waitOf('usual', {}, { usual: 'window', isSet: false })).toBe(reset);
+    refillSeen(hintOf(59, 20_000), 'learned', START);
+    refillSeen(hintOf(20, 19_000), 'learned', START + 1_000);
+    expect(waitOf('learned', { now: START + 2_000 })).toBe(reset);
+    expect(waitOf('learned', {}, { usual: 'continuous', isSet: true })).toBe(334);
+  });
+
+  test('a refill that was too short is followed by the reset, until a call is served', () => {
+    const place = 'too short';
+    expect(waitOf(place)).toBe(334);
+    expect(waitOf(place, { now: START + 100 })).toBe(334);
+    expect(waitOf(place, { now: START + 400 })).toBe(20_000);
+    refillSeen(hintOf(0, 19_900), place, START + 500);
+    expect(waitOf(place, { now: START + 600 })).toBe(334);
+  });
+
+  test('an unknown bucket is believed once it has refused a call', () => {
+    const place = 'unknown bucket';
+    for (let used = 1; used <= 30; used += 1) {
+      refillSeen(hintOf(LIMIT - used, used * 333), place, START + used);
+    }
+    expect(isProven(refused, place)).toBe(false);
+    waitOf(place, { hint: hintOf(10, 17_000) });
+    expect(isProven(refused, place)).toBe(false);
+    waitOf(place);
+    expect(isProven(refused, place)).toBe(true);
+  });
 });

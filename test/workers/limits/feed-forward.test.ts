@@ -126,23 +126,23 @@ describe('what is nearly empty', () => {
   });
 });
 
+/** Sends so many calls by some callers, each one after the other, and reads what the upstream refused. */
+async function refusedOf(stage: Stage, callers: number, calls: number, said = {}) {
+  await Promise.all(
+    Array.from({ length: callers }, async (_, caller) => {
+      for (let at = 0; at < calls / callers; at += 1) {
+        expect(await toldBy(send(stage, `${caller}-${at}`, said))).toMatchObject({ status: 200 });
+      }
+    }),
+  );
+  const { refused, total } = await stage.strict.stats();
+  return [refused, total];
+}
+
 describe('a fixed window', () => {
   /** A window that just began can be told from a bucket before it is used up. Windows of the upstream start with the clock. */
   const windowBegins = (windowMs: number) =>
     until(() => expect(Date.now() % windowMs).toBeLessThan(windowMs / 4));
-
-  /** Sends so many calls by some callers, each one after the other, and reads what the upstream refused. */
-  async function refusedOf(stage: Stage, callers: number, calls: number, said = {}) {
-    await Promise.all(
-      Array.from({ length: callers }, async (_, caller) => {
-        for (let at = 0; at < calls / callers; at += 1) {
-          expect(await toldBy(send(stage, `${caller}-${at}`, said))).toEqual(served(1));
-        }
-      }),
-    );
-    const { refused, total } = await stage.strict.stats();
-    return [refused, total];
-  }
 
   it.each([
     ['window', 1, 2_000],
@@ -180,4 +180,47 @@ describe('a fixed window', () => {
     const headers = { 'x-strict-input-tokens': '1500' };
     expect(await refusedOf(stage, callers, 24, { headers })).toEqual([{}, 24]);
   });
+});
+
+describe('a bucket', () => {
+  /** Ten requests, and another one every 300 ms. */
+  const bucket = { rpm: 10, tpm: 1_000_000, windowMs: 3_000, algorithm: 'bucket' } as const;
+
+  it.each([1, 6])('of a known upstream refuses no request: %d callers', async (callers) => {
+    const stage = await telling(bucket, { settings: { hidesWaits: true }, upstream: openai });
+    expect(await refusedOf(stage, callers, 24)).toEqual([{}, 24]);
+  });
+
+  it('of an unknown upstream refuses only the calls that show it', async () => {
+    const stage = await telling(bucket, { settings: { refuseAs: 'openai', hidesWaits: true } });
+    const [refused] = await refusedOf(stage, 6, 36);
+    expect(Object.values(refused ?? {}).reduce((sum, n) => sum + n, 0)).toBeLessThanOrEqual(10);
+  });
+
+  /** Two requests in ten minutes: another one every 300 s. */
+  const slow = { rpm: 2, tpm: 1_000_000, windowMs: 600_000, algorithm: 'bucket' } as const;
+
+  it.each([
+    ['refill of a request, where it is set', 'bucket', 200_000, 301_000],
+    ['refill of a request, where its provider has buckets', 'auto', 200_000, 301_000],
+    ['reset, where it is said to be a window', 'window', 500_000, 601_000],
+  ] as const)(
+    'that refuses a call without a time is waited for until the %s',
+    async (_, limit_headers, msMin, msMax) => {
+      const id = 'anthropic';
+      const settings = { hidesWaits: true, refuseAs: id } as const;
+      const group = { feed_forward: { keep_requests: 0 } };
+      const stage = await telling(slow, { settings, upstream: { id, limit_headers }, group });
+      const path = `/${id}/v1/messages`;
+      for (const label of ['one', 'two']) {
+        expect(await toldBy(send(stage, label, { path }))).toEqual(served(1));
+      }
+      const headers = { 'headgate-max-wait': '0' };
+      expect(await toldBy(send(stage, 'three', { path, headers }))).toMatchObject({ status: 429 });
+      await untilGroup(stage, { in_use: 0 });
+      const ms = pausedMs(await statusOf(stage));
+      expect(ms).toBeGreaterThan(msMin);
+      expect(ms).toBeLessThanOrEqual(msMax);
+    },
+  );
 });

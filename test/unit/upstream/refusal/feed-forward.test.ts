@@ -160,3 +160,48 @@ describe('tokens of a window', () => {
     expect(waits(least - 1, options)).toBe(true);
   });
 });
+
+describe('calls under way', () => {
+  const waitOf = (remaining: number, underWay: number, changes: Partial<FeedForwardOptions> = {}) =>
+    waitFromHints(
+      [requests({ remaining, resetMs: 1_000 * (60 - remaining) })],
+      () => 'continuous',
+      {
+        ...FEED_FORWARD_DEFAULTS,
+        underWay,
+        ...changes,
+      },
+    );
+
+  test.each([
+    [7, 5, null],
+    [6, 5, 1_000],
+    [4, 5, 2_000],
+    [0, 5, 6_000],
+    [1, 0, 1_000],
+  ])(
+    'have room in a bucket: with %d left and %d under way it waits for %s ms',
+    (left, underWay, ms) => {
+      expect(waitOf(left, underWay)).toBe(ms);
+    },
+  );
+
+  test('have none where no requests are kept', () => {
+    expect(waitOf(0, 5, { requestsMax: 0 })).toBeNull();
+  });
+
+  test('have room for their tokens too', () => {
+    const hint = tokens({ remaining: 2_000, resetMs: 56_000 });
+    const options = { ...FEED_FORWARD_DEFAULTS, underWay: 3, tokensOf: () => 1_000 };
+    // A twentieth for the next one, and a thousand for each of the three.
+    expect(waitFromHints([hint], () => 'continuous', options)).toBe(5_000);
+  });
+});
+
+test('an instant in whole seconds may be rounded down too', () => {
+  const options = { ...FEED_FORWARD_DEFAULTS, now: 1_700_000_000_400 };
+  const waitOf = (resetMs: number) =>
+    waitFromHints([requests({ resetMs })], () => 'window', options);
+  expect(waitOf(7_600)).toBe(8_600);
+  expect(waitOf(7_601)).toBe(7_601);
+});
