@@ -96,6 +96,9 @@ const TEXT_KEYS = [
   'images',
 ];
 
+/** Fields of a delta that only name its message. */
+const DELTA_NAMES: ReadonlySet<string> = new Set(['role', 'name', 'id', 'type', 'model']);
+
 /** Fields of which an error has at least one. */
 const ERROR_KEYS = ['message', 'msg', 'code', 'type', 'status', 'error', 'detail', 'metadata'];
 
@@ -184,6 +187,11 @@ function hasText(message: unknown): boolean {
   return fields !== null && TEXT_KEYS.some((key) => isFilled(fields[key]));
 }
 
+/** Whether a field of a chat's delta adds to its message: gateways put citations, images and alike there under names of their own. */
+function isMore([name, value]: readonly [string, unknown]): boolean {
+  return !DELTA_NAMES.has(name) && isFilled(value);
+}
+
 /** Whether a record is the state of a response that has failed, whatever it said before. */
 function isFailedResponse({ object, status }: Fields): boolean {
   return object === 'response' && status === 'failed';
@@ -195,8 +203,9 @@ function isStart({ type }: Fields): boolean {
 }
 
 function choiceHasContent(fields: Fields): boolean {
-  const said = fieldsOf(fields['delta']) ?? fieldsOf(fields['message']) ?? fields;
-  if (hasText(said)) return true;
+  const delta = fieldsOf(fields['delta']);
+  const hasMore = delta !== null && Object.entries(delta).some(isMore);
+  if (hasMore || hasText(fieldsOf(fields['message']) ?? fields)) return true;
   // OpenRouter ends a choice so when its provider failed. The word may be cut.
   const end = fields['finish_reason'];
   return typeof end === 'string' && !'error'.startsWith(end) && !isError(fields['error']);

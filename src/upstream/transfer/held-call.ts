@@ -258,11 +258,12 @@ export class HeldCall {
     return new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   }
 
-  /** Whether a response is read completely before any of it is passed on. */
+  /** Whether a response is read completely before any of it is passed on. Streams are not, even if their length is known. */
   takesWhole({ headers }: Response): boolean {
     const length = headers.get('content-length');
     const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
-    return isSmall && (this.#limits.idleMs ?? Infinity) >= WHOLE_IDLE_MIN_MS;
+    const isWatchedWhole = (this.#limits.idleMs ?? Infinity) >= WHOLE_IDLE_MIN_MS;
+    return isSmall && isWatchedWhole && !comesInEvents(headers);
   }
 
   /**

@@ -162,6 +162,7 @@ describe('content', () => {
       sse({ choices: [{ delta: { role: 'assistant', tool_calls: [{ index: 0 }] } }] }),
     ],
     ['a thought', 'events', sse({ choices: [{ delta: { reasoning_content: 'Hm' } }] })],
+    ['a citation', 'events', sse({ choices: [{ delta: { annotations: [{ url: 'u' }] } }] })],
     ['an end', 'events', sse({ choices: [{ delta: {}, finish_reason: 'stop' }] })],
     ['the usage at the end', 'events', sse({ choices: [], usage: { total_tokens: 3 } })],
     ['the end of the stream', 'events', `${ROLE}data: [DONE]\n\n`],
