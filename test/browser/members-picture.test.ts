@@ -129,7 +129,7 @@ it.each([
     await row.getByRole('button', { name: `${verb} ${id}` }).click({ trial: true });
   }
   await member(PAUSED)
-    .getByText(/^model \S+ for \d+ min more/u)
+    .getByText(/^model \S+ for [\d.]+ min more/u)
     .waitFor();
   await member(REVOKED).getByText('the next call probes it').waitFor();
   await page.getByRole('heading', { name: 'Most in use by member' }).waitFor();

@@ -18,7 +18,12 @@ export function StateWord({ group }: { readonly group: GroupStatus }) {
       >
         {state}
         {until !== null && ` until ${clock(until, now.value)}`}
-        {detail !== null && <small> {detail}</small>}
+        {detail !== null && (
+          <small>
+            {' '}
+            <bdi>{detail}</bdi>
+          </small>
+        )}
       </span>
       {isLearned(group) && (
         <span class="learned" title="Its limit is what the upstream has shown to take">

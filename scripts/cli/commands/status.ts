@@ -1,5 +1,6 @@
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
-import { scopeWords } from '../../../src/routing/scopes-shown.ts';
+import type { ScopeStatus } from '../../../src/contract/status.ts';
+import { isHolding, scopeWords } from '../../../src/routing/scopes-shown.ts';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import type { Output } from '../output.ts';
 import { noteAll, show, span, table } from '../output.ts';
@@ -18,17 +19,28 @@ async function statusOf(
   return { version: null, groups: [await takenOf(target, group, answer)] };
 }
 
+type Stop = Omit<ScopeStatus, 'in_use' | 'last_refused_at'>;
+
 /** Lists the calls of a group that its upstream stops while all others start, a line for each. */
-function stopsOf({ name, about, paused_until, breaker, scopes = [] }: GroupStatus): string[] {
-  const own = about === undefined ? [] : [{ about, paused_until, breaker, queued: 0 }];
-  return [...own, ...scopes].flatMap(({ about: calls, ...one }) => {
-    const { paused_until: until, breaker: phase, queued } = one;
-    if (until === null && phase === 'closed' && queued === 0) return [];
-    const state = phase === 'closed' ? (until === null ? 'limited' : 'paused') : 'breaker open';
-    const end = until === null ? '' : ` until ${until}`;
-    const said = 'pause' in one && one.pause?.message ? `: ${one.pause.message}` : '';
-    return [`${name}: only ${scopeWords(calls)}: ${state}${end}, ${queued} queued${said}`];
+function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] {
+  // The status does not say which calls in the queue of the group its own state holds.
+  const own = about === undefined ? [] : [{ ...group, about, queued: 0, limit: null }];
+  const all: readonly Stop[] = [...own, ...scopes];
+  return all.filter(isHolding).map((one) => {
+    const { about: calls, member, queued, pause } = one;
+    const at = member === undefined ? '' : ` at ${member}`;
+    const count = queued === 0 ? '' : `, ${queued} queued`;
+    const said = pause?.message ? `: ${pause.message}` : '';
+    return `${name}: only ${scopeWords(calls)}${at}: ${stateOf(one)}${count}${said}`;
   });
+}
+
+/** Says what a scope does to its calls, and until when. */
+function stateOf({ breaker, breaker_until: probedAt, paused_until: until, limit }: Stop): string {
+  if (breaker === 'open') return `breaker open${probedAt === null ? '' : ` until ${probedAt}`}`;
+  if (until !== null) return `paused until ${until}`;
+  if (breaker === 'half_open') return 'breaker half open';
+  return limit === null ? 'limited' : `limited to ${limit} ${limit === 1 ? 'slot' : 'slots'}`;
 }
 
 /** Shows what each group does at this moment. */

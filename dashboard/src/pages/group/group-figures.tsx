@@ -8,7 +8,6 @@ import { useAnswer } from '../../ui/use-answer.ts';
 import { When } from '../../ui/when.tsx';
 import { Figure } from './figure.tsx';
 import { RateBars } from './rate-bars.tsx';
-import { ScopeRows } from './scope-rows.tsx';
 import { SpendBars } from './spend-bars.tsx';
 
 const SOURCES: Readonly<Record<GroupStatus['limit']['source'], string>> = {
@@ -76,7 +75,6 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
           </>
         )}
       </Figure>
-      {group.scopes !== undefined && <ScopeRows scopes={group.scopes} />}
       <Oddities group={group} />
       {group.rates !== null && (
         <RateBars rates={group.rates} burst={config?.limits.burst ?? null} />

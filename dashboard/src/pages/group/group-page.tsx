@@ -8,6 +8,7 @@ import { GroupFigures } from './group-figures.tsx';
 import { GroupHead } from './group-head.tsx';
 import { LeaseTable } from './lease-table.tsx';
 import { MemberRows } from './member-rows.tsx';
+import { ScopeRows } from './scope-rows.tsx';
 import { PastSections } from './past-sections.tsx';
 import { PartitionRows } from './partition-rows.tsx';
 import { openLease } from './release.tsx';
@@ -47,6 +48,7 @@ function LiveFigures({ name }: { readonly name: string }) {
   return (
     <>
       <MemberRows group={group} />
+      <ScopeRows group={group} />
       <GroupFigures group={group} />
       {group.partitions.length > 0 && <PartitionRows group={group} />}
     </>

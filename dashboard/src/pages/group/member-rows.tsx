@@ -87,7 +87,11 @@ function Row({ name, member, scopes, hasTiers, others }: RowProps) {
       </svg>
       <span class="how">
         <span class={`state ${tone}`}>{words}</span>
-        {outlook !== null && <small>{outlook}</small>}
+        {outlook !== null && (
+          <small>
+            <bdi>{outlook}</bdi>
+          </small>
+        )}
       </span>
       <span class="figures">
         <span>{slotsInWords(slots)}</span>

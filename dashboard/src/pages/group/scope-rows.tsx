@@ -1,29 +1,36 @@
 import { count } from '../../format.ts';
 import { scopeEnd, scopeState, scopeWords, type ScopeStatus } from '../../model/scope-words.ts';
+import type { GroupStatus } from '../../model/status.ts';
 import { When } from '../../ui/when.tsx';
-import { Figure } from './figure.tsx';
+import './scope-rows.css';
 
 /** Calls that the upstream refuses while all others start: which, their state, until when, and its words. */
-export function ScopeRows({ scopes }: { readonly scopes: readonly ScopeStatus[] }) {
+export function ScopeRows({ group: { scopes = [] } }: { readonly group: GroupStatus }) {
+  if (scopes.length === 0) return null;
   return (
-    <Figure name="Upstream refuses these calls only">
-      <table class="table">
-        <thead>
-          <tr>
-            <th scope="col">Calls</th>
-            <th scope="col">State</th>
-            <th scope="col">Ends</th>
-            <th scope="col">Queued</th>
-            <th scope="col">Message of the upstream</th>
-          </tr>
-        </thead>
-        <tbody>
-          {scopes.map((scope) => (
-            <ScopeRow key={keyOf(scope)} scope={scope} />
-          ))}
-        </tbody>
-      </table>
-    </Figure>
+    <section>
+      <h2 id="scopes-title">Upstream refuses these calls only</h2>
+      <div class="table scopes" tabIndex={0} role="region" aria-labelledby="scopes-title">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Calls</th>
+              <th scope="col">State</th>
+              <th scope="col">Ends</th>
+              <th scope="col" class="number">
+                Queued
+              </th>
+              <th scope="col">Message of the upstream</th>
+            </tr>
+          </thead>
+          <tbody>
+            {scopes.map((scope) => (
+              <ScopeRow key={keyOf(scope)} scope={scope} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
   );
 }
 
@@ -34,11 +41,11 @@ function ScopeRow({ scope }: { readonly scope: ScopeStatus }) {
     <tr>
       <td>
         <bdi>{scopeWords(about)}</bdi>
-        {member !== undefined && ` at ${member}`}
+        {member !== undefined && <small>at {member}</small>}
       </td>
       <td>{scopeState(scope)}</td>
       <td>{end === null ? '–' : <When at={end} />}</td>
-      <td>{count(queued)}</td>
+      <td class="number">{count(queued)}</td>
       <td>
         <bdi>{pause?.message ?? '–'}</bdi>
       </td>

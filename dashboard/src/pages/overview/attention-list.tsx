@@ -37,7 +37,9 @@ export function AttentionList() {
       <li key={group.name}>
         <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
         <StateWord group={group} />
-        <span>{attention.says}</span>
+        <span>
+          <bdi>{attention.says}</bdi>
+        </span>
       </li>
     )),
   ];
