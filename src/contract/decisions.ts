@@ -37,10 +37,10 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     queueLengthMax: z.number().meta({ description: 'The bound that it is at.', unit: 'calls' }),
     of: z.enum(['group', 'tenant', 'agent']).describe('Whose bound it is.'),
     dropped: z
-      .enum(['lane', 'share', 'returned'])
+      .enum(['lane', 'share', 'returned', 'held'])
       .optional()
       .describe(
-        'Why a queued call lost its place to another call: to a higher lane, to a tenant with fewer queued calls for its weight, or to a call that had the place before a reset. Absent: the call was refused on arrival.',
+        'Why a queued call lost its place to another call: to a higher lane, to a tenant with fewer queued calls for its weight, to a call that had the place before a reset, or to a call of the same tenant that no scope holds. Absent: the call was refused on arrival.',
       ),
     retryAfterMs,
   }),

@@ -23,7 +23,7 @@ import { waitsForItself } from './nesting.ts';
 import type { Member } from './member.ts';
 import { notExcluded } from './members.ts';
 import { ageOf, isUnderCap } from './order.ts';
-import { letGo, park, tellPlace } from './parking.ts';
+import { askForNames, letGo, noteNamesRead, park, tellPlace } from './parking.ts';
 import { isStoppedFor, scopesHolding } from './scope-holds.ts';
 import type { ScopeLimiter } from './limiter.ts';
 import { aboutCalls, goesByNames, noteCall } from './scopes.ts';
@@ -70,9 +70,11 @@ export function joinQueue(
   if (known !== undefined && known.leaseId !== leaseId) {
     leave(state, known, { kind: 'left' }, now, effects); // an earlier attempt, given up
   } else if (known !== undefined) {
+    noteNamesRead(state, known, event, now);
     park(state, known, event, now);
+    askForNames(state, now, effects);
     pump(state, now, effects);
-    letGo(state, known, event, now, effects);
+    if (known.sliceEndsAt !== null) letGo(state, known, event, now, effects);
     return;
   }
   const claimed = claimGranted(state, event, now);

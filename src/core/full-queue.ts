@@ -4,6 +4,8 @@ import { NO_AGENT, weightOf, type TenantAccount } from './parts/accounts.ts';
 import { compareWaiters, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
 import type { Lane } from './words/ticket.ts';
 import type { Dropped } from './words/rejection.ts';
+import { scopesHolding } from './scope-holds.ts';
+import { goesByScopes } from './scopes.ts';
 import type { GroupState } from './state.ts';
 
 /** The bound of waiters that is exceeded, and whose it is. */
@@ -47,7 +49,8 @@ export function whoMakesRoom(
   return (
     (isOfGroup ? giver(worstBelow(state, waiter), 'lane') : null) ??
     (mayReturn(state, waiter, now) ? giver(lastAfter(state, waiter, of), 'returned') : null) ??
-    (isOfGroup ? giver(ofLongestLine(state, waiter), 'share') : null)
+    (isOfGroup ? giver(ofLongestLine(state, waiter), 'share') : null) ??
+    giver(lastHeld(state, waiter, of, now), 'held')
   );
 }
 
@@ -116,6 +119,30 @@ function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | 
     most = waiting;
   }
   return found;
+}
+
+/**
+ * Finds the youngest call of the new waiter's own tenant (or agent) in its lane or below that its scopes hold, if none holds
+ * the new one: calls of a stopped model must not fill a queue in which other calls would move on. Other tenants keep their
+ * places.
+ */
+function lastHeld(
+  state: GroupState,
+  waiter: Waiter,
+  of: Fullness['of'],
+  now: InstantMs,
+): Waiter | null {
+  const { tenant, agent, lane: own } = waiter;
+  const isHeld = (each: Waiter): boolean => scopesHolding(state, each, now).length > 0;
+  if (!state.serving.some(goesByScopes) || isHeld(waiter)) return null;
+  for (const lane of [...lanesBelow(own), own]) {
+    const found = state.queue.lanes[lane].byTenant.get(tenant)?.waiters.findLast((each) => {
+      const isWithin = of !== 'agent' || each.agent === agent;
+      return isWithin && !each.isPromoted && isHeld(each);
+    });
+    if (found !== undefined) return found;
+  }
+  return null;
 }
 
 function mostWaiting(state: GroupState, lane: Lane): number {

@@ -6,12 +6,13 @@ import {
   ORPHAN_GRACE_MS,
   TOLD_FROM_PLACE,
 } from './words/settings.ts';
-import type { Waiter } from './parts/queue.ts';
+import { queueLength, type Waiter } from './parts/queue.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { leave, rejected } from './leave.ts';
 import { areSurelyAhead, turnsAhead } from './order.ts';
 import { rejectionAtDeadline } from './rejections.ts';
+import { goesByNames, noteCall } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
@@ -40,6 +41,32 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
       else noteDue(state, waiter);
     }
   }
+}
+
+/**
+ * Asks the callers of queued calls for the names in their bodies, as soon as names decide which calls are held. The calls keep
+ * their places and get no slot until their callers have read the bodies and ask again.
+ */
+export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  if (queueLength(state.queue) === 0 || !goesByNames(state, now)) return;
+  for (const waiter of state.queue.byTicket.values()) {
+    const { id: ticketId, holder } = waiter.ticket;
+    if (holder.isUnread !== true || waiter.sliceEndsAt === null) continue;
+    leaveUnparked(state, waiter, 0, now);
+    effects.push({ kind: 'unread', ticketId });
+  }
+}
+
+/** Notes the names of a queued call, which were read after it had joined. */
+export function noteNamesRead(
+  state: GroupState,
+  waiter: Waiter,
+  { ticket: { holder } }: Acquire,
+  now: InstantMs,
+): void {
+  if (waiter.ticket.holder.isUnread !== true || holder.isUnread === true) return;
+  waiter.ticket = { ...waiter.ticket, holder };
+  noteCall(state, holder, now);
 }
 
 /**
@@ -118,10 +145,14 @@ function unpark(
   effects: Effect[],
 ): void {
   const { id: ticketId } = waiter.ticket;
-  waiter.sliceEndsAt = null;
-  waiter.orphanAt = after(now, (askAgainMs ?? 0) + ORPHAN_GRACE_MS);
-  noteDue(state, waiter);
+  leaveUnparked(state, waiter, askAgainMs ?? 0, now);
   effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId, now), askAgainMs });
+}
+
+function leaveUnparked(state: GroupState, waiter: Waiter, forMs: number, now: InstantMs): void {
+  waiter.sliceEndsAt = null;
+  waiter.orphanAt = after(now, forMs + ORPHAN_GRACE_MS);
+  noteDue(state, waiter);
 }
 
 /** Tells where a ticket stands, and how long it may take from there, in milliseconds. */

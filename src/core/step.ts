@@ -72,7 +72,7 @@ import {
 } from './lending.ts';
 import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
-import { expireWaiters } from './parking.ts';
+import { askForNames, expireWaiters } from './parking.ts';
 import { takeOver } from './take-over.ts';
 import type { Limiter } from './limiter.ts';
 import { isStoppedFor, scopesDueAt } from './scope-holds.ts';
@@ -299,6 +299,7 @@ function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, eff
     markRefused(state, lease);
   }
   applySignal(state, lease, event.signal, event.isRepeat, now);
+  askForNames(state, now, effects);
 }
 
 function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {

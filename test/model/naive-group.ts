@@ -11,7 +11,14 @@ import { NaiveOrder, type NaiveArrival, type NaiveView, type NaiveWaiter } from 
 import { NaivePlacing } from './naive-placing.ts';
 import { RULES } from './naive-scopes.ts';
 import type { NaiveRejection } from './naive-room.ts';
-import { aboveItsShare, lastOf, longestLines, tooWide, worstBelow } from './naive-rejections.ts';
+import {
+  aboveItsShare,
+  lastHeld,
+  lastOf,
+  longestLines,
+  tooWide,
+  worstBelow,
+} from './naive-rejections.ts';
 
 type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
@@ -264,6 +271,18 @@ export class NaiveGroup extends NaiveLeases {
       lease.isRefused = true;
     }
     this.answering.answered(lease, signal, isRepeat, this.now);
+    this.#askForNames();
+  }
+
+  /** Asks for the names of queued calls that were not read, while some calls are held by theirs. */
+  #askForNames(): void {
+    if (!this.room.scopes.goByNames(this.room.serving(), this.now)) return;
+    for (const waiter of this.#waiters) {
+      if (waiter.ticket.holder.isUnread !== true || waiter.sliceEndsAt === null) continue;
+      waiter.sliceEndsAt = null;
+      waiter.orphanAt = this.now + 5_000;
+      this.answers.push(`unread ${waiter.ticketId}`);
+    }
   }
 
   /** Makes the lease of an earlier instance, if its slots are among those that nobody has claimed. */
@@ -332,9 +351,14 @@ export class NaiveGroup extends NaiveLeases {
     }
     const known = this.#waiters.find(({ ticketId }) => ticketId === ticket.id);
     if (known?.leaseId === leaseId) {
+      if (known.ticket.holder.isUnread === true && ticket.holder.isUnread !== true) {
+        known.ticket = { ...known.ticket, holder: ticket.holder };
+        this.room.scopes.noteCall(ticket.holder, this.room.serving(), this.now);
+      }
       known.sliceEndsAt = this.now + sliceMs;
       known.isAnew = isAnew;
       this.order.stillWaits(ticket.holder, this.now);
+      this.#askForNames();
       this.#grantWhatFits();
       if (mayAskLater && this.#isFar(known)) this.#unpark(known, sliceMs);
       return;
@@ -492,7 +516,11 @@ export class NaiveGroup extends NaiveLeases {
       ]);
       if (last !== waiter) return last;
     }
-    return isOfGroup ? aboveItsShare(waiter, within, weights) : null;
+    const above = isOfGroup ? aboveItsShare(waiter, within, weights) : null;
+    if (above !== null || this.room.scopesHolding(waiter.ticket, this.now).length > 0) return above;
+    return lastHeld(waiter, within, ({ ticket }) => {
+      return this.room.scopesHolding(ticket, this.now).length > 0;
+    });
   }
 
   #estimate(waiter: NaiveWaiter): number {

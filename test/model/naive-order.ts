@@ -37,7 +37,7 @@ export interface NaiveArrival {
 export interface NaiveWaiter {
   readonly ticketId: string;
   readonly leaseId: string;
-  readonly ticket: Ticket;
+  ticket: Ticket;
   readonly enqueuedAt: number;
   readonly age: number;
   readonly arrival: number;

@@ -28,6 +28,23 @@ export function aboveItsShare(
   return backlog(newcomer, there, weights) === most ? null : youngest(there, most, weights);
 }
 
+/** The youngest waiter of the new one's tenant, in the lowest lane of its own and those below, that its scopes hold. */
+export function lastHeld(
+  newcomer: NaiveWaiter,
+  waiters: readonly NaiveWaiter[],
+  isHeld: (waiter: NaiveWaiter) => boolean,
+): NaiveWaiter | null {
+  const lanes = ['high', 'normal', 'low'];
+  const { tenant } = newcomer.ticket.holder;
+  const held = waiters.filter((each) => {
+    const isBelow = lanes.indexOf(each.lane) >= lanes.indexOf(newcomer.lane);
+    return each.ticket.holder.tenant === tenant && isBelow && mayGo(each) && isHeld(each);
+  });
+  const lowest = Math.max(...held.map((each) => lanes.indexOf(each.lane)));
+  const there = held.filter((each) => lanes.indexOf(each.lane) === lowest);
+  return there.toSorted(byAge).at(-1) ?? null;
+}
+
 /** The waiters of the tenants with the most waiters for their weight in a lane. */
 export function longestLines(
   lane: NaiveWaiter['lane'],

@@ -490,8 +490,9 @@ export class World {
       ({ id, slots }) => !leasesBefore.has(id) && id !== claimed && slots > 0,
     );
     this.#check(told, fresh);
-    if (event.kind === 'acquire' && answers.includes(`unread ${event.ticket.id}`)) {
-      this.#askRead(event);
+    for (const answer of answers) {
+      const [, id] = /^unread (.*)$/.exec(answer) ?? [];
+      if (id !== undefined) this.#askRead(id, event);
     }
     if (event.kind === 'tick') {
       assert.ok(nextWakeAt(this.#state, this.now) > this.now, `${told}: it would spin`);
@@ -499,16 +500,20 @@ export class World {
   }
 
   /** The caller of a call that was not read reads its body, and asks again. */
-  #askRead(event: Extract<GroupEvent, { kind: 'acquire' }>): void {
-    const issued = this.#issued.find(({ ticket }) => ticket.id === event.ticket.id);
+  #askRead(id: string, event: GroupEvent): void {
+    const issued = this.#issued.find(({ ticket }) => ticket.id === id);
     assert.ok(issued !== undefined);
-    const { isUnread: _, ...holder } = event.ticket.holder;
+    const { isUnread: _, ...holder } = issued.ticket.holder;
     const { model, tier } = issued.names;
     issued.ticket = {
-      ...event.ticket,
+      ...issued.ticket,
       holder: { ...holder, model, ...(tier !== null && { tier }) },
     };
-    this.#step({ ...event, ticket: issued.ticket });
+    const { ticket, attempt, mayAskLater } = issued;
+    const isOwn = event.kind === 'acquire' && event.ticket.id === id;
+    const leaseId = leaseIdOf(ticket.id, attempt);
+    const ask = { kind: 'acquire', leaseId, sliceMs: 30_000, mayAskLater } as const;
+    this.#step({ ...(isOwn ? event : ask), ticket });
   }
 
   #reset(lost: number): void {

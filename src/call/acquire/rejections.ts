@@ -47,6 +47,7 @@ const WHY_DROPPED = {
   lane: 'a call in a higher lane took it. Retry later.',
   share:
     'its caller has the most calls waiting, and a caller with fewer took it. Retry later, or send fewer calls at once.',
+  held: 'its model, tier or key is stopped, and a call of another took it. Retry later.',
   returned: 'a call that had it before the group restarted took it back. Retry later.',
 } as const;
 

@@ -6,7 +6,8 @@ import type { WaitReason } from './decision-log.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
-  readonly ticket: Ticket;
+  /** Its holder gets its names once its body was read. */
+  ticket: Ticket;
   readonly leaseId: LeaseId;
   /** Its demand when it is granted, by what was known when its turn was last looked at. */
   demand: Demand;

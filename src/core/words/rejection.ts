@@ -3,9 +3,9 @@ import type { Scope } from './scope.ts';
 
 /**
  * Why a waiter lost its place in a full queue: to a call of a higher lane, to one of a tenant that waits less for its
- * weight, or to one that had its place before a reset.
+ * weight, to one that had its place before a reset, or to one of its own tenant that no scope holds.
  */
-export type Dropped = 'lane' | 'share' | 'returned';
+export type Dropped = 'lane' | 'share' | 'returned' | 'held';
 
 /** A ticket's rejection by its group, with its reason and when to come back. */
 export type Rejection =

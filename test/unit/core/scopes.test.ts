@@ -152,6 +152,33 @@ describe('a model that is full', () => {
   });
 });
 
+describe('a full queue', () => {
+  test.each([
+    ['of the group', { queueLengthMax: 3 }],
+    ['of the tenant', { queueLengthMaxEach: 3 }],
+  ])('%s drops the youngest call of a stopped model for one that can move on', (_, bound) => {
+    const group = new TestGroup({ slotsMax: 1, ...bound });
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 20_000 });
+    expect(isGranted(group, 'long', FLASH)).toBe(true);
+    for (const name of ['p1', 'p2', 'p3']) group.ask(name, PRO);
+    expect(group.ask('p4', PRO)).toEqual(['reject p4 queue_full']);
+    expect(group.ask('f1', FLASH)).toEqual(['reject p3 queue_full']);
+    expect(group.ask('f2', FLASH)).toEqual(['reject p2 queue_full']);
+    expect(group.waiting()).toEqual(['p1', 'f1', 'f2']);
+    expect(group.release('long')).toContain('grant f1.1');
+  });
+
+  test('of calls of a stopped model refuses no call that can go at once', () => {
+    const group = new TestGroup({ slotsMax: 2, queueLengthMax: 2 });
+    serve(group, 'before', FLASH);
+    refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 20_000 });
+    for (const name of ['p1', 'p2']) group.ask(name, PRO);
+    expect(isGranted(group, 'flash', FLASH)).toBe(true);
+    expect(group.waiting()).toEqual(['p1', 'p2']);
+  });
+});
+
 describe('a call that names no model', () => {
   const NAMELESS = { names: { model: null } };
 
@@ -213,6 +240,21 @@ describe('a call whose body was not read', () => {
     refuse(group, 'again', PRO, { kind: 'unknown', scope: 'model' });
     group.advance(1_500);
     expect(isGranted(group, 'pro', PRO)).toBe(false);
+  });
+
+  test('and waits is asked for its names as soon as a model is stopped, and keeps its place', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    const unread = { names: { model: null, isUnread: true } };
+    expect(isGranted(group, 'first', unread)).toBe(true);
+    for (const name of ['a', 'b', 'c']) group.ask(name, unread);
+    const told = group.report('first', { ...FULL, names: { model: 'pro', tier: null } });
+    expect(told).toEqual(['unread a', 'unread b', 'unread c']);
+    group.release('first', 'failed');
+    expect(group.ask('c', FLASH)).toEqual(['grant c.1']);
+    expect(group.ask('a', PRO)).toEqual([]);
+    expect(group.ask('b', FLASH)).toEqual([]);
+    expect(group.waiting()).toEqual(['a', 'b']);
+    expect(group.release('c')).toContain('grant b.1');
   });
 
   test('tells its names with its refusal', () => {

@@ -1,9 +1,9 @@
 // A refusal of a call that names no model, whose tier is unknown, or whose key is in no known place stops no other calls.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
-import { nothingLeaks } from '../support/pool.ts';
+import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { call, configure } from '../support/worker.ts';
+import { call, configure, until } from '../support/worker.ts';
 
 let upstreams = 0;
 let strict: Strict;
@@ -93,6 +93,60 @@ describe('a call that names no model', () => {
     expect(await isServed('flash')).toBe(true);
     expect(await chat('flash')).toBe(200);
     expect(await chat('full')).not.toBe(200);
+  });
+});
+
+describe('a queue with calls of several models', () => {
+  const WAIT = { 'headgate-max-wait': '60000' };
+  /** Refused a moment after it arrived. */
+  const LATE = { ...FULL, ...WAIT, 'x-strict-first-byte-delay-ms': '1500' };
+
+  const ofLimit = (limit: number, maxLength: number) =>
+    configure({
+      upstreams: [{ id: upstream, base_url: strict.url }],
+      groups: [
+        {
+          name: upstream,
+          match: { upstreams: [upstream] },
+          limits: { max_concurrency: limit },
+          queue: { max_length: maxLength },
+        },
+      ],
+    });
+
+  it('goes on with the other models when the first one is refused', async () => {
+    await ofLimit(1, 100);
+    const first = chat('full', LATE);
+    await until(async () => expect(await arrivals()).toBe(1));
+    const others = ['flash', 'mini', 'flash'].map((model) => chat(model, WAIT));
+    expect(await first).toBe(429);
+    expect(await Promise.all(others)).toEqual([200, 200, 200]);
+  });
+
+  it('is not full for a call that can move on', async () => {
+    await ofLimit(1, 3);
+    const pause = { ...FULL, 'x-strict-fail-wait-ms': '30000' };
+    expect(await chat('flash')).toBe(200);
+    expect(await chat('full', pause)).toBe(429);
+    await untilStatus(upstream, { in_use: 0, cooling: 0 });
+    const leaving = new AbortController();
+    const stopped = [1, 2, 3].map(() =>
+      call(`/${upstream}/v1/chat/completions`, {
+        json: { model: 'full', messages: [] },
+        headers: { ...OWN, ...WAIT },
+        signal: leaving.signal,
+      }).then(
+        ({ status }) => status,
+        () => null,
+      ),
+    );
+    await untilStatus(upstream, { queued: 3 });
+    const long = chat('flash', { 'x-strict-first-byte-delay-ms': '1500' });
+    await until(async () => expect(await arrivals()).toBe(3));
+    expect(await chat('flash', WAIT)).toBe(200);
+    expect(await long).toBe(200);
+    leaving.abort();
+    expect((await Promise.all(stopped)).filter((status) => status === 429)).toHaveLength(1);
   });
 });
 
