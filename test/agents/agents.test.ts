@@ -24,6 +24,8 @@ interface Agent {
   readonly files?: Readonly<Record<string, string>>;
   readonly command: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** It is signed in with ChatGPT. */
+  readonly isSignedIn?: true;
   /** Its calls come as turns of a WebSocket. */
   readonly speaksWebSocket?: true;
 }
@@ -41,6 +43,13 @@ const AGENTS: readonly Agent[] = [
     files: { '.codex/config.toml': 'codex.toml' },
     command: ['codex', 'exec', '--skip-git-repo-check', QUESTION],
     env: { OPENAI_API_KEY: GATEWAY_KEY },
+  },
+  {
+    name: 'Codex, signed in with ChatGPT',
+    files: { '.codex/config.toml': 'codex-chatgpt.toml' },
+    command: ['codex', 'exec', '--skip-git-repo-check', QUESTION],
+    env: { HEADGATE_KEY: GATEWAY_KEY },
+    isSignedIn: true,
   },
   {
     name: 'Codex over WebSocket',
@@ -71,10 +80,18 @@ beforeAll(async () => {
   homes = await mkdtemp(join(tmpdir(), 'headgate-agent-homes-'));
   const upstreams = ['openai', 'anthropic', 'gemini'];
   stage = await startSdkStage({
-    upstreams: ({ url }) =>
-      upstreams.map((id) => ({ id, base_url: url, auth: { secret: 'UPSTREAM_KEY' } })),
+    upstreams: ({ url }) => [
+      ...upstreams.map((id) => ({ id, base_url: url, auth: { secret: 'UPSTREAM_KEY' } })),
+      { id: 'chatgpt', base_url: `${url}/backend-api/codex` },
+    ],
     env: { UPSTREAM_KEY: 'sk-of-the-operator' },
-    groups: [{ name: 'lab', match: { upstreams }, limits: { max_concurrency: 1 } }],
+    groups: [
+      {
+        name: 'lab',
+        match: { upstreams: [...upstreams, 'chatgpt'], models: ['*'] },
+        limits: { max_concurrency: 1, tpm: 1_000_000_000 },
+      },
+    ],
     keys: [
       { id: 'tests', hash: `sha256:${createHash('sha256').update(GATEWAY_KEY).digest('hex')}` },
     ],
@@ -85,6 +102,21 @@ afterAll(async () => {
   await rm(homes, { recursive: true, force: true });
 });
 
+/** The file that `codex login` leaves, with a token that no one has signed. */
+function chatgptLogin(): string {
+  const part = (fields: object): string =>
+    Buffer.from(JSON.stringify(fields)).toString('base64url');
+  const account = { chatgpt_plan_type: 'plus', chatgpt_user_id: 'u', chatgpt_account_id: 'a' };
+  const claims = {
+    exp: Math.floor(Date.now() / 1_000) + 86_400,
+    email: 'user@example.com',
+    'https://api.openai.com/auth': account,
+  };
+  const token = `${part({ alg: 'RS256' })}.${part(claims)}.signature`;
+  const tokens = { id_token: token, access_token: token, refresh_token: 'r', account_id: 'a' };
+  return JSON.stringify({ auth_mode: 'chatgpt', tokens, last_refresh: new Date().toISOString() });
+}
+
 async function recipe(name: string): Promise<string> {
   const text = await readFile(new URL(`../e2e/sdk/recipes/${name}`, import.meta.url), 'utf8');
   return text
@@ -93,12 +125,13 @@ async function recipe(name: string): Promise<string> {
 }
 
 /** Runs an agent in a home of its own, and tells what it printed. */
-async function run({ shell, files = {}, command, env }: Agent): Promise<string> {
+async function run({ shell, files = {}, command, env, isSignedIn }: Agent): Promise<string> {
   const home = await mkdtemp(join(homes, 'home-'));
   for (const [place, name] of Object.entries(files)) {
     await mkdir(dirname(join(home, place)), { recursive: true });
     await writeFile(join(home, place), await recipe(name));
   }
+  if (isSignedIn === true) await writeFile(join(home, '.codex/auth.json'), chatgptLogin());
   const exports = shell === undefined ? '' : await recipe(shell);
   const exported = [...exports.matchAll(/^export (\w+)="(.*)"$/gm)].map(([, key, value]) => [
     key,

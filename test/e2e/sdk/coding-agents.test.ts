@@ -2,6 +2,7 @@
 // settings that docs/clients.md gives them, and with each kind of key; the upstream says what it got.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
@@ -17,12 +18,21 @@ beforeAll(async () => {
   [open, keyed] = await Promise.all([
     startSdkStage(),
     startSdkStage({
-      upstreams: (strict) =>
-        ['openai', 'anthropic', 'gemini'].map((id) => ({
+      upstreams: (strict) => [
+        ...['openai', 'anthropic', 'gemini'].map((id) => ({
           id,
           base_url: strict.url,
           auth: { secret: 'UPSTREAM_KEY' },
         })),
+        { id: 'chatgpt', base_url: `${strict.url}/backend-api/codex` },
+      ],
+      groups: [
+        {
+          name: 'codex',
+          match: { models: ['gpt-5-codex'] },
+          limits: { max_concurrency: 4, tpm: 1_000_000_000, itpm: 1_000_000_000 },
+        },
+      ],
       env: { UPSTREAM_KEY: OPERATOR_KEY },
       keys: [{ id: 'tests', hash }],
     }),
@@ -146,10 +156,15 @@ describe('Claude Code', () => {
 });
 
 /** The request that Codex sends with the `config.toml` and these variables in its environment. */
-async function codex(headgate: string, env: Record<string, string>): Promise<Replay> {
-  const text = await recipe('codex.toml', headgate);
+async function codex(
+  headgate: string,
+  env: Record<string, string>,
+  name = 'codex.toml',
+): Promise<Replay> {
+  const text = await recipe(name, headgate);
   const baseUrl = /^base_url = "(.+)"$/m.exec(text)?.[1] ?? '';
-  const key = env[/^env_key = "(.+)"$/m.exec(text)?.[1] ?? ''];
+  // Without such a variable it sends the token of its login.
+  const key = env[/^env_key = "(.+)"$/m.exec(text)?.[1] ?? ''] ?? CALLER_KEY;
   const [, header = '', variable = ''] =
     /^env_http_headers = \{ "(.+)" = "(.+)" \}$/m.exec(text) ?? [];
   // Codex sends such a header only where its variable is set.
@@ -206,6 +221,45 @@ describe('Codex', () => {
     expect(events[0]).toBe('response.created');
     expect(events.at(-1)).toBe('response.completed');
   });
+
+  test.each([
+    { route: 'in the path', base: '/chatgpt', headers: {}, path: '/backend-api/codex/responses' },
+    {
+      route: 'in a header',
+      base: '/v1',
+      headers: { 'headgate-upstream': 'chatgpt' },
+      path: '/backend-api/codex/responses',
+    },
+  ])(
+    'codex-chatgpt.toml: a body in zstd, with its upstream $route',
+    async ({ base, headers, path }) => {
+      const env = { HEADGATE_KEY: GATEWAY_KEY };
+      const request = await codex(keyed.url, env, 'codex-chatgpt.toml');
+      const body = zstdCompressSync(JSON.stringify(request.body));
+      const post = async (extra: Record<string, string>): Promise<Response> =>
+        fetch(request.url.replace('/chatgpt/', `${base}/`), {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            'content-encoding': 'zstd',
+            ...request.headers,
+            ...headers,
+            ...extra,
+          },
+          body,
+        });
+      const response = await post({ 'x-strict-echo': '1' });
+      expect(response.status).toBe(200);
+      expect(response.headers.get('headgate-groups')).toBe('codex');
+      const echo = (await response.json()) as Echo;
+      expect(echo).toMatchObject({
+        path,
+        headers: { authorization: `Bearer ${CALLER_KEY}`, 'content-encoding': 'zstd' },
+        sha256: createHash('sha256').update(body).digest('hex'),
+      });
+      expect((await eventNames(await post({}))).at(-1)).toBe('response.completed');
+    },
+  );
 });
 
 /** The variables that a shell recipe sets. */
