@@ -78,8 +78,8 @@ export async function planAt(
     : own;
   const rules = callRules(placements, members?.group ?? null);
   const key = members === null ? calledKey : NO_KEY;
-  const hidden = members === null ? await hiddenKeyOf(call, upstream, key) : {};
-  const ofKey = { ...routed, ...hidden };
+  const hidden = members === null ? hiddenKeyOf(call, upstream, key) : null;
+  const ofKey = hidden === null ? routed : { ...routed, hiddenKey: await hidden };
   const planned = { call, located, key, routed: ofKey, placements, rules, spilledFrom, members };
   return { kind: 'planned', ...planned, member: null };
 }
@@ -144,18 +144,17 @@ export function routedCall(
 }
 
 /**
- * Finds the fields in which the caller may have put a key that is in no known place. The refusals of such a call are its own:
- * the upstream may see another account than with other calls.
+ * Fingerprints the fields in which the caller may have put a key that is in no known place; null: there are none. The refusals of
+ * such a call are its own: the upstream may see another account than with other calls.
  */
-export async function hiddenKeyOf(
+export function hiddenKeyOf(
   { request, query, table }: KnownCall,
   { isKeyless }: Upstream,
   { injected, fingerprint: known }: UpstreamKey,
-): Promise<Pick<RoutedCall, 'hiddenKey'>> {
-  if (isKeyless || injected !== null || known !== null) return {};
+): Promise<string> | null {
+  if (isKeyless || injected !== null || known !== null) return null;
   const hidden = hiddenKeyIn(request.headers, query);
-  if (hidden === null) return {};
-  return { hiddenKey: await fingerprint(table.snapshot.fingerprintKey, hidden) };
+  return hidden === null ? null : fingerprint(table.snapshot.fingerprintKey, hidden);
 }
 
 /** The pools of a call, by the configuration that it goes by, with partitions named by their values. */

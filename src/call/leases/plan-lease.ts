@@ -109,8 +109,8 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   if (members !== null && 'reply' in members) return members;
   const rules = callRules(placements, members?.group ?? null);
   const metering = rules.isMetered ? measureAsSaid(located, estimateOf(wanted)) : null;
-  const hidden = members === null ? await hiddenKeyOf(call, upstream, key) : {};
-  const ofKey = { ...routed, ...hidden };
+  const hidden = members === null ? hiddenKeyOf(call, upstream, key) : null;
+  const ofKey = hidden === null ? routed : { ...routed, hiddenKey: await hidden };
   return { kind: 'planned', call, located, routed: ofKey, placements, rules, metering, members };
 }
 
