@@ -177,10 +177,7 @@ function readSent(
     return readAnswer(sent, sourceOf(sending), call.after);
   }
   // What a call reads of something is that, and no refusal of the call.
-  if (mayGoBare(call.request.method)) {
-    held.noteContent();
-    return { refusal: null, answer: sent };
-  }
+  if (mayGoBare(call.request.method)) return { refusal: null, answer: sent };
   return readInside(sent, sourceOf(sending), held).then((read) =>
     read.answer === null && isCutByUs(held) ? UNSAID : read,
   );

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { LimitHint } from '../core/words/signal.ts';
 import { refillAfterRefusal, type FeedForwardOptions } from '../upstream/refusal/feed-forward.ts';
-import type { Refill } from '../upstream/refusal/header-families.ts';
+import { MINUTE_MS, type Refill } from '../upstream/refusal/header-families.ts';
 import { isInWholeSeconds } from '../upstream/refusal/reset-time.ts';
 
 /** Maximum limits that an isolate remembers. */
@@ -131,10 +131,15 @@ export function waitAfterRefusal(
   const waitMs = refill === 'window' ? null : refillAfterRefusal(hint, options);
   if (waitMs === null) return hint.resetMs;
   const { refusedUntil = null } = known ?? {};
-  if (refusedUntil !== null && now >= refusedUntil) return hint.resetMs;
+  if (refusedUntil !== null && now >= refusedUntil) return hint.resetMs ?? wholeWindowMs(hint);
   const noted = known ?? begin(key, hint.remaining ?? 0, now + (hint.resetMs ?? 0));
   noted.refusedUntil ??= now + waitMs;
   return waitMs;
+}
+
+/** Returns how long the window of a limit is, if calls may wait for it: the end of a used-up one is no further away. */
+function wholeWindowMs({ windowMs }: LimitHint): number | null {
+  return windowMs !== null && windowMs <= MINUTE_MS ? windowMs : null;
 }
 
 /** Checks whether more is left than can be, if the limit is a fixed window that has not ended. */

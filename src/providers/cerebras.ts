@@ -23,7 +23,7 @@ export const cerebras = {
   ],
   limitHeaders: {
     refill: 'window',
-    probes: ['x-ratelimit-remaining-requests-day', 'x-ratelimit-remaining-tokens-minute'],
+    probes: ['x-ratelimit-remaining-requests-minute', 'x-ratelimit-remaining-tokens-minute'],
     limits: [
       xRateLimit('requests-minute', 'requests', MINUTE_MS),
       xRateLimit('requests-hour', 'requests', HOUR_MS),

@@ -49,9 +49,14 @@ export const WAIT_HEADERS: readonly WaitHeader[] = [
   ...counter('x-ratelimit-remaining', 'x-ratelimit-reset', 'x-ratelimit-reset-after'),
   ...counter('ratelimit-remaining', 'ratelimit-reset'),
   {
-    // The IETF's draft, as Hugging Face sends it: `"api";r=0;t=55`.
+    // GitHub Models, on refusals: a number of seconds.
+    name: 'x-ratelimit-timeremaining',
+    onlyIf: { name: 'x-ratelimit-timeremaining', is: /^\s*[1-9]/ },
+  },
+  {
+    // The IETF's draft, as Hugging Face sends it: `"api";r=0;t=55`, and in its older form: `limit=60, remaining=0, reset=55`.
     name: 'ratelimit',
-    onlyIf: { name: 'ratelimit', is: /;\s*r=0(?!\d)/ },
-    time: /;\s*t=(\d{1,9})(?!\d)/,
+    onlyIf: { name: 'ratelimit', is: /(?:;\s*r|(?:^|,)\s*remaining)=0(?!\d)/ },
+    time: /(?:;\s*t|(?:^|,)\s*reset)=(\d{1,9})(?!\d)/,
   },
 ];

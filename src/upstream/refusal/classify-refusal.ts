@@ -4,7 +4,7 @@ import type { LimitHint, RefusalKind, UpstreamSignal } from '../../core/words/si
 import { readErrorFields } from './error-fields.ts';
 import type { ErrorFields } from './error-fields.ts';
 import type { HeaderProfile } from './header-families.ts';
-import { readLimitHints } from './limit-headers.ts';
+import { readAllLimitHints } from './limit-headers.ts';
 import { readDelay, usedUpWindows } from './refusal-delay.ts';
 import { statusInside } from './inside-status.ts';
 import { withoutQuoted } from './own-words.ts';
@@ -128,7 +128,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   if (!isInside && refusesEgress({ ...answer, fields })) return OF_EGRESS;
   const row = rowFor({ status, headers, fields }, rules);
   if (row === null) return isOfMember && refusesKey({ status, fields }) ? OF_KEY : null;
-  const hints = readLimitHints(headers, headerProfile, answer.now);
+  const hints = readAllLimitHints(headers, headerProfile, answer.now);
   const zone = quirks.resetTimesAre ?? null;
   const { waitHeaders = [] } = quirks;
   const { waits, now } = answer;
@@ -136,7 +136,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const sources =
     waits === undefined
       ? { ...about, hints }
-      : { ...about, hints: readLimitHints(headers, waits.profile, now), waitOf: waits.waitOf };
+      : { ...about, hints: readAllLimitHints(headers, waits.profile, now), waitOf: waits.waitOf };
   const usedUp =
     RATE_KINDS.has(row.kind) || row.kind === 'long_window' ? usedUpWindows(sources) : null;
   const asked = readDelay(sources, usedUp);

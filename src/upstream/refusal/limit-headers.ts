@@ -14,8 +14,17 @@ export function readLimitHints(
   profile: HeaderProfile | null,
   now: number,
 ): readonly LimitHint[] {
+  const isSent = profile?.probes.some((name) => headers.has(name)) === true;
+  return isSent ? readAllLimitHints(headers, profile, now) : [];
+}
+
+/** Reads the same without looking whether there are any, as of a refusal, which is rare. */
+export function readAllLimitHints(
+  headers: Headers,
+  profile: HeaderProfile | null,
+  now: number,
+): readonly LimitHint[] {
   if (profile === null || !profile.isReliable) return [];
-  if (!profile.probes.some((name) => headers.has(name))) return [];
   const hints: LimitHint[] = [];
   for (const limit of profile.limits) {
     const hint = readHint(headers, limit, now);

@@ -224,6 +224,19 @@ describe('after a refusal', () => {
     expect(waitOf(place, { now: START + 600 })).toBe(334);
   });
 
+  test.each([
+    [60_000, 60_000],
+    [3_600_000, null],
+  ])(
+    'where no reset is told, a window of %d ms is waited for until it must have ended',
+    (windowMs, expected) => {
+      const hint = { ...refused, windowMs, resetMs: null };
+      const place = `no reset ${windowMs}`;
+      waitOf(place, { hint });
+      expect(waitOf(place, { hint, now: START + windowMs })).toBe(expected);
+    },
+  );
+
   test('an unknown bucket is believed once it has refused a call', () => {
     const place = 'unknown bucket';
     for (let used = 1; used <= 30; used += 1) {

@@ -1,4 +1,9 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { classifyRefusal } from '../../../../src/upstream/refusal/classify-refusal.ts';
+import {
+  FEED_FORWARD_DEFAULTS,
+  waitFromHints,
+} from '../../../../src/upstream/refusal/feed-forward.ts';
 import { PROVIDERS, providerNamed } from '../../../../src/providers/index.ts';
 import {
   ALL_COMMON_HEADERS,
@@ -9,6 +14,7 @@ import {
   readLimitHints,
   SentLimitHeaders,
 } from '../../../../src/upstream/refusal/limit-headers.ts';
+import { answer } from '../../providers/seen-refusal.ts';
 
 const NOW = Date.parse('2026-10-06T12:00:00Z');
 
@@ -132,10 +138,147 @@ describe('the headers that an upstream of which nothing is known has sent', () =
 });
 
 /** Names the three headers of a limit of which half is left for half a minute. */
-function named(prefix: string, suffix: string, reset: string): Record<string, string> {
+function named(
+  prefix: string,
+  suffix: string,
+  reset: string | null,
+  limit = '100',
+  remaining = '50',
+): Record<string, string> {
   return {
-    [`${prefix}limit${suffix}`]: '100',
-    [`${prefix}remaining${suffix}`]: '50',
-    [`${prefix}reset${suffix}`]: reset,
+    [`${prefix}limit${suffix}`]: limit,
+    [`${prefix}remaining${suffix}`]: remaining,
+    ...(reset !== null && { [`${prefix}reset${suffix}`]: reset }),
   };
 }
+
+describe('a limit that is used up is waited for', () => {
+  /** Names the three headers of a limit of 60, of which nothing is left. */
+  const usedUp = (prefix: string, suffix: string, reset: string | null) =>
+    named(prefix, suffix, reset, '60', '0');
+  const apart = (prefix: string, reset: string) => ({
+    [`${prefix}-limit`]: '60',
+    [`${prefix}-remaining`]: '0',
+    [`${prefix}-reset`]: reset,
+  });
+  const at = (ms: number) => new Date(NOW + ms).toISOString();
+  const draft = { 'ratelimit-policy': '"default";q=60;w=20' };
+
+  // The wait after a served call, in the way in which the provider's limits refill, and after a refusal without a time.
+  test.each<[string, string | null, Record<string, string>, number | null, number | null]>([
+    ['a Go duration in ms', 'openai', usedUp('x-ratelimit-', '-requests', '900ms'), 15, 900],
+    ['a Go duration', 'openai', usedUp('x-ratelimit-', '-requests', '1m12.5s'), 1_209, 72_500],
+    ['tokens of the same', 'openai', usedUp('x-ratelimit-', '-tokens', '20s'), 1_000, 20_000],
+    [
+      'an instant',
+      'anthropic',
+      apart('anthropic-ratelimit-requests', '2026-10-06T12:00:20Z'),
+      334,
+      20_000,
+    ],
+    [
+      'an instant with fractions',
+      'anthropic',
+      apart('anthropic-ratelimit-tokens', at(20_250)),
+      1_013,
+      20_250,
+    ],
+    [
+      'an instant with an offset',
+      'anthropic',
+      apart('anthropic-ratelimit-requests', '2026-10-06T14:00:20+02:00'),
+      334,
+      20_000,
+    ],
+    [
+      'seconds with fractions, of a minute',
+      'cerebras',
+      usedUp('x-ratelimit-', '-requests-minute', '17.382867'),
+      17_383,
+      17_383,
+    ],
+    [
+      'the same of tokens',
+      'cerebras',
+      usedUp('x-ratelimit-', '-tokens-minute', '17.382867'),
+      17_383,
+      17_383,
+    ],
+    [
+      'the same of a day, which outlasts callers',
+      'cerebras',
+      usedUp('x-ratelimit-', '-requests-day', '33011.382867'),
+      null,
+      33_011_383,
+    ],
+    ['no reset', 'azure', usedUp('x-ratelimit-', '-requests', null), null, null],
+    ['seconds', 'azure', usedUp('x-ratelimit-', '-tokens', '7'), 8_000, 7_000],
+    [
+      'no reset of a known window',
+      'mistral',
+      usedUp('x-ratelimit-', '-req-minute', null),
+      1_000,
+      null,
+    ],
+    [
+      'tokens of a minute beside requests of a day',
+      'groq',
+      {
+        ...usedUp('x-ratelimit-', '-tokens', '7.66s'),
+        ...named('x-ratelimit-', '-requests', '2m59.56s', '14400', '14370'),
+      },
+      383,
+      7_660,
+    ],
+    [
+      'an epoch in seconds',
+      null,
+      usedUp('x-ratelimit-', '', String(NOW / 1_000 + 20)),
+      334,
+      20_000,
+    ],
+    [
+      'an epoch in milliseconds',
+      'openrouter',
+      usedUp('x-ratelimit-', '', String(NOW + 20_250)),
+      20_250,
+      20_250,
+    ],
+    [
+      'seconds until the limit is whole',
+      'github-models',
+      { 'x-ratelimit-timeremaining': '17' },
+      null,
+      17_000,
+    ],
+    ['the draft with a policy', null, { ...draft, ratelimit: '"default";r=0;t=20' }, 334, 20_000],
+    [
+      'the draft in one header',
+      null,
+      { ratelimit: 'limit=60, remaining=0, reset=20' },
+      334,
+      20_000,
+    ],
+    [
+      'the draft in three headers',
+      null,
+      { ...usedUp('ratelimit-', '', '20'), 'ratelimit-limit': '60, 60;w=20' },
+      334,
+      20_000,
+    ],
+  ])('%s: %s', (_, id, sent, servedMs, refusedMs) => {
+    const headers = new Headers(sent);
+    const unknown: HeaderProfile = { ...BELIEVED, ...ALL_COMMON_HEADERS };
+    const profile = id === null ? unknown : (providerNamed(id)?.limitHeaders ?? null);
+    const hints = readLimitHints(
+      headers,
+      profile === null ? null : { ...profile, isReliable: true },
+      NOW,
+    );
+    const options = { ...FEED_FORWARD_DEFAULTS, now: NOW };
+    expect(waitFromHints(hints, () => profile?.refill ?? 'window', options)).toBe(servedMs);
+    const seen = { headers, ...(id !== null && { upstreamId: id }) };
+    const refused = id === null ? { ...seen, upstreamId: 'unknown' } : seen;
+    expect(classifyRefusal(answer(refused))?.signal.retryAfterMs).toBe(refusedMs);
+  });
+});
