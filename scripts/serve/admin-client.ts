@@ -112,13 +112,19 @@ export async function readConfig(target: AdminTarget): Promise<StoredConfig | nu
 /** Reads the number in the tag of a version. */
 const versionOf = (etag: string): number => Number(/"(\d+)"/.exec(etag)?.[1] ?? 0);
 
-/** Replaces the configuration if its version is still `etag`, and answers with its new one. Throws `ConfigRefused`. */
+/** A version that was written, and what the admin API warns of in it. */
+interface WrittenConfig {
+  readonly version: number;
+  readonly warnings: readonly string[];
+}
+
+/** Replaces the configuration if its version is still `etag`, and returns its new one. Throws `ConfigRefused`. */
 export async function writeConfig(
   target: AdminTarget,
   etag: string,
   body: string,
   contentType: 'application/json' | 'application/yaml',
-): Promise<number> {
+): Promise<WrittenConfig> {
   const response = await fetch(`${target.url}/admin/api/config`, {
     method: 'PUT',
     headers: {
@@ -129,17 +135,18 @@ export async function writeConfig(
     body,
   });
   if (!response.ok) throw await refusal(response);
-  await response.body?.cancel();
-  return versionOf(response.headers.get('etag') ?? '');
+  const { warnings } = (await response.json()) as Pick<WrittenConfig, 'warnings'>;
+  return { version: versionOf(response.headers.get('etag') ?? ''), warnings };
 }
 
-/** Outcome of writing the first configuration. */
-export interface FirstImport {
+/** Outcome of writing the first configuration: the version that is stored now. */
+export interface FirstImport extends WrittenConfig {
   /** False: there was one already, and nothing was changed. */
   readonly imported: boolean;
-  /** The version that is stored now. */
-  readonly version: number;
 }
+
+/** Outcome where there is nothing to write. */
+export const NOT_IMPORTED: FirstImport = { imported: false, version: 0, warnings: [] };
 
 /** Writes the first configuration. */
 export async function importFirst(
@@ -148,6 +155,6 @@ export async function importFirst(
   contentType: 'application/json' | 'application/yaml',
 ): Promise<FirstImport> {
   const stored = await readConfig(target);
-  if (stored !== null) return { imported: false, version: versionOf(stored.etag) };
-  return { imported: true, version: await writeConfig(target, '"0"', body, contentType) };
+  if (stored !== null) return { ...NOT_IMPORTED, version: versionOf(stored.etag) };
+  return { imported: true, ...(await writeConfig(target, '"0"', body, contentType)) };
 }

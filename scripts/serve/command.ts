@@ -107,6 +107,9 @@ const openToAll = (url: string): string =>
   'upstream with their own provider keys, and upstreams that need no key without one, and they use slots and places in ' +
   'the queue. Create gateway keys (headgate keys create ID), or listen on 127.0.0.1 and let a proxy decide who may call.';
 
+/** Maximum warnings about an imported configuration that are logged. */
+const WARNINGS_SHOWN_MAX = 50;
+
 async function describe(serve: Serve, { dataDir, configFile, host }: Arguments): Promise<void> {
   say(`Headgate listens on ${serve.url}, its data is in ${resolve(dataDir)}.`);
   if (configFile !== undefined) {
@@ -115,6 +118,11 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
         ? `The configuration was imported from ${configFile}.`
         : `${configFile} was not imported: there is a configuration already, and the admin routes change it.`,
     );
+    for (const warning of serve.warnings.slice(0, WARNINGS_SHOWN_MAX)) {
+      log('warn', 'serve', warning);
+    }
+    const more = serve.warnings.length - WARNINGS_SHOWN_MAX;
+    if (more > 0) log('warn', 'serve', `The configuration has ${more} more warnings.`);
   }
   if (!process.env['ADMIN_TOKEN']) {
     say('ADMIN_TOKEN is not set, so the admin routes are closed.');

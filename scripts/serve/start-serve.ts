@@ -9,6 +9,7 @@ import {
   ConfigRefused,
   hasGatewayKeys,
   importFirst,
+  NOT_IMPORTED,
   untilReady,
   untilRouted,
 } from './admin-client.ts';
@@ -83,6 +84,8 @@ export interface Serve {
   inspectorPort(): number | null;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
+  /** What the admin API warns of in the configuration that was imported. */
+  readonly warnings: readonly string[];
   /** Whether gateway keys were configured at the start. Without them every caller is accepted. */
   readonly hasGatewayKeys: boolean;
   /** Last lines that workerd printed. */
@@ -219,13 +222,12 @@ async function importConfig(
   adminToken: string | null,
 ): Promise<FirstImport> {
   const { config, configFile } = options;
-  const nothing = { imported: false, version: 0 };
-  if (adminToken === null) return nothing;
+  if (adminToken === null) return NOT_IMPORTED;
   const target = { url, adminToken };
   if (config !== undefined) {
     return importFirst(target, JSON.stringify(config), 'application/json');
   }
-  if (configFile === undefined) return nothing;
+  if (configFile === undefined) return NOT_IMPORTED;
   const text = await readFile(configFile, 'utf8');
   const isJson = configFile.endsWith('.json');
   return importFirst(target, text, isJson ? 'application/json' : 'application/yaml');
@@ -260,40 +262,41 @@ async function startLocked(options: ServeOptions): Promise<Serve> {
   if (given) return run(options, given);
   const { config, configFile, ...rest } = options;
   const imports = config !== undefined || configFile !== undefined;
-  const imported = imports && (await importAlone(options));
-  return { ...(await run(rest, null)), imported };
+  const outcome = imports ? await importAlone(options) : NOT_IMPORTED;
+  const { imported, warnings } = outcome;
+  return { ...(await run(rest, null)), imported, warnings };
 }
 
 /**
  * Imports in a short run of its own, with a token that nobody learns: without one the admin routes are
  * closed to us too, and the Worker is to know that they are.
  */
-async function importAlone(options: ServeOptions): Promise<boolean> {
+async function importAlone(options: ServeOptions): Promise<Pick<Serve, 'imported' | 'warnings'>> {
   const { host: _host, ...rest } = options;
   const alone = { ...rest, port: 0, forwarder: false, workers: 1 };
   const serve = await run(alone, randomBytes(24).toString('base64url'));
   await serve.stop();
-  return serve.imported;
+  return serve;
 }
 
 /**
- * Waits until every Worker routes by the configuration: what `bringConfig` has written, if there was none.
- * Answers whether it has.
+ * Waits until every Worker routes by the configuration: what `bringConfig` has written, if there was none. Returns what that
+ * did.
  */
 async function prepare(
   workerd: WorkerdProcess,
   bringConfig: (url: string) => Promise<FirstImport>,
-): Promise<boolean> {
+): Promise<FirstImport> {
   const urls = directUrls(workerd);
   let dead = false;
   const isDead = (): boolean => dead;
   workerd.ended.then(() => (dead = true)).catch(() => undefined);
   const ready = await Promise.all(urls.map((url) => untilReady(url, isDead)));
   if (!ready.every(Boolean)) throw new Error('The Worker does not answer.');
-  const { imported, version } = await bringConfig(urls[0] ?? '');
-  const routed = await Promise.all(urls.map((url) => untilRouted(url, version, isDead)));
+  const outcome = await bringConfig(urls[0] ?? '');
+  const routed = await Promise.all(urls.map((url) => untilRouted(url, outcome.version, isDead)));
   if (!routed.every(Boolean)) throw new Error('The Worker cannot read its configuration.');
-  return imported;
+  return outcome;
 }
 
 /** Starts the next workerd after one that crashed: on the same folder, with whatever is configured there. */
@@ -302,7 +305,7 @@ async function startAgain(runtime: Runtime, signal: AbortSignal): Promise<Worker
   const kill = (): void => void workerd.kill9();
   signal.addEventListener('abort', kill);
   try {
-    await prepare(workerd, () => Promise.resolve({ imported: false, version: 0 }));
+    await prepare(workerd, () => Promise.resolve(NOT_IMPORTED));
     signal.throwIfAborted();
     return workerd;
   } catch (error) {
@@ -354,13 +357,16 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
   };
   const workerd = await startRuntime(runtime);
   try {
-    const imported = await prepare(workerd, (url) => importConfig(options, url, adminToken));
+    const { imported, warnings } = await prepare(workerd, (url) =>
+      importConfig(options, url, adminToken),
+    );
     // Not before: whoever comes first is to find what is configured, and nothing else.
     const forwarders = await listen(runtime, workerd.ports);
     const onStopping = (): void => void (isStopping = true);
     const parts = { ...keep(workerd, runtime, forwarders), onStopping, cfHeader: runtime.cfHeader };
     const known = {
       imported,
+      warnings,
       hasGatewayKeys: await hasGatewayKeys(directUrls(workerd)[0] ?? ''),
       logs: () => lines.join('\n'),
     };
@@ -375,7 +381,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
 function asServe(
   { host = '127.0.0.1' }: ServeOptions,
   parts: Parts,
-  known: Pick<Serve, 'imported' | 'hasGatewayKeys' | 'logs'>,
+  known: Pick<Serve, 'imported' | 'warnings' | 'hasGatewayKeys' | 'logs'>,
 ): Serve {
   const { kept, forwarders } = parts;
   const shown = host.includes(':') ? `[${host}]` : host;

@@ -48,6 +48,26 @@ it('a text that is no configuration is refused with its line or its field', asyn
   expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
 });
 
+const COUNTED_TOGETHER = /counts calls with callers' own provider keys for practice together/;
+
+it('an import and a new group that count own keys together warn before they apply', async () => {
+  const before = await config();
+  const together = { name: 'together', match: { upstreams: ['practice'] } };
+  page = await signedIn(browser, stage, '/admin/config');
+  const document = { ...before, groups: [...before.groups, together] };
+  await page.getByLabel('Configuration', { exact: true }).fill(JSON.stringify(document));
+  await page.getByRole('button', { name: 'Check what changes' }).click();
+  await page.getByRole('list', { name: 'Warnings' }).getByText(COUNTED_TOGETHER).waitFor();
+  await page.context().close();
+
+  page = await signedIn(browser, stage, '/admin/new');
+  await page.getByRole('button', { name: 'YAML' }).click();
+  await page.getByLabel('The group as YAML or JSON').fill(JSON.stringify(together));
+  await page.getByRole('button', { name: 'Review change' }).click();
+  await page.getByRole('region', { name: 'Warnings' }).getByText(COUNTED_TOGETHER).waitFor();
+  expect((await config()).groups.map(({ name }) => name)).toEqual(['practice']);
+});
+
 it('an upstream whose secret is not set is what the first page shows first', async () => {
   const before = await config();
   const sealed = {

@@ -2,11 +2,13 @@ import { writeFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import type { Converted } from '../../../src/config/foreign-groups.ts';
+import { ownKeyWarnings } from '../../../src/config/check/own-keys.ts';
 import { importConfig } from '../../../src/config/import-config.ts';
 import { keepKnownCaps } from '../../../src/config/keep-known-caps.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
+import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
 import { convertFlags } from '../shaper-flags.ts';
@@ -60,6 +62,9 @@ export async function importFile(
 function refusalsOf(config: Config): string[] {
   const here = { privateUpstreams: true, jurisdiction: null };
   const { errors, warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, here);
+  const ownKeys = ownKeyWarnings({ ...config, groups: [] }, config, (each) =>
+    resolveUpstreams(each, BUILT_IN_UPSTREAMS),
+  );
   const textOf = ({ path, message }: FieldError): string => `${path}: ${message}.`;
   const certain = errors.map(textOf);
   const elsewhere = checkConfig(config, BUILT_IN_UPSTREAMS, { ...here, privateUpstreams: false });
@@ -68,6 +73,7 @@ function refusalsOf(config: Config): string[] {
     ...certain.map((text) => `headgate apply refuses this: ${text}`),
     ...onCloudflare.map((text) => `On Cloudflare headgate apply refuses this: ${text}`),
     ...warnings,
+    ...ownKeys,
   ];
 }
 

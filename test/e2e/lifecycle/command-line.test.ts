@@ -240,6 +240,29 @@ describe('configuring', () => {
     expect(out).toContain(`groups[added]: (nothing) → ${JSON.stringify(added)}\n`);
   });
 
+  it('a plan warns of a group that counts own keys together, before anybody agrees', async () => {
+    const own = practiceConfig(2)(stage.upstream) as { groups: object[] };
+    const warned = `Group "together" counts calls with callers' own provider keys for practice together`;
+    const documentOf = (more: object): Promise<string> => {
+      const added = { name: 'together', match: { upstreams: ['practice'] }, ...more };
+      const document = { leases: 'keys', ...own, groups: [...own.groups, added] };
+      return file('together.json', JSON.stringify(document));
+    };
+    const path = await documentOf({});
+    for (const args of [
+      ['diff', path],
+      ['apply', path],
+      ['apply', path, '--json'],
+    ]) {
+      const { code, err } = await headgate(args, { input: 'n\n' });
+      expect([args, code]).toEqual([args, 1]);
+      expect(err).toContain(warned);
+      expect(err).toContain('Set partition_by: ["api_key"]');
+    }
+    const apart = await headgate(['diff', await documentOf({ partition_by: ['api_key'] })]);
+    expect(apart.err).not.toContain('own provider keys');
+  });
+
   it('rollback lists the versions, takes one change back, and goes back to a version', async () => {
     await headgate(['apply', await documentWith(7), '--yes']);
     const { version } = await jsonOf<{ version: number }>('rollback');
@@ -318,6 +341,7 @@ describe('configuring', () => {
     const { code, out, err } = await headgate(['import', 'shaper', '-'], { input: flags });
     expect(code).toBe(0);
     expect(out).toContain('failure_hold_ms: 60000');
+    expect(err).toContain("counts calls with callers' own provider keys");
     expect(err).toContain('-failure-hold 90s: 60000 is the maximum of a group here');
     expect(err).toContain('On Cloudflare headgate apply refuses this: upstreams[0].base_url');
     expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);

@@ -97,6 +97,22 @@ describe('the configuration of the first start', () => {
     expect(await limitOf(open.url)).toBe(2);
   });
 
+  it.each([
+    ['with an ADMIN_TOKEN', { ADMIN_TOKEN: STAGE_TOKEN }],
+    ['without one', {}],
+  ])('is imported with its warnings, %s', async (_, env) => {
+    const warned =
+      /Group \\*"practice\\*" counts calls with callers' own provider keys .* together/;
+    const { script } = await untilServed(serve(['--config', await jsonFile(3)], env));
+    await script.untilPrinted(warned);
+    expect(script.output()).toContain('api_key');
+    script.kill('SIGTERM');
+    expect(await script.exited).toBe(0);
+    const second = await untilServed(serve(['--config', await jsonFile(3)], env));
+    await second.script.untilPrinted(/was not imported/);
+    expect(second.script.output()).not.toMatch(warned);
+  });
+
   it('that is refused ends the start with 1 and the path of the field', async () => {
     const wrong = { groups: [{ name: 'practice', limits: { max_concurency: 3 } }] };
     const script = serve(['--config', await configFile('wrong.json', JSON.stringify(wrong))], {});

@@ -30,7 +30,9 @@ export async function removeUpstream(
     params: { id },
     ...(etag === null ? {} : { ifMatch: etag }),
   });
-  if (result.ok) say(isBuiltIn ? `${id} is as it was built in.` : `${id} is deleted.`);
-  else complain(result.problem.detail);
+  if (result.ok) {
+    say(isBuiltIn ? `${id} is as it was built in.` : `${id} is deleted.`);
+    for (const warning of result.body.warnings) complain(warning);
+  } else complain(result.problem.detail);
   changed();
 }
