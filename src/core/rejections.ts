@@ -124,15 +124,17 @@ export function rejectionOfStopped(
   now: InstantMs,
 ): Rejection | null {
   const patientUntil = ticket.wait ? deadlineAt : now;
-  if (state.settings.paused && !ticket.wait) {
-    const retry = retryUnforeseenMs(ticket.id);
-    return { reason: 'paused', waitedMs: 0, retryAfterMs: retry, until: null };
-  }
+  const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
   const block = blockFor(state, ticket, now);
-  if (block === null || block.until <= patientUntil) return null;
+  const isTooLong = block !== null && block.until > patientUntil;
+  // Ends only when the operator says so, whatever the upstream names.
+  if (state.settings.paused && (isTooLong || !ticket.wait)) {
+    const retry = retryUnforeseenMs(ticket.id);
+    return { reason: 'paused', waitedMs, retryAfterMs: retry, until: null };
+  }
+  if (!isTooLong) return null;
   const isLong = block.until - now > LONG_BLOCK_MS;
   const retry = isLong ? null : retryAfterMs(block.until - now, ticket.id);
-  const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
   return rejectionOfBlock(state, ticket, block, { waitedMs, retryAfterMs: retry }, now);
 }
 

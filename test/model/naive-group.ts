@@ -609,10 +609,11 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Names what stops a waiter for longer than it can wait; null: nothing does. */
   #stoppedBy({ ticket, deadlineAt }: NaiveWaiter): NaiveRejection | null {
-    if (this.settings.paused && !ticket.wait) return BY_OPERATOR;
     const block = this.room.blockFor(ticket, this.now);
     const patientUntil = ticket.wait ? deadlineAt : this.now;
-    if (block === null || block.until <= patientUntil) return null;
+    const isTooLong = block !== null && block.until > patientUntil;
+    if (this.settings.paused && (isTooLong || !ticket.wait)) return BY_OPERATOR;
+    if (!isTooLong) return null;
     return this.room.rejectionFor(ticket, block, this.now);
   }
 

@@ -53,6 +53,16 @@ test('ten calls in sequence reach the account once', () => {
   for (const name of names) expect(group.ask(name)).toEqual([`reject ${name} upstream_limited`]);
 });
 
+test('a call that its operator stops as well is told so, whether it can wait or not', () => {
+  const group = refusedGroup();
+  group.reconfigure({ paused: true });
+  expect(group.ask('waits')).toEqual(['reject waits paused']);
+  expect(group.rejection('waits')).toMatchObject({ until: null });
+  expect(group.ask('at-once', { wait: false })).toEqual(['reject at-once paused']);
+  group.reconfigure({ paused: false });
+  expect(group.ask('later')).toEqual(['reject later upstream_limited']);
+});
+
 test('while a probe is in flight nothing else goes out', () => {
   const group = refusedGroup();
   group.advance(MINUTE_MS);
