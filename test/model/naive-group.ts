@@ -388,7 +388,7 @@ export class NaiveGroup extends NaiveLeases {
     if (this.holds.length < 10) return false;
     const isLikely = (ahead: number) => ahead >= 16 && this.#estimateBehind(ahead) > 60_000;
     const places = [
-      this.order.ahead(waiter, this.view()),
+      this.order.turnsAhead(waiter, this.view()),
       this.order.surelyAhead(waiter, this.view()),
     ];
     return places.every(isLikely) && deadlineAt > sliceEndsAt + 5_000;
@@ -524,7 +524,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #estimate(waiter: NaiveWaiter): number {
-    return this.#estimateBehind(this.order.ahead(waiter, this.view()));
+    return this.#estimateBehind(this.order.turnsAhead(waiter, this.view()));
   }
 
   #estimateBehind(ahead: number): number {

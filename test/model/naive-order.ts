@@ -270,21 +270,34 @@ export class NaiveOrder {
     }
   }
 
-  /** How many are likely to go before a waiter. */
-  ahead(waiter: NaiveWaiter, { waiters }: NaiveView): number {
-    if (waiter.isPromoted) return 0;
+  /** How many stand before a waiter. */
+  ahead(waiter: NaiveWaiter, view: NaiveView): number {
+    return this.#before(waiter, view).length;
+  }
+
+  /** How many are likely to go before a waiter: those that scopes hold do not, unless they hold it as well. */
+  turnsAhead(waiter: NaiveWaiter, view: NaiveView): number {
+    return this.#before(waiter, view).filter((each) => !isHeldBefore(each, waiter, view)).length;
+  }
+
+  /** Lists all of higher lanes, those of its tenant that stand before it, and as many of each other tenant. */
+  #before(waiter: NaiveWaiter, { waiters }: NaiveView): readonly NaiveWaiter[] {
+    if (waiter.isPromoted) return [];
     const higher = waiters.filter(({ lane }) => LANES.indexOf(lane) < LANES.indexOf(waiter.lane));
     const inLane = Object.values(
       Object.groupBy(
         waiters.filter(({ lane }) => lane === waiter.lane),
         ({ ticket }) => ticket.holder.tenant,
       ),
-    ).map((each) => each ?? []);
+    ).map((each = []) => each.toSorted(byAge));
     const own = inLane.find((each) => each.includes(waiter)) ?? [];
-    const before = own.toSorted(byAge).indexOf(waiter);
+    const before = own.indexOf(waiter);
     const others = inLane.filter((each) => each !== own);
-    const shares = others.map((each) => Math.min(each.length, before + 1));
-    return higher.length + before + shares.reduce((sum, each) => sum + each, 0);
+    return [
+      ...higher,
+      ...own.slice(0, before),
+      ...others.flatMap((each) => each.slice(0, before + 1)),
+    ];
   }
 
   /** How many go before a waiter in any case: its elders, and of each other tenant (and agent of its own) the oldest. */
@@ -296,10 +309,15 @@ export class NaiveOrder {
       return JSON.stringify([lane, holder.tenant, isOwn && view.settings.byAgent && holder.agent]);
     };
     const counts = Object.values(Object.groupBy(view.waiters, turnsOf)).map((group = []) => {
-      const [oldest, ...rest] = group.toSorted(byAge);
+      const inLine = group.toSorted(byAge);
+      const [oldest] = inLine;
       if (oldest === undefined) return 0;
-      if (group.includes(waiter)) return [oldest, ...rest].indexOf(waiter);
+      if (group.includes(waiter)) {
+        const elders = inLine.slice(0, inLine.indexOf(waiter));
+        return elders.filter((each) => !isHeldBefore(each, waiter, view)).length;
+      }
       if (view.answers.refusalsOf(oldest.ticketId) > 1) return 0;
+      if (isHeldBefore(oldest, waiter, view)) return 0;
       return this.#isReady(oldest, view) && this.#compare(oldest, waiter, view) < 0 ? 1 : 0;
     });
     return counts.reduce((sum, count) => sum + count, 0);
@@ -381,6 +399,16 @@ function isProbed(room: NaiveRoom): boolean {
   return room
     .serving()
     .some(({ own: { breaker, pause } }) => breaker.phase !== 'closed' || pause.waitMs > 0);
+}
+
+/** Whether scopes hold a call before a waiter, and do not hold the waiter. */
+function isHeldBefore(
+  { ticket }: NaiveWaiter,
+  waiter: NaiveWaiter,
+  { room, now }: NaiveView,
+): boolean {
+  const isOut = room.scopes.rules['a call that its scope holds delays no other call'];
+  return isOut && room.isHeld(ticket, now) && !room.isHeld(waiter.ticket, now);
 }
 
 function isAgent(a: Holder, b: Holder): boolean {

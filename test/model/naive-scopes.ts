@@ -55,6 +55,7 @@ interface Refused {
 /** The rules of scopes. A group without one of them must be told from one with all. */
 export const RULES = {
   'a call that its scope holds blocks no other call': true,
+  'a call that its scope holds delays no other call': true,
   'a line that scopes hold gains no credit': true,
   'a refusal of one credential holds only its calls': true,
   'a refusal of one tier leaves the others alone': true,

@@ -8,7 +8,9 @@ import {
   askArb,
   memberActionArb,
   memberSettingsArb,
+  PLAIN_ASK,
   settingsArb,
+  SLOW_CALLS,
   toldArb,
   type Action,
 } from './actions.ts';
@@ -141,3 +143,52 @@ export const renamedActionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 9, arbitrary: scopeMemberActionArb.filter(({ kind: of }) => CALM.has(of)) },
   { weight: 1, arbitrary: fc.record({ ...kind('rename'), pick: fc.nat(4) }) },
 );
+
+const NAMES = { model: 'pro', tier: null, credential: null };
+
+/** A call of a model that is full for long. It waits, whatever others wait for. */
+const FULL: readonly Action[] = [
+  { ...PLAIN_ASK, names: { ...NAMES, model: 'flash' } },
+  { kind: 'end', pick: 0, outcome: 'success' },
+  { ...PLAIN_ASK, names: NAMES },
+  {
+    kind: 'answer',
+    pick: 0,
+    signal: { kind: 'requests', scope: 'model', retryAfterMs: 3_000_000 },
+    isRepeat: false,
+    told: null,
+    end: 'failed',
+  },
+];
+
+const patientArb = fc
+  .tuple(
+    askArb,
+    fc.constantFrom('pro', 'pro', 'flash', 'mini'),
+    fc.constantFrom(null, 60_000, 60_000, 240_000),
+  )
+  .map(([ask, model, patienceMs]) => {
+    const waits = { wait: true, parent: null, slots: 1, timeoutMs: null, patienceMs };
+    return { ...ask, ...waits, names: { ...NAMES, model } };
+  });
+
+/** Calls that come in crowds, of which many are of a full model. */
+export const crowdedScopeHistoryArb: fc.Arbitrary<Action[]> = fc
+  .array(
+    fc.oneof(
+      { weight: 6, arbitrary: patientArb },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          ...kind('crowd'),
+          count: fc.constantFrom(10, 20, 40),
+          ask: patientArb.map((ask) => ({ ...ask, patienceMs: null })),
+        }),
+      },
+      { weight: 1, arbitrary: fc.record({ ...kind('end'), pick, outcome: outcomeArb }) },
+      { weight: 1, arbitrary: fc.record({ ...kind('advance'), ms: fc.nat(20_000) }) },
+      { weight: 1, arbitrary: answerArb },
+    ),
+    { minLength: 10, maxLength: 30, size: 'max' },
+  )
+  .map((history) => [...SLOW_CALLS, ...FULL, ...history]);

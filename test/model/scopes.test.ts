@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
-import type { Action } from './actions.ts';
+import { crowdedSettingsArb, type Action } from './actions.ts';
 import { RULES } from './naive-scopes.ts';
 import { runs } from './runs.ts';
 import {
+  crowdedScopeHistoryArb,
   madeUpActionArb,
   renamedActionArb,
   scopeActionArb,
@@ -26,6 +27,7 @@ const madeUpArb = [
   scopeSettingsArb,
   fc.array(madeUpActionArb, { minLength: 6, maxLength: 18, size: 'max' }),
 ] as const;
+const crowdedArb = [crowdedSettingsArb, crowdedScopeHistoryArb] as const;
 const renamedArb = [scopeMemberSettingsArb, fc.array(renamedActionArb, length)] as const;
 const isStoredArb = fc.nat(4).map((nat) => nat > 0);
 
@@ -77,6 +79,20 @@ test('of more scopes than are kept, those are forgotten that the naive group for
   expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(150);
 });
 
+test('calls that scopes hold delay the calls that the naive group says', () => {
+  const total = { infeasible: 0, far: 0 };
+  fc.assert(
+    fc.property(...crowdedArb, isStoredArb, (settings, history, isStored) => {
+      const { log } = lived(settings, history, isStored);
+      total.infeasible += log.filter((line) => line.endsWith(' infeasible')).length;
+      total.far += log.filter((line) => line.includes(' again in ')).length;
+    }),
+    runs(30),
+  );
+  expect(total.infeasible, 'calls that would wait for too long').toBeGreaterThan(2);
+  expect(total.far, 'calls that are sent away').toBeGreaterThan(20);
+});
+
 test('a member under another id holds the calls that the naive group says', () => {
   let narrower = 0;
   fc.assert(
@@ -96,8 +112,13 @@ describe('without the rule it is noticed', () => {
     'a caller who makes up names pushes out its own scopes',
   ]);
 
+  const arbOf = (rule: string) => {
+    if (rule === 'a call that its scope holds delays no other call') return crowdedArb;
+    return OF_MANY.has(rule) ? madeUpArb : soleArb;
+  };
+
   test.each(Object.keys(RULES))('%s', (rule) => {
-    const arb = OF_MANY.has(rule) ? madeUpArb : soleArb;
+    const arb = arbOf(rule);
     const property = fc.property(...arb, isStoredArb, (settings, history, isStored) => {
       lived(settings, history, isStored, { ...RULES, [rule]: false });
     });
