@@ -8,6 +8,7 @@ import {
   memberMishapArb,
   memberSettingsArb,
   mishapArb,
+  refusalArb,
   settingsArb,
 } from './fleet/mishaps.ts';
 import { runs } from './runs.ts';
@@ -186,7 +187,34 @@ test('when every isolate dies unheard, lent slots come back by themselves within
 
 /** Kinds of events where nothing goes wrong but the instance. */
 const calm = new Set(['arrive', 'finish', 'leave', 'learn', 'advance']);
+const known = new Set([...calm, 'reset']);
 const KNOWN_MS = 2_000;
+
+test('calls wait only for refusals that are about them, and come to run after these', () => {
+  let scoped = 0;
+  let waited = 0;
+  fc.assert(
+    fc.property(
+      settingsArb(fc.oneof(SMALL, WIDE)),
+      fc.array(
+        fc.oneof(
+          { weight: 4, arbitrary: mishapArb(true, true).filter(({ kind }) => known.has(kind)) },
+          { weight: 1, arbitrary: refusalArb },
+        ),
+        length,
+      ),
+      (settings, mishaps) => {
+        const fleet = new Fleet(settings);
+        for (const mishap of mishaps) befall(fleet, mishap);
+        waited += fleet.drain();
+        scoped += fleet.scoped;
+      },
+    ),
+    runs(150),
+  );
+  assert.ok(scoped > 30, `only ${scoped} refusals made scopes`);
+  assert.ok(waited > 30, `only ${waited} calls waited at the end`);
+});
 
 test('after a plain reset what calls hold is known soon, and the rest comes back within one TTL', () => {
   fc.assert(

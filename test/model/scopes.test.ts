@@ -76,7 +76,7 @@ test('of more scopes than are kept, those are forgotten that the naive group for
     }),
     runs(40),
   );
-  expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(150);
+  expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(50);
 });
 
 test('calls that scopes hold delay the calls that the naive group says', () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { Waiter } from '../../../src/core/parts/queue.ts';
-import { RAMP_MS } from '../../../src/core/parts/pause.ts';
 import { recover } from '../../../src/core/recover.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import {
@@ -21,6 +20,7 @@ import { Holders } from './holders.ts';
 import { Isolates, type Isolate } from './isolates.ts';
 import { Instance, type WriteFate } from './instance.ts';
 import { Network } from './network.ts';
+import { Refusals, type Refused } from './refusals.ts';
 import { DESIGN, type Rules } from './rules.ts';
 
 /** Maximum instances that go on beside the current one. */
@@ -56,8 +56,9 @@ export class Fleet {
   resets = 0;
   /** How often a slot has changed hands unwritten. */
   passes = 0;
-  /** How often a model was refused while its member has narrower scopes. */
+  /** How often calls were refused while their member has narrower scopes. */
   scoped = 0;
+  readonly #refusals = new Refusals();
   #settings: GroupSettings;
   readonly #rules: Rules;
   readonly #isClockStuck: boolean;
@@ -156,6 +157,8 @@ export class Fleet {
         tenant: `tenant-${count % 3}`,
         agent: count % 2 > 0 ? 'run' : null,
         model: count % 3 > 0 ? 'pro' : 'flash',
+        ...(count % 4 === 3 && { tier: 'flex' }),
+        ...(count % 5 > 1 && { credential: `key-${count % 5}` }),
         ...(isolate !== undefined && { isolate }),
       },
       mayBorrow: isolate !== undefined,
@@ -237,10 +240,13 @@ export class Fleet {
     this.advance(0);
   }
 
-  /** The upstream refuses the model of a call for a while, as the current instance hears if it knows the call. */
-  refuse({ leaseId }: Call): void {
-    const about = { kind: 'requests', scope: 'model', retryAfterMs: REFUSED_MS } as const;
-    const signal = { ...SERVED, ...about };
+  /** The upstream refuses calls like this one for a while, as the current instance hears if it knows the call. */
+  refuse({ leaseId }: Call, scope: Refused): void {
+    const lease = this.state.leases.get(leaseId);
+    if (lease === undefined) return;
+    const { member, holder } = lease;
+    this.#refusals.note(member, holder, scope, this.now, REFUSED_MS);
+    const signal = { ...SERVED, kind: 'requests', scope, retryAfterMs: REFUSED_MS } as const;
     this.#current.apply({ kind: 'report', leaseId, signal, isRepeat: false });
     const members = [...this.state.members.values()];
     if (members.some(({ scopes }) => scopes.size > 0)) this.scoped += 1;
@@ -256,6 +262,22 @@ export class Fleet {
   endStale(): void {
     this.#stale.find(({ isAlive }) => isAlive)?.die();
     this.advance(0);
+  }
+
+  /** No more calls come, and those that run end well: of those that wait the next must start soon. Returns how many did. */
+  drain(): number {
+    const waiting = this.in('asking');
+    const started = (): number => waiting.filter(({ at }) => at !== null).length;
+    let before = 0;
+    for (let seconds = 0; this.in('asking').length > 0; seconds += 1) {
+      // Slots that nobody claims come back after one TTL, and refused calls by and by.
+      assert.ok(seconds < 60, 'calls are stuck');
+      for (const call of this.in('running')) this.finish(call, 'success');
+      this.advance(1_000);
+      if (started() > before) seconds = 0;
+      before = started();
+    }
+    return before;
   }
 
   /** Ends every call without a word and replaces the instance: nothing may be left after one TTL. */
@@ -338,7 +360,9 @@ export class Fleet {
   #lag(call: Call, outcome: Outcome): void {
     const { endedAt, hasLapsed, fenceAt, nested } = call;
     if (endedAt === null || hasLapsed || nested !== null) return;
-    const until = endedAt + this.#cooldownMs(outcome);
+    // What a call with its caller's own key fails for says nothing of the upstream.
+    const isOfOwnKey = call.ticket.holder.credential !== undefined;
+    const until = endedAt + (isOfOwnKey && outcome === 'failed' ? 0 : this.#cooldownMs(outcome));
     const known = this.#lagging.get(call);
     if (known !== undefined) this.#lagging.set(call, Math.min(until, known));
     else if (this.clock.now < fenceAt) this.#lagging.set(call, until);
@@ -411,33 +435,28 @@ export class Fleet {
 
   /**
    * Checks that nobody waits whom a member has room for, but for so long as a call may wait for its own, and behind one
-   * that is wider and waits for that room.
+   * that is wider and waits for that room. A member has none for calls that it has refused, and for others it has.
    */
   #checkWaiters(): void {
     const { now } = this;
-    const { settings, queue, grantsFrom } = this.state;
-    if (settings.members.length === 0 || now < grantsFrom) return;
-    // Which calls of a refused model wait is compared elsewhere.
-    if (this.#isAnyRefused()) return;
+    const { settings, serving, queue, grantsFrom, lending } = this.state;
+    if (now < grantsFrom || (settings.members.length === 0 && lending.slots > 0)) return;
     const waiters = [...queue.byTicket.values()].filter(({ sliceEndsAt }) => sliceEndsAt !== null);
-    const free = settings.members.map(({ id, slotsMax }) => slotsMax - this.#usedAt(id));
+    const free = serving.map(({ id, settings: { slotsMax } }) => slotsMax - this.#usedAt(id));
     const widest = Math.max(...free);
     const { by, waitMs } = settings.affinity;
     for (const waiter of waiters) {
-      const { slots } = waiter.ticket;
+      const { slots, holder } = waiter.ticket;
+      const hasRoom = serving.some(({ id }, index) => {
+        return slots <= (free[index] ?? 0) && !this.#refusals.mayHold(id, holder, now);
+      });
       const isBarred = waiters.some(({ ticket }) => ticket.slots > Math.max(slots, widest));
-      if (slots > widest || isBarred) continue;
+      if (!hasRoom || isBarred) continue;
       const since = this.#couldGoFrom.get(waiter) ?? now;
       this.#couldGoFrom.set(waiter, since);
       const mayWait = by !== 'none' && now < since + waitMs;
       assert.ok(mayWait, `${waiter.ticket.id} waits while a member has room`);
     }
-  }
-
-  #isAnyRefused(): boolean {
-    const members = [...this.state.members.values()];
-    const lessons = members.flatMap(({ controls }) => [controls, ...controls.scopes.narrower]);
-    return lessons.some(({ pause }) => this.now < pause.until + RAMP_MS);
   }
 
   /** Since when waiters could go somewhere. */
@@ -447,7 +466,7 @@ export class Fleet {
   #usedAt(member: MemberId): number {
     const { leases, members, lending } = this.state;
     let slots = lending.slots;
-    for (const id of [member, IMPLICIT]) slots += members.get(id)?.unclaimed ?? 0;
+    for (const id of new Set([member, IMPLICIT])) slots += members.get(id)?.unclaimed ?? 0;
     for (const lease of leases.values()) if (lease.member === member) slots += lease.slots;
     return slots;
   }

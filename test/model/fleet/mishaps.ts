@@ -9,6 +9,7 @@ import type { Fallen, Fleet } from './fleet.ts';
 import type { WriteFate } from './instance.ts';
 import type { Isolate } from './isolates.ts';
 import type { Fate, MessageKind } from './network.ts';
+import type { Refused } from './refusals.ts';
 
 /** Something that happens to a fleet. `pick` chooses among the calls it can happen to. */
 export type Mishap =
@@ -36,7 +37,8 @@ export type Mishap =
   | { readonly kind: 'nest'; readonly pick: number }
   /** A run of calls, one after the other, each of which ends soon. */
   | { readonly kind: 'rush'; readonly count: number; readonly pick: number }
-  | { readonly kind: 'leave' | 'resume' | 'revoke' | 'refuse'; readonly pick: number }
+  | { readonly kind: 'leave' | 'resume' | 'revoke'; readonly pick: number }
+  | { readonly kind: 'refuse'; readonly pick: number; readonly about: Refused }
   | { readonly kind: 'finish'; readonly pick: number; readonly outcome: Outcome }
   | { readonly kind: 'die'; readonly pick: number; readonly isHeard: boolean }
   /** A call hears nothing and is not heard for so long. */
@@ -117,7 +119,7 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
     case 'revoke':
       return running(mishap.pick, (call) => fleet.revoke(call));
     case 'refuse':
-      return running(mishap.pick, (call) => fleet.refuse(call));
+      return running(mishap.pick, (call) => fleet.refuse(call, mishap.about));
     case 'finish':
       running(mishap.pick, (call) => fleet.finish(call, mishap.outcome));
       break;
@@ -179,6 +181,13 @@ function kindOf<Kind extends Mishap['kind']>(kind: Kind): { readonly kind: fc.Ar
   return { kind: fc.constant(kind) };
 }
 
+/** Refusals of calls like one that runs. */
+export const refusalArb: fc.Arbitrary<Mishap> = fc.record({
+  ...kindOf('refuse'),
+  pick,
+  about: fc.constantFrom<Refused>('model', 'tier', 'credential'),
+});
+
 /**
  * Makes mishaps.
  *
@@ -200,7 +209,7 @@ export function mishapArb(
     [1, fc.record({ ...kindOf('leave'), pick })],
     [1, fc.record({ ...kindOf('resume'), pick })],
     [1, fc.record({ ...kindOf('revoke'), pick })],
-    [1, fc.record({ ...kindOf('refuse'), pick })],
+    [1, refusalArb],
     [isWide ? 10 : 6, fc.record({ ...kindOf('finish'), pick, outcome })],
     [2, fc.record({ ...kindOf('die'), pick, isHeard: fc.nat(3).map((nat) => nat > 0) })],
     [2, fc.record({ ...kindOf('cut'), pick, ms: fc.constantFrom(2_000, 20_000, 44_000, 60_000) })],
