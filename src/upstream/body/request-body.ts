@@ -175,7 +175,8 @@ function scansFor({ headers }: Request, search: Search): Scans | { readonly why:
   return { scan, modelScan, isJson, isWatched: proof !== null || keys !== null };
 }
 
-const UNKNOWN_PACKING = 'its content encoding cannot be undone here';
+const UNKNOWN_PACKING =
+  'its content-encoding is not gzip, deflate, br or zstd, or more than three of these';
 
 /** A body that nothing goes by is not held until its model is known. */
 function goesUnfound({ wantsModel, proof, wantsStream }: Search): boolean {

@@ -112,7 +112,7 @@ export class Unpacker {
   }
 }
 
-const TOO_MUCH = 'something follows the end of the packed body';
+const TOO_MUCH = 'bytes follow the end of the compressed data';
 
 /** The decoder of one coding. */
 class Stage {
@@ -153,7 +153,7 @@ class Stage {
 
   async end(): Promise<void> {
     this.#throwFault();
-    if (this.#decoder === null) throw this.#fail('the packed body is empty');
+    if (this.#decoder === null) throw this.#fail('it is empty, but has a content-encoding');
     this.#decoder.end();
     await this.#over.promise;
     this.#throwFault();
@@ -181,7 +181,9 @@ class Stage {
     decoder.on('data', (bytes) => this.#takeFrom(decoder, bytes));
     decoder.on(
       'error',
-      ifCurrent(() => this.#fail('the body is not packed as it says')),
+      ifCurrent(() =>
+        this.#fail('its bytes are not what its content-encoding says, or end too early'),
+      ),
     );
     decoder.on('end', ifCurrent(end));
     decoder.on(
@@ -204,7 +206,7 @@ class Stage {
     if (this.#fault !== null) return;
     this.#bytesOut += bytes.length;
     if (this.#bytesOut > FREE_BYTES && this.#bytesOut > RATIO_MAX * this.#bytesIn) {
-      this.#fail(`the body unpacks to more than ${RATIO_MAX} times its length`);
+      this.#fail(`it unpacks to more than ${RATIO_MAX} times its length`);
       return;
     }
     const taking = this.#take(bytes);

@@ -236,7 +236,27 @@ describe('a request', () => {
     for (const encoding of ['compress', 'dcb', 'gzip, gzip, gzip, gzip']) {
       const seen = await post(`/ours${CHAT}`, pack(naming('cheap'), 'gzip'), encoding);
       expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
+      expect(seen.text).toContain('its content-encoding is not gzip, deflate, br or zstd');
     }
+  });
+
+  it.each(PACKINGS)('that is empty, or holds something else, says so: %s', async (packing) => {
+    const empty = await post(`/ours${CHAT}`, new Uint8Array(), packing);
+    expect(empty).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
+    expect(empty.text).toContain('it is empty, but has a content-encoding');
+    const plain = new TextEncoder().encode(naming('cheap'));
+    const other = await post(`/ours${CHAT}`, plain, packing);
+    expect(other).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
+    expect(other.text).toMatch(/not what its content-encoding says|bytes follow the end/);
+  });
+
+  it('in zstd may have frames that are skipped, before, between and behind its own', async () => {
+    const skipped = Uint8Array.of(0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4);
+    const [start, end] = [naming('cheap').slice(0, 9), naming('cheap').slice(9)];
+    const parts = [skipped, pack(start, 'zstd'), skipped, pack(end, 'zstd'), skipped];
+    const body = new Uint8Array(await new Blob(parts).arrayBuffer());
+    const seen = await post(`/ours${CHAT}`, body, 'zstd');
+    expect(seen).toMatchObject({ status: 200, groups: 'cheap' });
   });
 
   it.each(SPELLINGS)('under /v1 loses its prefix, and goes out plain: %j', async (encoding) => {
