@@ -59,11 +59,17 @@ export function wentByNames(pool: string): boolean {
   return (byNames.get(pool) ?? 0) > steadyClock.now();
 }
 
+/** The model and the service tier of a call, as far as they decide which refusals hold it. */
+export type NamesOfCall = Pick<
+  CallNames,
+  'isUnread' | 'model' | 'tier' | 'refused' | 'read' | 'reachOf'
+>;
+
 /**
  * The model and the service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool that
  * holds some calls by these names, and after a refusal that is about them.
  */
-export class CallNames {
+export class CallNames implements NamesOfCall {
   readonly #candidate: Candidate;
 
   constructor(candidate: Candidate) {
@@ -156,6 +162,30 @@ export class CallNames {
     const isKnown = isWhole || (scope === 'model' && this.model !== null);
     const isNameless = located.operation.model.from === 'none';
     return isKnown || isNameless ? scope : 'call';
+  }
+}
+
+/** The names of a call whose body was read before. */
+export class ReadNames implements NamesOfCall {
+  readonly isUnread = false;
+  readonly model: string | null;
+  readonly tier: string | null;
+
+  constructor(model: string | null, tiers: Tiers, headers: Pick<Headers, 'get'>) {
+    this.model = model;
+    this.tier = tierOf(tiers, headers);
+  }
+
+  get refused(): Pick<Scope, 'model' | 'tier'> {
+    return { model: this.model, tier: this.tier };
+  }
+
+  read(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  reachOf(scope: RefusalScope): RefusalScope {
+    return scope;
   }
 }
 

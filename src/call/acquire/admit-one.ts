@@ -24,7 +24,7 @@ import { isolateId } from '../../runtime/isolate-id.ts';
 import { laneOf } from '../../routing/lane-of.ts';
 import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
 import type { ExcludedMembers } from '../members/where-next-member.ts';
-import { noteByNames, wentByNames, type CallNames } from '../call-names.ts';
+import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
 import type { Estimator } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { LentLease } from './lent-lease.ts';
@@ -66,7 +66,7 @@ export interface AdmitContext {
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
   /** The model and the service tier of the call. Null: nothing of them is left to read. */
-  readonly names: CallNames | null;
+  readonly names: NamesOfCall | null;
 }
 
 /** How a slot is acquired for. */
@@ -215,7 +215,7 @@ export function slotRequest(
 function namesFor(
   call: RoutedCall,
   placement: Placement,
-  names: CallNames | null,
+  names: NamesOfCall | null,
 ): Partial<SlotRequest> {
   const { keyFingerprint: key, isOwnKey, isAmbiguousKey = false, hiddenKey } = call;
   const isShared = isOwnKey && key !== null && !isOfOneKey(placement);

@@ -149,7 +149,9 @@ async function tellRefused(
   const about = scope === 'model' ? ofProvider(lease)[0] : ofProvider(lease).at(-1);
   if (about === undefined) return;
   const isRepeat = lease.reentered + lease.retried > 0;
-  await reportTo(call, lease, about, { ...signal, ...reportedBy(call) }, isRepeat);
+  // A lease names no tier, so it is not known which tier has no room.
+  const reach = scope === 'tier' ? 'call' : scope;
+  await reportTo(call, lease, about, { ...signal, scope: reach, ...reportedBy(call) }, isRepeat);
 }
 
 /** Names the key that a report counts for. Callers without a gateway key count as one, because they could invent keys. */

@@ -9,8 +9,10 @@ import { referenceInPath } from '../../upstream/operation/operation.ts';
 import { readFrameModels } from '../../upstream/socket/frame-models.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { estimateCall } from '../../upstream/usage/estimate.ts';
+import type { Tiers } from '../../upstream/usage/tiers.ts';
 import { admit, type Admitted } from '../acquire/admit.ts';
 import type { Admission, Ticket } from '../acquire/admission.ts';
+import { ReadNames } from '../call-names.ts';
 import type { KnownCall } from '../call.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
 import { tooManyBytes } from '../crowded.ts';
@@ -25,6 +27,14 @@ import { isSameWay } from './may-go-on.ts';
 /** Maximum reroutes of a turn caused by moving groups before it is refused. */
 const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
+
+/** The facts that a turn waits with. */
+interface Wait {
+  readonly ticket: Ticket;
+  readonly room: Reservation;
+  readonly metering: Metering | null;
+  readonly names: ReadNames;
+}
 
 /** A turn that has its slots. */
 export interface Granted {
@@ -78,7 +88,8 @@ export class TurnAdmission {
       if (candidate.kind !== 'planned') return candidate;
       const { rules } = candidate;
       const metering = rules.isMetered ? meteringOf(candidate.located, create) : null;
-      const admitted = await this.#wait(candidate, { ticket, room, metering });
+      const names = new ReadNames(create.model, tiersOf(create), candidate.call.request.headers);
+      const admitted = await this.#wait(candidate, { ticket, room, metering, names });
       switch (admitted.kind) {
         case 'admitted':
           return { kind: 'granted', candidate, admission: admitted.admission, metering };
@@ -98,7 +109,7 @@ export class TurnAdmission {
   /** Waits with the message, where there is room for that; a turn that need not wait is served in any case. */
   async #wait(
     { call, routed, placements }: Candidate,
-    { ticket, room, metering }: { ticket: Ticket; room: Reservation; metering: Metering | null },
+    { ticket, room, metering, names }: Wait,
   ): Promise<Admitted> {
     const [narrowest] = placements;
     const pool = narrowest === undefined ? '' : poolName(narrowest.group, narrowest.partition);
@@ -116,7 +127,7 @@ export class TurnAdmission {
         listener: null,
         metering,
         members: null,
-        names: null,
+        names,
       },
     );
     room.move();
@@ -170,8 +181,18 @@ function oddModel(frame: CreateMessage['frame'], model: string | null): string |
   return models.main.every((one) => one === model) ? null : 'it names several models';
 }
 
-function meteringOf(located: Located, { frame }: CreateMessage): Metering {
+function meteringOf(located: Located, create: CreateMessage): Metering {
+  return new Metering(located, estimateOf(create));
+}
+
+function estimateOf({ frame }: CreateMessage): ReturnType<typeof estimateCall> {
   const bytes = bytesOf(frame);
   const facts = { chunks: [bytes], contentLength: bytes.length, contentType: 'application/json' };
-  return new Metering(located, estimateCall({ ...facts, contentEncoding: null }));
+  return estimateCall({ ...facts, contentEncoding: null });
+}
+
+/** Reads the tiers that a turn asks for. Most messages contain no such word, so they are not walked through. */
+function tiersOf(create: CreateMessage): Tiers {
+  const text = textOf(create.frame);
+  return /tier|speed|latency|\\u/i.test(text) ? estimateOf(create).tiers.asked : {};
 }

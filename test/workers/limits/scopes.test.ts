@@ -2,7 +2,8 @@
 // caller's own key. All other calls go on at once.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
-import { nothingLeaks } from '../support/pool.ts';
+import { del, group, leased, leave, limitTo, patch, post, queued } from '../leases/scene.ts';
+import { nothingLeaks, pool } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure } from '../support/worker.ts';
 
@@ -160,6 +161,52 @@ describe('an automatic group', () => {
     expect(await upload()).not.toBe(200);
     expect(await arrivals()).toBe(before);
     expect(await send({ body: { model: 'other' } })).toBe(200);
+  });
+});
+
+describe("Anthropic's fast mode", () => {
+  beforeEach(() => configure({ upstreams: [{ id: upstream, base_url: strict.url }], groups: [] }));
+
+  it('has refusals of its own', async () => {
+    const message = async (body: object, headers: Record<string, string> = {}): Promise<number> => {
+      const answer = await call(`/${upstream}/v1/messages`, {
+        json: { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }], ...body },
+        headers: { 'x-api-key': 'sk-own', 'headgate-max-wait': '0', ...headers },
+      });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const fails = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
+    expect(await message({})).toBe(200);
+    expect(await message({ speed: 'fast' }, fails)).toBe(429);
+    const before = await arrivals();
+    expect(await message({ speed: 'fast' })).not.toBe(200);
+    expect(await arrivals()).toBe(before);
+    expect(await message({})).toBe(200);
+    expect(await message({ speed: 'standard' })).toBe(200);
+  });
+});
+
+describe('leases', () => {
+  it('of a paused model wait, and those of other models are granted', async () => {
+    await limitTo([group('lent', 3, { match: { upstreams: ['up'] } })]);
+    const ask = (model: string | undefined, wait = 0) =>
+      post({ upstream: 'up', model, max_wait_ms: wait });
+    const first = await leased({ upstream: 'up', model: 'full' });
+    await patch(first.lease, {
+      status: 429,
+      headers: { 'retry-after': '20' },
+      error: { error: { message: 'Rate limit reached for full on requests per min (RPM)' } },
+    });
+    await del(first.lease);
+    expect(await ask('full')).toMatchObject({ status: 429, reason: 'upstream_limited' });
+    const waiting = await queued({ upstream: 'up', model: 'full', max_wait_ms: 60_000 });
+    for (const model of ['flash', undefined]) {
+      const { lease } = await leased({ upstream: 'up', model, max_wait_ms: 0 });
+      await del(lease);
+    }
+    await leave(waiting.ticket);
+    await pool('lent').relearn();
   });
 });
 

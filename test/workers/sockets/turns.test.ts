@@ -338,6 +338,21 @@ it('a turn that a limit of the upstream stops is refused with 429, the words of 
   await pool('turns').relearn();
 });
 
+it('a turn of the flex tier that is refused stops no turn of the standard tier', async () => {
+  const client = await connect(RESPONSES);
+  client.send(create('before'));
+  await untilEvent(client, 'response.completed');
+  await strict.failNext('long_window', 1);
+  client.send(create('flex', { service_tier: 'flex' }));
+  await untilEvent(client, 'error');
+  client.send(create('standard'));
+  await untilEvent(client, 'response.completed', 2);
+  client.send(create('flex again', { service_tier: 'flex' }));
+  await untilEvent(client, 'error', 2);
+  expect((await strict.stats()).turns.total).toBe(3);
+  await pool('turns').relearn();
+});
+
 it('a client that goes ends its turn, and the slot is free', async () => {
   const client = await connect(RESPONSES);
   client.send(create(HELD));
