@@ -12,8 +12,10 @@ export function checkLearned(state: GroupState, naive: NaiveGroup, told: string)
     const { id, controls } = member;
     const known = scopes.member(id);
     const { about, narrower } = controls.scopes;
-    assert.deepEqual(about, known.about, `${told}: the calls that lessons of '${id}' are about`);
     assert.deepEqual(partsIn(member), partsOf(known.own), `${told}: lessons of '${id}'`);
+    // A former member forgets scopes later: while it is only stored, nothing looks through them.
+    if (!state.serving.includes(member)) continue;
+    assert.deepEqual(about, known.about, `${told}: the calls that lessons of '${id}' are about`);
     const expected = known.narrower.map(({ scope }) => scope);
     const found = narrower.map(({ scope }) => scope);
     assert.deepEqual(found, expected, `${told}: scopes of '${id}'`);
