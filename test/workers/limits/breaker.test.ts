@@ -152,6 +152,79 @@ describe('its settings', () => {
     await untilGroup(stage, { breaker: 'open' });
   });
 
+  it('bound how long it stays open after probes that fail', async () => {
+    const breaker = { min_calls: 2, hold_ms: 10_000, hold_max_ms: 15_000 };
+    const stage = await newStage({ group: { breaker } });
+    await stage.strict.failNext('error', 4);
+    for (const label of ['one', 'two']) {
+      expect(await fail(stage, label)).toMatchObject({ status: 500 });
+    }
+    await untilGroup(stage, { breaker: 'open' });
+    await later(stage, 11_000);
+    for (const probe of ['first', 'second']) {
+      expect(await fail(stage, probe)).toMatchObject({ status: 500 });
+      await untilGroup(stage, { breaker: 'open', in_use: 0 });
+      await later(stage, 12_000);
+      const early = send(stage, 'early', { headers: AT_ONCE });
+      expect(await toldBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
+      // Without the maximum it would stay open for 20 s, and then for 40 s.
+      await later(stage, 4_500);
+    }
+    expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
+  });
+
+  it('apply to the calls of their group alone, also at an upstream that several groups use', async () => {
+    const strict = await strictScope('limits');
+    const upstream = 'shared';
+    const group = (name: string, breaker: object) => ({
+      name,
+      match: { upstreams: [upstream], models: [name] },
+      limits: { max_concurrency: 8 },
+      holds: NO_COOLDOWN,
+      breaker,
+    });
+    await configure({
+      upstreams: [{ id: upstream, base_url: strict.url }],
+      groups: [
+        group('strict', { min_calls: 2, hold_ms: 60_000 }),
+        group('lenient', { min_calls: 4, hold_ms: 5_000 }),
+        group('off', { threshold: null }),
+        { ...group('all', {}), match: { upstreams: [upstream] } },
+      ],
+    });
+    const of = (name: string): Stage => ({
+      strict,
+      upstream,
+      group: name,
+      chat: `/${upstream}/v1/chat/completions`,
+    });
+    const ask = (model: string) => toldBy(send(of(model), model, { model, headers: AT_ONCE }));
+    const failing = async (model: string, count: number) => {
+      await strict.failNext('error', count);
+      for (let at = 0; at < count; at += 1) {
+        expect(await ask(model)).toMatchObject({ status: 500 });
+        await untilGroup(of(model), { in_use: 0 });
+      }
+    };
+    const states = async () =>
+      Promise.all(
+        ['strict', 'lenient', 'off', 'all'].map(async (name) => (await statusOf(of(name))).breaker),
+      );
+    await failing('lenient', 2);
+    await failing('off', 6);
+    expect(await states()).toEqual(['closed', 'closed', 'closed', 'closed']);
+    await failing('strict', 2);
+    await untilGroup(of('strict'), { breaker: 'open' });
+    expect(await ask('strict')).toMatchObject({ status: 503, reason: 'breaker_open' });
+    for (const model of ['lenient', 'off']) expect(await ask(model)).toEqual(served(1));
+    await failing('lenient', 1);
+    await untilGroup(of('lenient'), { breaker: 'open' });
+    expect(await states()).toEqual(['open', 'open', 'closed', 'closed']);
+    passTime(6_000);
+    expect(await ask('lenient')).toEqual(served(1));
+    expect(await ask('strict')).toMatchObject({ status: 503, reason: 'breaker_open' });
+  });
+
   it('switch it off, and close it if it is open', async () => {
     const stage = await broken();
     await configureStage(stage, { group: { breaker: { threshold: null } } });
