@@ -4,4 +4,4 @@ export type { Held } from './held-results.ts';
 export type { Lease, Verdict } from './lease.ts';
 export type { Limit } from './limit.ts';
 export type { LeaseRequest, Outcome, Place, Usage } from './request.ts';
-export type { GroupStatus, Status } from './status.ts';
+export type { CallScope, GroupStatus, Status } from './status.ts';

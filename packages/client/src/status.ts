@@ -1,3 +1,11 @@
+/** The calls that match every value that is not null. */
+export interface CallScope {
+  readonly model: string | null;
+  readonly service_tier: string | null;
+  /** Fingerprint of your own provider key. */
+  readonly credential: string | null;
+}
+
 /** A group as a caller sees it: with its own work, and nobody else's. */
 export interface GroupStatus {
   readonly name: string;
@@ -12,6 +20,14 @@ export interface GroupStatus {
   readonly paused: boolean;
   readonly paused_until: string | null;
   readonly pause_message?: string;
+  /** The only calls to which `paused_until` and a learned `limits.slots` apply. Absent: they apply to all calls. */
+  readonly about?: CallScope;
+  /** Further calls that the upstream stops while all others start. Absent: there are none. */
+  readonly scopes?: readonly {
+    readonly about: CallScope;
+    readonly paused_until: string | null;
+    readonly pause_message?: string;
+  }[];
   readonly draining: boolean;
   readonly in_flight: number;
   readonly slots_in_use: number;
