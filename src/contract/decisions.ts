@@ -48,11 +48,13 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     reason: z.literal('queue_timeout').describe('The call waited until its deadline.'),
     waitedMs: z.number().meta({ description: 'How long it waited.', unit: 'ms' }),
     retryAfterMs,
+    scope: stoppedScope,
   }),
   z.object({
     reason: z.literal('infeasible').describe('The wait would outlast the deadline.'),
     estimateMs: z.number().meta({ description: 'How long it would wait.', unit: 'ms' }),
     retryAfterMs,
+    scope: stoppedScope,
   }),
   z.object({
     reason: z.literal('busy').describe('The call did not want to wait, and no slot was free.'),

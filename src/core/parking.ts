@@ -31,7 +31,7 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
   state.waitersDueAt = NEVER;
   for (const waiter of state.queue.byTicket.values()) {
     if (now >= waiter.deadlineAt) {
-      leave(state, waiter, rejected(rejectionAtDeadline(state, waiter.ticket, now)), now, effects);
+      leave(state, waiter, rejected(rejectionAtDeadline(state, waiter, now)), now, effects);
     } else if (waiter.sliceEndsAt === null && now >= waiter.orphanAt) {
       leave(state, waiter, { kind: 'left' }, now, effects);
     } else {

@@ -94,7 +94,8 @@ export function rejectionInQueue(
   const isHopeless = requestFreeAt(state, now) > Math.max(now, waiter.deadlineAt);
   const isGuess = !isHopeless && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
-    return reject({ reason: 'infeasible', estimateMs, retryAfterMs: retry });
+    const about = isHopeless ? {} : scopeFor(state, waiter, now);
+    return reject({ reason: 'infeasible', estimateMs, retryAfterMs: retry, ...about });
   }
   if (full === null || giver === null) return null;
   const { waiter: evicted, why: dropped } = giver;
@@ -115,6 +116,16 @@ function slotsFor(
   const [sole] = state.serving;
   const isLearned = !isSplit(state) && sole !== undefined && sole.controls.ceiling.slots !== null;
   return { slotsMax: ofAll, ...(isLearned && aboutCalls(sole)) };
+}
+
+/** Finds the only calls that the upstream stops or limits, where a waiter waits because it is one of them. */
+function scopeFor(state: GroupState, waiter: Waiter, now: InstantMs): { readonly scope?: Scope } {
+  const block = blockFor(state, waiter.ticket, now);
+  if (block !== null) return block.scope === undefined ? {} : { scope: block.scope };
+  const { slotsMax, scope } = slotsFor(state, waiter, now);
+  const isHeld = scopesHolding(state, waiter, now).length > 0;
+  const isFull = state.slotsInUse + waiter.demand.slots > slotsMax;
+  return scope !== undefined && (isHeld || isFull) ? { scope } : {};
 }
 
 /** Finds why the stopped group would keep a waiter beyond the end of its patience; null: it would not. */
@@ -213,7 +224,8 @@ function exhausted(
 }
 
 /** Explains to a waiter at its deadline what it waited for in vain. */
-export function rejectionAtDeadline(state: GroupState, ticket: Ticket, now: InstantMs): Rejection {
+export function rejectionAtDeadline(state: GroupState, waiter: Waiter, now: InstantMs): Rejection {
+  const { ticket } = waiter;
   const waitedMs = Math.max(0, Math.round(now - ticket.enqueuedAt));
   if (state.settings.paused) {
     const retry = retryUnforeseenMs(ticket.id);
@@ -222,7 +234,8 @@ export function rejectionAtDeadline(state: GroupState, ticket: Ticket, now: Inst
   const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
   const block = blockFor(state, ticket, now);
   if (block === null || block.reason === 'breaker_open') {
-    return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry };
+    const about = scopeFor(state, waiter, now);
+    return { reason: 'queue_timeout', waitedMs, retryAfterMs: retry, ...about };
   }
   return rejectionOfBlock(state, ticket, block, { waitedMs, retryAfterMs: retry }, now);
 }

@@ -51,6 +51,11 @@ const WHY_DROPPED = {
   returned: 'a call that had it before the group restarted took it back. Retry later.',
 } as const;
 
+/** Names the only calls that wait, as a sentence of its own. */
+function limitedTo(scope: Scope | undefined): string {
+  return scope === undefined ? '' : ` The upstream stops or limits only calls ${callsOf(scope)}.`;
+}
+
 /** The error reply that tells a caller of a group's rejection. */
 export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply {
   const { reason } = rejection;
@@ -68,7 +73,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'queue_timeout': {
-      const message = `No slot of the ${named} became free within ${rejection.waitedMs} ms.`;
+      const message = `No slot of the ${named} became free within ${rejection.waitedMs} ms.${limitedTo(rejection.scope)}`;
       return { reason, ...retry, message };
     }
     case 'busy': {
@@ -94,7 +99,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'upstream_limited':
       return limitedReply(rejection, named);
     case 'infeasible': {
-      const message = `The wait for a slot of the ${named} would be about ${rejection.estimateMs} ms, longer than the call may wait.`;
+      const message = `The wait for a slot of the ${named} would be about ${rejection.estimateMs} ms, longer than the call may wait.${limitedTo(rejection.scope)}`;
       return { reason, ...retry, message };
     }
     case 'breaker_open': {

@@ -19,9 +19,21 @@ export type Rejection =
       readonly retryAfterMs: number;
     }
   /** The ticket waited until its deadline. */
-  | { readonly reason: 'queue_timeout'; readonly waitedMs: number; readonly retryAfterMs: number }
+  | {
+      readonly reason: 'queue_timeout';
+      readonly waitedMs: number;
+      readonly retryAfterMs: number;
+      /** The only calls that the upstream stops or limits. Absent: all calls waited. */
+      readonly scope?: Scope;
+    }
   /** The wait would outlast the deadline. */
-  | { readonly reason: 'infeasible'; readonly estimateMs: number; readonly retryAfterMs: number }
+  | {
+      readonly reason: 'infeasible';
+      readonly estimateMs: number;
+      readonly retryAfterMs: number;
+      /** The only calls that the upstream stops or limits. Absent: all calls wait. */
+      readonly scope?: Scope;
+    }
   /** The caller did not want to wait, and there is no slot now. */
   | {
       readonly reason: 'busy';

@@ -5,6 +5,7 @@ import { leftOf } from '../../../src/core/parts/rates.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { wantsAnswer } from '../../../src/core/upstream-signals.ts';
 import { ticketId } from '../../../src/core/words/ids.ts';
+import { HOLD_SAMPLES_MIN } from '../../../src/core/words/settings.ts';
 import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
 
 const PRO = { names: { model: 'pro' }, caller: 'honest' };
@@ -262,5 +263,52 @@ describe('a call that does not want to wait', () => {
     group.ask('queued', PRO);
     const { arrival } = group.state.queue.byTicket.get(ticketId('queued')) ?? {};
     expect(arrival).toMatchObject({ cause: 'slots', scope });
+  });
+});
+
+describe('a call that waited in vain', () => {
+  const scope = { model: 'pro', tier: null, credential: null };
+  const TOO_MANY = { kind: 'concurrency', scope: 'model', slotsMax: 2 } as const;
+
+  /** A group whose model `pro` takes two calls at once, and has them. */
+  function limited(areOthers: boolean, slotsMax = 20): TestGroup {
+    const group = new TestGroup({ slotsMax, timeoutMs: 600_000 }).learned();
+    if (areOthers) serve(group, 'before', FLASH);
+    for (const name of ['one', 'two', 'three', 'four']) {
+      expect(isGranted(group, name, PRO)).toBe(true);
+    }
+    for (const name of ['three', 'four']) {
+      group.report(name, TOO_MANY);
+      group.release(name, 'failed');
+    }
+    return group;
+  }
+
+  test.each([
+    ['where other models are called', true],
+    ['where it is the only model', false],
+  ])('is told which calls are limited, %s', (_, areOthers) => {
+    const group = limited(areOthers);
+    const soon = { ...PRO, deadlineMs: group.now - START + 5_000 };
+    group.state.holdSamples = 0;
+    group.ask('late', soon);
+    group.advance(5_001);
+    expect(group.rejection('late')).toMatchObject({ reason: 'queue_timeout', scope });
+    for (let index = 0; index < 40; index += 1) group.ask(`ahead-${index}`, PRO);
+    Object.assign(group.state, { holdSamples: HOLD_SAMPLES_MIN, holdMeanMs: 60_000 });
+    group.ask('hopeless', { ...PRO, deadlineMs: group.now - START + 1_000 });
+    expect(group.rejection('hopeless')).toMatchObject({ reason: 'infeasible', scope });
+  });
+
+  test('is told of no scope where all slots are taken, or it is not of these calls', () => {
+    const group = limited(true, 4);
+    for (const name of ['other-1', 'other-2']) {
+      expect(isGranted(group, name, FLASH)).toBe(true);
+    }
+    group.state.holdSamples = 0;
+    group.ask('late', { ...FLASH, deadlineMs: group.now - START + 5_000 });
+    group.advance(5_001);
+    expect(group.rejection('late')).toMatchObject({ reason: 'queue_timeout' });
+    expect(group.rejection('late')).not.toHaveProperty('scope');
   });
 });

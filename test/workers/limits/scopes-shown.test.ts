@@ -3,7 +3,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { asAdmin, bodyOf } from '../admin/ask.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, call, configure, until } from '../support/worker.ts';
+import { admin, call, configure, open, until } from '../support/worker.ts';
 
 let made = 0;
 let strict: Strict;
@@ -161,6 +161,28 @@ describe('a call that a scope held', () => {
       await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
     );
     expect(decisions[0]?.scope).toMatchObject({ model: 'full' });
+  });
+
+  it('is told which calls are limited where it waited in vain', async () => {
+    const slow = { 'x-strict-silent-after-chunks': '1' };
+    await strict.configure({ limitsByKey: { 'sk-small': 1 } });
+    expect((await send({ key: 'sk-honest' })).status).toBe(200);
+    const held = open(`/${name}/v1/chat/completions`, 'held', {
+      headers: { authorization: 'Bearer sk-small', ...slow },
+    });
+    expect((await held.response).status).toBe(200);
+    const waited = await send({ key: 'sk-small', maxWait: '2s' });
+    expect(waited.status).toBe(429);
+    expect(waited.text).toContain(
+      'The upstream stops or limits only calls with this provider key.',
+    );
+    const { decisions } = bodyOf(
+      await asAdmin('listDecisions', { params: { name }, query: { outcome: 'rejected' } }),
+    );
+    expect(decisions[0]?.rejection).toMatchObject({
+      scope: { model: null, credential: expect.stringMatching(/^fp_/) },
+    });
+    held.leave();
   });
 
   it('is told nothing of scopes where all calls wait', async () => {
