@@ -2,7 +2,7 @@ import { RAMP_MS } from '../../../src/core/parts/pause.ts';
 import type { Scope } from '../../../src/core/words/scope.ts';
 import type { Holder } from '../../../src/core/words/ticket.ts';
 
-/** What an upstream refuses: calls of a model, of a model's service tier, or with a key. */
+/** The calls that an upstream refuses: those of a model, of a model's service tier, or with a key. */
 export type Refused = 'model' | 'tier' | 'credential';
 
 /** A refusal as its upstream means it. */
