@@ -86,6 +86,28 @@ describe('workerd that is killed', () => {
     expect(upstream.stats()).toMatchObject({ peak: 2, rejected429: 0 });
   });
 
+  it('does not forget for good which model the upstream stops, nor hold the others', async () => {
+    const url = await serve(4);
+    const chat = (model: string, headers: Readonly<Record<string, string>> = {}) => {
+      const fields = { model, messages: [{ role: 'user', content: 'hi' }] };
+      const of = { 'content-type': 'application/json', 'headgate-max-wait': '0', ...headers };
+      const path = '/practice/v1/chat/completions';
+      return openCall(url, { path, headers: of, body: JSON.stringify(fields) }).answered;
+    };
+    const full = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
+    expect(await chat('flash')).toBe(200);
+    expect(await chat('full', full)).toBe(429);
+    const { total } = upstream.stats();
+    process.kill(await workerdPid(), 'SIGKILL');
+    await script.untilPrinted(SERVES_AGAIN);
+    expect([await chat('flash'), await chat('mini')]).toEqual([200, 200]);
+    // The pause was written, or is learned again from one call.
+    for (let index = 0; index < 5; index += 1) expect(await chat('full', full)).toBe(429);
+    expect(upstream.stats().total).toBeLessThanOrEqual(total + 3);
+    await createAdmin(() => url, STAGE_TOKEN).request('POST', '/groups/practice/relearn');
+    await until('it is served again', async () => (await chat('full')) === 200);
+  });
+
   it('is started again each time, and its folder stays locked', async () => {
     const url = await serve();
     for (let round = 0; round < 2; round += 1) {
