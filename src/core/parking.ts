@@ -12,7 +12,7 @@ import type { Effect, GroupEvent } from './events.ts';
 import { leave, rejected } from './leave.ts';
 import { areSurelyAhead, turnsAhead } from './order.ts';
 import { rejectionAtDeadline } from './rejections.ts';
-import { goesByNames, noteCall } from './scopes.ts';
+import { holdsByNames, noteCall } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
@@ -44,11 +44,11 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
 }
 
 /**
- * Asks the callers of queued calls for the names in their bodies, as soon as names decide which calls are held. The calls keep
+ * Asks the callers of queued calls for the names in their bodies, as soon as some calls are held by names. The calls keep
  * their places and get no slot until their callers have read the bodies and ask again.
  */
 export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]): void {
-  if (queueLength(state.queue) === 0 || !goesByNames(state, now)) return;
+  if (queueLength(state.queue) === 0 || !holdsByNames(state, now)) return;
   for (const waiter of state.queue.byTicket.values()) {
     const { id: ticketId, holder } = waiter.ticket;
     if (holder.isUnread !== true || waiter.sliceEndsAt === null) continue;

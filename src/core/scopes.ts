@@ -14,6 +14,7 @@ import { copyOfLessons, type Lessons } from './parts/reports.ts';
 import { giveDrained, isDrained, noteDrained } from './parts/rates.ts';
 import {
   dependsOnResults,
+  holdsCalls,
   isForgotten,
   leastNeeded,
   newLessons,
@@ -99,6 +100,15 @@ export function goesByNames({ serving }: GroupState, now: InstantMs): boolean {
     const { about, narrower } = controls.scopes;
     if (isOfNames(about) && dependsOnResults(controls, breaker, now)) return true;
     return narrower.some((one) => isOfNames(one.scope) && dependsOnResults(one, breaker, now));
+  });
+}
+
+/** Whether some calls are held now by the model or the tier that they ask for. */
+export function holdsByNames({ serving }: GroupState, now: InstantMs): boolean {
+  return serving.some(({ controls }) => {
+    const { about, narrower } = controls.scopes;
+    if (isOfNames(about) && holdsCalls(controls, now)) return true;
+    return narrower.some((one) => isOfNames(one.scope) && holdsCalls(one, now));
   });
 }
 

@@ -276,7 +276,7 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Asks for the names of queued calls that were not read, while some calls are held by theirs. */
   #askForNames(): void {
-    if (!this.room.scopes.goByNames(this.room.serving(), this.now)) return;
+    if (!this.room.scopes.holdByNames(this.room.serving(), this.now)) return;
     for (const waiter of this.#waiters) {
       if (waiter.ticket.holder.isUnread !== true || waiter.sliceEndsAt === null) continue;
       waiter.sliceEndsAt = null;

@@ -109,10 +109,23 @@ export function isIn(holder: Holder, scope: NaiveScope): boolean {
   );
 }
 
+/** Whether lessons hold calls now. */
+function hold({ pause, breaker, ceiling }: NaiveLessons, now: number): boolean {
+  return now < pause.until + 4_000 || ceiling.slots !== null || breaker.phase !== 'closed';
+}
+
 /** Whether lessons hold calls now, or may soon. */
-function mayHold({ pause, breaker, ceiling }: NaiveLessons, now: number): boolean {
-  const isOpen = breaker.phase !== 'closed' || hasFailedLately(breaker, instant(now));
-  return now < pause.until + 4_000 || ceiling.slots !== null || isOpen;
+function mayHold(lessons: NaiveLessons, now: number): boolean {
+  return hold(lessons, now) || hasFailedLately(lessons.breaker, instant(now));
+}
+
+/** Lists the lessons about a model or a tier. */
+function named(serving: readonly NaiveMember[]): readonly NaiveLessons[] {
+  const all = serving.flatMap(({ about, own, narrower }) => [
+    { ...own, scope: about },
+    ...narrower,
+  ]);
+  return all.filter(({ scope }) => scope.model !== null || scope.tier !== null);
 }
 
 /** A scope with fewer names comes first, and of as many names the one that names the model, and then the tier. */
@@ -218,12 +231,12 @@ export class NaiveScopes {
 
   /** Whether some calls at one of these members are held by the model or the tier that they name. */
   goByNames(serving: readonly NaiveMember[], now: number): boolean {
-    const all = serving.flatMap(({ about, own, narrower }) => [
-      { ...own, scope: about },
-      ...narrower,
-    ]);
-    const named = all.filter(({ scope }) => scope.model !== null || scope.tier !== null);
-    return named.some((lessons) => mayHold(lessons, now));
+    return named(serving).some((lessons) => mayHold(lessons, now));
+  }
+
+  /** Whether some calls are held by their names now. */
+  holdByNames(serving: readonly NaiveMember[], now: number): boolean {
+    return named(serving).some((lessons) => hold(lessons, now));
   }
 
   /** Whether a served call shows that these lessons are over. A call that was not read may name another model or tier. */

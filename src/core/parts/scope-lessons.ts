@@ -63,14 +63,18 @@ export function isForgotten(lessons: Lessons, settings: BreakerSettings, now: In
   return isKnown && lag.ms === 0 && !dependsOnResults(lessons, settings, now);
 }
 
+/** Whether lessons hold calls: by a pause or the growth after it, a breaker, or a learned limit. */
+export function holdsCalls({ ceiling, pause, breaker }: Lessons, now: InstantMs): boolean {
+  return ceiling.slots !== null || breaker.phase !== 'closed' || now < pause.until + RAMP_MS;
+}
+
 /** Whether lessons hold calls, or may soon, so the results of these calls must be told apart from those of others. */
 export function dependsOnResults(
-  { ceiling, pause, breaker }: Lessons,
+  lessons: Lessons,
   settings: BreakerSettings,
   now: InstantMs,
 ): boolean {
-  if (ceiling.slots !== null || breaker.phase !== 'closed') return true;
-  return now < pause.until + RAMP_MS || hasFailedLately(breaker, now, settings);
+  return holdsCalls(lessons, now) || hasFailedLately(lessons.breaker, now, settings);
 }
 
 /**
