@@ -158,7 +158,8 @@ export class NaivePlaces {
     const key = this.#keyOf(holder);
     const known = key === null ? undefined : this.#belongs.get(key);
     if (known === undefined || now >= known.until) return null;
-    const member = this.countsAt({ named: known.member });
+    // A call that ran at none of the members when it was noted belongs to none that comes later.
+    const member = known.member === '' ? '' : this.countsAt({ named: known.member });
     return excluded.some((id) => id === member) ? null : member;
   }
 }
