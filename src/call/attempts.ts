@@ -143,13 +143,24 @@ function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {
   return { ...plan, next: plan.next.filter(({ entry }) => tries.mayGoTo(entry.upstream)) };
 }
 
-/** The end of a call that nobody serves: what a member said of it, where none of the others has room. */
-function lastWord(result: Rejected, { sent, lastRefusal }: Tries): FinalResult {
-  if (lastRefusal !== null && isForLackOfRoom(result.reply.reason)) {
+/** Reasons for which a call that went back into the queue did not leave it in time. */
+const OF_QUEUE: ReadonlySet<Reason> = new Set<Reason>([
+  'queue_timeout',
+  'queue_full',
+  'infeasible',
+  'busy',
+]);
+
+/** Ends a call that is not served: with the answer of a member that refused it, if no other has room, or else with a rejection. */
+function lastWord(result: Rejected, { sent, lastRefusal, refusalWords }: Tries): FinalResult {
+  const { reply } = result;
+  if (lastRefusal !== null && isForLackOfRoom(reply.reason)) {
     traceError(lastRefusal.kind);
     return lastRefusal.answer;
   }
-  return { ...result, reply: { ...result.reply, tries: sent } };
+  const isTold = refusalWords !== null && OF_QUEUE.has(reply.reason);
+  const said = isTold ? ` The upstream had refused the call: "${refusalWords}"` : '';
+  return { ...result, reply: { ...reply, message: `${reply.message}${said}`, tries: sent } };
 }
 
 /**

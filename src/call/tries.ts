@@ -52,6 +52,8 @@ export class Tries {
   readonly refusedMembers = new RefusedMembers();
   /** The last answer of a member that refused it for good; null: none did, or it was not kept. */
   lastRefusal: LastRefusal | null = null;
+  /** The upstream's message in its last refusal; null: it sent none. */
+  refusalWords: string | null = null;
   #reentered = 0;
   #retried = 0;
 
@@ -69,8 +71,9 @@ export class Tries {
   }
 
   /** Notes a refusal of an upstream, or of a member. True: the call has stopped the group there before. */
-  noteRefused(placeId: string, { kind, retryAfterMs }: UpstreamSignal): boolean {
+  noteRefused(placeId: string, { kind, retryAfterMs, words }: UpstreamSignal): boolean {
     if (kind === 'served') return false;
+    this.refusalWords = words ?? this.refusalWords;
     if (!STOPPING.has(kind) && (retryAfterMs === null || !STOPPING_FOR.has(kind))) return false;
     const isRepeat = this.#stopped.has(placeId);
     this.#stopped.add(placeId);

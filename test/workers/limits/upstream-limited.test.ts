@@ -5,11 +5,13 @@ import { call } from '../support/worker.ts';
 import {
   arrived,
   configureStage,
+  finish,
   later,
   newStage,
   send,
   served,
   statusOf,
+  streaming,
   toldBy,
   untilGroup,
   type Stage,
@@ -67,6 +69,20 @@ describe('the refusal', () => {
       expect(JSON.parse(text)).toMatchObject(body);
     },
   );
+
+  it('of a call that waits in vain after a refusal has the words of the upstream', async () => {
+    const stage = await newStage({
+      settings: { limit: 1 },
+      group: { limits: { max_concurrency: 2 } },
+    });
+    const holding = await streaming(stage, 'holding');
+    const json = { model: 'm', messages: [{ role: 'user', content: 'refused' }] };
+    const response = await call(stage.chat, { json, headers: { 'headgate-max-wait': '2' } });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('headgate-reason')).toBe('queue_timeout');
+    expect(await response.text()).toContain('The upstream had refused the call');
+    await finish(stage, holding);
+  });
 
   it('of an operator’s pause is another one', async () => {
     const stage = await usedUp();
