@@ -27,9 +27,10 @@ const NOTICED = { cancel_cooldown_ms: 50, failure_hold_ms: 50 };
 async function limitTo(
   holds: { idle_ms?: number; stalled_ms?: number; max_hold_ms?: number },
   limits: { tpm?: number } = {},
+  dialect: 'openai' | 'gemini' = 'openai',
 ): Promise<void> {
   await configure({
-    upstreams: [{ id: 'up', base_url: strict.url }],
+    upstreams: [{ id: 'up', base_url: strict.url, dialect }],
     groups: [
       {
         name: group,
@@ -206,6 +207,11 @@ it('a 429 of the upstream holds its slot down for a while, and never the caller'
 
 const SIZED = { 'x-strict-content-length': '1' };
 
+/** A call whose answer is a JSON array that comes in pieces. */
+const ARRAY = '/up/v1beta/models/m:streamGenerateContent';
+
+const asArray = (label: string) => ({ contents: [{ role: 'user', parts: [{ text: label }] }] });
+
 it.each<[string, Record<string, string>, string, string]>([
   [
     'breaks off',
@@ -222,10 +228,11 @@ it.each<[string, Record<string, string>, string, string]>([
 ])(
   'a small answer of known length that %s half-way is a 502, and its slot goes to the next',
   async (_, behaviour, state, why) => {
-    await limitTo({ max_hold_ms: 4_000 });
-    const first = chat(CHAT, 'first', { headers: { ...SIZED, ...behaviour } });
+    await limitTo({ max_hold_ms: 4_000 }, {}, 'gemini');
+    const headers = { ...SIZED, ...behaviour };
+    const first = call(ARRAY, { json: asArray('first'), headers });
     await untilStatus(group, { in_use: 1 });
-    const second = open(CHAT, 'second');
+    const second = open(ARRAY, 'second', { json: asArray('second') });
     const answer = await first;
     expect(answer.status).toBe(502);
     expect(answer.headers.get('headgate-reason')).toBe('upstream_unreachable');
@@ -242,10 +249,11 @@ it.each<[string, Record<string, string>, string, string]>([
 );
 
 it('a caller that leaves while a small answer of known length stalls frees its slot', async () => {
-  await limitTo({});
-  const first = open(CHAT, 'first', { headers: { ...SIZED, ...SILENT } });
+  await limitTo({}, {}, 'gemini');
+  const headers = { ...SIZED, ...SILENT };
+  const first = open(ARRAY, 'first', { json: asArray('first'), headers });
   await until(async () => expect((await strict.stats()).inFlight).toBe(1));
-  const second = open(CHAT, 'second');
+  const second = open(ARRAY, 'second', { json: asArray('second') });
   await untilStatus(group, { in_use: 1, queued: 1 });
   first.leave();
   expect(await first.end).toBe('cut');
