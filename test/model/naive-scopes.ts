@@ -120,7 +120,7 @@ function mayHold(lessons: NaiveLessons, now: number): boolean {
 }
 
 /** Lists the lessons about a model or a tier. */
-function named(serving: readonly NaiveMember[]): readonly NaiveLessons[] {
+function lessonsByName(serving: readonly NaiveMember[]): readonly NaiveLessons[] {
   const all = serving.flatMap(({ about, own, narrower }) => [
     { ...own, scope: about },
     ...narrower,
@@ -231,12 +231,12 @@ export class NaiveScopes {
 
   /** Whether some calls at one of these members are held by the model or the tier that they name. */
   goByNames(serving: readonly NaiveMember[], now: number): boolean {
-    return named(serving).some((lessons) => mayHold(lessons, now));
+    return lessonsByName(serving).some((lessons) => mayHold(lessons, now));
   }
 
   /** Whether some calls are held by their names now. */
   holdByNames(serving: readonly NaiveMember[], now: number): boolean {
-    return named(serving).some((lessons) => hold(lessons, now));
+    return lessonsByName(serving).some((lessons) => hold(lessons, now));
   }
 
   /** Whether a served call shows that these lessons are over. A call that was not read may name another model or tier. */
