@@ -117,20 +117,20 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const mayBeSpoilt = body.isKept && located.operation.socket === undefined;
   const again = mayBeSpoilt ? openAgain : null;
   let given: Response | null = null;
-  const limited = limitedAt(candidate);
-  noteUnderWay(limited, 1, Date.now());
+  const noteAnswered = noteUnderWay(limitedAt(candidate), Date.now());
   try {
     const firstTokenMs = firstTokenMsOf(sending);
     given = await held.send(target.fetcher, target.url, init, { again, firstTokenMs });
   } finally {
-    noteUnderWay(limited, -1, Date.now());
+    noteAnswered();
   }
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
   if (received?.kind === 'rejected') return redirected(sending, held, received);
   const sent = received?.answer ?? null;
-  const read = await readSent(sending, held, sent);
+  const inside = await readSent(sending, held, sent);
   if (held.cutBy === 'slow') return tooSlow(sending);
+  const read = inside.answer === null && isCutByUs(held) ? UNSAID : inside;
   const { refusal, answer, isMistake } = read;
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
@@ -150,7 +150,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const watched = watchesRun === null ? null : await lookForRun(watchesRun, sending, held, answer);
   const looked: Looked = watched ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
-  const end = streamEndOf(answer, located);
+  const end = streamEndOf(answer, located, held.hasWhole);
   const pipe = withStreamEnd(end, readingRun(looked, metering?.pipeFor(meter, answer) ?? null));
   const settled = settlingOf(sending, held, looked, isDone ? meter : null);
   const settle: SettleCall =
@@ -169,8 +169,6 @@ function readSent(
   held: HeldCall,
   sent: Response | null,
 ): AnswerRead | Promise<AnswerRead> {
-  // A call that we cut says nothing of its upstream, unless that was silent for too long.
-  if (sent === null && isCutByUs(held)) return UNSAID;
   const { call } = sending.candidate;
   if (sent === null || sent.status !== 200) {
     held.noteContent();
@@ -178,11 +176,10 @@ function readSent(
   }
   // What a call reads of something is that, and no refusal of the call.
   if (mayGoBare(call.request.method)) return { refusal: null, answer: sent };
-  return readInside(sent, sourceOf(sending), held).then((read) =>
-    read.answer === null && isCutByUs(held) ? UNSAID : read,
-  );
+  return readInside(sent, sourceOf(sending), held);
 }
 
+/** Whether we cut the call, which says nothing of its upstream, unless that was silent for too long. */
 function isCutByUs({ cutBy }: HeldCall): boolean {
   return cutBy !== null && cutBy !== 'idle';
 }

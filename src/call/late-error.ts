@@ -14,15 +14,19 @@ import type { Sending } from './sending.ts';
 /** Where Gemini streams an array. */
 const LIST = ':streamGenerateContent';
 
-/** Keeps the end of an answer that is a stream, for the error that it may end with; null: it is none. */
+/**
+ * Keeps the end of an answer that is a stream, for the error that it may end with; null: it is none. `isRead`: the whole answer
+ * has been read and holds no error, unless it is a stream.
+ */
 export function streamEndOf(
   { ok, body, headers }: Response,
   { operation: { name }, path, isStream }: Located,
+  isRead: boolean,
 ): StreamEnd | null {
-  const form = formOf(headers.get('content-type'));
-  if (!ok || body === null || form === null) return null;
   const isLong = isStream || path.endsWith(LIST);
-  if (!isLong && (form === 'json' || form === 'text')) return null;
+  if (!ok || body === null || (isRead && !isLong)) return null;
+  const form = formOf(headers.get('content-type'));
+  if (form === null || (!isLong && (form === 'json' || form === 'text'))) return null;
   const packings = packingsOf(headers.get('content-encoding'));
   return packings === null ? null : new StreamEnd(form, name === 'responses', packings);
 }

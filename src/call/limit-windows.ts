@@ -182,20 +182,21 @@ const underWay = new BoundedMap<string, UnderWay>(REMEMBERED_MAX);
 const PEAK_MS = 10_000;
 
 /**
- * Counts a call that was sent (1), or that has its answer (-1).
+ * Counts a call that is sent, until what this returns is called.
  *
  * @param place names the upstream and the key that it sees
  */
-export function noteUnderWay(place: string, change: 1 | -1, now: number): void {
-  let known = underWay.get(place);
-  if (known === undefined) {
-    known = { calls: 0, peak: 0, peakAt: now };
-    underWay.set(place, known);
+export function noteUnderWay(place: string, now: number): () => void {
+  const known = underWay.get(place) ?? { calls: 0, peak: 0, peakAt: now };
+  if (known.calls === 0) underWay.set(place, known);
+  known.calls += 1;
+  if (known.calls >= known.peak || now - known.peakAt >= PEAK_MS) {
+    known.peak = known.calls;
+    known.peakAt = now;
   }
-  known.calls = Math.max(0, known.calls + change);
-  if (known.calls < known.peak && now - known.peakAt < PEAK_MS) return;
-  known.peak = known.calls;
-  known.peakAt = now;
+  return () => {
+    known.calls -= 1;
+  };
 }
 
 /**

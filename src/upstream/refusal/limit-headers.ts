@@ -40,7 +40,7 @@ const SEARCHED_EVERY = 16;
 
 /**
  * Reads the limit headers of an upstream of which nothing is known. Each look-up calls into the runtime, so most answers are
- * searched only for the names that it has sent before.
+ * searched only for the names that it has sent before with a reset, without which a limit cannot show how it refills.
  */
 export class SentLimitHeaders {
   readonly #family: HeaderFamily;
@@ -62,7 +62,7 @@ export class SentLimitHeaders {
       const hint = readHint(headers, names, now);
       if (hint === null) continue;
       hints.push(hint);
-      this.#sent.add(names);
+      if (hint.resetMs !== null) this.#sent.add(names);
     }
     if (!isSearched && !this.#sendsDraft) return hints;
     const drafts = readDraftHints(headers, now);

@@ -186,6 +186,11 @@ export class HeldCall {
     return null;
   }
 
+  /** Whether the answer has been read whole. */
+  get hasWhole(): boolean {
+    return this.#whole !== null;
+  }
+
   /** Whether the first content of the answer is waited for: nothing may be passed on before it. */
   get awaitsContent(): boolean {
     return this.#callOffSlow !== null;

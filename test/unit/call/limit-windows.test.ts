@@ -121,14 +121,11 @@ describe('a window that is nearly empty', () => {
 });
 
 test('calls under way are counted by upstream, and those of lately are expected again', () => {
-  noteUnderWay('a', 1, START);
-  noteUnderWay('a', 1, START);
-  noteUnderWay('a', 1, START);
-  noteUnderWay('b', 1, START);
+  const answered = ['a', 'a', 'a', 'b'].map((place) => noteUnderWay(place, START));
   expect([callsUnderWay('a'), callsUnderWay('b'), callsUnderWay('c')]).toEqual([3, 1, 0]);
-  for (let ended = 0; ended < 3; ended += 1) noteUnderWay('a', -1, START + 1);
+  for (const note of answered.slice(0, 3)) note();
   expect(callsUnderWay('a')).toBe(2);
-  noteUnderWay('a', 1, START + 20_000);
+  noteUnderWay('a', START + 20_000);
   expect(callsUnderWay('a')).toBe(1);
 });
 

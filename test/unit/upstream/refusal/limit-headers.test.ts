@@ -128,10 +128,18 @@ describe('the headers that an upstream of which nothing is known has sent', () =
     expect(spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)).toBeLessThan(700);
   });
 
+  test('are not read in every answer if they tell no reset', () => {
+    const sent = new SentLimitHeaders(ALL_COMMON_HEADERS);
+    const headers = new Headers({ 'x-ratelimit-remaining-requests': '50' });
+    const read = Array.from({ length: 100 }, () => sent.read(headers, NOW).length);
+    expect(read.reduce((sum, hints) => sum + hints, 0)).toBeLessThan(20);
+  });
+
   test('are joined by others that come later', () => {
     const sent = new SentLimitHeaders(ALL_COMMON_HEADERS);
     sent.read(common, NOW);
-    const both = new Headers([...common, ['anthropic-ratelimit-requests-remaining', '3']]);
+    const others = named('anthropic-ratelimit-requests-', '', '2026-10-06T12:00:30Z');
+    const both = new Headers([...common, ...Object.entries(others)]);
     for (let i = 0; i < 16; i += 1) sent.read(both, NOW);
     expect(sent.read(both, NOW)).toHaveLength(2);
   });
