@@ -36,7 +36,7 @@ interface Seen {
   refill: Refill | null;
   /** How many readings in a row showed a fixed window. */
   proofs: number;
-  /** Until when calls were to wait after a refusal; null: a call was served since. */
+  /** End of the wait that a refusal asked for; null: a call has been served since. */
   refusedUntil: number | null;
   /** Whether a call was refused when the headers said that nothing is left. */
   isEnforced: boolean;

@@ -15,7 +15,7 @@ export const bedrock = {
     // With 503: anthropics/claude-code#562.
     { kind: 'concurrency', scope: 'model', text: /too many connections/ },
     { kind: 'requests', scope: 'model', text: /too many requests/ },
-    // Gateways of its kind send it with 400. The code stands in a header.
+    // Some gateways send it with status 400 and the code in a header.
     { kind: 'requests', scope: 'model', codes: ['throttlingexception'], onClientError: true },
   ],
   counts: [

@@ -35,7 +35,7 @@ function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] 
   });
 }
 
-/** Says what a scope does to its calls, and until when. */
+/** Words for how a scope holds its calls, with the end of the hold. */
 function stateOf({ breaker, breaker_until: probedAt, paused_until: until, limit }: Stop): string {
   if (breaker === 'open') return `breaker open${probedAt === null ? '' : ` until ${probedAt}`}`;
   if (until !== null) return `paused until ${until}`;

@@ -240,7 +240,7 @@ describe('configuring', () => {
     expect(out).toContain(`groups[added]: (nothing) → ${JSON.stringify(added)}\n`);
   });
 
-  it('a plan warns of a group that counts own keys together, before anybody agrees', async () => {
+  it('a plan warns about a group that counts own keys together before it is applied', async () => {
     const own = practiceConfig(2)(stage.upstream) as { groups: object[] };
     const warned = `Group "together" counts calls with callers' own provider keys for practice together`;
     const documentOf = (more: object): Promise<string> => {
