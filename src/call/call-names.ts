@@ -86,7 +86,10 @@ export class CallNames implements NamesOfCall {
 
   get model(): string | null {
     const { call, located } = this.#candidate;
-    return located.model ?? known.get(call.body)?.model ?? call.query.get('model');
+    const read = located.model ?? known.get(call.body)?.model;
+    if (read !== undefined && read !== null) return read;
+    // Most calls have no query, and a look-up calls into the runtime.
+    return call.url.search === '' ? null : call.query.get('model');
   }
 
   get tier(): string | null {

@@ -1,10 +1,10 @@
 import type { Env } from '../../env.ts';
-import { CONTRACT_VERSION } from '../../contract/rpc/group-rpc.ts';
+import { CONTRACT_VERSION, type ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
-import { changedFor, type Snapshot } from '../../contract/rpc/directory-rpc.ts';
+import { changedFor } from '../../contract/rpc/directory-rpc.ts';
 import {
   isOfOneKey,
   onSaturatedAt,
@@ -115,15 +115,15 @@ export async function admitOne(
     (byMembers === null ? metering?.rejectUnpriced(placement) : metering?.rejectTier(placement)) ??
     null;
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
-  const request = slotRequest(call, ticket, placement, manner, context);
   const way =
     byMembers === null && mayRunOnLent(ticket, placement, manner, { env, metering })
       ? { name, pool, ctx, after }
       : null;
-  const onLent = way === null ? null : runOnLent(way, table, request, env);
+  const onLent = way === null ? null : runOnLent(way, call, ticket, placement, manner, context);
   if (onLent !== null) {
     return { kind: 'admitted', placement, by: { kind: 'leased', lease: onLent, member: null } };
   }
+  const request = slotRequest(call, ticket, placement, manner, context);
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
   const sentAt = steadyClock.now();
   const asked = way === null ? request : { ...request, mayBorrow: true };
@@ -201,31 +201,68 @@ export function slotRequest(
   manner: Manner,
   context: Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'>,
 ): SlotRequest {
-  const { table, metering, members } = context;
-  const byMembers = members?.group === placement.group ? members : null;
+  const { table, metering, members, names } = context;
+  const { version: configVersion, changedAt } = table.snapshot;
+  const { group, partition, assumed } = placement;
+  const { maxWaitMs, enqueuedAt } = ticket;
+  const timeoutMs = ownTimeoutMsOf(ticket, placement);
+  const credential = credentialOf(call, placement);
+  const byMembers = members?.group === group ? members : null;
   return {
-    ...requestFor(call, ticket, placement, manner, table.snapshot),
-    ...namesFor(call, placement, context.names),
+    ...holderOf(call, ticket, placement, names),
+    version: CONTRACT_VERSION,
+    group,
+    partition,
+    assumed,
+    configVersion,
+    sinceVersion: changedAt === undefined ? configVersion : changedFor(changedAt, group),
+    isolate: isolateId(),
+    ...manner,
+    enqueuedAt,
+    deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
+    ...(timeoutMs === null ? {} : { timeoutMs }),
+    wait: maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject',
+    agentStartedAt: ticket.agentStartedAt,
+    slots: ticket.slots,
+    ...(ticket.kind !== undefined && { kind: ticket.kind }),
+    parents: ticket.parents,
+    ...(ticket.byId === true && { byId: true }),
+    ...(credential !== null && { credential }),
+    ...(names !== null && names.tier !== null && { tier: names.tier }),
+    ...(names?.isUnread === true && { isUnread: true }),
     ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
     ...(byMembers !== null && excludedIn(byMembers)),
+    passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
   };
 }
 
-/** Names of a call that decide which refusals hold it, as far as they are known. */
-function namesFor(
+/** Who calls where, by which a pool shares its slots and tells of them. */
+function holderOf(
   call: RoutedCall,
+  ticket: Ticket,
   placement: Placement,
   names: NamesOfCall | null,
-): Partial<SlotRequest> {
-  const { keyFingerprint: key, isOwnKey, isAmbiguousKey = false, hiddenKey } = call;
-  const isShared = isOwnKey && key !== null && !isOfOneKey(placement);
+): Pick<SlotRequest, 'caller' | 'tenant' | 'agent' | 'lane' | 'upstream' | 'model'> {
+  const model = names?.model ?? call.model;
   return {
-    ...(isShared && { credential: isAmbiguousKey ? ambiguous(key) : key }),
-    ...(hiddenKey !== undefined && { credential: ambiguous(hiddenKey) }),
-    ...(names !== null && { model: names.model?.slice(0, MODEL_BYTES_MAX) ?? call.model }),
-    ...(names !== null && names.tier !== null && { tier: names.tier }),
-    ...(names?.isUnread === true && { isUnread: true }),
+    caller: call.caller,
+    tenant: tenantOf(call, placement),
+    agent: ticket.agent,
+    lane: laneOf(ticket, placement),
+    upstream: call.upstream.id,
+    // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
+    model: model?.slice(0, MODEL_BYTES_MAX) ?? null,
   };
+}
+
+/** Names the caller's own key of a call whose refusals may hold only calls with that key; null: it has none, or all there do. */
+function credentialOf(
+  { keyFingerprint: key, isOwnKey, isAmbiguousKey = false, hiddenKey }: RoutedCall,
+  placement: Placement,
+): string | null {
+  if (hiddenKey !== undefined) return ambiguous(hiddenKey);
+  if (!isOwnKey || key === null || isOfOneKey(placement)) return null;
+  return isAmbiguousKey ? ambiguous(key) : key;
 }
 
 /** Writes only what there is of them. */
@@ -266,18 +303,28 @@ function mayRunOnLent(
 /** Has a call run on a lent slot of its pool. Null: there is none for it. */
 function runOnLent(
   way: LoanWay,
-  table: RoutingTable,
-  request: SlotRequest,
-  env: Env,
+  call: RoutedCall,
+  ticket: Ticket,
+  placement: Placement,
+  manner: Manner,
+  context: AdmitContext,
 ): LentLease | null {
+  const { env, table } = context;
   const lent = takeLentSlot(way, table);
   if (lent === null) return null;
-  giveBackBypasses(way.name, request.passedUnlimited);
+  const { group } = placement;
+  const leaseId = leaseIdOf(ticketIdOf(manner.ticketId), manner.attempt);
+  const known = { ...holderOf(call, ticket, placement, context.names), group, leaseId };
+  // Most calls are over before their group hears of each, so the request by which they would ask for a slot is rarely made.
+  const self = (): ResumeRequest => {
+    const request = slotRequest(call, ticket, placement, manner, context);
+    giveBackBypasses(way.name, request.passedUnlimited);
+    return { ...request, leaseId };
+  };
   const beganAt = steadyClock.now();
   const onEnd = (end: LeaseEnd): void =>
-    noteEnd(env, request, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
-  const leaseId = leaseIdOf(ticketIdOf(request.ticketId), request.attempt);
-  return new LentLease({ ...lent, way, self: { ...request, leaseId }, onEnd });
+    noteEnd(env, known, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
+  return new LentLease({ ...lent, way, known, self, onEnd });
 }
 
 /** Lets a call bypass its group where nothing else holds by now, as far as is known: there is no pool to say so. */
@@ -297,45 +344,6 @@ export async function takeOut(pool: PoolSource, ticketId: string): Promise<void>
   } catch {
     // A waiter that nobody asks for is dropped, a lease that nobody renews ends.
   }
-}
-
-function requestFor(
-  call: RoutedCall,
-  ticket: Ticket,
-  placement: Placement,
-  manner: Manner,
-  { version: configVersion, changedAt }: Snapshot,
-): SlotRequest {
-  const { group, partition, assumed } = placement;
-  const { maxWaitMs, enqueuedAt } = ticket;
-  const timeoutMs = ownTimeoutMsOf(ticket, placement);
-  return {
-    version: CONTRACT_VERSION,
-    group,
-    partition,
-    assumed,
-    configVersion,
-    sinceVersion: changedAt === undefined ? configVersion : changedFor(changedAt, group),
-    isolate: isolateId(),
-    ...manner,
-    enqueuedAt,
-    deadlineAt: maxWaitMs === null ? null : enqueuedAt + maxWaitMs,
-    ...(timeoutMs === null ? {} : { timeoutMs }),
-    wait: maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject',
-    caller: call.caller,
-    tenant: tenantOf(call, placement),
-    agent: ticket.agent,
-    agentStartedAt: ticket.agentStartedAt,
-    lane: laneOf(ticket, placement),
-    slots: ticket.slots,
-    ...(ticket.kind !== undefined && { kind: ticket.kind }),
-    parents: ticket.parents,
-    upstream: call.upstream.id,
-    // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
-    model: call.model?.slice(0, MODEL_BYTES_MAX) ?? null,
-    ...(ticket.byId === true && { byId: true }),
-    passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
-  };
 }
 
 /**

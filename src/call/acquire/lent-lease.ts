@@ -7,7 +7,7 @@ import { LOAN_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { seeToKeeper, type LoanWay } from './lent-slots.ts';
-import type { LocalLoan, LocalSlot } from './local-loan.ts';
+import type { LentCall, LocalLoan, LocalSlot } from './local-loan.ts';
 import { giveBack } from './loan-keeper.ts';
 
 /** How long a call runs on a lent slot before it takes a lease of its own. */
@@ -17,7 +17,9 @@ interface LentLeaseParts {
   readonly loan: LocalLoan;
   readonly slot: LocalSlot;
   readonly way: LoanWay;
-  readonly self: ResumeRequest;
+  readonly known: LentCall;
+  /** Makes the request by which the call takes up a lease in place of the slot. */
+  readonly self: () => ResumeRequest;
   readonly onEnd: (end: LeaseEnd) => void;
 }
 
@@ -42,7 +44,7 @@ export class LentLease implements HeldLease {
   }
 
   get leaseId(): string {
-    return this.#parts.self.leaseId;
+    return this.#parts.known.leaseId;
   }
 
   reportAnswer(status: number, notes?: CallNotes): void {
@@ -85,9 +87,9 @@ export class LentLease implements HeldLease {
     if (this.#own !== null || !isTold || settlement !== undefined) {
       return this.#takeOwn().release(outcome, settlement);
     }
-    const { loan, slot, way, self, onEnd } = this.#parts;
+    const { loan, slot, way, known, onEnd } = this.#parts;
     if (outcome === 'success') {
-      loan.note(self, slot, this.#status, this.#beganAt, this.#notes?.requestId);
+      loan.note(known, slot, this.#status, this.#beganAt, this.#notes?.requestId);
     }
     onEnd({ outcome, status: this.#status, reason: null, used: null });
     if (loan.takeBack(slot)) await giveBack(loan, [slot], way.pool, way.after);
@@ -105,7 +107,7 @@ export class LentLease implements HeldLease {
     const held = { lease: null, attachment: slot.attachment };
     const onKnown = (): void => loan.part(slot);
     const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: LOAN_TTL_MS, onKnown };
-    this.#own = new LeaseHolder(pool, { ...self, lent }, held, ctx, after, onEnd, since);
+    this.#own = new LeaseHolder(pool, { ...self(), lent }, held, ctx, after, onEnd, since);
     if (this.#status !== null) this.#own.reportAnswer(this.#status, this.#notes);
     seeToKeeper(loan, way);
     return this.#own;
