@@ -98,7 +98,8 @@ export async function forward(sending: Sending): Promise<Forwarded> {
     await admission.release('unused');
     return notRenamed(candidate, member, turn);
   }
-  const bare = mayGoBare(request.method) ? await bareOf(sending, held) : 'with body';
+  const isBare = mayGoBare(request.method);
+  const bare = isBare ? await bareOf(sending, held) : 'with body';
   if (typeof bare === 'object') return bare;
   const watchesRun = watchRun(candidate);
   // What it says of a run must be readable.
@@ -128,7 +129,7 @@ export async function forward(sending: Sending): Promise<Forwarded> {
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
   if (received?.kind === 'rejected') return redirected(sending, held, received);
   const sent = received?.answer ?? null;
-  const inside = await readSent(sending, held, sent);
+  const inside = await readSent(sending, held, sent, isBare);
   if (held.cutBy === 'slow') return tooSlow(sending);
   const read = inside.answer === null && isCutByUs(held) ? UNSAID : inside;
   const { refusal, answer, isMistake } = read;
@@ -168,6 +169,7 @@ function readSent(
   sending: Sending,
   held: HeldCall,
   sent: Response | null,
+  isBare: boolean,
 ): AnswerRead | Promise<AnswerRead> {
   const { call } = sending.candidate;
   if (sent === null || sent.status !== 200) {
@@ -175,7 +177,7 @@ function readSent(
     return readAnswer(sent, sourceOf(sending), call.after);
   }
   // What a call reads of something is that, and no refusal of the call.
-  if (mayGoBare(call.request.method)) return { refusal: null, answer: sent };
+  if (isBare) return { refusal: null, answer: sent };
   return readInside(sent, sourceOf(sending), held);
 }
 

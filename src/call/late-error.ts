@@ -19,12 +19,15 @@ const LIST = ':streamGenerateContent';
  * has been read and holds no error, unless it is a stream.
  */
 export function streamEndOf(
-  { ok, body, headers }: Response,
+  answer: Response,
   { operation: { name }, path, isStream }: Located,
   isRead: boolean,
 ): StreamEnd | null {
   const isLong = isStream || path.endsWith(LIST);
-  if (!ok || body === null || (isRead && !isLong)) return null;
+  // What most calls need not know of an answer is not asked of the runtime.
+  if (isRead && !isLong) return null;
+  const { ok, body, headers } = answer;
+  if (!ok || body === null) return null;
   const form = formOf(headers.get('content-type'));
   if (form === null || (!isLong && (form === 'json' || form === 'text'))) return null;
   const packings = packingsOf(headers.get('content-encoding'));

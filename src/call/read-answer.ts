@@ -113,13 +113,14 @@ interface JudgedAnswer {
 
 /** Judges the beginning of an answer. Null: the call was cut meanwhile. */
 async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnswer | null> {
-  const { body, headers, status, statusText } = answer;
-  const form = formOf(headers.get('content-type'));
+  const { headers } = answer;
+  const type = headers.get('content-type');
+  const form = formOf(type);
   const packings = packingsOf(headers.get('content-encoding'));
   const isPlain = packings?.length === 0;
   const isReadable = form !== null && packings !== null;
-  if (body === null || !(isReadable || held.awaitsContent)) return { judgement: 'content', answer };
-  if (held.takesWhole(answer)) {
+  if (!isReadable && !held.awaitsContent) return { judgement: 'content', answer };
+  if (held.takesWhole(answer, type)) {
     const bytes = await held.takeWhole(answer);
     if (bytes === null || !isReadable) return { judgement: 'content', answer };
     if (isPlain) return { judgement: judgeWhole(form, new Uint8Array(bytes)), answer };
@@ -128,6 +129,8 @@ async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnsw
     const judgement = await held.readOpening(copy, new OpeningReader(form), true);
     return { judgement: judgement ?? 'content', answer };
   }
+  const { body, status, statusText } = answer;
+  if (body === null) return { judgement: 'content', answer };
   const reader = new OpeningReader(isReadable ? form : 'bytes');
   if (isPlain || packings === null) {
     const judgement = await held.readOpening(body, reader);

@@ -264,11 +264,11 @@ export class HeldCall {
   }
 
   /** Whether a response is read completely before any of it is passed on. Streams are not, even if their length is known. */
-  takesWhole({ headers }: Response): boolean {
+  takesWhole({ headers }: Response, type = headers.get('content-type')): boolean {
     const length = headers.get('content-length');
     const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
     const isWatchedWhole = (this.#limits.idleMs ?? Infinity) >= WHOLE_IDLE_MIN_MS;
-    return isSmall && isWatchedWhole && !comesInEvents(headers);
+    return isSmall && isWatchedWhole && !comesInEvents(type);
   }
 
   /**
@@ -289,9 +289,11 @@ export class HeldCall {
       if (isFiltered) response.headers.delete('content-length');
       return response;
     };
+    if (this.#whole !== null) return this.#passWhole(this.#whole, status, relayed, metering);
     const length = isFiltered ? null : headers.get('content-length');
-    if (this.#whole !== null || (length !== null && this.takesWhole(upstream))) {
-      return this.#passWhole(upstream, relayed, metering);
+    if (length !== null && this.takesWhole(upstream)) {
+      const bytes = await this.takeWhole(upstream);
+      return this.#passWhole(bytes ?? 'broken', status, relayed, metering);
     }
     const { body } = upstream;
     if (body === null || BODILESS.has(status)) {
@@ -300,21 +302,22 @@ export class HeldCall {
     }
     const { readable, writable } =
       length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-    const isObserved = length === null && this.#looksInto(metering) && comesInEvents(headers);
+    const isObserved =
+      length === null && this.#looksInto(metering) && comesInEvents(headers.get('content-type'));
     const [out, taken] = isObserved ? readable.tee() : [readable, null];
     const done = this.#pipe(body, { writable, taken }, status, metering);
     return { response: relayed(out), done, isWhole: false };
   }
 
-  async #passWhole(
-    upstream: Response,
+  /** Passes on a body that was read whole; `broken`: it broke off. */
+  #passWhole(
+    bytes: ArrayBuffer | 'broken',
+    status: number,
     relayed: (through: BodyInit | null) => Response,
     metering: PipeMetering | null,
-  ): Promise<Relayed> {
-    const { status } = upstream;
-    const bytes = this.#whole ?? (await this.takeWhole(upstream));
+  ): Relayed {
     this.#finish();
-    if (bytes === null || bytes === 'broken') {
+    if (bytes === 'broken') {
       return { response: null, done: this.#brokenOff(status), isWhole: false };
     }
     metering?.meter.push(new Uint8Array(bytes));
@@ -429,8 +432,8 @@ function canBeRelayed({ status, headers, webSocket }: Response): boolean {
   return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
 }
 
-function comesInEvents(headers: Headers): boolean {
-  return EVENTS.test(headers.get('content-type') ?? '');
+function comesInEvents(contentType: string | null): boolean {
+  return EVENTS.test(contentType ?? '');
 }
 
 function filtered(bytes: Uint8Array, filter: ByteFilter): Uint8Array {
