@@ -1,7 +1,7 @@
 import type { LimitHint, RefusalKind } from '../../core/words/signal.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { withoutQuoted } from './own-words.ts';
-import { amountsMs, clampDelay, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
+import { amountsMs, clampDelay, clockMs, parseMs, parseResetMs, wordedMs } from './reset-time.ts';
 import { spokenTime } from './spoken-time.ts';
 
 /** All that may say how long to wait. */
@@ -45,66 +45,74 @@ export interface UsedUpWindows {
  * shorter than that of a plan's window which is used up.
  */
 export function readDelay(sources: DelaySources, usedUp: UsedUpWindows | null): number | null {
-  const reads = [headerDelay, bodyDelay, hintDelay, counterDelay];
-  let asked: number | null = null;
-  for (const read of reads) {
-    const ms = read(sources);
-    asked = ms ?? asked;
-    if (ms !== null && ms > 0) break;
-  }
+  const asked = firstWait(allWaits(sources));
   const windowMs = usedUp?.waitMs ?? null;
   return windowMs === null ? asked : Math.max(windowMs, asked ?? 0);
 }
 
+type Waits = Iterable<number | null>;
+
+/** Returns the first wait above 0. Without one, 0 if any wait was named, else null. */
+function firstWait(waits: Waits): number | null {
+  let asked: number | null = null;
+  for (const ms of waits) {
+    asked = ms ?? asked;
+    if (ms !== null && ms > 0) break;
+  }
+  return asked;
+}
+
+function* allWaits(sources: DelaySources): Waits {
+  yield* headerWaits(sources);
+  yield* bodyWaits(sources);
+  yield hintDelay(sources);
+  yield counterDelay(sources);
+}
+
 /** Reads how long the headers that are meant for it ask to wait. */
-export function headerDelay({
-  headers,
-  now,
-}: Pick<DelaySources, 'headers' | 'now'>): number | null {
-  for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
-    const ms = parseMs(headers.get(name) ?? '');
-    if (ms !== null) return ms;
-  }
-  return parseResetMs(headers.get('retry-after') ?? '', now);
+export function headerDelay(sources: Pick<DelaySources, 'headers' | 'now'>): number | null {
+  return firstWait(headerWaits(sources));
 }
 
-function bodyDelay({ fields, zone, now }: DelaySources): number | null {
+function* headerWaits({ headers, now }: Pick<DelaySources, 'headers' | 'now'>): Waits {
+  yield parseMs(headers.get('retry-after-ms') ?? '');
+  yield parseMs(headers.get('x-ms-retry-after-ms') ?? '');
+  yield parseResetMs(headers.get('retry-after') ?? '', now);
+}
+
+function* bodyWaits({ fields, zone, now }: DelaySources): Waits {
   // For a quota of a day Gemini still says to come back within a minute, and its message repeats it.
-  if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return null;
-  const words = ownWords(fields.text);
-  return (
-    firstDelay(fields.waits, now) ??
-    textDelay(fields.text, CUE) ??
-    textDelay(words, WAIT_CUE) ??
-    bareDelay(words) ??
-    chineseDelay(words) ??
-    textInstant(fields.text, zone, now) ??
-    parseResetMs(fields.resetAt ?? '', now) ??
-    spokenTime(words, zone, now)
-  );
+  if (fields.quotaIds.some((id) => /perday|per_day/.test(id))) return;
+  const text = evenlySpaced(fields.text);
+  const words = ownWords(text);
+  yield* fieldWaits(fields.waits, now);
+  yield* textWaits(text, CUE);
+  yield* textWaits(words, WAIT_CUE);
+  yield bareDelay(words);
+  yield chineseDelay(words);
+  yield textInstant(text, zone, now);
+  yield parseResetMs(fields.resetAt ?? '', now);
+  yield spokenTime(words, zone, now);
 }
 
-function firstDelay(waits: ErrorFields['waits'], now: number): number | null {
-  let instantMs: number | null = null;
-  for (const { value, unit } of waits) {
-    const ms = unit === 'ms' ? parseMs(value) : parseResetMs(value, now);
-    if (ms === null) continue;
-    // A span comes before an instant, which the clocks of both must agree about.
-    if (unit !== 'instant') return ms;
-    instantMs ??= ms;
+/** Reads spans before instants, which the clocks of both must agree about. */
+function* fieldWaits(waits: ErrorFields['waits'], now: number): Waits {
+  const isInstant = ({ unit }: ErrorFields['waits'][number]): boolean => unit === 'instant';
+  const spansFirst = [...waits.filter((each) => !isInstant(each)), ...waits.filter(isInstant)];
+  for (const { value, unit } of spansFirst) {
+    yield unit === 'ms' ? parseMs(value) : parseResetMs(value, now);
   }
-  return instantMs;
 }
 
 const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /g;
 
 /** Other words about waiting. */
 const WAIT_CUE =
-  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after)|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|cooling down) for|wait(?: for| at least)?|retry[-_]after:?|(?:cool ?down|back off)(?: period| time)?(?: of| for|:)?)(?: about| approximately| around| another| at least)? ~?/g;
+  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after):?|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|cooling down) for|wait(?: time)?(?: for| at least| of| is|:)?|retry[-_]after[:=]?|(?:cool ?down|back off)(?: period| time)?(?: of| for| is|:)?)(?: about| approximately| around| another| at least| at most| up to| less than)? ~?/g;
 
 /** A number alone, where the words are those of the header: `Retry-After: 30`; and Google's in the text of its protocol. */
 const BARE_S =
-  /\bretry[-_ ]after:? (\d{1,7})(?=\s*(?:[.,;)]|$))|\bretry_delay \{\s{0,8}seconds: (\d{1,7})/m;
+  /\bretry[-_ ]after(?::? |=)(\d{1,7})(?=\s*(?:[.,;)]|$))|\bretry_delay \{\s{0,8}seconds: (\d{1,7})/m;
 
 /** "In 30 seconds", "after 5 minutes" in Chinese. */
 const CHINESE = /(\d{1,7}(?:\.\d{1,3})?) {0,2}(?:个 {0,2})?(秒|分|小时|天)钟? {0,2}[之以]?后/;
@@ -115,8 +123,10 @@ const CHINESE_MS: Readonly<Record<string, number>> = {
   天: 86_400_000,
 };
 
-/** A time of day as a span, with or without days: `02:41:12`, `1.02:41:12`. */
-const CLOCK = /(?:(\d{1,3})\.)?(\d{1,2}):(\d\d):(\d\d)(?![\d:])/y;
+/** Drops emphasis, and writes tabs, no-break spaces and several spaces as one. */
+function evenlySpaced(text: string): string {
+  return text.replaceAll('*', '').replaceAll(/[^\S\n]+/g, ' ');
+}
 
 /** Drops what messages quote, which may be the caller's. */
 function ownWords(text: string): string {
@@ -124,21 +134,12 @@ function ownWords(text: string): string {
 }
 
 /** Reads `try again in 1m2.3s`, `wait 4 seconds`, `quota will reset after 1 hour and 5 minutes`. */
-function textDelay(text: string, cues: RegExp): number | null {
+function* textWaits(text: string, cues: RegExp): Waits {
   for (const cue of text.matchAll(cues)) {
     const start = cue.index + cue[0].length;
     const ms = amountsMs(text, start) ?? wordedMs(text, start) ?? clockMs(text, start);
-    if (ms !== null) return clampDelay(ms);
+    if (ms !== null) yield clampDelay(ms);
   }
-  return null;
-}
-
-function clockMs(text: string, start: number): number | null {
-  CLOCK.lastIndex = start;
-  const [, days, hours, minutes, seconds] = CLOCK.exec(text) ?? [];
-  if (seconds === undefined) return null;
-  const allHours = Number(days ?? 0) * 24 + Number(hours);
-  return ((allHours * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
 }
 
 function bareDelay(text: string): number | null {

@@ -9,26 +9,32 @@ const JOINED_LENGTH_MAX = 4 * TEXT_LENGTH_MAX;
 
 const NUMBER = /^\d+(?:\.\d+)?$/;
 
-/** Below these a number is a span, above them an instant. 1e9 s was in 2001, 1e12 ms too. */
+/** A number above one of these is an instant in that unit: all of them mean 2001. A smaller one is a span in seconds. */
 const EPOCH_S_MIN = 1e9;
 const EPOCH_MS_MIN = 1e12;
+const EPOCH_US_MIN = 1e15;
+const EPOCH_NS_MIN = 1e18;
 
 const GO_DURATION = /^(?:\d+(?:\.\d+)?(?:ms|us|µs|μs|ns|h|m|s))+$/;
 const GO_PART = /(\d+(?:\.\d+)?)(ms|us|µs|μs|ns|h|m|s)/g;
 
 /** An RFC 3339 time or an HTTP-date, whose zone may be missing. `Date.parse` alone takes any junk. */
 const RFC_3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d/;
-const HTTP_DATE = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? /i;
-const ZONE = /(?:z|gmt|utc|[+-]\d\d:?\d\d)$/i;
+const HTTP_DATE =
+  /^(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? |\d{1,2}[ -][a-z]{3}[ -]\d{2,4} )/i;
+const ZONE = /(?:z|gmt|utc|[ecmp][sd]t|[+-]\d\d:?\d\d)$/i;
 
 /** ISO 8601: `PT30S`, `P1DT2H`. */
 const ISO_DURATION =
   /^p(?:(\d{1,4})w)?(?:(\d{1,5})d)?(?:t(?:(\d{1,6}(?:\.\d+)?)h)?(?:(\d{1,8}(?:\.\d+)?)m)?(?:(\d{1,9}(?:\.\d+)?)s)?)?$/i;
 const ISO_UNITS_MS = [7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000];
 
-/** Amounts with units in words. The quantifiers are bounded so that no text makes the search slow. */
+/**
+ * Amounts with units in words: `13,873 s`. Of a range such as `5-10 s` the larger one counts. The quantifiers are bounded so
+ * that no text makes the search slow.
+ */
 const AMOUNT =
-  / {0,2}(?:(?:,|and) {0,2})?(\d{1,9}(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?)(?![a-z])/y;
+  / {0,2}(?:(?:, {0,2}and|,|and|&) {0,2})?(?:\d{1,5} ?(?:-|–|to) ?)?((?:\d{1,3}(?:,\d{3}){1,2}|\d{1,9})(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?)(?![a-z])/y;
 
 /** One amount without a figure: `an hour`, `half an hour`, `two minutes`. `a few` says nothing. */
 const WORDED =
@@ -94,7 +100,7 @@ function parseOne(value: string, now: number): number | null {
     const parts = iso.slice(1).map((part, index) => Number(part ?? 0) * (ISO_UNITS_MS[index] ?? 0));
     return clampDelay(parts.reduce((sum, ms) => sum + ms, 0));
   }
-  const spoken = amountsMs(text.toLowerCase(), 0, true);
+  const spoken = TIME_SPAN.test(text) ? clockMs(text, 0) : amountsMs(text.toLowerCase(), 0, true);
   return spoken === null ? dateMs(text, now) : clampDelay(spoken);
 }
 
@@ -119,7 +125,7 @@ export function amountsMs(text: string, start: number, isWhole = false): number 
     const part = AMOUNT.exec(text);
     if (part === null) break;
     end = AMOUNT.lastIndex;
-    ms = (ms ?? 0) + Number(part[1]) * unitMs(part[2] ?? '');
+    ms = (ms ?? 0) + Number(part[1]?.replaceAll(',', '')) * unitMs(part[2] ?? '');
   }
   return isWhole && end !== text.length ? null : ms;
 }
@@ -130,6 +136,21 @@ export function wordedMs(text: string, start: number): number | null {
   const [, count, unit = ''] = WORDED.exec(text) ?? [];
   if (count === undefined) return null;
   return (count.startsWith('half') ? 1 / 2 : (WORDS[count] ?? 1)) * unitMs(unit);
+}
+
+/** The same and nothing else, as .NET writes it. */
+const TIME_SPAN = /^(?:\d{1,3}\.)?\d{1,2}:\d\d:\d\d$/;
+
+/** A time of day as a span, with or without days: `02:41:12`, `1.02:41:12`. */
+const CLOCK = /(?:(\d{1,3})\.)?(\d{1,2}):(\d\d):(\d\d)(?![\d:])/y;
+
+/** Reads a span that is written as a time of day from `start` on. */
+export function clockMs(text: string, start: number): number | null {
+  CLOCK.lastIndex = start;
+  const [, days, hours, minutes, seconds] = CLOCK.exec(text) ?? [];
+  if (seconds === undefined) return null;
+  const allHours = Number(days ?? 0) * 24 + Number(hours);
+  return ((allHours * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
 }
 
 function unitMs(unit: string): number {
@@ -153,6 +174,8 @@ export function parseMs(value: string): number | null {
 }
 
 function numberMs(value: number, now: number): number {
+  if (value >= EPOCH_NS_MIN) return value / 1e6 - now;
+  if (value >= EPOCH_US_MIN) return value / 1e3 - now;
   if (value >= EPOCH_MS_MIN) return value - now;
   if (value >= EPOCH_S_MIN) return value * 1_000 - now;
   return value * 1_000;

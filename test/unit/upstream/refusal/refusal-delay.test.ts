@@ -191,6 +191,17 @@ describe('fields of a provider', () => {
     ['It will reset at 2026-10-06 20:30:00 +0800 CST.', 1_800_000],
     [`Claude AI usage limit reached|${String(NOW / 1_000 + 90)}`, 90_000],
     ['Limit 30 requests in 60 seconds', null],
+    ['Usage limit reached. Try again in 13,873 seconds.', 13_873_000],
+    ['Please wait 1,500,000 ms', 1_500_000],
+    ['Try again in 1 hour, 23 minutes, and 4 seconds.', 4_984_000],
+    ['Try again in 1 hour & 30 minutes', 5_400_000],
+    ['Try again in 5-10 seconds', 10_000],
+    ['Try again in up to 30 seconds', 30_000],
+    ['Retry in: 45s', 45_000],
+    ['Wait time: 45 seconds', 45_000],
+    ['Rate limited (retry_after=30)', 30_000],
+    ['Please try again in\u00a020\u00a0seconds', 20_000],
+    ['Please try again in **20 seconds**', 20_000],
     ['Try again in an hour.', 3_600_000],
     ['Try again in about half an hour', 1_800_000],
     ['Please wait two minutes', 120_000],
@@ -342,6 +353,24 @@ describe('a wait of 0', () => {
     const seen = withMessage('Please try again in 45s.', { headers });
     expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(45_000);
     expect(classifyRefusal(answer({ headers }))?.signal.retryAfterMs).toBe(0);
+  });
+});
+
+describe('a wait of 0 beside another one of the same kind', () => {
+  test('in the headers', () => {
+    const headers = new Headers({ 'retry-after-ms': '0', 'retry-after': '30' });
+    expect(classifyRefusal(answer({ headers }))?.signal.retryAfterMs).toBe(30_000);
+  });
+
+  test.each<[string, object, number]>([
+    ['a span', { retry_after: 0, resets_in_seconds: 13_873 }, 13_873_000],
+    ['an instant', { resets_in_seconds: 0, resets_at: NOW / 1_000 + 90 }, 90_000],
+    ['the text', { retry_after: 0, message: 'Please try again in 45s.' }, 45_000],
+    ['a later sentence', { message: 'Try again after 0 seconds. Wait 45 seconds.' }, 45_000],
+    ['nothing', { retry_after: 0 }, 0],
+  ])('in the body: %s', (_, error, expected) => {
+    const seen = answer({ headers: new Headers(), body: JSON.stringify({ error }) });
+    expect(classifyRefusal(seen)?.signal.retryAfterMs).toBe(expected);
   });
 });
 
