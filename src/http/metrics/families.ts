@@ -18,7 +18,7 @@ export const POOL_UP = gauge('pool_up', 'Whether the pool answered.', 'min');
 
 export const SLOTS_LIMIT = gauge(
   'slots_limit',
-  'Slots that may be in use, as configured or learned.',
+  'Slots that may be in use, as configured or learned. A limit that was learned for some calls of a configured group does not count.',
 );
 export const SLOTS_LIMIT_CONFIGURED = gauge('slots_limit_configured', 'Slots as configured.');
 export const SLOTS_IN_USE = gauge('slots_in_use', 'Slots held by calls.');

@@ -65,7 +65,10 @@ function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): v
 function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   const status = { ...NOT_TOLD_BEFORE, ...metrics.status };
   const { limit, rates, spend } = status;
-  if (limit.effective !== null) to.add(families.SLOTS_LIMIT, labels, limit.effective);
+  const isOfAll = status.about === undefined;
+  // A limit that was learned for some calls does not apply to the others.
+  const slots = isOfAll ? limit.effective : (limit.configured ?? limit.effective);
+  if (slots !== null) to.add(families.SLOTS_LIMIT, labels, slots);
   if (limit.configured !== null) to.add(families.SLOTS_LIMIT_CONFIGURED, labels, limit.configured);
   to.add(families.SLOTS_IN_USE, labels, status.in_use);
   to.addEach(families.SLOTS_BY_KIND, labels, 'kind', metrics.slots_by_kind ?? {});
@@ -75,7 +78,6 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   to.add(families.SLOTS_LENT, labels, status.lent);
   to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
   to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);
-  const isOfAll = status.about === undefined;
   to.addEach(families.PAUSED, labels, 'by', {
     operator: status.paused ? 1 : 0,
     upstream: isOfAll && status.paused_until !== null ? 1 : 0,

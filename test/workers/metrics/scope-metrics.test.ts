@@ -112,6 +112,17 @@ describe('the metrics', () => {
     await answer;
   });
 
+  it('keep the limit of the group while one was learned of its only model', async () => {
+    const busy = await take(name, 'busy', { model: 'narrow' });
+    await answered({ kind: 'concurrency', scope: 'model', slotsMax: 1 }, { model: 'narrow' });
+    expect(await pool(name).status()).toMatchObject({
+      about: { model: 'narrow' },
+      limit: { effective: 1, source: 'learned' },
+    });
+    expect(await samples('headgate_slots_limit')).toEqual({ '': 40 });
+    await busy.lease.release('success', 200);
+  });
+
   it('count the breaker of a model as that, while it is open and half open', async () => {
     await answered(SERVED, { model: 'free' });
     await breakFor({ model: 'bad' }, 'model');
