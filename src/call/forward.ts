@@ -1,40 +1,23 @@
-import type { AnswerHeaders } from '../contract/answer-headers.ts';
-import { REASONS } from '../contract/reasons.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { whenQuiet } from '../runtime/when-quiet.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
-import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
-import type { Admission } from './acquire/admission.ts';
 import { reportCut } from './acquire/report-cut.ts';
 import { limitedAt, limitsOf, sourceOf } from './answer-source.ts';
 import { bareBody, mayGoBare } from './bare.ts';
-import { CallNames } from './call-names.ts';
-import { countInFlight } from './calls-in-flight.ts';
-import { departures, retryBudgetOf } from './isolate.ts';
+import { retryBudgetOf } from './isolate.ts';
 import { learnAccount, moveToAccount } from './learn-account.ts';
-import { groupsOf, placeOf, refusalFields } from './log-refusal.ts';
-import { logEgressRefused } from './observe/egress-log.ts';
-import { TRACED_MODEL_MAX, traceCall, traceError, traceUsage } from './observe/trace.ts';
+import { traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
 import { noteUnderWay } from './limit-windows.ts';
-import { isLasting, keptAnswer } from './members/last-answer.ts';
 import type { MemberPlace } from './members/member-plan.ts';
-import {
-  firstTokenMsAt,
-  hasMemberLeft,
-  noteRefusedAt,
-  proofBy,
-} from './members/where-next-member.ts';
+import { hasMemberLeft, proofBy } from './members/where-next-member.ts';
 import { withOwnAddresses } from './own-addresses.ts';
 import type { Candidate } from './plan.ts';
-import { rateHeaders } from './rate-headers.ts';
 import { RENAMED_BYTES_MAX } from './renamed-body.ts';
-import { requestIdOf } from './request-id.ts';
 import {
   hasUnknownHeaders,
   hintsIn,
@@ -44,33 +27,21 @@ import {
   type AnswerRead,
 } from './read-answer.ts';
 import { countLateError, streamEndOf, withStreamEnd } from './late-error.ts';
-import {
-  answered,
-  LEFT,
-  rejected,
-  type Again,
-  type Answered,
-  type Left,
-  type Moved,
-  type Rejected,
-} from './result.ts';
+import { firstTokenMsOf, refused, tooSlow } from './refused.ts';
+import { isAboutKey, noAnswer, relay, reportAnswer, reportSlow, signature } from './relay.ts';
+import { answered, rejected, type Again, type Left, type Rejected, type Result } from './result.ts';
 import { keepForRun, mayStartRun, type Looked } from './runs/hold-run.ts';
 import { isRunStream } from './runs/run-stream.ts';
 import { watchRun, type RunWatch } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
-import { unreachable, uploadTooSlow } from './unreachable.ts';
-import { saidOfDropped } from './target.ts';
 import type { Turn } from './tries.ts';
-import { canBeSentAgain, whereNext } from './where-next.ts';
 
 const UNSAID: AnswerRead = { refusal: null, answer: null };
 
-type Forwarded = Answered | Rejected | Again | Moved | Left;
-
 /** Sends a call that holds its slots, and holds them until the last byte of the answer. */
-export async function forward(sending: Sending): Promise<Forwarded> {
+export async function forward(sending: Sending): Promise<Result> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located, members, member } = candidate;
   const { ticket, tries, hasNext } = turn;
@@ -287,20 +258,6 @@ function redirected(
   return redirect;
 }
 
-/** Tells the groups of the call what is noted of an answer. */
-function reportAnswer(
-  { candidate: { located }, turn: { tries }, admission }: Sending,
-  { status, headers }: Response,
-): void {
-  const requestId = requestIdOf(headers, located.upstream);
-  const isAgain = tries.sent > 1;
-  const notes =
-    requestId === null && !isAgain
-      ? undefined
-      : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
-  admission.reportAnswer(status, notes);
-}
-
 /** Reads what the headers of a served call tell its group; null: nothing that it must hear of. */
 function warningIn(answer: Response, sending: Sending): UpstreamSignal | null {
   const { upstream } = sending.candidate.located;
@@ -310,11 +267,6 @@ function warningIn(answer: Response, sending: Sending): UpstreamSignal | null {
   const warning = nearlyEmpty(hints, upstream, limits);
   if (warning !== null || hasUnknownHeaders(upstream)) return warning;
   return newsOfLimits(hints, limits.place);
-}
-
-/** Whether an answer may say something of the caller's key: it goes nowhere but where the call was made. */
-function isAboutKey({ spilledFrom }: Candidate): boolean {
-  return spilledFrom === null;
 }
 
 /** Learns from the answer to a call whose its key is, and counts the call there. */
@@ -332,203 +284,4 @@ function notRenamed(
   if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };
   const message = `The model in the body could not be renamed to ${bodyModel ?? ''}, as the member ${id} calls it.`;
   return rejected({ reason: 'body_unreadable', message });
-}
-
-/** Leaves an upstream that has said nothing in time, of which no group learns: it may be on its way. */
-async function tooSlow(sending: Sending): Promise<Again> {
-  const { candidate, turn, admission } = sending;
-  const { call, located, members, member } = candidate;
-  logEvent('upstream_slow', {
-    upstream: located.upstream.id,
-    model: located.model?.slice(0, TRACED_MODEL_MAX) ?? null,
-    groups: groupsOf(admission),
-    ...(member !== null && { member: member.id }),
-    first_token_ms: firstTokenMsOf(sending),
-  });
-  call.body.unspare();
-  reportCut(admission, SLOW_STATUS, 'slow');
-  const released = admission.release('cancelled');
-  call.ctx.waitUntil(released);
-  // A group that the call is in elsewhere too must not count it twice.
-  await released;
-  if (member === null || members === null) return SLOW;
-  const { tries } = turn;
-  tries.refusedMembers.noteSlow(member.id);
-  return hasMemberLeft(members, tries) ? { kind: 'again', where: 'here', isSlow: true } : SLOW;
-}
-
-/** The way of a call that leaves a slow upstream. */
-const SLOW: Again = { kind: 'again', where: 'elsewhere', isSlow: true };
-
-/** The status of an attempt that was left for another place. */
-const SLOW_STATUS = 504;
-
-/** How long the first content of a call may take, where the call can go elsewhere; null: any time. */
-function firstTokenMsOf({ candidate, turn }: Sending): number | null {
-  if (!canBeSentAgain(candidate)) return null;
-  const { members, member } = candidate;
-  const atMember =
-    members === null || member === null ? null : firstTokenMsAt(members, member, turn.tries);
-  return atMember ?? turn.firstTokenMs;
-}
-
-/** Has a call placed anew that was refused. Nothing was said of the slot that it had, which nobody needs any more. */
-async function begunAnew(
-  { candidate: { call }, admission }: Sending,
-  held: HeldCall,
-): Promise<Moved> {
-  call.body.unspare();
-  held.giveUp();
-  const released = admission.release('unused');
-  call.ctx.waitUntil(released);
-  await released;
-  return { kind: 'moved', configVersion: call.table.snapshot.version };
-}
-
-/** Tells its groups why the upstream did not serve the call, which goes on or gets the upstream's answer. */
-async function refused(
-  sending: Sending,
-  held: HeldCall,
-  refusal: UpstreamRefusal,
-  answer: Response | null,
-  waitMs: number,
-): Promise<Forwarded> {
-  const { candidate, turn, admission, metering } = sending;
-  const { call, members, member } = candidate;
-  const { body } = call;
-  const { tries } = turn;
-  const { kind } = refusal.signal;
-  if (kind === 'concurrency' && refusal.isOfApi && answer !== null && body.isKept) {
-    // It is the account that has too many calls under way: the call waits in the pool of that, and not of its key. What stands
-    // before an API refuses with the same words whoever has no key at all.
-    const isFound = await learnAccount(candidate, answer);
-    if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
-  }
-  if (kind === 'egress') logEgressRefused(candidate, answer);
-  else logEvent('upstream_refused', refusalFields(sending, refusal, answer?.status ?? null));
-  if (answer !== null) reportAnswer(sending, answer);
-  const isRepeat = tries.noteRefused(placeOf(candidate), refusal.signal);
-  if (members !== null && member !== null && kind !== 'served') {
-    noteRefusedAt(tries, members, member, kind);
-  }
-  await new CallNames(candidate).readKept();
-  admission.report(refusal.signal, refusal.scope, isRepeat);
-  const notServed = metering?.notServed;
-  // What is refused for its own sake says nothing of the slot.
-  const outcomeOf = (outcome: Outcome): Outcome => (refusal.isFinal ? 'refused' : outcome);
-  const where = whereNext(candidate, turn, kind);
-  if (where !== null || answer === null) {
-    if (where !== null) body.unspare();
-    if (where !== null && member !== null) await keepAnswer(sending, refusal, answer, waitMs);
-    held.giveUp();
-    // What the upstream said must be known to its group before the call asks again.
-    const released = admission.release(outcomeOf('failed'), notServed);
-    // A caller that leaves now does not spare the slot its hold.
-    call.ctx.waitUntil(released);
-    if (where === null) return noAnswer(candidate, held);
-    await released;
-    return { kind: 'again', where };
-  }
-  const response = await relay(sending, held, answer, null, (outcome) =>
-    // The status of a refusal inside a 200 says nothing of it.
-    admission.release(outcomeOf(answer.ok ? 'failed' : outcome), notServed),
-  );
-  if (response === null) return noAnswer(candidate, held);
-  traceError(kind);
-  return refusalAnswer(sending, refusal, response, waitMs);
-}
-
-/** Keeps the answer of a member that refused the call, for the case that no other one has room for it. */
-async function keepAnswer(
-  sending: Sending,
-  refusal: UpstreamRefusal,
-  answer: Response | null,
-  waitMs: number,
-): Promise<void> {
-  const { kind } = refusal.signal;
-  if (answer === null || kind === 'served' || !isLasting(kind)) return;
-  const kept = await keptAnswer(answer, sending.candidate.call.after);
-  if (kept === null) return;
-  const { tries } = sending.turn;
-  tries.lastRefusal = { kind, answer: refusalAnswer(sending, refusal, kept, waitMs) };
-}
-
-/** The upstream's refusal as the answer to its caller. */
-function refusalAnswer(
-  sending: Sending,
-  { signal: { kind }, isFinal }: UpstreamRefusal,
-  response: Response,
-  waitMs: number,
-): Answered {
-  const { candidate, turn } = sending;
-  const said = signature(sending, waitMs, response.headers);
-  // Another member may serve the next one.
-  const isHopeless = isFinal && turn.tries.refusedMembers.waitable === null;
-  const all = isHopeless ? { ...said, 'x-should-retry': 'false' } : said;
-  const maySayOfKey = kind !== 'egress' && kind !== 'unauthorized';
-  return answered(response, all, maySayOfKey && isAboutKey(candidate));
-}
-
-/**
- * Passes the upstream's answer on, and settles the call at its last byte. Until then it counts as in flight, and
- * is cut if its caller leaves. Null: the connection broke before anything of the answer was passed on.
- */
-async function relay(
-  { candidate: { call }, admission }: Sending,
-  held: HeldCall,
-  answer: Response,
-  pipe: PipeMetering | null,
-  settle: (outcome: Outcome) => Promise<void>,
-  { events, isOwn }: Partial<Looked> = {},
-): Promise<Response | null> {
-  const { body, request, ctx } = call;
-  body.answered();
-  const { response, done, isWhole } = await held.relay(answer, pipe);
-  const settled = done.then(settle);
-  // An error at its end may be about what the body names.
-  body.neededUntil(settled);
-  countInFlight(
-    departures.watch(request, settled, () => held.cut('left')),
-    ctx,
-  );
-  // The run is held before its caller learns of it, so its end cannot be reported before that.
-  if (isWhole && isOwn === true) await events?.caughtUp?.();
-  if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
-  // The slot is free by now: whoever waits for it goes first. One turn of the loop, which costs more CPU than it is worth
-  // where nobody waits.
-  if (isWhole && admission.hasWaiters) await whenQuiet();
-  return response;
-}
-
-/** The headers by which Headgate tells of the call on its answer. `theirs`: those of the upstream. */
-function signature(
-  { candidate: { located, member }, turn: { tries }, target, admission }: Sending,
-  waitMs: number,
-  theirs: Headers,
-): AnswerHeaders {
-  const groups = groupsOf(admission);
-  const memberId = member?.id ?? null;
-  traceCall({ located, groups, member: memberId, waitMs, tries: tries.sent });
-  const { leaseIds, rates } = admission;
-  return {
-    ...(rates.length > 0 && rateHeaders(rates, theirs)),
-    'headgate-groups': groups,
-    'headgate-wait-ms': String(waitMs),
-    'headgate-tries': String(tries.sent),
-    ...(memberId !== null && { 'headgate-member': memberId }),
-    ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
-    ...(target.dropped.length > 0 && saidOfDropped(target)),
-  };
-}
-
-/** Counts a call that was cut before its answer, because its caller sent too slowly. */
-function reportSlow(admission: Admission, { cutBy }: HeldCall): void {
-  if (cutBy === 'request_timeout') reportCut(admission, REASONS.request_timeout.status, cutBy);
-}
-
-function noAnswer({ call, located, rules }: Candidate, { cutBy }: HeldCall): Rejected | Left {
-  const { fault } = call.body;
-  if (fault !== null) return rejected(fault);
-  if (cutBy === 'request_timeout') return uploadTooSlow(rules.hold);
-  return cutBy === 'left' ? LEFT : unreachable(located.upstream.id, cutBy);
 }

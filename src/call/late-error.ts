@@ -63,8 +63,8 @@ export async function countLateError(
   const { candidate, turn, admission } = sending;
   const refusal = readLateError(late, answer, sourceOf(sending));
   if (refusal === null) return outcome;
-  logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
   await new CallNames(candidate).read();
+  logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
   const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
   admission.report(refusal.signal, refusal.scope, isRepeat);
   return refusal.isFinal ? 'refused' : 'failed';

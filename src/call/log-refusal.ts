@@ -1,16 +1,18 @@
 import { TRACED_MODEL_MAX } from './observe/trace.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { Admission } from './acquire/admission.ts';
+import { CallNames } from './call-names.ts';
 import type { Candidate } from './plan.ts';
 import type { Sending } from './sending.ts';
 
-/** The fields of a refusal in the log. `status`: null where there was no answer. */
+/** The fields of a refusal in the log, with the model of the call if it has been read by now. `status`: null where there was no answer. */
 export function refusalFields(
-  { candidate: { located, member }, admission }: Sending,
+  { candidate, admission }: Sending,
   { signal: { kind, retryAfterMs } }: UpstreamRefusal,
   status: number | null,
 ): Readonly<Record<string, string | number | null>> {
-  const model = located.model?.slice(0, TRACED_MODEL_MAX) ?? null;
+  const { located, member } = candidate;
+  const model = new CallNames(candidate).model?.slice(0, TRACED_MODEL_MAX) ?? null;
   return {
     upstream: located.upstream.id,
     model,

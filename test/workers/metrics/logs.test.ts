@@ -41,6 +41,23 @@ it('a refusal is logged with the names of the GenAI conventions, and without wha
   expect(lines.join('\n')).not.toMatch(/question|another one|sk-never/);
 });
 
+it('a refusal is logged with its model, even if no group needed to read it before', async () => {
+  const strict = await strictScope('unread', { limit: 4 });
+  await configure({
+    upstreams: [{ id: 'unread', base_url: strict.url, dialect: 'openai' }],
+    groups: [{ name: 'unread', match: { upstreams: ['unread'] }, on_saturated: 'reject' }],
+  });
+  await strict.failNext('overload');
+  const lines: string[] = [];
+  const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+  await (await open('/unread/v1/chat/completions', 'refused')).end;
+  spy.mockRestore();
+  const refused = lines
+    .map((line) => JSON.parse(line))
+    .find(({ event }) => event === 'upstream_refused');
+  expect(refused).toMatchObject({ model: 'gpt-4o-mini', 'gen_ai.request.model': 'gpt-4o-mini' });
+});
+
 it('an act of an operator is a line of the log, with its version', async () => {
   await configure({ groups: [{ name: 'acted', limits: { max_concurrency: 2 } }] });
   const lines: string[] = [];

@@ -1,0 +1,106 @@
+import type { AnswerHeaders } from '../contract/answer-headers.ts';
+import { REASONS } from '../contract/reasons.ts';
+import { whenQuiet } from '../runtime/when-quiet.ts';
+import type { Outcome } from '../core/words/outcome.ts';
+import type { HeldCall } from '../upstream/transfer/held-call.ts';
+import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { Admission } from './acquire/admission.ts';
+import { reportCut } from './acquire/report-cut.ts';
+import { countInFlight } from './calls-in-flight.ts';
+import { departures } from './isolate.ts';
+import { groupsOf } from './log-refusal.ts';
+import { traceCall } from './observe/trace.ts';
+import type { Candidate } from './plan.ts';
+import { rateHeaders } from './rate-headers.ts';
+import { requestIdOf } from './request-id.ts';
+import { LEFT, rejected, type Left, type Rejected } from './result.ts';
+import type { Looked } from './runs/hold-run.ts';
+import type { Sending } from './sending.ts';
+import { unreachable, uploadTooSlow } from './unreachable.ts';
+import { saidOfDropped } from './target.ts';
+
+/**
+ * Passes the upstream's answer on, and settles the call at its last byte. Until then the call counts as in flight, and is cut if
+ * its caller disconnects. Null: the connection broke before any of the answer was passed on.
+ */
+export async function relay(
+  { candidate: { call }, admission }: Sending,
+  held: HeldCall,
+  answer: Response,
+  pipe: PipeMetering | null,
+  settle: (outcome: Outcome) => Promise<void>,
+  { events, isOwn }: Partial<Looked> = {},
+): Promise<Response | null> {
+  const { body, request, ctx } = call;
+  body.answered();
+  const { response, done, isWhole } = await held.relay(answer, pipe);
+  const settled = done.then(settle);
+  // An error at its end may be about what the body names.
+  body.neededUntil(settled);
+  countInFlight(
+    departures.watch(request, settled, () => held.cut('left')),
+    ctx,
+  );
+  // The run is held before its caller learns of it, so its end cannot be reported before that.
+  if (isWhole && isOwn === true) await events?.caughtUp?.();
+  if (isWhole && isOwn === true && events?.said?.state === 'goes on') await settled;
+  // The slot is free by now: whoever waits for it goes first. One turn of the loop, which costs more CPU than it is worth
+  // where nobody waits.
+  if (isWhole && admission.hasWaiters) await whenQuiet();
+  return response;
+}
+
+/** Makes Headgate's own headers of an answer. `theirs`: the upstream's headers. */
+export function signature(
+  { candidate: { located, member }, turn: { tries }, target, admission }: Sending,
+  waitMs: number,
+  theirs: Headers,
+): AnswerHeaders {
+  const groups = groupsOf(admission);
+  const memberId = member?.id ?? null;
+  traceCall({ located, groups, member: memberId, waitMs, tries: tries.sent });
+  const { leaseIds, rates } = admission;
+  return {
+    ...(rates.length > 0 && rateHeaders(rates, theirs)),
+    'headgate-groups': groups,
+    'headgate-wait-ms': String(waitMs),
+    'headgate-tries': String(tries.sent),
+    ...(memberId !== null && { 'headgate-member': memberId }),
+    ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
+    ...(target.dropped.length > 0 && saidOfDropped(target)),
+  };
+}
+
+/** Counts a call that was cut before its answer, because its caller sent too slowly. */
+export function reportSlow(admission: Admission, { cutBy }: HeldCall): void {
+  if (cutBy === 'request_timeout') reportCut(admission, REASONS.request_timeout.status, cutBy);
+}
+
+export function noAnswer(
+  { call, located, rules }: Candidate,
+  { cutBy }: HeldCall,
+): Rejected | Left {
+  const { fault } = call.body;
+  if (fault !== null) return rejected(fault);
+  if (cutBy === 'request_timeout') return uploadTooSlow(rules.hold);
+  return cutBy === 'left' ? LEFT : unreachable(located.upstream.id, cutBy);
+}
+
+/** Reports an answer to the call's groups. */
+export function reportAnswer(
+  { candidate: { located }, turn: { tries }, admission }: Sending,
+  { status, headers }: Response,
+): void {
+  const requestId = requestIdOf(headers, located.upstream);
+  const isAgain = tries.sent > 1;
+  const notes =
+    requestId === null && !isAgain
+      ? undefined
+      : { ...(requestId !== null && { requestId }), ...(isAgain && { sent: tries.sent }) };
+  admission.reportAnswer(status, notes);
+}
+
+/** Whether an answer may be about the caller's key, which is sent only to the upstream that the caller chose. */
+export function isAboutKey({ spilledFrom }: Candidate): boolean {
+  return spilledFrom === null;
+}
