@@ -7,6 +7,7 @@ import { wantsAnswer } from '../../../src/core/upstream-signals.ts';
 import { ticketId } from '../../../src/core/words/ids.ts';
 import { HOLD_SAMPLES_MIN } from '../../../src/core/words/settings.ts';
 import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
+import { isGranted, refuse, serve } from '../../support/scope-calls.ts';
 
 const PRO = { names: { model: 'pro' }, caller: 'honest' };
 const FLASH = { names: { model: 'flash' }, caller: 'honest' };
@@ -14,28 +15,6 @@ const FLASH = { names: { model: 'flash' }, caller: 'honest' };
 const FULL: Partial<UpstreamSignal> = { kind: 'requests', scope: 'model', retryAfterMs: 20_000 };
 const HOUR: Partial<UpstreamSignal> = { ...FULL, retryAfterMs: 3_600_000 };
 const DAY: Partial<UpstreamSignal> = { ...FULL, kind: 'long_window', retryAfterMs: 86_400_000 };
-
-/** Has a call made and refused. */
-function refuse(
-  group: TestGroup,
-  name: string,
-  options: AskOptions,
-  signal: Partial<UpstreamSignal>,
-): void {
-  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
-  group.report(name, signal);
-  group.release(name, 'failed');
-}
-
-function serve(group: TestGroup, name: string, options: AskOptions): void {
-  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
-  group.report(name, { kind: 'served' });
-  group.release(name);
-}
-
-function isGranted(group: TestGroup, name: string, options: AskOptions): boolean {
-  return group.ask(name, options).includes(`grant ${name}.1`);
-}
 
 describe('a caller who makes up names', () => {
   const made = (of: 'model' | 'tier' | 'credential', index: number): AskOptions => ({

@@ -4,7 +4,8 @@ import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
 import { handedGroupOf } from '../../../src/core/take-over.ts';
 import { LENT_PACE_MIN, MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
-import { someMember, TestGroup, type AskOptions } from '../../support/core-builders.ts';
+import { someMember, TestGroup } from '../../support/core-builders.ts';
+import { isGranted } from '../../support/scope-calls.ts';
 
 const PRO = { names: { model: 'pro' } };
 const FLASH = { names: { model: 'flash' } };
@@ -18,10 +19,6 @@ function withFullPro(group: TestGroup, signal = FULL): TestGroup {
   group.report('full', signal);
   group.release('full', 'failed');
   return group;
-}
-
-function isGranted(group: TestGroup, name: string, options: AskOptions): boolean {
-  return group.ask(name, options).includes(`grant ${name}.1`);
 }
 
 test('an object that takes a pool over holds the calls that the trial held', () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
 import type { RefusalKind, UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { someMember, TestGroup, type AskOptions } from '../../support/core-builders.ts';
+import { isGranted, refuse, serve } from '../../support/scope-calls.ts';
 
 const PRO = { names: { model: 'pro' } };
 const FLASH = { names: { model: 'flash' } };
@@ -10,28 +11,6 @@ const FLEX = { names: { model: 'pro', tier: 'flex' } };
 const keyOf = (credential: string): AskOptions => ({ names: { model: 'pro', credential } });
 
 const FULL: Partial<UpstreamSignal> = { kind: 'requests', scope: 'model', retryAfterMs: 20_000 };
-
-/** Has a call made and refused. */
-function refuse(
-  group: TestGroup,
-  name: string,
-  options: AskOptions,
-  signal: Partial<UpstreamSignal>,
-): void {
-  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
-  group.report(name, signal);
-  group.release(name, 'failed');
-}
-
-function serve(group: TestGroup, name: string, options: AskOptions): void {
-  expect(group.ask(name, options)).toContain(`grant ${name}.1`);
-  group.report(name, { kind: 'served' });
-  group.release(name);
-}
-
-function isGranted(group: TestGroup, name: string, options: AskOptions): boolean {
-  return group.ask(name, options).includes(`grant ${name}.1`);
-}
 
 describe('a model that is full', () => {
   test('stops its own calls and no others', () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
+import { inPieces } from '../support/packing.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure, until } from '../support/worker.ts';
 
@@ -153,20 +154,6 @@ describe('a queue with calls of several models', () => {
 describe('a body that is not kept', () => {
   beforeEach(() => configure({ upstreams: [{ id: upstream, base_url: strict.url }], groups: [] }));
 
-  /** A body of so many bytes, which comes in pieces. */
-  function inPieces(head: string, bytes: number): ReadableStream<Uint8Array> {
-    const tail = '"}';
-    const text = new TextEncoder().encode(head.padEnd(bytes - tail.length, 'x') + tail);
-    let at = 0;
-    return new ReadableStream({
-      pull(controller) {
-        controller.enqueue(text.slice(at, at + 65_536));
-        at += 65_536;
-        if (at >= text.length) controller.close();
-      },
-    });
-  }
-
   const fails = (kind: string) => ({ 'x-strict-fail': kind, 'x-strict-fail-wait-ms': '600000' });
 
   it.each([
@@ -180,7 +167,9 @@ describe('a body that is not kept', () => {
     const upload = (headers: Record<string, string>): Promise<number> =>
       send(
         '/v1/chat/completions',
-        inPieces('{"model":"m","messages":[],"service_tier":"flex","x":"', bytes),
+        inPieces(
+          `${'{"model":"m","messages":[],"service_tier":"flex","x":"'.padEnd(bytes - 2, 'x')}"}`,
+        ),
         { ...OWN, ...headers },
       );
     expect(await chat('m')).toBe(200);

@@ -4,6 +4,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { del, group, leased, leave, limitTo, patch, post, queued } from '../leases/scene.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
+import { inPieces } from '../support/packing.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, configure } from '../support/worker.ts';
 
@@ -37,19 +38,6 @@ async function send({ body = {}, key = 'sk-own', refuseAs, headers = {} }: Sent)
   });
   await answer.arrayBuffer();
   return answer.status;
-}
-
-/** A body of so many bytes, which comes in pieces. */
-function inPieces(head: string, tail: string, bytes: number): ReadableStream<Uint8Array> {
-  const text = new TextEncoder().encode(head.padEnd(bytes - tail.length, 'x') + tail);
-  let at = 0;
-  return new ReadableStream({
-    pull(controller) {
-      controller.enqueue(text.slice(at, at + 65_536));
-      at += 65_536;
-      if (at >= text.length) controller.close();
-    },
-  });
 }
 
 /** How many calls the upstream got. */
@@ -92,7 +80,7 @@ describe('an automatic group', () => {
     const upload = async (model: string, headers: Record<string, string> = {}): Promise<number> => {
       const answer = await call(chat, {
         method: 'POST',
-        body: inPieces(`{"model":"${model}","messages":[],"x":"`, '"}', bytes),
+        body: inPieces(`${`{"model":"${model}","messages":[],"x":"`.padEnd(bytes - 2, 'x')}"}`),
         headers: {
           authorization: 'Bearer sk-own',
           'content-type': 'application/json',

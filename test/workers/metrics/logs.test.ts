@@ -50,7 +50,7 @@ it('a refusal is logged with its model, even if no group needed to read it befor
   await strict.failNext('overload');
   const lines: string[] = [];
   const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
-  await (await open('/unread/v1/chat/completions', 'refused')).end;
+  await open('/unread/v1/chat/completions', 'refused').end;
   spy.mockRestore();
   const refused = lines
     .map((line) => JSON.parse(line))

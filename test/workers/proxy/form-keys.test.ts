@@ -1,6 +1,7 @@
 // A gateway key in a field of a form goes to no upstream: the call is refused, or broken off before.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
+import { inPieces } from '../support/packing.ts';
 import { admin, call, configure, type CallInit } from '../support/worker.ts';
 
 const GATEWAY_KEY = 'hg_gateway-key-0815';
@@ -85,19 +86,6 @@ async function expectRefused(response: Response, name: string): Promise<void> {
   expect(text).toContain(name);
   expect(text).toContain('headgate-key');
   expect(text).not.toContain(GATEWAY_KEY);
-}
-
-/** The text in pieces, of no length that is known. */
-function inPieces(text: string, bytes: number): ReadableStream<Uint8Array> {
-  let at = 0;
-  return new ReadableStream({
-    type: 'bytes',
-    pull(controller) {
-      if (at >= text.length) return controller.close();
-      controller.enqueue(new TextEncoder().encode(text.slice(at, at + bytes)));
-      at += bytes;
-    },
-  });
 }
 
 describe('a gateway key in a field of a form', () => {

@@ -1,4 +1,4 @@
-/** Packs bodies as clients and providers do, with `node:zlib` of the runtime. */
+/** Bodies as clients and providers send them: packed with `node:zlib` of the runtime, or in pieces. */
 type Sync = (bytes: Uint8Array) => Uint8Array;
 
 interface Zlib {
@@ -40,4 +40,17 @@ export function pack(body: string | Uint8Array, contentEncoding: string): Uint8A
   for (const item of contentEncoding.split(',')) bytes = packer(item.trim().toLowerCase())(bytes);
   // What `node:zlib` returns is a Buffer, which compares unequal to the same bytes.
   return new Uint8Array(bytes);
+}
+
+/** A body of unknown length, which comes in pieces of so many characters. */
+export function inPieces(text: string, size = 65_536): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    type: 'bytes',
+    pull(controller) {
+      if (at >= text.length) return controller.close();
+      controller.enqueue(new TextEncoder().encode(text.slice(at, at + size)));
+      at += size;
+    },
+  });
 }
