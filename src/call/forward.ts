@@ -103,7 +103,7 @@ export async function forward(sending: Sending): Promise<Result> {
   const inside = await readSent(sending, held, sent, isBare);
   if (held.cutBy === 'slow') return tooSlow(sending);
   const read = inside.answer === null && isCutByUs(held) ? UNSAID : inside;
-  const { refusal, answer, isMistake } = read;
+  const { refusal, answer, isMistake, isOpen } = read;
   if (refusal !== null) return refused(sending, held, refusal, answer, waitMs);
   if (answer === null || held.cutBy === 'body') {
     reportSlow(admission, held);
@@ -122,7 +122,7 @@ export async function forward(sending: Sending): Promise<Result> {
   const watched = watchesRun === null ? null : await lookForRun(watchesRun, sending, held, answer);
   const looked: Looked = watched ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
-  const end = streamEndOf(answer, located, held.hasWhole);
+  const end = streamEndOf(answer, located, held.hasWhole, isOpen);
   const pipe = withStreamEnd(end, readingRun(looked, metering?.pipeFor(meter, answer) ?? null));
   const settled = settlingOf(sending, held, looked, isDone ? meter : null);
   const settle: SettleCall =

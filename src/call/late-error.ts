@@ -16,14 +16,15 @@ const LIST = ':streamGenerateContent';
 
 /**
  * Keeps the end of an answer that is a stream, for the error that it may end with; null: it is none. `isRead`: the whole answer
- * has been read and holds no error, unless it is a stream.
+ * has been read and holds no error, unless it is a stream. `isOpen`: nothing of it came in time, so a whole error may follow.
  */
 export function streamEndOf(
   answer: Response,
   { operation: { name }, path, isStream }: Located,
   isRead: boolean,
+  isOpen = false,
 ): StreamEnd | null {
-  const isLong = isStream || path.endsWith(LIST);
+  const isLong = isStream || isOpen || path.endsWith(LIST);
   // What most calls need not know of an answer is not asked of the runtime.
   if (isRead && !isLong) return null;
   const { ok, body, headers } = answer;

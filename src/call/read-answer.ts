@@ -41,6 +41,8 @@ export interface AnswerRead {
   readonly answer: Response | null;
   /** An error inside a 200 that is no refusal: the call made a mistake. Absent: there is none. */
   readonly isMistake?: true;
+  /** Nothing but a prelude came in time, so an error may still come. Absent: content came, or the whole. */
+  readonly isOpen?: true;
 }
 
 /** A connection that broke before there were headers. */
@@ -100,7 +102,8 @@ export async function readInside(
   }
   const { judgement } = read;
   held.noteContent();
-  if (typeof judgement === 'string') return { refusal: null, answer: read.answer };
+  if (judgement === 'prelude') return { refusal: null, answer: read.answer, isOpen: true };
+  if (judgement === 'content') return { refusal: null, answer: read.answer };
   const refusal = classifyError(judgement.error, read.answer, source);
   if (refusal === null) return { refusal, answer: read.answer, isMistake: true };
   return { refusal, answer: held.unread(read.answer) };

@@ -26,6 +26,7 @@ const OVERLOADED = {
   param: null,
   code: 'server_is_overloaded',
 };
+const FAILED_WHOLE = JSON.stringify({ error: OVERLOADED });
 const FAILURE = `event: error\n${sseData({ error: OVERLOADED })}`;
 
 /** The tier of service, where answers report it. */
@@ -59,7 +60,7 @@ export function chatAnswer(input: AnswerInput): StrictAnswer {
     const message = { role: 'assistant', content: pieces.join(''), refusal: null };
     const choices = [{ index: 0, message, logprobs: null, finish_reason: 'stop' }];
     const body = { ...head, object: 'chat.completion', choices, usage: chatUsage(input) };
-    return jsonAnswer(body, input.usage.output);
+    return { ...jsonAnswer(body, input.usage.output), failure: () => FAILED_WHOLE };
   }
   const chunk = (delta: object, finish: string | null): string =>
     sseData({

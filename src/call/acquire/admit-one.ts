@@ -236,7 +236,7 @@ export function slotRequest(
   };
 }
 
-/** Who calls where, by which a pool shares its slots and tells of them. */
+/** Names who calls where, by which a pool shares its slots and tells of them. */
 function holderOf(
   call: RoutedCall,
   ticket: Ticket,

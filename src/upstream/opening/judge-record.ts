@@ -102,6 +102,19 @@ const DELTA_NAMES: ReadonlySet<string> = new Set(['role', 'name', 'id', 'type', 
 /** Fields of which an error has at least one. */
 const ERROR_KEYS = ['message', 'msg', 'code', 'type', 'status', 'error', 'detail', 'metadata'];
 
+/**
+ * Ends of a choice with which providers say that they failed, and the error that they mean: OpenRouter's and Mistral's, Z.ai's,
+ * DeepSeek's. As of 2026-11-27.
+ */
+const FAILED_ENDS: ReadonlyMap<unknown, string> = new Map([
+  ['error', 'server_error'],
+  ['network_error', 'server_error'],
+  ['insufficient_system_resource', 'overloaded'],
+]);
+
+/** The same of a stream whose last event names its end: Cohere’s. */
+const FAILED_STREAM_ENDS: ReadonlySet<unknown> = new Set(['ERROR', 'TIMEOUT']);
+
 /** Judges a record. `event`: the name that the stream gives it; empty: none. */
 export function judgeRecord(record: unknown, event = ''): Judgement {
   const fields = fieldsOf(record);
@@ -123,13 +136,21 @@ function errorIn(fields: Fields, event: string): string | null {
   if (isBareError(fields) || type === 'conversation.response.error') return JSON.stringify(fields);
   if (event === 'thread.run.failed') return JSON.stringify({ error: fields['last_error'] });
   if (type === 'message-end') return errorOfEnd(fieldsOf(fields['delta']));
-  const failed = listOf(fields['choices']).find((choice) => isError(choice['error']));
-  return failed === undefined ? null : JSON.stringify({ error: failed['error'] });
+  if (fields['event_type'] === 'stream-end') return errorOfEnd(fields);
+  return errorOfChoices(listOf(fields['choices']));
+}
+
+function errorOfChoices(choices: readonly Fields[]): string | null {
+  const failed = choices.find((choice) => isError(choice['error']));
+  if (failed !== undefined) return JSON.stringify({ error: failed['error'] });
+  const codes = choices.map((choice) => FAILED_ENDS.get(choice['finish_reason']));
+  const code = codes.find((each) => each !== undefined);
+  return code === undefined ? null : JSON.stringify({ error: { code } });
 }
 
 /** An error that ends a stream of messages is told in the same event as any other end. */
 function errorOfEnd(end: Fields | null): string | null {
-  if (end?.['finish_reason'] !== 'ERROR') return null;
+  if (end === null || !FAILED_STREAM_ENDS.has(end['finish_reason'])) return null;
   return JSON.stringify({ error: end['error'] ?? { code: 'server_error' } });
 }
 
@@ -139,24 +160,27 @@ function isError(error: unknown): boolean {
   return fields !== null && ERROR_KEYS.some((key) => (fields[key] ?? null) !== null);
 }
 
-/** Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, or a list of errors. */
+/** Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, one with the status of its problem, or a list of errors. */
 function isBareError(fields: Fields): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
   if (code !== undefined) return Number(code) !== 0;
-  if (isCode(fields['error_code']) || fields['success'] === false) return true;
+  // Baidu counts from 1.
+  if (isCode(fields['error_code'], 1) || fields['success'] === false) return true;
   const { __type: ofAmazon } = fields;
   if (typeof ofAmazon === 'string' && /(?:Exception|Error)$/.test(ofAmazon)) return true;
-  const { errors, message, msg, detail, statusCode } = fields;
+  const { errors, message, msg, detail, title, statusCode, status } = fields;
   if (listOf(errors).some(isError)) return true;
+  // As a word, it is the state of something.
+  const ofProblem = typeof status === 'number' ? status : undefined;
   return (
-    isCode(fields['code'] ?? statusCode) &&
-    [message, msg, detail].some((text) => typeof text === 'string')
+    isCode(fields['code'] ?? statusCode ?? ofProblem) &&
+    [message, msg, detail, title].some((text) => typeof text === 'string')
   );
 }
 
-function isCode(value: unknown): boolean {
+function isCode(value: unknown, least = 400): boolean {
   if (typeof value === 'string') return value !== '' && !NO_ERROR.test(value);
-  return typeof value === 'number' && value >= 400;
+  return typeof value === 'number' && value >= least;
 }
 
 /** Codes by which servers say that all is well. */
@@ -206,9 +230,13 @@ function choiceHasContent(fields: Fields): boolean {
   const delta = fieldsOf(fields['delta']);
   const hasMore = delta !== null && Object.entries(delta).some(isMore);
   if (hasMore || hasText(fieldsOf(fields['message']) ?? fields)) return true;
-  // OpenRouter ends a choice so when its provider failed. The word may be cut.
   const end = fields['finish_reason'];
-  return typeof end === 'string' && !'error'.startsWith(end) && !isError(fields['error']);
+  return typeof end === 'string' && !mayBeFailure(end) && !isError(fields['error']);
+}
+
+/** Whether the end of a choice says that its provider failed. The word may be cut. */
+function mayBeFailure(end: string): boolean {
+  return [...FAILED_ENDS.keys()].some((name) => String(name).startsWith(end));
 }
 
 function candidateHasContent(fields: Fields): boolean {
@@ -224,8 +252,8 @@ function isPrelude(fields: Fields): boolean {
   if (OPENING_TYPES.has(type)) return opensEmptyPart(fields);
   const wrapped = isWrapper(fields) ? fieldsOf(response) : null;
   if (wrapped !== null) return isPrelude(wrapped);
-  // A record without a choice reports the usage at the end, or Azure's filters at the beginning.
-  if (Array.isArray(choices)) return choices.length > 0 || fieldsOf(usage) === null;
+  // A record without a choice reports the usage, or Azure's filters.
+  if (Array.isArray(choices)) return true;
   if (Array.isArray(candidates) || 'usageMetadata' in fields) return !('promptFeedback' in fields);
   // Workers AI streams nothing but the text, and the usage at the end.
   if (response === '' && done === undefined) return fieldsOf(usage) === null;

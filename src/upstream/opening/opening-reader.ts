@@ -42,7 +42,7 @@ const HEAD_CHARACTERS = 2_048;
  * escaped, so text of the model shows none.
  */
 const SUSPECT =
-  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*"failed"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
+  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*(?:"failed"|[45]\d\d\b)|"finish_reason"\s*:\s*"(?:error|network_error|insufficient_system_resource)"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
 /** Judges an answer that is there as a whole. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
@@ -260,12 +260,18 @@ function isCutContent(text: string): boolean {
  * may begin anywhere.
  */
 export function errorAtEnd(text: string): string | null {
-  return errorOfLastEvent(text) ?? errorOfLastLine(text) ?? errorOfLastElement(text);
+  const ofPart = errorOfLastEvent(text) ?? errorOfLastLine(text) ?? errorOfLastElement(text);
+  return ofPart ?? (/^\s*\{/.test(text) ? errorOf(judgeData(text, '')) : null);
 }
 
+/** Behind the error nothing but the usage may come. */
 function errorOfLastEvent(text: string): string | null {
-  const event = eventsIn(text).findLast(({ data }) => !NO_RECORD.test(data));
-  return event === undefined ? null : errorOf(judgeData(event.data, event.name));
+  const events = eventsIn(text).filter(({ data }) => !NO_RECORD.test(data));
+  for (const { data, name } of events.toReversed()) {
+    const judgement = judgeData(data, name);
+    if (judgement !== 'prelude') return errorOf(judgement);
+  }
+  return null;
 }
 
 /** Data that is no record: none, or the mark of the end. */

@@ -64,7 +64,7 @@ const CODE_KEYS = new Set([
   'reason',
   'limit_source',
 ]);
-const TEXT_KEYS = new Set(['message', 'msg', 'status_msg', 'detail', 'error', 'raw']);
+const TEXT_KEYS = new Set(['message', 'msg', 'status_msg', 'error_msg', 'detail', 'error', 'raw']);
 const QUOTA_KEYS = new Set(['quotaid', 'quotametric']);
 /** Fields in which errors are wrapped. Nothing else is entered, so an echoed request is never read. */
 const CHILD_KEYS = new Set([

@@ -14,7 +14,7 @@ const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
   [/authentication|unauthenticated|unauthorized|api_key/, 401],
   [/permission|forbidden|accessdenied/, 403],
   [/not_found|notfound/, 404],
-  [/rate_?limit|too_?many|throttl|resource_?exhausted|quota/, 429],
+  [/rate_?limit|too_?many|throttl|resource_?(?:has_been_)?exhausted|quota/, 429],
   [/overload|unavailable|capacity|notready/, 503],
   [
     /server_?error|internal|api_error|timeout|timed_out|deadline|bad_gateway|upstream|provider|modelstream/,
@@ -61,4 +61,4 @@ export function statusInside({ codes, text }: ErrorFields, rows: readonly Refusa
 }
 
 /** Types that every error has, and numbers of a provider whose numbers are not known here. */
-const UNNAMED = /^(?:error|failed|unknown|null|\d*)$/;
+const UNNAMED = /^(?:error|failed|unknown|null|none|\d*)$/;

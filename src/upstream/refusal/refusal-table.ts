@@ -210,7 +210,7 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
       'nocapacity',
       'serveroverloaded',
     ],
-    text: /overload(?:ed)?\b|high traffic|experiencing high (?:demand|load)|(?:out of|over|at) capacity|no capacity available|\b(?:too|currently|server) busy\b|temporarily limiting requests|访问量过大/,
+    text: /overload(?:ed)?\b|high traffic|experiencing high (?:demand|load)|(?:out of|over|at) capacity|no capacity available|\b(?:too|currently|(?:server|service|system)(?: is)?) busy\b|temporarily limiting requests|访问量过大/,
   },
   {
     kind: 'ramp',
@@ -242,7 +242,7 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
       'modelaccountrpmratelimitexceeded',
     ],
     quotaId: /requests/,
-    text: /\b(?:rpm|rps|limit_rpm)\b|(?:requests?|images?)[ _]per[ _](?:min|sec)|per[ -]minute request|calls ?\/ ?min|call rate limit|requests rate limit|current requests list/,
+    text: /\b(?:rpm|rps|qps|limit_rpm)\b|(?:requests?|images?)[ _]per[ _](?:min|sec)|per[ -]minute request|calls ?\/ ?min|call rate limit|requests rate limit|current requests list/,
   },
   { kind: 'unknown', scope: 'model', statuses: [429] },
 ];

@@ -199,6 +199,16 @@ describe('an error behind content', () => {
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
+  it('is found in an answer that is no stream, where it comes too late to be held back', async () => {
+    const late = { contentLength: false, silentAfterChunks: 0, errorAfterChunks: 0 };
+    const at = await newScene(late);
+    // The headers come once the beginning was held back for long enough.
+    const response = await ask(at, CHAT, { stream: false });
+    await at.strict.resume();
+    expect(await response.text()).toContain('server_is_overloaded');
+    await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
+  });
+
   it('is looked for in a stream whose tokens are counted too', async () => {
     const limits = { max_concurrency: 3, tpm: 1_000_000 };
     const at = await newScene({ errorAfterChunks: 2 }, { limits });

@@ -21,6 +21,16 @@ const FAILED = JSON.stringify({
   response: { status: 'failed', error: { code: 'server_error', message: 'no' }, ...LONG },
 });
 
+test('the end of a choice may be the error', () => {
+  const choice = { delta: { content: '' }, finish_reason: 'insufficient_system_resource' };
+  const usage = { choices: [], usage: { total_tokens: 3 } };
+  const text = [{ choices: [choice] }, usage].map((one) => `data: ${JSON.stringify(one)}\n\n`);
+  expect(endOf([CHUNK, ...text, 'data: [DONE]\n\n'])).toEqual({
+    error: '{"error":{"code":"overloaded"}}',
+    isAfterContent: true,
+  });
+});
+
 describe('an error ends a stream', () => {
   test.each<[string, readonly string[]]>([
     ['in one piece', [CHUNK + ERROR]],
@@ -28,6 +38,7 @@ describe('an error ends a stream', () => {
     ['after much', [...Array.from({ length: 200 }, () => CHUNK), ERROR]],
     ['in pieces', [CHUNK, ERROR.slice(0, 20), ERROR.slice(20, 41), ERROR.slice(41)]],
     ['in one large piece', [CHUNK.repeat(200) + ERROR]],
+    ['before the usage', [CHUNK, ERROR, 'data: {"choices":[],"usage":{"total_tokens":3}}\n\n']],
   ])('%s', (_, pieces) => {
     expect(endOf(pieces)).toMatchObject({
       error: expect.stringContaining('502'),
@@ -54,6 +65,7 @@ describe('an error ends a stream', () => {
 test.each<[string, string, AnswerForm]>([
   ['Gemini’s array', '[{"candidates":[1]}\n,\n{"error": {"code":503}}\n]\n', 'json'],
   ['an event without a type', `${CHUNK}${ERROR}`, 'text'],
+  ['JSON on several lines behind spaces', '\n  \n{\n "error": {\n "code": 502\n }\n}', 'json'],
   ['a choice', `${CHUNK}data: {"choices":[{"error":{"code":503}}]}\n\n`, 'events'],
 ])('an error ends a stream in the form of %s', (_, text, form) => {
   expect(endOf([text], form)).toMatchObject({ error: expect.stringMatching(/50[23]/) });

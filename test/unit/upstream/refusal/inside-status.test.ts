@@ -94,6 +94,31 @@ describe('an error inside a 200 is the same refusal as by status', () => {
       'unknown model null',
     ],
     ['a message alone', 'openai', { error: 'Too many requests' }, 'unknown model null'],
+    [
+      'Baidu’s rate',
+      'qianfan',
+      { error_code: 18, error_msg: 'Open api qps request limit reached' },
+      'requests model null',
+    ],
+    [
+      'Baidu’s overload',
+      'qianfan',
+      { error_code: 336100, error_msg: 'the service is busy, try again later' },
+      'overload model null',
+    ],
+    ['a server that is busy', 'openai', { error: 'The server is busy' }, 'overload model null'],
+    [
+      'xAI’s rate',
+      'xai',
+      { code: 'Some resource has been exhausted', error: 'Too many requests for the team' },
+      'unknown model null',
+    ],
+    [
+      'LiteLLM’s, which writes that there is no code',
+      'openai',
+      { error: { message: 'Service Unavailable', type: 'None', code: 'None' } },
+      'overload model null',
+    ],
   ])('%s', (_, upstreamId, error, expected) => {
     expect(meaning(error, upstreamId)).toBe(expected);
   });
