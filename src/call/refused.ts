@@ -118,7 +118,7 @@ export async function tooSlow(sending: Sending): Promise<Again> {
   const { call, located, members, member } = candidate;
   logEvent('upstream_slow', {
     upstream: located.upstream.id,
-    model: located.model?.slice(0, TRACED_MODEL_MAX) ?? null,
+    model: new CallNames(candidate).model?.slice(0, TRACED_MODEL_MAX) ?? null,
     groups: groupsOf(admission),
     ...(member !== null && { member: member.id }),
     first_token_ms: firstTokenMsOf(sending),
