@@ -1,5 +1,5 @@
-// docs/limits.md has one table of what providers do, what Headgate does and what the caller sees. Each of its rows is
-// provoked here and compared with its words, or names the test that does so.
+// docs/limits.md has a table of what providers do, what Headgate does, and what the caller sees. Each row is either
+// provoked here and compared with its text, or listed below with the test that covers it.
 import { afterAll, describe, expect, it } from 'vitest';
 import page from '../../../docs/limits.md?raw';
 import { nothingLeaks } from '../support/pool.ts';
@@ -38,30 +38,30 @@ function rowOf(begin: string): Row {
   return row;
 }
 
-/** Rows that one failed call to the upstream provokes, with the failure that the strict upstream plays. */
+/** Rows that a single failed call provokes, with the failure to request from the strict upstream. */
 const PROVOKED: Readonly<Record<string, readonly string[]>> = {
   "Refuses the Worker's address": ['egress'],
-  'Has no money left': ['quota'],
+  'Reports an empty account': ['quota'],
   'Cannot serve this call': ['never_fits'],
-  'Has used up a day or a plan': ['long_window'],
-  'Takes no more calls at once': ['concurrency'],
+  'Reports that a daily limit or a plan is used up': ['long_window'],
+  'Reports too many concurrent calls': ['concurrency'],
   'Has no capacity': ['overload'],
-  'Wants slower growth': ['ramp'],
-  'Has used up a minute': ['requests', 'tokens'],
+  'Asks for slower growth': ['ramp'],
+  'Reports that a limit per minute is used up': ['requests', 'tokens'],
   Fails: ['error'],
 };
 
-/** Rows that need more than one failed call, and the tests of their own. */
+/** Rows that need more than one failed call, with the tests that cover them. */
 const ELSEWHERE = [
   'Refuses a [member]', // test/workers/proxy/members-refused.test.ts
-  'Says no more than 429', // test/workers/limits/sources.test.ts
-  'Says any of this [inside a 200]', // test/workers/proxy/refused-inside.test.ts
+  'Returns 429 without a cause', // test/workers/limits/sources.test.ts
+  'Returns such a refusal [inside a 200]', // test/workers/proxy/refused-inside.test.ts
   'Ends a stream with an error', // test/workers/proxy/refused-inside.test.ts
-  'Says any of this about one model, tier or key', // test/workers/limits/scopes.test.ts
-  'Packs the refusal', // test/workers/packed-bodies.test.ts
-  'Names a wait of more than 15 minutes', // test/unit/core/limits/long-pauses.test.ts
-  'Reports in the headers', // test/workers/limits/feed-forward.test.ts
-  'Accepts a call and says nothing', // test/workers/spill/slow.test.ts
+  'Refuses one model, tier or key', // test/workers/limits/scopes.test.ts
+  'Compresses the refusal', // test/workers/packed-bodies.test.ts
+  'Asks for a wait of more than 15 minutes', // test/unit/core/limits/long-pauses.test.ts
+  'Reports a nearly empty limit', // test/workers/limits/feed-forward.test.ts
+  'Accepts a call but sends no content', // test/workers/spill/slow.test.ts
 ];
 
 async function settled(stage: Stage) {
@@ -71,7 +71,7 @@ async function settled(stage: Stage) {
 }
 
 describe('a row of the table', () => {
-  it.each(Object.entries(PROVOKED))('%s: its words hold', async (begin, failures) => {
+  it.each(Object.entries(PROVOKED))('%s: its text holds', async (begin, failures) => {
     const { kinds, headgate, sees } = rowOf(begin);
     expect(kinds).toEqual(failures.toSorted((a, b) => kinds.indexOf(a) - kinds.indexOf(b)));
     for (const failure of failures) {
@@ -88,29 +88,34 @@ describe('a row of the table', () => {
     }
   });
 
-  it.each(['Has used up a day or a plan', 'Wants slower growth', 'Has used up a minute'])(
-    '%s: it pauses the group',
-    async (begin) => {
-      const { kinds, headgate } = rowOf(begin);
-      expect(headgate).toMatch(/\bpauses\b/);
-      const stage = await newStage();
-      const headers = {
-        'x-strict-fail': kinds[0] ?? '',
-        'x-strict-fail-wait-ms': '3600000',
-        'headgate-max-wait': '0',
-      };
-      await toldBy(send(stage, 'one', { headers }));
-      expect((await settled(stage)).isPaused).toBe(true);
-      const { sees } = rowOf('Refuses while a caller cannot wait as long');
-      const next = await toldBy(send(stage, 'next', { headers: { 'headgate-max-wait': '0' } }));
-      expect([String(next.status), next.reason]).toEqual(
-        [...sees.matchAll(/`(\w+)`/g)].slice(0, 2).map(([, word]) => word),
-      );
-    },
-  );
+  it.each([
+    'Reports that a daily limit or a plan is used up',
+    'Asks for slower growth',
+    'Reports that a limit per minute is used up',
+  ])('%s: it pauses the group', async (begin) => {
+    const { kinds, headgate } = rowOf(begin);
+    expect(headgate).toMatch(/\bpauses\b/);
+    const stage = await newStage();
+    const headers = {
+      'x-strict-fail': kinds[0] ?? '',
+      'x-strict-fail-wait-ms': '3600000',
+      'headgate-max-wait': '0',
+    };
+    await toldBy(send(stage, 'one', { headers }));
+    expect((await settled(stage)).isPaused).toBe(true);
+    const { sees } = rowOf('Refuses calls for longer than a caller can wait');
+    const next = await toldBy(send(stage, 'next', { headers: { 'headgate-max-wait': '0' } }));
+    expect([String(next.status), next.reason]).toEqual(
+      [...sees.matchAll(/`(\w+)`/g)].slice(0, 2).map(([, word]) => word),
+    );
+  });
 
-  it('none is without a test', () => {
-    const tested = [...Object.keys(PROVOKED), ...ELSEWHERE, 'Refuses while a caller cannot wait'];
+  it('every row has a test', () => {
+    const tested = [
+      ...Object.keys(PROVOKED),
+      ...ELSEWHERE,
+      'Refuses calls for longer than a caller can wait',
+    ];
     expect(ROWS.filter(({ did }) => !tested.some((begin) => did.startsWith(begin)))).toEqual([]);
     expect(ROWS).toHaveLength(tested.length);
   });
