@@ -170,7 +170,7 @@ function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Part
   const holdOf = (name: string): number | null => msOf(flags, name, COOLDOWN_MAX_MS, notes);
   const released = holdOf('release-cooldown');
   const cancelled = holdOf('cancel-cooldown');
-  // With its breaker on, the penalty holds a slot after a failure, and the failure hold does not.
+  // If the shaper's breaker is enabled, the penalty replaces the failure hold.
   const failed = holdOf('cb-penalty') || holdOf('failure-hold');
   // Any negative number means unlimited there.
   const isEndless = /^-\d+$/.test(flags.get('retry')?.at(-1) ?? '');
@@ -192,7 +192,7 @@ function settingsOf(flags: ReadonlyMap<string, string[]>, notes: string[]): Part
   };
 }
 
-/** Reads the settings of the breaker, as far as they are given. */
+/** Reads the breaker's flags. Flags that are not set keep the defaults of a group. */
 function breakerOf(
   flags: ReadonlyMap<string, string[]>,
   notes: string[],
@@ -201,7 +201,7 @@ function breakerOf(
   const msFrom = (name: string, leastMs: number): number | null => {
     const ms = msOf(flags, name, BREAKER_MS_MAX, notes);
     if (ms === null || ms >= leastMs) return ms;
-    notes.push(`-${name}: ${leastMs} ms is the minimum of a group here, and was written instead.`);
+    notes.push(`-${name}: ${leastMs} ms is the minimum of a group here and is used instead.`);
     return leastMs;
   };
   const failures = countOf(flags, 'cb-threshold', BREAKER_CALLS_MAX, notes);
@@ -210,7 +210,7 @@ function breakerOf(
   const holdMaxMs = msFrom('cb-max-open-timeout', 100);
   if (failures !== null) {
     notes.push(
-      `-cb-threshold ${failures}: the breaker of a group opens when half of its calls within the window failed, and at least ${failures} had a result (breaker.threshold, breaker.min_calls).`,
+      `-cb-threshold ${failures}: the breaker of a group opens when half of at least ${failures} calls within the window failed (breaker.threshold, breaker.min_calls).`,
     );
   }
   const breaker = {
@@ -289,6 +289,6 @@ function msOf(
 /** Lowers a value to the maximum, and notes it. */
 function atMost(value: number, max: number, flag: string, notes: string[]): number {
   if (value <= max) return value;
-  notes.push(`${flag}: ${max} is the maximum of a group here, and was written instead.`);
+  notes.push(`${flag}: ${max} is the maximum of a group here and is used instead.`);
   return max;
 }

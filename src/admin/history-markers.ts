@@ -106,7 +106,7 @@ export function poolMarker(
   const [own, label, detail] = words(kind, why, figures);
   const often = times > 1 ? `; ${times} times within a minute` : '';
   const instant = new Date(at).toISOString();
-  const about = scope === undefined ? '' : `; only calls of ${scopeWords(scope)}`;
+  const about = scope === undefined ? '' : `; only calls with ${scopeWords(scope)}`;
   const marker = { at: instant, kind: own, actor: null, partition, ...(scope && { scope }) };
   const place = scope === undefined ? '' : `${scopeWords(scope)}: `;
   if (member === undefined) {

@@ -159,7 +159,7 @@ function lastWord(result: Rejected, { sent, lastRefusal, refusalWords }: Tries):
     return lastRefusal.answer;
   }
   const isTold = refusalWords !== null && OF_QUEUE.has(reply.reason);
-  const said = isTold ? ` The upstream had refused the call: "${refusalWords}"` : '';
+  const said = isTold ? ` The upstream refused the call before: "${refusalWords}"` : '';
   return { ...result, reply: { ...reply, message: `${reply.message}${said}`, tries: sent } };
 }
 

@@ -21,12 +21,12 @@ const never = z.null().describe('Null: another try will not help for long.');
 
 const stoppedScope = z
   .object({
-    model: z.string().nullable().describe('The model. Null: any.'),
-    tier: z.string().nullable().describe('The service tier. Null: any.'),
+    model: z.string().nullable().describe('The model. null means any.'),
+    tier: z.string().nullable().describe('The service tier. null means any.'),
     credential: z
       .string()
       .nullable()
-      .describe("Fingerprint of a caller's own provider key. Null: any key."),
+      .describe("Fingerprint of a caller's own provider key. null means any."),
   })
   .exactOptional()
   .describe('The calls that the upstream refuses. Absent if it refuses all.');
@@ -40,7 +40,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
       .enum(['lane', 'share', 'returned', 'held'])
       .optional()
       .describe(
-        'Why a queued call lost its place to another call: to a higher lane, to a tenant with fewer queued calls for its weight, to a call that had the place before a reset, or to a call of the same tenant that no scope holds. Absent: the call was refused on arrival.',
+        'Why a queued call lost its place to another call: to a higher lane, to a tenant with fewer queued calls for its weight, to a call that had the place before a reset, or to a call of the same tenant that no scope holds. Absent if the call was refused on arrival.',
       ),
     retryAfterMs,
   }),
@@ -89,7 +89,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     words: z
       .string()
       .nullable()
-      .describe('Message of the upstream, shortened and without secrets. Null: none.'),
+      .describe('Message of the upstream, shortened and without secrets. null if it sent none.'),
     scope: stoppedScope,
   }),
   z.object({

@@ -7,18 +7,18 @@ export const callScopeSchema = z
     model: z
       .string()
       .nullable()
-      .describe('The model, in lower case. Empty: calls that name no model. Null: any model.'),
+      .describe('The model, in lower case. Empty for calls that name no model. null means any.'),
     service_tier: z
       .string()
       .nullable()
       .describe(
-        'The service tier, if it is not the default, in lower case. `unknown`: the body was too large to be read. Null: any tier.',
+        'The service tier in lower case, unless it is the default. `unknown` if the body was too large to read. null means any.',
       ),
     credential: z
       .string()
       .nullable()
       .describe(
-        "Fingerprint of a caller's own provider key. A `+` at its end: the call had several keys, one with a scheme other than `Bearer`, or one in no known place. Null: any key.",
+        "Fingerprint of a caller's own provider key. It ends with `+` if the call had several keys, a scheme other than `Bearer`, or a key in an unknown place. null means any.",
       ),
   })
   .describe('The calls that match every value that is not null.');

@@ -88,7 +88,7 @@ const scopeStatusSchema = z.object({
   in_use: count.meta({ description: 'Slots that these calls hold.', unit: 'slots' }),
   limit: z.number().nullable().meta({
     description:
-      'Learned limit of these calls; the lowest if there are several pools. null if only the limit of the group or member applies.',
+      'Learned limit of these calls, the lowest if there are several pools. null if only the limit of the group or member applies.',
     unit: 'slots',
   }),
   paused_until: instant
@@ -97,7 +97,7 @@ const scopeStatusSchema = z.object({
   pause: pauseSchema.exactOptional().describe('Details of that pause. Absent if there is none.'),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
-    .describe('The breaker of these calls; the worst if there are several pools.'),
+    .describe('State of the breaker of these calls, the worst if there are several pools.'),
   breaker_until: instant
     .nullable()
     .describe('When an open breaker admits the first probe. null if it is not open.'),
@@ -292,7 +292,7 @@ export const gaugesSchema = z.object({
   pause: pauseSchema
     .exactOptional()
     .describe(
-      'Details of that pause; the longest if there are several pools. Absent if there is none.',
+      'Details of that pause, the longest if there are several pools. Absent if there is none.',
     ),
   breaker: z
     .enum(['closed', 'open', 'half_open'])
@@ -303,14 +303,14 @@ export const gaugesSchema = z.object({
   about: callScopeSchema
     .exactOptional()
     .describe(
-      'The calls to which `paused_until`, `breaker` and a learned `limit` apply. No other calls were seen recently, and others start at once. Absent if they apply to all calls of the pool.',
+      'The calls to which `paused_until`, `breaker` and a learned `limit` apply. Other calls start at once. Absent if they apply to all calls of the pool.',
     ),
   scopes: z
     .array(scopeStatusSchema)
     .max(SCOPES_SHOWN_MAX)
     .exactOptional()
     .describe(
-      'Lessons about some of the calls: those of a model, a service tier, or a caller’s own key. Each scope holds only its own calls. At most 64: those that hold calls first, then by their last refusal. Absent if there are none.',
+      'State of some of the calls: those of a model, a service tier, or a caller’s own key. Each scope holds only its own calls. At most 64, those that hold calls first, then by their last refusal. Absent if there are none.',
     ),
   refusals_total: totals.describe(
     'Refusals of the upstream since the instance began, by kind. For a time that is known: `last_hour`.',

@@ -6,8 +6,8 @@ import { callScopeSchema } from './scope.ts';
  * - `near_limit`: the part `warn_at` of the limit was in use for a minute.
  * - `queue_growing`: the queue was longer at the end of each of the last minutes.
  * - `wait_long`: calls wait longer than `warn_wait_ms`.
- * - `breaker_open`: the upstream failed too often and is left alone; of a `scope`: for some calls.
- * - `pause_long`: the upstream refuses all calls, or those of a `scope`, for more than 15 minutes.
+ * - `breaker_open`: too many calls failed at the upstream, so the breaker stops them; with a `scope`, only some calls.
+ * - `pause_long`: the upstream asked for a wait of more than 15 minutes, for all calls or those of a `scope`.
  * - `quota_exhausted`: the upstream says that the account has nothing left.
  * - `egress_refused`: the upstream, or the edge before it, serves nobody from where the Worker calls.
  * - `member_out`: a member gets no calls, because its upstream refuses its key, its account or where the Worker calls from.
@@ -48,7 +48,9 @@ export const warningSchema = z.object({
     .describe('The member that it is about. Absent: it is about the whole pool.'),
   scope: callScopeSchema
     .exactOptional()
-    .describe('The only calls that it is about. Absent: all calls of the pool or member.'),
+    .describe(
+      'The calls that the warning applies to. Absent if it applies to all calls of the pool or member.',
+    ),
   cleared_at: z.iso
     .datetime()
     .exactOptional()

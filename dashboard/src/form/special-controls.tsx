@@ -146,7 +146,7 @@ export function SaturatedControl({ value, attributes, onChange }: ControlProps) 
             onChange={(after) => onChange({ ...spill, after_ms: after })}
           />
           <Part
-            label="Time to first token, except at the last"
+            label="Time to first token (not at the last upstream)"
             unit="ms"
             value={spill['first_token_ms'] ?? spill['first_byte_ms']}
             isOptional

@@ -61,7 +61,7 @@ function arrived(decision: Decision, index: number): StoryStep {
 
 function waited({ waited_for: cause, waited_ms: ms, scope }: Decision): StoryStep[] {
   if (cause === null) return [];
-  const about = scope === undefined ? '' : ` That was only about calls with: ${scopeWords(scope)}.`;
+  const about = scope === undefined ? '' : ` This affected only calls with ${scopeWords(scope)}.`;
   const text = `It waited ${duration(ms)}. ${WAIT_SENTENCES[cause]}${about}`;
   return [{ at: null, text, tone: 'plain' }];
 }

@@ -89,8 +89,8 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
   },
   upstream_limited: (rejection) => {
     const { words } = rejection as { words?: unknown };
-    const said = typeof words === 'string' ? `, and said “${words}”` : '';
-    return `the upstream refused calls for a limit of its own beyond its deadline${said}`;
+    const said = typeof words === 'string' ? `, with the message “${words}”` : '';
+    return `the upstream refused calls because of its own limit until after the deadline${said}`;
   },
   breaker_open: () =>
     'the upstream had failed too often, and would not be asked before its deadline',

@@ -4,7 +4,7 @@ import { count } from '../format.ts';
 
 export type ScopeStatus = NonNullable<GroupStatus['scopes']>[number];
 
-/** Names the calls of a scope, as in `model gpt-5, tier flex`. */
+/** Describes the calls of a scope, such as `model gpt-5, tier flex`. */
 export function scopeWords({ model, service_tier: tier, credential }: CallScope): string {
   const names = [
     ...(model === null ? [] : [model === '' ? 'no model' : `model ${model}`]),
@@ -14,12 +14,12 @@ export function scopeWords({ model, service_tier: tier, credential }: CallScope)
   return names.length === 0 ? 'all calls' : names.join(', ');
 }
 
-/** Whether calls of a scope are stopped, or wait for it. */
+/** Whether a scope holds calls or stops new ones. */
 export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
-/** Says what a scope does to its calls, in a word or two. */
+/** Describes the state of a scope in a few words. */
 export function scopeState({ paused_until: until, breaker, limit }: ScopeStatus): string {
   if (breaker === 'open') return 'breaker open';
   if (until !== null) return 'paused';
@@ -27,7 +27,7 @@ export function scopeState({ paused_until: until, breaker, limit }: ScopeStatus)
   return limit === null ? 'no limit now' : `limit of ${count(limit)} learned`;
 }
 
-/** Finds when a scope lets its calls start again; null: at no time that is known. */
+/** Returns when calls of a scope start again. null if that is unknown. */
 export function scopeEnd({
   paused_until: until,
   breaker_until: probedAt,
@@ -36,7 +36,7 @@ export function scopeEnd({
   return until > probedAt ? until : probedAt;
 }
 
-/** Names the calls that a group's upstream stops while all others start. Null: there are none. */
+/** Names the calls that a group's upstream stops while all others start. null if there are none. */
 export function stoppedWords({
   about,
   scopes = [],
@@ -48,7 +48,7 @@ export function stoppedWords({
   return listWords(all);
 }
 
-/** Names the first of some scopes, and counts the others. Null: there are none. */
+/** Names the first scope and counts the others. null if the list is empty. */
 export function listWords(scopes: readonly CallScope[]): string | null {
   const [first, ...others] = [...new Set(scopes.map(scopeWords))];
   if (first === undefined) return null;

@@ -35,7 +35,7 @@ export interface Seen {
   readonly state: Info['health']['state'] | 'off';
   /** Until when it wants no calls, or its breaker lets none through. */
   readonly until: string | null;
-  /** The only calls that are stopped there, in words. Null: it stops all calls, or none. */
+  /** Names the calls that are stopped. null if all calls or none are stopped. */
   readonly stopped: string | null;
   readonly inFlight: number;
   /** Calls granted slots for it in this day of UTC. */
@@ -50,7 +50,7 @@ export interface Seen {
   readonly spend: { readonly dayUsd: number; readonly monthUsd: number } | null;
 }
 
-/** The states of an upstream that groups report, the worst first. */
+/** States that groups report for an upstream, worst first. */
 const WORST = ['open', 'waiting', 'partly paused', 'ok'] as const;
 
 /** Whether anybody has called an upstream, or said something of it. */

@@ -21,9 +21,9 @@ async function statusOf(
 
 type Stop = Omit<ScopeStatus, 'in_use' | 'last_refused_at'>;
 
-/** Lists the calls of a group that its upstream stops while all others start, a line for each. */
+/** Returns a line for each scope of a group that the upstream stops while all other calls start. */
 function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] {
-  // The status does not say which calls in the queue of the group its own state holds.
+  // The status does not report how many queued calls the group's own state holds.
   const own = about === undefined ? [] : [{ ...group, about, queued: 0, limit: null }];
   const all: readonly Stop[] = [...own, ...scopes];
   return all.filter(isHolding).map((one) => {
@@ -35,7 +35,7 @@ function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] 
   });
 }
 
-/** Words for how a scope holds its calls, with the end of the hold. */
+/** Describes how a scope holds its calls, and until when. */
 function stateOf({ breaker, breaker_until: probedAt, paused_until: until, limit }: Stop): string {
   if (breaker === 'open') return `breaker open${probedAt === null ? '' : ` until ${probedAt}`}`;
   if (until !== null) return `paused until ${until}`;

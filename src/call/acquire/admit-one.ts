@@ -236,7 +236,7 @@ export function slotRequest(
   };
 }
 
-/** Names who calls where, by which a pool shares its slots and tells of them. */
+/** Returns the fields by which a pool shares its slots and reports its calls. */
 function holderOf(
   call: RoutedCall,
   ticket: Ticket,
@@ -250,12 +250,12 @@ function holderOf(
     agent: ticket.agent,
     lane: laneOf(ticket, placement),
     upstream: call.upstream.id,
-    // A header or a path may hold as much as there is room for in a request, and a queue a thousand of them.
+    // Bounded, because the name comes from the caller and the queue stores it with each call.
     model: model?.slice(0, MODEL_BYTES_MAX) ?? null,
   };
 }
 
-/** Names the caller's own key of a call whose refusals may hold only calls with that key; null: it has none, or all there do. */
+/** The caller's own key if its refusals hold only calls with it. null if there is none, or all calls there have that key. */
 function credentialOf(
   { keyFingerprint: key, isOwnKey, isAmbiguousKey = false, hiddenKey }: RoutedCall,
   placement: Placement,

@@ -47,11 +47,11 @@ const WHY_DROPPED = {
   lane: 'a call in a higher lane took it. Retry later.',
   share:
     'its caller has the most calls waiting, and a caller with fewer took it. Retry later, or send fewer calls at once.',
-  held: 'its model, tier or key is stopped, and a call of another took it. Retry later.',
+  held: 'the upstream stops calls of its model, tier or key, and a call that can start took it. Retry later.',
   returned: 'a call that had it before the group restarted took it back. Retry later.',
 } as const;
 
-/** Names the only calls that wait, as a sentence of its own. */
+/** A sentence that names the calls that the upstream stops or limits. Empty if it stops or limits all calls. */
 function limitedTo(scope: Scope | undefined): string {
   return scope === undefined ? '' : ` The upstream stops or limits only calls ${callsOf(scope)}.`;
 }
@@ -83,7 +83,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
         slotsMax === Infinity
           ? `There is no room in the ${named}`
           : `All ${slotsMax} slots ${scope === undefined ? '' : `that the upstream takes for calls ${callsOf(scope)} `}of the ${named} are in use`;
-      const message = `${what}, and the call did not want to wait.`;
+      const message = `${what}, and this request does not allow queueing.`;
       return { reason, ...retry, message };
     }
     case 'paused': {
@@ -99,13 +99,13 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'upstream_limited':
       return limitedReply(rejection, named);
     case 'infeasible': {
-      const message = `The wait for a slot of the ${named} would be about ${rejection.estimateMs} ms, longer than the call may wait.${limitedTo(rejection.scope)}`;
+      const message = `The wait for a slot of the ${named} is estimated at ${rejection.estimateMs} ms, which is longer than this call may wait.${limitedTo(rejection.scope)}`;
       return { reason, ...retry, message };
     }
     case 'breaker_open': {
       const { scope } = rejection;
-      const of = scope === undefined ? '' : ` for calls ${callsOf(scope)}`;
-      const message = `The upstream of the ${named} failed too often${of}, so its calls are stopped for a while.`;
+      const of = scope === undefined ? '' : ` ${callsOf(scope)}`;
+      const message = `Too many calls${of} failed at the upstream of the ${named}, so its circuit breaker is open. Retry later.`;
       return { reason, ...retry, message };
     }
     case 'members_out':
@@ -137,7 +137,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
   }
 }
 
-/** The error reply to a call that an upstream's own limit stops, as the upstream itself would refuse it. */
+/** The error reply to a call while a limit of the upstream is used up. Its status is that of the upstream's own refusal. */
 function limitedReply(
   {
     retryAfterMs,
@@ -150,11 +150,11 @@ function limitedReply(
   named: string,
 ): ErrorReply {
   const of = scope === undefined ? '' : ` ${callsOf(scope)}`;
-  const said = words === null ? '' : ` It said: "${words}"`;
+  const said = words === null ? '' : ` Its message: "${words}"`;
   const probed =
     probeAt === null
       ? ''
-      : ` Headgate probes it with one call from ${new Date(probeAt).toISOString()}.`;
+      : ` Headgate probes the limit with one call at ${new Date(probeAt).toISOString()}.`;
   const message =
     `The upstream of the ${named} refuses calls${of} because of its own limit until ${new Date(until).toISOString()}.` +
     `${said}${probed} This call waited ${waitedMs} ms. Retry after that time, or use another model or upstream.`;
@@ -163,7 +163,7 @@ function limitedReply(
   return { reason: 'upstream_limited', message, ...retry };
 }
 
-/** Names the calls that a stop is about, as it follows on "calls". A caller knows its own key without a name. */
+/** Describes the calls of a scope, to follow the word "calls". It omits the key's fingerprint. */
 function callsOf({ model, tier, credential }: Scope): string {
   const names = [
     ...(model === null

@@ -28,7 +28,7 @@ export function ownKeyWarnings(
     const named = covered.slice(0, NAMED_MAX).join(', ');
     const more = covered.length > NAMED_MAX ? ` and ${covered.length - NAMED_MAX} more` : '';
     return [
-      `Group "${group.name}" counts calls with callers' own provider keys for ${named}${more} together, although each ` +
+      `Group "${group.name}" counts calls with callers' own provider keys for ${named}${more} together, but each ` +
         'key has its own limits at the provider. Set partition_by: ["api_key"], unless all callers share one key.',
     ];
   });

@@ -151,7 +151,7 @@ export const upstreamInfoSchema = z.object({
       state: z
         .enum(['ok', 'partly paused', 'waiting', 'open', 'unreachable', 'unknown'])
         .describe(
-          '`open`: a breaker is not closed. `waiting`: until `paused_until`. `partly paused`: it refuses only the calls in `stopped`. `unreachable`: no pool answers. `unknown`: it was not called yet.',
+          '`open`: a breaker is not closed. `waiting`: all calls are paused until `paused_until`. `partly paused`: the upstream refuses only the calls in `stopped`. `unreachable`: no pool answers. `unknown`: no calls yet.',
         ),
       paused_until: at.nullable().describe('When its backoff ends. null if there is none.'),
       breaker_until: at

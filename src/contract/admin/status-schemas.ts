@@ -34,7 +34,7 @@ export const stoppedSchema = z
   .max(SCOPES_SHOWN_MAX)
   .exactOptional()
   .describe(
-    'The only calls that are stopped, if the state is `partly paused`: models, service tiers and keys, each once and at most 64. Absent in any other state.',
+    'Stopped calls (models, service tiers and keys), without duplicates and at most 64. Present only if the state is `partly paused`.',
   );
 
 /** An upstream that calls of a group went to, and how it fares as far as this group knows. */
@@ -42,13 +42,13 @@ const upstreamAtGroupSchema = upstreamCallsSchema.extend({
   state: z
     .enum(['ok', 'partly paused', 'waiting', 'open'])
     .describe(
-      '`open`: the breaker is not closed. `waiting`: it wants no calls until `paused_until`. `partly paused`: it refuses only the calls in `stopped`, and all others start as usual. In a group without members whose calls went to several upstreams, the one that refused last has the state of the group.',
+      '`open`: the breaker is not closed. `waiting`: all calls are paused until `paused_until`. `partly paused`: the upstream refuses only the calls in `stopped`, and all others start as usual. If a group without members called several upstreams, the one that refused last has the state of the group.',
     ),
   paused_until: z.iso
     .datetime()
     .nullable()
     .describe(
-      'When its backoff ends; the last one to end if `stopped` lists several calls. null if there is none.',
+      'When the backoff ends. The latest end if `stopped` lists several scopes. null if there is none.',
     ),
   breaker_until: z.iso
     .datetime()
@@ -73,7 +73,7 @@ export const groupStatusSchema = z
     state: z
       .enum(GROUP_STATES)
       .describe(
-        'What is most worth knowing of it now, as the dashboard says it. `full` only if all slots are in use; `partly paused`: its upstream refuses a model, service tier or key, see `scopes` and `about`, and all other calls start as usual; `rate limited`: see `rate_used_up`; `budget spent`: see `budget_spent`. Whether its limit is learned is said by `limit.source`.',
+        'The most important state of the group, as on the dashboard. `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
       ),
     ...gaugesSchema.shape,
     upstreams: z

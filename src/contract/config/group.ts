@@ -263,12 +263,14 @@ export const groupSchema = z
       .describe('When limit headers of the upstream make the group wait before it is refused.'),
     breaker: breakerSchema
       .prefault({})
-      .describe('When failures of the upstream stop the group, and how long it stays stopped.'),
+      .describe(
+        'The circuit breaker: when failures of the upstream stop the calls of the group, and for how long.',
+      ),
     probe: z
       .enum(['auto', 'off'])
       .default('auto')
       .describe(
-        '`auto` probes an upstream pause of more than 15 minutes with one call after 1, 2, 4, 8 and then every 15 minutes; a served probe ends the pause. `off` sends nothing before the pause ends.',
+        '`auto` probes an upstream pause of more than 15 minutes with one call after 1, 2, 4, 8 and then every 15 minutes. A served probe ends the pause. `off` sends nothing before the pause ends.',
       ),
     retries: retriesSchema.prefault({}).describe('When a call is sent again.'),
     on_saturated: onSaturatedSchema

@@ -41,7 +41,7 @@ export const memberSchema = z.strictObject({
   }),
   first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
     description:
-      'Maximum time to the first content of an answer, if another member or upstream can take the call instead. Comments, pings and other events before the content do not count. No maximum if absent.',
+      'Maximum time to the first content of an answer, if another member or upstream can take the call instead. Comments, pings and other events before the content do not count. Absent means no maximum.',
     unit: 'ms',
   }),
   enabled: z.boolean().default(true).describe('Switched off, it gets no calls.'),

@@ -55,16 +55,16 @@ export const holdsSchema = z.strictObject({
 export const breakerSchema = z.strictObject({
   threshold: z.number().min(0.01).max(1).nullable().default(BREAKER_DEFAULTS.failedShare).meta({
     description:
-      'The circuit breaker opens when this share of the recent calls failed: with an overload, another 5xx, or a broken connection. null disables it.',
+      'The circuit breaker opens when this share of recent calls failed with an overload, another 5xx, or a broken connection. null disables it.',
     unit: 'of calls',
   }),
   min_calls: z.int().min(1).max(100).default(BREAKER_DEFAULTS.callsMin).meta({
     description:
-      'Minimum number of results within `window_ms` before it opens. The last 20 results count, or this many if it is more.',
+      'Minimum number of results within `window_ms` before the breaker opens. It counts the last 20 results, or this many if that is more.',
     unit: 'calls',
   }),
   window_ms: z.int().min(1_000).max(3_600_000).default(BREAKER_DEFAULTS.windowMs).meta({
-    description: 'How long the result of a call counts.',
+    description: 'Age up to which a result counts.',
     unit: 'ms',
   }),
   hold_ms: z.int().min(100).max(3_600_000).default(BREAKER_DEFAULTS.openMs).meta({
@@ -86,12 +86,12 @@ export const feedForwardSchema = z.strictObject({
   }),
   keep_tokens: z.number().min(0).max(1_000_000_000).nullable().default(null).meta({
     description:
-      'Waits when headers of the upstream leave fewer tokens than this; more than half of a limit counts as half. Null: `keep_share` decides.',
+      'Pauses when headers of the upstream report fewer remaining tokens than this. Capped at half of the limit. null uses `keep_share`.',
     unit: 'tokens',
   }),
   keep_share: z.number().min(0).max(0.5).default(0.05).meta({
     description:
-      'Waits when a smaller part of a limit is left by headers of the upstream. Tokens go by `keep_tokens` where that is set.',
+      'Pauses when headers of the upstream report that a smaller share of a limit remains. For tokens, `keep_tokens` replaces it if set.',
     unit: 'of the limit',
   }),
   wait_max_ms: z.int().min(0).max(600_000).default(65_000).meta({
@@ -135,7 +135,7 @@ export const onSaturatedSchema = z.union([
     }),
     first_token_ms: z.int().min(1).max(3_600_000).optional().meta({
       description:
-        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one; the cancelled attempt may still cost money. Comments, pings and other events before the content do not count. Defaults to `first_byte_ms`.',
+        'Maximum time to the first content at each upstream except the last. Then the call goes to the next one. The cancelled attempt may still cost money. Comments, pings and other events before the content do not count. Defaults to `first_byte_ms`.',
       unit: 'ms',
     }),
     first_byte_ms: z.int().min(1).max(3_600_000).nullable().default(null).meta({

@@ -124,7 +124,7 @@ export const upstreamSchema = z
       .enum(['auto', 'use', 'window', 'bucket', 'ignore'])
       .default('auto')
       .describe(
-        "Whether Headgate uses the upstream's rate-limit headers, and how its limits refill. `auto`: if its provider's headers are known to be reliable, or, of an unknown upstream, once they have shown a fixed window, or a bucket that refused a call; the kind of refill is detected from the headers. `use`, `ignore`: always, never. `window`: always, and the limit refills all at once at the reset. `bucket`: always, and it refills gradually.",
+        "Whether Headgate uses the upstream's rate-limit headers, and how its limits refill. `auto`: yes if the provider's headers are known to be reliable. Headers of an unknown upstream must first show a fixed window, or a bucket that refused a call. `use`: always. `ignore`: never. `window`: always, and the limit refills all at once at the reset. `bucket`: always, and it refills gradually. Except with `window` and `bucket`, the kind of refill is detected from the headers.",
       ),
     account_by: accountBy.default('auto').meta({
       description:

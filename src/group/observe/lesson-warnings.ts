@@ -12,19 +12,19 @@ import { scopeKey, type Scope } from '../../core/words/scope.ts';
 import { scopeWords } from '../../routing/scopes-shown.ts';
 import { shownScope } from './scope-status.ts';
 
-/** Pauses and breakers that are remembered before those of scopes that are gone are forgotten. */
+/** Maximum number of remembered pauses and breakers. Above it, those of removed scopes are forgotten. */
 const SEEN_MAX = 32 * (1 + SCOPES_MAX);
 
-/** Longest name of a model or a tier in a warning. */
+/** Maximum length of a model or tier in a warning. */
 const NAME_MAX = 128;
 
-/** The calls that lessons are about. Without a scope: all calls of the member. */
+/** The calls to which lessons apply. Without a scope, all calls of the member. */
 export interface About {
   readonly member: MemberId;
   readonly scope?: Scope;
 }
 
-/** The last pause and the last opening of a breaker that are known. */
+/** The last known pause and the last known opening of a breaker. */
 interface Seen {
   readonly pausedUntil: InstantMs;
   readonly openedAt: InstantMs;
@@ -40,17 +40,16 @@ type Warn = (
   about: About,
 ) => void;
 
-/** Warns of breakers that opened and of long pauses, of a member or of some of its calls. */
+/** Warns of open breakers and long pauses, for a member or for some of its calls. */
 export class LessonWarnings {
   readonly #warn: Warn;
-  /** The pauses and breakers of members and scopes that it knows of. */
   readonly #seen = new Map<string, Seen>();
 
   constructor(warn: Warn) {
     this.#warn = warn;
   }
 
-  /** Begins with what an earlier instance has warned of. */
+  /** Starts with the current pauses and breakers, which an earlier instance has warned of. */
   begin(serving: readonly Member[]): void {
     for (const member of serving) {
       eachLessons(member, (about, { pause, breaker }) => {
@@ -60,7 +59,7 @@ export class LessonWarnings {
     }
   }
 
-  /** Warns of what an event brought about, after it. */
+  /** Warns of new pauses and open breakers after an event. */
   note(state: GroupState, now: InstantMs): void {
     for (const member of state.serving) {
       if (member.scopes.size === 0 && isQuiet(member.controls, now)) continue;
@@ -79,11 +78,10 @@ export class LessonWarnings {
     const pausedUntil = isLongPause ? pause.until : known.pausedUntil;
     this.#seen.set(key, { pausedUntil, openedAt: breaker.openedAt });
     if (hasOpened) this.#warnOfBreaker(about, breaker, now);
-    // Refused probes extend a pause. That is no news.
+    // A refused probe extends the pause, which needs no second warning.
     if (isLongPause && known.pausedUntil <= now) this.#warnOfPause(about, pause, now);
   }
 
-  /** Forgets scopes that are gone. */
   #forget(serving: readonly Member[]): void {
     const present = new Set<string>();
     for (const member of serving) eachLessons(member, (about) => present.add(keyOfLessons(about)));
@@ -92,22 +90,25 @@ export class LessonWarnings {
 
   #warnOfBreaker(about: About, { openUntil, openedAt }: Breaker, now: InstantMs): void {
     const { whose, which, rest } = wordsOf(about);
-    const message = `${whose} failed too many calls${which}. The breaker stops these calls for a while; then single calls probe it.${rest}`;
+    const message = `Too many calls${which} failed at the ${whose}. The breaker stops these calls, then probes with single calls.${rest}`;
     this.#warn('breaker_open', message, { open_ms: openUntil - openedAt }, now, about);
   }
 
   #warnOfPause(about: About, pause: Pause, now: InstantMs): void {
     const { whose, which, rest } = wordsOf(about);
-    const said = pause.words === null ? '' : ` It said: "${pause.words}"`;
+    const said = pause.words === null ? '' : ` Its message: "${pause.words}"`;
     const probeAt = nextProbeAt(pause);
-    const probed = probeAt === null ? 'No call probes it before.' : 'Single calls probe it before.';
+    const probed =
+      probeAt === null
+        ? 'Headgate does not probe the pause.'
+        : 'Headgate probes the pause with single calls.';
     const until = new Date(pause.until).toISOString();
-    const message = `${whose} refuses calls${which} until ${until}. ${probed}${rest}${said}`;
+    const message = `The ${whose} refuses calls${which} until ${until}. ${probed}${rest}${said}`;
     this.#warn('pause_long', message, { pause_ms: pause.until - now }, now, about);
   }
 }
 
-/** Visits what was learned of a member, and of its calls of each scope. */
+/** Visits the lessons of a member and of each of its scopes. */
 function eachLessons(member: Member, visit: (about: About, lessons: Lessons) => void): void {
   const { id, controls } = member;
   visit({ member: id, ...aboutCalls(member) }, controls);
@@ -116,25 +117,25 @@ function eachLessons(member: Member, visit: (about: About, lessons: Lessons) => 
   }
 }
 
-/** Whether lessons stop no call. */
+/** Whether lessons stop no calls. */
 function isQuiet({ pause, breaker }: Pick<Lessons, 'pause' | 'breaker'>, now: InstantMs): boolean {
   return pause.until <= now && breaker.phase === 'closed';
 }
 
-/** Tells lessons apart, whether a member or one of its scopes has them. */
+/** A key for the lessons of a member or of one of its scopes. */
 function keyOfLessons({ member, scope }: About): string {
   return scope === undefined ? member : `${member} ${scopeKey(scope)}`;
 }
 
-/** Names an upstream and the calls that a warning is about, and says that no other call is affected. */
+/** Parts of a message: the upstream, the calls affected, and a sentence about all other calls. */
 function wordsOf({ member, scope }: About) {
-  const whose = member === IMPLICIT ? 'The upstream' : `The upstream of the member ${member}`;
+  const whose = member === IMPLICIT ? 'upstream' : `upstream of the member ${member}`;
   if (scope === undefined) return { whose, which: '', rest: '' };
   const which = ` with ${scopeWords(boundedScope(scope))}`;
   return { whose, which, rest: ' All other calls start as usual.' };
 }
 
-/** Shows a scope with names of a bounded length: callers choose them. */
+/** A scope as shown, with shortened names: callers choose them. */
 export function boundedScope({ model, tier, credential }: Scope): CallScope {
   const cut = (name: string | null) => name?.slice(0, NAME_MAX) ?? null;
   return shownScope({ model: cut(model), tier: cut(tier), credential });

@@ -114,7 +114,7 @@ describe('the breaker', () => {
     const breaker = { min_calls: 2, window_ms: 10_000, hold_ms: 5_000, hold_max_ms: 120_000 };
     expect(breakerOf(flags)).toEqual(breaker);
     expect(taken(`${OPENAI} ${flags}`).notes).toEqual([
-      '-cb-threshold 2: the breaker of a group opens when half of its calls within the window failed, and at least 2 had a result (breaker.threshold, breaker.min_calls).',
+      '-cb-threshold 2: the breaker of a group opens when half of at least 2 calls within the window failed (breaker.threshold, breaker.min_calls).',
     ]);
   });
 
@@ -200,9 +200,7 @@ describe('values that Headgate does not accept', () => {
   ])('become the maximum, and are told of: %s', (flag, group) => {
     const { groups, notes } = taken(`${OPENAI} ${flag}`);
     expect(groups[0]).toMatchObject(group);
-    expect(notes.join(' ')).toMatch(
-      /: \d+ is the maximum of a group here, and was written instead/,
-    );
+    expect(notes.join(' ')).toMatch(/: \d+ is the maximum of a group here and is used instead/);
   });
 
   it.each([

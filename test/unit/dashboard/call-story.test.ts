@@ -212,7 +212,7 @@ const REJECTIONS: {
         probeAt: null,
         words: 'Used up',
       },
-      'the upstream refused calls for a limit of its own beyond its deadline, and said “Used up”',
+      'the upstream refused calls because of its own limit until after the deadline, with the message “Used up”',
     ],
     [
       {
@@ -223,7 +223,7 @@ const REJECTIONS: {
         probeAt: null,
         words: null,
       },
-      'the upstream refused calls for a limit of its own beyond its deadline',
+      'the upstream refused calls because of its own limit until after the deadline',
     ],
   ],
   breaker_open: [

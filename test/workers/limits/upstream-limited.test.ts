@@ -51,7 +51,7 @@ describe('the refusal', () => {
       'v1beta/models/m:generateContent',
       { error: { code: 429, status: 'RESOURCE_EXHAUSTED' } },
     ],
-    ['ollama', 'api/chat', { error: expect.stringContaining('It said: ') }],
+    ['ollama', 'api/chat', { error: expect.stringContaining('Its message: ') }],
   ] as const)(
     'in the dialect %s at %s is that of a limit, with the words of the upstream',
     async (dialect, path, body) => {
@@ -80,7 +80,7 @@ describe('the refusal', () => {
     const response = await call(stage.chat, { json, headers: { 'headgate-max-wait': '2' } });
     expect(response.status).toBe(429);
     expect(response.headers.get('headgate-reason')).toBe('queue_timeout');
-    expect(await response.text()).toContain('The upstream had refused the call');
+    expect(await response.text()).toContain('The upstream refused the call before');
     await finish(stage, holding);
   });
 

@@ -185,7 +185,7 @@ describe('the warnings', () => {
       scope: { model: 'full', service_tier: null, credential: null },
     });
     expect(ofModel?.message).toMatch(
-      /^The upstream refuses calls with model full until .+ All other calls start as usual\. It said: "used up"$/,
+      /^The upstream refuses calls with model full until .+ All other calls start as usual\. Its message: "used up"$/,
     );
     expect(ofKey).toMatchObject({ kind: 'pause_long', scope: { credential: 'fp_own' } });
     expect(ofKey?.message).toContain('calls with model other, key fp_own until');
@@ -217,7 +217,7 @@ describe('the warnings', () => {
         kind: 'breaker_open',
         scope: { model: 'bad' },
         message:
-          'The upstream failed too many calls with model bad. The breaker stops these calls for a while; then single calls probe it. All other calls start as usual.',
+          'Too many calls with model bad failed at the upstream. The breaker stops these calls, then probes with single calls. All other calls start as usual.',
       },
     ]);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
@@ -232,7 +232,7 @@ describe('the warnings', () => {
     expect(warning).toMatchObject({
       kind: 'breaker_open',
       message:
-        'The upstream failed too many calls. The breaker stops these calls for a while; then single calls probe it.',
+        'Too many calls failed at the upstream. The breaker stops these calls, then probes with single calls.',
     });
     expect(warning).not.toHaveProperty('scope');
   });

@@ -54,7 +54,7 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
           ends <When at={group.paused_until} />
           {typeof group.pause?.probe_at === 'string' && (
             <>
-              {', probed '}
+              {', next probe '}
               <When at={group.pause.probe_at} />
             </>
           )}

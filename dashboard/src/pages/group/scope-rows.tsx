@@ -4,7 +4,7 @@ import type { GroupStatus } from '../../model/status.ts';
 import { When } from '../../ui/when.tsx';
 import './scope-rows.css';
 
-/** Calls that the upstream refuses while all others start: which, their state, until when, and its words. */
+/** A table of the calls that the upstream refuses while all others start. */
 export function ScopeRows({ group: { scopes = [] } }: { readonly group: GroupStatus }) {
   if (scopes.length === 0) return null;
   return (
