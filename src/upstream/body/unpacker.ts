@@ -10,6 +10,13 @@ export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
 const FREE_BYTES = 4 * 1024 * 1024;
 const RATIO_MAX = 1_100;
 
+/**
+ * Frames that a body in zstd may have. More are allowed if they hold 4 KiB each on average: every frame costs as much as
+ * decoding some 100 KiB, even an empty one.
+ */
+const FREE_FRAMES = 1_000;
+const FRAME_BYTES_MIN = 4 * 1024;
+
 /** Bytes that come out at a time. */
 const CHUNK_BYTES = 16 * 1024;
 
@@ -122,6 +129,7 @@ class Stage {
   #decoder: Decoder | null = null;
   #bytesIn = 0;
   #bytesOut = 0;
+  #frames = 1;
   #hasEnded = false;
   #over = Promise.withResolvers<void>();
   #fault: Error | null = null;
@@ -181,9 +189,10 @@ class Stage {
     decoder.on('data', (bytes) => this.#takeFrom(decoder, bytes));
     decoder.on(
       'error',
-      ifCurrent(() =>
-        this.#fail('its bytes are not what its content-encoding says, or end too early'),
-      ),
+      ifCurrent(() => {
+        const window = this.#packing === 'zstd' ? ', or need a window above 8 MiB' : '';
+        this.#fail(`its bytes are not what its content-encoding says, or end too early${window}`);
+      }),
     );
     decoder.on('end', ifCurrent(end));
     decoder.on(
@@ -196,6 +205,12 @@ class Stage {
 
   /** A body in zstd may have several frames, and the decoder ends with the first one in what it was given. */
   #nextFrame(decoder: Decoder): void {
+    this.#frames += 1;
+    if (this.#frames > FREE_FRAMES && this.#bytesOut < this.#frames * FRAME_BYTES_MIN) {
+      throw this.#fail(
+        `it has more than ${FREE_FRAMES} frames of less than ${FRAME_BYTES_MIN} bytes`,
+      );
+    }
     this.#decoder = null;
     this.#hasEnded = false;
     this.#over = Promise.withResolvers<void>();

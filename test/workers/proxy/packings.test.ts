@@ -222,6 +222,40 @@ describe('a request', () => {
     expect(seen).toMatchObject({ status: 200, groups: 'cheap' });
   });
 
+  it('in zstd with a window above 8 MiB is refused, and says so', async () => {
+    const text = new TextEncoder().encode(naming('cheap'));
+    const framed = async (window: number): Promise<Uint8Array> => {
+      const head = [0x28, 0xb5, 0x2f, 0xfd, 0, window];
+      const block = [1 + ((text.length & 31) << 3), text.length >> 5, 0];
+      return new Uint8Array(
+        await new Blob([Uint8Array.from([...head, ...block]), text]).arrayBuffer(),
+      );
+    };
+    const seen = await post(`/ours${CHAT}`, await framed(13 << 3), 'zstd');
+    expect(seen).toMatchObject({ status: 200, groups: 'cheap' });
+    const large = await post(`/ours${CHAT}`, await framed(14 << 3), 'zstd');
+    expect(large).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
+    expect(large.text).toContain('a window above 8 MiB');
+  });
+
+  it('of thousands of tiny zstd frames is refused: each costs time, even an empty one', async () => {
+    const framesOf = (text: string, count: number) =>
+      Array<Uint8Array>(count).fill(pack(text, 'zstd'));
+    const [start, end] = [pack('{"x":"', 'zstd'), pack('","model":"cheap"}', 'zstd')];
+    const bodyOf = async (frames: readonly Uint8Array[]) =>
+      new Uint8Array(await new Blob([start, ...frames, end]).arrayBuffer());
+    const tiny = await post(`/ours${CHAT}`, await bodyOf(framesOf('', 2_000)), 'zstd');
+    expect(tiny).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
+    expect(tiny.text).toContain('more than 1000 frames of less than 4096 bytes');
+    const few = await post(`/ours${CHAT}`, await bodyOf(framesOf('', 900)), 'zstd');
+    expect(few).toMatchObject({ status: 200, groups: 'cheap' });
+    const large = await bodyOf(framesOf('x'.repeat(5_000), 1_100));
+    expect(await post(`/ours${CHAT}`, large, 'zstd')).toMatchObject({
+      status: 200,
+      groups: 'cheap',
+    });
+  });
+
   it.each(['br', 'zstd', 'br, br', 'zstd, br'])(
     'that is a bomb is refused: %s',
     async (encoding) => {
