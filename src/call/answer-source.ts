@@ -7,17 +7,17 @@ import type { Sending } from './sending.ts';
 
 /** The limits that a call counts in. */
 export interface CallLimits {
-  /** Names the pool, the upstream and the model, for what is learned of their limits. */
+  /** Key of the pool, upstream and model, under which lessons about their limits are stored. */
   readonly place: string;
-  /** Other calls that were sent and have no answer yet: the limits may not count them. */
+  /** Other calls in flight without an answer. The limits in the headers may not include them. */
   readonly underWay: number;
   readonly feedForward: GroupConfig['feed_forward'];
 }
 
-/** The call that an answer is for, as far as reading the answer depends on it. */
+/** The properties of a call that its answer is read by. */
 export interface AnswerSource {
   readonly upstream: Upstream;
-  /** The call went to a group's member, with the key of that or none, for which its caller is not to blame. */
+  /** The call went to a member of a group, so the caller is not responsible for its key. */
   readonly isOfMember: boolean;
   readonly limits: () => CallLimits;
 }
@@ -48,7 +48,7 @@ export function limitsOf({
   };
 }
 
-/** Names the upstream and the key whose limits count a call. */
+/** Key of the upstream and credential whose limits count a call. */
 export function limitedAt({ located, routed }: Candidate): string {
   return `${located.upstream.id} ${routed.keyFingerprint ?? ''}`;
 }

@@ -143,7 +143,7 @@ function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {
   return { ...plan, next: plan.next.filter(({ entry }) => tries.mayGoTo(entry.upstream)) };
 }
 
-/** Reasons for which a call that went back into the queue did not leave it in time. */
+/** Reasons why a requeued call was rejected before it started again. */
 const OF_QUEUE: ReadonlySet<Reason> = new Set<Reason>([
   'queue_timeout',
   'queue_full',
@@ -151,7 +151,7 @@ const OF_QUEUE: ReadonlySet<Reason> = new Set<Reason>([
   'busy',
 ]);
 
-/** Ends a call that is not served: with the answer of a member that refused it, if no other has room, or else with a rejection. */
+/** Ends a call that was not served: with a member's refusal if no other member has room, otherwise with a rejection. */
 function lastWord(result: Rejected, { sent, lastRefusal, refusalWords }: Tries): FinalResult {
   const { reply } = result;
   if (lastRefusal !== null && isForLackOfRoom(reply.reason)) {

@@ -13,7 +13,7 @@ import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
 
-/** Maximum size of a packed body that is unpacked to be sent, and of what it unpacks to. */
+/** Maximum size, compressed and uncompressed, of a body that is sent uncompressed. */
 const PACKED_BYTES_MAX = 4 * 1024 * 1024;
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -48,12 +48,12 @@ export class CallBody {
     return 'bytes' in form && !form.isGone;
   }
 
-  /** Whether the body goes out plain although it came packed. */
+  /** Whether the body arrived compressed and is sent uncompressed. */
   get isUnpacked(): boolean {
     return this.#isUnpacked;
   }
 
-  /** The `content-encoding` that it has by now, where its request came with these headers. */
+  /** The current `content-encoding`, given the headers of the request. */
   encodingIn(headers: Headers): string | null {
     return this.#isUnpacked ? null : headers.get('content-encoding');
   }
@@ -159,7 +159,7 @@ export class CallBody {
   }
 
   /**
-   * Unpacks it, and puts it under another model name for good: a name inside packed bytes cannot be changed. `no`: it is
+   * Decompresses the body and renames its model: a name inside compressed bytes cannot be changed. `no`: the body is
    * not packed, names no model, or is too large to be held.
    */
   async unpackUnder(

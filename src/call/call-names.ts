@@ -16,18 +16,18 @@ import type { Left, Rejected } from './result.ts';
 
 /** The model and the service tier that a call asks for. */
 interface Names extends Pick<Scope, 'model' | 'tier'> {
-  /** Whether the whole body was read. Otherwise it may ask for a tier, and for a model where that is null. */
+  /** Whether the whole body was read. Otherwise it may contain a tier, and a model if `model` is null. */
   readonly isWhole: boolean;
 }
 
-/** Lets every body pass, whatever model it names and whether that can be read. */
+/** Accepts every body, with any model or an unreadable one. */
 const ANY_MODEL: Proof = {
   isBound: false,
   allowsReferences: () => true,
   against: () => null,
 };
 
-/** Tiers that a call gets without asking. */
+/** Names of the default tier. */
 const DEFAULT_TIERS: ReadonlySet<string> = new Set([
   'auto',
   'default',
@@ -37,13 +37,13 @@ const DEFAULT_TIERS: ReadonlySet<string> = new Set([
   'standard_only',
 ]);
 
-/** Tier of calls whose bodies are too large to be read whole. Their refusals hold only each other. */
+/** Tier of calls whose bodies are too large to read. Their refusals hold only each other. */
 const UNKNOWN_TIER = 'unknown';
 
-/** Names that were read of each body. Several attempts of one call read it once. */
+/** Names by body, so that several attempts of one call read it once. */
 const known = new WeakMap<CallBody, Names>();
 
-/** How long calls to a pool that went by names read their bodies before they ask it. */
+/** How long calls read their bodies in advance after a pool held calls by names. */
 const BY_NAMES_MS = 30_000;
 const POOLS_MAX = 1_000;
 
@@ -54,12 +54,12 @@ export function noteByNames(pool: string): void {
   byNames.set(pool, steadyClock.now() + BY_NAMES_MS);
 }
 
-/** Whether a pool held calls by the names in their bodies a moment ago. */
+/** Whether a pool recently held calls by the names in their bodies. */
 export function wentByNames(pool: string): boolean {
   return (byNames.get(pool) ?? 0) > steadyClock.now();
 }
 
-/** The model and the service tier of a call, as far as they decide which refusals hold it. */
+/** The model and the service tier of a call, by which refusals hold it. */
 export type NamesOfCall = Pick<
   CallNames,
   'isUnread' | 'model' | 'tier' | 'refused' | 'read' | 'reachOf'
@@ -67,7 +67,7 @@ export type NamesOfCall = Pick<
 
 /**
  * The model and the service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool that
- * holds some calls by these names, and after a refusal that is about them.
+ * holds calls by these names, and after a refusal about them.
  */
 export class CallNames implements NamesOfCall {
   readonly #candidate: Candidate;
@@ -76,7 +76,7 @@ export class CallNames implements NamesOfCall {
     this.#candidate = candidate;
   }
 
-  /** Whether the body may name a model or a tier that is not known yet. */
+  /** Whether the body may contain a model or tier that was not read yet. */
   get isUnread(): boolean {
     const { call, located } = this.#candidate;
     const { model, socket } = located.operation;
@@ -96,14 +96,14 @@ export class CallNames implements NamesOfCall {
     return known.get(this.#candidate.call.body)?.tier ?? null;
   }
 
-  /** The names that a refusal of the call is about, after those were read that can be. */
+  /** The names to which a refusal of the call applies. They are read first if possible. */
   get refused(): Pick<Scope, 'model' | 'tier'> {
     return { model: this.model, tier: this.isUnread ? UNKNOWN_TIER : this.tier };
   }
 
   /**
-   * Reads the names before the call goes out, unless they are known. Of a body that is too large to be kept, or whose length
-   * is not known, the beginning is read. Null: the call continues.
+   * Reads the names before the call is sent, unless they are known. If the body is too large to keep, or its length
+   * is unknown, reads only its beginning. Returns null if the call continues.
    */
   async read(): Promise<Rejected | Left | null> {
     if (!this.isUnread) return null;
@@ -157,7 +157,7 @@ export class CallNames implements NamesOfCall {
     return new URLSearchParams(new TextDecoder().decode(bytes)).get('model');
   }
 
-  /** Narrows a refusal that is about a name of the call to the call itself where that name is not known. */
+  /** Narrows a refusal about a model or tier to the call itself if that name is unknown. */
   reachOf(scope: RefusalScope): RefusalScope {
     if (scope !== 'model' && scope !== 'tier') return scope;
     const { call, located } = this.#candidate;
@@ -192,7 +192,7 @@ export class ReadNames implements NamesOfCall {
   }
 }
 
-/** Names the tier of a call; null: the default. */
+/** The tier of a call. null for the default. */
 function tierOf(
   { service_tier: tier, speed, latency }: Tiers,
   headers: Pick<Headers, 'get'>,

@@ -182,7 +182,7 @@ async function tellAnswer(
     const failure = { status, text, retryAfterMs };
     return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
   }
-  // Plain bytes were asked for, and not every upstream heeds that: ours are out, and are not compressed.
+  // Some upstreams compress although Headgate asked for plain bytes. The keepalive bytes were already sent uncompressed.
   const reader = unpacked(answer.body, packings).getReader();
   for (;;) {
     const { done, value } = await reader.read();

@@ -11,7 +11,7 @@ import { readLateError } from './read-answer.ts';
 import { placeOf, refusalFields } from './log-refusal.ts';
 import type { Sending } from './sending.ts';
 
-/** Where Gemini streams an array. */
+/** Gemini's route that streams an array. */
 const LIST = ':streamGenerateContent';
 
 /**
@@ -25,7 +25,7 @@ export function streamEndOf(
   isOpen = false,
 ): StreamEnd | null {
   const isLong = isStream || isOpen || path.endsWith(LIST);
-  // What most calls need not know of an answer is not asked of the runtime.
+  // Header look-ups call into the runtime, so they are made only when needed.
   if (isRead && !isLong) return null;
   const { ok, body, headers } = answer;
   if (!ok || body === null) return null;
@@ -35,7 +35,7 @@ export function streamEndOf(
   return packings === null ? null : new StreamEnd(form, name === 'responses', packings);
 }
 
-/** Shows what a pipe passes to the end of the stream as well. */
+/** Copies the bytes of a pipe to the reader of the stream's end. */
 export function withStreamEnd(
   end: StreamEnd | null,
   pipe: PipeMetering | null,
@@ -49,8 +49,8 @@ export function withStreamEnd(
 }
 
 /**
- * Counts an error with which the stream of a call has ended as a failure of its upstream. Its caller has it, so it is not
- * repeated. Returns the outcome of the call.
+ * Counts an error at the end of a stream as a failure of the upstream. The caller has received it, so the call is not
+ * retried. Returns the outcome of the call.
  */
 export async function countLateError(
   sending: Sending,

@@ -7,13 +7,13 @@ import { isInWholeSeconds } from '../upstream/refusal/reset-time.ts';
 /** Maximum limits that an isolate remembers. */
 const REMEMBERED_MAX = 1_000;
 
-/** How far resets may differ that are the same: most headers count whole seconds. */
+/** Tolerance between equal resets: most headers count whole seconds. */
 const TOLERANCE_MS = 1_100;
 
-/** The least that such resets may differ, as answers do not travel evenly. */
+/** Minimum tolerance, because the latency of answers varies. */
 const TOLERANCE_MIN_MS = 50;
 
-/** Resets that are exact may differ by a part of what is left until then. */
+/** Tolerance between exact resets, as a share of the time until the reset. */
 const TOLERANCE_SHARE = 1 / 10;
 
 function toleranceMs(resetMs: number, now: number): number {
@@ -21,38 +21,38 @@ function toleranceMs(resetMs: number, now: number): number {
   return Math.min(TOLERANCE_MS, Math.max(TOLERANCE_MIN_MS, resetMs * TOLERANCE_SHARE));
 }
 
-/** The readings of a limit since it was last whole. */
+/** Readings of a limit since it was last full. */
 interface Seen {
   /** The first reading. */
   readonly remaining: number;
   readonly resetAt: number;
-  /** The last reading, by which a limit is known to be whole again. */
+  /** The last reading. It shows whether the limit is full again. */
   lowest: number;
-  /** How many readings there were since the first. */
+  /** Number of readings since the first. */
   readings: number;
-  /** How much a call takes of the limit, on average; null: not known yet. */
+  /** Mean amount of the limit that a call takes. null if unknown. */
   callTakes: number | null;
   /** Null: not known yet. */
   refill: Refill | null;
-  /** How many readings in a row showed a fixed window. */
+  /** Number of consecutive readings that showed a fixed window. */
   proofs: number;
-  /** End of the wait that a refusal asked for; null: a call has been served since. */
+  /** End of the wait after the last refusal. null once a call was served. */
   refusedUntil: number | null;
-  /** Whether a call was refused when the headers said that nothing is left. */
+  /** Whether a call was refused while the headers reported an empty limit. */
   isEnforced: boolean;
 }
 
-/** Readings that must show a fixed window, one after the other, before an unknown upstream is believed. */
+/** Consecutive readings that must show a fixed window before the headers of an unknown upstream are used. */
 const PROOFS_MIN = 3;
 
-/** How far answers that overtake each other may differ, beside those under way. */
+/** Tolerated difference between answers that overtake each other, in addition to calls in flight. */
 const OVERTAKING_MAX = 2;
 
 const seen = new BoundedMap<string, Seen>(REMEMBERED_MAX);
 
 /**
- * Learns how a limit refills from what its headers say one after the other. In a fixed window the reset is one instant while
- * the remaining amount falls; in a bucket each call moves the reset, which is when the bucket is full.
+ * Learns from successive headers how a limit refills. In a fixed window, the reset time stays the same while
+ * the remaining amount falls. In a bucket, each call moves the reset, which is the time when the bucket is full.
  *
  * @param place names the upstream and the model
  * @param underWay other calls that were sent and have no answer yet
@@ -71,7 +71,7 @@ export function refillSeen(
   const resetAt = now + resetMs;
   const tolerance = toleranceMs(resetMs, now);
   if (known !== undefined && isContrary(known, hint, now, underWay)) known.proofs = 0;
-  // Answers overtake each other: what left more than another one may be older.
+  // Answers overtake each other, so a reading with more left may be older.
   const isWhole =
     known !== undefined && remaining > known.lowest && resetAt > known.resetAt + tolerance;
   if (known === undefined || isWhole || remaining > known.remaining) {
@@ -83,7 +83,7 @@ export function refillSeen(
   known.callTakes = (known.remaining - known.lowest) / known.readings;
   const used = limit - remaining;
   if (used <= 0) return known.refill;
-  // As far as a bucket would have moved its reset since.
+  // The distance by which a bucket would have moved its reset since then.
   const movesMs = ((known.remaining - remaining) * resetMs) / used;
   if (movesMs < 2 * tolerance) return known.refill;
   const hasMoved = Math.abs(resetAt - known.resetAt) > movesMs / 2;
@@ -92,7 +92,7 @@ export function refillSeen(
   return known.refill;
 }
 
-/** Notes the first reading of a limit since it was last whole. */
+/** Notes the first reading since the limit was last full. */
 function begin(key: string, remaining: number, resetAt: number): Seen {
   const { refill = null, callTakes = null, proofs = 0, isEnforced = false } = seen.get(key) ?? {};
   const noted: Seen = {
@@ -111,10 +111,10 @@ function begin(key: string, remaining: number, resetAt: number): Seen {
 }
 
 /**
- * Computes how long calls had better wait after one was refused for a limit. A limit that comes back bit by bit needs as long
- * as it takes until there is room for those that would be refused too. If that was too short, calls wait until the reset.
+ * Computes how long calls should wait after a call was refused because of a limit. A bucket needs the time
+ * until it has room for all calls that would be refused. If that was too short, calls wait until the reset.
  *
- * @param usual how the upstream's limits refill, where its headers have not shown it
+ * @param usual how the upstream's limits refill, unless its headers have shown it
  * @param isSet whether an operator has set that
  */
 export function waitAfterRefusal(
@@ -137,12 +137,12 @@ export function waitAfterRefusal(
   return waitMs;
 }
 
-/** Returns how long the window of a limit is, if calls may wait for it: the end of a used-up one is no further away. */
+/** Returns the length of a limit's window if calls may wait for it. A used-up window ends within that time. */
 function wholeWindowMs({ windowMs }: LimitHint): number | null {
   return windowMs !== null && windowMs <= MINUTE_MS ? windowMs : null;
 }
 
-/** Checks whether more is left than can be, if the limit is a fixed window that has not ended. */
+/** Whether more is left than a fixed window that has not ended could have. */
 function isContrary(known: Seen, hint: LimitHint, now: number, underWay: number): boolean {
   if (now >= known.resetAt - toleranceMs(hint.resetMs ?? 0, now)) return false;
   const each = hint.dimension === 'requests' ? 1 : (known.callTakes ?? 0);
@@ -150,8 +150,8 @@ function isContrary(known: Seen, hint: LimitHint, now: number, underWay: number)
 }
 
 /**
- * Returns whether the headers have shown how a limit refills so consistently that they can be believed: a fixed window by
- * several readings, a bucket by a refusal too.
+ * Whether the headers have shown consistently how a limit refills: a fixed window by
+ * several readings, a bucket also by a refusal.
  */
 export function isProven(hint: LimitHint, place: string): boolean {
   const known = seen.get(keyOf(hint, place));
@@ -159,7 +159,7 @@ export function isProven(hint: LimitHint, place: string): boolean {
   return known.refill === 'continuous' ? known.isEnforced : known.proofs >= PROOFS_MIN;
 }
 
-/** Returns how much of a limit one call takes on average, by what its headers said; 0: not known yet. */
+/** Returns the mean amount of a limit that one call takes, according to the headers. 0 if unknown. */
 export function meanCallTakes(hint: LimitHint, place: string): number {
   return seen.get(keyOf(hint, place))?.callTakes ?? 0;
 }
@@ -168,21 +168,21 @@ function keyOf({ dimension, windowMs, limit }: LimitHint, place: string): string
   return `${place} ${dimension} ${windowMs} ${limit}`;
 }
 
-/** Calls of this isolate that were sent and have no answer yet, by upstream and key. */
+/** Calls of this isolate that are in flight without an answer, by upstream and key. */
 interface UnderWay {
   calls: number;
-  /** The most at once lately, and when that was. */
+  /** The recent maximum of concurrent calls, and when it was reached. */
   peak: number;
   peakAt: number;
 }
 
 const underWay = new BoundedMap<string, UnderWay>(REMEMBERED_MAX);
 
-/** How long the most calls at once are expected again. */
+/** How long the recent maximum of concurrent calls counts. */
 const PEAK_MS = 10_000;
 
 /**
- * Counts a call that is sent, until what this returns is called.
+ * Counts a call in flight. Call the returned function when the answer arrives.
  *
  * @param place names the upstream and the key that it sees
  */
@@ -200,8 +200,8 @@ export function noteUnderWay(place: string, now: number): () => void {
 }
 
 /**
- * Returns how many calls may be sent before a pause takes effect: those under way, and those that have a slot and are not
- * sent yet. As many as were under way lately.
+ * Returns how many calls may still be sent before a pause takes effect: those in flight, and those that have a slot but
+ * were not sent yet. The estimate is the recent maximum in flight.
  */
 export function callsUnderWay(place: string): number {
   const known = underWay.get(place);

@@ -234,7 +234,7 @@ async function locateNamed(
   return located.model === said ? located : withoutPrefix(call, located, prefix);
 }
 
-/** Takes the prefix off that named the upstream in front of the body's model. A packed body goes out plain for that. */
+/** Removes the upstream's prefix from the model in the body. A compressed body is sent uncompressed for that. */
 async function withoutPrefix(
   { body, request }: KnownCall,
   located: Located,

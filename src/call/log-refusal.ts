@@ -21,14 +21,14 @@ export function refusalFields(
     status,
     kind,
     retry_after_ms: retryAfterMs,
-    // The names of OpenTelemetry's GenAI conventions, so that logs can be joined to traces.
+    // Names from OpenTelemetry's GenAI conventions, so that logs can be joined with traces.
     'gen_ai.provider.name': located.upstream.id,
     'gen_ai.request.model': model,
     'error.type': kind,
   };
 }
 
-/** Names the place that refused a call: its upstream, or a member of its group. */
+/** The upstream that refused a call, or the member of its group. */
 export function placeOf({ located, members, member }: Candidate): string {
   return member === null ? located.upstream.id : `${members?.group ?? ''}#${member.id}`;
 }

@@ -84,7 +84,7 @@ export async function measure(
     contentEncoding: body.encodingIn(headers),
   };
   const { estimate, isRead } = await estimateBody(facts);
-  // A body may use much less than its length says: a file in it costs the same whatever its size.
+  // A body may cost much less than its length suggests: a file costs the same whatever its size.
   const isUnread = kept === 'not kept' || !isRead;
   const tiers = withTierHeaders(estimate.tiers, headers);
   const metering = new Metering(located, { ...estimate, tiers, isInputGuess: isUnread });

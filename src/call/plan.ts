@@ -144,8 +144,8 @@ export function routedCall(
 }
 
 /**
- * Fingerprints the fields in which the caller may have put a key that is in no known place; null: there are none. The refusals of
- * such a call are its own: the upstream may see another account than with other calls.
+ * Fingerprints the fields that may hold a caller's key in an unknown place. null if there are none. Refusals of
+ * such a call hold only calls with the same values, because the upstream may see another account.
  */
 export function hiddenKeyOf(
   { request, query, table }: KnownCall,

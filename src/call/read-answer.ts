@@ -39,7 +39,7 @@ export interface AnswerRead {
   readonly refusal: UpstreamRefusal | null;
   /** To be passed on in place of the one that was read. Null: there was none. */
   readonly answer: Response | null;
-  /** An error inside a 200 that is no refusal: the call made a mistake. Absent: there is none. */
+  /** An error inside a 200 that is a mistake of the caller, not a refusal. Absent if there is none. */
   readonly isMistake?: true;
   /** Nothing but a prelude came in time, so an error may still come. Absent: content came, or the whole. */
   readonly isOpen?: true;
@@ -70,7 +70,7 @@ export async function readAnswer(
   return { refusal: classifyError(body, { status, headers }, source), answer: peeked.answer };
 }
 
-/** Finds the error in a body, or in the beginning of one, that came with status 200; null: there is none. */
+/** Finds the error in the body, or its beginning, of an answer with status 200. null if there is none. */
 function errorIn(text: string): string | null {
   const judgement = judgeWhole('text', new TextEncoder().encode(text));
   return typeof judgement === 'object' ? judgement.error : null;
@@ -83,12 +83,12 @@ export function readFailedEvent(event: string, source: AnswerSource): UpstreamRe
   return error === null ? null : classifyError(error, answer, source);
 }
 
-/** Most bytes of a compressed answer that is unpacked to be read: one with an error is small. */
+/** Maximum bytes of a compressed answer that is decompressed to be read. Errors are small. */
 const PACKED_BYTES_MAX = 2_048;
 
 /**
- * Reads the beginning of an answer with status 200 for an error inside it, which counts as the same refusal by status. The
- * call holds what was read until it is passed on.
+ * Reads the beginning of an answer with status 200. An error there counts like an error status. The
+ * call keeps the bytes until they are passed on.
  */
 export async function readInside(
   answer: Response,
@@ -114,7 +114,7 @@ interface JudgedAnswer {
   readonly answer: Response;
 }
 
-/** Judges the beginning of an answer. Null: the call was cut meanwhile. */
+/** Classifies the beginning of an answer. null if the call was cut meanwhile. */
 async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnswer | null> {
   const { headers } = answer;
   const type = headers.get('content-type');
@@ -145,7 +145,7 @@ async function judgeAnswer(answer: Response, held: HeldCall): Promise<JudgedAnsw
   return judgement === null ? null : { judgement, answer: same };
 }
 
-/** Reads what an error says of limits; null: it is about the call. */
+/** Reads an error as a refusal. null if it is a mistake of the caller. */
 function classifyError(
   error: string,
   { status, headers }: Pick<Response, 'status' | 'headers'>,
@@ -166,12 +166,12 @@ function classifyError(
   });
 }
 
-/** A failure of the upstream in the middle of an answer. */
+/** A failure of the upstream after the answer had begun. */
 const FAILED_LATE: UpstreamRefusal = { ...BROKEN, scope: 'model', isOfApi: true };
 
 /**
- * Reads the error with which a stream has ended; null: it is about the call. What had content was accepted, so an error without
- * a name is a failure.
+ * Reads the error at the end of a stream. null if it is a mistake of the caller. Content shows that the call was
+ * accepted, so an error without a known name is a failure of the upstream.
  */
 export function readLateError(
   { error, isAfterContent }: LateError,
@@ -183,14 +183,14 @@ export function readLateError(
   return isOfCall(readErrorFields(error, headers)) ? null : FAILED_LATE;
 }
 
-/** Reads what the headers of a served call tell of limits; nothing where they are known to be wrong. */
+/** Reads the limit headers of a served call, unless they are known to be unreliable. */
 export function hintsIn({ headers }: Response, upstream: Upstream): readonly LimitHint[] {
   const { sent, headerProfile } = knownOf(upstream);
   const now = instant(Date.now());
   return sent === null ? readLimitHints(headers, headerProfile, now) : sent.read(headers, now);
 }
 
-/** Returns whether nothing is known of an upstream's limit headers, so that they have to prove themselves. */
+/** Whether the upstream is unknown, so its limit headers must first show how the limit refills. */
 export function hasUnknownHeaders(upstream: Upstream): boolean {
   return knownOf(upstream).sent !== null;
 }
@@ -231,7 +231,7 @@ function optionsOf({ place, underWay, feedForward }: CallLimits): FeedForwardOpt
   };
 }
 
-/** Finds how the limits of an upstream refill where its headers have not shown it, and whether an operator has set that. */
+/** Returns how the upstream's limits refill unless its headers have shown it, and whether an operator has set that. */
 function refillAt(upstream: Upstream): { readonly usual: Refill; readonly isSet: boolean } {
   const { headerProfile } = knownOf(upstream);
   const { refill: usual } = headerProfile ?? UNKNOWN;
@@ -239,7 +239,7 @@ function refillAt(upstream: Upstream): { readonly usual: Refill; readonly isSet:
   return { usual, isSet };
 }
 
-/** Finds how long the limits of a refused call hold others back, as far as the headers have shown how they refill. */
+/** Returns how long a refused call's limits hold other calls back, if the headers have shown how they refill. */
 function waitsAt({ upstream, limits }: AnswerSource): LimitWaits {
   const { headerProfile, sent } = knownOf(upstream);
   const refill = refillAt(upstream);
@@ -249,7 +249,7 @@ function waitsAt({ upstream, limits }: AnswerSource): LimitWaits {
     const waitOf = (hint: LimitHint) => waitAfterRefusal(hint, at.place, refill, options);
     return { profile: headerProfile, waitOf };
   }
-  // The counters that are at 0 are read in any case.
+  // Counters at 0 are always read.
   const waitOf = (hint: LimitHint) =>
     hint.remaining === 0
       ? waitAfterRefusal(hint, at.place, { usual: 'window', isSet: false }, options)
@@ -265,7 +265,7 @@ const RESET_MIN_MS = 500;
 interface Known {
   readonly rules: RefusalRules;
   readonly headerProfile: HeaderProfile | null;
-  /** Reads limit headers that are believed only once they have shown a fixed window; null: those of `headerProfile` are. */
+  /** Reads limit headers that must first show how the limit refills. null if `headerProfile` applies. */
   readonly sent: SentLimitHeaders | null;
 }
 
@@ -283,7 +283,7 @@ function knownOf(upstream: Upstream): Known {
   return of;
 }
 
-/** Of an upstream whose limit headers an operator ignores, only the windows of a plan are read. */
+/** With `limit_headers: ignore`, only the windows of a plan are read. */
 function rulesOf(upstream: Upstream): RefusalRules {
   const rules = refusalRulesOf(upstream);
   if (upstream.limitHeaders !== 'ignore') return rules;
@@ -302,7 +302,7 @@ function profileOf(upstream: Upstream): HeaderProfile | null {
   return { ...believed, refill: limitHeaders === 'window' ? 'window' : 'continuous' };
 }
 
-/** The usual headers, of an upstream of which nothing is known. */
+/** The common headers, for unknown upstreams. */
 const UNKNOWN: HeaderProfile = {
   ...ALL_COMMON_HEADERS,
   isReliable: true,

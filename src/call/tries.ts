@@ -52,7 +52,7 @@ export class Tries {
   readonly refusedMembers = new RefusedMembers();
   /** The last answer of a member that refused it for good; null: none did, or it was not kept. */
   lastRefusal: LastRefusal | null = null;
-  /** The upstream's message in its last refusal; null: it sent none. */
+  /** The upstream's message in its last refusal. null if it sent none. */
   refusalWords: string | null = null;
   #reentered = 0;
   #retried = 0;
@@ -157,7 +157,7 @@ export interface Turn {
   readonly listener: PlaceListener | null;
   /** Whether another upstream may be tried if this one does not serve the call. */
   readonly hasNext: boolean;
-  /** How long this one may take to its first content, where another may be tried; null: any time. */
+  /** Timeout for the first content here if another place is left. null if there is none. */
   readonly firstTokenMs: number | null;
   /** Whether one of those is reached at another address, or another way. */
   readonly hasOtherPlace: boolean;

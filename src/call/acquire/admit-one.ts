@@ -65,7 +65,7 @@ export interface AdmitContext {
   readonly team: string | null;
   /** The group whose members the call goes by, and those that it is not to be granted at; null: it goes as called. */
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
-  /** The model and the service tier of the call. Null: nothing of them is left to read. */
+  /** Reads the model and the service tier of the call. null if there is nothing left to read. */
   readonly names: NamesOfCall | null;
 }
 
@@ -315,7 +315,7 @@ function runOnLent(
   const { group } = placement;
   const leaseId = leaseIdOf(ticketIdOf(manner.ticketId), manner.attempt);
   const known = { ...holderOf(call, ticket, placement, context.names), group, leaseId };
-  // Most calls are over before their group hears of each, so the request by which they would ask for a slot is rarely made.
+  // Most calls run on prefetched slots and end before they are reported, so the request for a slot is built only on demand.
   const self = (): ResumeRequest => {
     const request = slotRequest(call, ticket, placement, manner, context);
     giveBackBypasses(way.name, request.passedUnlimited);

@@ -18,7 +18,7 @@ interface LentLeaseParts {
   readonly slot: LocalSlot;
   readonly way: LoanWay;
   readonly known: LentCall;
-  /** Makes the request by which the call takes up a lease in place of the slot. */
+  /** Builds the request that exchanges the slot for a lease. */
   readonly self: () => ResumeRequest;
   readonly onEnd: (end: LeaseEnd) => void;
 }

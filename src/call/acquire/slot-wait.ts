@@ -50,7 +50,7 @@ export type SlotEnd =
     }
   /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
   | { readonly kind: 'declined'; readonly isPaused: boolean }
-  /** Read the names in the body first: see `AcquireAnswer`. */
+  /** The names in the body must be read first. See `AcquireAnswer`. */
   | { readonly kind: 'unread' }
   /** Route again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number }

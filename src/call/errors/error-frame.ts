@@ -78,7 +78,7 @@ export function errorReplyFrame(
   if (shape !== 'openai_responses') return errorFrame(shape, body);
   const { reason, message } = reply;
   const retryAfterMs = retryAfterMsOf(reply);
-  // Codex repeats what fails for whatever reason but that the prompt is invalid or the quota is used up.
+  // Codex retries every failure except an invalid prompt and an exhausted quota.
   const isLimited = reason === 'upstream_limited';
   const final = isLimited ? 'insufficient_quota' : 'invalid_prompt';
   const failedCode = retryAfterMs === null ? final : 'rate_limit_exceeded';

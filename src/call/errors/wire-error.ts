@@ -52,7 +52,7 @@ export function retryAfterMsOf({ reason, isPermanent, retryAfterMs }: ErrorReply
   return Math.ceil(retryAfterMs ?? RETRY_AFTER_DEFAULT_MS);
 }
 
-/** The code of an error: that of the API for a limit of the upstream, which clients know, else the reason. */
+/** The code of an error. For an upstream's limit it is the API's own code, because clients know that. */
 export function codeOf(reason: Reason): string {
   return reason === 'upstream_limited' ? 'rate_limit_exceeded' : reason;
 }

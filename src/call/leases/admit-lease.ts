@@ -212,7 +212,7 @@ function contextOf(
   const excluded = members === null ? [] : [...members.impossible, ...refused.by];
   return {
     table: call.table,
-    // A lease has no body: its request says all of it.
+    // A lease has no body. Its request contains all names.
     names: null,
     metering:
       members === null ? metering : (metering?.beforeGrant(members.places.values()) ?? null),

@@ -116,7 +116,7 @@ function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
   return withMember.length > 0 ? withMember : pools.filter((hold) => hold.isOfProvider === true);
 }
 
-/** Finds the limits that a lease counts in. The calls of other holders are not known. */
+/** Finds the limits that a lease counts in. The number of calls in flight is unknown. */
 function limitsOf(call: KnownCall, lease: LeaseToken, upstream: Upstream): CallLimits {
   const { feedForward } = rulesOf(call, lease);
   return { place: upstream.id, underWay: 0, feedForward };
@@ -149,7 +149,7 @@ async function tellRefused(
   const about = scope === 'model' ? ofProvider(lease)[0] : ofProvider(lease).at(-1);
   if (about === undefined) return;
   const isRepeat = lease.reentered + lease.retried > 0;
-  // A lease names no tier, so it is not known which tier has no room.
+  // A lease has no tier, so it is unknown which tier is full.
   const reach = scope === 'tier' ? 'call' : scope;
   await reportTo(call, lease, about, { ...signal, scope: reach, ...reportedBy(call) }, isRepeat);
 }

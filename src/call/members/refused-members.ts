@@ -40,12 +40,12 @@ export class RefusedMembers {
     this.note(id, 'error');
   }
 
-  /** Whether the call has left a slow member for others that did not serve it, so no member is left for its slowness. */
+  /** Whether the call has already returned to a slow member, which may then take as long as it needs. */
   get isPatient(): boolean {
     return this.#isPatient;
   }
 
-  /** Lets the call return once to the members that were slow, for as long as they need. False: there are none. */
+  /** Allows the call to return once to its slow members, without a timeout. Returns false if there are none. */
   forgetSlow(): boolean {
     if (this.#isPatient || this.#slow.size === 0) return false;
     this.#isPatient = true;

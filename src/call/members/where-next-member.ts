@@ -62,7 +62,7 @@ export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: Tries)
   );
 }
 
-/** Returns how long a member may take to its first content; null: any time, or no other member is left for the call. */
+/** Returns the timeout for a member's first content. null if there is none, or no other member is left. */
 export function firstTokenMsAt(
   plan: MemberPlan,
   { id, member }: MemberPlace,

@@ -191,7 +191,7 @@ function estimateOf({ frame }: CreateMessage): ReturnType<typeof estimateCall> {
   return estimateCall({ ...facts, contentEncoding: null });
 }
 
-/** Reads the tiers that a turn asks for. Most messages contain no such word, so they are not walked through. */
+/** Reads the tiers that a turn asks for. Most messages do not contain the word, so they are not parsed. */
 function tiersOf(create: CreateMessage): Tiers {
   const text = textOf(create.frame);
   return /tier|speed|latency|\\u/i.test(text) ? estimateOf(create).tiers.asked : {};

@@ -198,7 +198,7 @@ export class Turn {
     return { ...sourceOf(this.#parts), isOfMember: false };
   }
 
-  /** Tells the groups why an answer has failed of which its caller has the beginning. */
+  /** Reports to the groups why an answer failed after the caller had received its beginning. */
   #reportFailed(frame: string): void {
     const { candidate, admission, turn } = this.#parts;
     const { upstream } = candidate.located;

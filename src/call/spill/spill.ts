@@ -54,7 +54,7 @@ interface SpillCandidate extends Candidate {
 export interface SpillPlan {
   next: readonly SpillCandidate[];
   readonly afterMs: number;
-  /** How long each of them but the last may take to its first content; null: any time. */
+  /** Timeout for the first content at each of them except the last. null if there is none. */
   readonly firstTokenMs: number | null;
   /** Names of the groups with members that the call has been in: each has chosen among all its places. */
   been: readonly string[];
