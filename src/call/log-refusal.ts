@@ -5,7 +5,7 @@ import { CallNames } from './call-names.ts';
 import type { Candidate } from './plan.ts';
 import type { Sending } from './sending.ts';
 
-/** The fields of a refusal in the log, with the model of the call if it has been read by now. `status`: null where there was no answer. */
+/** The fields of a refusal in the log, with the model if it was read. `status` is null if there was no answer. */
 export function refusalFields(
   { candidate, admission }: Sending,
   { signal: { kind, retryAfterMs } }: UpstreamRefusal,

@@ -68,7 +68,7 @@ export function heldAtMember({ slotsInUse, unclaimed, slotsCooling }: Member): n
   return slotsInUse - unclaimed - slotsCooling;
 }
 
-/** Slots of calls that are at the upstream, as far as the group knows: those of a member, or of a scope there. */
+/** Known slots of calls at the upstream, for a member or one of its scopes. */
 export function atUpstream({ lending }: GroupState, limiter: Limiter): number {
   const { slotsInUse, unclaimed, slotsCooling, slotsWaitingElsewhere, slotsRefused } = limiter;
   // Lent while the group named no members.
@@ -90,7 +90,7 @@ export function slotsUsedAt(state: GroupState, member: Member): number {
 export interface Block {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: InstantMs;
-  /** The calls that it is about. Absent: all calls of a member. */
+  /** The calls affected. Absent if they are all calls of a member. */
   readonly scope?: Scope;
 }
 
@@ -117,7 +117,7 @@ export function memberBlockOf({ controls, settings }: Member, now: InstantMs): B
   return blockBy(controls, now);
 }
 
-/** Finds why lessons stop calls, and until when; null: they do not. */
+/** Returns why lessons stop calls, and until when. null if they do not. */
 export function blockBy({ pause, breaker }: Lessons, now: InstantMs): Block | null {
   const until = breakerChangesAt(breaker, now);
   // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
@@ -155,8 +155,8 @@ export function roomAt(
 }
 
 /**
- * Finds when lessons let a call of so many slots start beside others if nothing but time changes. A call that is wider than
- * what was learned starts while no other runs, or it would never start.
+ * Returns when a call of so many slots may start next to others if only time passes. A call that is wider than
+ * the learned limit starts while no other call runs. Otherwise it would never start.
  */
 export function roomByLessons(
   { pause, breaker }: Lessons,
@@ -217,7 +217,7 @@ export function cooldownMs(state: GroupState, lease: Lease, outcome: Outcome): n
   }
 }
 
-/** Takes the longest cooldown that was learned at the member of a lease and in its scopes there. */
+/** Returns the longest cooldown learned at the member of a lease and in its scopes. */
 function cooldownLearnedMs(state: GroupState, lease: Lease): number {
   const ofMember = takeCooldownMs(memberOf(state, lease).controls.lag);
   const ofScopes = lease.scopes.map(({ limiter }) => takeCooldownMs(limiter.controls.lag));

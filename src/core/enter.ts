@@ -82,7 +82,7 @@ export function joinQueue(
     effects.push(grantOf(state, claimed, now, asked));
     return;
   }
-  // What its body names decides whether it is held, so its caller reads it first.
+  // Names in the body decide whether the call is held, so the caller must read them first.
   if (ticket.holder.isUnread === true && goesByNames(state, now)) {
     effects.push({ kind: 'unread', ticketId: ticket.id });
     return;
@@ -241,7 +241,7 @@ function hasSlots(
   );
 }
 
-/** Names what keeps the calls of a scope waiting. */
+/** Returns why calls of a scope wait. */
 function reasonOfScope(limiter: ScopeLimiter, now: InstantMs): WaitReason {
   const { controls } = limiter;
   const block = blockBy(controls, now);
@@ -269,7 +269,7 @@ function waitReason(state: GroupState, waiter: Waiter, now: InstantMs): WaitReas
   return { cause, ...(isLearned && about) };
 }
 
-/** Names what keeps a waiter that neither its upstreams nor its scopes stop. */
+/** Returns why a waiter waits if neither its upstreams nor its scopes stop it. */
 function causeOfAll(
   state: GroupState,
   waiter: Waiter,

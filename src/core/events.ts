@@ -147,7 +147,7 @@ export type Effect =
   /** The attempt has ended, before it was asked for or while it waited. */
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }
-  /** Scopes hold some calls, and the names in the body of this one were not read. It does not wait yet. */
+  /** Scopes hold some calls, and this call's body was not read. The call is not queued yet. */
   | { readonly kind: 'unread'; readonly ticketId: TicketId }
   /** Tell the keeper of a loan that its slots are wanted back. */
   | { readonly kind: 'recalled'; readonly loanId: LeaseId }

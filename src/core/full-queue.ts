@@ -122,8 +122,8 @@ function youngestOfMost(state: GroupState, lane: Lane, least: number): Waiter | 
 }
 
 /**
- * Finds the youngest call of the new waiter's own tenant (or agent) in its lane or below that its scopes hold, if none holds
- * the new one: calls of a stopped model must not fill a queue in which other calls would move on. Other tenants keep their
+ * Finds the youngest held call of the new waiter's tenant (or agent) in its lane or below, if no scope holds
+ * the new one. Calls of a stopped model must not fill a queue that other calls could use. Other tenants keep their
  * places.
  */
 function lastHeld(

@@ -120,7 +120,7 @@ function brokenMembers(state: GroupState): string[] {
   return broken;
 }
 
-/** The sums of the scopes are those of the leases in them, and each lease is in all scopes that may contain it. */
+/** The sums of each scope match its leases, and each lease is in all scopes that may contain it. */
 function brokenScopes(state: GroupState): string[] {
   const broken: string[] = [];
   for (const member of state.members.values()) {

@@ -301,7 +301,7 @@ export function markRefused(state: GroupState, lease: Lease): void {
   for (const one of limitersOf(state, lease)) one.slotsRefused += lease.slots;
 }
 
-/** Lists all that counts a lease: its member, and its scopes there. */
+/** Lists the limiters that count a lease: its member and its scopes there. */
 function limitersOf(state: GroupState, lease: Lease): readonly Limiter[] {
   return [memberOf(state, lease), ...lease.scopes.map(({ limiter }) => limiter)];
 }
@@ -404,7 +404,7 @@ export function endLease(
   if (outcome === 'success') noteSuccess(state, lease, now);
   // A caller that leaves says nothing of the upstream, whether its Worker lives to tell or not.
   noteEnded(state, lease, false, now);
-  // A failed call may go on at the account of its own key, which leaves no less room to others.
+  // A failed call may still run on its caller's own account, which takes no room from other callers.
   const isOfOwn = outcome === 'failed' && !speaksForAll(state, lease, now);
   const downMs = lease.slots === 0 || isOfOwn ? 0 : cooldownMs(state, lease, outcome);
   if (downMs > 0) {

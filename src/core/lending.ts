@@ -86,7 +86,7 @@ function newLoan(state: GroupState, member: Member, isolate: string, attachment:
 function mayLend(state: GroupState, now: InstantMs): boolean {
   const { settings, controls, bound, unclaimed, queue, serving } = state;
   const [sole] = serving;
-  // Which of several members a call goes to is decided with each, and whether its scopes hold it.
+  // The member and the scopes of a call are decided when it starts.
   if (isSplit(state) || sole === undefined || goesByScopes(sole)) return false;
   if (!bound.isStored || unclaimed.slots > 0 || now < state.grantsFrom) return false;
   if (queueLength(queue) > 0) return false;

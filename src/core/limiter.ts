@@ -6,7 +6,7 @@ import type { Lessons } from './parts/reports.ts';
 import type { ScopeLessons } from './parts/scope-lessons.ts';
 import type { Scope } from './words/scope.ts';
 
-/** Slots of calls, by what the calls do. */
+/** Slots in use, by state of the call. */
 export interface SlotSums {
   slotsInUse: number;
   slotsCooling: number;
@@ -14,7 +14,7 @@ export interface SlotSums {
   slotsRefused: number;
 }
 
-/** Settings by which a limiter learns. */
+/** Settings of a limiter that affect learning. */
 export interface LimiterSettings extends CeilingSettings {
   readonly breaker: BreakerSettings;
   /** Whether a long pause is probed with single calls. */
@@ -30,17 +30,17 @@ export interface Limiter extends SlotSums {
   readonly controls: Lessons;
   readonly settings: LimiterSettings;
   readonly recentEnds: RecentEnds;
-  /** Slots of calls that an earlier instance may have granted, and that were not claimed. */
+  /** Slots that an earlier instance may have granted and that no call has reclaimed. */
   readonly unclaimed: number;
 }
 
-/** The calls at the upstream when a lease was granted, as far as a limiter counts them. */
+/** The calls of a limiter at the upstream when a lease was granted. */
 export interface AtGrant {
-  /** Slots that were there, its own among them; 0: not known any more. */
+  /** Slots at the upstream, including its own. 0 if no longer known. */
   slotsAtGrant: number;
-  /** The same, and those that had ended and may still have counted there. */
+  /** The same, including slots that had ended and may still have counted at the upstream. */
   slotsCounted: number;
-  /** How long before that those had ended that leave it no room if the upstream still counts them. */
+  /** Time since the end of the calls that leave it no room if the upstream still counts them. */
   gapMs: number;
 }
 
@@ -63,7 +63,7 @@ export class ScopeLimiter implements Limiter {
     this.scope = controls.scope;
   }
 
-  /** A scope has no limit of its own, and never more slots than its member. */
+  /** A scope has no configured limit. It never has more slots than its member. */
   get settings(): LimiterSettings {
     const { slotsMax, isAdaptive, breaker, probesPauses } = this.#ofMember();
     return { slotsMax, isAdaptive, isHard: true, breaker, probesPauses };
@@ -80,7 +80,7 @@ export interface LeaseInScope extends AtGrant {
   readonly limiter: ScopeLimiter;
 }
 
-/** The part of a lease that sums count. */
+/** The properties of a lease that sums depend on. */
 export interface Counted {
   readonly slots: number;
   readonly phase: 'held' | 'revoking' | 'cooling';

@@ -26,7 +26,7 @@ export interface Member extends Limiter {
   /** Amounts that its kept controls count as used already. */
   readonly ahead: Ahead;
   readonly recentEnds: RecentEnds;
-  /** The scopes that were learned of, by their keys. */
+  /** Known scopes by key. */
   readonly scopes: Map<string, ScopeLimiter>;
   reports: Reports;
   slotsNested: number;
@@ -103,12 +103,12 @@ export function emptyMember(
   return member;
 }
 
-/** Makes the limiter of a scope at a member. */
+/** Creates the limiter of a scope at a member. */
 export function scopeLimiterOf(member: Member, lessons: ScopeLessons): ScopeLimiter {
   return new ScopeLimiter(lessons, () => member.settings);
 }
 
-/** The part of a lease that is counted at its member. */
+/** The properties of a lease that its member counts. */
 interface Counted extends CountedSlots {
   readonly nested: { readonly slots: number } | null;
 }

@@ -70,7 +70,7 @@ export function inPlaceOf({ serving }: GroupState, member: Member): Member {
   return serving.find(({ settings }) => settings.place === place) ?? member;
 }
 
-/** Lists the members that serve and that a ticket does not exclude. Of none of them is any room to be had. */
+/** Lists the serving members that a ticket does not exclude. They may be full. */
 export function notExcluded(state: GroupState, { excluded = [] }: Ticket): readonly Member[] {
   const { serving } = state;
   if (!isSplit(state)) return serving;

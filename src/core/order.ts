@@ -24,7 +24,7 @@ import type { GroupState } from './state.ts';
  * `docs/order.md` explains it with a worked example.
  */
 
-/** Something under which a waiter may have no room though others have: its tenant, its agent, or a scope at a member. */
+/** A cap that can stop one waiter while others start: its tenant, its agent, or a scope at a member. */
 type Cap = Account | 'elsewhere' | ScopeLimiter;
 
 /** Facts that the order depends on besides the waiters themselves. */
@@ -32,9 +32,9 @@ interface View {
   readonly state: GroupState;
   /** 0 for a lane that is owed a turn, then by priority. */
   readonly turns: Readonly<Record<Lane, number>>;
-  /** Caps under which the best waiter has no room, and scopes that hold it: others behind it wait for that too. */
+  /** Caps and scopes that stop the first waiter. They also stop the waiters behind it that they apply to. */
   readonly barred: Set<Cap>;
-  /** Scopes that have no room for any call. */
+  /** Full scopes. */
   readonly full: ReadonlySet<Cap>;
   readonly now: InstantMs;
   /** Maximum refusals of a call that is looked at: one refused more often lets others go first. */
@@ -185,16 +185,15 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
 }
 
 /**
- * Whether at each member that a ticket may go to a scope of it has no room, or at each a scope of it holds a waiter before
- * it.
+ * Whether a full scope stops a ticket at each member that it may go to, or a scope holds a waiter ahead of it at each.
  */
 function isInBarredScopes(ticket: Ticket, { state, barred, full }: View): boolean {
   return isInSome(state, ticket, full) || isInSome(state, ticket, barred);
 }
 
 /**
- * Levels lines and agents all of whose waiters are held by their scopes, at a grant of a tenant. They count as idle:
- * otherwise they would take every slot once the hold ends, and calls that begin to wait would start level with them.
+ * Levels lines and agents whose waiters are all held by scopes, when a tenant is granted a slot. They count as idle.
+ * Otherwise they would take every slot once the hold ends, and new waiters would start level with them.
  */
 export function levelHeld(state: GroupState, granted: TenantAccount, now: InstantMs): void {
   const full = fullScopes(state, now);
@@ -216,7 +215,7 @@ export function levelHeld(state: GroupState, granted: TenantAccount, now: Instan
   catchUpHeld(held, least === Infinity ? granted.lastAgentService : least);
 }
 
-/** Splits items into those that match, in their order, and the others. */
+/** Splits items into those that match and the others, in order. */
 function split<Item>(
   items: readonly Item[],
   matches: (item: Item) => boolean,
@@ -278,13 +277,13 @@ function eldersOf(state: GroupState, waiter: Waiter, full: ReadonlySet<Cap>): nu
     .filter(({ ticket }) => !isInSome(state, ticket, full)).length;
 }
 
-/** Finds the scopes that hold calls which are ahead of a waiter; none if they hold this one as well. */
+/** Finds the scopes that hold calls ahead of a waiter. Empty if they hold this waiter too. */
 function fullAheadOf(state: GroupState, { ticket }: Waiter, now: InstantMs): ReadonlySet<Cap> {
   const full = fullScopes(state, now);
   return isInSome(state, ticket, full) ? NONE_FULL : full;
 }
 
-/** Estimates how many waiters go before this one, without those that their scopes hold. */
+/** Estimates how many waiters start before this one. Held waiters do not count. */
 export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): number {
   const ahead = waitersAhead(state, waiter);
   const full = ahead === 0 ? NONE_FULL : fullAheadOf(state, waiter, now);

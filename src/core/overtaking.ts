@@ -41,7 +41,7 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   // Where the first waits for one of several members, the others are free for those behind it anyway.
   if (member === undefined || isSplit(state)) return NOBODY;
   const { settings, controls } = member;
-  // Permits of the breaker, probes of a pause and the slots of a ramp are for whose turn it is.
+  // Permits of the breaker, probes of a pause and slots of a ramp go to the first waiter.
   const isClosed = controls.breaker.phase === 'closed' && controls.pause.waitMs === 0;
   if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NOBODY;
   const expected = { demand: first.waiter.demand, at: first.at };

@@ -44,8 +44,8 @@ export function expireWaiters(state: GroupState, now: InstantMs, effects: Effect
 }
 
 /**
- * Asks the callers of queued calls for the names in their bodies, as soon as some calls are held by names. The calls keep
- * their places and get no slot until their callers have read the bodies and ask again.
+ * Asks the callers of queued calls for the names in their bodies once calls are held by names. The calls keep
+ * their places. They get no slot until their callers have read the bodies and asked again.
  */
 export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (queueLength(state.queue) === 0 || !holdsByNames(state, now)) return;
@@ -57,7 +57,7 @@ export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]
   }
 }
 
-/** Notes the names of a queued call, which were read after it had joined. */
+/** Notes the names of a queued call that were read after it had joined. */
 export function noteNamesRead(
   state: GroupState,
   waiter: Waiter,

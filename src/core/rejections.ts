@@ -103,7 +103,7 @@ export function rejectionInQueue(
   return { rejection: { reason: 'queue_full', ...full, dropped, retryAfterMs: itsRetry }, evicted };
 }
 
-/** Finds the slots that a waiter may use one of, and the only calls that they are for. */
+/** Returns the slots available to a waiter, and the scope that limits them. */
 function slotsFor(
   state: GroupState,
   waiter: Waiter,
@@ -118,7 +118,7 @@ function slotsFor(
   return { slotsMax: ofAll, ...(isLearned && aboutCalls(sole)) };
 }
 
-/** Finds the only calls that the upstream stops or limits, where a waiter waits because it is one of them. */
+/** Returns the scope that keeps a waiter from starting, if there is one. */
 function scopeFor(state: GroupState, waiter: Waiter, now: InstantMs): { readonly scope?: Scope } {
   const block = blockFor(state, waiter.ticket, now);
   if (block !== null) return block.scope === undefined ? {} : { scope: block.scope };
@@ -138,7 +138,7 @@ export function rejectionOfStopped(
   const waitedMs = ticket.wait ? Math.max(0, Math.round(now - ticket.enqueuedAt)) : 0;
   const block = blockFor(state, ticket, now);
   const isTooLong = block !== null && block.until > patientUntil;
-  // Ends only when the operator says so, whatever the upstream names.
+  // An operator's pause ends only when the operator resumes the group.
   if (state.settings.paused && (isTooLong || !ticket.wait)) {
     const retry = retryUnforeseenMs(ticket.id);
     return { reason: 'paused', waitedMs, retryAfterMs: retry, until: null };
@@ -150,8 +150,8 @@ export function rejectionOfStopped(
 }
 
 /**
- * Names the cause of a stop. A limit of the upstream is told as such, also where other members are ejected: it is what
- * ends by itself.
+ * Returns the reason of a stop. A limit of the upstream takes precedence over ejected members, because it ends
+ * automatically.
  */
 function rejectionOfBlock(
   state: GroupState,
@@ -175,7 +175,7 @@ function rejectionOfBlock(
   return { reason, retryAfterMs: retry, ...about };
 }
 
-/** Finds whose pause for a limit of an upstream lets a call go first; null: no member that takes calls has one. */
+/** Finds the limit pause that ends first. null if no serving member has one. */
 function soonestLimit(
   state: GroupState,
   ticket: Ticket,

@@ -19,7 +19,7 @@ export function renameMembers(
   for (const settings of members) {
     const there = state.members.get(settings.id);
     if (there !== undefined && !isUnused(state, there)) continue;
-    // Of several the last: the others have given their place to it. After a reset that may be this one.
+    // The last one of several, because the others gave up their places to it. After a reset, it may be this one.
     const before = [...state.members.values()].findLast(
       ({ id, settings: { place } }) =>
         id !== IMPLICIT &&

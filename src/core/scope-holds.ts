@@ -17,9 +17,9 @@ import type { ScopeLimiter } from './limiter.ts';
 import { aboutCalls, findScope, scopesOf } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
-/** Holds by scopes. A call that its scopes hold is passed over and blocks no other. */
+/** Holds by scopes. A held call is skipped and blocks no other call. */
 
-/** Slots that calls of a scope may use; Infinity: only the limits of the member apply. */
+/** Slots that calls of a scope may use. Infinity if only the limits of the member apply. */
 export function slotsOfScope({ controls, settings }: ScopeLimiter): number {
   return controls.ceiling.slots === null ? Infinity : slotsMaxNow(controls.ceiling, settings);
 }
@@ -35,7 +35,7 @@ function roomInScope(
   return roomByLessons(limiter.controls, { slots, inUse: limiter.slotsInUse, max }, now);
 }
 
-/** Finds the scope at a member that has no room for a call of so many slots; null: all have. */
+/** Finds a scope at a member without room for a call of so many slots. null if all have room. */
 export function heldBy(
   member: Member,
   holder: Holder,
@@ -45,7 +45,7 @@ export function heldBy(
   return findScope(member, holder, (one) => roomInScope(member, one, slots, now) > now);
 }
 
-/** Lists the scopes that have no room for any call. */
+/** Lists the full scopes. */
 export function fullScopes({ serving }: GroupState, now: InstantMs): ReadonlySet<ScopeLimiter> {
   const full = new Set<ScopeLimiter>();
   for (const member of serving) {
@@ -58,7 +58,7 @@ export function fullScopes({ serving }: GroupState, now: InstantMs): ReadonlySet
 
 const NONE: readonly never[] = [];
 
-/** Lists the scopes that hold a waiter, one at each member that it may go to. Empty: at some member none does. */
+/** Lists the scopes that hold a waiter, one for each member that it may go to. Empty if some member can take it. */
 export function scopesHolding(
   state: GroupState,
   { ticket, demand }: Waiter,
@@ -74,7 +74,7 @@ export function scopesHolding(
   return holding;
 }
 
-/** Finds why a member and its scopes stop a call, and until when; null: they do not. */
+/** Returns why a member or its scopes stop a call, and until when. null if they do not. */
 function blockAt(member: Member, holder: Holder, now: InstantMs): Block | null {
   let longest = memberBlockOf(member, now);
   if (longest !== null && longest.reason !== 'members_out') {
@@ -89,8 +89,8 @@ function blockAt(member: Member, holder: Holder, now: InstantMs): Block | null {
 }
 
 /**
- * Finds why all members that a call may go to stop it, and until when the first of them does; null: not all do. Without
- * any no member serves it.
+ * Returns why all members that a call may go to stop it, and when the first stop ends. null if not all stop it. Without
+ * members, no member serves the call.
  */
 export function blockFor(state: GroupState, ticket: Ticket, now: InstantMs): Block | null {
   return blockAtAll(notExcluded(state, ticket), ticket, now);
@@ -107,12 +107,12 @@ function blockAtAll(members: readonly Member[], ticket: Ticket, now: InstantMs):
   return soonest;
 }
 
-/** Whether the group stops a call: by an operator's pause, or because its upstreams refused it or others of its scopes. */
+/** Whether the group stops a call: by an operator's pause, or because its upstreams refused calls of its scopes. */
 export function isStoppedFor(state: GroupState, ticket: Ticket, now: InstantMs): boolean {
   return state.settings.paused || blockAtAll(state.serving, ticket, now) !== null;
 }
 
-/** Finds when time alone gives the calls of some scope more room; NEVER: it does not. */
+/** Returns when a scope gains room by time alone. NEVER if none does. */
 export function scopesDueAt({ serving }: GroupState, now: InstantMs): InstantMs {
   let dueAt: number = NEVER;
   for (const member of serving) {

@@ -29,13 +29,13 @@ import { scopeLimiterOf, type Member } from './member.ts';
 import type { GroupState, Lease } from './state.ts';
 
 /**
- * Refusals hold only the calls that they are about. A member's own controls hold all of its calls. Beside them it has the
+ * Refusals hold only the calls that they are about. A member's own controls hold all of its calls. It also has
  * controls of narrower scopes: a model, a service tier, a caller's own provider key, or several of these.
  *
- * As long as all calls are of one scope, what is learned of that scope is stored in the member's own controls
+ * While all calls are of one scope, the lessons of that scope are stored in the member's own controls
  * (`about` names it), so a group with one model and one key has one state. The first call outside that scope moves
  * it to controls of the scope. A refusal becomes the state of a wider scope when a second credential confirms it within
- * a minute; for errors that say nothing of their cause a second model does so too.
+ * a minute. For errors without a cause, a second model does so too.
  */
 
 /** How long a scope is remembered without a refusal, unless its pause lasts longer. */
@@ -56,7 +56,7 @@ function keysOf(holder: Holder): readonly string[] {
   return known;
 }
 
-/** Finds a scope at a member that a call is in, and that `isWanted`; null: there is none. */
+/** Finds a scope of a call at a member for which `isWanted` holds. null if there is none. */
 export function findScope(
   { scopes }: Member,
   holder: Holder,
@@ -77,7 +77,7 @@ export function findScope(
   return null;
 }
 
-/** Lists the scopes at a member that a call is in. */
+/** Lists the scopes of a call at a member. */
 export function scopesOf(member: Member, holder: Holder): readonly ScopeLimiter[] {
   if (member.scopes.size === 0) return NO_SCOPES;
   const found: ScopeLimiter[] = [];
@@ -88,13 +88,13 @@ export function scopesOf(member: Member, holder: Holder): readonly ScopeLimiter[
   return found;
 }
 
-/** Names the calls that lessons are about. Absent: all calls of a member. */
+/** The calls to which lessons apply. Absent if they are all calls of a member. */
 export function aboutCalls(limiter: Member | ScopeLimiter): { readonly scope?: Scope } {
   const scope = 'scope' in limiter ? limiter.scope : limiter.controls.scopes.about;
   return isSameScope(scope, ALL_CALLS) ? {} : { scope };
 }
 
-/** Whether some calls are held by the model or the tier that they ask for, or may soon be. */
+/** Whether calls are held by their model or tier, or may be soon. */
 export function goesByNames({ serving }: GroupState, now: InstantMs): boolean {
   return serving.some(({ controls, settings: { breaker } }) => {
     const { about, narrower } = controls.scopes;
@@ -103,7 +103,7 @@ export function goesByNames({ serving }: GroupState, now: InstantMs): boolean {
   });
 }
 
-/** Whether some calls are held now by the model or the tier that they ask for. */
+/** Whether calls are held by their model or tier now. */
 export function holdsByNames({ serving }: GroupState, now: InstantMs): boolean {
   return serving.some(({ controls }) => {
     const { about, narrower } = controls.scopes;
@@ -112,7 +112,7 @@ export function holdsByNames({ serving }: GroupState, now: InstantMs): boolean {
   });
 }
 
-/** Whether what was learned at a member does not hold all of its calls. */
+/** Whether the lessons of a member apply to only some of its calls. */
 export function goesByScopes({ controls: { scopes } }: Member): boolean {
   return scopes.narrower.length > 0 || !isSameScope(scopes.about, ALL_CALLS);
 }
@@ -121,7 +121,7 @@ function isOfNames({ model, tier }: Scope): boolean {
   return model !== null || tier !== null;
 }
 
-/** Notes a call that asks for a slot. The first call outside a scope moves the lessons of that scope to controls of its own. */
+/** Notes a call that requests a slot. The first call outside a scope moves the scope's lessons to separate controls. */
 export function noteCall(state: GroupState, holder: Holder, now: InstantMs): void {
   const { seen } = state;
   const names = namesOf(holder);
@@ -136,13 +136,13 @@ export function noteCall(state: GroupState, holder: Holder, now: InstantMs): voi
   for (const member of state.members.values()) prune(state, member, now);
 }
 
-/** Whether a call is surely among those of a limiter. One that was not read may be among those of a narrower scope. */
+/** Whether a call certainly belongs to a limiter. An unread call may belong to a narrower scope. */
 export function isSurelyIn(limiter: Limiter | ScopeLimiter, holder: Holder): boolean {
   if (!('scope' in limiter) || holder.isUnread !== true) return true;
   return mayContain(limiter.scope, { ...namesOf(holder), isUnread: false });
 }
 
-/** Notes that a call uses the scopes that it is surely in. */
+/** Notes that a call uses the scopes that it certainly belongs to. */
 function noteUseOf({ scopes }: Member, holder: Holder, now: InstantMs): void {
   for (const key of keysOf(holder)) {
     const limiter = scopes.get(key);
@@ -150,7 +150,7 @@ function noteUseOf({ scopes }: Member, holder: Holder, now: InstantMs): void {
   }
 }
 
-/** Whether the answer to a call is about all calls of a member. The answer to a caller's own key is only if no other key is in use. */
+/** Whether an answer applies to all calls of a member. With a caller's own key, only if no other key is in use. */
 export function speaksForAll(
   state: GroupState,
   { holder }: Pick<Lease, 'holder'>,
@@ -161,9 +161,9 @@ export function speaksForAll(
 }
 
 /**
- * Finds the limiter of the calls that a refusal is about. Null: it is about that call alone.
+ * Finds the limiter of the calls that a refusal is about. null if it is about that call alone.
  *
- * @param signal without a scope: it is about all calls
+ * @param signal without a scope, it is about all calls
  */
 export function limiterOf(
   state: GroupState,
@@ -222,7 +222,7 @@ function setAbout(scopes: Scopes, about: Scope): void {
 }
 
 /**
- * Lowers what is left of a member's limits of rates, as a refusal says. If the refusal is about some calls only, the first
+ * Lowers what is left of a member's rate limits after a refusal. If the refusal is about some calls only, the first
  * other call undoes that.
  */
 export function lowerRates(
@@ -236,7 +236,7 @@ export function lowerRates(
   noteDrained(scopes.drained, rates, settings.rates, now, lower);
 }
 
-/** Moves what a member has learned to the scope that it is about. */
+/** Moves the lessons of a member to the scope to which they apply. */
 function narrow(state: GroupState, member: Member, now: InstantMs): void {
   const { controls, settings } = member;
   const { about, drained } = controls.scopes;
@@ -295,7 +295,7 @@ function removeScope(state: GroupState, member: Member, scope: Scope): void {
   state.isControlsDirty = true;
 }
 
-/** Forgets all scopes of a member. */
+/** Removes all scopes of a member. */
 export function forgetScopes(state: GroupState, member: Member): void {
   for (const { scope } of member.controls.scopes.narrower.slice()) {
     removeScope(state, member, scope);
@@ -303,7 +303,7 @@ export function forgetScopes(state: GroupState, member: Member): void {
   setAbout(member.controls.scopes, ALL_CALLS);
 }
 
-/** Makes the limiters of the scopes that the controls of a member name, after these were replaced as a whole. */
+/** Creates the limiters of a member's scopes after its controls were replaced. */
 export function restoreScopes(state: GroupState, member: Member): void {
   member.scopes.clear();
   for (const lessons of member.controls.scopes.narrower) {
@@ -314,7 +314,7 @@ export function restoreScopes(state: GroupState, member: Member): void {
   }
 }
 
-/** Counts a lease in all scopes of its member that it is in. */
+/** Adds a lease to its scopes. */
 export function enterScopes(member: Member, lease: Lease): void {
   lease.scopes = NO_SCOPES;
   for (const limiter of scopesOf(member, lease.holder)) enter(lease, limiter);
@@ -326,13 +326,13 @@ function enter(lease: Lease, limiter: ScopeLimiter): void {
   countSlots(limiter, lease, 1);
 }
 
-/** Counts a lease in its scopes no more. */
+/** Removes a lease from its scopes. */
 export function leaveScopes(lease: Lease): void {
   for (const { limiter } of lease.scopes) countSlots(limiter, lease, -1);
   lease.scopes = NO_SCOPES;
 }
 
-/** Notes what the body of a call names, which was read after its lease was granted. */
+/** Notes names in the body of a call that were read after its lease was granted. */
 export function noteNames(
   state: GroupState,
   member: Member,
@@ -349,7 +349,7 @@ export function noteNames(
   noteSeen(state.seen, namesOf(lease.holder), now);
 }
 
-/** Forgets scopes of which nothing is left to know. */
+/** Removes scopes that no longer have any effect. */
 function prune(state: GroupState, member: Member, now: InstantMs): void {
   const { controls, settings } = member;
   const isOver = (lessons: Lessons): boolean => isForgotten(lessons, settings.breaker, now);

@@ -61,7 +61,7 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
   }
 }
 
-/** Applies what the settings say about breakers and probes to those that are open or paused. */
+/** Applies changed settings of breakers and probes to open breakers and pauses. */
 export function applyReactions({ serving }: GroupState, now: InstantMs): void {
   for (const { controls, settings } of serving) {
     for (const { breaker, pause } of [controls, ...controls.scopes.narrower]) {
@@ -117,7 +117,7 @@ function isEmpty({ slotsInUse, slotsNested, unclaimed }: Member): boolean {
   return slotsInUse + slotsNested + unclaimed === 0;
 }
 
-/** The least of all limits of tokens and budgets: what is only estimated of a call must fit into any of them. */
+/** The lowest token limits and budgets. Estimates are reduced to them. */
 function guessRatesOf({ settings, serving }: GroupState): GuessRates {
   const all = [settings, ...serving.map((member) => member.settings)];
   const least = (name: keyof RateSettings) => leastOf(all.map(({ rates }) => rates[name]));

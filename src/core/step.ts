@@ -148,12 +148,12 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
-/** Lists the members that serve, and their scopes. */
+/** Lists the serving members and their scopes. */
 function limitersOf({ serving }: GroupState): readonly Limiter[] {
   return serving.flatMap((member) => [member, ...member.scopes.values()]);
 }
 
-/** The members that serve and their scopes, with the end of each one's stop; 0: it is not stopped. */
+/** The serving members and their scopes, each with the end of its stop. 0 if it is not stopped. */
 type Stops = ReadonlyMap<Limiter, number>;
 
 function stopsOf({ serving }: GroupState, now: InstantMs): Stops {
@@ -176,7 +176,7 @@ function hasLonger(stops: Stops, before: Stops): boolean {
   return [...before.keys()].some((limiter) => limiter.id !== null && !stops.has(limiter));
 }
 
-/** Grants what can be granted. A grant may probe a pause: calls that cannot wait for its end are dropped then. */
+/** Grants slots. If a grant probes a pause, calls that cannot wait for the end of the pause are rejected. */
 function grantAndDrop(state: GroupState, before: Stops, now: InstantMs, effects: Effect[]): void {
   const count = effects.length;
   pump(state, now, effects);
@@ -511,7 +511,7 @@ function relearn(state: GroupState, now: InstantMs) {
     forgetScopes(state, member);
     forgetLessons(member.controls, now);
   }
-  // After a reset, nothing counts where calls ran before the group named members. Its lessons are kept all the same.
+  // After a reset, no call counts at the place used before the group had members. Its lessons are kept.
   if (!state.members.has(IMPLICIT)) {
     forgetLessons(state.controls, now);
     Object.assign(state.controls.scopes, noScopes());

@@ -109,14 +109,14 @@ export function applySignal(
   if (takesOut(kind) || kind === 'never_fits') takeHints();
   if (kind !== 'never_fits') noteProbeRefused(state, member, lease, now);
   if (takesOut(kind)) {
-    // A report of a holder says nothing of a member's key.
+    // A lease holder's report says nothing about a member's key.
     if (reportedBy === undefined) keepOut(state, member, kind, lease.id, now);
     return;
   }
-  // Other calls may fit.
+  // Other calls may still fit.
   if (kind === 'never_fits') return;
   const limiter = limiterOf(state, member, lease, signal, now);
-  // What is left to one of several models is not what is left to all.
+  // The remaining amount of one model does not apply to all models.
   if (limiter === member) lowerRates(member, now, takeHints);
   if (limiter === null) return;
   const apply = (afterMs: number | null): void => {
@@ -135,7 +135,7 @@ export function applySignal(
   applyReport(state, member, { kind, by: reportedBy, retryAfterMs, slotsMax }, apply, now);
 }
 
-/** Notes that a call was refused: if it probed a pause, the next probe comes later. */
+/** Notes that a call was refused. If it was a probe, the next one comes later. */
 function noteProbeRefused(state: GroupState, member: Member, lease: Lease, now: InstantMs): void {
   for (const [{ controls }] of limitersOf(member, lease)) {
     if (pauseRefused(controls.pause, lease.id, now)) state.isControlsDirty = true;
@@ -168,7 +168,7 @@ function applyRefusal(
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const isReported = signal.reportedBy !== undefined;
   const failed = { leaseId, grantedAt, retryAfterMs, isReported };
-  // What a lease holder reports lasts for a minute at most, and its words are not the upstream's.
+  // A lease holder's report counts for at most a minute, and its message is not the upstream's.
   const words = isReported ? null : (signal.words ?? null);
   const isProbed = settings.probesPauses && !isReported;
   const isOverload = kind === 'overload';
@@ -259,17 +259,17 @@ function lowerCeiling(
   if (slotsMaxNow(ceiling, settings) < before) noteFewer(lag, call.ticketId);
 }
 
-/** Reads what a limiter counted at the upstream at the grant of a lease. */
+/** Returns the calls that a limiter counted at the upstream when a lease was granted. */
 function atGrantIn(lease: Lease, limiter: Limiter): AtGrant {
   return lease.scopes.find((one) => one.limiter === limiter) ?? lease;
 }
 
-/** Lists the limiters of a lease, each with what was at the upstream at its grant. */
+/** Lists the limiters of a lease, each with its calls at the upstream when the lease was granted. */
 function limitersOf(member: Member, lease: Lease): readonly (readonly [Limiter, AtGrant])[] {
   return [[member, lease], ...lease.scopes.map((one) => [one.limiter, one] as const)];
 }
 
-/** Names what was learned of the upstream so far, as far as it decides anything for a call. */
+/** Names the lessons about the upstream that affect a call. */
 function lessonsOf(member: Member, lease: Lease): string {
   const lessons = limitersOf(member, lease).flatMap(([{ controls, settings }]) => {
     const { pause, breaker, ceiling } = controls;
@@ -390,14 +390,14 @@ export function wantsServed(member: Member, now: InstantMs): boolean {
   return reports.unconfirmed !== null || controls.outage.reason !== null || isOpen(member, now);
 }
 
-/** Whether the answer to this call is wanted at its headers: by its member, or by a scope that it is in. */
+/** Whether the call must be reported as soon as its headers arrive, for its member or one of its scopes. */
 export function wantsAnswer(state: GroupState, lease: Lease, now: InstantMs): boolean {
   if (wantsServed(memberOf(state, lease), now)) return true;
   if (lease.scopes.some(({ limiter }) => isOpen(limiter, now))) return true;
   return wouldContradict(state.seen, namesOf(lease.holder), now);
 }
 
-/** Whether the next served call changes what was learned. */
+/** Whether the next served call changes a lesson. */
 function isOpen({ settings, controls, slotsInUse }: Limiter, now: InstantMs): boolean {
   const { ceiling, breaker, pause } = controls;
   if (breaker.phase !== 'closed' || hasFailedLately(breaker, now, settings.breaker)) return true;

@@ -117,12 +117,12 @@ export function catchUp(share: Share, level: number): void {
   share.floor = level;
 }
 
-/** Service that a held line keeps at most as its distance behind the least served held line: a minute of one slot. */
+/** Maximum distance in service between held lines: a minute of one slot. */
 const HELD_LEAD_MAX = 60_000;
 
 /**
- * Catches up with the lines that may go, for lines all of whose waiters their scopes hold. They gain no credit while they
- * are held. Their own order stays: a scope with few slots still shares them fairly.
+ * Raises the service of lines whose waiters are all held to that of the lines that may start. They gain no credit while
+ * they are held. They keep their order, so a scope with few slots still shares them fairly.
  *
  * @returns whether any service changed
  */

@@ -35,10 +35,10 @@ export interface CallResult {
   readonly grantedAt: InstantMs;
 }
 
-/** How many of the last results count, unless the breaker needs more before it opens. */
+/** Number of recent results that count, unless the breaker requires more. */
 const RESULTS_MAX = 20;
 
-/** Maximum that an upstream may ask for: then a probe shows whether it is back. */
+/** Maximum wait that an upstream may ask for. After it, a probe shows whether the upstream has recovered. */
 const OPEN_ASKED_MAX_MS = 900_000;
 
 /** Maximum part by which it stays open longer, or several groups would probe one upstream together. */
@@ -85,8 +85,8 @@ export function noteGranted(breaker: Breaker, leaseId: LeaseId): void {
 }
 
 /**
- * Notes that the upstream took the call, known at the first content: how long the answer takes changes nothing. An answer that
- * breaks later is a failure as well.
+ * Notes that the upstream accepted the call. The first content shows it, however long the answer takes. An answer that
+ * breaks later counts as a failure too.
  */
 export function noteServed(
   breaker: Breaker,
@@ -159,7 +159,7 @@ export function hasFailedLately(
   return results.some(({ at, failed }) => failed && now - at < windowMs);
 }
 
-/** Applies changed settings: a breaker that is switched off closes. */
+/** Applies changed settings. A breaker that was disabled closes. */
 export function applySettings(breaker: Breaker, { failedShare }: BreakerSettings): void {
   if (failedShare === Infinity && breaker.phase !== 'closed') {
     Object.assign(breaker, closedBreaker());
@@ -210,7 +210,7 @@ function takePermitBack(breaker: Breaker, leaseId: LeaseId): boolean {
   return true;
 }
 
-/** Whether a call was granted since the breaker is half open: a probe that was served may fail later, within its answer. */
+/** Whether a call was granted since the breaker is half open. A served probe may still fail in its answer. */
 function wasProbe({ phase, openUntil }: Breaker, { grantedAt }: CallResult): boolean {
   return phase === 'half_open' && grantedAt >= openUntil;
 }

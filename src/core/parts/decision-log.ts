@@ -31,10 +31,10 @@ export type WaitCause =
   | 'member'
   | 'order';
 
-/** The cause for which a call waits. */
+/** The reason why a call waits. */
 export interface WaitReason {
   readonly cause: WaitCause;
-  /** The calls that a stop of the upstream, or a number of slots that it takes, is about. Absent: all calls. */
+  /** The calls that the upstream stops or limits. Absent if they are all calls. */
   readonly scope?: Scope;
 }
 
@@ -85,7 +85,7 @@ export interface Decision {
   readonly positionAtArrival: number;
   /** The cause for which it was not granted when it came; null: it was. */
   readonly waitedFor: WaitCause | null;
-  /** The calls that this cause is about. Absent: all calls. */
+  /** The calls that this reason applies to. Absent if they are all calls. */
   readonly scope?: Scope;
   /** Null: it went to none, or the group names no members. */
   readonly placed: Placed | null;

@@ -4,7 +4,7 @@ import type { Ticket } from '../words/ticket.ts';
 import type { CallEstimate, Usage, Demand, TokenPrices } from '../words/usage.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 
-/** The limits that what is only estimated must fit into. */
+/** The limits that estimates are reduced to. */
 export interface GuessRates extends Pick<RateSettings, 'itpm' | 'otpm' | 'tpm' | 'tpd'> {
   /** The lowest budget above 0. */
   readonly usd: number | null;
@@ -17,8 +17,8 @@ export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0
 const OUTPUT_GUESS_TOKENS = 1_000;
 
 /**
- * Works out what a ticket demands, by what the group has learned of its model. What is only estimated is never
- * more than the limits let pass beside the rest: no call is rejected for good because of an estimate.
+ * Computes the demand of a ticket from what the group has learned about its model. Estimates never
+ * exceed the limits, so no call is rejected permanently because of an estimate.
  */
 export function demandOf(
   factors: TokenFactors,
@@ -36,7 +36,7 @@ export function demandOf(
   const guessed = Math.min(expected, leastOf(rates.otpm), besideInput);
   const most = maxOutputTokens ?? guessed;
   const outputTokens = { max_tokens: most, mean: guessed, none: 0 }[reserve];
-  // A budget counts the whole estimate of a body that was read: what is spent does not come back.
+  // If the body was read, budgets count the whole estimate, because money that is spent does not come back.
   const charged = estimate.isInputGuess === true ? inputTokens : counted;
   const costAt = ({ input, output }: TokenPrices): number => {
     const usd = charged * input;
@@ -50,7 +50,7 @@ export function demandOf(
   return { ...demand, usdAt: new Map(costs) };
 }
 
-/** Cuts an estimate of the input to what the limits let pass, where no more than that is certain. */
+/** Reduces an estimate of the input to the limits, unless more is certain. */
 function inputWithin(rates: GuessRates, estimate: CallEstimate, counted: number): number {
   const { isInputGuess, leastInputTokens, maxOutputTokens, reserve } = estimate;
   const least = isInputGuess === true ? 0 : leastInputTokens;

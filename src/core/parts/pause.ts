@@ -15,13 +15,13 @@ export interface Pause {
   notedAt: InstantMs;
   /** How long the last pause was whose length the upstream left open; 0: since then a call was served. */
   openMs: number;
-  /** The upstream's message, as far as it may be shown. Null: it sent none. */
+  /** The upstream's message, if it may be shown. null if it sent none. */
   words: string | null;
   /** The upstream was overloaded. Otherwise a limit of its own was used up. */
   isOverload: boolean;
   /** The instant from which a call may probe the pause. */
   probeAt: InstantMs;
-  /** How long the last probe was waited for; 0: the pause is not probed. */
+  /** The wait before the last probe. 0 if the pause is not probed. */
   waitMs: number;
   /** The lease of the probe in flight. */
   probe: LeaseId | null;
@@ -35,11 +35,11 @@ export interface PauseCause {
   readonly retryAfterMs: number | null;
   /** The limit of a day or longer is used up: waits are measured in hours. */
   readonly isLongWindow: boolean;
-  /** The upstream's message. Absent: it sent none that may be shown. */
+  /** The upstream's message. Absent if it sent none that may be shown. */
   readonly words?: string | null;
-  /** The upstream is overloaded. Absent: a limit of its own is used up. */
+  /** The upstream is overloaded. Absent if a limit of its own is used up. */
   readonly isOverload?: boolean;
-  /** Whether a long pause is probed. Absent: it is not. */
+  /** Whether a long pause is probed. Absent means no. */
   readonly isProbed?: boolean;
 }
 
@@ -53,7 +53,7 @@ const OPEN_LONG_MAX_MS = 600_000;
 const ASKED_MAX_MS = 3_600_000;
 const ASKED_LONG_MAX_MS = 31 * 86_400_000;
 
-/** A longer pause is probed. */
+/** Longer pauses are probed. */
 const PROBED_ABOVE_MS = 900_000;
 
 /** The part of the slots that a pause ends with; they double with every step. */
@@ -95,7 +95,7 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
   );
   const isNew = !isPaused(pause, now);
   if (isNew) Object.assign(pause, { words: null, ...NO_PROBES });
-  // Beside a limit that is used up an overload says nothing new.
+  // While a limit is used up, an overload changes nothing.
   pause.isOverload = cause.isOverload === true && (isNew || pause.isOverload);
   pause.until = instant(Math.max(pause.until, after(now, askedMs)));
   pause.notedAt = now;
@@ -103,10 +103,10 @@ export function pauseFor(pause: Pause, cause: PauseCause, now: InstantMs): void 
   if (cause.isProbed === true) setProbing(pause, true, now);
 }
 
-/** Starts to probe a pause if it is long, or stops it where a group wants no probes. */
+/** Starts probes of a long pause, or stops them if the group disables probes. */
 export function setProbing(pause: Pause, isOn: boolean, now: InstantMs): void {
   if (!isOn) {
-    // The probe in flight stays known: if it is served, the pause ends, and no other one may join it.
+    // The probe in flight still counts: the pause ends if it is served, and no other probe may start.
     Object.assign(pause, { waitMs: 0, probeAt: instant(0) });
   } else if (pause.waitMs === 0 && isLong(pause, now)) {
     Object.assign(pause, { waitMs: PROBE_MIN_MS, probeAt: after(now, PROBE_MIN_MS) });
@@ -115,7 +115,7 @@ export function setProbing(pause: Pause, isOn: boolean, now: InstantMs): void {
 
 /**
  * Notes that the upstream took a call. If it was granted after the last refusal, the next pause of an unknown length is
- * short again. A served probe ends the pause; one that failed by its caller's mistake shows nothing.
+ * short again. A served probe ends the pause. A probe that failed by a mistake of its caller shows nothing.
  */
 export function noteServed(
   pause: Pause,
@@ -127,7 +127,7 @@ export function noteServed(
   Object.assign(pause, { until: earlier(pause.until, now), ...NO_PROBES });
 }
 
-/** Notes a refusal: after a refused probe the next one waits twice as long. Returns whether it was a probe. */
+/** Notes a refusal. After a refused probe, the next one waits twice as long. Returns whether it was a probe. */
 export function noteRefused(pause: Pause, leaseId: LeaseId, now: InstantMs): boolean {
   if (pause.probe !== leaseId) return false;
   const waitMs = Math.min(PROBE_MAX_MS, 2 * pause.waitMs);
@@ -135,14 +135,14 @@ export function noteRefused(pause: Pause, leaseId: LeaseId, now: InstantMs): boo
   return true;
 }
 
-/** Notes a grant: in a pause that may be probed it is the probe. */
+/** Notes a grant. If a probe is due, the granted call is the probe. */
 export function noteGranted(pause: Pause, leaseId: LeaseId, now: InstantMs): void {
   if (mayProbe(pause, now)) pause.probe = leaseId;
   // The pause ended by itself.
   else if (pause.waitMs > 0 && !isPaused(pause, now)) Object.assign(pause, NO_PROBES);
 }
 
-/** Notes the end of a lease. A probe that ended without an answer is followed by another. */
+/** Notes the end of a lease. If a probe ended without an answer, another one follows. */
 export function noteEnded(pause: Pause, leaseId: LeaseId): void {
   if (pause.probe === leaseId) pause.probe = null;
 }
@@ -151,12 +151,12 @@ export function isPaused(pause: Pause, now: InstantMs): boolean {
   return now < pause.until;
 }
 
-/** Whether so much is left of a pause that it is probed, and an operator is warned of it. */
+/** Whether the rest of a pause is long enough to be probed, and to warn the operator. */
 export function isLong(pause: Pause, now: InstantMs): boolean {
   return pause.until - now > PROBED_ABOVE_MS;
 }
 
-/** Finds when the next call may probe a pause. Null: none will, or one is in flight. */
+/** Returns when the next call may probe a pause. null if none will, or a probe is in flight. */
 export function nextProbeAt({ waitMs, probe, probeAt }: Pause): InstantMs | null {
   return waitMs > 0 && probe === null ? probeAt : null;
 }
@@ -167,15 +167,15 @@ export function mayProbe(pause: Pause, now: InstantMs): boolean {
   return isPaused(pause, now) && waitMs > 0 && probe === null && now >= probeAt;
 }
 
-/** Finds until when nothing is granted: until the next probe or the end of the pause. Not after `now`: it is over. */
+/** Returns when grants resume: at the next probe or the end of the pause. Not after `now` if the pause is over. */
 export function stopsUntil(pause: Pause): InstantMs {
   const { until, waitMs, probe, probeAt } = pause;
   return waitMs > 0 && probe === null ? earlier(until, probeAt) : until;
 }
 
 /**
- * Computes how many slots may be in use now: none in a pause, a growing part after it, then `slotsMax`. The probe of a
- * pause may run beside any number of calls from before the pause.
+ * Computes how many slots may be in use now: none in a pause, a growing share after it, then `slotsMax`. The probe of a
+ * pause may run while calls from before the pause are still in flight.
  */
 export function rampSlotsMax(pause: Pause, slotsMax: number, now: InstantMs): number {
   if (isPaused(pause, now)) return mayProbe(pause, now) ? slotsMax : 0;
@@ -194,11 +194,11 @@ export function nextChangeAt(pause: Pause, slotsMax: number, now: InstantMs): In
 }
 
 /**
- * Brings what a clock that was ahead has noted back to now; it lasts as long as it was to. The probe of an earlier
- * instance is not waited for.
+ * Shifts a pause that was noted by a clock that was ahead. Its duration stays. The probe of an earlier instance is
+ * forgotten.
  */
 export function rebase(pause: Pause, now: InstantMs): void {
-  // One that an older release handed over does not know probes.
+  // A pause that was stored by an older release has no probes.
   Object.assign(pause, { ...emptyPause(), ...pause, probe: null });
   pause.probeAt = earlier(pause.probeAt, after(now, PROBE_MAX_MS));
   const aheadMs = Math.max(0, pause.notedAt - now);

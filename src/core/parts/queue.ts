@@ -6,7 +6,7 @@ import type { WaitReason } from './decision-log.ts';
 
 /** A ticket's entry in the queue. */
 export interface Waiter {
-  /** Its holder gets its names once its body was read. */
+  /** Replaced when the names in the body are read. */
   ticket: Ticket;
   readonly leaseId: LeaseId;
   /** Its demand when it is granted, by what was known when its turn was last looked at. */

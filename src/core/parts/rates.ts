@@ -258,10 +258,10 @@ export function drain(
   }
 }
 
-/** Amounts that refusals took out of the buckets of limits. They shrink as fast as the buckets fill again. */
+/** Amounts that refusals removed from the buckets. They shrink as the buckets refill. */
 export type Drained = Partial<Record<LimitName, Bucket>>;
 
-/** Has `lower` lower limits, and adds to `drained` by how much. */
+/** Calls `lower` to lower limits, and adds the difference to `drained`. */
 export function noteDrained(
   drained: Drained,
   rates: Rates,
@@ -282,14 +282,14 @@ export function noteDrained(
   }
 }
 
-/** Whether the buckets of limits have not filled again. */
+/** Whether the buckets have not refilled yet. */
 export function isDrained(drained: Drained, settings: RateSettings, now: InstantMs): boolean {
   return limitsOf(settings).some(
     ({ name, bucket }) => bucket !== null && leftOfDrained(drained[name], bucket, now) > 0,
   );
 }
 
-/** Gives back what refusals took out of the buckets of limits. */
+/** Restores the amounts that refusals removed from the buckets. */
 export function giveDrained(
   rates: Rates,
   settings: RateSettings,

@@ -13,22 +13,22 @@ export interface ScopeLessons extends Lessons {
   readonly scope: Scope;
   /** When they were last refused. */
   lastAt: InstantMs;
-  /** When one of them last asked for a slot. Absent: when they were last refused. */
+  /** When one of these calls last requested a slot. Absent means at the last refusal. */
   usedAt?: InstantMs;
-  /** The only caller of these calls. Null: there are several. Absent: not known. */
+  /** The only caller of these calls. null if there are several. Absent if unknown. */
   by?: string | null;
 }
 
 /** The scopes in the controls of a member. */
 export interface Scopes {
-  /** The calls that the member's own lessons are about. */
+  /** The calls to which the member's own lessons apply. */
   about: Scope;
   readonly narrower: ScopeLessons[];
-  /** Amounts that refusals of the calls in `about` took out of the member's limits of rates. Absent: none. */
+  /** Amounts that refusals of the calls in `about` removed from the member's rate limits. Absent if there are none. */
   drained?: Drained;
 }
 
-/** Maximum scopes of a member. `leastNeeded` goes first. */
+/** Maximum number of scopes of a member. `leastNeeded` picks the one to remove. */
 export const SCOPES_MAX = 64;
 
 /** How long a pause of unknown length is remembered, so that the next one is longer. */
@@ -38,7 +38,7 @@ export function noScopes(): Scopes {
   return { about: ALL_CALLS, narrower: [] };
 }
 
-/** Makes the lessons of a scope of which nothing was learned. */
+/** Creates empty lessons for a scope. */
 export function newLessons(scope: Scope, now: InstantMs): ScopeLessons {
   return {
     scope,
@@ -50,13 +50,13 @@ export function newLessons(scope: Scope, now: InstantMs): ScopeLessons {
   };
 }
 
-/** Notes that a call of a scope asks for a slot. */
+/** Notes that a call of a scope requests a slot. */
 export function noteUse(lessons: ScopeLessons, caller: string, now: InstantMs): void {
   lessons.usedAt = now;
   if (lessons.by !== undefined && lessons.by !== caller) lessons.by = null;
 }
 
-/** Whether lessons change nothing any more. */
+/** Whether lessons no longer have any effect. */
 export function isForgotten(lessons: Lessons, settings: BreakerSettings, now: InstantMs): boolean {
   const { pause, lag } = lessons;
   const isKnown = pause.openMs === 0 || now - pause.notedAt > OPEN_PAUSE_MS;
@@ -68,7 +68,7 @@ export function holdsCalls({ ceiling, pause, breaker }: Lessons, now: InstantMs)
   return ceiling.slots !== null || breaker.phase !== 'closed' || now < pause.until + RAMP_MS;
 }
 
-/** Whether lessons hold calls, or may soon, so the results of these calls must be told apart from those of others. */
+/** Whether lessons hold calls or may do so soon, so the results of these calls must be kept separate. */
 export function dependsOnResults(
   lessons: Lessons,
   settings: BreakerSettings,
@@ -78,9 +78,9 @@ export function dependsOnResults(
 }
 
 /**
- * Picks the scope to forget when there is room for no more: one that stops no call now, if there is one. Otherwise it is one
- * of a crowd: of the scopes of one caller, and of those that differ in one name only. A caller who makes up names
- * therefore pushes out its own scopes. Among equals, the one goes that was used least recently.
+ * Picks the scope to remove when the maximum is reached: one that stops no calls, if there is one. Otherwise it is one
+ * of the largest set: scopes of one caller, or scopes that differ in one name only. A caller that makes up names
+ * therefore removes its own scopes. Within a set, the least recently used scope is removed.
  */
 export function leastNeeded(all: readonly ScopeLessons[], now: InstantMs): ScopeLessons | null {
   const idle = all.filter(({ pause, breaker, ceiling }) => {
@@ -97,7 +97,7 @@ export function leastNeeded(all: readonly ScopeLessons[], now: InstantMs): Scope
   return least?.one ?? null;
 }
 
-/** Names the sets of like scopes that a scope belongs to. */
+/** Keys of the sets of similar scopes that a scope belongs to. */
 function crowdsOf({ scope, by = null }: ScopeLessons): readonly string[] {
   const named = (['model', 'tier', 'credential'] as const).filter((name) => scope[name] !== null);
   const alike = named.map((name) => `${name} ${scopeKey({ ...scope, [name]: null })}`);

@@ -3,44 +3,44 @@ import { isAmbiguous, scopeKey, type CallNames, type Scope } from '../words/scop
 import type { RefusalKind } from '../words/signal.ts';
 
 /**
- * The names of the calls that a group has seen lately, and the refusals that others may confirm. Kept in memory only.
+ * The names of recent calls of a group, and refusals that other calls may confirm. Kept in memory only.
  *
- * A refusal that is held against one credential becomes the state of all when a second credential confirms it within a
- * minute. For refusals that do not name their cause, calls of a second model confirm those of the first.
+ * A refusal of one credential applies to all once a second credential confirms it within a
+ * minute. Refusals without a cause are also confirmed by a second model.
  */
 export interface SeenCalls {
   readonly model: Seen;
   readonly tier: Seen;
   readonly credential: Seen;
   readonly refusals: Map<string, SeenRefusal>;
-  /** When scopes were last looked through for those of which nothing is left to know. */
+  /** When scopes without effect were last removed. */
   prunedAt: InstantMs;
 }
 
-/** The last value of one name that calls had. Undefined: there was no call. */
+/** The last value of a name. Undefined if there was no call. */
 interface Seen {
   value: string | null | undefined;
-  /** When it last differed from the one before; 0: never. */
+  /** When the value last changed. 0 if it never did. */
   mixedAt: InstantMs;
 }
 
-/** A refusal of calls with one value of a name, which one of calls with another value confirms. */
+/** A refusal of calls with one value of a name. A refusal with another value confirms it. */
 interface SeenRefusal {
   readonly name: 'model' | 'credential';
   readonly value: string;
   readonly at: InstantMs;
 }
 
-/** How long after a refusal another credential or model confirms it. */
+/** How long a refusal can be confirmed. */
 const CONFIRMED_WITHIN_MS = 60_000;
 
-/** How long after calls with other names were seen they count as calls of the group. */
+/** How long calls with other names count as recent calls of the group. */
 const MIXED_MS = 600_000;
 
-/** Maximum refusals that are remembered for others to confirm. */
+/** Maximum number of refusals that wait for confirmation. */
 const REFUSALS_MAX = 64;
 
-/** Refusals that do not name their cause, so that those of several models have one in common. */
+/** Kinds of refusals without a cause. If several models receive them, the cause is the upstream. */
 const OPEN_KINDS: ReadonlySet<RefusalKind> = new Set(['error', 'unknown']);
 
 const NAMES = ['model', 'tier', 'credential'] as const;
@@ -51,7 +51,7 @@ export function nothingSeen(): SeenCalls {
   return { ...names, refusals: new Map(), prunedAt: instant(0) };
 }
 
-/** Notes the names of a call, as far as they were read. */
+/** Notes the known names of a call. */
 export function noteSeen(seen: SeenCalls, names: CallNames, now: InstantMs): void {
   for (const name of NAMES) {
     if (names.isUnread && name !== 'credential') continue;
@@ -61,7 +61,7 @@ export function noteSeen(seen: SeenCalls, names: CallNames, now: InstantMs): voi
   }
 }
 
-/** Whether all calls that were seen lately are in a scope. */
+/** Whether all recent calls are in a scope. */
 export function areAllIn(scope: Scope, seen: SeenCalls, now: InstantMs): boolean {
   return NAMES.every((name) => {
     const { value, mixedAt } = seen[name];
@@ -72,9 +72,9 @@ export function areAllIn(scope: Scope, seen: SeenCalls, now: InstantMs): boolean
 }
 
 /**
- * Notes a refusal, and widens its scope where calls with another value of a name were refused alike within a minute.
+ * Notes a refusal, and widens its scope if calls with another value were refused in the same way within a minute.
  *
- * @param place names where the calls went: refusals elsewhere confirm nothing
+ * @param place key of the place that refused. Refusals elsewhere confirm nothing
  */
 export function confirmedScope(
   { refusals }: SeenCalls,
@@ -101,14 +101,14 @@ export function confirmedScope(
   return wide;
 }
 
-/** Forgets refusals that nothing can confirm any more. */
+/** Removes refusals that can no longer be confirmed. */
 export function forgetOld({ refusals }: SeenCalls, now: InstantMs): void {
   for (const [key, { at }] of refusals) {
     if (now - at > CONFIRMED_WITHIN_MS) refusals.delete(key);
   }
 }
 
-/** Whether a served call contradicts a refusal that may still be confirmed. */
+/** Whether a served call contradicts an unconfirmed refusal. */
 export function wouldContradict(
   { refusals }: SeenCalls,
   names: CallNames,
@@ -121,7 +121,7 @@ export function wouldContradict(
   return false;
 }
 
-/** Forgets refusals that a served call contradicts: one with another value. */
+/** Removes refusals that a served call with another value contradicts. */
 export function noteContradicted({ refusals }: SeenCalls, names: CallNames): void {
   for (const [key, refusal] of refusals) {
     if (isContradicted(refusal, names)) refusals.delete(key);

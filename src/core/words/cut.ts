@@ -8,7 +8,7 @@ export type CutReason =
   | 'revoked'
   /** The upstream was silent for too long. */
   | 'idle'
-  /** The first content of the answer took longer than the call is to wait for it here. */
+  /** The first content of the answer did not arrive within the timeout. */
   | 'slow'
   /** The caller took nothing for too long, though there was something for it. */
   | 'stalled'

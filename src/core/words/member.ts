@@ -30,15 +30,15 @@ export interface MemberSettings {
   readonly place: string | null;
 }
 
-/** When the breaker of an upstream opens, and for how long. */
+/** Settings of the circuit breaker. */
 export interface BreakerSettings {
-  /** The share of failed calls at which it opens. Infinity: it never does. */
+  /** The share of failed calls at which the breaker opens. Infinity disables it. */
   readonly failedShare: number;
-  /** The calls that must have a result before it opens. */
+  /** Minimum number of results before the breaker opens. */
   readonly callsMin: number;
-  /** How long a result counts, in milliseconds. */
+  /** Age up to which a result counts, in milliseconds. */
   readonly windowMs: number;
-  /** How long it stays open at first, in milliseconds; twice as long after each probe that fails. */
+  /** How long the breaker stays open at first, in milliseconds. Doubles after each failed probe. */
   readonly openMs: number;
   readonly openMsMax: number;
 }

@@ -3,7 +3,7 @@ import type { Scope } from './scope.ts';
 
 /**
  * Why a waiter lost its place in a full queue: to a call of a higher lane, to one of a tenant that waits less for its
- * weight, to one that had its place before a reset, or to one of its own tenant that no scope holds.
+ * weight, to a call that had the place before a reset, or to a call of its own tenant that no scope holds.
  */
 export type Dropped = 'lane' | 'share' | 'returned' | 'held';
 
@@ -23,7 +23,7 @@ export type Rejection =
       readonly reason: 'queue_timeout';
       readonly waitedMs: number;
       readonly retryAfterMs: number;
-      /** The only calls that the upstream stops or limits. Absent: all calls waited. */
+      /** The calls that the upstream stops or limits. Absent if all calls waited. */
       readonly scope?: Scope;
     }
   /** The wait would outlast the deadline. */
@@ -31,7 +31,7 @@ export type Rejection =
       readonly reason: 'infeasible';
       readonly estimateMs: number;
       readonly retryAfterMs: number;
-      /** The only calls that the upstream stops or limits. Absent: all calls wait. */
+      /** The calls that the upstream stops or limits. Absent if all calls wait. */
       readonly scope?: Scope;
     }
   /** The caller did not want to wait, and there is no slot now. */
@@ -39,43 +39,43 @@ export type Rejection =
       readonly reason: 'busy';
       readonly slotsMax: number;
       readonly retryAfterMs: number;
-      /** The only calls that these slots are for, as learned from the upstream. Absent: all. */
+      /** The calls that these slots are for, if the upstream limits only some. Absent if they are for all calls. */
       readonly scope?: Scope;
     }
   /** The group is paused until the ticket's deadline, by its operator or because its upstream is overloaded. */
   | {
       readonly reason: 'paused';
       readonly waitedMs: number;
-      /** Null: another try will not help for long. */
+      /** null if a retry will not succeed for a long time. */
       readonly retryAfterMs: number | null;
       /**
        * The instant from which the upstream wants calls again, in epoch milliseconds; null: the operator
        * paused it.
        */
       readonly until?: number | null;
-      /** The calls that the pause is about. Absent: all. */
+      /** The paused calls. Absent if all calls are paused. */
       readonly scope?: Scope;
     }
-  /** The upstream refuses calls for a limit of its own until after the ticket's deadline. */
+  /** The upstream refuses calls because of its own limit until after the ticket's deadline. */
   | {
       readonly reason: 'upstream_limited';
       readonly waitedMs: number;
-      /** Null: another try will not help for long. */
+      /** null if a retry will not succeed for a long time. */
       readonly retryAfterMs: number | null;
       /** The instant at which the limit ends, in epoch milliseconds. */
       readonly until: number;
-      /** When the next call probes whether the limit is over already, in epoch milliseconds; null: none will. */
+      /** When the next call probes the limit, in epoch milliseconds. null if none will. */
       readonly probeAt: number | null;
-      /** The upstream's message, shortened and without secrets; null: it sent none. */
+      /** The upstream's message, shortened and without secrets. null if it sent none. */
       readonly words: string | null;
-      /** The calls that the limit is about. Absent: all. */
+      /** The limited calls. Absent if the limit applies to all calls. */
       readonly scope?: Scope;
     }
   /** The upstream failed too often, and is not asked before the call's deadline. */
   | {
       readonly reason: 'breaker_open';
       readonly retryAfterMs: number | null;
-      /** The calls that the breaker is about. Absent: all. */
+      /** The calls that the breaker stops. Absent if it stops all calls. */
       readonly scope?: Scope;
     }
   /** Every member is out, as its key is refused, its account is out of quota, or an operator took it out; or has refused the call. */

@@ -10,22 +10,22 @@ import type { Holder } from './ticket.ts';
  */
 export type RefusalScope = 'call' | 'tier' | 'model' | 'credential' | 'upstream';
 
-/** A set of calls: those with every value that is not null. */
+/** The set of calls that match every value that is not null. */
 export interface Scope {
-  /** In lower case. `NO_MODEL`: calls that name none. */
+  /** In lower case. `NO_MODEL` for calls without a model. */
   readonly model: string | null;
-  /** Any but the default, in lower case. */
+  /** In lower case. Never the default tier. */
   readonly tier: string | null;
   /** Fingerprint of a caller's own provider key. The keys of operators have none. */
   readonly credential: string | null;
 }
 
-/** Names of a call. `isUnread`: its body may name a model and a tier, and was not read. */
+/** Names of a call. `isUnread` if its body may contain a model and a tier and was not read. */
 export interface CallNames extends Scope {
   readonly isUnread: boolean;
 }
 
-/** The model of calls that name no model: a refusal of one of them says nothing of those that do. */
+/** The model of calls without a model. Their refusals say nothing about calls with a model. */
 export const NO_MODEL = '';
 
 /** All calls. */
@@ -41,17 +41,17 @@ export function namesOf({ model, tier, credential, isUnread = false }: Holder): 
   };
 }
 
-/** Ends the names of credentials that confirm no refusal. */
+/** Suffix of credentials that confirm no refusal. */
 const AMBIGUOUS_SUFFIX = '+';
 
-/** Marks a credential that may not be the one that the upstream saw. */
+/** Marks a credential that the upstream may not have used. */
 export function ambiguous(credential: string): string {
   return `${credential}${AMBIGUOUS_SUFFIX}`;
 }
 
 /**
- * Whether a credential may not be the one that the upstream saw. It confirms no refusal, because a caller with one key could
- * bring that under two names.
+ * Whether the upstream may have used another credential. Such a credential confirms no refusal, because a caller with
+ * one key could send it under two names.
  */
 export function isAmbiguous(credential: string): boolean {
   return credential.endsWith(AMBIGUOUS_SUFFIX);
@@ -66,7 +66,7 @@ export function isSameScope(a: Scope, b: Scope): boolean {
   return a.model === b.model && a.tier === b.tier && a.credential === b.credential;
 }
 
-/** Whether a scope may contain a call. A call that was not read may name any model and any tier. */
+/** Whether a scope may contain a call. An unread call may have any model and any tier. */
 export function mayContain(scope: Scope, names: CallNames): boolean {
   const { model, tier, credential } = scope;
   if (credential !== null && credential !== names.credential) return false;
@@ -75,7 +75,7 @@ export function mayContain(scope: Scope, names: CallNames): boolean {
   return isNamed(model, names.model) && isNamed(tier, names.tier);
 }
 
-/** Returns the keys of all scopes that contain a call which was read, except that of all calls. */
+/** Returns the keys of all scopes that contain a call whose body was read, except the scope of all calls. */
 export function keysOfScopes({ model, tier, credential }: Scope): readonly string[] {
   const keys: string[] = [];
   for (const withModel of model === null ? [null] : [null, model]) {

@@ -173,7 +173,7 @@ export const LOAN_RENEW_EVERY_MS = 1_000;
 /** How long after the last renewal that was acknowledged was sent a call may start on a loan: well before its TTL. */
 export const LOAN_STARTS_MS = 3_000;
 
-/** How long an ejected member or a long pause lasts before one call probes it; twice as long after each probe that fails. */
+/** Wait before a call probes an ejected member or a long pause. Doubles after each failed probe. */
 export const PROBE_MIN_MS = 60_000;
 export const PROBE_MAX_MS = 900_000;
 

@@ -82,11 +82,11 @@ export interface UpstreamSignal {
   /** The most calls at once, where the refusal names the number. */
   readonly slotsMax: number | null;
   readonly hints: readonly LimitHint[];
-  /** The upstream's message, shortened and without secrets. Absent: it sent none that may be shown. */
+  /** The upstream's message, shortened and without secrets. Absent if it sent none that may be shown. */
   readonly words?: string;
-  /** Calls that a refusal is about. Absent: all at the upstream. */
+  /** The calls that a refusal is about. Absent if they are all calls at the upstream. */
   readonly scope?: RefusalScope;
-  /** Names in the body of the call, which was read after its lease was granted. Absent: nothing was read since. */
+  /** Names in the body of the call, if the body was read after the lease was granted. */
   readonly names?: Pick<Scope, 'model' | 'tier'>;
   /** Of `served`: the answer is about a mistake of the caller, and shows nothing of the key. Absent: the call was done. */
   readonly isMistake?: boolean;

@@ -29,11 +29,11 @@ export interface Holder {
   readonly isolate?: string;
   /** Absent: a call. */
   readonly kind?: HoldKind;
-  /** Service tier that its body asks for, in lower case. Absent: the default, or not known. */
+  /** Service tier in the body, in lower case. Absent if it is the default or unknown. */
   readonly tier?: string;
-  /** Fingerprint of its caller's own provider key, in a pool that other keys share. Absent: the pool's own. */
+  /** Fingerprint of the caller's own provider key in a pool that other keys share. Absent if it is the pool's key. */
   readonly credential?: string;
-  /** Its body may name a model and a tier, and was not read. Absent: `model` and `tier` are right. */
+  /** The body may contain a model and a tier and was not read. Absent if `model` and `tier` are final. */
   readonly isUnread?: boolean;
 }
 

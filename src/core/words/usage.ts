@@ -4,9 +4,9 @@
 export interface CallEstimate {
   /** Its input by a rule of thumb; the group corrects it by what it learned of the model. */
   readonly inputTokens: number;
-  /** The body was not read, and `inputTokens` goes by its length alone. Absent: it was read. */
+  /** The body was not read, so `inputTokens` is estimated from its length. Absent if it was read. */
   readonly isInputGuess?: boolean;
-  /** Minimum input of a body that was read. Absent: `inputTokens` is as certain. */
+  /** Minimum input of a body that was read. Absent if `inputTokens` is exact. */
   readonly leastInputTokens?: number;
   /** The most output tokens that the call allows; null: it does not say. */
   readonly maxOutputTokens: number | null;
