@@ -2,7 +2,11 @@ import { earlier, IMPLICIT, instant, later, type InstantMs } from './words/ids.t
 import type { Outcome } from './words/outcome.ts';
 import type { Scope } from './words/scope.ts';
 import type { Demand } from './words/usage.ts';
-import { allows as breakerAllows, nextChangeAt as breakerChangesAt } from './parts/breaker.ts';
+import {
+  allows as breakerAllows,
+  nextChangeAt as breakerChangesAt,
+  type BreakerLimit,
+} from './parts/breaker.ts';
 import { slotsMaxNow } from './parts/ceiling.ts';
 import { ONE_REQUEST } from './parts/demand.ts';
 import { takeCooldownMs } from './parts/lag.ts';
@@ -90,6 +94,8 @@ export function slotsUsedAt(state: GroupState, member: Member): number {
 export interface Block {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: InstantMs;
+  /** Of `breaker_open`: the refusal for which the breaker opened, if it came as a 429. */
+  readonly limit?: BreakerLimit;
   /** The calls affected. Absent if they are all calls of a member. */
   readonly scope?: Scope;
 }
@@ -121,7 +127,10 @@ export function memberBlockOf({ controls, settings }: Member, now: InstantMs): B
 export function blockBy({ pause, breaker }: Lessons, now: InstantMs): Block | null {
   const until = breakerChangesAt(breaker, now);
   // Of both the one that lasts longer: who cannot wait so long need not wait for the other.
-  if (until !== NEVER && until > pause.until) return { reason: 'breaker_open', until };
+  if (until !== NEVER && until > pause.until) {
+    const { limit } = breaker;
+    return { reason: 'breaker_open', until, ...(limit !== undefined && { limit }) };
+  }
   const isClosed = now < pause.until && !mayProbe(pause, now);
   return isClosed ? { reason: 'paused', until: pause.until } : null;
 }

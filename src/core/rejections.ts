@@ -156,7 +156,7 @@ export function rejectionOfStopped(
 function rejectionOfBlock(
   state: GroupState,
   ticket: Ticket,
-  { reason, until, scope }: Block,
+  { reason, until, scope, limit }: Block,
   {
     waitedMs,
     retryAfterMs: retry,
@@ -171,6 +171,11 @@ function rejectionOfBlock(
     return { reason: 'upstream_limited', waitedMs, retryAfterMs: retry, ...about };
   }
   const about = scope === undefined ? {} : { scope };
+  if (limit !== undefined) {
+    const { words } = limit;
+    const told = { waitedMs, retryAfterMs: retry, until, probeAt: null, words };
+    return { reason: 'upstream_limited', ...told, ...about };
+  }
   if (reason === 'paused') return { reason, waitedMs, retryAfterMs: retry, until, ...about };
   return { reason, retryAfterMs: retry, ...about };
 }

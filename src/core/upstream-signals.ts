@@ -167,11 +167,13 @@ function applyRefusal(
   const othersInUse = atUpstream(state, limiter) + limiter.unclaimed;
   const call = { ticketId: lease.ticketId, grantedAt, othersInUse };
   const isReported = signal.reportedBy !== undefined;
-  const failed = { leaseId, grantedAt, retryAfterMs, isReported };
   // A lease holder's report counts for at most a minute, and its message is not the upstream's.
   const words = isReported ? null : (signal.words ?? null);
   const isProbed = settings.probesPauses && !isReported;
-  const isOverload = kind === 'overload';
+  const isRate = signal.isRate === true;
+  const isOverload = kind === 'overload' && !isRate;
+  const limit = isRate ? { limit: { words } } : {};
+  const failed = { leaseId, grantedAt, retryAfterMs, isReported, ...limit };
   const pauseOnce = (isLongWindow: boolean): void => {
     if (isRepeat) return;
     const cause = { grantedAt, retryAfterMs, isLongWindow, isOverload, words, isProbed };

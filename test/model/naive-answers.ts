@@ -254,10 +254,10 @@ export class NaiveAnswers {
     const othersInUse = this.#atUpstream(lease, lessons) + unclaimed;
     const refused = { ticketId: ticketId(lease.ticketId), grantedAt, othersInUse };
     const settings = this.#settings(lease);
+    const words = isReported ? null : (signal.words ?? null);
     const stop = (isLongWindow: boolean): void => {
       if (isRepeat) return;
-      const isOverload = kind === 'overload';
-      const words = isReported ? null : (signal.words ?? null);
+      const isOverload = kind === 'overload' && signal.isRate !== true;
       const cause = { grantedAt, retryAfterMs, isLongWindow, isOverload, words };
       pauseFor(pause, { ...cause, isProbed: member.hasServed && !isReported }, now);
     };
@@ -274,7 +274,8 @@ export class NaiveAnswers {
     }
     if (kind === 'overload' || kind === 'ramp') noteOverload(ceiling, settings, refused, now);
     if (kind === 'overload' || kind === 'error') {
-      noteFailed(breaker, { leaseId: lease.id, grantedAt, retryAfterMs, isReported }, now);
+      const failed = { leaseId: lease.id, grantedAt, retryAfterMs, isReported };
+      noteFailed(breaker, { ...failed, ...(signal.isRate === true && { limit: { words } }) }, now);
     }
     if (kind === 'overload' && retryAfterMs !== null) stop(false);
     if (['ramp', 'requests', 'tokens', 'unknown'].includes(kind)) stop(false);

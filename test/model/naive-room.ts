@@ -32,6 +32,8 @@ export interface NaiveSite {
 export interface NaiveBlock {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: number;
+  /** The refusal for which the breaker opened. Absent: it opened for failures. */
+  readonly limit?: { readonly words: string | null };
   readonly scope: NaiveScope | null;
 }
 
@@ -226,7 +228,10 @@ export class NaiveRoom {
   blockOf({ pause, breaker }: NaiveLessons, at: number): Omit<NaiveBlock, 'scope'> | null {
     const now = instant(at);
     const until = breakerChangesAt(breaker, now);
-    if (until !== Infinity && until > pause.until) return { reason: 'breaker_open', until };
+    if (until !== Infinity && until > pause.until) {
+      const { limit } = breaker;
+      return { reason: 'breaker_open', until, ...(limit !== undefined && { limit }) };
+    }
     const isClosed = now < pause.until && !mayProbe(pause, now);
     return isClosed ? { reason: 'paused', until: pause.until } : null;
   }
@@ -268,7 +273,8 @@ export class NaiveRoom {
    * Rejects a call for a stop. While pauses for limits hold it at some members, the one among them that ends first is told, of
    * those at one member the longest.
    */
-  rejectionFor(ticket: Ticket, { reason, until, scope }: NaiveBlock, now: number): NaiveRejection {
+  rejectionFor(ticket: Ticket, block: NaiveBlock, now: number): NaiveRejection {
+    const { reason, until, scope } = block;
     const limits = this.#site.places.possible(ticket).flatMap(({ id }) => {
       const limited = this.#aboutAt(id, ticket.holder).filter(
         ([{ pause }]) => now < pause.until && !pause.isOverload,
@@ -282,6 +288,10 @@ export class NaiveRoom {
       const probeAt = isProbed ? pause.probeAt : null;
       const { words } = pause;
       return { reason: 'upstream_limited', until: pause.until, probeAt, words, scope: about };
+    }
+    if (block.limit !== undefined) {
+      const { words } = block.limit;
+      return { reason: 'upstream_limited', until, probeAt: null, words, scope };
     }
     return { reason, scope, ...(reason === 'paused' && { until }) };
   }

@@ -50,9 +50,10 @@ const answerArb: fc.Arbitrary<Action> = fc.record({
   ...kind('answer'),
   pick,
   signal: fc
-    .tuple(signalArb, scopeArb, byArb, wordsArb)
-    .map(([signal, scope, reportedBy, words]) => ({
+    .tuple(signalArb, scopeArb, byArb, wordsArb, fc.boolean())
+    .map(([signal, scope, reportedBy, words, isRate]) => ({
       ...signal,
+      ...(signal.kind === 'overload' && isRate && { isRate: true as const }),
       ...(words !== null && { words }),
       ...(scope !== null && { scope }),
       ...(reportedBy !== null && { reportedBy }),

@@ -20,6 +20,14 @@ export interface Breaker {
   probes: LeaseId[];
   /** Probes that were served since it is half open. */
   served: number;
+  /** The refusal for which the breaker opened last, if it came as a 429. */
+  limit?: BreakerLimit;
+}
+
+/** A refusal that came as a 429. */
+export interface BreakerLimit {
+  /** The upstream's message, without secrets. Null if it sent none. */
+  readonly words: string | null;
 }
 
 interface Result {
@@ -113,22 +121,26 @@ export function noteServed(
  */
 export function noteFailed(
   breaker: Breaker,
-  call: CallResult & { readonly retryAfterMs: number | null; readonly isReported?: boolean },
+  call: CallResult & {
+    readonly retryAfterMs: number | null;
+    readonly isReported?: boolean;
+    readonly limit?: BreakerLimit;
+  },
   now: InstantMs,
   settings: BreakerSettings = BREAKER_DEFAULTS,
 ): void {
-  const { retryAfterMs, isReported = false } = call;
+  const { isReported = false } = call;
   if (breaker.phase !== 'closed') {
     const isProbe =
       takePermitBack(breaker, call.leaseId) || (!isReported && wasProbe(breaker, call));
-    if (isProbe) open(breaker, retryAfterMs, now, settings);
+    if (isProbe) open(breaker, call, now, settings);
     return;
   }
   noteResult(breaker, call, { failed: true, ...(isReported && { isReported }) }, now, settings);
   const failed = breaker.results.filter((result) => result.failed).length;
   const { length } = breaker.results;
   if (length < settings.callsMin || failed < settings.failedShare * length) return;
-  open(breaker, retryAfterMs, now, settings);
+  open(breaker, call, now, settings);
 }
 
 /**
@@ -142,7 +154,9 @@ export function noteEnded(
   now: InstantMs,
   settings: BreakerSettings = BREAKER_DEFAULTS,
 ): void {
-  if (takePermitBack(breaker, leaseId) && isLost) open(breaker, null, now, settings);
+  if (takePermitBack(breaker, leaseId) && isLost) {
+    open(breaker, { retryAfterMs: null }, now, settings);
+  }
 }
 
 /** Takes back, after a reset, the permits of probes whose leases are not there any more. */
@@ -186,7 +200,7 @@ function noteResult(
 
 function open(
   breaker: Breaker,
-  retryAfterMs: number | null,
+  { retryAfterMs, limit }: { readonly retryAfterMs: number | null; readonly limit?: BreakerLimit },
   now: InstantMs,
   { openMs, openMsMax }: BreakerSettings,
 ): void {
@@ -200,6 +214,8 @@ function open(
   breaker.results = [];
   breaker.probes = [];
   breaker.served = 0;
+  if (limit === undefined) delete breaker.limit;
+  else breaker.limit = limit;
 }
 
 /** Takes a probe's permit back. Returns false where the call was no probe, or its permit is back already. */

@@ -82,6 +82,8 @@ export interface UpstreamSignal {
   /** The most calls at once, where the refusal names the number. */
   readonly slotsMax: number | null;
   readonly hints: readonly LimitHint[];
+  /** Of `overload`: it came with status 429, on which clients fall back to another model or tier. */
+  readonly isRate?: true;
   /** The upstream's message, shortened and without secrets. Absent if it sent none that may be shown. */
   readonly words?: string;
   /** The calls that a refusal is about. Absent if they are all calls at the upstream. */

@@ -80,6 +80,9 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
 const CLIENT_ERRORS = new Set([400, 403, 412]);
 
+/** The status of a used-up rate. */
+const RATE_STATUS = 429;
+
 /** A status with which nobody but the edge refuses. */
 const EDGE_CONFLICT = 409;
 
@@ -152,6 +155,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
       retryAfterMs: kind === 'never_fits' ? null : asked,
       slotsMax: kind === 'concurrency' ? slotsMaxOf(fields.text) : null,
       hints,
+      ...(kind === 'overload' && status === RATE_STATUS && { isRate: true }),
       ...(words !== null && { words }),
     },
     scope: isOfAccount ? 'upstream' : (usedUp?.scope ?? row.scope),

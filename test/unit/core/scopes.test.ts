@@ -272,6 +272,30 @@ describe('a service tier', () => {
     }
   });
 
+  test('that says so as a rate is told as one, with the words of the upstream', () => {
+    const words = 'Resource Unavailable';
+    const asRate = { ...NO_ROOM, isRate: true, words } as const;
+    const group = new TestGroup({ slotsMax: 20 });
+    serve(group, 'before', PRO);
+    for (let index = 0; index < 10; index += 1) refuse(group, `flex-${index}`, FLEX, asRate);
+    group.ask('at-once', { ...FLEX, wait: false });
+    expect(group.rejection('at-once')).toMatchObject({ reason: 'upstream_limited', words });
+    // A failure of the upstream is told as such.
+    const { breaker } = group.member().controls.scopes.narrower[0] ?? {};
+    group.advance((breaker?.openUntil ?? 0) - group.now);
+    refuse(group, 'probe', FLEX, NO_ROOM);
+    group.ask('later', { ...FLEX, wait: false });
+    expect(group.rejection('later').reason).toBe('breaker_open');
+  });
+
+  test('that says so as a rate and names a wait is told as a limit', () => {
+    const group = new TestGroup({ slotsMax: 20 });
+    serve(group, 'before', PRO);
+    refuse(group, 'flex', FLEX, { ...NO_ROOM, isRate: true, retryAfterMs: 20_000 });
+    group.ask('at-once', { ...FLEX, wait: false });
+    expect(group.rejection('at-once').reason).toBe('upstream_limited');
+  });
+
   test('is what any refusal of it but an error is about', () => {
     const group = new TestGroup();
     serve(group, 'before', PRO);

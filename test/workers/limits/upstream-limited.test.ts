@@ -101,6 +101,18 @@ describe('the refusal', () => {
   });
 });
 
+it('an overload that is told with a 429 stops the next calls with a 429', async () => {
+  const id = 'moonshot';
+  const stage = await newStage({ settings: { refusal: id }, upstream: { id, dialect: 'openai' } });
+  const headers = { ...AT_ONCE, 'x-strict-fail': 'overload' };
+  for (let at = 0; at < 10; at += 1) {
+    expect(await toldBy(send(stage, `call-${at}`, { headers }))).toMatchObject({ status: 429 });
+    await untilGroup(stage, { in_use: 0 });
+  }
+  expect(await statusOf(stage)).toMatchObject({ breaker: 'open' });
+  expect(await toldBy(send(stage, 'next', { headers: AT_ONCE }))).toMatchObject(LIMITED);
+});
+
 describe('a wait of hours', () => {
   it('lets ten calls in a row reach the upstream once', async () => {
     const stage = await usedUp();
