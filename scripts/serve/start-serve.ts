@@ -280,8 +280,8 @@ async function importAlone(options: ServeOptions): Promise<Pick<Serve, 'imported
 }
 
 /**
- * Waits until every Worker routes by the configuration: what `bringConfig` has written, if there was none. Returns what that
- * did.
+ * Writes the configuration with `bringConfig` if there is none, and waits until every Worker uses it. Returns the
+ * outcome of `bringConfig`.
  */
 async function prepare(
   workerd: WorkerdProcess,

@@ -66,8 +66,8 @@ export type NamesOfCall = Pick<
 >;
 
 /**
- * The model and the service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool that
- * holds calls by these names, and after a refusal about them.
+ * The model and the service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool
+ * that holds calls by these names, and after a refusal about them.
  */
 export class CallNames implements NamesOfCall {
   readonly #candidate: Candidate;

@@ -15,8 +15,8 @@ import type { Sending } from './sending.ts';
 const LIST = ':streamGenerateContent';
 
 /**
- * Keeps the end of an answer that is a stream, for the error that it may end with; null: it is none. `isRead`: the whole answer
- * has been read and holds no error, unless it is a stream. `isOpen`: nothing of it came in time, so a whole error may follow.
+ * Keeps the end of a stream, for an error there. null if the answer is not a stream. `isRead` if the whole answer was
+ * read and holds no error, unless it is a stream. `isOpen` if no content came in time, so a whole error may follow.
  */
 export function streamEndOf(
   answer: Response,

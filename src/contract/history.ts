@@ -70,7 +70,7 @@ export interface PoolMarker {
   readonly why: string | null;
   /** The member that it happened to. Absent: the group names none. */
   readonly member?: string;
-  /** The only calls that it happened to. Absent: all calls of the group or member. */
+  /** The calls affected. Absent if they are all calls of the group or member. */
   readonly scope?: CallScope;
   /**
    * `until`, in epoch milliseconds; `from` and `to`, in slots; `slots`: how many were held, which releases up to

@@ -108,7 +108,7 @@ export interface ErrorReply {
   readonly isUnforeseen?: boolean;
   /** Another try will not help for long, whatever is usual for the reason. */
   readonly isPermanent?: boolean;
-  /** When the cause ends, where another try before that will not help: for callers that can wait for long. */
+  /** When the cause ends, if a retry before that cannot succeed. For callers that can wait long. */
   readonly endsInMs?: number;
   /** How often the upstream was called. */
   readonly tries?: number;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Frozen } from './frozen.ts';
 
-/** The calls that a refusal is about, as shown to operators: those with every value that is not null. */
+/** The calls that a refusal is about, as shown to operators. They match every value that is not null. */
 export const callScopeSchema = z
   .object({
     model: z
@@ -25,7 +25,7 @@ export const callScopeSchema = z
 
 export type CallScope = Frozen<z.output<typeof callScopeSchema>>;
 
-/** Which values a scope names. A fixed set, so that metrics can have it as a label. */
+/** Kinds of scopes, by the values that they name. A fixed set, so that metrics can use it as a label. */
 export type ScopeKind =
   | 'model'
   | 'tier'

@@ -343,8 +343,9 @@ function fullCap(
 }
 
 /**
- * At most a quarter of a group may be held by calls that wait in another one, or else one of them. One
- * only while a breaker is not closed or a pause is probed: they take their permits when they go out, all at once perhaps.
+ * At most a quarter of a group may be held by calls that wait in another one, but at least one slot. Only one
+ * while a breaker is not closed or a pause is probed: such calls take their permits when they are sent, perhaps all at
+ * once.
  */
 function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
   const { slotsWaitingElsewhere, serving } = state;

@@ -88,8 +88,8 @@ export function applyReport(
 }
 
 /**
- * Applies a refusal that a holder reported to the lessons of one scope at a member. Only its wait counts, and only for as
- * long as the reports of the key may still stop calls.
+ * Applies a refusal that a holder reported to the lessons of one scope at a member. Only its wait counts, and only for
+ * as long as the reports of the key may still stop calls.
  */
 export function applyReportInScope(
   state: GroupState,

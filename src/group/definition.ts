@@ -16,7 +16,7 @@ import { LANES, type Lane } from '../core/words/ticket.ts';
 
 const DEFAULTS: GroupConfig = groupSchema.parse({ name: 'unconfigured' });
 
-/** Reactions of a group of which nothing is said. */
+/** Default reactions. */
 const REACTIONS = { breaker: DEFAULTS.breaker, probe: DEFAULTS.probe };
 
 /** Affinity of members of which nothing is said. */
@@ -186,11 +186,11 @@ function membersOf(
   }));
 }
 
-/** Takes how the group and its members react to their upstreams. */
+/** Returns how a group reacts to its upstreams. */
 function reactionsOf(
   config: Pick<GroupConfig, 'breaker' | 'probe'>,
 ): Pick<MemberSettings, 'breaker' | 'probesPauses'> {
-  // A definition that was never parsed by this release may have neither.
+  // A definition that was stored by an older release may have neither.
   const { breaker, probe } = { ...REACTIONS, ...config };
   const { threshold, min_calls: callsMin, window_ms: windowMs } = breaker;
   return {

@@ -11,8 +11,8 @@ export function isInUse({ leases, queue, unclaimed, lending }: GroupState): bool
 }
 
 /**
- * Whether nothing of a pool is worth remembering: it is not in use, its upstream stops no calls, of any scope, and it has used
- * nothing of its limits that still counts.
+ * Whether a pool has no state worth keeping: it is not in use, its upstream stops no calls of any scope, and it has
+ * used no part of its limits that still counts.
  */
 export function isForgettable(state: GroupState, now: InstantMs): boolean {
   if (isInUse(state)) return false;

@@ -67,7 +67,7 @@ export class Leases implements LeaseKeeper {
     const { shell, limitsSeen } = this.#parts;
     const holder = shell.state.leases.get(id)?.holder ?? claim?.holder;
     const now = shell.now();
-    // Limits are shown to operators as the upstream reported them, about all keys of the group.
+    // Operators see the limits as reported by the upstream, for all keys of the group.
     const isSeen = holder !== undefined && signal.reportedBy === undefined;
     if (isSeen && speaksForAll(shell.state, { holder }, now)) {
       limitsSeen.note(holder, signal.hints, now);

@@ -34,7 +34,7 @@ export function stateOf(group: Told, pools: readonly Gauges[]): GroupStatus['sta
   return group.rate_used_up === null ? 'flowing' : 'rate limited';
 }
 
-/** Whether the calls of some model, tier or key are stopped, and all others start as usual. */
+/** Whether only calls of some models, tiers or keys are stopped. */
 function isPartlyPaused({ about, breaker, paused_until: until, scopes = [] }: Told): boolean {
   const isOwn = about !== undefined && (until !== null || breaker !== 'closed');
   return isOwn || scopes.some(isHolding);

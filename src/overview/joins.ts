@@ -22,7 +22,7 @@ export function latest(instants: readonly (string | null)[]): string | null {
   );
 }
 
-/** Joins the pauses of several pools: the longest is shown. */
+/** Joins the pauses of several pools to the longest one. */
 export function longestPause(
   all: readonly { readonly paused_until: string | null; readonly pause?: PauseStatus }[],
 ): { readonly paused_until: string | null; readonly pause?: PauseStatus } {

@@ -96,7 +96,7 @@ function untouched(member: MemberConfig, now: InstantMs, used: Rates = emptyRate
   };
 }
 
-/** Reads a pause that was there when a pool said so: it may be over. */
+/** Reads a pause from an earlier report of a pool. It may be over. */
 export function pauseNow(
   { paused_until: until, pause }: Pick<PoolStatus, 'paused_until' | 'pause'>,
   now: InstantMs,

@@ -11,8 +11,8 @@ import { latest, sumOfBounds, worstBreaker } from './joins.ts';
 type Trouble = Pick<GroupStatus, 'paused_until' | 'breaker' | 'breaker_until' | 'about'>;
 
 /**
- * Describes the health of each upstream that a group's calls went to. What stops a group that names no members is put down to
- * one upstream: to the one that last refused the model it is about, or else to the one that refused any call last.
+ * Describes the health of each upstream that a group called. A stop of a group without members is attributed to
+ * one upstream: the one that last refused the stopped model, or else the one that last refused any call.
  */
 export function upstreamsOfGroup(
   calls: readonly UpstreamCallsStatus[],
@@ -38,7 +38,7 @@ export function upstreamsOfGroup(
 
 type Health = Pick<UpstreamAtGroup, 'state' | 'paused_until' | 'breaker_until' | 'stopped'>;
 
-/** Joins the states of an upstream. Those that are about some calls only matter where none is about all calls. */
+/** Joins the states of an upstream. States of some calls matter only if there is no state of all calls. */
 function health(states: readonly Trouble[], scopes: readonly ScopeStatus[]): Health {
   const ofAll = states.filter(({ about }) => about === undefined);
   if (worstBreaker(ofAll) !== 'closed') return { state: 'open', ...endsOf(ofAll) };
@@ -54,7 +54,7 @@ function health(states: readonly Trouble[], scopes: readonly ScopeStatus[]): Hea
   return { state: 'partly paused', ...endsOf(partly), stopped };
 }
 
-/** Lists the calls that are stopped, each once. */
+/** Lists the stopped calls without duplicates. */
 export function joinStopped(all: readonly CallScope[]): CallScope[] {
   const distinct = new Map(all.map((about) => [scopeWords(about), about]));
   return [...distinct.values()].slice(0, SCOPES_SHOWN_MAX);
@@ -67,7 +67,7 @@ function endsOf(all: readonly Omit<Trouble, 'about'>[]) {
   };
 }
 
-/** Finds the upstream that last refused a call of a model, or else any call. Null: none ever did. */
+/** Finds the upstream that last refused a call of a model, or else any call. null if none did. */
 function refusedLast(calls: readonly UpstreamCallsStatus[], model: string | null): string | null {
   const refusals = calls
     .flatMap(({ id, last_refusals: all }) => all.map((refusal) => ({ ...refusal, id })))

@@ -10,7 +10,7 @@ const BY_ID: ReadonlyMap<string, Provider> = new Map(
   PROVIDERS.map((provider) => [provider.id, provider]),
 );
 
-/** The providers at each host. One that has an endpoint of its own for a plan comes behind the maker. */
+/** The providers at each host. The separate endpoint of a plan comes after the main provider. */
 const BY_HOST = new Map<string, readonly Provider[]>();
 // The command line runs this under Node 20, which has no Map.groupBy.
 for (const provider of PROVIDERS) {
@@ -36,7 +36,7 @@ export function providerAt(host: string): Provider | null {
 function endpointAt(host: string, path: string, id: string): Provider | null {
   const there = BY_HOST.get(host.toLowerCase()) ?? [];
   if (there.length < 2) return null;
-  // Base URLs are typed by hand.
+  // Operators type base URLs by hand.
   const plain = path.toLowerCase().replaceAll(/\/{2,}/g, '/');
   const byPath = there.find(
     ({ openaiAt }) => typeof openaiAt === 'string' && plain.startsWith(openaiAt),

@@ -1,6 +1,6 @@
 import type { WaitHeader } from '../upstream/refusal/refusal-delay.ts';
 
-/** A window of an Anthropic subscription that is used up. */
+/** A used-up window of an Anthropic subscription. */
 function unified(window: string, scope: 'credential' | 'model'): WaitHeader {
   const prefix = `anthropic-ratelimit-unified-${window}`;
   return {
@@ -25,11 +25,11 @@ function counter(remaining: string, ...resets: readonly string[]): readonly Wait
   return resets.map((name) => ({ name, onlyIf: { name: remaining, is: /^\s*0\s*$/ } }));
 }
 
-/** Dimensions of the headers that many providers have taken from OpenAI and Anthropic. */
+/** Dimensions of the headers that many providers copy from OpenAI and Anthropic. */
 const DIMENSIONS = ['requests', 'tokens', 'input-tokens', 'output-tokens'] as const;
 
 /**
- * Headers of a refusal that name the end of a used-up window. They are read from every upstream, because gateways pass
+ * Headers of a refusal with the end of a used-up window. They are read from every upstream, because gateways pass
  * them on. Those of plans were seen in answers to subscribers, undocumented, 2026-11-20. The last window of Anthropic's
  * sums up the others.
  */

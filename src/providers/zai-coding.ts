@@ -1,7 +1,7 @@
 import { zai } from './zai.ts';
 import type { Provider } from './provider.ts';
 
-/** Calls at once that users of the plan measured, whatever the model. */
+/** Concurrent calls that users of the plan measured, for all models. */
 const MEASURED_MAX = 3;
 
 export const zaiCoding = {

@@ -45,11 +45,11 @@ export interface RoutedCall extends CallBeforeModel {
   readonly caller: string;
   /** Fingerprint of the key that the upstream will see; null where there is none. */
   readonly keyFingerprint: string | null;
-  /** Whether that is a key of the caller, and not one of the operator. */
+  /** Whether that is the caller's own key. */
   readonly isOwnKey: boolean;
-  /** Whether the upstream may read another key of the caller than that. Absent: it does not. */
+  /** Whether the upstream may read another key of the caller. Absent means no. */
   readonly isAmbiguousKey?: boolean;
-  /** Fingerprint of the fields that may hold a key of the caller, where no known place does. Absent: none may. */
+  /** Fingerprint of the fields that may hold a key in an unknown place. Absent if there are none. */
   readonly hiddenKey?: string;
   /** Null: the key stands for itself. */
   readonly account: KeyAccount | null;
@@ -442,7 +442,7 @@ function spills(onSaturated: OnSaturated): boolean {
   return typeof onSaturated === 'object';
 }
 
-/** Whether all calls of a pool go out with one key, or with keys of one account. */
+/** Whether all calls of a pool use one key, or keys of one account. */
 export function isOfOneKey({ group, partition, config }: Placement): boolean {
   if (partition === null || partition === OVERFLOW_PARTITION) return false;
   if (group.startsWith(AUTO_PREFIX) || isOwnPartition(partition)) return true;

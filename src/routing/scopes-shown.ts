@@ -8,13 +8,13 @@ import {
 
 type ByScopes = Pick<PoolStatus, 'about' | 'scopes'>;
 
-/** State that a pool or a member has besides that of its scopes. */
+/** A pool's or member's own state, without its scopes. */
 type OwnState = Pick<
   PoolStatus,
   'about' | 'in_use' | 'limit' | 'paused_until' | 'pause' | 'breaker' | 'breaker_until'
 >;
 
-/** Joins what was learned of the same calls in several pools, and bounds the list: what holds calls comes first. */
+/** Joins the scopes of several pools and bounds the list. Scopes that hold calls come first. */
 export function joinScopes(all: readonly ScopeStatus[]): Pick<PoolStatus, 'scopes'> {
   if (all.length === 0) return {};
   const joined = [...Map.groupBy(all, keyOf).values()].flatMap(([first, ...rest]) =>
@@ -23,7 +23,7 @@ export function joinScopes(all: readonly ScopeStatus[]): Pick<PoolStatus, 'scope
   return { scopes: joined.toSorted(byUrgency).slice(0, SCOPES_SHOWN_MAX) };
 }
 
-/** Whether the calls of a scope are stopped, or some of them are queued because of it. */
+/** Whether a scope stops new calls or holds queued ones. */
 export function isHolding({
   queued,
   paused_until: until,
@@ -32,7 +32,7 @@ export function isHolding({
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
-/** Names the calls of a scope, as in `model gpt-5, tier flex`. */
+/** Describes the calls of a scope, such as `model gpt-5, tier flex`. */
 export function scopeWords({ model, service_tier, credential }: CallScope): string {
   const names = Object.entries({ model, tier: service_tier, key: credential });
   const words = names.flatMap(([name, value]) => (value === null ? [] : [wordOf(name, value)]));
@@ -44,14 +44,14 @@ function wordOf(name: string, value: string): string {
   return value === '' ? `no ${name}` : `${name} ${value}`;
 }
 
-/** Names the values that a scope has. Null: it has none, and so contains all calls. */
+/** Names the values of a scope. null if it has none and contains all calls. */
 export function scopeKindOf({ model, service_tier, credential }: CallScope): ScopeKind | null {
   const names = Object.entries({ model, tier: service_tier, key: credential });
   const known = names.flatMap(([name, value]) => (value === null ? [] : [name]));
   return known.length === 0 ? null : (known.join('_') as ScopeKind);
 }
 
-/** Finds the calls that the states of several pools are about, where they agree. */
+/** Returns the calls to which the states of several pools apply, if they agree. */
 export function joinAbout(
   pools: readonly Pick<PoolStatus, 'about' | 'paused_until' | 'breaker' | 'limit'>[],
 ): Pick<PoolStatus, 'about'> {
@@ -71,8 +71,8 @@ function isLearned({
 }
 
 /**
- * Shows the state of each pool that is about some calls only as a scope, where the pools are about different calls. Joined as
- * it is, it would read as the state of all calls.
+ * Converts each pool's state that applies to some calls to a scope, if the pools differ in these calls. Joined as
+ * they are, they would look like the state of all calls.
  */
 export function separateAbout(pools: readonly PoolStatus[]): readonly PoolStatus[] {
   if (joinAbout(pools).about !== undefined) return pools;
@@ -125,7 +125,7 @@ function withoutAbout({ about: _about, pause: _pause, ...member }: MemberStatus)
   };
 }
 
-/** Writes a state that is about some calls only as the scope of these calls. Its queue is not known. */
+/** Converts a state that applies to some calls to their scope. The number of queued calls is unknown. */
 function scopeOf(
   about: CallScope,
   { in_use, limit, paused_until, pause, breaker, breaker_until }: Omit<OwnState, 'about'>,
@@ -145,7 +145,7 @@ function scopeOf(
   };
 }
 
-/** Reads what an idle pool reported of its scopes: their pauses may be over. */
+/** Reads the scopes that an idle pool reported. Their pauses may be over. */
 export function restingScopes({ about, scopes = [] }: ByScopes, nowMs: number): ByScopes {
   const now = scopes.map(({ pause, paused_until: until, ...one }) => {
     const isPaused = until !== null && Date.parse(until) > nowMs;

@@ -106,8 +106,8 @@ export function membersInWords({
 }
 
 /**
- * Says how long a member takes no calls because its upstream paused it or its breaker is open, and which calls if not all.
- * Null if neither stops it.
+ * Describes how long a member is paused or its breaker is open, and which calls that stops if not all. null if
+ * neither stops it.
  */
 export function pauseOf(
   member: Member,

@@ -255,7 +255,10 @@ function holderOf(
   };
 }
 
-/** The caller's own key if its refusals hold only calls with it. null if there is none, or all calls there have that key. */
+/**
+ * The caller's own key if its refusals hold only calls with it. null if there is none, or all calls there have that
+ * key.
+ */
 function credentialOf(
   { keyFingerprint: key, isOwnKey, isAmbiguousKey = false, hiddenKey }: RoutedCall,
   placement: Placement,

@@ -137,7 +137,9 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
   }
 }
 
-/** The error reply to a call while a limit of the upstream is used up. Its status is that of the upstream's own refusal. */
+/**
+ * The error reply to a call while a limit of the upstream is used up. Its status is that of the upstream's own refusal.
+ */
 function limitedReply(
   {
     retryAfterMs,

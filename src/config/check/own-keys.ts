@@ -5,12 +5,12 @@ import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
 /** Maximum upstreams that a warning names. */
 const NAMED_MAX = 3;
 
-/** Partitions by these keep callers' own provider keys apart. */
+/** Values of `partition_by` that separate callers' own provider keys. */
 const BY_KEYS = ['api_key', 'caller'];
 
 /**
- * Warns of groups that count calls with several callers' own provider keys together, where a change makes them do so.
- * Each of these keys has its own limits at its provider. Groups that the change leaves as they are give no warning.
+ * Warns if a change makes a group count calls with several callers' own provider keys together.
+ * Each of these keys has its own limits at its provider. Unchanged groups cause no warning.
  */
 export function ownKeyWarnings(
   before: Config,
@@ -34,7 +34,10 @@ export function ownKeyWarnings(
   });
 }
 
-/** Lists the upstreams of a group to which callers bring their own keys. Own keys at a group with members have partitions of their own. */
+/**
+ * Lists the upstreams of a group that use callers' own keys. In a group with members, such keys have separate
+ * partitions.
+ */
 function coveredBy(
   group: GroupConfig,
   config: Config,
@@ -42,7 +45,7 @@ function coveredBy(
 ): string[] {
   if (group.members.length > 0 || BY_KEYS.some((by) => group.partition_by.includes(by))) return [];
   const isNamed = namesUpstreams(group);
-  // Which upstreams some models are at is not known here.
+  // The upstreams of a model are unknown here.
   if (!isNamed && group.match.models.length > 0) return [];
   const configured = new Set(config.upstreams.map(({ id }) => id));
   return upstreamsOf(group, upstreams)

@@ -102,11 +102,14 @@ export interface AcquireRequest {
   readonly byId?: boolean;
   /** The kind of the holder. Absent: a call. */
   readonly kind?: HoldKind;
-  /** Service tier that the body asks for, in lower case. Absent: the default, or not known. */
+  /** Service tier in the body, in lower case. Absent if it is the default or unknown. */
   readonly tier?: string;
-  /** Fingerprint of the caller's own provider key, in a pool that other keys share. Absent: all calls there have the same key. */
+  /**
+   * Fingerprint of the caller's own provider key in a pool that other keys share. Absent if all calls have the same
+   * key.
+   */
   readonly credential?: string;
-  /** The body may name a model and a service tier, and was not read. Absent: it was read, or names none. */
+  /** The body may contain a model and a service tier and was not read. Absent if it was read, or contains none. */
   readonly isUnread?: boolean;
   /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
   readonly excluded?: readonly string[];
@@ -180,7 +183,7 @@ export type AcquireAnswer =
    */
   | { readonly kind: 'moved'; readonly configVersion: number }
   /**
-   * Only to calls with `isUnread`: some calls are held by the model or the service tier that their bodies name. Read the body
+   * Only to calls with `isUnread`: some calls are held by the model or service tier in their bodies. Read the body
    * and ask again.
    */
   | { readonly kind: 'unread'; readonly configVersion: number }

@@ -28,7 +28,7 @@ export interface PoolMetrics {
   readonly violations_total?: Readonly<Record<Invariant, number>>;
   /** Slots in use, by the kind of their holders. Absent: calls hold them all. */
   readonly slots_by_kind?: Readonly<Partial<Record<HoldKind, number>>>;
-  /** Queued calls that a scope holds, by what the scope names. Absent: there are none. */
+  /** Queued calls that a scope holds, by kind of scope. Absent if there are none. */
   readonly queued_by_scope?: Readonly<Partial<Record<ScopeKind, number>>>;
   readonly warnings_total: Readonly<Partial<Record<WarningKind, number>>>;
 }

@@ -5,8 +5,8 @@ import { PROBE_MAX_MS, PROBE_MIN_MS } from '../words/settings.ts';
  * A pause that the upstream asked for. Until its end nothing is granted; what is in flight goes on. After
  * it the slots come back a few at a time, or everybody who waited would meet the next refusal together.
  *
- * Single calls probe a long pause, because upstreams name waits of days by mistake: the first after a minute, then after
- * twice as long each time, at most 15 minutes. A served probe ends the pause.
+ * Single calls probe a long pause, because upstreams name waits of days by mistake: the first after a minute, then
+ * after twice as long each time, at most 15 minutes. A served probe ends the pause.
  */
 export interface Pause {
   /** Nothing is granted before this; 0: there was no pause yet. */

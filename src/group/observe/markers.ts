@@ -19,7 +19,7 @@ interface Seen {
   readonly slots: number | null;
 }
 
-/** The controls of a member as they were, and the calls that they were about. */
+/** Earlier controls of a member, and the calls to which they applied. */
 interface SeenMember extends Seen {
   readonly isOut: boolean;
   readonly about: Scope;
@@ -30,7 +30,7 @@ interface SeenMember extends Seen {
 /** Events by which operators change a member, which the audit log has. */
 const BY_OPERATORS: ReadonlySet<GroupEvent['kind']> = new Set(['bring_back', 'relearn']);
 
-/** Latest markers above which old ones are forgotten: scopes come and go. */
+/** Maximum number of remembered markers. Old ones are removed, because scopes come and go. */
 const LATEST_MAX = 256;
 
 /**
@@ -95,7 +95,7 @@ export class Markers {
     if (isOut !== seen.isOut && !BY_OPERATORS.has(event.kind)) {
       this.#mark(isOut ? 'member_out' : 'member_back', isOut ? outage.reason : null, {}, now, id);
     }
-    // What was learned of some calls was moved to their scope: for the others nothing has happened.
+    // The lessons about some calls were moved to their scope. Nothing changed for other calls.
     if (isSameScope(scopes.about, ALL_CALLS) && seen.about !== ALL_CALLS) return;
     this.#noteLessons(member, seen, why, now, { member: id, ...aboutCalls(member) });
   }
@@ -113,7 +113,7 @@ export class Markers {
     for (const key of known.keys()) if (!member.scopes.has(key)) known.delete(key);
   }
 
-  /** Marks what was learned since. */
+  /** Adds markers for new lessons. */
   #noteLessons(
     { settings, controls }: Pick<Limiter, 'settings' | 'controls'>,
     seen: Seen,
@@ -201,7 +201,7 @@ export class Markers {
     this.#isDue = true;
   }
 
-  /** Forgets the latest markers to which no more are added. */
+  /** Removes markers that no longer change. */
   #forgetOld(now: InstantMs): void {
     if (this.#latest.size < LATEST_MAX) return;
     for (const [key, { marker }] of this.#latest) {

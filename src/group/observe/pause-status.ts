@@ -21,7 +21,7 @@ export function pauseStatus(pause: Pause, now: InstantMs): Paused {
   };
 }
 
-/** The same of a group with members: the pause that ends first, if all of them are stopped. */
+/** The same for a group with members: the pause that ends first, if all members are stopped. */
 export function pauseOfMembers(
   pauses: readonly Pause[],
   isStopped: boolean,

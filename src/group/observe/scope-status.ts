@@ -13,18 +13,18 @@ import { ALL_CALLS, isSameScope, type Scope } from '../../core/words/scope.ts';
 import { joinScopes, scopeKindOf } from '../../routing/scopes-shown.ts';
 import { pauseStatus } from './pause-status.ts';
 
-/** Writes a scope as operators see it. */
+/** Converts a scope to the form that operators see. */
 export function shownScope({ model, tier, credential }: Scope): CallScope {
   return { model, service_tier: tier, credential };
 }
 
-/** Shows the calls that a member's own state is about, where that is not all of them. */
+/** Returns the calls to which a member's own state applies, unless it applies to all. */
 export function aboutOf({ controls }: Pick<Member, 'controls'>): Pick<MemberStatus, 'about'> {
   const { about } = controls.scopes;
   return isSameScope(about, ALL_CALLS) ? {} : { about: shownScope(about) };
 }
 
-/** Lists the scopes of a pool, and the calls that the pool's own state is about. */
+/** Lists the scopes of a pool, and the calls to which the pool's own state applies. */
 export function scopesStatus(
   state: GroupState,
   now: InstantMs,
@@ -42,13 +42,13 @@ export function scopesStatus(
   return { ...about, ...joinScopes(all) };
 }
 
-/** Shows the calls that the state of a pool is about. Of members: the calls that all of them stop. */
+/** Returns the calls to which the state of a pool applies. With members, the calls that all of them stop. */
 function aboutOfAll({ serving }: GroupState, now: InstantMs): Pick<PoolStatus, 'about'> {
   const [sole, second] = serving;
   if (sole === undefined) return {};
   if (second === undefined) return aboutOf(sole);
   if (blockOf(serving, now) === null) return {};
-  // Every call that was seen lately is in the scopes of all these members, so no two of them exclude each other.
+  // Every recent call is in the scopes of all these members, so the scopes do not exclude each other.
   const about = serving.reduce<CallScope>((met, member) => {
     const isOut = memberBlockOf(member, now)?.reason === 'members_out';
     const own = isOut ? ALL_CALLS : member.controls.scopes.about;
@@ -61,7 +61,7 @@ function aboutOfAll({ serving }: GroupState, now: InstantMs): Pick<PoolStatus, '
   return scopeKindOf(about) === null ? {} : { about };
 }
 
-/** Counts the queued calls that scopes hold, by what the scopes name. Each call counts once. */
+/** Counts the queued calls that scopes hold, by kind of scope. Each call counts once. */
 export function queuedByScope(
   state: GroupState,
   now: InstantMs,

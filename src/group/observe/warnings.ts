@@ -26,7 +26,7 @@ const SILENT_MS = 600_000;
 const GROWING_MINUTES = 3;
 const GROWING_LENGTH_MIN = 10;
 
-/** Maximum scopes of one pool that one kind of warning names while it is not repeated. */
+/** Maximum scopes of a pool that a kind of warning names within the repeat interval. */
 const SCOPES_NAMED_MAX = 10;
 
 type OutReason = NonNullable<Member['controls']['outage']['reason']>;
@@ -225,7 +225,7 @@ export class Warnings {
     return true;
   }
 
-  /** Whether a warning may name another scope: callers choose the models and the keys. */
+  /** Whether a warning may name another scope. Bounded, because callers choose models and keys. */
   #mayName(kind: WarningKind, now: InstantMs): boolean {
     for (const [key, at] of this.#toldAt) if (now - at >= SILENT_MS) this.#toldAt.delete(key);
     const named = [...this.#toldAt.keys()].filter((key) => key.startsWith(`${kind} {`));
@@ -253,7 +253,7 @@ export class Warnings {
   }
 }
 
-/** Tells apart what is not repeated for a while: one kind, of one member or one scope of it. */
+/** Key of warnings that are not repeated for a while: their kind, and their member or scope. */
 function keyOf({ kind, member = '', scope }: Pick<Warning, 'kind' | 'member' | 'scope'>): string {
   return scope === undefined
     ? `${kind} ${member}`

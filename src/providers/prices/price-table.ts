@@ -47,14 +47,14 @@ export interface BilledUsage {
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
-  /** The part of what was written that is kept for an hour. Absent: none. */
+  /** The part of the cache writes that is kept for an hour. Absent if there is none. */
   readonly longCacheWriteTokens?: number;
   readonly outputTokens: number;
 }
 
 const TOKENS_PER_PRICE = 1_000_000;
 
-/** Price of a token that a cache keeps for an hour, in prices of 5 minutes: twice the input to 1.25 times. */
+/** Price of a one-hour cache write relative to a five-minute one: 2 times the input price to 1.25 times. */
 const LONG_CACHE_FACTOR = 2 / 1.25;
 
 /** The built-in prices by upstream. */

@@ -1,9 +1,9 @@
-/** Bytes of all pieces together. */
+/** Total number of bytes. */
 export function bytesOf(chunks: readonly Uint8Array[]): number {
   return chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 }
 
-/** The bytes of all pieces as one. The pieces stay as they are. */
+/** Joins the pieces. They stay unchanged. */
 export function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const [first] = chunks;
   if (chunks.length === 1 && first !== undefined) return first;

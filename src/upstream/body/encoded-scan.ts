@@ -20,7 +20,7 @@ export interface BodyScan {
   close(): void;
 }
 
-/** Wraps a scan so that it sees the body without its `content-encoding`. Null: a coding that cannot be undone. */
+/** Wraps a scan so that it receives the decoded body. null if the `content-encoding` cannot be decoded. */
 export function scanEncoded(scan: ModelScan, contentEncoding: string | null): BodyScan | null {
   const packings = packingsOf(contentEncoding);
   if (packings === null) return null;
@@ -65,7 +65,7 @@ class PlainScan implements BodyScan {
 
 class UnpackingScan implements BodyScan {
   readonly isPlain = false;
-  /** Where they stand among the packed bytes is not known. */
+  /** Their position in the compressed bytes is unknown. */
   readonly undecidedBytes = 0;
   readonly #scan: ModelScan;
   readonly #unpacker: Unpacker;

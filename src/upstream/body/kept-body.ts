@@ -152,7 +152,7 @@ class WholeKeptBody implements KeptBody {
   }
 }
 
-/** A body of these bytes, for which room was taken. */
+/** A body of these bytes, whose memory is already reserved. */
 export function keptBytes(bytes: Uint8Array, reservation: Reservation): KeptBody {
   return new WholeKeptBody(bytes, reservation);
 }

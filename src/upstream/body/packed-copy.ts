@@ -1,24 +1,24 @@
 import { Unpacker, type Packing } from './unpacker.ts';
 
-/** Unpacks a copy of a packed body whose own bytes pass as they came. */
+/** Decompresses a copy of a body. The body itself passes unchanged. */
 export class PackedCopy {
   readonly #unpacker: Unpacker;
   #unpacked: Promise<void> = Promise.resolve();
   #isLost = false;
 
-  /** `take` gets the unpacked bytes, which hold until it returns. */
+  /** `take` receives the decompressed bytes. They are valid until it returns. */
   constructor(packings: readonly Packing[], take: (bytes: Uint8Array) => void) {
     this.#unpacker = new Unpacker(packings, take);
   }
 
-  /** Whether the body is not packed as it says, or is a bomb. What was read of it before counts. */
+  /** Whether the body is not compressed as declared, or is a bomb. Bytes read before that count. */
   get isLost(): boolean {
     return this.#isLost;
   }
 
   push(chunk: Uint8Array): void {
     if (this.#isLost) return;
-    // The chunk's buffer is used again for the next one.
+    // The chunk's buffer is reused for the next one.
     const copy = chunk.slice();
     this.#unpacked = this.#unpacked
       .then(() => this.#unpacker.push(copy))
@@ -27,7 +27,7 @@ export class PackedCopy {
       });
   }
 
-  /** Resolves when all that was pushed is unpacked. */
+  /** Resolves when all pushed bytes are decompressed. */
   caughtUp(): Promise<void> {
     return this.#unpacked;
   }

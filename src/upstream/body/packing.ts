@@ -12,17 +12,20 @@ const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ['zstd', 'zstd'],
 ]);
 
-/** Room that is taken at first for an unpacked body, as a multiple of the packed one: JSON packs to a quarter and less. */
+/**
+ * Memory reserved at first for a decompressed body, as a multiple of the compressed size. JSON shrinks to a quarter or
+ * less.
+ */
 const ROOM_FACTOR = 4;
 
-/** Codings on top of each other that are undone. No client or provider is known to send more than two. */
+/** Maximum number of stacked codings. No known client or provider sends more than two. */
 const DEPTH_MAX = 3;
 
 const PLAIN: readonly Packing[] = [];
 
 /**
- * Reads a `content-encoding`: the codings of a body in the order in which they were applied, none for a plain body.
- * Null: at least one of them cannot be undone.
+ * Reads a `content-encoding`: the codings of a body in the order in which they were applied, empty for a plain body.
+ * null if one of them cannot be decoded.
  */
 export function packingsOf(contentEncoding: string | null): readonly Packing[] | null {
   if (contentEncoding === null || contentEncoding === '') return PLAIN;
@@ -86,13 +89,15 @@ export function unpacked(
   );
 }
 
-/** A body that was unpacked into memory, and the room that it takes there. */
+/** A body that was decompressed into memory, and its reserved memory. */
 interface UnpackedWhole {
   readonly bytes: Uint8Array;
   readonly reservation: Reservation;
 }
 
-/** Unpacks a body into memory. Null: it is not packed as it says, longer than `bytesMax`, or there is no room for it. */
+/**
+ * Decompresses a body into memory. null if it is not compressed as declared, is too large, or does not fit into memory.
+ */
 export async function unpackWhole(
   packed: Uint8Array,
   packings: readonly Packing[],
@@ -127,14 +132,14 @@ export async function unpackWhole(
   return { bytes: joined(chunks, length), reservation };
 }
 
-/** Headers of nearly all clients: nothing in them needs a closer look. */
+/** Headers of nearly all clients. They pass unchanged. */
 const ALL_KNOWN = /^(?:(?:gzip|deflate|br|zstd|identity)(?:, ?|$))+$/;
 
 const NO_WEIGHT = /;\s*q\s*=\s*0(?:\.0*)?\s*(?:;|$)/i;
 
 /**
- * The `accept-encoding` that goes to an upstream: what the caller accepts, without codings that Headgate cannot undo.
- * A refusal in one of those could not be understood. `*` becomes the codings that it stands for here, and weights stay.
+ * The `accept-encoding` for an upstream: what the caller accepts, without codings that Headgate cannot decode.
+ * Headgate could not read a refusal in those. `*` becomes the codings that it stands for, and weights stay.
  * `identity` keeps proxies on the way from adding a coding.
  */
 export function offeredEncodings(accepted: string): string {
@@ -146,7 +151,7 @@ export function offeredEncodings(accepted: string): string {
     const name = names[i] ?? '';
     if (name === 'identity' || PACKINGS.has(name)) return [item];
     if (name !== '*') return [];
-    // It forbids all that is not listed, and so offers nothing.
+    // It only excludes codings, so it offers none.
     if (NO_WEIGHT.test(item)) return [item];
     const weight = item.slice(1);
     const others = [...new Set(PACKINGS.values())].filter((other) => !names.includes(other));
@@ -156,5 +161,5 @@ export function offeredEncodings(accepted: string): string {
 }
 
 function ignore(): void {
-  // The body is given up. How that went changes nothing.
+  // The body is discarded, so a failure to cancel it does not matter.
 }

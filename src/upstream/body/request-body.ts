@@ -35,7 +35,7 @@ export interface Search {
   readonly wantsStream: boolean;
   /** Null: the first model will do. */
   readonly proof: Proof | null;
-  /** Absent: `first` without `proof`, else `thorough`. */
+  /** Defaults to `first` without `proof`, otherwise to `thorough`. */
   readonly depth?: Depth;
   /** The gateway key of the call. No field of a form may hold one, and this one need not look like it. */
   readonly ownKey: string | null;
@@ -136,7 +136,7 @@ export async function readModel(
   }
 }
 
-/** Finds the model in the bytes of a whole body. Null: it names none, or cannot be read. */
+/** Finds the model in the bytes of a whole body. null if there is none, or the body cannot be read. */
 export async function modelIn(
   bytes: Uint8Array,
   { url, headers, signal }: Request,

@@ -1,30 +1,30 @@
 import { whenQuiet } from '../../runtime/when-quiet.ts';
 
-/** A content coding that Headgate can undo. */
+/** A content coding that Headgate can decode. */
 export type Packing = 'gzip' | 'deflate' | 'br' | 'zstd';
 
 /**
- * Every body may unpack to this size. A larger result is limited to the best ratio of gzip, 1,032 to 1: brotli and zstd
- * reach a million to one, which only bombs use.
+ * Every body may decompress to this size. Larger results are limited to the best ratio of gzip, 1,032 to 1: brotli and
+ * zstd reach a million to one, but only in bombs.
  */
 const FREE_BYTES = 4 * 1024 * 1024;
 const RATIO_MAX = 1_100;
 
 /**
- * Frames that a body in zstd may have. More are allowed if they hold 4 KiB each on average: every frame costs as much as
- * decoding some 100 KiB, even an empty one.
+ * Frames that a body in zstd may have. More are allowed if they hold 4 KiB each on average: every frame costs as much
+ * as decoding some 100 KiB, even an empty one.
  */
 const FREE_FRAMES = 1_000;
 const FRAME_BYTES_MIN = 4 * 1024;
 
-/** Bytes that come out at a time. */
+/** Size of an output piece. */
 const CHUNK_BYTES = 16 * 1024;
 
 /** `ZSTD_d_windowLogMax`, and the window that every decoder for HTTP has to support: 8 MiB (RFC 9659). */
 const ZSTD_WINDOW_LOG_MAX = 100;
 const ZSTD_WINDOW_LOG = 23;
 
-/** A decoder of `node:zlib`, as far as it is used here. */
+/** The part of a `node:zlib` decoder that is used here. */
 interface Decoder {
   readonly bytesWritten: number;
   readonly readableLength: number;
@@ -53,7 +53,7 @@ interface Zlib {
   readonly createZstdDecompress: Create;
 }
 
-/** Loads the module with the first packed body: most isolates never see one. */
+/** Loads the module with the first compressed body, because most isolates never need it. */
 function zlib(): Zlib {
   const { process } = globalThis as unknown as {
     readonly process: { getBuiltinModule(name: 'node:zlib'): Zlib };
@@ -73,7 +73,7 @@ function decoderFor(packing: Packing, firstByte: number): Decoder {
       return zlib().createZstdDecompress({ chunkSize, params });
     }
     case 'deflate':
-      // Some servers leave out the zlib header, whose first byte always ends in 8.
+      // Some servers omit the zlib header. Its first byte always ends in 8.
       return (firstByte & 0x0f) === 8
         ? zlib().createInflate({ chunkSize })
         : zlib().createInflateRaw({ chunkSize });
@@ -83,12 +83,12 @@ function decoderFor(packing: Packing, firstByte: number): Decoder {
 /** Takes decoded bytes. A promise stops the decoder until it has resolved. */
 type TakeBytes = (bytes: Uint8Array) => Promise<void> | void;
 
-/** Undoes the codings of one body piece by piece, within bounds. Its memory does not grow with the body. */
+/** Decodes one body piece by piece, within bounds. Its memory does not grow with the body. */
 export class Unpacker {
   readonly #first: Stage;
   readonly #stages: readonly Stage[];
 
-  /** `packings` in the order in which they were applied; at least one. */
+  /** `packings` are in the order in which they were applied. At least one. */
   constructor(packings: readonly Packing[], take: TakeBytes) {
     const stages: Stage[] = [];
     let next = take;
@@ -103,17 +103,17 @@ export class Unpacker {
     this.#stages = stages;
   }
 
-  /** Decodes the next bytes, which must not change until it resolves. Rejects where they are not what they should be. */
+  /** Decodes the next bytes, which must not change until it resolves. Rejects if they are invalid. */
   push(bytes: Uint8Array): Promise<void> {
     return this.#first.push(bytes);
   }
 
-  /** Resolves when all has been decoded. Rejects where something is missing. */
+  /** Resolves when all bytes are decoded. Rejects if the body is incomplete. */
   async end(): Promise<void> {
     for (const stage of this.#stages) await stage.end();
   }
 
-  /** Gives it up. Nothing is decoded afterwards. */
+  /** Stops decoding. */
   close(): void {
     for (const stage of this.#stages) stage.close();
   }
@@ -125,7 +125,7 @@ const TOO_MUCH = 'bytes follow the end of the compressed data';
 class Stage {
   readonly #packing: Packing;
   readonly #take: TakeBytes;
-  /** Null: there was no byte yet. */
+  /** null until the first byte. */
   #decoder: Decoder | null = null;
   #bytesIn = 0;
   #bytesOut = 0;
@@ -203,7 +203,7 @@ class Stage {
     return decoder;
   }
 
-  /** A body in zstd may have several frames, and the decoder ends with the first one in what it was given. */
+  /** A zstd body may have several frames, but the decoder stops after the first one in its input. */
   #nextFrame(decoder: Decoder): void {
     this.#frames += 1;
     if (this.#frames > FREE_FRAMES && this.#bytesOut < this.#frames * FRAME_BYTES_MIN) {
@@ -245,5 +245,5 @@ class Stage {
   }
 }
 
-/** Why a body cannot be unpacked; its message continues a sentence. */
+/** Reports why a body cannot be decompressed. The message continues a sentence. */
 export class UnpackError extends Error {}

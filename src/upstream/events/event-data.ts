@@ -9,40 +9,43 @@ const MARK = [0xef, 0xbb, 0xbf];
 const DATA = new TextEncoder().encode('data');
 const EVENT = new TextEncoder().encode('event');
 
-/** Longest name of an event that is kept. */
+/** Maximum length of an event name. */
 const NAME_BYTES_MAX = 64;
 
-/** Places within a line: in its field name, behind the colon, in the value, or in what is of no interest. */
+/** Positions within a line: in the field name, after the colon, in the value, or in a part that is skipped. */
 const FIELD = 0;
 const BEFORE_VALUE = 1;
 const IN_VALUE = 2;
 const SKIPPED = 3;
 
 /**
- * Reads server-sent events as they come, whatever the borders of the chunks: their data, and their names. Lines of data in
- * one event are joined by a line feed; comments and other fields are skipped. A line ends with CR, LF or both.
+ * Reads the data and names of server-sent events, across chunks. Data lines of
+ * one event are joined by a line feed. Comments and other fields are skipped. A line ends with CR, LF or both.
  */
 export class EventData {
   readonly #onData: (piece: Uint8Array) => void;
   readonly #onEnd: () => void;
   readonly #name = new KeptBytes(NAME_BYTES_MAX);
   #place: number = FIELD;
-  /** The field that the line may have. */
+  /** The possible field of the line. */
   #field: Uint8Array = DATA;
-  /** Bytes of this line so far, as far as they are needed. */
+  /** The bytes of this line that are still needed. */
   #length = 0;
   #isAfterCr = false;
   #hasData = false;
-  /** Bytes of the byte order mark that may stand at the beginning; 3: the stream is beyond it. */
+  /** Number of bytes read of a byte order mark at the beginning. 3 after it. */
   #mark = 0;
 
-  /** `onData` gets parts of the chunks, which hold until it returns; `onEnd` is called behind each event with data. */
+  /**
+   * `onData` receives parts of the chunks, which are valid until it returns. `onEnd` is called after each event with
+   * data.
+   */
   constructor(onData: (piece: Uint8Array) => void, onEnd: () => void) {
     this.#onData = onData;
     this.#onEnd = onEnd;
   }
 
-  /** The name of the current event, in `onEnd` of the one that ends; empty: it has none. */
+  /** The name of the current event, or of the ended event in `onEnd`. Empty if it has none. */
   get name(): string {
     return new TextDecoder().decode(this.#name.bytes).trim();
   }
@@ -105,7 +108,7 @@ export class EventData {
 
   #endLine(): void {
     const isEmpty = this.#place === FIELD && this.#length === 0;
-    // A name alone is a field without a value.
+    // A line with only a name is a field without a value.
     if (this.#place === FIELD && !isEmpty && this.#length === this.#field.length) {
       this.#beginValue();
     }
@@ -130,7 +133,7 @@ export class EventData {
   }
 }
 
-/** A whole event, or one that the end of the text cuts. */
+/** An event, which may be cut off at the end of the text. */
 interface TextEvent {
   readonly name: string;
   readonly data: string;

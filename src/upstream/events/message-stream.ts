@@ -8,7 +8,7 @@ const CHECKSUM_BYTES = 4;
  */
 const MESSAGE_BYTES_MAX = 24 * 1024 * 1024;
 
-/** The type of a header's value that is a text. */
+/** The type of text values in headers. */
 const TEXT = 7;
 
 /** Lengths of the values of the other types: true, false, byte, short, integer, long, bytes, text, timestamp, UUID. */
@@ -41,7 +41,7 @@ export class MessageStream {
     this.#onHeaders = onHeaders;
   }
 
-  /** Whether the bytes are no messages, so that nothing more is read. */
+  /** Whether the bytes are not valid messages. Then nothing more is read. */
   get isLost(): boolean {
     return this.#isLost;
   }
@@ -88,7 +88,7 @@ export class MessageStream {
   }
 }
 
-/** Reads the headers of a message that are texts. What is cut is left out. */
+/** Reads the text headers of a message. Incomplete headers are left out. */
 export function textHeaders(bytes: Uint8Array): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

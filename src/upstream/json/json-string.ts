@@ -60,7 +60,7 @@ export class JsonString {
     return this.#textBytes;
   }
 
-  /** Words of the text so far, parted by spaces and control characters, if it was counted. */
+  /** Number of words so far, separated by spaces and control characters, if the text is counted. */
   get words(): number {
     return this.#words + (this.#isInWord ? 1 : 0);
   }

@@ -6,7 +6,7 @@ export type ValueKind = 'object' | 'array' | 'string' | 'scalar';
  * - `skip`: nothing, and what is in a container is not told either.
  * - `keep`: its bytes as they are written, up to a bound; those of a string without the quotes.
  * - `count`: the length of a string's text.
- * - `sample`: that length, and the string's first bytes as `keep` has them.
+ * - `sample`: that length, and the first bytes of the string as in `keep`.
  */
 export type Want = 'walk' | 'skip' | 'keep' | 'count' | 'sample';
 
@@ -31,7 +31,7 @@ export interface WalkedValue {
   readonly recordStart: number;
   /** UTF-8 bytes of the text that was counted, as if it had no escapes. */
   readonly textBytes: number;
-  /** Words of the text that was counted. */
+  /** Number of words in the counted text. */
   readonly words: number;
   /** The bytes that were kept of the value that has ended. Holds until the visitor returns. */
   readonly kept: Uint8Array;

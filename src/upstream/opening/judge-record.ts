@@ -1,10 +1,10 @@
 /**
- * Judges one JSON record of an answer whose status was 200: an event of a stream, a line, an element of an array, or a whole
- * document. Providers and gateways mix their shapes, so a record is judged by its own fields and not by the dialect of its
- * upstream. Only fields of the record itself count, so an error that a model quotes in its text is text.
+ * Judges one JSON record of an answer whose status was 200: an event of a stream, a line, an element of an array, or a
+ * whole document. Providers and gateways mix their shapes, so a record is judged by its own fields and not by the
+ * dialect of its upstream. Only fields of the record itself count, so an error that a model quotes in its text is text.
  */
 
-/** `prelude`: it comes before the first content. An error is given as the JSON that the refusal table reads. */
+/** `prelude` precedes the first content. An error has the JSON that the refusal table reads. */
 export type Judgement = 'prelude' | 'content' | { readonly error: string };
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'codex.rate_limits',
   // Mistral's conversations.
   'conversation.response.started',
-  // Runs of assistants, which name the event in its own line only.
+  // Runs of assistants, which name the event only in its own line.
   'thread.created',
   'thread.run.created',
   'thread.run.queued',
@@ -39,7 +39,7 @@ const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'thread.message.in_progress',
 ]);
 
-/** Types of events that open a part of the content, which is empty at first. */
+/** Types of events that start a part of the content, which may be empty. */
 const OPENING_TYPES: ReadonlySet<unknown> = new Set([
   'content_block_start',
   'content-start',
@@ -49,7 +49,7 @@ const OPENING_TYPES: ReadonlySet<unknown> = new Set([
   'response.reasoning_summary_part.added',
 ]);
 
-/** Kinds of parts that may hold nothing. A call of a tool has its name from the beginning. */
+/** Kinds of parts that may be empty. A tool call has its name from the start. */
 const EMPTY_PARTS: ReadonlySet<unknown> = new Set([
   'text',
   'thinking',
@@ -63,7 +63,7 @@ const EMPTY_PARTS: ReadonlySet<unknown> = new Set([
   'input_json_delta',
 ]);
 
-/** Fields that hold what a model made, where they hold anything. */
+/** Fields that hold output of a model unless they are empty. */
 const CONTENT_KEYS = [
   'content',
   'output',
@@ -78,7 +78,7 @@ const CONTENT_KEYS = [
   'thinking',
 ];
 
-/** Fields of a delta or message that hold what a model made, where they hold anything. */
+/** Fields of a delta or message that hold output of a model unless they are empty. */
 const TEXT_KEYS = [
   'content',
   'text',
@@ -96,14 +96,14 @@ const TEXT_KEYS = [
   'images',
 ];
 
-/** Fields of a delta that only name its message. */
+/** Fields of a delta that only describe its message. */
 const DELTA_NAMES: ReadonlySet<string> = new Set(['role', 'name', 'id', 'type', 'model']);
 
-/** Fields of which an error has at least one. */
+/** An error has at least one of these fields. */
 const ERROR_KEYS = ['message', 'msg', 'code', 'type', 'status', 'error', 'detail', 'metadata'];
 
 /**
- * Ends of a choice with which providers say that they failed, and the error that they mean: OpenRouter's and Mistral's, Z.ai's,
+ * Finish reasons of a choice that report a failure of the provider, with the error: OpenRouter's and Mistral's, Z.ai's,
  * DeepSeek's. As of 2026-11-27.
  */
 const FAILED_ENDS: ReadonlyMap<unknown, string> = new Map([
@@ -112,10 +112,10 @@ const FAILED_ENDS: ReadonlyMap<unknown, string> = new Map([
   ['insufficient_system_resource', 'overloaded'],
 ]);
 
-/** The same of a stream whose last event names its end: Cohere’s. */
+/** The same for a stream whose last event has the finish reason: Cohere’s. */
 const FAILED_STREAM_ENDS: ReadonlySet<unknown> = new Set(['ERROR', 'TIMEOUT']);
 
-/** Judges a record. `event`: the name that the stream gives it; empty: none. */
+/** Judges a record. `event` is its name in the stream, or empty. */
 export function judgeRecord(record: unknown, event = ''): Judgement {
   const fields = fieldsOf(record);
   if (fields === null || hasContent(fields)) return 'content';
@@ -124,7 +124,7 @@ export function judgeRecord(record: unknown, event = ''): Judgement {
   return PRELUDE_TYPES.has(event) || isPrelude(fields) ? 'prelude' : 'content';
 }
 
-/** Returns the error that a record reports, as JSON; null: it reports none. */
+/** Returns the error that a record reports, as JSON. null if there is none. */
 function errorIn(fields: Fields, event: string): string | null {
   const { type, error, response, object, status } = fields;
   if (type === 'response.failed' || (object === 'response' && status === 'failed')) {
@@ -148,7 +148,7 @@ function errorOfChoices(choices: readonly Fields[]): string | null {
   return code === undefined ? null : JSON.stringify({ error: { code } });
 }
 
-/** An error that ends a stream of messages is told in the same event as any other end. */
+/** The event that ends a stream of messages, also with an error. */
 function errorOfEnd(end: Fields | null): string | null {
   if (end === null || !FAILED_STREAM_ENDS.has(end['finish_reason'])) return null;
   return JSON.stringify({ error: end['error'] ?? { code: 'server_error' } });
@@ -160,7 +160,10 @@ function isError(error: unknown): boolean {
   return fields !== null && ERROR_KEYS.some((key) => (fields[key] ?? null) !== null);
 }
 
-/** Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, one with the status of its problem, or a list of errors. */
+/**
+ * Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, one with the
+ * status of its problem, or a list of errors.
+ */
 function isBareError(fields: Fields): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
   if (code !== undefined) return Number(code) !== 0;
@@ -183,10 +186,10 @@ function isCode(value: unknown, least = 400): boolean {
   return typeof value === 'number' && value >= least;
 }
 
-/** Codes by which servers say that all is well. */
+/** Codes that mean success. */
 const NO_ERROR = /^(?:0+|2\d\d|ok|success)$/i;
 
-/** Whether a record, or the part of it that is there, holds something that a model made. */
+/** Whether a record, or the part that has arrived, holds output of a model. */
 export function hasContent(record: unknown): boolean {
   const fields = fieldsOf(record);
   if (fields === null) return false;
@@ -201,7 +204,7 @@ export function hasContent(record: unknown): boolean {
   return hasText(message) && !isStart(fields);
 }
 
-/** Whether a record wraps an answer, as Code Assist's do, and is not an event about a response. */
+/** Whether a record wraps an answer, as in Code Assist, and is not an event about a response. */
 function isWrapper({ type, event_type: eventType }: Fields): boolean {
   return type === undefined && eventType === undefined;
 }
@@ -211,17 +214,20 @@ function hasText(message: unknown): boolean {
   return fields !== null && TEXT_KEYS.some((key) => isFilled(fields[key]));
 }
 
-/** Whether a field of a chat's delta adds to its message: gateways put citations, images and alike there under names of their own. */
+/**
+ * Whether a field of a chat's delta adds to its message: gateways put citations, images and alike there under names of
+ * their own.
+ */
 function isMore([name, value]: readonly [string, unknown]): boolean {
   return !DELTA_NAMES.has(name) && isFilled(value);
 }
 
-/** Whether a record is the state of a response that has failed, whatever it said before. */
+/** Whether a record is the state of a failed response, with or without content before it. */
 function isFailedResponse({ object, status }: Fields): boolean {
   return object === 'response' && status === 'failed';
 }
 
-/** Whether a record only announces its message, of which a field may be filled. */
+/** Whether a record only announces its message. A field may be filled. */
 function isStart({ type }: Fields): boolean {
   return PRELUDE_TYPES.has(type);
 }
@@ -234,7 +240,7 @@ function choiceHasContent(fields: Fields): boolean {
   return typeof end === 'string' && !mayBeFailure(end) && !isError(fields['error']);
 }
 
-/** Whether the end of a choice says that its provider failed. The word may be cut. */
+/** Whether the finish reason of a choice reports a failure of the provider. It may be cut off. */
 function mayBeFailure(end: string): boolean {
   return [...FAILED_ENDS.keys()].some((name) => String(name).startsWith(end));
 }
@@ -252,10 +258,10 @@ function isPrelude(fields: Fields): boolean {
   if (OPENING_TYPES.has(type)) return opensEmptyPart(fields);
   const wrapped = isWrapper(fields) ? fieldsOf(response) : null;
   if (wrapped !== null) return isPrelude(wrapped);
-  // A record without a choice reports the usage, or Azure's filters.
+  // A record without choices reports the usage, or Azure's content filters.
   if (Array.isArray(choices)) return true;
   if (Array.isArray(candidates) || 'usageMetadata' in fields) return !('promptFeedback' in fields);
-  // Workers AI streams nothing but the text, and the usage at the end.
+  // Workers AI streams only the text, and the usage at the end.
   if (response === '' && done === undefined) return fieldsOf(usage) === null;
   return done === false && ('message' in fields || 'response' in fields);
 }
@@ -271,7 +277,7 @@ function opensEmptyPart(fields: Fields): boolean {
   return part !== null && EMPTY_PARTS.has(part['type']) && !hasText(part);
 }
 
-/** The part that stands in a delta. */
+/** The part in a delta. */
 function partOfDelta({ delta }: Fields): unknown {
   return fieldsOf(fieldsOf(delta)?.['message'])?.['content'];
 }

@@ -3,13 +3,13 @@ import type { Packing } from '../body/packing.ts';
 import { MessageJudge } from './message-judge.ts';
 import { errorAtEnd, OpeningReader, type AnswerForm } from './opening-reader.ts';
 
-/** Bytes that are kept of a stream's end. The longest error that was seen, Gemini's with its quotas, has 3 KB. */
+/** Number of bytes kept from the end of a stream. The longest known error, Gemini's with its quotas, has 3 KB. */
 const BYTES_MAX = 4_096;
 
-/** The event of a failed response, which repeats the whole request behind its error. */
+/** The event of a failed response. It repeats the whole request after its error. */
 const FAILED = '"response.failed"';
 
-/** An error with which a stream has ended. */
+/** An error at the end of a stream. */
 export interface LateError {
   /** The error as JSON. */
   readonly error: string;
@@ -18,16 +18,16 @@ export interface LateError {
 }
 
 /**
- * Keeps the end of a stream, in which an error may stand. It is shown what has passed now and then, so nothing runs for a
+ * Keeps the end of a stream, which may contain an error. It receives bytes in batches, so no code runs for each
  * chunk.
  */
 export class StreamEnd {
   readonly #form: AnswerForm;
   readonly #isResponses: boolean;
   readonly #decoder = new TextDecoder();
-  /** The last of Amazon's messages; null: the stream has another form. */
+  /** The last message of an Amazon event stream. null if the stream has another form. */
   readonly #messages: MessageJudge | null;
-  /** Null: the stream is plain. */
+  /** null if the stream is not compressed. */
   readonly #copy: PackedCopy | null;
   #buffer: Uint8Array | null = null;
   #length = 0;
@@ -48,12 +48,12 @@ export class StreamEnd {
     else this.#copy.push(chunk);
   }
 
-  /** Waits until all that was pushed is read, before `read`. Null: it is read at once. */
+  /** Resolves when all pushed bytes are read. Wait for it before `read`. null if bytes are read at once. */
   caughtUp(): Promise<void> | null {
     return this.#copy?.caughtUp() ?? null;
   }
 
-  /** Returns the error with which the stream has ended; null: there is none. Nothing may be pushed afterwards. */
+  /** Returns the error at the end of the stream. null if there is none. Do not push afterwards. */
   read(): LateError | null {
     this.#copy?.close();
     const kept = this.#buffer?.subarray(0, this.#length) ?? new Uint8Array();

@@ -3,10 +3,10 @@ import { parseObject } from '../json/parse-object.ts';
 import { MessageStream, textHeaders } from '../events/message-stream.ts';
 import { judgeRecord, type Judgement } from './judge-record.ts';
 
-/** Most bytes that are kept of a message's headers: Amazon's have about a hundred. */
+/** Maximum bytes of a message's headers that are kept. Amazon's have about 100. */
 const HEADER_BYTES_MAX = 2_048;
 
-/** Events of Bedrock that say something only by a part that is filled. */
+/** Events of Bedrock that are content only if a part is not empty. */
 const PARTS: ReadonlyMap<string, string> = new Map([
   ['contentBlockStart', 'start'],
   ['contentBlockDelta', 'delta'],
@@ -16,8 +16,8 @@ const PARTS: ReadonlyMap<string, string> = new Map([
 const PRELUDE: ReadonlySet<string> = new Set(['initial-response', 'messageStart']);
 
 /**
- * Judges the messages of `application/vnd.amazon.eventstream`, in which Bedrock streams. A client can read a message only when
- * it is whole, so a part of one is never content.
+ * Judges messages of `application/vnd.amazon.eventstream`, the format of Bedrock's streams. A client can read a message
+ * only when it is complete, so a part of one is never content.
  */
 export class MessageJudge {
   readonly #messages: MessageStream;
@@ -26,7 +26,9 @@ export class MessageJudge {
   readonly #onMessage: () => void;
   #isWhole = false;
 
-  /** @param payloadBytesMax most bytes that are kept of a message; `onMessage` is called at the end of each */
+  /**
+   * @param payloadBytesMax maximum bytes of a message that are kept. `onMessage` is called at the end of each message
+   */
   constructor(payloadBytesMax: number, onMessage: () => void = () => {}) {
     this.#payload = new KeptBytes(payloadBytesMax);
     this.#onMessage = onMessage;
@@ -40,7 +42,7 @@ export class MessageJudge {
     );
   }
 
-  /** Whether the bytes are no messages. */
+  /** Whether the bytes are not valid messages. */
   get isLost(): boolean {
     return this.#messages.isLost;
   }
@@ -71,7 +73,7 @@ export class MessageJudge {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Writes an exception as the JSON that the same would be as an answer of its own. */
+/** Converts an exception to the JSON that the same error has as a separate answer. */
 function errorOf(
   headers: ReadonlyMap<string, string>,
   fields: Fields | null,
@@ -92,7 +94,7 @@ function judgeEvent(type: string, fields: Fields | null): Judgement {
   return event === null ? 'content' : judgeRecord(event);
 }
 
-/** The event of a model that Bedrock wraps; null: there is none. */
+/** The model's event that Bedrock wraps. null if there is none. */
 function eventOfModel(base64: unknown): Fields | null {
   if (typeof base64 !== 'string') return null;
   try {
@@ -103,7 +105,7 @@ function eventOfModel(base64: unknown): Fields | null {
   }
 }
 
-/** Whether any text in a part is there. */
+/** Whether a part contains text. */
 function isFilled(part: unknown): boolean {
   if (typeof part === 'string') return part !== '';
   return typeof part === 'object' && part !== null && Object.values(part).some(isFilled);

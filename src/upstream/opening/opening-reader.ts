@@ -5,12 +5,12 @@ import { hasContent, judgeRecord, type Judgement } from './judge-record.ts';
 import { MessageJudge } from './message-judge.ts';
 
 /**
- * How an answer comes by its type: as server-sent events, as Amazon's messages, as one JSON value on each line, as one JSON
- * text, which may be an array of records, or as any of them but messages.
+ * How an answer comes by its type: as server-sent events, as Amazon's messages, as one JSON value on each line, as one
+ * JSON text, which may be an array of records, or as any of them except messages.
  */
 export type AnswerForm = 'events' | 'messages' | 'lines' | 'json' | 'text';
 
-/** Decodes pieces that stand alone. */
+/** Decodes independent pieces. */
 const decoder = new TextDecoder();
 
 const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
@@ -20,33 +20,36 @@ const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
   ['application/jsonl', 'lines'],
   ['application/json-lines', 'lines'],
   ['application/stream+json', 'lines'],
-  // Servers that name no type, or none of their own.
+  // Servers without a content type, or with a generic one.
   ['text/plain', 'text'],
   ['', 'text'],
 ]);
 
-/** Returns the form of an answer; null: no error can be read in it. */
+/** Returns the form of an answer. null if errors in it cannot be read. */
 export function formOf(contentType: string | null): AnswerForm | null {
-  // Spares most answers the rest.
+  // Most answers end here.
   if (contentType === 'application/json') return 'json';
   const [type = ''] = (contentType ?? '').toLowerCase().split(';');
   const name = type.trim();
   return FORMS.get(name) ?? (name.includes('json') ? 'json' : null);
 }
 
-/** Characters in which a JSON error shows itself: its fields come first, and echoes of the request behind them. */
+/**
+ * Number of characters in which a JSON error is recognized: its fields come first, and copies of the request after
+ * them.
+ */
 const HEAD_CHARACTERS = 2_048;
 
 /**
  * Signs of an error near the beginning of a JSON text. An answer without any is not parsed. A quote inside a string is
- * escaped, so text of the model shows none.
+ * escaped, so text of the model contains no signs.
  */
 const SUSPECT =
   /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*(?:"failed"|[45]\d\d\b)|"finish_reason"\s*:\s*"(?:error|network_error|insufficient_system_resource)"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
-/** Judges an answer that is there as a whole. */
+/** Judges a complete answer. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
-  // Most answers are served, and this much tells.
+  // Most answers are served, and this check suffices for them.
   const head = bytes.subarray(0, HEAD_CHARACTERS);
   if (form === 'json' && !SUSPECT.test(decoder.decode(head))) return 'content';
   const reader = new OpeningReader(form);
@@ -54,19 +57,24 @@ export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
   return judgement === 'prelude' ? reader.end() : judgement;
 }
 
-/** How an event that only announces the answer begins, which saves parsing the request that it repeats. */
+/**
+ * The beginning of an event that only announces the answer. Such an event repeats the request and need not be parsed.
+ */
 const ANNOUNCES =
   /^\s*\{\s*"type"\s*:\s*"(?:response\.(?:created|queued|in_progress)|message_start|ping)"/;
 
-/** How lines of an event stream begin. */
+/** Beginnings of lines in an event stream. */
 const FIELDS = ['data:', 'event:', 'id:', 'retry:', ':'];
 
 const SPACE = 0x20;
 
-/** Most bytes that are kept of one of Amazon's messages: with more of them the beginning is not held back. */
+/** Maximum bytes of an Amazon message that are kept. The beginning is not held back beyond that. */
 const MESSAGE_BYTES_MAX = 65_536;
 
-/** Bounds on the characters that are parsed to look into what is cut: so many, and so many for each character that came. */
+/**
+ * Maximum characters that are parsed to inspect incomplete records: a fixed number, and a number for each received
+ * character.
+ */
 const CUT_PARSED_MIN = 65_536;
 const CUT_PARSED_EACH = 32;
 
@@ -79,12 +87,12 @@ export class OpeningReader {
   readonly #form: AnswerForm | 'bytes';
   readonly #decoder = new TextDecoder();
   readonly #messages: MessageJudge | null;
-  /** Null: the answer has not shown yet that it comes in events. */
+  /** null until the answer is known to come in events. */
   #events: EventData | null = null;
   #readsValues = false;
-  /** Bytes at the beginning that do not show yet how the answer comes. */
+  /** Bytes at the beginning, until the form of the answer is known. */
   #head: Uint8Array = new Uint8Array();
-  /** Judgement of the events, or messages, that have come. */
+  /** Judgement of the events or messages received so far. */
   #found: Judgement = 'prelude';
   /** The data of the current event, or the current value. */
   #rest = '';
@@ -98,12 +106,12 @@ export class OpeningReader {
       form === 'messages' ? new MessageJudge(MESSAGE_BYTES_MAX, () => this.#endMessage()) : null;
   }
 
-  /** Judges what has come so far. `prelude`: nothing but that. */
+  /** Judges the bytes received so far. Returns `prelude` if there is nothing else. */
   push(chunk: Uint8Array): Judgement {
     return this.#form === 'bytes' ? 'content' : this.#read(chunk, false);
   }
 
-  /** Judges what is left when the answer has ended. */
+  /** Judges the remaining bytes when the answer has ended. */
   end(): Judgement {
     const judgement = this.#read(new Uint8Array(), true);
     return judgement === 'prelude' ? 'content' : judgement;
@@ -116,7 +124,7 @@ export class OpeningReader {
     if (this.#readsValues) return this.#readValues(bytes, isEnd);
     const head = joined([this.#head, bytes], this.#head.length + bytes.length);
     this.#head = new Uint8Array();
-    // A mark of the byte order may be cut.
+    // A byte order mark may be incomplete.
     const text = new TextDecoder().decode(head, { stream: true });
     const first = text.trimStart();
     if (first === '') {
@@ -171,7 +179,7 @@ export class OpeningReader {
     return name === 'error' ? 'prelude' : 'content';
   }
 
-  /** Reads JSON objects one behind the other: a document, lines, or the elements of an array. */
+  /** Reads successive JSON objects: a document, lines, or the elements of an array. */
   #readValues(bytes: Uint8Array, isEnd: boolean): Judgement {
     let more = this.#decoder.decode(bytes, { stream: !isEnd });
     for (;;) {
@@ -200,7 +208,7 @@ export class OpeningReader {
     return SUSPECT.test(head) ? 'prelude' : 'content';
   }
 
-  /** Whether so many characters may be parsed once more. */
+  /** Whether so many characters may be parsed again. */
   #mayParse(length: number): boolean {
     if (this.#parsed + length > CUT_PARSED_MIN + CUT_PARSED_EACH * this.#length) return false;
     this.#parsed += length;
@@ -211,13 +219,13 @@ export class OpeningReader {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Finds the end of a JSON object that comes in pieces. Looks at each character once. */
+/** Finds the end of a JSON object that arrives in pieces. Reads each character once. */
 class ValueEnd {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
 
-  /** Returns how many characters of a piece belong to the object; null: it goes on. */
+  /** Returns how many characters of a piece belong to the object. null if the object continues. */
   push(text: string): number | null {
     for (let at = 0; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
@@ -226,7 +234,7 @@ class ValueEnd {
         if (code === BACKSLASH) this.#isEscaped = true;
         else if (code === QUOTE) this.#isInString = false;
       } else if (code === QUOTE) this.#isInString = true;
-      // Brackets and braces differ in their lower bits only.
+      // Brackets and braces differ only in their lower bits.
       else if ((code | 0x20) === 0x7b) this.#depth += 1;
       else if ((code | 0x20) === 0x7d) {
         this.#depth -= 1;
@@ -249,14 +257,14 @@ function judgeData(data: string, name: string): Judgement {
   return judgeRecord(Array.isArray(value) ? value[0] : value, name);
 }
 
-/** Whether the part of a record that is here holds content already. */
+/** Whether the received part of a record holds content. */
 function isCutContent(text: string): boolean {
   const { value } = parseCutJson(text);
   return hasContent(Array.isArray(value) ? value[0] : value);
 }
 
 /**
- * Returns the error with which a text ends that is the end of a stream, whatever came before it; null: there is none. The text
+ * Returns the error at the end of a stream, given the text at its end. null if there is none. The text
  * may begin anywhere.
  */
 export function errorAtEnd(text: string): string | null {
@@ -264,7 +272,7 @@ export function errorAtEnd(text: string): string | null {
   return ofPart ?? (/^\s*\{/.test(text) ? errorOf(judgeData(text, '')) : null);
 }
 
-/** Behind the error nothing but the usage may come. */
+/** Only the usage may follow the error. */
 function errorOfLastEvent(text: string): string | null {
   const events = eventsIn(text).filter(({ data }) => !NO_RECORD.test(data));
   for (const { data, name } of events.toReversed()) {
@@ -274,7 +282,7 @@ function errorOfLastEvent(text: string): string | null {
   return null;
 }
 
-/** Data that is no record: none, or the mark of the end. */
+/** Data without a record: empty, or the end marker. */
 const NO_RECORD = /^\s*(?:\[DONE\]\s*)?$/;
 
 function errorOfLastLine(text: string): string | null {
@@ -286,10 +294,10 @@ function errorOfLastLine(text: string): string | null {
   return line.startsWith('{') ? errorOf(judgeData(line, '')) : null;
 }
 
-/** An element that is an error, wherever it stands in an array. */
+/** An error element at any position of an array. */
 const ELEMENTS = /[[,]\s*(?=\{\s*"error"\s*:)/g;
 
-/** Finds the error in the last element of an array of records. Behind it nothing but the end of the array may come. */
+/** Finds the error in the last element of an array of records. Only the end of the array may follow it. */
 function errorOfLastElement(text: string): string | null {
   const at = [...text.matchAll(ELEMENTS)].at(-1);
   if (at === undefined) return null;

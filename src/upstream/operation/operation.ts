@@ -243,7 +243,7 @@ function lookUp(method: string, path: string, dialect: Dialect): Operation {
 /** A version of an API, as in Code Assist's `/v1internal:generateContent`. */
 const VERSION = /^v\d+(?:p\d+)?(?:alpha|beta|internal)?\d*$/i;
 
-/** Whether the segment before Gemini's verb is a version or a location: the model stands in the body then. */
+/** Whether the segment before Gemini's verb is a version or a location. The model is in the body then. */
 function isOfRoute(segment: string, match: RegExpExecArray, path: string): boolean {
   if (!match[0].startsWith(`/${segment}:`)) return false;
   return VERSION.test(segment) || /\/locations$/i.test(path.slice(0, match.index));

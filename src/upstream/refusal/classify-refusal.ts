@@ -22,12 +22,12 @@ export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: Headers;
   /**
-   * The decoded text of the body, at most `REFUSAL_BYTES_MAX` of it; it may end anywhere. Of a 200: the error that was found
-   * in it.
+   * The decoded text of the body, at most `REFUSAL_BYTES_MAX` of it; it may end anywhere. Of a 200: the error that was
+   * found in it.
    */
   readonly body: string;
   readonly now: InstantMs;
-  /** How long its limits hold calls back. Absent: until their resets, by the headers of `headerProfile`. */
+  /** How long its limits hold calls back. Absent means until their resets, by the headers of `headerProfile`. */
   readonly waits?: LimitWaits;
   /**
    * It answers a call with the key of a group's member: one that is not accepted is the member's fault, not the
@@ -38,7 +38,7 @@ export interface UpstreamAnswer {
 
 /** How long the limits of an upstream hold calls back. */
 export interface LimitWaits {
-  /** The headers that name them; null: none that are known. */
+  /** The headers that report the limits. null if none are known. */
   readonly profile: HeaderProfile | null;
   readonly waitOf: (hint: LimitHint) => number | null;
 }
@@ -76,7 +76,7 @@ const COUNTED_KINDS: ReadonlySet<RefusalKind> = new Set([
   'long_window',
 ]);
 
-/** Statuses that refuse; of other 4xx only those three, and only with something in it that says so. */
+/** Statuses of refusals. Of other 4xx, only these three, and only with a known code or message. */
 const REFUSING_STATUSES = new Set([402, 413, 429, 498]);
 const CLIENT_ERRORS = new Set([400, 403, 412]);
 
@@ -104,7 +104,7 @@ const OF_KEY: UpstreamRefusal = {
 
 const UNAUTHORIZED = 401;
 
-/** The status of an answer inside which an error may stand. */
+/** The status of an answer that may contain an error. */
 const OK = 200;
 
 /** Returns whether an answer with this status may be a refusal, so that its body has to be read. */
@@ -143,7 +143,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
   const usedUp =
     RATE_KINDS.has(row.kind) || row.kind === 'long_window' ? usedUpWindows(sources) : null;
   const asked = readDelay(sources, usedUp);
-  // What 400 and 403 say may be the caller's own words.
+  // Messages with 400 and 403 may repeat the caller's own words.
   const words =
     fields.message === null || CLIENT_ERRORS.has(status) ? null : shownWords(fields.message);
   const isLong = RATE_KINDS.has(row.kind) && (asked ?? 0) > RATE_WAIT_MAX_MS;

@@ -6,13 +6,13 @@ import { parseResetMs } from './reset-time.ts';
 /** Maximum length of a header that is read. */
 const LENGTH_MAX = 512;
 
-/** Maximum limits that one header names. */
+/** Maximum number of limits in one header. */
 const LIMITS_MAX = 8;
 
 const LEADING_COUNT = /^\s*(\d{1,15})(?!\d)/;
 
 /**
- * Reads the limits that these headers name:
+ * Reads the limits in these headers:
  * - `RateLimit: "default";r=50;t=30`, with the limit in `RateLimit-Policy: "default";q=100;w=60`
  * - `RateLimit: limit=100, remaining=50, reset=30`
  * - `RateLimit-Limit: 100, 100;w=60`, `RateLimit-Remaining: 50`, `RateLimit-Reset: 30`
@@ -57,13 +57,13 @@ function itemsOf(text: string): readonly string[] {
   return text.length > LENGTH_MAX ? [] : text.split(',', LIMITS_MAX);
 }
 
-/** Returns the name of an item, in quotes or without. */
+/** Returns the name of an item, quoted or not. */
 function nameOf(item: string): string {
   const [name = ''] = item.split(';', 1);
   return name.trim();
 }
 
-/** Reads a parameter that is a number; null: there is none. */
+/** Reads a numeric parameter. null if there is none. */
 function numberOf(text: string, name: string): number | null {
   const value = new RegExp(`(?:^|[;,])\\s*${name}=(\\d{1,15})(?!\\d)`, 'i').exec(text)?.[1];
   return value === undefined ? null : Number(value);

@@ -22,15 +22,15 @@ export interface ErrorFields {
   readonly isOfApi: boolean;
   /** Google's names of the quotas that were exceeded. */
   readonly quotaIds: readonly string[];
-  /** The first message, as it was sent. */
+  /** The first message, unchanged. */
   readonly message: string | null;
-  /** Fields that say how long to wait, in the order of the body. */
+  /** Fields with a wait, in the order of the body. */
   readonly waits: readonly WaitField[];
   /** `X-RateLimit-Reset` among the headers that OpenRouter repeats in its body. */
   readonly resetAt: string | null;
 }
 
-/** A field that says how long to wait: a span in seconds or with its unit, in milliseconds, or an instant. */
+/** A field with a wait: a duration in seconds, with its unit, or in milliseconds, or an instant. */
 interface WaitField {
   readonly value: string;
   readonly unit: 'span' | 'ms' | 'instant';
@@ -78,7 +78,7 @@ const CHILD_KEYS = new Set([
   'violations',
 ]);
 
-/** Fields of which only those are read that say how long to wait: the rest may be what the caller sent. */
+/** Fields in which only a wait is read. Their other content may come from the caller. */
 const WAITING_KEYS = new Set(['headers', 'data', 'extra', 'rate_limit']);
 
 /**
@@ -90,7 +90,7 @@ const DEPTH_MAX = 8;
 /** Maximum members of one list that are looked at; each violation of a quota is one. */
 const ITEMS_MAX = 32;
 
-/** The beginning of an event stream, for servers that answer with an error in one. */
+/** The beginning of an event stream, for servers that send an error as one. */
 const EVENTS = /^\ufeff?(?:data|event|id|retry)?:/;
 
 /** Reads what is known of an error's shape. Never throws, and takes time linear in the bound. */
@@ -199,7 +199,7 @@ class Found {
     else this.#wait(key, value);
   }
 
-  /** Takes a span as Google's protocol has it, in seconds and nanoseconds. */
+  /** Reads a duration in seconds and nanoseconds, as in Google's protocol. */
   #protocolSpan(key: string, value: unknown): void {
     const { seconds, nanos = 0 } = Object(value) as Readonly<Record<string, unknown>>;
     if (seconds === undefined) return;

@@ -12,7 +12,7 @@ export interface FeedForwardOptions {
    */
   readonly requestsMax: number;
   /**
-   * Nearly empty are fewer tokens than this, but at most half of their limit. Null: `share` decides.
+   * A limit is nearly empty with fewer tokens than this, capped at half of the limit. null uses `share`.
    * @default null
    */
   readonly tokensMax: number | null;
@@ -32,12 +32,12 @@ export interface FeedForwardOptions {
    */
   readonly waitMsMax: number;
   /**
-   * Other calls under way, which the limit may not count yet.
+   * Other calls in flight, which the limit may not count yet.
    * @default 0
    */
   readonly underWay: number;
   /**
-   * Returns how many tokens a call takes of a limit on average; 0: not known.
+   * Returns the mean number of tokens that a call takes of a limit. 0 if unknown.
    * @default 0
    */
   readonly tokensOf: (hint: LimitHint) => number;
@@ -48,7 +48,7 @@ export interface FeedForwardOptions {
   readonly now: number;
 }
 
-/** Maximum part of a limit that `tokensMax` keeps. A whole one would hold every call. */
+/** Maximum share of a limit that `tokensMax` keeps. The whole limit would hold every call. */
 const KEPT_SHARE_MAX = 1 / 2;
 
 export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
@@ -66,11 +66,11 @@ export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
 const ROUNDED_MS = 1_000;
 
 /**
- * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need
- * not. Where a limit comes back bit by bit, the wait is the refill of a request for each of these calls, or of
- * tokens up to the threshold; else it lasts until the reset. Room is kept for the calls that are under way. Limits of 0 and
- * windows of a day hold no call back: the first mean that nothing is known, and the second outlast every caller. A
- * Retry-After goes before it.
+ * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need not.
+ * Where a limit comes back bit by bit, the wait is the refill of a request for each of these calls, or of tokens up to
+ * the threshold; else it lasts until the reset. Room is kept for the calls that are under way. Limits of 0 and windows
+ * of a day hold no call back: the first mean that nothing is known, and the second outlast every caller. A Retry-After
+ * goes before it.
  */
 export function waitFromHints(
   hints: readonly LimitHint[],
@@ -103,24 +103,24 @@ function waitFromHint(hint: LimitHint, refill: Refill, options: FeedForwardOptio
 }
 
 /**
- * Computes how long calls had better wait after one was refused for a limit that comes back bit by bit: until there is room
- * for it and for those under way, which are refused too. Null: it cannot be known.
+ * Computes how long calls should wait after a call was refused by a bucket: until there is room
+ * for it and for those in flight, which are refused too. null if unknown.
  */
 export function refillAfterRefusal(hint: LimitHint, options: FeedForwardOptions): number | null {
   const { limit, resetMs } = hint;
   if (limit === null || limit === 0) return null;
-  // Of tokens, a call that was refused needs more than what is left.
+  // A refused call needs more tokens than are left.
   const waitMs = refillMs(hint, keptOf(hint, options), options, limit * options.share);
   return waitMs === null ? null : Math.min(resetMs ?? Infinity, Math.ceil(waitMs));
 }
 
-/** Finds how much of a limit is kept for the next call and for those that are under way. */
+/** Returns how much of a limit is kept for the next call and for those in flight. */
 function keptOf(hint: LimitHint, options: FeedForwardOptions): number {
   const { underWay, tokensOf } = options;
   const threshold = thresholdOf(hint, options);
   if (hint.limit === null) return threshold;
   if (hint.dimension === 'requests') return threshold === 0 ? 0 : threshold + underWay;
-  // A whole limit must hold a call, however large it is.
+  // A full limit must admit a call of any size.
   const each = Math.min(tokensOf(hint), (hint.limit * KEPT_SHARE_MAX) / (underWay + 1));
   return Math.max(threshold, each) + underWay * each;
 }
@@ -135,7 +135,7 @@ function thresholdOf(hint: LimitHint, options: FeedForwardOptions): number {
   return hint.dimension === 'requests' ? Math.min(options.requestsMax, share) : share;
 }
 
-/** Computes how long it takes until so much is kept, and at least until there is room for one more call. */
+/** Computes the time until so much is available, or at least room for one more call. */
 function refillMs(
   hint: LimitHint,
   kept: number,

@@ -26,7 +26,7 @@ export interface HeaderFamily {
   /** An answer that carries any of them carries at least one of these. */
   readonly probes: readonly string[];
   readonly limits: readonly LimitHeaders[];
-  /** Whether the headers of the IETF's draft, `RateLimit` and `RateLimit-*`, are read too. */
+  /** Whether the IETF's headers, `RateLimit` and `RateLimit-*`, are read too. */
   readonly readsDraft?: true;
 }
 
@@ -87,7 +87,7 @@ function anthropicLimit(name: string, dimension: LimitHint['dimension']): LimitH
   };
 }
 
-/** The names that Anthropic uses, and gateways in front of it. */
+/** Names used by Anthropic and gateways in front of it. */
 export const ANTHROPIC_HEADERS: HeaderFamily = {
   refill: 'continuous',
   probes: ['anthropic-ratelimit-requests-remaining', 'anthropic-ratelimit-tokens-remaining'],
@@ -99,7 +99,7 @@ export const ANTHROPIC_HEADERS: HeaderFamily = {
   ],
 };
 
-/** All names in common use, for upstreams of which nothing is known. */
+/** All common names, for unknown upstreams. */
 export const ALL_COMMON_HEADERS: HeaderFamily = {
   refill: 'continuous',
   probes: [

@@ -3,11 +3,11 @@ import { withoutQuoted } from './own-words.ts';
 import type { RefusalRow } from './refusal-table.ts';
 
 /**
- * Names of errors, by the status with which the same error would come by itself. The first match counts. As of 2026-11-27:
+ * Names of errors, by the status that the same error has outside of a 200. The first match counts. As of 2026-11-27:
  * OpenAI's, Anthropic's, Google's canonical codes, AWS's exceptions, and what gateways make of them.
  */
 const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
-  // OpenAI's, which is no 404.
+  // OpenAI's. It is not a 404.
   [/^previous_response_/, 400],
   [/too_large|toolarge/, 413],
   [/billing|payment/, 402],
@@ -22,43 +22,43 @@ const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
   ],
 ];
 
-/** The same, in words. Read only where an error has no name that is known. */
+/** The same by message. Read only if the error has no known name. */
 const WORDS: readonly (readonly [words: RegExp, status: number])[] = [
   [/rate ?-?limit|too many (?:concurrent )?requests|quota exceeded|concurrency/, 429],
   [/overloaded|(?:temporarily|service) unavailable|at capacity/, 503],
   [/internal (?:server )?error|upstream error|provider returned error/, 500],
 ];
 
-/** An error that says nothing more is taken for a mistake of the call, so no caller can speak for the upstream. */
+/** The default is a mistake of the call, so that callers cannot provoke refusals. */
 const MISTAKE = 400;
 
-/** Names of errors that the call itself has caused, and statuses. */
+/** Names of errors caused by the call, and their statuses. */
 const OF_THE_CALL =
   /invalid|validation|denied|policy|filter|safety|moderat|not_?found|permission|authentic|too_?long|context|^4(?!08|09|29)\d\d$/;
 
-/** Whether an error is about the call, so that it says nothing of the upstream. */
+/** Whether an error is about the call and says nothing about the upstream. */
 export function isOfCall({ codes }: ErrorFields): boolean {
   return [...codes].some((code) => OF_THE_CALL.test(code));
 }
 
-/** Finds the status that an error inside a 200 would have had. */
+/** Returns the status that an error inside a 200 would have had. */
 export function statusInside({ codes, text }: ErrorFields, rows: readonly RefusalRow[]): number {
   for (const code of codes) {
     if (/^[45]\d\d$/.test(code)) return Number(code);
   }
-  // The name that Anthropic has for its 529.
+  // Anthropic's name for 529.
   if (codes.has('overloaded_error')) return 529;
-  // A provider's own code has its row, which no status may keep from being read.
+  // A provider's own code has a row in the table, which takes precedence over the status.
   if (rows.some((row) => row.codes?.some((code) => codes.has(code)))) return 429;
   const names = [...codes].map((code) => code.replaceAll(/[\s-]+/g, '_'));
   const named = NAMES.find(([name]) => names.some((each) => name.test(each)));
   if (named !== undefined) return named[1];
   if (!names.every((name) => UNNAMED.test(name))) return MISTAKE;
-  // Names that the caller gives come back in messages, in quotes.
+  // Messages quote names that the caller chose.
   const own = withoutQuoted(text);
   if (rows.some((row) => row.text?.test(own))) return 429;
   return WORDS.find(([words]) => words.test(own))?.[1] ?? MISTAKE;
 }
 
-/** Types that every error has, and numbers of a provider whose numbers are not known here. */
+/** Types that all errors have, and unknown numbers of a provider. */
 const UNNAMED = /^(?:error|failed|unknown|null|none|\d*)$/;

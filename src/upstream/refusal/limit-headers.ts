@@ -18,7 +18,7 @@ export function readLimitHints(
   return isSent ? readAllLimitHints(headers, profile, now) : [];
 }
 
-/** Reads the same without looking whether there are any, as of a refusal, which is rare. */
+/** Reads the same without checking first whether there are any. For refusals, which are rare. */
 export function readAllLimitHints(
   headers: Headers,
   profile: HeaderProfile | null,
@@ -34,13 +34,13 @@ export function readAllLimitHints(
   return hints;
 }
 
-/** Answers in which all names are searched for: the first ones, and then one of so many. */
+/** Answers that are searched for all names: the first ones, and then one in so many. */
 const SEARCHED_FIRST = 8;
 const SEARCHED_EVERY = 16;
 
 /**
- * Reads the limit headers of an upstream of which nothing is known. Each look-up calls into the runtime, so most answers are
- * searched only for the names that it has sent before with a reset, without which a limit cannot show how it refills.
+ * Reads the limit headers of an unknown upstream. Each look-up calls into the runtime, so most answers are
+ * searched only for names that it has sent before with a reset. Without a reset, a limit cannot show how it refills.
  */
 export class SentLimitHeaders {
   readonly #family: HeaderFamily;

@@ -8,41 +8,41 @@ import { spokenTime } from './spoken-time.ts';
 export interface DelaySources {
   readonly headers: Headers;
   readonly fields: ErrorFields;
-  /** The limits in the headers, for the wait alone. */
+  /** The limits in the headers, used only for the wait. */
   readonly hints: readonly LimitHint[];
-  /** Finds how long calls had better wait for a limit. Absent: until its reset. */
+  /** Computes how long calls should wait for a limit. Absent means until its reset. */
   readonly waitOf?: (hint: LimitHint) => number | null;
   readonly kind: RefusalKind;
   /** Zone of a time in the text that names none; null: not known. */
   readonly zone: string | null;
-  /** Headers that name the end of a used-up window. */
+  /** Headers with the end of a used-up window. */
   readonly waitHeaders: readonly WaitHeader[];
   readonly now: number;
 }
 
-/** A header that names the end of a window, and the header that says whether the window is used up. */
+/** A header with the end of a window, and the header that shows whether the window is used up. */
 export interface WaitHeader {
   readonly name: string;
   readonly onlyIf: { readonly name: string; readonly is: RegExp };
-  /** Finds the time in the header, as its first group. Absent: the whole header is the time. */
+  /** Matches the time in the header as its first group. Absent if the whole header is the time. */
   readonly time?: RegExp;
-  /** The calls that the window counts. Absent: it does not say. */
+  /** The calls that the window counts. Absent if unknown. */
   readonly scope?: 'credential' | 'model';
 }
 
 /** Windows that an upstream reports as used up. */
 export interface UsedUpWindows {
-  /** Milliseconds until the last of them ends; null: no header names the end. */
+  /** Milliseconds until the last of them ends. null if no header names the end. */
   readonly waitMs: number | null;
   /** The calls that they count. */
   readonly scope: 'credential' | 'model';
 }
 
 /**
- * Reads how long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant
- * for machines comes before text, and what is about this refusal before what is about the limit: a
- * reset header tells when the limit is whole again, which is later than need be. A wait of 0 yields to any other. No wait is
- * shorter than that of a plan's window which is used up.
+ * Reads how long the upstream asks to wait, in milliseconds, or null where it does not say. What is meant for machines
+ * comes before text, and what is about this refusal before what is about the limit: a reset header tells when the limit
+ * is whole again, which is later than need be. A wait of 0 yields to any other. No wait is shorter than that of a
+ * plan's window which is used up.
  */
 export function readDelay(sources: DelaySources, usedUp: UsedUpWindows | null): number | null {
   const asked = firstWait(allWaits(sources));
@@ -52,7 +52,7 @@ export function readDelay(sources: DelaySources, usedUp: UsedUpWindows | null): 
 
 type Waits = Iterable<number | null>;
 
-/** Returns the first wait above 0. Without one, 0 if any wait was named, else null. */
+/** Returns the first wait above 0, or 0 if all waits are 0. null if there are none. */
 function firstWait(waits: Waits): number | null {
   let asked: number | null = null;
   for (const ms of waits) {
@@ -69,7 +69,7 @@ function* allWaits(sources: DelaySources): Waits {
   yield counterDelay(sources);
 }
 
-/** Reads how long the headers that are meant for it ask to wait. */
+/** Reads the wait from `Retry-After` and similar headers. */
 export function headerDelay(sources: Pick<DelaySources, 'headers' | 'now'>): number | null {
   return firstWait(headerWaits(sources));
 }
@@ -95,7 +95,7 @@ function* bodyWaits({ fields, zone, now }: DelaySources): Waits {
   yield spokenTime(words, zone, now);
 }
 
-/** Reads spans before instants, which the clocks of both must agree about. */
+/** Reads durations before instants, because instants depend on both clocks. */
 function* fieldWaits(waits: ErrorFields['waits'], now: number): Waits {
   const isInstant = ({ unit }: ErrorFields['waits'][number]): boolean => unit === 'instant';
   const spansFirst = [...waits.filter((each) => !isInstant(each)), ...waits.filter(isInstant)];
@@ -106,11 +106,13 @@ function* fieldWaits(waits: ErrorFields['waits'], now: number): Waits {
 
 const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /g;
 
-/** Other words about waiting. */
+/** Other phrases about waiting. */
 const WAIT_CUE =
   /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after):?|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|cooling down) for|wait(?: time)?(?: for| at least| of| is|:)?|retry[-_]after[:=]?|(?:cool ?down|back off)(?: period| time)?(?: of| for| is|:)?)(?: about| approximately| around| another| at least| at most| up to| less than)? ~?/g;
 
-/** A number alone, where the words are those of the header: `Retry-After: 30`; and Google's in the text of its protocol. */
+/**
+ * A number alone, where the words are those of the header: `Retry-After: 30`; and Google's in the text of its protocol.
+ */
 const BARE_S =
   /\bretry[-_ ]after(?::? |=)(\d{1,7})(?=\s*(?:[.,;)]|$))|\bretry_delay \{\s{0,8}seconds: (\d{1,7})/m;
 
@@ -123,12 +125,12 @@ const CHINESE_MS: Readonly<Record<string, number>> = {
   天: 86_400_000,
 };
 
-/** Drops emphasis, and writes tabs, no-break spaces and several spaces as one. */
+/** Removes emphasis, and replaces all white space by single spaces. */
 function evenlySpaced(text: string): string {
   return text.replaceAll('*', '').replaceAll(/[^\S\n]+/g, ' ');
 }
 
-/** Drops what messages quote, which may be the caller's. */
+/** Removes quoted text, which may come from the caller. */
 function ownWords(text: string): string {
   return text.split('\n').map(withoutQuoted).join('\n');
 }
@@ -160,7 +162,7 @@ function isUsedUp({ onlyIf }: WaitHeader, headers: Headers): boolean {
   return state !== null && onlyIf.is.test(state);
 }
 
-/** Reads the longest wait that some headers name. */
+/** Reads the longest wait in some headers. */
 function longestOf(waitHeaders: readonly WaitHeader[], headers: Headers, now: number) {
   let longestMs: number | null = null;
   for (const { name, time } of waitHeaders) {
@@ -171,18 +173,18 @@ function longestOf(waitHeaders: readonly WaitHeader[], headers: Headers, now: nu
   return longestMs;
 }
 
-/** Finds the windows of a plan that are used up; null: none is. */
+/** Finds the used-up windows of a plan. null if there are none. */
 export function usedUpWindows({ headers, waitHeaders, now }: WindowSources): UsedUpWindows | null {
   const found = waitHeaders.filter(
     (each) => each.scope !== undefined && isUsedUp(each, headers) && headers.has(each.name),
   );
   const [first] = found;
   if (first === undefined) return null;
-  // The last of them sums up the others, so it says least about the calls.
+  // The last one summarizes the others, so it is the least specific about the calls.
   return { waitMs: longestOf(found, headers, now), scope: first.scope ?? 'credential' };
 }
 
-/** Names of counters that a refusal of a kind is not about. Of other kinds no counter says anything. */
+/** Names of counters that do not matter for a kind of refusal. For other kinds, no counter matters. */
 const OTHER_COUNTERS: Readonly<Partial<Record<RefusalKind, RegExp>>> = {
   requests: /tokens/,
   tokens: /requests/,
@@ -190,7 +192,7 @@ const OTHER_COUNTERS: Readonly<Partial<Record<RefusalKind, RegExp>>> = {
   long_window: /^$/,
 };
 
-/** Reads when the counters that are at 0 start again. */
+/** Reads when the counters at 0 are reset. */
 function counterDelay({ headers, waitHeaders, kind, now }: DelaySources): number | null {
   const others = OTHER_COUNTERS[kind];
   if (others === undefined) return null;
@@ -203,7 +205,7 @@ function counterDelay({ headers, waitHeaders, kind, now }: DelaySources): number
 const INSTANT =
   /(\d{4}-\d\d-\d\d)(?:[t ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: ?(z|utc|gmt)\b| ?([+-]\d\d):?(\d\d))?/;
 
-/** An instant in the words of Claude Code: `usage limit reached|1764230400`. */
+/** An instant as Claude Code writes it: `usage limit reached|1764230400`. */
 const EPOCH = /limit reached\|(\d{10})\b/;
 
 /** Reads `Your limit will reset at 2026-10-06 21:31:39`, and the same in Chinese. */
@@ -213,7 +215,7 @@ function textInstant(text: string, zone: string | null, now: number): number | n
   const [, day, time, utc, hours, minutes] = INSTANT.exec(text) ?? [];
   const named = hours === undefined ? null : `${hours}:${minutes}`;
   const offset = utc === undefined ? (named ?? zone) : 'z';
-  // Without a zone, a guess could be half a day wrong.
+  // Without a time zone, a guess could be off by half a day.
   if (day === undefined || time === undefined || offset === null) return null;
   return parseResetMs(`${day}T${time}${offset}`, now);
 }
@@ -223,7 +225,7 @@ function hintDelay({ hints, kind, waitOf }: DelaySources): number | null {
   let waitMs: number | null = null;
   for (const hint of hints) {
     if (!isAbout(hint, kind) || (best !== null && !isScarcer(hint, best))) continue;
-    // The limit of a day or a plan does not come back while a caller waits.
+    // The limit of a day or a plan does not reset while a caller waits.
     const isWhole = waitOf === undefined || kind === 'long_window';
     const ms = isWhole ? hint.resetMs : waitOf(hint);
     if (ms === null) continue;

@@ -37,7 +37,7 @@ export interface RefusalRow {
   readonly statuses?: readonly number[];
   /** Compared with the parsed code, type and status fields, in lower case. */
   readonly codes?: readonly string[];
-  /** Searched in the messages, in lower case. With 400, 403 and 412, which repeat what callers write, it says nothing. */
+  /** Phrases in messages, in lower case. Ignored with 400, 403 and 412, because these repeat what callers write. */
   readonly text?: RegExp;
   /** Compared with each message as a whole. */
   readonly message?: MessageTest;
@@ -47,7 +47,7 @@ export interface RefusalRow {
   readonly zeroHeader?: string;
   /** Does not hold where Google names the quotas, which say it better. */
   readonly unlessQuotaFailure?: boolean;
-  /** Holds for 400, 403 and 412 too, with which most providers mean something else: by a code or a whole message. */
+  /** Applies to 400, 403 and 412 too, by a code or a whole message. Most providers use these for other errors. */
   readonly onClientError?: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface RefusalQuirks {
   readonly resetTimesAre?: string;
   /** Finds a code, as its first group, that stands only in the message; in lower case. */
   readonly codesFromMessage?: RegExp;
-  /** Headers of a refusal that name the end of a used-up window. */
+  /** Headers of a refusal with the end of a used-up window. */
   readonly waitHeaders?: readonly WaitHeader[];
 }
 
@@ -166,7 +166,7 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     onClientError: true,
   },
   {
-    // Accounts count calls at once over all models, unless a provider's own row says that it does so for each.
+    // Accounts count concurrent calls over all models, unless a provider's own row says otherwise.
     kind: 'concurrency',
     scope: 'credential',
     codes: ['concurrent_budget_exceeded', 'too_many_concurrent_requests'],
@@ -181,7 +181,7 @@ export const COMMON_ROWS: readonly RefusalRow[] = [
     text: /maximum pending requests exceeded/,
   },
   {
-    // The tier of a call that asks for one, else its model. 498: Groq's flex tier has no capacity.
+    // The tier of a call that asks for one, otherwise its model. 498 means that Groq's flex tier has no capacity.
     kind: 'overload',
     scope: 'tier',
     statuses: [498],

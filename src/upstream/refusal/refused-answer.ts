@@ -7,7 +7,7 @@ const READ_WAIT_MS = 2_000;
 
 /** The beginning of an answer's body, and the same answer with its body still unread. */
 export interface PeekedAnswer {
-  /** Unpacked. Empty where it cannot be unpacked. */
+  /** Decompressed. Empty if that fails. */
   readonly text: string;
   readonly answer: Response;
 }
@@ -68,7 +68,7 @@ async function beginningOf(
   return text === '' && first !== undefined ? plainJson(first) : text;
 }
 
-/** Reads JSON that only its header calls packed. No packing begins like JSON, except Brotli's, which was tried first. */
+/** Reads JSON that is wrongly labelled as compressed. Only Brotli may begin like JSON, and it was tried first. */
 function plainJson(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes);
   return /^\s*[[{]/.test(text) ? text : '';

@@ -4,12 +4,15 @@ const CEILING_MS = 32 * 24 * 3_600_000;
 /** Maximum length of a text that any of the grammars needs. What is longer is not looked at. */
 const TEXT_LENGTH_MAX = 64;
 
-/** The same of a header that was sent several times and joined. */
+/** The same for a header that was sent several times and joined. */
 const JOINED_LENGTH_MAX = 4 * TEXT_LENGTH_MAX;
 
 const NUMBER = /^\d+(?:\.\d+)?$/;
 
-/** A number above one of these is an instant in that unit: all of them mean 2001. A smaller one is a span in seconds. */
+/**
+ * A number above one of these is an instant in that unit: all of them mean 2001. A smaller number is a duration in
+ * seconds.
+ */
 const EPOCH_S_MIN = 1e9;
 const EPOCH_MS_MIN = 1e12;
 const EPOCH_US_MIN = 1e15;
@@ -30,13 +33,13 @@ const ISO_DURATION =
 const ISO_UNITS_MS = [7 * 86_400_000, 86_400_000, 3_600_000, 60_000, 1_000];
 
 /**
- * Amounts with units in words: `13,873 s`. Of a range such as `5-10 s` the larger one counts. The quantifiers are bounded so
- * that no text makes the search slow.
+ * Amounts with units in words: `13,873 s`. Of a range such as `5-10 s` the larger one counts. The quantifiers are
+ * bounded so that no text makes the search slow.
  */
 const AMOUNT =
   / {0,2}(?:(?:, {0,2}and|,|and|&) {0,2})?(?:\d{1,5} ?(?:-|–|to) ?)?((?:\d{1,3}(?:,\d{3}){1,2}|\d{1,9})(?:\.\d{1,12})?) {0,2}(milliseconds?|msecs?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w|months?)(?![a-z])/y;
 
-/** One amount without a figure: `an hour`, `half an hour`, `two minutes`. `a few` says nothing. */
+/** An amount in words: `an hour`, `half an hour`, `two minutes`. `a few` is not one. */
 const WORDED =
   / {0,2}(half an?|an?|one|two|three|five|ten|fifteen|thirty) (second|minute|hour|day|week|month)s?(?![a-z])/y;
 const WORDS: Readonly<Record<string, number>> = {
@@ -51,7 +54,7 @@ const WORDS: Readonly<Record<string, number>> = {
 /** Maximum amounts of one delay: days, hours, minutes, seconds, milliseconds. */
 const AMOUNTS_MAX = 5;
 
-/** The comma between two values; that of an HTTP-date or of `1,000` is none. */
+/** The comma between two values, but not the comma in an HTTP-date or in `1,000`. */
 const JOINED =
   /(?<!\b(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?),(?:\s+|(?!\d{3}(?:\D|$)))/i;
 
@@ -72,10 +75,10 @@ export function clampDelay(ms: number): number {
 }
 
 /**
- * Reads the milliseconds from now that a header or field means, or null where it means nothing (empty, `-1`,
- * junk). The grammars in use, as of 2026-11-20: a number of seconds, an epoch in seconds or
- * milliseconds, a Go duration (`6m0s`, `577.5ms`), an ISO 8601 duration (`PT30S`), an amount with its unit (`30 seconds`),
- * RFC 3339, an HTTP-date. What is past is 0. Of several values, as of a header that was sent twice, the longest counts.
+ * Reads the milliseconds from now that a header or field means, or null where it means nothing (empty, `-1`, junk). The
+ * grammars in use, as of 2026-11-20: a number of seconds, an epoch in seconds or milliseconds, a Go duration (`6m0s`,
+ * `577.5ms`), an ISO 8601 duration (`PT30S`), an amount with its unit (`30 seconds`), RFC 3339, an HTTP-date. Past
+ * instants are 0. Of several values, as in a header that was sent twice, the longest counts.
  */
 export function parseResetMs(value: string, now: number): number | null {
   if (value.length > JOINED_LENGTH_MAX) return null;
@@ -84,7 +87,7 @@ export function parseResetMs(value: string, now: number): number | null {
   return longestOf(value.split(JOINED).map((part) => parseOne(part, now)));
 }
 
-/** The longest of some delays; null where one of them means nothing. */
+/** Returns the longest delay. null if one of them is unreadable. */
 function longestOf(delays: readonly (number | null)[]): number | null {
   const known = delays.filter((ms) => ms !== null);
   return known.length === delays.length && known.length > 0 ? Math.max(...known) : null;
@@ -105,8 +108,8 @@ function parseOne(value: string, now: number): number | null {
 }
 
 /**
- * Whether a reset is reported in whole seconds, as a span or as an instant. One in a thousand of those that are exact looks
- * the same.
+ * Whether a reset is reported in whole seconds, as a span or as an instant. One in a thousand of those that are exact
+ * looks the same.
  */
 export function isInWholeSeconds(resetMs: number, now: number): boolean {
   return resetMs % 1_000 === 0 || (now + resetMs) % 1_000 === 0;
@@ -115,7 +118,7 @@ export function isInWholeSeconds(resetMs: number, now: number): boolean {
 /**
  * Reads amounts with their units from `start` on, in lower case: `1 hour and 5 minutes`.
  *
- * @param isWhole whether nothing may follow
+ * @param isWhole whether the text must end there
  */
 export function amountsMs(text: string, start: number, isWhole = false): number | null {
   let ms: number | null = null;
@@ -138,13 +141,13 @@ export function wordedMs(text: string, start: number): number | null {
   return (count.startsWith('half') ? 1 / 2 : (WORDS[count] ?? 1)) * unitMs(unit);
 }
 
-/** The same and nothing else, as .NET writes it. */
+/** The same without other text, as .NET writes it. */
 const TIME_SPAN = /^(?:\d{1,3}\.)?\d{1,2}:\d\d:\d\d$/;
 
-/** A time of day as a span, with or without days: `02:41:12`, `1.02:41:12`. */
+/** A duration written as a time of day, with or without days: `02:41:12`, `1.02:41:12`. */
 const CLOCK = /(?:(\d{1,3})\.)?(\d{1,2}):(\d\d):(\d\d)(?![\d:])/y;
 
-/** Reads a span that is written as a time of day from `start` on. */
+/** Reads a duration that is written as a time of day from `start` on. */
 export function clockMs(text: string, start: number): number | null {
   CLOCK.lastIndex = start;
   const [, days, hours, minutes, seconds] = CLOCK.exec(text) ?? [];

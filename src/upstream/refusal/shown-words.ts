@@ -2,8 +2,9 @@
 const SHOWN_MAX = 300;
 
 /**
- * Patterns of what may name an account or open one: keys and ids by their usual prefixes, bearer tokens, mail addresses, parameters of
- * a query, and long words with digits. Names of models stay readable: they are in lower case and parted by dashes.
+ * Patterns of secrets and account names: keys and ids by their usual prefixes, bearer tokens, mail addresses,
+ * parameters of a query, and long words with digits. Names of models stay readable: they are in lower case and contain
+ * dashes.
  */
 const SECRETS = [
   /\bbearer\s+[^\s"',;]+/gi,
@@ -17,9 +18,9 @@ const SECRETS = [
   /\b(?=\w{0,60}\d)(?=\w{0,60}[a-z])\w{20,}\b/gi,
 ] as const;
 
-/** Makes what is shown of an upstream's message to operators and to other callers: short, on one line, without secrets. */
+/** Returns an upstream's message as shown to operators and other callers: short, on one line, without secrets. */
 export function shownWords(message: string): string | null {
-  // Cut before and after, since the patterns take time with the length.
+  // Cut before and after, because the time of the patterns grows with the length.
   let words = message
     .slice(0, 4 * SHOWN_MAX)
     .replaceAll(/[\p{C}\s]+/gu, ' ')

@@ -1,6 +1,6 @@
 import { parseResetMs } from './reset-time.ts';
 
-/** Words that a time follows: `try again tomorrow`, `your limit resets 3pm (America/New_York)`. */
+/** Phrases before a time: `try again tomorrow`, `your limit resets 3pm (America/New_York)`. */
 const CUE =
   /\b(?:(?:try|retry)(?: again)?|(?:come|be) back|available|resets?|renews?|refreshe?[sd]|refills?|replenishe?[sd]|restored|expires|access|until)(?: again| daily| on)?:?(?: (?:at|on|after|by|until))?:? {0,2}/g;
 
@@ -25,10 +25,10 @@ const ZONES: Readonly<Record<string, string>> = { p: 'America/Los_Angeles', e: '
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** How long ago a time of day may have been that means now, and not tomorrow. */
+/** Maximum age of a time of day that means today. An older one means tomorrow. */
 const JUST_NOW_MS = 5 * MINUTE_MS;
 
-/** A day as a calendar has it. Days and months beyond their range run on into the next. */
+/** A calendar day. Days and months beyond their range continue in the next month or year. */
 interface Day {
   readonly year: number;
   readonly month: number;
@@ -36,10 +36,10 @@ interface Day {
 }
 
 /**
- * Reads the milliseconds until a time of day or a date in a message, given in lower case. Null: it names none, or one whose
- * zone is not known. `tomorrow` and a date without a time begin at midnight UTC.
+ * Reads the milliseconds until a time of day or a date in a message in lower case. null if there is none, or its
+ * time zone is unknown. `tomorrow` and a date without a time start at midnight UTC.
  *
- * @param zone the offset of times that name no zone, as `+08:00`; null: not known
+ * @param zone the offset of times without a zone, such as `+08:00`. null if unknown
  */
 export function spokenTime(text: string, zone: string | null, now: number): number | null {
   for (const cue of text.matchAll(CUE)) {
@@ -75,7 +75,7 @@ function readAt(text: string, start: number, zone: string | null, now: number): 
   return untilTime(place, { date, weekday: day?.[1] ?? null, minutes }, now);
 }
 
-/** Reads the minutes since midnight. Null: there is no such time. */
+/** Reads the minutes since midnight. null if the time is invalid. */
 function minutesOf([, word, hour12, minute12, half, hour24, minute24]: RegExpExecArray) {
   if (word !== undefined) return word === 'noon' ? 12 * 60 : 0;
   const hour = Number(hour12 ?? hour24);
@@ -91,7 +91,7 @@ function placeOf(zone: string | undefined): string | null {
 
 interface Spoken {
   readonly date: RegExpExecArray | null;
-  /** Or `today`, `tomorrow`. Null: the next time that the clock shows it. */
+  /** A date, `today` or `tomorrow`. null means the next occurrence of the time. */
   readonly weekday: string | null;
   readonly minutes: number;
 }
@@ -115,7 +115,7 @@ function untilTime(place: string, { date, weekday, minutes }: Spoken, now: numbe
       day: Number(dayOfMonth),
     };
     const ms = msTo(0, named);
-    // Around New Year a date without a year is one of the next.
+    // Around New Year, a date without a year may be in the next year.
     return Math.max(
       0,
       year === undefined && ms < -DAY_MS ? msTo(0, { ...named, year: named.year + 1 }) : ms,
@@ -135,14 +135,14 @@ function daysTo(weekday: string, today: number): number {
   return (named - today + 7) % 7;
 }
 
-/** Finds the instant at which clocks of a place show a time, which is written as if it were UTC. */
+/** Converts a local time of a zone, given as if it were UTC, to an instant. */
 function instantAt(place: string, shown: number): number {
   const near = shown - ((wallClock(place, shown) ?? shown) - shown);
-  // Between the two the clocks there may have changed.
+  // The zone's offset may have changed between the two.
   return shown - ((wallClock(place, near) ?? near) - near);
 }
 
-/** Finds what the clocks of a place show at an instant, written as if it were UTC. Null: there is no such zone. */
+/** Converts an instant to the local time of a zone, as if it were UTC. null if there is no such zone. */
 function wallClock(place: string, at: number): number | null {
   if (place === 'UTC') return at;
   try {

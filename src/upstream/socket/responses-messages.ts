@@ -174,7 +174,7 @@ function meaningOf(
   }
 }
 
-/** An error of the connection has its status, one of the answer the status of its code. */
+/** An error of the connection has a status. An error of the answer has the status of its code. */
 function statusOf(message: Readonly<Record<string, unknown>>): number {
   const { status } = message;
   if (typeof status === 'number' && status >= 400 && status <= 599) return status;

@@ -12,8 +12,8 @@ export interface Credentials {
   /** The key for the provider, without its scheme if that is `Bearer`. */
   readonly providerKey: string | null;
   /**
-   * Whether the upstream may read another key than `providerKey`: the call has several, or a scheme other than `Bearer`. Such a
-   * call can bring one account under many values of `providerKey`.
+   * Whether the upstream may read another key than `providerKey`: the call has several, or a scheme other than
+   * `Bearer`. Such a call can bring one account under many values of `providerKey`.
    */
   readonly isAmbiguous: boolean;
   /** The call is signed for another host, so that no proxy can pass it on. */
@@ -123,19 +123,19 @@ export function placeCredentials(
 const CREDENTIAL_NAME =
   /(?<!^idempotency-)(?:auth|authorization|cookie|credential|jwt|key|password|secret|sig|signature|token)$/i;
 
-/** Names of headers and parameters that carry no key, whatever their value: those of HTTP, of SDKs, of proxies, and ids of requests. */
+/** Names of headers and parameters that never hold a key: those of HTTP, SDKs and proxies, and ids of requests. */
 const HARMLESS_NAME =
   /^(?:accept|access-control|alt|anthropic-(?:beta|dangerous|version)|api-version|baggage|b3|cache-control|cdn-loop|cf-|connection|content-|date|dnt|expect|forwarded|from|headgate-|host|http-referer|if-|keep-alive|max-forwards|model|mode|openai-(?:beta|organization|project)|origin|pragma|priority|proxy-connection|range|referer|sec-|sentry-trace|stream|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|user-agent|via|warning|x-(?:amzn-trace|b3|client|datadog|forwarded|goog-api-client|real-ip|requested-with|stainless|title|cloud-trace))|(?:^|[-_])(?:id|ids|request|retry|timestamp|timeout|trace|version)$/i;
 
-/** Names that end like those of credentials and carry none. */
+/** Names that end like those of credentials but hold none. */
 const NO_KEY_NAME = /^(?:headgate|sec)-|idempotency/i;
 
-/** A text that a provider could have made as a key: long, without blanks, of letters and digits. */
+/** A text that may be a provider's key: long, without spaces, with letters and digits. */
 const LIKE_A_KEY = /^(?=\S*[a-z])(?=\S*\d)[\w.~+/=:-]{16,}$/i;
 
 /**
- * The fields of a call in which its caller may have put a key that is in no known place, as one text. Null: there are none.
- * A field counts whose name says that it carries one, and any other whose value looks like a key and whose name is not known
+ * Joins the fields of a call that may hold a key in an unknown place into one text. null if there are none.
+ * A field counts if its name is like a credential's, or if its value looks like a key and its name is not known
  * to be harmless.
  */
 export function hiddenKeyIn(headers: Headers, query: URLSearchParams): string | null {

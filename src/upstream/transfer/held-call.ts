@@ -30,14 +30,14 @@ const WHOLE_BYTES_MAX = 32_768;
  */
 const WHOLE_IDLE_MIN_MS = 60_000;
 
-/** Longest time and most bytes for which the beginning of a body is held back, until it is known whether it is an error. */
+/** Maximum time and bytes for which the beginning of a body is held back to check whether it is an error. */
 const OPENING_WAIT_MS = 1_000;
 const OPENING_BYTES_MAX = 65_536;
 
-/** How long a body that broke off while its beginning was held back stays open, so that its headers reach the caller. */
+/** How long a body stays open that broke off while it was held back, so that its headers reach the caller. */
 const FLUSH_MS = 50;
 
-/** Most bytes where the call may go elsewhere until the first content: nothing may be passed on before that. */
+/** Maximum bytes if the call may go elsewhere until the first content. Nothing is passed on before that. */
 const TOKEN_BYTES_MAX = 1_048_576;
 
 /** Statuses whose responses have no body. */
@@ -51,7 +51,7 @@ const EVENTS =
 interface Manner {
   /** Gives its body once more, where that is there. */
   readonly again?: (() => BodyInit | null) | null;
-  /** How long the first content of the answer may take; null: as long as the headers may, and then any time. */
+  /** Timeout for the first content. null if only the timeout for the headers applies. */
   readonly firstTokenMs?: number | null;
 }
 
@@ -85,11 +85,13 @@ export class HeldCall {
   /** Watches how long the upstream takes to send its headers. */
   #silence: BoundWatch | null = null;
   #pace: UploadPace | null = null;
-  /** Ends the wait for the first content; null: it is not watched. */
+  /** Ends the wait for the first content. null if there is no timeout. */
   #callOffSlow: (() => void) | null = null;
-  /** A body that was read whole before the answer goes on; `broken`: it broke off. Null: it was not. */
+  /**
+   * A body that was read completely before the answer is passed on. `broken` if it broke off. null if it was not read.
+   */
   #whole: ArrayBuffer | 'broken' | null = null;
-  /** The beginning of a body that was read before the answer goes on. */
+  /** The beginning of a body that was read before the answer is passed on. */
   #opening: HeldOpening | null = null;
   #hasOpeningBroken = false;
 
@@ -186,12 +188,12 @@ export class HeldCall {
     return null;
   }
 
-  /** Whether the answer has been read whole. */
+  /** Whether the answer was read completely. */
   get hasWhole(): boolean {
     return this.#whole !== null;
   }
 
-  /** Whether the first content of the answer is waited for: nothing may be passed on before it. */
+  /** Whether the call waits for the first content. Nothing may be passed on before it. */
   get awaitsContent(): boolean {
     return this.#callOffSlow !== null;
   }
@@ -202,10 +204,10 @@ export class HeldCall {
     this.#callOffSlow = null;
   }
 
-  /** Reads a body whole that `takesWhole`, which `relay` passes on. Null: it broke off. */
+  /** Reads a complete body for which `takesWhole` holds. `relay` passes it on. null if it broke off. */
   async takeWhole(answer: Response): Promise<ArrayBuffer | null> {
     const { idleMs } = this.#limits;
-    // Of a small one the whole counts as one silence.
+    // For a small body, the whole transfer counts as one silence.
     const callOff = idleMs === null ? null : this.#after(idleMs, () => this.cut('idle'));
     try {
       const bytes = await answer.arrayBuffer();
@@ -220,7 +222,8 @@ export class HeldCall {
   }
 
   /**
-   * Reads the beginning of a body, which `relay` passes on, until that is more than a prelude. Null: the call was cut. `isCopy`: it is a branch of the body, of which nothing is passed on.
+   * Reads the beginning of a body until it is more than a prelude. `relay` passes it on. null if the call was cut.
+   * `isCopy` if it is a branch of the body, which is not passed on.
    */
   async readOpening(
     body: ReadableStream<Uint8Array>,
@@ -232,7 +235,7 @@ export class HeldCall {
     const { signal } = this.#stop;
     const isPatient = this.awaitsContent;
     const { idleMs } = this.#limits;
-    // A longer silence is watched where the body is piped.
+    // Longer silences are watched while the body is piped.
     const callOffIdle =
       isPatient && idleMs !== null ? this.#after(idleMs, () => this.cut('idle')) : null;
     try {
@@ -244,7 +247,7 @@ export class HeldCall {
       });
     } catch {
       if (signal.aborted) return null;
-      // What broke off by itself goes to the caller as far as it came.
+      // If the body broke off by itself, the caller receives the bytes that had arrived.
       this.#hasOpeningBroken = true;
       return 'content';
     } finally {
@@ -253,7 +256,7 @@ export class HeldCall {
     }
   }
 
-  /** Returns an answer of which a part was read, as if nothing of it were. */
+  /** Returns a partly read answer as if it were unread. */
   unread(answer: Response): Response {
     const { status, statusText, headers } = answer;
     const body = this.#opening?.body() ?? (this.#whole === 'broken' ? null : this.#whole);
@@ -263,7 +266,10 @@ export class HeldCall {
     return new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   }
 
-  /** Whether a response is read completely before any of it is passed on. Streams are not, even if their length is known. */
+  /**
+   * Whether a response is read completely before any of it is passed on. Streams are not, even if their length is
+   * known.
+   */
   takesWhole({ headers }: Response, type = headers.get('content-type')): boolean {
     const length = headers.get('content-length');
     const isSmall = length !== null && Number(length) <= WHOLE_BYTES_MAX;
@@ -309,7 +315,7 @@ export class HeldCall {
     return { response: relayed(out), done, isWhole: false };
   }
 
-  /** Passes on a body that was read whole; `broken`: it broke off. */
+  /** Passes on a body that was read completely. `broken` if it broke off. */
   #passWhole(
     bytes: ArrayBuffer | 'broken',
     status: number,
@@ -366,7 +372,7 @@ export class HeldCall {
     return outcomeOf(status);
   }
 
-  /** Passes on what was read of a body already. Returns how many bytes that are. */
+  /** Passes on the bytes of a body that were already read. Returns their number. */
   async #passOpening(
     writable: WritableStream<Uint8Array>,
     { idle, stalled }: Pick<ChunkPipe, 'idle' | 'stalled'>,

@@ -2,9 +2,9 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';
 
-/** Bounds of a beginning that is held back. */
+/** Bounds of a held-back beginning. */
 export interface HoldBack {
-  /** How long it may take, null: until the call is cut; and how many bytes it may have. Then it is passed on. */
+  /** Maximum time (null: until the call is cut) and bytes. Then the beginning is passed on. */
   readonly waitMs: number | null;
   readonly bytesMax: number;
   /** Aborts when the call is cut. */
@@ -15,13 +15,13 @@ export interface HoldBack {
 type Read = ReadableStreamReadResult<Uint8Array>;
 
 /**
- * The beginning of a body that is read before anything of it is passed on. The rest stays in the body, which is piped natively:
+ * The beginning of a body, read before anything is passed on. The rest stays in the body, which is piped natively:
  * a tee in front of it would cost CPU for every chunk.
  */
 export class HeldOpening {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #pieces: Uint8Array[] = [];
-  /** A read that was under way when the time was up. Its bytes come next. */
+  /** A read that was in progress when the time was up. Its bytes come next. */
   #pending: Promise<Read> | null = null;
   #bytes = 0;
 
@@ -29,7 +29,10 @@ export class HeldOpening {
     this.#reader = body.getReader();
   }
 
-  /** Reads until the beginning is more than a prelude, or a bound is reached. Throws where the body breaks or the call is cut. */
+  /**
+   * Reads until the beginning is more than a prelude, or a bound is reached. Throws if the body breaks or the call is
+   * cut.
+   */
   async read(
     opening: OpeningReader,
     { waitMs, bytesMax, signal, after }: HoldBack,
@@ -60,12 +63,12 @@ export class HeldOpening {
     }
   }
 
-  /** Reads no more of a body of which nothing is passed on. */
+  /** Stops reading a body that is not passed on. */
   giveUp(): void {
     this.#reader.cancel().catch(() => {});
   }
 
-  /** Hands over what was read, in order, and leaves the rest to the body. */
+  /** Returns the bytes that were read, in order. The rest stays in the body. */
   async passOn(write: (piece: Uint8Array) => Promise<void>): Promise<void> {
     for (const piece of this.#pieces) await write(piece);
     const last = await this.#pending;
@@ -73,7 +76,7 @@ export class HeldOpening {
     this.#reader.releaseLock();
   }
 
-  /** The whole body, whose beginning comes first. Costs JavaScript for every chunk. */
+  /** The whole body with its beginning. Runs JavaScript for every chunk. */
   body(): ReadableStream<Uint8Array> {
     const pieces = this.#pieces.values();
     return new ReadableStream({

@@ -32,7 +32,7 @@ export interface Observation {
   readonly after: Schedule;
   /** Takes what the upstream says, some time after it went on. May not keep it. */
   readonly onSaid: (bytes: Uint8Array) => void;
-  /** Bytes that the caller was sent before, which `taken` gives and `onSaid` has seen. Absent: none. */
+  /** Bytes already sent to the caller, from `taken` and seen by `onSaid`. Absent if there are none. */
   readonly passed?: number;
 }
 

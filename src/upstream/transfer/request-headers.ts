@@ -30,7 +30,7 @@ export function asUpgrade(headers: Headers): void {
 /**
  * The headers of a caller's request as the upstream gets them: end-to-end ones alone, without ours, and
  * without any that holds a gateway key; `gatewayKey` is the call's own.
- * Codings that Headgate cannot undo are not offered. Without an Accept-Encoding the caller gets plain bytes.
+ * Codings that Headgate cannot decode are not offered. Without an Accept-Encoding, the caller receives plain bytes.
  *
  * `clientAcceptEncoding` is what the caller sent before Cloudflare normalised the header
  * (`request.cf.clientAcceptEncoding`); null where nobody changed it.

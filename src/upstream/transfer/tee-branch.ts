@@ -20,7 +20,7 @@ export class TeeBranch {
   #hasMore = false;
   #hasEnded = false;
 
-  /** @param passed bytes that count as read, though the branch begins behind them */
+  /** @param passed bytes before the branch that count as read */
   constructor(branch: ReadableStream<Uint8Array>, passed = 0) {
     this.#bytes = passed;
     this.#reader = branch.getReader({ mode: 'byob' });

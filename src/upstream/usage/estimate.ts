@@ -36,7 +36,7 @@ export interface BodyFacts {
 export interface CallEstimate {
   /** At least 1. */
   readonly inputTokens: number;
-  /** Minimum of the input tokens: the words of its text, since no tokenizer joins words. */
+  /** Minimum of the input tokens: the number of words, because no tokenizer joins words. */
   readonly leastInputTokens: number;
   /** The bound that the body sets, over all the answers it asks for. Null: it sets none. */
   readonly maxOutputTokens: number | null;
@@ -58,13 +58,13 @@ export function estimateCall(facts: BodyFacts): CallEstimate {
   return estimator.end();
 }
 
-/** Estimates a call while the bytes of its body pass by. */
+/** Estimates a call while its body passes. */
 interface Estimator {
   push(chunk: Uint8Array): void;
   end(): CallEstimate;
 }
 
-/** An estimator for a body of which all bytes, or none, are pushed. Those of a packed body are not looked at. */
+/** An estimator for a body whose bytes are all pushed, or none. It does not read compressed bytes. */
 export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): Estimator {
   const { contentLength, contentType, contentEncoding } = facts;
   if (/^\s*multipart\//i.test(contentType ?? '')) return byLength(() => FILE_TOKENS, NO_TIERS);
@@ -110,7 +110,7 @@ class JsonEstimator implements Estimator {
     const visitor = this.#visitor;
     const readBytes = this.#readBytes;
     const bytes = Math.max(this.#contentLength ?? 0, readBytes);
-    // What was read ends inside a file: nearly all of the rest is that file.
+    // The part that was read ends inside a file, so nearly all of the rest is that file.
     const isCut = visitor.isInFile(this.#walk, readBytes);
     const cutBytes = isCut ? bytes - (visitor.openAt ?? 0) : 0;
     const files = visitor.files + (isCut ? 1 : 0);
@@ -156,18 +156,18 @@ const ANSWERS = ['n', 'best_of', 'generationConfig.candidateCount'];
 
 const FIELDS = new Set([...OUTPUT_BOUNDS, ...ANSWERS, 'stream', 'stream_options.include_usage']);
 
-/** Keys whose string is the address or the id of a file. */
+/** Keys of strings that are the address or id of a file. */
 const FILE_KEYS = new Set(['file_data', 'file_url', 'file_id', 'fileUri', 'file_uri']);
 const URL_KEYS = new Set(['image_url', 'video_url', 'audio_url', 'document_url', 'source']);
 
-/** A longer string is no address. */
+/** Maximum length of an address. */
 const ADDRESS_BYTES_MAX = 4_096;
 
-/** Objects, and a list, that hold the data of a file. Anthropic takes text in the same place. */
+/** Objects and a list that hold the data of a file. Anthropic accepts text there too. */
 const DATA_PARENTS = new Set(['source', 'inlineData', 'inline_data', 'input_audio']);
 const IMAGE_LIST = 'images';
 
-/** Keys whose string is text for the model, which reads base64 there letter by letter. */
+/** Keys of strings that are text for the model. It reads base64 there letter by letter. */
 const TEXT_KEYS = new Set([
   'content',
   'text',
@@ -191,10 +191,10 @@ const KEYS = new KeyNames([
   'bytes',
 ]);
 
-/** Bytes of a string that tell a file from text. The longest type of a file in a data URL has about 80. */
+/** Number of bytes that distinguish a file from text. The longest type in a data URL has about 80. */
 const HEAD_BYTES = 256;
 
-/** Least bytes of base64 in a place for files, and elsewhere: as much text costs as much as a file there. */
+/** Minimum bytes of base64 in a place for files, and elsewhere. Elsewhere, that much text costs as much as a file. */
 const BASE64_BYTES_MIN = 64;
 const LONE_BASE64_BYTES_MIN = FILE_TOKENS * TEXT_BYTES_PER_TOKEN;
 
@@ -215,17 +215,17 @@ class BodyVisitor implements JsonVisitor {
     return this.#asideBytes;
   }
 
-  /** Words of the text. A file by value has none. */
+  /** Number of words in the text. A file by value has none. */
   get words(): number {
     return this.#words;
   }
 
-  /** Where the string begins of which the end was not seen; null: there is none. */
+  /** Start of the unfinished string. null if there is none. */
   get openAt(): number | null {
     return this.#openAt;
   }
 
-  /** Whether the walk stands in a string that is a file. */
+  /** Whether the walk is inside a string that is a file. */
   isInFile(walk: WalkedValue, readBytes: number): boolean {
     return this.#openAt !== null && isFile(walk, readBytes - this.#openAt);
   }
@@ -290,7 +290,7 @@ function fieldOf(value: WalkedValue): string {
   return value.depth === 2 ? `${value.key(1)}.${value.key(2)}` : '';
 }
 
-/** Whether a string of so many bytes is a file, or its address: by its value, and where that tells nothing by its place. */
+/** Whether a string of so many bytes is a file or its address: by its value, otherwise by its place. */
 function isFile(value: WalkedValue, bytes: number): boolean {
   const { depth } = value;
   const key = value.key(depth);
@@ -309,7 +309,7 @@ function isFile(value: WalkedValue, bytes: number): boolean {
   return bytes >= LONE_BASE64_BYTES_MIN && !TEXT_KEYS.has(key === '' ? parent : key);
 }
 
-/** Whether the place alone makes a short string the address of a file. */
+/** Whether a short string at this place is always the address of a file. */
 function isAddress(key: string, parent: string): boolean {
   if (FILE_KEYS.has(key)) return true;
   if (key === 'url') return URL_KEYS.has(parent);

@@ -2,16 +2,16 @@ import { packingsOf, type Packing } from '../body/packing.ts';
 import { Unpacker } from '../body/unpacker.ts';
 import { createEstimator, estimateCall, type BodyFacts, type CallEstimate } from './estimate.ts';
 
-/** Maximum size of a packed body once unpacked. */
+/** Maximum decompressed size of a body. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The estimate of a body. `isRead` false: it is packed and was not unpacked, so only its length counts. */
+/** The estimate of a body. If `isRead` is false, the body stayed compressed and only its length counts. */
 interface BodyEstimate {
   readonly estimate: CallEstimate;
   readonly isRead: boolean;
 }
 
-/** Estimates a call by what is in its body, which may be packed. */
+/** Estimates a call by its body, which may be compressed. */
 export async function estimateBody(facts: BodyFacts): Promise<BodyEstimate> {
   const packings = packingsOf(facts.contentEncoding);
   if (packings?.length === 0) return { estimate: estimateCall(facts), isRead: true };

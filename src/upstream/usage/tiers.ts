@@ -28,7 +28,7 @@ export interface AskedTiers {
 export const NO_TIERS: AskedTiers = { asked: {}, names: {}, odd: null, isUnread: false };
 export const UNREAD_TIERS: AskedTiers = { ...NO_TIERS, isUnread: true };
 
-/** Maximum bytes of a tier as it is written. */
+/** Maximum bytes of a tier in a body. */
 const TIER_BYTES_MAX = 64;
 
 /** Longest escape of the longest key, so that no escape hides one. */

@@ -33,9 +33,9 @@ export interface MeteredUsage {
 export interface UsageMeter {
   /** Takes the next bytes, whatever their borders. Keeps none of them and changes none. */
   push(chunk: Uint8Array): void;
-  /** Waits until all that was pushed is read, before `end`. Absent: it is read at once. */
+  /** Resolves when all pushed bytes are read. Wait for it before `end`. Absent if bytes are read at once. */
   caughtUp?: () => Promise<void>;
-  /** Whether the body could not be read: it is not packed as it says, or is a bomb. */
+  /** Whether the body is unreadable: it is not compressed as declared, or is a bomb. */
   readonly isLost?: boolean;
   /** Returns what was seen up to here. Nothing may be pushed afterwards. */
   end(): MeteredUsage;
@@ -43,8 +43,8 @@ export interface UsageMeter {
 
 /**
  * A meter for an answer of this shape and type. Null: there is nothing that can be read in it, as in
- * audio, in an answer of an opaque upstream, or in one whose packing cannot be undone. A caller that needs the usage
- * asks the upstream for `accept-encoding: identity`, which spares the unpacking.
+ * audio, in an answer of an opaque upstream, or in one with an unknown encoding. A caller that needs the usage
+ * asks the upstream for `accept-encoding: identity`, which avoids decompression.
  *
  * The answer may be of any length: the meter keeps a few hundred bytes, and finds usage wherever it
  * stands. It takes 1 to 2 µs for an event of a stream.
@@ -60,7 +60,7 @@ export function createUsageMeter(
   return meter === null || packings.length === 0 ? meter : packedMeter(meter, packings);
 }
 
-/** Meters a copy of a packed answer, unpacked. */
+/** Meters a decompressed copy of a compressed answer. */
 function packedMeter(meter: UsageMeter, packings: readonly Packing[]): UsageMeter {
   const copy = new PackedCopy(packings, (bytes) => meter.push(bytes));
   return {
@@ -105,7 +105,7 @@ function jsonMeter(shape: Dialect, form: WalkOptions['form']): UsageMeter {
   };
 }
 
-/** Server-sent events, whose JSON may stand in several lines of data. */
+/** Server-sent events. Their JSON may span several data lines. */
 function eventsMeter(shape: Dialect): UsageMeter {
   const visitor = new UsageVisitor(shape, null);
   const walk = walkOf(visitor, 'document', USAGE_BYTES_MAX);

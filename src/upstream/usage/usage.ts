@@ -8,7 +8,7 @@ export interface Usage {
   readonly cacheReadTokens: number;
   /** The part of the input that was written to a cache. */
   readonly cacheWriteTokens: number;
-  /** The part of what was written that is kept for an hour, which costs more. Absent: none. */
+  /** The part of the cache writes that is kept for an hour and costs more. Absent if there is none. */
   readonly longCacheWriteTokens?: number;
   /** All of the output, thinking included. */
   readonly outputTokens: number;
@@ -61,13 +61,13 @@ const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
 ];
 
 /**
- * OpenAI's chat, completions and embeddings, and all who copy them. The input includes the cache, except where gateways
- * pass on Anthropic's counts beside it (Portkey). The output includes thinking, except at xAI.
+ * OpenAI's chat, completions and embeddings, and compatible APIs. The input includes the cache, except where gateways
+ * report Anthropic's counts separately (Portkey). The output includes thinking, except at xAI.
  */
 function fromCompletion(fields: Fields): Usage | null {
   const output = count(fields, 'completion_tokens') ?? 0;
   const total = count(fields, 'total_tokens');
-  // Without a field for the prompt, the total has it.
+  // Without a field for the prompt, the total is the prompt.
   const input =
     'completion_tokens' in fields && !('prompt_tokens' in fields) && total !== null
       ? Math.max(0, total - output)
@@ -83,7 +83,7 @@ function fromCompletion(fields: Fields): Usage | null {
   );
   return {
     inputTokens: input + (leavesOutCache({ input, output, total, beside }) ? beside : 0),
-    // Several names may stand there, of which some are 0.
+    // Several names may be present, and some may be 0.
     cacheReadTokens: largest(
       count(details, 'cached_tokens'),
       // Moonshot, DeepSeek, Mistral, LiteLLM and Portkey.
@@ -109,25 +109,25 @@ interface Told {
   readonly total: number | null;
 }
 
-/** Whether the input leaves out tokens of a cache that are reported beside it. */
+/** Whether cached tokens are reported separately from the input. */
 function leavesOutCache({ input, output, total, beside }: Told & { readonly beside: number }) {
   return beside > input || (beside > 0 && total === input + beside + output);
 }
 
-/** Whether the output leaves out the thinking that is reported beside it. */
+/** Whether thinking tokens are reported separately from the output. */
 function leavesOutThinking({ input, output, total }: Told, thinking: number): boolean {
   return thinking > output || total === input + output + thinking;
 }
 
-/** Reads what was written to a cache for an hour, as Anthropic and LiteLLM report it. */
+/** Reads the tokens written to a one-hour cache, as reported by Anthropic and LiteLLM. */
 function longWrites(details: Fields | null): Pick<Usage, 'longCacheWriteTokens'> {
   const long = count(details, 'ephemeral_1h_input_tokens') ?? 0;
   return long > 0 ? { longCacheWriteTokens: long } : {};
 }
 
 /**
- * Anthropic's messages, and OpenAI's responses, images and transcriptions. Where Anthropic ran a call in several steps, such
- * as a compaction before it, the numbers at the top are those of the last one.
+ * Anthropic's messages, and OpenAI's responses, images and transcriptions. Where Anthropic ran a call in several steps,
+ * such as a compaction before it, the top-level numbers are those of the last step.
  */
 function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
   const top = fromOneStep(fields, shape);
@@ -231,7 +231,7 @@ function fromBedrock(fields: Fields): Usage | null {
   };
 }
 
-/** Reads what was written to a cache for an hour, as converse reports it. */
+/** Reads the tokens written to a one-hour cache, as reported by Converse. */
 function longWritesOf(details: unknown): Pick<Usage, 'longCacheWriteTokens'> {
   if (!Array.isArray(details)) return {};
   const long = details
@@ -286,7 +286,7 @@ function count(fields: Fields | null, name: string): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-/** The largest of some counts; 0: there is none. */
+/** The largest count. 0 if there are none. */
 function largest(...counts: readonly (number | null)[]): number {
   return Math.max(0, ...counts.map((each) => each ?? 0));
 }
