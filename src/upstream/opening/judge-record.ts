@@ -25,6 +25,10 @@ const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'interaction.status_update',
   'interaction.in_progress',
   'keepalive',
+  // Gateways name their pings as they like.
+  'keep-alive',
+  'keep_alive',
+  'heartbeat',
   'codex.rate_limits',
   // Mistral's conversations.
   'conversation.response.started',

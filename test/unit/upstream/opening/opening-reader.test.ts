@@ -49,6 +49,8 @@ describe('a prelude', () => {
     ['comments and empty events', 'events', ': keep-alive\n\n\n\ndata:\n\n: keep-alive\r\n\r\n'],
     ['a message that starts', 'events', MESSAGE_START],
     ['a ping', 'events', `${MESSAGE_START}event: ping\ndata: {"type": "ping"}\n\n`],
+    ['a heartbeat', 'events', 'event: heartbeat\ndata: {"at":1}\n\n'],
+    ['the same by its type', 'events', sse({ type: 'keep-alive', at: 1 })],
     ['a response that was created', 'events', CREATED],
     [
       'the same, queued and in progress',
