@@ -23,6 +23,12 @@ export const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = 
     [32, 103, 0, 0],
   ],
   [
+    'a prompt that is null counts by the total, and the completion by its own field',
+    'openai',
+    { prompt_tokens: null, completion_tokens: 10, total_tokens: 50 },
+    [40, 10, 0, 0],
+  ],
+  [
     "Gemini's OpenAI-compatible route has thinking in the total only, which counts as no output",
     'openai',
     { prompt_tokens: 10, completion_tokens: 5, total_tokens: 110 },

@@ -65,18 +65,17 @@ const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
  * report Anthropic's counts separately (Portkey). The output includes thinking, except at xAI.
  */
 function fromCompletion(fields: Fields): Usage | null {
-  const output = count(fields, 'completion_tokens') ?? 0;
+  const written = count(fields, 'completion_tokens');
+  const output = written ?? 0;
   const total = count(fields, 'total_tokens');
-  // Without a field for the prompt, the total is the prompt.
-  const input =
-    'completion_tokens' in fields && !('prompt_tokens' in fields) && total !== null
-      ? Math.max(0, total - output)
-      : count(fields, 'prompt_tokens');
+  // Without a count for the prompt, the total includes it.
+  const rest = written === null || total === null ? null : Math.max(0, total - output);
+  const input = count(fields, 'prompt_tokens') ?? rest;
   if (input === null) return null;
   const details = inner(fields, 'prompt_tokens_details');
   const read = count(fields, 'cache_read_input_tokens');
-  const written = count(fields, 'cache_creation_input_tokens');
-  const beside = (read ?? 0) + (written ?? 0);
+  const cached = count(fields, 'cache_creation_input_tokens');
+  const beside = (read ?? 0) + (cached ?? 0);
   const thinking = largest(
     count(inner(fields, 'completion_tokens_details'), 'reasoning_tokens'),
     count(fields, 'reasoning_tokens'),
@@ -96,7 +95,7 @@ function fromCompletion(fields: Fields): Usage | null {
     cacheWriteTokens: largest(
       count(details, 'cache_write_tokens'),
       count(details, 'cache_creation_tokens'),
-      written,
+      cached,
     ),
     ...longWrites(details === null ? null : inner(details, 'cache_creation_token_details')),
     outputTokens: output + (leavesOutThinking({ input, output, total }, thinking) ? thinking : 0),
