@@ -12,6 +12,9 @@ const PACKINGS: ReadonlyMap<string, Packing> = new Map([
   ['zstd', 'zstd'],
 ]);
 
+/** Values that mean no coding. Some clients and servers put the charset into this header by mistake. */
+const NO_CODINGS: ReadonlySet<string> = new Set(['', 'identity', 'none', 'utf-8', 'utf8']);
+
 /**
  * Memory reserved at first for a decompressed body, as a multiple of the compressed size. JSON shrinks to a quarter or
  * less.
@@ -32,7 +35,7 @@ export function packingsOf(contentEncoding: string | null): readonly Packing[] |
   const found: Packing[] = [];
   for (const item of contentEncoding.split(',')) {
     const name = item.trim().toLowerCase();
-    if (name === '' || name === 'identity') continue;
+    if (NO_CODINGS.has(name)) continue;
     const packing = PACKINGS.get(name);
     if (packing === undefined) return null;
     found.push(packing);

@@ -320,6 +320,8 @@ it.each<[string | null, string[] | null]>([
   [' X-GZIP ', ['gzip']],
   ['deflate, BR', ['deflate', 'br']],
   ['identity,,zstd', ['zstd']],
+  ['UTF-8', []],
+  ['none, gzip', ['gzip']],
   ['compress', null],
   ['constructor', null],
   ['gzip, dcz', null],
