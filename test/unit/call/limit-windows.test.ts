@@ -46,7 +46,7 @@ describe('of 60 requests in 20 s', () => {
   };
 
   test.each([20, 100, 300])(
-    'a window is known before it is empty, at a call every %d ms',
+    'a window is detected before it is empty, with a call every %d ms',
     (paceMs) => {
       const read = ofWindow(`window ${paceMs}`, paceMs, 58);
       expect(read.at(-1)).toBe('window');
@@ -54,20 +54,20 @@ describe('of 60 requests in 20 s', () => {
     },
   );
 
-  test.each([20, 100, 200])('a bucket is known as one, at a call every %d ms', (paceMs) => {
+  test.each([20, 100, 200])('a bucket is detected, with a call every %d ms', (paceMs) => {
     const read = ofBucket(`bucket ${paceMs}`, paceMs, 58);
     expect(read.at(-1)).toBe('continuous');
     expect(read).not.toContain('window');
   });
 
-  test('what was learned holds in the next window, and answers that overtake each other change nothing', () => {
+  test('the detected kind stays in the next window, and answers that overtake each other do not change it', () => {
     ofWindow('next', 100, 58);
     expect(refillSeen(hintOf(59, 20_000), 'next', START + 20_000)).toBe('window');
     expect(refillSeen(hintOf(50, 19_000), 'next', START + 21_000)).toBe('window');
     expect(refillSeen(hintOf(53, 19_000), 'next', START + 21_000)).toBe('window');
   });
 
-  test('a window is proven by several readings that agree, a bucket never', () => {
+  test('several readings that agree prove a window, but never a bucket', () => {
     const before = ofWindow('proven', 100, 58);
     expect(before).toContain('window');
     expect(isProven(hintOf(2, 1_000), 'proven')).toBe(true);
@@ -75,7 +75,7 @@ describe('of 60 requests in 20 s', () => {
     expect(isProven(hintOf(2, 1_000), 'never')).toBe(false);
   });
 
-  test('what says that more is left than can be is proven no longer', () => {
+  test('a reading with more left than possible revokes the proof', () => {
     ofWindow('doubtful', 100, 58);
     const place = 'doubtful';
     refillSeen(hintOf(6, 14_000), place, START + 6_000, 6);
@@ -84,14 +84,14 @@ describe('of 60 requests in 20 s', () => {
     expect(isProven(hintOf(30, 14_000), place)).toBe(false);
   });
 
-  test('nothing that is always left proves no window', () => {
+  test('a limit that is always at 0 proves no window', () => {
     for (let at = 0; at < 15_000; at += 100) {
       refillSeen(hintOf(0, 20_000 - at), 'lies', START + at);
     }
     expect(isProven(hintOf(0, 1_000), 'lies')).toBe(false);
   });
 
-  test('the first reading says nothing, nor do headers without a reset', () => {
+  test('the first reading and headers without a reset show nothing', () => {
     expect(refillSeen(hintOf(1, 1_000), 'first', START)).toBe(null);
     expect(refillSeen({ ...hintOf(1, 0), resetMs: null }, 'first', START)).toBe(null);
   });
@@ -120,7 +120,7 @@ describe('a window that is nearly empty', () => {
   );
 });
 
-test('calls under way are counted by upstream, and those of lately are expected again', () => {
+test('calls in flight are counted by upstream, and the recent maximum is expected again', () => {
   const answered = ['a', 'a', 'a', 'b'].map((place) => noteUnderWay(place, START));
   expect([callsUnderWay('a'), callsUnderWay('b'), callsUnderWay('c')]).toEqual([3, 1, 0]);
   for (const note of answered.slice(0, 3)) note();
@@ -129,7 +129,7 @@ test('calls under way are counted by upstream, and those of lately are expected 
   expect(callsUnderWay('a')).toBe(1);
 });
 
-test('what a call takes is the mean fall of what remains, and is kept over a reset', () => {
+test('the amount of a call is the mean decrease of the remaining amount, and is kept over a reset', () => {
   const hintOfTokens = (remaining: number, resetMs: number): LimitHint => ({
     ...hintOf(remaining, resetMs),
     dimension: 'tokens',
@@ -165,14 +165,14 @@ describe('a limit whose resets are reported exactly', () => {
     expect(read(`exact ${name}`, readings, (_, at) => windowMs - at - 0.5)).toBe('window');
   });
 
-  test('is known as a bucket of a second', () => {
+  test('is detected as a bucket of a second', () => {
     const readings = { limit: 20, calls: 10, fromMs: 3 };
     const perRequestMs = 1_000 / 20;
     const resetMsOf = (used: number, at: number) => used * perRequestMs - at * 0.9 + 0.5;
     expect(read('exact bucket', readings, resetMsOf)).toBe('continuous');
   });
 
-  test('shows nothing in so short a window if its resets are in whole seconds', () => {
+  test('shows nothing in such a short window if its resets are in whole seconds', () => {
     const readings = { limit: 20, calls: 10, fromMs: 3 };
     expect(read('rounded', readings, () => 1_000)).toBe(null);
   });
@@ -202,7 +202,7 @@ describe('after a refusal', () => {
     expect(waitOf(`refused ${what}`, seen)).toBe(expected);
   });
 
-  test('a window is waited for until its reset', () => {
+  test('calls wait for the reset of a window', () => {
     const reset = 20_000;
     expect(waitOf('set', {}, { usual: 'window', isSet: true })).toBe(reset);
     expect(waitOf('usual', {}, { usual: 'window', isSet: false })).toBe(reset);
@@ -212,7 +212,7 @@ describe('after a refusal', () => {
     expect(waitOf('learned', {}, { usual: 'continuous', isSet: true })).toBe(334);
   });
 
-  test('a refill that was too short is followed by the reset, until a call is served', () => {
+  test('after a refill that was too short, calls wait for the reset, until a call is served', () => {
     const place = 'too short';
     expect(waitOf(place)).toBe(334);
     expect(waitOf(place, { now: START + 100 })).toBe(334);
@@ -234,7 +234,7 @@ describe('after a refusal', () => {
     },
   );
 
-  test('an unknown bucket is believed once it has refused a call', () => {
+  test('an unknown bucket is used once it has refused a call', () => {
     const place = 'unknown bucket';
     for (let used = 1; used <= 30; used += 1) {
       refillSeen(hintOf(LIMIT - used, used * 333), place, START + used);

@@ -104,12 +104,12 @@ describe('settings', () => {
 describe('the breaker', () => {
   const breakerOf = (flags: string) => taken(`${OPENAI} ${flags}`).groups[0]?.breaker;
 
-  it('is that of a group where no flag says otherwise', () => {
+  it('has the defaults of a group without flags', () => {
     expect(breakerOf('-circuit-breaker=true')).toBe(undefined);
     expect(taken(`${OPENAI} -circuit-breaker`).notes).toEqual([]);
   });
 
-  it('has the same window and hold, and needs as many calls', () => {
+  it('has the same window, hold and number of calls', () => {
     const flags = '-cb-threshold 2 -cb-window 10s -cb-open-timeout 5s -cb-max-open-timeout 2m';
     const breaker = { min_calls: 2, window_ms: 10_000, hold_ms: 5_000, hold_max_ms: 120_000 };
     expect(breakerOf(flags)).toEqual(breaker);
@@ -153,7 +153,7 @@ describe('the breaker', () => {
     },
   );
 
-  it.each(['false', 'f', '0'])('is switched off by %s', (off) => {
+  it.each(['false', 'f', '0'])('is disabled by %s', (off) => {
     expect(breakerOf(`-circuit-breaker=${off}`)).toEqual({ threshold: null });
   });
 
@@ -163,7 +163,7 @@ describe('the breaker', () => {
     expect(holdsOf('-cb-penalty 0 -failure-hold 1s')).toEqual({ failure_hold_ms: 1_000 });
   });
 
-  it('of values that no group has gets the nearest, with a note, and fits the schema', () => {
+  it('replaces invalid values by the nearest ones, with a note', () => {
     const flags = `-cb-threshold 5000 -cb-window 1ms -cb-open-timeout 90h -cb-max-open-timeout 1ms`;
     const { groups, notes } = taken(`${OPENAI} ${flags}`);
     const breaker = { min_calls: 100, window_ms: 1_000, hold_ms: 3_600_000, hold_max_ms: 100 };

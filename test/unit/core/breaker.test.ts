@@ -183,7 +183,7 @@ describe('half open', () => {
     expect(breaker).toMatchObject({ phase: 'half_open', served: 1 });
   });
 
-  test('a probe that was served and fails within its answer opens it again', () => {
+  test('a served probe that fails in its answer opens it again', () => {
     const probe = grant();
     noteServed(breaker, probe, now);
     advance(1_000);
@@ -286,7 +286,7 @@ describe('its settings', () => {
     }
   });
 
-  test('switch it off: it never opens, and closes if it is open', () => {
+  test('disable it: it never opens, and closes if it is open', () => {
     const off = { ...BREAKER_DEFAULTS, failedShare: Infinity };
     callsWith(off, 'f'.repeat(100));
     expect(breaker.phase).toBe('closed');

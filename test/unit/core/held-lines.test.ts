@@ -41,7 +41,7 @@ function turns(group: TestGroup, count: number): string {
 }
 
 describe('while all calls of a tenant are held', () => {
-  test('it saves up no credit', () => {
+  test('it gains no credit', () => {
     const group = paused();
     queue(group, 'a', 9, { ...PRO, tenant: 'ann' });
     queue(group, 'b', 20, { ...FLASH, tenant: 'bob' });
@@ -49,7 +49,7 @@ describe('while all calls of a tenant are held', () => {
     expect(['babababa', 'abababab', 'aabababa']).toContain(turns(group, 8));
   });
 
-  test('a tenant that begins to wait starts level with those that go on', () => {
+  test('a new tenant starts level with the tenants that are served', () => {
     const group = paused();
     queue(group, 'a', 1, { ...PRO, tenant: 'ann' });
     queue(group, 'b', 20, { ...FLASH, tenant: 'bob' });
@@ -59,7 +59,7 @@ describe('while all calls of a tenant are held', () => {
     expect(next.match(/b/g)?.length).toBeGreaterThanOrEqual(2);
   });
 
-  test('an agent run saves up none either', () => {
+  test('an agent run gains no credit either', () => {
     const group = paused('agent');
     queue(group, 'a', 9, { ...PRO, tenant: 'bob', agent: 'held' });
     queue(group, 'b', 20, { ...FLASH, tenant: 'bob', agent: 'free' });

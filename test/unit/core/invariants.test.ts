@@ -39,7 +39,7 @@ test('a sound state has nothing wrong with it', () => {
 describe.each(['slotsInUse', 'slotsRefused', 'slotsCooling', 'slotsWaitingElsewhere'] as const)(
   'of a scope %s',
   (name) => {
-    test('is told when it drifts from the leases in the scope', () => {
+    test('is reported when it differs from the leases in the scope', () => {
       const group = new TestGroup({ slotsMax: 2 });
       group.ask('refused', { names: { model: 'pro' } });
       group.report('refused', { kind: 'requests', scope: 'model', retryAfterMs: 9_000 });

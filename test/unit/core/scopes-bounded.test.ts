@@ -16,7 +16,7 @@ const FULL: Partial<UpstreamSignal> = { kind: 'requests', scope: 'model', retryA
 const HOUR: Partial<UpstreamSignal> = { ...FULL, retryAfterMs: 3_600_000 };
 const DAY: Partial<UpstreamSignal> = { ...FULL, kind: 'long_window', retryAfterMs: 86_400_000 };
 
-describe('a caller who makes up names', () => {
+describe('a caller that makes up names', () => {
   const made = (of: 'model' | 'tier' | 'credential', index: number): AskOptions => ({
     names: { model: 'pro', [of]: `made-${index}` },
     caller: 'evil',
@@ -44,7 +44,7 @@ describe('a caller who makes up names', () => {
     expect(kept.map((scope) => scope.credential)).toContain('honest');
   });
 
-  test('is told apart also after a reset', () => {
+  test('is recognized after a reset, too', () => {
     const group = TestGroup.stored({ slotsMax: 8 });
     serve(group, 'before', FLASH);
     refuse(group, 'full', { names: { model: 'honest' }, caller: 'honest' }, HOUR);
@@ -76,7 +76,7 @@ describe('when there are too many scopes', () => {
   const keptIn = (group: TestGroup): (string | null)[] =>
     group.member().controls.scopes.narrower.map(({ scope }) => scope.model);
 
-  test('one that stops nothing goes first, though it was used last', () => {
+  test('one that stops no calls is removed first, even if it was used last', () => {
     const group = withMany((index) => (index === 40 ? { kind: 'error', scope: 'model' } : HOUR));
     group.advance(1_000);
     serve(group, 'again', { names: { model: 'm40' }, caller: 'honest' });
@@ -85,7 +85,7 @@ describe('when there are too many scopes', () => {
     expect(keptIn(group)).toContain('m0');
   });
 
-  test('of those that stop calls the one goes that calls used longest ago', () => {
+  test('among those that stop calls, the least recently used one is removed', () => {
     const group = withMany(() => HOUR);
     group.advance(1_000);
     // It is held, which is a use.
@@ -96,7 +96,7 @@ describe('when there are too many scopes', () => {
   });
 });
 
-describe('what a refusal of the only model took out of the limits of the group', () => {
+describe('an amount that a refusal of the only model removed from the limits', () => {
   const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
   const metered = { rates, isMetered: true, slotsMax: 200 };
   const levelOf = (group: TestGroup): number =>
@@ -118,7 +118,7 @@ describe('what a refusal of the only model took out of the limits of the group',
     expect(levelOf(group)).toBeCloseTo(before - 2, 3);
   });
 
-  test('is given back no more than once, and no more than has not come back by itself', () => {
+  test('is restored only once, and only as far as it has not refilled', () => {
     const group = new TestGroup(metered);
     const full = levelOf(group);
     refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 500 });
@@ -135,7 +135,7 @@ describe('what a refusal of the only model took out of the limits of the group',
     expect(levelOf(group)).toBeLessThan(full / 2 + level);
   });
 
-  test('is given back after a reset, too', () => {
+  test('is restored after a reset, too', () => {
     const group = TestGroup.stored(metered);
     refuse(group, 'full', PRO, FULL);
     const after = group.restart();
@@ -145,7 +145,7 @@ describe('what a refusal of the only model took out of the limits of the group',
     expect(levelOf(after)).toBeGreaterThan(level + 50);
   });
 
-  test('stays taken while no other model is called', () => {
+  test('stays removed while no other model is called', () => {
     const group = new TestGroup(metered);
     refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 1_000 });
     group.advance(1_000);
@@ -155,11 +155,11 @@ describe('what a refusal of the only model took out of the limits of the group',
   });
 });
 
-describe('the answer to a call is wanted at its headers', () => {
+describe('a call reports its headers at once', () => {
   const isWanted = (group: TestGroup, name: string): boolean =>
     wantsAnswer(group.state, group.lease(name), group.now);
 
-  test('where it is in a scope that is open, and not where it is in none', () => {
+  test('if it is in a scope that is open, but not if it is in none', () => {
     const group = new TestGroup({ slotsMax: 8 });
     serve(group, 'before', FLASH);
     refuse(group, 'ill', PRO, { kind: 'overload', scope: 'model' });
@@ -169,7 +169,7 @@ describe('the answer to a call is wanted at its headers', () => {
     expect(isWanted(group, 'flash')).toBe(false);
   });
 
-  test('where it contradicts a refusal of another key', () => {
+  test('if it contradicts a refusal of another key', () => {
     const group = new TestGroup({ slotsMax: 8 });
     serve(group, 'before', FLASH);
     const evil = { names: { model: 'flash', credential: 'evil' }, caller: 'evil' };
@@ -182,7 +182,7 @@ describe('the answer to a call is wanted at its headers', () => {
   });
 });
 
-describe('calls that their scope holds', () => {
+describe('held calls', () => {
   /** Many calls of a full model wait, and calls of another one take a second each. */
   function withHeld(settings: ConstructorParameters<typeof TestGroup>[0] = {}): TestGroup {
     const group = new TestGroup({ slotsMax: 1, queueLengthMax: 1_000, ...settings });
@@ -202,7 +202,7 @@ describe('calls that their scope holds', () => {
 
   const PATIENT = { timeoutMs: 1e9 };
 
-  test('make no other call seem to wait for too long', () => {
+  test('do not count in the estimated wait of other calls', () => {
     const group = withHeld(PATIENT);
     expect(isGranted(group, 'running', FLASH)).toBe(true);
     const soon = group.now - START + 60_000;
@@ -211,7 +211,7 @@ describe('calls that their scope holds', () => {
     expect(group.release('running')).toContain('grant flash.1');
   });
 
-  test('leave no other call without a place that it is called from at once', () => {
+  test('do not keep other calls from being parked', () => {
     const group = withHeld(PATIENT);
     expect(isGranted(group, 'running', FLASH)).toBe(true);
     group.ask('flash', { ...FLASH, sliceMs: 30_000, mayAskLater: true });
@@ -220,7 +220,7 @@ describe('calls that their scope holds', () => {
   });
 });
 
-describe('a call that does not want to wait', () => {
+describe('a call that does not allow queueing', () => {
   const TOO_MANY = { kind: 'concurrency', scope: 'model', slotsMax: 2 } as const;
 
   test.each([
@@ -279,7 +279,7 @@ describe('a call that waited in vain', () => {
     expect(group.rejection('hopeless')).toMatchObject({ reason: 'infeasible', scope });
   });
 
-  test('is told of no scope where all slots are taken, or it is not of these calls', () => {
+  test('reports no scope if all slots are taken, or the call is not in the scope', () => {
     const group = limited(true, 4);
     for (const name of ['other-1', 'other-2']) {
       expect(isGranted(group, name, FLASH)).toBe(true);

@@ -21,7 +21,7 @@ function withFullPro(group: TestGroup, signal = FULL): TestGroup {
   return group;
 }
 
-test('an object that takes a pool over holds the calls that the trial held', () => {
+test('an object that takes over a pool holds the calls that the trial held', () => {
   const from = withFullPro(new TestGroup({ slotsMax: 4 }));
   from.ask('running', PRO);
   from.ask('other', FLASH);
@@ -68,7 +68,7 @@ test('a member under another id keeps all lessons over a reset', () => {
   expect(scopes.narrower).toHaveLength(1);
 });
 
-test('nothing is lent while a refusal holds some calls, and what is lent is called back', () => {
+test('no slots are prefetched while a refusal holds calls, and prefetched slots are recalled', () => {
   const group = TestGroup.stored({ slotsMax: 40, isAdaptive: false });
   const often = { isolate: 'isolate', names: { model: 'pro' } };
   for (let calls = 0; calls < 2 * LENT_PACE_MIN; calls += 1) {
@@ -84,7 +84,7 @@ test('nothing is lent while a refusal holds some calls, and what is lent is call
   expect(group.state.lending.growing.size).toBe(0);
 });
 
-test('a nested call passes on the slot of its parent though its scope is held', () => {
+test('a nested call uses the slot of its parent even if its scope is held', () => {
   const group = withFullPro(new TestGroup({ slotsMax: 4, nested: 'pass' }));
   expect(isGranted(group, 'parent', FLASH)).toBe(true);
   expect(isGranted(group, 'child', { ...PRO, parents: ['parent'] })).toBe(true);
@@ -94,7 +94,7 @@ test('a nested call passes on the slot of its parent though its scope is held', 
   expect(group.inUse()).toBe(0);
 });
 
-test('a dry run grants calls whose scope is held, and counts that they would wait', () => {
+test('a dry run grants calls whose scope is held, and counts them as calls that would wait', () => {
   const group = withFullPro(new TestGroup({ slotsMax: 4, isDryRun: true }));
   expect(isGranted(group, 'pro', PRO)).toBe(true);
   expect(group.state.totals.wouldWait).toBe(1);
@@ -117,7 +117,7 @@ test('calls that wait in another group are not at the upstream of their scope be
   expect([sums.slotsInUse, sums.slotsWaitingElsewhere]).toEqual([1, 0]);
 });
 
-test('a wide call of a scope that takes fewer slots goes alone', () => {
+test('a call with more slots than its scope allows runs alone', () => {
   const group = new TestGroup({ slotsMax: 8 });
   group.ask('before', FLASH);
   for (const name of ['one', 'two', 'three']) group.ask(name, PRO);
@@ -146,7 +146,7 @@ test('one call probes a long pause of a scope, and ends it for all others of tha
   expect(group.report('two', { kind: 'served' })).toContain('grant three.1');
 });
 
-test('scopes beyond the maximum take the place of the ones that were refused least recently', () => {
+test('scopes beyond the maximum replace those that were refused least recently', () => {
   const group = new TestGroup({ slotsMax: 4 });
   group.ask('before', PRO);
   const keyOf = (index: number) => ({ names: { model: 'pro', credential: `key-${index}` } });

@@ -22,7 +22,7 @@ describe('a model that is full', () => {
     expect(group.advance(20_000)).toContain('grant pro.1');
   });
 
-  test('stops its own calls where no other model was called yet, and a new model goes at once', () => {
+  test('stops its own calls if it is the only model so far, and a new model starts at once', () => {
     const group = new TestGroup();
     refuse(group, 'full', PRO, FULL);
     expect(isGranted(group, 'pro', PRO)).toBe(false);
@@ -30,14 +30,14 @@ describe('a model that is full', () => {
     expect(group.advance(20_000)).toContain('grant pro.1');
   });
 
-  test('is told by its name, however that is written', () => {
+  test('is recognized in any spelling of its name', () => {
     const group = new TestGroup();
     serve(group, 'before', FLASH);
     refuse(group, 'full', { names: { model: 'PRO' } }, FULL);
     expect(isGranted(group, 'pro', PRO)).toBe(false);
   });
 
-  test('is passed over, whatever its lane and its age, and blocks no other', () => {
+  test('is skipped in any lane and at any age, and blocks no other call', () => {
     const group = new TestGroup({ slotsMax: 1 });
     serve(group, 'before', FLASH);
     refuse(group, 'full', PRO, FULL);
@@ -47,7 +47,7 @@ describe('a model that is full', () => {
     expect(group.release('running')).toContain('grant flash.1');
   });
 
-  test('says nothing of what is left of the limits of the group', () => {
+  test('does not lower the limits of the group', () => {
     const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
     const group = new TestGroup({ rates, isMetered: true });
     serve(group, 'before', FLASH);
@@ -73,7 +73,7 @@ describe('a model that is full', () => {
     expect(isGranted(group, 'other', PRO)).toBe(false);
   });
 
-  test('has its own ceiling, and its calls at once are counted apart', () => {
+  test('has its own ceiling, and its concurrent calls are counted separately', () => {
     const group = new TestGroup({ slotsMax: 20 });
     serve(group, 'before', FLASH);
     for (let index = 0; index < 4; index += 1) {
@@ -90,7 +90,7 @@ describe('a model that is full', () => {
     expect(group.release('pro-0')).toContain('grant pro-4.1');
   });
 
-  test('rejects who cannot wait as long, and those of other models not', () => {
+  test('rejects calls that cannot wait, but no calls of other models', () => {
     const group = new TestGroup();
     serve(group, 'before', FLASH);
     refuse(group, 'full', PRO, FULL);
@@ -110,7 +110,7 @@ describe('a model that is full', () => {
     expect(isGranted(after, 'flash', FLASH)).toBe(true);
   });
 
-  test('says nothing of what is left of the limits of the group', () => {
+  test('does not lower the limits of the group', () => {
     const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
     const group = new TestGroup({ rates, isMetered: true });
     serve(group, 'before', FLASH);
@@ -122,7 +122,7 @@ describe('a model that is full', () => {
     expect(JSON.stringify(group.state.controls.rates)).toBe(left);
   });
 
-  test('is forgotten when an operator has the group learn anew', () => {
+  test('is forgotten when an operator resets what the group has learned', () => {
     const group = new TestGroup();
     serve(group, 'before', FLASH);
     refuse(group, 'full', PRO, FULL);
@@ -148,7 +148,7 @@ describe('a full queue', () => {
     expect(group.release('long')).toContain('grant f1.1');
   });
 
-  test('of calls of a stopped model refuses no call that can go at once', () => {
+  test('of calls of a stopped model accepts calls that can start at once', () => {
     const group = new TestGroup({ slotsMax: 2, queueLengthMax: 2 });
     serve(group, 'before', FLASH);
     refuse(group, 'full', PRO, { ...FULL, retryAfterMs: 20_000 });
@@ -161,13 +161,16 @@ describe('a full queue', () => {
 describe('a call that names no model', () => {
   const NAMELESS = { names: { model: null } };
 
-  test.each([true, false])('stops only calls like it (after another model: %s)', (isAfter) => {
-    const group = new TestGroup();
-    if (isAfter) serve(group, 'before', FLASH);
-    refuse(group, 'full', NAMELESS, FULL);
-    expect(isGranted(group, 'same', NAMELESS)).toBe(false);
-    expect(isGranted(group, 'pro', PRO)).toBe(true);
-  });
+  test.each([true, false])(
+    'stops only calls without a model (after another model: %s)',
+    (isAfter) => {
+      const group = new TestGroup();
+      if (isAfter) serve(group, 'before', FLASH);
+      refuse(group, 'full', NAMELESS, FULL);
+      expect(isGranted(group, 'same', NAMELESS)).toBe(false);
+      expect(isGranted(group, 'pro', PRO)).toBe(true);
+    },
+  );
 
   test('is not stopped by a model', () => {
     const group = new TestGroup();
@@ -175,7 +178,7 @@ describe('a call that names no model', () => {
     expect(isGranted(group, 'nameless', NAMELESS)).toBe(true);
   });
 
-  test('stops all when the refusal is about the key', () => {
+  test('stops all calls if the refusal is about the key', () => {
     const group = new TestGroup();
     refuse(group, 'full', NAMELESS, { ...FULL, scope: 'credential' });
     expect(isGranted(group, 'pro', PRO)).toBe(false);
@@ -183,7 +186,7 @@ describe('a call that names no model', () => {
 });
 
 describe('a call whose body was not read', () => {
-  test('is asked for its names while some calls are held by theirs, and is not queued', () => {
+  test('is asked for its names while calls are held by names, and is not queued', () => {
     const group = new TestGroup();
     refuse(group, 'full', PRO, FULL);
     const unread = { names: { model: null, isUnread: true } };
@@ -192,7 +195,7 @@ describe('a call whose body was not read', () => {
     expect(isGranted(group, 'unread', FLASH)).toBe(true);
   });
 
-  test('is granted unread where nothing goes by names', () => {
+  test('is granted unread if no call is held by names', () => {
     const group = new TestGroup();
     expect(isGranted(group, 'one', { names: { isUnread: true } })).toBe(true);
     group.report('one', { ...FULL, scope: 'credential' });
@@ -221,7 +224,7 @@ describe('a call whose body was not read', () => {
     expect(isGranted(group, 'pro', PRO)).toBe(false);
   });
 
-  test('and waits is asked for its names as soon as a model is stopped, and keeps its place', () => {
+  test('and that is queued is asked for its names once a model is stopped, and keeps its place', () => {
     const group = new TestGroup({ slotsMax: 1 });
     const unread = { names: { model: null, isUnread: true } };
     expect(isGranted(group, 'first', unread)).toBe(true);
@@ -236,7 +239,7 @@ describe('a call whose body was not read', () => {
     expect(group.release('c')).toContain('grant b.1');
   });
 
-  test('tells its names with its refusal', () => {
+  test('reports its names with its refusal', () => {
     const group = new TestGroup();
     expect(isGranted(group, 'one', { names: { isUnread: true } })).toBe(true);
     group.report('one', { ...FULL, names: { model: 'pro', tier: null } });
@@ -245,7 +248,7 @@ describe('a call whose body was not read', () => {
     expect(isGranted(group, 'flash', FLASH)).toBe(true);
   });
 
-  test('that names a tier holds no call of the standard tier that waits', () => {
+  test('that names a tier holds no queued call of the standard tier', () => {
     const group = new TestGroup({ slotsMax: 1 });
     expect(isGranted(group, 'flex', { names: { model: null, isUnread: true } })).toBe(true);
     group.ask('standard', PRO);
@@ -258,7 +261,7 @@ describe('a call whose body was not read', () => {
 describe('a service tier', () => {
   const NO_ROOM = { kind: 'overload', scope: 'tier' } as const;
 
-  test('of its own never touches the standard tier', () => {
+  test('never stops the standard tier', () => {
     const group = new TestGroup({ slotsMax: 8 });
     serve(group, 'before', PRO);
     for (let index = 0; index < 14; index += 1) {
@@ -296,7 +299,7 @@ describe('a service tier', () => {
     expect(group.rejection('at-once').reason).toBe('upstream_limited');
   });
 
-  test('is what any refusal of it but an error is about', () => {
+  test('is what all its refusals are about, except errors', () => {
     const group = new TestGroup();
     serve(group, 'before', PRO);
     refuse(group, 'flex', FLEX, { kind: 'unknown', scope: 'model', retryAfterMs: 9_000 });
@@ -305,8 +308,8 @@ describe('a service tier', () => {
   });
 });
 
-describe('what one call is refused for', () => {
-  test('holds no other', () => {
+describe('a refusal of one call', () => {
+  test('holds no other call', () => {
     const group = new TestGroup();
     refuse(group, 'odd', PRO, { kind: 'unknown', scope: 'call', retryAfterMs: 9_000 });
     expect(isGranted(group, 'other', PRO)).toBe(true);
@@ -336,7 +339,7 @@ describe("a caller's own key", () => {
     expect(isGranted(group, 'operator', PRO)).toBe(true);
   });
 
-  test('that comes first stops none that comes later', () => {
+  test('that comes first stops no later key', () => {
     const group = new TestGroup();
     refuse(group, 'evil', keyOf('evil'), PAUSED);
     expect(isGranted(group, 'evil-2', keyOf('evil'))).toBe(false);
@@ -344,7 +347,7 @@ describe("a caller's own key", () => {
     expect(isGranted(group, 'evil-3', keyOf('evil'))).toBe(false);
   });
 
-  test('of a broken account opens its own breaker only, and lowers its own ceiling', () => {
+  test('of a broken account opens only its own breaker, and lowers only its own ceiling', () => {
     const group = new TestGroup({ slotsMax: 30 });
     serve(group, 'honest', keyOf('honest'));
     for (let index = 0; index < 12; index += 1) {
@@ -359,14 +362,14 @@ describe("a caller's own key", () => {
     }
   });
 
-  test('frees its slot when a call of it fails', () => {
+  test('frees its slot when its call fails', () => {
     const group = new TestGroup({ slotsMax: 1, failureCooldownMs: 20_000 });
     serve(group, 'honest', keyOf('honest'));
     refuse(group, 'evil', keyOf('evil'), { kind: 'error', scope: 'upstream' });
     expect(isGranted(group, 'honest-2', keyOf('honest'))).toBe(true);
   });
 
-  test('becomes the state of the group when a second one confirms it within a minute', () => {
+  test('applies to the group when a second key confirms it within a minute', () => {
     const group = new TestGroup();
     serve(group, 'honest', keyOf('honest'));
     refuse(group, 'one', keyOf('one'), PAUSED);
@@ -387,7 +390,7 @@ describe("a caller's own key", () => {
     expect(isGranted(group, 'three', keyOf('three'))).toBe(true);
   });
 
-  test('says nothing of what is left of the limits of the group', () => {
+  test('does not lower the limits of the group', () => {
     const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
     const group = new TestGroup({ rates, isMetered: true });
     serve(group, 'honest', keyOf('honest'));
@@ -400,7 +403,7 @@ describe("a caller's own key", () => {
     expect(JSON.stringify(group.state.controls.rates)).toBe(left);
   });
 
-  test('whose answers ask to wait makes only its own calls wait', () => {
+  test('whose answers ask for a wait holds only its own calls', () => {
     const group = new TestGroup();
     serve(group, 'honest', keyOf('honest'));
     group.ask('evil', keyOf('evil'));
@@ -412,7 +415,7 @@ describe("a caller's own key", () => {
 });
 
 describe('errors of several models', () => {
-  test('are the upstream’s', () => {
+  test('apply to the whole upstream', () => {
     const group = new TestGroup({ slotsMax: 20 });
     for (let index = 0; index < 12; index += 1) {
       const options = index % 2 === 0 ? PRO : FLASH;
@@ -456,7 +459,7 @@ test('a pause that is longer than an hour is not forgotten', () => {
   expect(isGranted(group, 'pro', PRO)).toBe(false);
 });
 
-test('as many scopes are kept as there is room for, those that were refused last', () => {
+test('the most recently refused scopes are kept, up to the maximum', () => {
   const group = new TestGroup();
   serve(group, 'before', PRO);
   for (let index = 0; index < SCOPES_MAX + 3; index += 1) {

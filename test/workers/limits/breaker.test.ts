@@ -114,7 +114,7 @@ describe('after failures the breaker is open', () => {
 describe('its settings', () => {
   const fail = (stage: Stage, label: string) => toldBy(send(stage, label));
 
-  it('open it after fewer calls, and for another time', async () => {
+  it('open it after fewer calls, and for the set time', async () => {
     const breaker = { min_calls: 2, hold_ms: 60_000 };
     const stage = await newStage({ group: { breaker } });
     await stage.strict.failNext('error', 2);
@@ -173,7 +173,7 @@ describe('its settings', () => {
     expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
   });
 
-  it('apply to the calls of their group alone, also at an upstream that several groups use', async () => {
+  it('apply only to the calls of their group, also at a shared upstream', async () => {
     const strict = await strictScope('limits');
     const upstream = 'shared';
     const group = (name: string, breaker: object) => ({
@@ -225,7 +225,7 @@ describe('its settings', () => {
     expect(await ask('strict')).toMatchObject({ status: 503, reason: 'breaker_open' });
   });
 
-  it('switch it off, and close it if it is open', async () => {
+  it('disable it, and close it if it is open', async () => {
     const stage = await broken();
     await configureStage(stage, { group: { breaker: { threshold: null } } });
     await untilGroup(stage, { breaker: 'closed' });

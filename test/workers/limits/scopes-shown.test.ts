@@ -96,7 +96,7 @@ describe('the status of a group', () => {
     await dropQueue(waiting);
   });
 
-  it("shows whose own key was refused by the key's fingerprint, never the key", async () => {
+  it("shows a caller's refused key by its fingerprint, never the key", async () => {
     expect((await send({ key: 'sk-honest' })).status).toBe(200);
     expect((await send({ key: 'sk-spent', headers: FULL })).status).not.toBe(200);
     const shown = await group();
@@ -107,7 +107,7 @@ describe('the status of a group', () => {
     expect(JSON.stringify(shown)).not.toContain('sk-spent');
   });
 
-  it('shows the only model of a group as what its pause is about', async () => {
+  it('names the only model of a group as the paused calls', async () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
     const { about, paused_until, state } = await group();
     expect(about).toMatchObject({ model: 'full' });
@@ -121,7 +121,7 @@ describe('the status of a group', () => {
 describe('the health of an upstream', () => {
   const health = async () => bodyOf(await asAdmin('getUpstream', { params: { id: name } })).health;
 
-  it('is partly paused where one model is stopped, and names it', async () => {
+  it('is partly paused while one model is stopped, and names it', async () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
     const only = await health();
     expect(only).toMatchObject({ state: 'partly paused', stopped: [{ model: 'full' }] });
@@ -135,8 +135,8 @@ describe('the health of an upstream', () => {
   });
 });
 
-describe('a call that a scope held', () => {
-  it('is told which calls were stopped, in its error, its decision and the log of calls', async () => {
+describe('a held call', () => {
+  it('names the stopped calls in its error, its decision and the log of calls', async () => {
     await oneModelFull();
     const { status, text, lease } = await send({ model: 'full' });
     expect(status).toBe(429);
@@ -154,7 +154,7 @@ describe('a call that a scope held', () => {
     expect(line).toMatchObject({ waited_for: 'upstream_pause', scope });
   });
 
-  it('is told so where the group has seen no other model', async () => {
+  it('names them also if the group has seen no other model', async () => {
     expect((await send({ model: 'full', headers: FULL })).status).not.toBe(200);
     expect((await send({ model: 'full' })).text).toContain('of the model full');
     const { decisions } = bodyOf(
@@ -163,7 +163,7 @@ describe('a call that a scope held', () => {
     expect(decisions[0]?.scope).toMatchObject({ model: 'full' });
   });
 
-  it('is told which calls are limited where it waited in vain', async () => {
+  it('names the limited calls after a timeout in the queue', async () => {
     const slow = { 'x-strict-silent-after-chunks': '1' };
     await strict.configure({ limitsByKey: { 'sk-small': 1 } });
     expect((await send({ key: 'sk-honest' })).status).toBe(200);
@@ -185,7 +185,7 @@ describe('a call that a scope held', () => {
     held.leave();
   });
 
-  it('is told nothing of scopes where all calls wait', async () => {
+  it('names no scope if all calls wait', async () => {
     await oneModelFull();
     expect((await asAdmin('switchGroups', { body: { groups: [name], to: 'pause' } })).ok).toBe(
       true,
@@ -200,7 +200,7 @@ describe('a call that a scope held', () => {
 });
 
 describe('the history of a group', () => {
-  it('marks the pause of a model as that, and nothing when it is moved to its scope', async () => {
+  it('marks the pause of a model with its name, and not again when the pause moves to its scope', async () => {
     await oneModelFull();
     const marks = async () => bodyOf(await asAdmin('getHistory', { params: { name } })).markers;
     const [paused, ...others] = (await marks()).filter(({ actor }) => actor === null);

@@ -51,15 +51,18 @@ describe('a call that names no model', () => {
   const moderate = (headers: Record<string, string> = {}): Promise<number> =>
     send('/v1/moderations', JSON.stringify({ input: 'hi' }), { ...OWN, ...headers });
 
-  it.each([true, false])('holds only calls like it (after another model: %s)', async (isAfter) => {
-    if (isAfter) await chat('flash');
-    expect(await moderate(FULL)).toBe(429);
-    const before = await arrivals();
-    expect(await moderate()).not.toBe(200);
-    expect(await arrivals()).toBe(before);
-    expect(await chat('flash')).toBe(200);
-    expect(await chat('another')).toBe(200);
-  });
+  it.each([true, false])(
+    'holds only calls without a model (after another model: %s)',
+    async (isAfter) => {
+      if (isAfter) await chat('flash');
+      expect(await moderate(FULL)).toBe(429);
+      const before = await arrivals();
+      expect(await moderate()).not.toBe(200);
+      expect(await arrivals()).toBe(before);
+      expect(await chat('flash')).toBe(200);
+      expect(await chat('another')).toBe(200);
+    },
+  );
 
   it('is not held by a model that is full', async () => {
     expect(await moderate()).toBe(200);
@@ -115,7 +118,7 @@ describe('a queue with calls of several models', () => {
       ],
     });
 
-  it('goes on with the other models when the first one is refused', async () => {
+  it('starts calls of the other models when the first one is refused', async () => {
     await ofLimit(1, 100);
     const first = chat('full', LATE);
     await until(async () => expect(await arrivals()).toBe(1));
@@ -124,7 +127,7 @@ describe('a queue with calls of several models', () => {
     expect(await Promise.all(others)).toEqual([200, 200, 200]);
   });
 
-  it('is not full for a call that can move on', async () => {
+  it('is not full for a call that can start', async () => {
     await ofLimit(1, 3);
     const pause = { ...FULL, 'x-strict-fail-wait-ms': '30000' };
     expect(await chat('flash')).toBe(200);
@@ -228,7 +231,7 @@ describe.each([
     expect(await ask(b)).toBe(200);
   });
 
-  it('in the query holds its refusals against itself', async () => {
+  it('in the query is held by its own refusals', async () => {
     expect(await ask(b)).toBe(200);
     const fails = { 'x-strict-fail': 'requests', 'x-strict-fail-wait-ms': '600000' };
     expect(await ask({ ...a, ...fails }, '?access_token=evil')).toBe(429);

@@ -50,7 +50,7 @@ const REQUESTS = { refuseAs: 'requests', headers: { 'x-strict-fail-wait-ms': '60
 describe('an automatic group', () => {
   beforeEach(() => configure({ upstreams: [{ id: upstream, base_url: strict.url }], groups: [] }));
 
-  it('goes on with the other models of a key when one is full', async () => {
+  it('starts calls of the other models of a key when one is full', async () => {
     expect(await send({ body: { model: 'flash' } })).toBe(200);
     expect(await send({ body: { model: 'full' }, ...REQUESTS })).toBe(429);
     const before = await arrivals();
@@ -60,7 +60,7 @@ describe('an automatic group', () => {
     expect(await send({ body: { model: 'another' } })).toBe(200);
   });
 
-  it('goes on with the standard tier when another one has no room', async () => {
+  it('starts calls of the standard tier when another tier is full', async () => {
     expect(await send({})).toBe(200);
     for (let index = 0; index < 12; index += 1) {
       const body = { service_tier: 'flex' };
@@ -155,7 +155,7 @@ describe('an automatic group', () => {
 describe("Anthropic's fast mode", () => {
   beforeEach(() => configure({ upstreams: [{ id: upstream, base_url: strict.url }], groups: [] }));
 
-  it('has refusals of its own', async () => {
+  it('has its own refusals', async () => {
     const message = async (body: object, headers: Record<string, string> = {}): Promise<number> => {
       const answer = await call(`/${upstream}/v1/messages`, {
         json: { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }], ...body },
@@ -176,7 +176,7 @@ describe("Anthropic's fast mode", () => {
 });
 
 describe('leases', () => {
-  it('of a paused model wait, and those of other models are granted', async () => {
+  it('of a paused model wait, and leases of other models are granted', async () => {
     await limitTo([group('lent', 3, { match: { upstreams: ['up'] } })]);
     const ask = (model: string | undefined, wait = 0) =>
       post({ upstream: 'up', model, max_wait_ms: wait });

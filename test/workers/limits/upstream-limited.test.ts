@@ -70,7 +70,7 @@ describe('the refusal', () => {
     },
   );
 
-  it('of a call that waits in vain after a refusal has the words of the upstream', async () => {
+  it('after a refusal and a timeout in the queue has the message of the upstream', async () => {
     const stage = await newStage({
       settings: { limit: 1 },
       group: { limits: { max_concurrency: 2 } },
@@ -84,14 +84,14 @@ describe('the refusal', () => {
     await finish(stage, holding);
   });
 
-  it('of an operator’s pause is another one', async () => {
+  it('for an operator’s pause is a 503', async () => {
     const stage = await usedUp();
     await configureStage(stage, { group: { paused: true } });
     const told = toldBy(send(stage, 'next', { headers: AT_ONCE }));
     expect(await told).toMatchObject({ status: 503, reason: 'paused' });
   });
 
-  it('of an overloaded upstream that names a wait is another one', async () => {
+  it('for an overloaded upstream that names a wait is a 503', async () => {
     const stage = await newStage();
     const headers = { 'x-strict-fail': 'overload', 'x-strict-fail-wait-ms': '20000' };
     expect(await toldBy(send(stage, 'one', { headers }))).toMatchObject({ reason: null });
@@ -101,7 +101,7 @@ describe('the refusal', () => {
   });
 });
 
-it('an overload that is told with a 429 stops the next calls with a 429', async () => {
+it('an overload with status 429 rejects the next calls with 429', async () => {
   const id = 'moonshot';
   const stage = await newStage({ settings: { refusal: id }, upstream: { id, dialect: 'openai' } });
   const headers = { ...AT_ONCE, 'x-strict-fail': 'overload' };
@@ -114,7 +114,7 @@ it('an overload that is told with a 429 stops the next calls with a 429', async 
 });
 
 describe('a wait of hours', () => {
-  it('lets ten calls in a row reach the upstream once', async () => {
+  it('sends only one of ten successive calls to the upstream', async () => {
     const stage = await usedUp();
     for (let at = 0; at < 9; at += 1) {
       expect(await toldBy(send(stage, `call-${at}`))).toMatchObject(LIMITED);
@@ -138,14 +138,14 @@ describe('a wait of hours', () => {
     expect(await arrived(stage)).toEqual(['first', 'probe', 'second probe', 'after']);
   });
 
-  it('is not probed where the group wants none', async () => {
+  it('is not probed if the group disables probes', async () => {
     const stage = await usedUp({ probe: 'off' });
     await later(stage, 20 * MINUTE_MS);
     expect(await toldBy(send(stage, 'next'))).toMatchObject(LIMITED);
     expect((await statusOf(stage)).pause?.probe_at).toBeNull();
   });
 
-  it('is shown with the words of the upstream and the next probe, and warned of once', async () => {
+  it('is shown with the message of the upstream and the next probe, and causes one warning', async () => {
     const stage = await usedUp();
     const { pause, paused_until: until } = await statusOf(stage);
     expect(pause?.message).toMatch(/\w/);

@@ -80,7 +80,7 @@ async function cancel(...ids: string[]): Promise<void> {
 }
 
 describe('the metrics', () => {
-  it('count a model that is full, and its queued calls, without naming it', async () => {
+  it('count a full model and its queued calls, without its name', async () => {
     await oneModelFull();
     const { answer } = await queueUp(name, 'waits', { model: 'full' });
     expect([await paused(), await breakerOpen()]).toEqual([0, 0]);
@@ -98,7 +98,7 @@ describe('the metrics', () => {
     expect(await held()).toEqual({});
   });
 
-  it('count the only model of a group as a model, and not as the group', async () => {
+  it('count the only model of a group as a model, not as the group', async () => {
     await answered(FULL, { model: 'full' });
     const { answer } = await queueUp(name, 'waits', { model: 'full' });
     expect(await pool(name).status()).toMatchObject({ about: { model: 'full' } });
@@ -112,7 +112,7 @@ describe('the metrics', () => {
     await answer;
   });
 
-  it('keep the limit of the group while one was learned of its only model', async () => {
+  it('keep the limit of the group while its only model has a learned one', async () => {
     const busy = await take(name, 'busy', { model: 'narrow' });
     await answered({ kind: 'concurrency', scope: 'model', slotsMax: 1 }, { model: 'narrow' });
     expect(await pool(name).status()).toMatchObject({
@@ -123,7 +123,7 @@ describe('the metrics', () => {
     await busy.lease.release('success', 200);
   });
 
-  it('count the breaker of a model as that, while it is open and half open', async () => {
+  it('count the breaker of a model while it is open and half open', async () => {
     await answered(SERVED, { model: 'free' });
     await breakFor({ model: 'bad' }, 'model');
     expect(await breakerOpen()).toBe(0);
@@ -149,7 +149,7 @@ describe('the metrics', () => {
     await busy.lease.release('success', 200);
   });
 
-  it('say of a stop of all calls that the group is stopped', async () => {
+  it('count a stop of all calls for the group', async () => {
     await answered(SERVED, { model: 'free' });
     await answered({ ...FULL, scope: 'upstream' }, { model: 'full' });
     expect(await paused()).toBe(1);
@@ -191,7 +191,7 @@ describe('the warnings', () => {
     expect(ofKey?.message).toContain('calls with model other, key fp_own until');
   });
 
-  it('name the only model of a group, once, also after another model came and after a reset', async () => {
+  it('name the only model of a group once, also after another model and after a reset', async () => {
     await answered(LONG, { model: 'full' });
     expect(await warnings()).toMatchObject([{ kind: 'pause_long', scope: { model: 'full' } }]);
     await answered(SERVED, { model: 'free' });
@@ -225,7 +225,7 @@ describe('the warnings', () => {
     ]);
   });
 
-  it('name no scope where all calls are stopped', async () => {
+  it('name no scope if all calls are stopped', async () => {
     await breakFor({ model: 'bad' }, 'upstream');
     expect([await breakerOpen(), await stopped()]).toEqual([1, {}]);
     const [warning] = await warnings();
@@ -237,7 +237,7 @@ describe('the warnings', () => {
     expect(warning).not.toHaveProperty('scope');
   });
 
-  it('name ten scopes of a kind in ten minutes, and bound what callers named', async () => {
+  it('name ten scopes of a kind in ten minutes, and shorten names from callers', async () => {
     await answered(SERVED, { model: 'free' });
     for (let model = 0; model < 12; model += 1) {
       await answered(LONG, { model: `${model}-${'m'.repeat(300)}` });

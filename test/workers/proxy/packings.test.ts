@@ -21,7 +21,7 @@ const OWN = { authorization: 'Bearer sk-mine' };
 const RAW = { encodeResponseBody: 'manual' } as CallInit;
 
 describe('a refusal', () => {
-  it.each(['gzip', 'brotli', 'zstd'])('in %s is understood like a plain one', async (packing) => {
+  it.each(['gzip', 'brotli', 'zstd'])('in %s is recognized like a plain one', async (packing) => {
     const stage = await newStage();
     const packed = { [`x-strict-${packing}`]: '1', 'accept-encoding': 'gzip, br, zstd' };
     const final = { ...packed, 'x-strict-fail': 'quota' };
@@ -45,25 +45,25 @@ describe('a refusal', () => {
       encodeBody: 'manual',
     });
 
-  it.each(SPELLINGS)('is passed on as it came: %j', async (encoding) => {
+  it.each(SPELLINGS)('is passed on unchanged: %j', async (encoding) => {
     const bytes = pack(TEXT, encoding);
     const peeked = await peekAnswer(answer(bytes, encoding));
     expect(peeked.text).toBe(TEXT);
     expect(new Uint8Array(await peeked.answer.arrayBuffer())).toEqual(bytes);
   });
 
-  it('is read where deflate comes without its header', async () => {
+  it('is read if deflate has no zlib header', async () => {
     expect((await peekAnswer(answer(pack(TEXT, 'raw'), 'deflate'))).text).toBe(TEXT);
   });
 
-  it.each(PACKINGS)('is read where only its header calls it packed: %s', async (packing) => {
+  it.each(PACKINGS)('is read if it is plain despite its header: %s', async (packing) => {
     const plain = new TextEncoder().encode(TEXT);
     const peeked = await peekAnswer(answer(plain, packing));
     expect(peeked.text).toBe(TEXT);
     expect(new Uint8Array(await peeked.answer.arrayBuffer())).toEqual(plain);
   });
 
-  it.each(PACKINGS)('that is a bomb is read no further than any other: %s', async (packing) => {
+  it.each(PACKINGS)('that is a bomb is read only up to the usual bound: %s', async (packing) => {
     const bomb = pack(new Uint8Array(20_000_000).fill(0x20), packing);
     const peeked = await peekAnswer(answer(bomb, packing), 5_000);
     expect(peeked.text).toBe(' '.repeat(5_000));
@@ -99,7 +99,7 @@ describe('a served answer', () => {
     },
   );
 
-  it('that is a bomb is left unread', async () => {
+  it('that is a bomb is not read', async () => {
     const meter = createUsageMeter('openai', 'application/json', 'br');
     meter?.push(pack(new Uint8Array(30_000_000).fill(0x20), 'br'));
     await meter?.caughtUp?.();
@@ -161,14 +161,17 @@ describe('a request', () => {
     };
   }
 
-  it.each(SPELLINGS)('runs in the group of its model, as it came: %j', async (encoding) => {
-    const packed = pack(naming('cheap'), encoding);
-    const seen = await post(`/ours${CHAT}`, packed, encoding);
-    expect(seen).toMatchObject({ status: 200, groups: 'cheap' });
-    const { echo } = await echoed(`/ours${CHAT}`, packed, encoding);
-    expect(echo.bodyBytes).toBe(packed.length);
-    expect(echo.headers['content-encoding']?.trim()).toBe(encoding.trim());
-  });
+  it.each(SPELLINGS)(
+    'runs in the group of its model, and is passed on unchanged: %j',
+    async (encoding) => {
+      const packed = pack(naming('cheap'), encoding);
+      const seen = await post(`/ours${CHAT}`, packed, encoding);
+      expect(seen).toMatchObject({ status: 200, groups: 'cheap' });
+      const { echo } = await echoed(`/ours${CHAT}`, packed, encoding);
+      expect(echo.bodyBytes).toBe(packed.length);
+      expect(echo.headers['content-encoding']?.trim()).toBe(encoding.trim());
+    },
+  );
 
   async function echoed(path: string, body: Uint8Array, encoding: string) {
     const headers = { 'content-encoding': encoding, 'x-strict-echo': '1', ...HELD };
@@ -192,7 +195,7 @@ describe('a request', () => {
     });
   });
 
-  it('hides no other model behind the end of the first packed part', async () => {
+  it('hides no other model after the end of the first compressed part', async () => {
     const [start, end] = [naming('cheap').slice(0, -1), ',"model":"dear"}'];
     for (const packing of PACKINGS) {
       const parts = [pack(start, packing), pack(end, packing)];
@@ -205,14 +208,17 @@ describe('a request', () => {
     }
   });
 
-  it.each(PACKINGS)('that is cut or followed by something is refused: %s', async (packing) => {
-    const whole = pack(naming('cheap'), packing);
-    const behind = new Uint8Array(await new Blob([whole, 'junk']).arrayBuffer());
-    for (const body of [whole.subarray(0, -3), behind]) {
-      const seen = await post(`/ours${CHAT}`, body, packing);
-      expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
-    }
-  });
+  it.each(PACKINGS)(
+    'that is cut off or followed by other bytes is refused: %s',
+    async (packing) => {
+      const whole = pack(naming('cheap'), packing);
+      const behind = new Uint8Array(await new Blob([whole, 'junk']).arrayBuffer());
+      for (const body of [whole.subarray(0, -3), behind]) {
+        const seen = await post(`/ours${CHAT}`, body, packing);
+        expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
+      }
+    },
+  );
 
   it('of several zstd frames is one body', async () => {
     const [start, end] = [naming('cheap').slice(0, 9), naming('cheap').slice(9)];
@@ -266,7 +272,7 @@ describe('a request', () => {
     },
   );
 
-  it('in a packing that cannot be undone is refused where a group goes by the model', async () => {
+  it('in an unknown encoding is refused if a group depends on the model', async () => {
     for (const encoding of ['compress', 'dcb', 'gzip, gzip, gzip, gzip']) {
       const seen = await post(`/ours${CHAT}`, pack(naming('cheap'), 'gzip'), encoding);
       expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
@@ -284,7 +290,7 @@ describe('a request', () => {
     expect(other.text).toMatch(/not what its content-encoding says|bytes follow the end/);
   });
 
-  it('in zstd may have frames that are skipped, before, between and behind its own', async () => {
+  it('in zstd may have skippable frames before, between and after its own', async () => {
     const skipped = Uint8Array.of(0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4);
     const [start, end] = [naming('cheap').slice(0, 9), naming('cheap').slice(9)];
     const parts = [skipped, pack(start, 'zstd'), skipped, pack(end, 'zstd'), skipped];
@@ -293,15 +299,18 @@ describe('a request', () => {
     expect(seen).toMatchObject({ status: 200, groups: 'cheap' });
   });
 
-  it.each(SPELLINGS)('under /v1 loses its prefix, and goes out plain: %j', async (encoding) => {
-    const seen = await post(CHAT, pack(naming('ours/cheap'), encoding), encoding);
-    expect(seen).toMatchObject({ status: 200, groups: 'cheap', models: ['cheap'] });
-    const { echo } = await echoed(CHAT, pack(naming('ours/cheap'), encoding), encoding);
-    expect(echo.headers['content-encoding']).toBeUndefined();
-    expect(echo.bodyBytes).toBe(naming('cheap').length);
-  });
+  it.each(SPELLINGS)(
+    'under /v1 loses its prefix, and is sent uncompressed: %j',
+    async (encoding) => {
+      const seen = await post(CHAT, pack(naming('ours/cheap'), encoding), encoding);
+      expect(seen).toMatchObject({ status: 200, groups: 'cheap', models: ['cheap'] });
+      const { echo } = await echoed(CHAT, pack(naming('ours/cheap'), encoding), encoding);
+      expect(echo.headers['content-encoding']).toBeUndefined();
+      expect(echo.bodyBytes).toBe(naming('cheap').length);
+    },
+  );
 
-  it('under /v1 keeps its packing where the upstream is named in the header', async () => {
+  it('under /v1 stays compressed if a header names the upstream', async () => {
     const packed = pack(naming('cheap'), 'zstd');
     const headers = { ...HELD, 'headgate-upstream': 'ours', 'x-strict-echo': '1' };
     const response = await call(CHAT, {

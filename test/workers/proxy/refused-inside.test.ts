@@ -72,7 +72,7 @@ const FORMS: readonly (readonly [string, Dialect, string, object])[] = [
 ];
 
 describe.each(FORMS)('%s', (_, dialect, path, json) => {
-  it('that is refused inside a 200 goes back into the queue, and is counted', async () => {
+  it('that is refused inside a 200 returns to the queue, and is counted', async () => {
     const at = await newScene({ refusesInside: true }, { retries: { max: 2, budget: 1 } }, dialect);
     await at.strict.failNext('overload');
     const response = await ask(at, path, json);
@@ -81,7 +81,7 @@ describe.each(FORMS)('%s', (_, dialect, path, json) => {
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
-  it('comes byte for byte where it may not wait', async () => {
+  it('is passed on byte for byte if the call may not wait', async () => {
     const at = await newScene({ refusesInside: true }, { on_saturated: 'reject' }, dialect);
     const body = { model: 'm', stream: true, messages: MESSAGES, input: 'hello', ...json };
     const headers = { 'content-type': 'application/json', 'x-strict-fail': 'concurrency' };
@@ -100,7 +100,7 @@ describe.each(FORMS)('%s', (_, dialect, path, json) => {
   });
 });
 
-it('a compressed refusal inside a 200 is read as well', async () => {
+it('a compressed refusal inside a 200 is read', async () => {
   const at = await newScene({ gzip: true, errorAfterChunks: 0 }, { on_saturated: 'reject' });
   const response = await ask(at);
   expect(response.status).toBe(200);
@@ -142,7 +142,7 @@ it.each<[string, Dialect, string, object, RegExp]>([
   60_000,
 );
 
-it('an exception in Bedrock’s messages is passed on as it came where no attempt is left', async () => {
+it('an exception in Bedrock’s messages is passed on unchanged if no attempt is left', async () => {
   const at = await newScene({ refusesInside: true }, { on_saturated: 'reject' }, 'bedrock');
   await at.strict.failNext('overload');
   const response = await ask(at, CONVERSE);
@@ -154,7 +154,7 @@ it('an exception in Bedrock’s messages is passed on as it came where no attemp
   await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
 });
 
-describe('an error behind content', () => {
+describe('an error after content', () => {
   it('is passed on, and counts as a failure of the upstream', async () => {
     const at = await newScene({ errorAfterChunks: 2 });
     const response = await ask(at);
@@ -170,14 +170,14 @@ describe('an error behind content', () => {
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
-  it('gives its slot back where the body of its call is not kept', async () => {
+  it('releases its slot if the body of its call is not kept', async () => {
     const at = await newScene({ errorAfterChunks: 2 }, { on_saturated: 'reject' });
     const messages = [{ role: 'user', content: 'x'.repeat(400_000) }];
     expect(await (await ask(at, CHAT, { messages })).text()).toContain('server_is_overloaded');
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
-  it('opens the breaker of its model where it comes again and again', async () => {
+  it('opens the breaker of its model if it repeats', async () => {
     const at = await newScene({ errorAfterChunks: 2 });
     const breaker = async () => (await pool(at.group).status()).scopes?.[0]?.breaker ?? 'closed';
     for (let sent = 1; (await breaker()) === 'closed'; sent += 1) {
@@ -199,7 +199,7 @@ describe('an error behind content', () => {
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
-  it('is found in an answer that is no stream, where it comes too late to be held back', async () => {
+  it('is found in an answer that is not a stream and arrives too late to be held back', async () => {
     const late = { contentLength: false, silentAfterChunks: 0, errorAfterChunks: 0 };
     const at = await newScene(late);
     // The headers come once the beginning was held back for long enough.
@@ -209,7 +209,7 @@ describe('an error behind content', () => {
     await untilStatus(at.group, { in_use: 0, refusals_total: { overload: 1 } });
   });
 
-  it('is looked for in a stream whose tokens are counted too', async () => {
+  it('is found in a stream whose tokens are counted', async () => {
     const limits = { max_concurrency: 3, tpm: 1_000_000 };
     const at = await newScene({ errorAfterChunks: 2 }, { limits });
     expect(await (await ask(at)).text()).toContain('server_is_overloaded');
@@ -218,7 +218,7 @@ describe('an error behind content', () => {
 });
 
 describe('the events before the first content', () => {
-  it('are passed on after a moment, and what follows as it comes', async () => {
+  it('are passed on after a moment, and later events as they arrive', async () => {
     const at = await newScene({ atContent: true, silentAfterChunks: 0 });
     const response = await ask(at);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -233,7 +233,7 @@ describe('the events before the first content', () => {
     await untilStatus(at.group, { in_use: 0 });
   });
 
-  it('hold no content back', async () => {
+  it('do not delay content', async () => {
     const at = await newScene({ silentAfterChunks: 1 });
     const response = await ask(at);
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -245,7 +245,7 @@ describe('the events before the first content', () => {
     await untilStatus(at.group, { in_use: 0 });
   });
 
-  it('reach the caller where the connection breaks behind them, and are never sent again', async () => {
+  it('reach the caller if the connection breaks after them, and the call is not retried', async () => {
     const at = await newScene({ atContent: true, breakAfterChunks: 0 });
     const response = await ask(at);
     expect([response.status, response.headers.get('headgate-tries')]).toEqual([200, '1']);
@@ -257,7 +257,7 @@ describe('the events before the first content', () => {
     await untilStatus(at.group, { in_use: 0 });
   });
 
-  it('free their slot where the caller leaves meanwhile', async () => {
+  it('free their slot if the caller disconnects', async () => {
     const at = await newScene({ atContent: true, silentAfterChunks: 0 });
     const client = new AbortController();
     const answer = ask(at, CHAT, {}, client.signal).catch(() => null);
@@ -269,7 +269,7 @@ describe('the events before the first content', () => {
   });
 });
 
-it('an answer that quotes an error is an answer', async () => {
+it('an answer that quotes an error is not a refusal', async () => {
   const at = await newScene({});
   const quoted = 'data: {"error":{"code":429,"message":"Rate limit"}}';
   for (const stream of [true, false]) {

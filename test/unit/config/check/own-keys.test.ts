@@ -44,7 +44,7 @@ it.each<[string, Document]>([
   expect(warnings(document)).toEqual([]);
 });
 
-it('warns once: not of groups that a later change leaves as they are', () => {
+it('does not warn of groups that a later change leaves unchanged', () => {
   const before = { upstreams: [UPSTREAM], groups: [SHARED] };
   const limits = { max_concurrency: 3 };
   expect(warnings({ ...before, groups: [{ ...SHARED, limits }] }, before)).toEqual([]);

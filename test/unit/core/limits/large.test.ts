@@ -117,7 +117,7 @@ describe('an estimate', () => {
     });
   };
 
-  test('refuses where the call has more than the limit at least, and names that', () => {
+  test('rejects a call whose minimum exceeds the limit, and names that minimum', () => {
     const group = metered({ itpm: 500 });
     expect(ask(group, { inputTokens: 9_000, leastInputTokens: 501 })).toEqual([
       'reject a never_fits',
@@ -126,7 +126,7 @@ describe('an estimate', () => {
     expect(group.rejection('a')).toMatchObject({ exceeded });
   });
 
-  test('refuses where the output that is set aside has no room', () => {
+  test('rejects a call whose reserved output does not fit', () => {
     const output = { maxOutputTokens: 500, reserve: 'max_tokens' } as const;
     const told = ask(metered({ tpm: 500 }), { inputTokens: 9_000, leastInputTokens: 1, ...output });
     expect(told).toEqual(['reject a never_fits']);

@@ -53,7 +53,7 @@ test('ten calls in sequence reach the account once', () => {
   for (const name of names) expect(group.ask(name)).toEqual([`reject ${name} upstream_limited`]);
 });
 
-test('a call that its operator stops as well is told so, whether it can wait or not', () => {
+test("a call that an operator's pause stops too is rejected for that, whether it can wait or not", () => {
   const group = refusedGroup();
   group.reconfigure({ paused: true });
   expect(group.ask('waits')).toEqual(['reject waits paused']);
@@ -63,7 +63,7 @@ test('a call that its operator stops as well is told so, whether it can wait or 
   expect(group.ask('later')).toEqual(['reject later upstream_limited']);
 });
 
-test('while a probe is in flight nothing else goes out', () => {
+test('no other call starts while a probe is in flight', () => {
   const group = refusedGroup();
   group.advance(MINUTE_MS);
   expect(group.ask('probe')).toEqual(['grant probe.1']);
@@ -91,7 +91,7 @@ test('queued calls that cannot wait for the end of the pause are rejected once o
   expect(group.waiting()).toEqual(['flash-3']);
 });
 
-test('a probe runs beside calls from before the pause, whatever their number', () => {
+test('a probe runs next to any number of calls from before the pause', () => {
   const group = new TestGroup({ slotsMax: 3, timeoutMs: MINUTE_MS });
   group.askAll('long', 'refused');
   group.report('refused', usedUp(DAY_MS));
@@ -101,7 +101,7 @@ test('a probe runs beside calls from before the pause, whatever their number', (
   expect(group.state.totals.violations.above_limit).toBe(0);
 });
 
-test('a served probe ends the pause, and the slots come back step by step', () => {
+test('a served probe ends the pause, and the slots return step by step', () => {
   const group = refusedGroup();
   group.advance(MINUTE_MS);
   group.ask('probe');
@@ -113,7 +113,7 @@ test('a served probe ends the pause, and the slots come back step by step', () =
   expect(group.ask('c', { wait: false })).toEqual(['reject c busy']);
 });
 
-test('a probe that is served after an operator has switched probes off ends the pause', () => {
+test('a probe that is served after an operator has disabled probes ends the pause', () => {
   const group = refusedGroup();
   group.advance(MINUTE_MS);
   group.ask('probe');
@@ -179,13 +179,13 @@ test('one call of a group that waits elsewhere holds a slot of a paused group', 
 });
 
 describe('no probe is sent', () => {
-  test('where the group wants none', () => {
+  test('if the group disables probes', () => {
     const group = refusedGroup(3 * DAY_MS, { probesPauses: false });
     group.advance(DAY_MS);
     expect(group.ask('a')).toEqual(['reject a upstream_limited']);
   });
 
-  test('from the moment that an operator switches probes off, and again once they are on', () => {
+  test('while an operator has disabled probes', () => {
     const group = refusedGroup();
     group.reconfigure({ probesPauses: false });
     group.advance(DAY_MS);
@@ -195,7 +195,7 @@ describe('no probe is sent', () => {
     expect(group.ask('b')).toEqual(['grant b.1']);
   });
 
-  test('beside one that was in flight when an operator switched probes off and on', () => {
+  test('while one is in flight since before an operator disabled and enabled probes', () => {
     const group = refusedGroup();
     group.advance(MINUTE_MS);
     group.ask('probe');
@@ -220,7 +220,7 @@ describe('no probe is sent', () => {
     expect(group.ask('a')).toEqual(['reject a upstream_limited']);
   });
 
-  test('for what a lease holder reports', () => {
+  test('for a pause that a lease holder reported', () => {
     const group = new TestGroup({ slotsMax: 8, timeoutMs: 1 });
     group.ask('first');
     group.report('first', { ...usedUp(DAY_MS), reportedBy: 'key' });
@@ -254,7 +254,7 @@ describe('after a reset', () => {
     expect(group.ask('probe')).toEqual(['grant probe.1']);
   });
 
-  test('the probe of the instance before is not waited for', () => {
+  test('the probe of the earlier instance is forgotten', () => {
     const group = refusedGroup();
     group.advance(MINUTE_MS);
     group.ask('probe');
@@ -279,7 +279,7 @@ describe('after a reset', () => {
   });
 });
 
-test('words of the upstream stay until the next pause, and one without words shows none', () => {
+test('the message of the upstream stays until the next pause, and a pause without one shows none', () => {
   const group = refusedGroup(2 * MINUTE_MS);
   expect(pauseOf(group).words).toBe('The usage limit has been reached');
   group.advance(3 * MINUTE_MS);
