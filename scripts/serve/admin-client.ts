@@ -112,7 +112,7 @@ export async function readConfig(target: AdminTarget): Promise<StoredConfig | nu
 /** Reads the number in the tag of a version. */
 const versionOf = (etag: string): number => Number(/"(\d+)"/.exec(etag)?.[1] ?? 0);
 
-/** A version that was written, and what the admin API warns of in it. */
+/** A version that was written, and the warnings of the admin API about it. */
 interface WrittenConfig {
   readonly version: number;
   readonly warnings: readonly string[];
@@ -145,7 +145,7 @@ export interface FirstImport extends WrittenConfig {
   readonly imported: boolean;
 }
 
-/** Outcome where there is nothing to write. */
+/** Outcome if there is nothing to write. */
 export const NOT_IMPORTED: FirstImport = { imported: false, version: 0, warnings: [] };
 
 /** Writes the first configuration. */

@@ -107,7 +107,7 @@ const openToAll = (url: string): string =>
   'upstream with their own provider keys, and upstreams that need no key without one, and they use slots and places in ' +
   'the queue. Create gateway keys (headgate keys create ID), or listen on 127.0.0.1 and let a proxy decide who may call.';
 
-/** Maximum warnings about an imported configuration that are logged. */
+/** Maximum number of logged warnings about an imported configuration. */
 const WARNINGS_SHOWN_MAX = 50;
 
 async function describe(serve: Serve, { dataDir, configFile, host }: Arguments): Promise<void> {

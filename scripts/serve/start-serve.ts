@@ -84,7 +84,7 @@ export interface Serve {
   inspectorPort(): number | null;
   /** Whether the configuration that was given has been imported; false: there was one. */
   readonly imported: boolean;
-  /** Warnings of the admin API about the configuration that was imported. */
+  /** Warnings of the admin API about the imported configuration. */
   readonly warnings: readonly string[];
   /** Whether gateway keys were configured at the start. Without them every caller is accepted. */
   readonly hasGatewayKeys: boolean;

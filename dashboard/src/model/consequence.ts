@@ -16,7 +16,7 @@ export function actsOf(group: GroupStatus): GroupAct[] {
   return acts;
 }
 
-/** Whether the upstream's answers limit all calls of a group, or those of a scope. */
+/** Whether a group has learned a limit or stop for all calls or a scope. */
 function hasLearned({ paused_until: until, breaker, limit, scopes = [] }: GroupStatus): boolean {
   const isStopped = until !== null || breaker !== 'closed';
   return isStopped || limit.source === 'learned' || scopes.length > 0;

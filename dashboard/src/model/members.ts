@@ -21,7 +21,7 @@ const OUT_WORDS: Readonly<Record<NonNullable<Member['out']>['reason'], string>> 
   egress: 'refuses where the Worker runs',
 };
 
-/** Picks what is most worth knowing of a member at this moment. Its group lists the scopes of all members. */
+/** Returns the most important state of a member. Its group lists the scopes of all members. */
 export function memberStateOf(member: Member, scopes: readonly ScopeStatus[] = []): MemberState {
   const { out, retired, enabled, breaker, limit, about } = member;
   if (retired === true) return { words: 'no longer configured', tone: 'draining' };

@@ -20,9 +20,9 @@ export interface GroupStatus {
   readonly paused: boolean;
   readonly paused_until: string | null;
   readonly pause_message?: string;
-  /** The only calls to which `paused_until` and a learned `limits.slots` apply. Absent: they apply to all calls. */
+  /** The calls to which `paused_until` and a learned `limits.slots` apply. Absent if they apply to all calls. */
   readonly about?: CallScope;
-  /** Further calls that the upstream stops while all others start. Absent: there are none. */
+  /** Other calls that the upstream stops while all others start. Absent if there are none. */
   readonly scopes?: readonly {
     readonly about: CallScope;
     readonly paused_until: string | null;

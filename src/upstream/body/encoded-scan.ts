@@ -105,7 +105,7 @@ class UnpackingScan implements BodyScan {
     try {
       await work;
     } catch (error) {
-      const why = error instanceof UnpackError ? error.message : 'it could not be unpacked';
+      const why = error instanceof UnpackError ? error.message : 'it could not be decompressed';
       if (this.goesOn) this.#lose(why);
     }
   }
@@ -118,7 +118,7 @@ class UnpackingScan implements BodyScan {
     this.#scanned += bytes.length;
     this.#state = this.#scan.push(bytes);
     if (this.goesOn && this.#scanned >= SCAN_BYTES_MAX) {
-      this.#lose(`it has more than ${SCAN_BYTES_MAX} bytes once unpacked`);
+      this.#lose(`it has more than ${SCAN_BYTES_MAX} bytes after decompression`);
     }
   }
 

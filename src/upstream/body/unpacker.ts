@@ -190,8 +190,8 @@ class Stage {
     decoder.on(
       'error',
       ifCurrent(() => {
-        const window = this.#packing === 'zstd' ? ', or need a window above 8 MiB' : '';
-        this.#fail(`its bytes are not what its content-encoding says, or end too early${window}`);
+        const window = this.#packing === 'zstd' ? ', or require a window above 8 MiB' : '';
+        this.#fail(`its bytes do not match its content-encoding, or end too early${window}`);
       }),
     );
     decoder.on('end', ifCurrent(end));
@@ -221,7 +221,7 @@ class Stage {
     if (this.#fault !== null) return;
     this.#bytesOut += bytes.length;
     if (this.#bytesOut > FREE_BYTES && this.#bytesOut > RATIO_MAX * this.#bytesIn) {
-      this.#fail(`it unpacks to more than ${RATIO_MAX} times its length`);
+      this.#fail(`it decompresses to more than ${RATIO_MAX} times its length`);
       return;
     }
     const taking = this.#take(bytes);

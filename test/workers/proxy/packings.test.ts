@@ -268,7 +268,7 @@ describe('a request', () => {
       const padded = `{"x":"${' '.repeat(30_000_000)}","model":"cheap"}`;
       const seen = await post(`/ours${CHAT}`, pack(padded, encoding), encoding);
       expect(seen).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
-      expect(seen.text).toContain('unpacks to more than');
+      expect(seen.text).toContain('decompresses to more than');
     },
   );
 
@@ -287,7 +287,7 @@ describe('a request', () => {
     const plain = new TextEncoder().encode(naming('cheap'));
     const other = await post(`/ours${CHAT}`, plain, packing);
     expect(other).toMatchObject({ status: 400, reason: 'body_unreadable', models: [] });
-    expect(other.text).toMatch(/not what its content-encoding says|bytes follow the end/);
+    expect(other.text).toMatch(/do not match its content-encoding|bytes follow the end/);
   });
 
   it('in zstd may have skippable frames before, between and after its own', async () => {

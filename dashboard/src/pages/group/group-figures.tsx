@@ -104,7 +104,7 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
   );
 }
 
-/** Names a figure, and the only calls that it is about. */
+/** Name of a figure, with the calls to which it applies if not all. */
 function stopped(name: string, { about }: GroupStatus): string {
   return about === undefined ? name : `${name} (${scopeWords(about)})`;
 }
