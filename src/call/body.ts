@@ -8,7 +8,6 @@ import {
   type ReadLimits,
 } from '../upstream/body/kept-body.ts';
 import { packingsOf, unpackWhole } from '../upstream/body/packing.ts';
-import { renameModel } from '../upstream/body/rename-model.ts';
 import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
@@ -159,12 +158,12 @@ export class CallBody {
   }
 
   /**
-   * Decompresses the body and renames its model: a name inside compressed bytes cannot be changed. `no`: the body is
-   * not packed, names no model, or is too large to be held.
+   * Decompresses the body for all further attempts, because a name inside compressed bytes cannot be changed. `changed`
+   * makes the bytes that are kept. `no`: it made none, or the body is not compressed or too large to be held.
    */
-  async unpackUnder(
-    model: string,
+  async unpack(
     { headers, signal }: Request,
+    changed: (bytes: Uint8Array) => Uint8Array | null,
   ): Promise<'done' | 'no' | 'aborted'> {
     const packings = packingsOf(this.encodingIn(headers));
     if (packings === null || packings.length === 0) return 'no';
@@ -174,13 +173,13 @@ export class CallBody {
     if (kept !== 'kept' || bytes === null) return 'no';
     const whole = await unpackWhole(bytes, packings, bodyBudget, UNPACKED_BYTES_MAX);
     if (whole === null) return 'no';
-    const renamed = renameModel(whole.bytes, model);
-    if (renamed === null) {
+    const plain = changed(whole.bytes);
+    if (plain === null) {
       whole.reservation.release();
       return 'no';
     }
     this.#now.discard();
-    this.hold(keptBytes(renamed, whole.reservation));
+    this.hold(keptBytes(plain, whole.reservation));
     this.#isUnpacked = true;
     return 'done';
   }

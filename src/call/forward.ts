@@ -64,7 +64,7 @@ export async function forward(sending: Sending): Promise<Result> {
     ctx.waitUntil(admission.release('unused'));
     return noAnswer(candidate, held);
   }
-  if (member !== null && model !== null && !body.rename(model)) {
+  if (member !== null && model !== null && !(await isRenamed(sending, model))) {
     held.giveUp();
     await admission.release('unused');
     return notRenamed(candidate, member, turn);
@@ -275,6 +275,16 @@ async function learnFrom({ candidate, admission }: Sending, answer: Response): P
 }
 
 /** Goes on to another member, as the body cannot name the model as this one calls it; there may be none. */
+/** Renames the model of a body, which leaves decompressed if it came compressed. Returns whether that was possible. */
+async function isRenamed(
+  { candidate: { call }, target: { headers } }: Sending,
+  model: string,
+): Promise<boolean> {
+  const { body, request } = call;
+  if ((await body.unpack(request, (bytes) => bytes)) === 'done') headers.delete('content-encoding');
+  return body.rename(model);
+}
+
 function notRenamed(
   { members }: Candidate,
   { id, bodyModel }: MemberPlace,

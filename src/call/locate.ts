@@ -8,6 +8,7 @@ import {
   modelsInUrl,
   referenceInUrl,
 } from '../upstream/operation/upgrades.ts';
+import { renameModel } from '../upstream/body/rename-model.ts';
 import { mayHoldKeys, unreadBody, type Proof } from '../upstream/body/request-body.ts';
 import type { KnownCall } from './call.ts';
 import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
@@ -251,7 +252,7 @@ async function withoutPrefix(
   const bare = model.slice(prefix.length);
   const dropped = body.dropModelPrefix(prefix.length)
     ? 'done'
-    : await body.unpackUnder(bare, request);
+    : await body.unpack(request, (bytes) => renameModel(bytes, bare));
   if (dropped === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
   if (dropped === 'no') {
     const message = `The prefix ${prefix} could not be removed from the body's model. Send the model without it and name the upstream in the header headgate-upstream.`;

@@ -1,4 +1,4 @@
-import { isPlain } from '../upstream/body/packing.ts';
+import { packingsOf } from '../upstream/body/packing.ts';
 import type { KnownCall } from './call.ts';
 
 /** Maximum size of a body that is kept to be sent under another model name. */
@@ -8,7 +8,7 @@ export const RENAMED_BYTES_MAX = 4_194_304;
 export function mayBeRenamed({ body, request }: Pick<KnownCall, 'body' | 'request'>): boolean {
   const { contentLength } = body;
   return (
-    isPlain(body.encodingIn(request.headers)) &&
+    packingsOf(body.encodingIn(request.headers)) !== null &&
     contentLength !== null &&
     contentLength <= RENAMED_BYTES_MAX
   );

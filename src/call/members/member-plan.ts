@@ -113,7 +113,7 @@ function placeOf(
   }
   const bodyModel = from === 'path' ? null : (model ?? (isRenamed ? asCalled.model : null));
   if (bodyModel !== null && !mayBeRenamed(call)) {
-    const message = `The member ${id} of the group ${group.name} calls this model ${bodyModel}, and the body is too long, compressed, or of unknown length, so that its model cannot be renamed.`;
+    const message = `The member ${id} of the group ${group.name} calls this model ${bodyModel}, and the body is too long, of unknown length, or in a content-encoding that Headgate cannot read, so that its model cannot be renamed.`;
     return cannot('body_unreadable', message);
   }
   if (!isPriced(located, group, config)) {

@@ -174,7 +174,11 @@ export async function nextCandidate(
       const kept = await body.keep(RENAMED_BYTES_MAX, call.signal);
       if (kept === 'aborted') return body.fault === null ? LEFT : rejected(body.fault);
     }
-    if (one.renamesBody && (model === null || !body.rename(model))) continue;
+    if (one.renamesBody && model !== null) {
+      // It stays kept, so that the call cannot be cut short meanwhile.
+      await body.unpack(call.request, (bytes) => bytes);
+      if (!body.rename(model)) continue;
+    }
     plan.next = possible.slice(index + 1);
     return one;
   }

@@ -1,6 +1,7 @@
 // A call of a group with members goes out as the member's: to its URL, with its key and nobody else's, under its name
 // of the model. What decides which member it is: the group.
 import { afterAll, describe, expect, it } from 'vitest';
+import { inPieces, pack } from '../support/packing.ts';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { post, sha256, type Echo } from '../spill/scene.ts';
 import { env } from '../support/worker.ts';
@@ -24,7 +25,11 @@ const bodyOf = (model: string) => `{ ${PROMPT},\r\n\t"model" : "${model}" , "n":
 /** The first of its kind is used before the others have a turn. */
 const A_THEN_B = [{ secret: 'UPSTREAM_A' }, { secret: 'UPSTREAM_B', tier: 2 }] as const;
 
-async function echoed(path: string, body: string, headers: Record<string, string> = KEY) {
+async function echoed(
+  path: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = KEY,
+) {
   const response = await post(path, body, headers);
   const text = await response.text();
   expect([response.status, text]).toEqual([200, expect.stringContaining('sha256')]);
@@ -132,6 +137,30 @@ describe('the name of the model', () => {
     expect((await at.here.stats()).arrivals).toMatchObject([{ model: 'as-a-calls-it' }]);
   });
 
+  it.each(['gzip', 'br', 'zstd', 'deflate, zstd'])(
+    'is that of each member in a compressed body, which leaves plain: %s',
+    async (encoding) => {
+      const at = await newScene({ members: named('as-b'), settings: { there: { echo: true } } });
+      await at.here.failNext('quota');
+      const headers = { ...KEY, 'content-encoding': encoding };
+      const got = await echoed(at.path(), pack(bodyOf('m'), encoding), headers);
+      expect(got.sha256).toBe(await sha256(bodyOf('as-b')));
+      expect(got.headers['content-encoding']).toBeUndefined();
+      expect((await at.here.stats()).arrivals).toMatchObject([{ model: 'as-a-calls-it' }]);
+    },
+  );
+
+  it('cannot be changed in a compressed body that is a bomb, which is refused', async () => {
+    const at = await newScene({ members: named('as-b') });
+    const bomb = pack(`{"model":"m","x":"${' '.repeat(20_000_000)}"}`, 'gzip');
+    const response = await post(at.path(), bomb, { ...KEY, 'content-encoding': 'gzip' });
+    expect([response.status, response.headers.get('headgate-reason')]).toEqual([
+      400,
+      'body_unreadable',
+    ]);
+    expect([(await at.here.stats()).total, (await at.there.stats()).total]).toEqual([0, 0]);
+  });
+
   it('is that of the caller at a member that has no other', async () => {
     const [a, b] = named('x');
     const members = [a, { ...b, models: {} }] as ReturnType<typeof named>;
@@ -172,12 +201,12 @@ describe('the name of the model', () => {
   });
 
   it('skips a member that it cannot be changed for, and is an error where there is no other', async () => {
-    const gzipped = { ...KEY, 'content-encoding': 'gzip', 'headgate-model': 'm' };
-    const body = new Response(
-      new Blob([bodyOf('m')]).stream().pipeThrough(new CompressionStream('gzip')),
-    );
-    const bytes = await body.arrayBuffer();
-    const init = { json: undefined, method: 'POST', body: bytes, headers: gzipped };
+    const ofUnknownLength = () => ({
+      json: undefined,
+      method: 'POST',
+      body: inPieces(bodyOf('m')),
+      headers: KEY,
+    });
     const at = await newScene({
       members: [
         { name: 'a', secret: 'UPSTREAM_A', models: { m: 'x' } },
@@ -185,9 +214,9 @@ describe('the name of the model', () => {
       ],
       settings: { here: { echo: true } },
     });
-    expect(await servedAt(at, 'call', init)).toBe('b');
+    expect(await servedAt(at, 'call', ofUnknownLength())).toBe('b');
     const alone = await newScene({ members: [{ secret: 'UPSTREAM_A', models: { m: 'x' } }] });
-    const { status, headers } = await ask(alone, 'call', init);
+    const { status, headers } = await ask(alone, 'call', ofUnknownLength());
     expect([status, headers.get('headgate-reason')]).toEqual([400, 'body_unreadable']);
   });
 });

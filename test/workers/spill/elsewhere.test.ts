@@ -1,6 +1,7 @@
 // To which other upstream a call goes first, and what that gets of it: the same bytes, but for the model
 // where that has another name there.
 import { afterAll, describe, expect, it } from 'vitest';
+import { pack } from '../support/packing.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   CHAT,
@@ -56,6 +57,18 @@ describe('in the body', () => {
     const got = await spilled(CHAT, bodyOf('here'), { upstream: 'b', model });
     expect(got.sha256).toBe(await sha256(renamed));
     expect(got.headers['content-length']).toBe(String(new TextEncoder().encode(renamed).length));
+  });
+
+  it.each(['zstd', 'br, gzip'])('a compressed one leaves plain: %s', async (encoding) => {
+    const scene = await newScene({ spill: { spill_to: [{ upstream: 'b', model: 'there' }, 'c'] } });
+    await scene.c.configure({ echo: true });
+    for (const refusing of [scene.a, scene.b]) await refusing.failNext('quota');
+    const headers = { ...KEY, 'content-encoding': encoding };
+    const response = await post(pathTo(scene, 'a'), pack(bodyOf('here'), encoding), headers);
+    const got = await response.json<Echo>();
+    expect(got.sha256).toBe(await sha256(bodyOf('here')));
+    expect(got.headers['content-encoding']).toBeUndefined();
+    expect((await scene.b.stats()).arrivals).toMatchObject([{ model: 'there' }]);
   });
 
   it.each([

@@ -154,7 +154,11 @@ export interface Echo {
 }
 
 /** Sends a body as it stands. */
-export function post(path: string, body: string, headers: Record<string, string> = {}) {
+export function post(
+  path: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+) {
   const typed = { 'content-type': 'application/json', ...headers };
   return call(path, { method: 'POST', body, headers: typed });
 }
