@@ -240,6 +240,9 @@ function choiceHasContent(fields: Fields): boolean {
   const delta = fieldsOf(fields['delta']);
   const hasMore = delta !== null && Object.entries(delta).some(isMore);
   if (hasMore || hasText(fieldsOf(fields['message']) ?? fields)) return true;
+  // A token may have no text of its own, or be a part of a character.
+  const tokens = fieldsOf(fields['logprobs'])?.['content'];
+  if ([tokens, fields['token_ids'], fields['messages']].some(isFilled)) return true;
   const end = fields['finish_reason'];
   return typeof end === 'string' && !mayBeFailure(end) && !isError(fields['error']);
 }

@@ -24,9 +24,14 @@ const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
 
 /** The same by message. Read only if the error has no known name. */
 const WORDS: readonly (readonly [words: RegExp, status: number])[] = [
+  [/\b(?:status|http)(?: code)?:? ?429\b/, 429],
   [/rate ?-?limit|too many (?:concurrent )?requests|quota exceeded|concurrency/, 429],
   [/overloaded|(?:temporarily|service) unavailable|at capacity/, 503],
   [/internal (?:server )?error|upstream error|provider returned error/, 500],
+  [/\b(?:status|http)(?: code)?:? ?5\d\d\b|error occurred while processing your request/, 500],
+  // Servers for models on machines of one's own.
+  [/\brunner (?:process )?has (?:terminated|unexpectedly stopped)|failed during generation/, 500],
+  [/\bout of memory\b/, 500],
 ];
 
 /** The default is a mistake of the call, so that callers cannot provoke refusals. */

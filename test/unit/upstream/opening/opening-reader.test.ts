@@ -165,6 +165,12 @@ describe('content', () => {
       sse({ choices: [{ delta: { role: 'assistant', tool_calls: [{ index: 0 }] } }] }),
     ],
     ['a thought', 'events', sse({ choices: [{ delta: { reasoning_content: 'Hm' } }] })],
+    [
+      'a token without text',
+      'events',
+      sse({ choices: [{ delta: { content: '' }, logprobs: { content: [{ token: '' }] } }] }),
+    ],
+    ['the number of a token', 'events', sse({ choices: [{ text: '', token_ids: [7] }] })],
     ['a citation', 'events', sse({ choices: [{ delta: { annotations: [{ url: 'u' }] } }] })],
     ['an end', 'events', sse({ choices: [{ delta: {}, finish_reason: 'stop' }] })],
     ['the end of the stream', 'events', `${ROLE}data: [DONE]\n\n`],

@@ -108,6 +108,30 @@ describe('an error inside a 200 is the same refusal as by status', () => {
     ],
     ['a server that is busy', 'openai', { error: 'The server is busy' }, 'overload model null'],
     [
+      'Ollama’s failure',
+      'ollama',
+      { error: 'llama runner process has terminated: exit status 2' },
+      'error model null',
+    ],
+    [
+      'a server without memory',
+      'openai',
+      { error: 'Request failed during generation: CUDA out of memory', error_type: 'generation' },
+      'error model null',
+    ],
+    [
+      'a status in a message',
+      'openai',
+      { error: 'Upstream request failed with status 502' },
+      'error model null',
+    ],
+    [
+      'OpenAI’s failure without a code',
+      'openai',
+      { type: 'error', code: null, message: 'An error occurred while processing your request.' },
+      'error model null',
+    ],
+    [
       'xAI’s rate',
       'xai',
       { code: 'Some resource has been exhausted', error: 'Too many requests for the team' },
