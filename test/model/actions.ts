@@ -14,7 +14,7 @@ import type { MemberSettings } from '../../src/core/words/member.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { SOMEBODY, someMember, someSettings } from '../support/core-builders.ts';
 
-/** Names of a call, as its body and its key say. */
+/** Names of a call in its body and by its key. */
 export interface CallNames {
   readonly model: string | null;
   readonly tier: string | null;
@@ -57,14 +57,14 @@ export type Action =
       readonly manner: Manner;
       /** Members that have refused it. */
       readonly excluded?: readonly string[];
-      /** Names in its body, and its key. Absent: none. */
+      /** Names in its body, and its key. Absent if there are none. */
       readonly names?: CallNames;
       /** Its body was not read. */
       readonly isUnread?: boolean;
       /** The ticket, as `pick`, that waits for this one. */
       readonly parent: number | null;
     }
-  /** A caller makes up so many names, each of which is refused. */
+  /** A caller makes up so many names. Each one is refused. */
   | {
       readonly kind: 'make_up';
       readonly tenant: string;
@@ -72,7 +72,7 @@ export type Action =
       readonly count: number;
       readonly signal: Partial<UpstreamSignal>;
     }
-  /** A member has another id from now on, with the same key. */
+  /** A member changes its id and keeps its key. */
   | { readonly kind: 'rename'; readonly pick: number }
   /** Asks of so many, all in the same way. */
   | { readonly kind: 'crowd'; readonly count: number; readonly ask: Ask }
@@ -106,14 +106,14 @@ export type Action =
   | { readonly kind: 'reconfigure'; readonly changes: Partial<GroupSettings> }
   | { readonly kind: 'move' }
   | { readonly kind: 'relearn' }
-  /** The upstream answers a call that runs, the oldest first; `told`: a ticket, by its lease's id. */
+  /** The upstream answers a running call, the oldest first. `told` is a ticket, by the id of its lease. */
   | {
       readonly kind: 'answer';
       readonly pick: number;
       readonly signal: Partial<UpstreamSignal>;
       readonly isRepeat: boolean;
       readonly told: Told | null;
-      /** How its lease ends with it; null: it does not. */
+      /** How its lease ends. null if it does not. */
       readonly end: Outcome | null;
     }
   | { readonly kind: 'advance'; readonly ms: number }

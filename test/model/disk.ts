@@ -12,7 +12,7 @@ interface Sent {
   readonly arrivesAt: number;
 }
 
-/** Copies the controls as they come back from their row. */
+/** Copies the controls as they are read from their row. */
 function copyOf(kept: Kept): NonNullable<Sent['kept']> {
   const { ahead, members } = kept;
   const ofMembers = members === undefined ? {} : { members: structuredClone(members) };
@@ -29,7 +29,7 @@ export class Disk {
   #endedInRing: BoundRow['ended'] = [];
   #endedInKept: BoundRow['ended'] = [];
   #isLastKept = false;
-  /** The number of the last write of the controls that has arrived; 0: none. */
+  /** The number of the last write of the controls that has arrived. 0 if there is none. */
   learnedBy = 0;
   #lapsedInRing: BoundRow['lapsed'] = [];
   #lapsedInKept: BoundRow['lapsed'] = [];

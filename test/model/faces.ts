@@ -26,7 +26,7 @@ export function placeOf(waiter: NaiveWaiter | Waiter): unknown {
   return [ticket.id, leaseId, age, lane, isPromoted, isAnew, deadlineAt, sliceEndsAt, arrival];
 }
 
-/** Shows what the rejections for stops and for slots say, but for how long their callers waited and are to wait. */
+/** Shows the rejections for stops and for slots, without the times that their callers waited or should wait. */
 export function rejectionsOf(effects: readonly Effect[]): unknown[] {
   return effects.flatMap((effect) => {
     if (effect.kind !== 'reject') return [];

@@ -5,7 +5,7 @@ import type { GroupState } from '../../src/core/state.ts';
 import type { NaiveGroup } from './naive-group.ts';
 import type { NaiveLessons } from './naive-scopes.ts';
 
-/** Checks that the core has learned the same of its upstreams as the naive group, and holds it for the same calls. */
+/** Checks that the core has learned the same as the naive group, for the same calls. */
 export function checkLearned(state: GroupState, naive: NaiveGroup, told: string): void {
   const { scopes } = naive.room;
   for (const member of state.members.values()) {
@@ -13,7 +13,7 @@ export function checkLearned(state: GroupState, naive: NaiveGroup, told: string)
     const known = scopes.member(id);
     const { about, narrower } = controls.scopes;
     assert.deepEqual(partsIn(member), partsOf(known.own), `${told}: lessons of '${id}'`);
-    // A former member forgets scopes later: while it is only stored, nothing looks through them.
+    // A former member removes scopes later, because nothing checks them while it is only stored.
     if (!state.serving.includes(member)) continue;
     assert.deepEqual(about, known.about, `${told}: the calls that lessons of '${id}' are about`);
     const expected = known.narrower.map(({ scope }) => scope);
@@ -29,7 +29,7 @@ export function checkLearned(state: GroupState, naive: NaiveGroup, told: string)
   assert.deepEqual(state.totals.reports, naive.answering.reports.counts, `${told}: reports`);
 }
 
-/** Names everything learned that decides which calls are held, and that a reset must not lose. */
+/** Names all lessons that decide which calls are held, and that a reset must keep. */
 export function decisiveLessons({ serving }: GroupState): string {
   const all = serving.map(({ controls }) => {
     const { about, narrower } = controls.scopes;

@@ -36,14 +36,14 @@ import { NaiveReports } from './naive-reports.ts';
 import type { NaiveRoom, NaiveSite } from './naive-room.ts';
 import type { NaiveLessons } from './naive-scopes.ts';
 
-/** The slots at the upstream when a lease was granted, as some lessons count it. */
+/** The slots at the upstream when a lease was granted, as counted by some lessons. */
 export interface NaiveAtGrant {
   readonly slotsAtGrant: number;
   readonly slotsCounted: number;
   readonly gapMs: number;
 }
 
-/** A slot that came back. */
+/** A released slot. */
 interface Ended {
   readonly at: number;
   readonly lessons: readonly NaiveLessons[];
@@ -78,7 +78,7 @@ export class NaiveAnswers {
     this.#refusals = [];
   }
 
-  /** A member has another id from now on: what was at the upstream of its scopes is not known any more. */
+  /** A member changes its id. The calls of its scopes at the upstream are no longer known. */
   rename(id: string): void {
     const { narrower } = this.#room.scopes.member(id);
     const isOfMember = (lessons: NaiveLessons): boolean =>
@@ -91,7 +91,7 @@ export class NaiveAnswers {
     }
   }
 
-  /** How often one and the same member that serves has refused a call. */
+  /** How often the same serving member has refused a call. */
   refusalsOf(call: string): number {
     const counts = this.#site.places
       .serving()
@@ -105,7 +105,7 @@ export class NaiveAnswers {
     return Math.max(0, ...counts.map((each) => each?.length ?? 0));
   }
 
-  /** A call may go out now. */
+  /** A call may start now. */
   callable(lease: NaiveLease, now: number): void {
     lease.callableAt = now;
     for (const lessons of this.#room.lessonsOf(lease)) {
@@ -124,7 +124,7 @@ export class NaiveAnswers {
     }
   }
 
-  /** A call that goes out probes what is paused or open. */
+  /** A call that starts probes pauses and open breakers. */
   granted(lease: NaiveLease, now: number): void {
     for (const { pause, breaker } of this.#room.lessonsOf(lease)) {
       pauseGranted(pause, lease.id, instant(now));
@@ -132,14 +132,14 @@ export class NaiveAnswers {
     }
   }
 
-  /** A call of the upstream has ended: for a while it may still count there. */
+  /** A call has ended. It may still count at the upstream for a while. */
   endedThere(lease: NaiveLease, now: number): void {
     if (lease.isRefused || lease.waitsElsewhere) return;
     const lessons = this.#room.lessonsOf(lease);
     for (let slot = 0; slot < lease.slots; slot += 1) this.#ended.push({ at: now, lessons });
   }
 
-  /** A lease is no more at its member. */
+  /** A lease has left its member. */
   left(lease: NaiveLease, lessons: readonly NaiveLessons[], isLost: boolean, now: number): void {
     for (const { pause, breaker } of lessons) {
       breakerEnded(breaker, lease.id, isLost, instant(now));
@@ -187,7 +187,7 @@ export class NaiveAnswers {
     for (const { pause } of this.#room.lessonsOf(lease)) {
       pauseRefused(pause, lease.id, instant(now));
     }
-    // These say nothing of other calls before another member has served this one.
+    // These say nothing about other calls before another member has served this one.
     if (['quota', 'unauthorized', 'egress'].includes(kind)) return;
     const retryAfterMs = signal.retryAfterMs === 0 ? null : signal.retryAfterMs;
     const { id, member } = this.#at(lease);
@@ -316,7 +316,7 @@ export class NaiveAnswers {
     noteTaken(lessons.lag, { grantedAt, slotsAtGrant, gapMs }, full);
   }
 
-  /** How long the slots of a lease stay down after an end for which that is learned: of all its lessons the longest. */
+  /** The longest learned cool-down of a lease's slots. */
   cooldownMs(lease: NaiveLease): number {
     return Math.max(...this.#room.lessonsOf(lease).map(({ lag }) => takeCooldownMs(lag)));
   }

@@ -39,7 +39,7 @@ function settlingMs(waiters: number, slots: number): number {
  * that can be worked out again, every number spelled out here rather than taken from the code under test.
  */
 export class NaiveGroup extends NaiveLeases {
-  /** Contents of the rejections among the answers that are for a stop or for slots. */
+  /** Contents of the rejections for a stop or for slots. */
   rejections: (NaiveRejection & { readonly ticketId: string })[] = [];
   readonly #placing: NaivePlacing;
   #waiters: NaiveWaiter[] = [];
@@ -163,7 +163,7 @@ export class NaiveGroup extends NaiveLeases {
     return Math.min(...dues);
   }
 
-  /** All later instants at which time alone may change what holds waiters. */
+  /** All later instants at which time alone may release waiters. */
   changesAt(now: number): number {
     if (this.#waiters.length === 0) return Infinity;
     return Math.min(...this.room.changes(now), ...this.#kept(now));
@@ -255,7 +255,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** All groups of a call have granted: it goes out. */
+  /** All groups of a call have granted it, so it starts. */
   #confirm(lease: NaiveLease): void {
     if (!lease.waitsElsewhere) return;
     lease.waitsElsewhere = false;
@@ -274,7 +274,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#askForNames();
   }
 
-  /** Asks for the names of queued calls that were not read, while some calls are held by theirs. */
+  /** Asks for the names of unread queued calls while calls are held by names. */
   #askForNames(): void {
     if (!this.room.scopes.holdByNames(this.room.serving(), this.now)) return;
     for (const waiter of this.#waiters) {
@@ -285,7 +285,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Makes the lease of an earlier instance, if its slots are among those that nobody has claimed. */
+  /** Creates the lease of an earlier instance if its slots are orphaned. */
   #claimed(leaseId: string, claim: Claim | undefined): NaiveLease | undefined {
     if (claim === undefined || !this.#isHere(claim)) return undefined;
     const isKnown = this.hasEnded(leaseId) || this.hasEnded(claim.ticketId);
@@ -571,7 +571,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Members that have other ids from now on, with the same keys, keep what was learned and what runs there. */
+  /** Members that change their ids and keep their keys keep their lessons and their running calls. */
   #rename({ members }: GroupSettings): void {
     const before = this.settings.members.filter(({ id }) =>
       members.every((each) => each.id !== id),
@@ -595,7 +595,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Rejects those that cannot wait as long as they are stopped, and declines those that must not. */
+  /** Rejects calls that cannot wait until their stop ends, and declines those that must not wait. */
   #dropStopped(): void {
     if (this.settings.isDryRun) return;
     for (const waiter of this.#waiters) {
@@ -607,7 +607,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Names what stops a waiter for longer than it can wait; null: nothing does. */
+  /** Names the stop that outlasts a waiter. null if there is none. */
   #stoppedBy({ ticket, deadlineAt }: NaiveWaiter): NaiveRejection | null {
     const block = this.room.blockFor(ticket, this.now);
     const patientUntil = ticket.wait ? deadlineAt : this.now;
@@ -617,12 +617,12 @@ export class NaiveGroup extends NaiveLeases {
     return this.room.rejectionFor(ticket, block, this.now);
   }
 
-  /** Where a waiter stands that was not granted at once, and what it waits for. */
+  /** The position of a queued waiter, and its wait reason. */
   #arrivalOf(waiter: NaiveWaiter): NaiveArrival {
     return { position: this.order.ahead(waiter, this.view()), ...this.#waitReason(waiter) };
   }
 
-  /** Names what a waiter waits for: of several causes the one that calls that end do not change. */
+  /** Names the wait reason. Of several, the one that does not end with running calls. */
   #waitReason(waiter: NaiveWaiter): Pick<NaiveArrival, 'cause' | 'scope'> {
     const { room, now } = this;
     const { ticket } = waiter;
@@ -794,7 +794,7 @@ export class NaiveGroup extends NaiveLeases {
     return leases.reduce((sum, { nested }) => sum + (nested?.slots ?? 0), 0);
   }
 
-  /** Grants as long as somebody may go who has room somewhere. */
+  /** Grants slots while a waiter may start that has room somewhere. */
   #grantInTurn(): void {
     for (let next = this.#nextTurn(); next !== null; next = this.#nextTurn()) {
       this.#grant(next.waiter, next.waiter.ticket.slots, next.member);
@@ -803,12 +803,12 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Those who wait for their own member now, while another has room. */
   #held: NaiveWaiter[] = [];
-  /** When time alone gives room to the first of those that wait for it. */
+  /** When time alone makes room for the first waiter. */
   #roomDueAt = Infinity;
 
   /**
-   * Finds who goes next, and where: whoever has no room anywhere bars the members that it waits for. In a dry run a waiter
-   * passes that became too wide while it waited.
+   * Finds the next waiter and its member. A waiter without room bars the members that it waits for. In a dry run, a
+   * waiter starts even if it became too wide while it waited.
    */
   #nextTurn(): { readonly waiter: NaiveWaiter; readonly member: string } | null {
     this.#held = [];

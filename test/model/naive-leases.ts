@@ -27,7 +27,7 @@ export type NaiveLease = Pick<
   'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'chargedMs' | 'nested' | 'heirOf'
 > &
   Omit<NaiveHold, 'holder'> & {
-    /** Its names are those of its body, once it was read. */
+    /** Has the names of its body once the body was read. */
     holder: Ticket['holder'];
     readonly grantedAt: number;
     /** The member that its holder was told; empty: the group named none. */
@@ -40,13 +40,13 @@ export type NaiveLease = Pick<
     isLost: boolean;
     /** No answer's disposal ends it. */
     isById: boolean;
-    /** When its call could go out. */
+    /** When its call could start. */
     callableAt: number;
     isRefused: boolean;
     hasAnswer: boolean;
     /** It was refused because the upstream still counted others. */
     isLagging: boolean;
-    /** The slots at the upstream when it could go out: of its member, and of its scopes there. */
+    /** The slots at the upstream when it could start: of its member, and of its scopes there. */
     atGrant: NaiveAtGrant;
     atGrantIn: Map<NaiveLessons, NaiveAtGrant>;
   };
@@ -99,7 +99,7 @@ export abstract class NaiveLeases {
   readonly places: NaivePlaces;
   readonly room: NaiveRoom;
   readonly answering: NaiveAnswers;
-  /** Lessons about all members, as each write took them, by the number of the write. */
+  /** Lessons about all members in each write, by the number of the write. */
   readonly #written = new Map<number, ReadonlyMap<string, NaiveMember>>();
   /** Leases whose answers wait for a write, and those that the instance before had such answers for at last. */
   protected awaited: string[] = [];
@@ -128,7 +128,7 @@ export abstract class NaiveLeases {
     const scopes = new NaiveScopes(rules);
     this.room = new NaiveRoom(this, scopes);
     this.answering = new NaiveAnswers(this, this.room);
-    // The group itself learns from when it was made, and each member from when it is named.
+    // The group learns from its creation, and each member from its first mention.
     scopes.member('', now);
     scopes.onMoved = (own, moved) => {
       for (const lease of this.leaseList) {
@@ -141,17 +141,17 @@ export abstract class NaiveLeases {
     this.knowServing();
   }
 
-  /** Knows all members of which there is anything to know: those that serve, and where leases count. */
+  /** Returns all known members: those that serve, and those where leases count. */
   protected knowServing(at = 0): void {
     for (const { id } of this.places.all()) this.room.scopes.member(id, at);
   }
 
-  /** Notes that the write of this number takes all lessons. */
+  /** Notes that the write with this number contains all lessons. */
   noteWritten(seq: number): void {
     this.#written.set(seq, this.answering.reports.written(this.now));
   }
 
-  /** Knows again what was learned by the write of this number; 0: nothing was ever written. */
+  /** Restores the lessons of the write with this number. 0 if there was no write. */
   protected recoverLearned(seq: number): void {
     const written = this.#written.get(seq);
     if (written === undefined) throw new Error(`write ${seq} took nothing that was learned`);
@@ -190,7 +190,7 @@ export abstract class NaiveLeases {
     return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.slotsUnclaimed());
   }
 
-  /** Slots of the group, over all members, by its limits and what was learned. */
+  /** Slots of the group over all members, by its configured and learned limits. */
   protected slotsMax(): number {
     return this.room.slotsLearned();
   }
@@ -343,7 +343,7 @@ export abstract class NaiveLeases {
     this.grant(lease, isAnew, isPassed);
   }
 
-  /** Knows the member of a lease from now on, if it does not yet. */
+  /** Adds the member of a lease if it is unknown. */
   protected knowMember(lease: Pick<NaiveLease, 'named'>): void {
     this.room.scopes.member(this.places.countsAt(lease), this.now);
   }
@@ -432,7 +432,7 @@ export abstract class NaiveLeases {
     this.endLostProbes();
   }
 
-  /** Probes of an earlier instance are over whose leases were not claimed. */
+  /** Ends probes of an earlier instance whose leases were not reclaimed. */
   protected endLostProbes(): void {
     for (const member of this.room.scopes.members.values()) {
       for (const { breaker } of this.room.scopes.allOf(member)) {
@@ -549,7 +549,7 @@ export abstract class NaiveLeases {
     }
   }
 
-  /** How long the slots of a lease stay down that ends so. */
+  /** The cool-down of the slots of a lease that ends this way. */
   #downMs(lease: NaiveLease, outcome: Outcome): number {
     const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.settings;
     if (outcome === 'failed' && !this.answering.speaksForAll(lease, this.now)) return 0;

@@ -27,7 +27,7 @@ interface NaiveAccount extends NaiveShare {
   lastAgentService: number;
 }
 
-/** Where a waiter stood when it came, and what it waits for; of which calls that is, null: of all. */
+/** The position of a waiter on arrival, its wait reason, and the calls to which the reason applies (null: all). */
 export interface NaiveArrival {
   readonly position: number;
   readonly cause: WaitCause;
@@ -50,7 +50,7 @@ export interface NaiveWaiter {
   orphanAt: number;
   /** Until when it waits for its own member, once it does. */
   heldUntil: number | null;
-  /** Null: it does not stand in the queue yet, or it tries only. */
+  /** null if it is not queued yet, or does not allow queueing. */
   waitsFor: NaiveArrival | null;
 }
 
@@ -177,7 +177,7 @@ export class NaiveOrder {
     }
   }
 
-  /** Lines all of whose calls are held catch up with those that may go, and so do agents of the tenant that is granted. */
+  /** Raises the service of held lines to that of lines that may start, and of held agents of the granted tenant. */
   #levelHeld(granted: string, now: number, { settings, waiters, room }: NaiveView): void {
     const catchUp = (
       groups: readonly (readonly NaiveWaiter[])[],
@@ -239,7 +239,7 @@ export class NaiveOrder {
     }
   }
 
-  /** Finds whose turn it is, whether there is room for it or not. Calls that were refused more often come later. */
+  /** Finds the first waiter, with or without room for it. Calls that were refused more often come later. */
   next(view: NaiveView): NaiveWaiter | undefined {
     for (let refusalsMax = 1; ; refusalsMax += 1) {
       const waiters = view.waiters.filter(
@@ -270,17 +270,17 @@ export class NaiveOrder {
     }
   }
 
-  /** How many stand before a waiter. */
+  /** Number of waiters ahead of a waiter. */
   ahead(waiter: NaiveWaiter, view: NaiveView): number {
     return this.#before(waiter, view).length;
   }
 
-  /** How many are likely to go before a waiter: those that scopes hold do not, unless they hold it as well. */
+  /** Number of waiters likely to start first. Held ones do not count, unless their scopes hold this waiter too. */
   turnsAhead(waiter: NaiveWaiter, view: NaiveView): number {
     return this.#before(waiter, view).filter((each) => !isHeldBefore(each, waiter, view)).length;
   }
 
-  /** Lists all of higher lanes, those of its tenant that stand before it, and as many of each other tenant. */
+  /** Lists all waiters of higher lanes, those of its tenant ahead of it, and as many of each other tenant. */
   #before(waiter: NaiveWaiter, { waiters }: NaiveView): readonly NaiveWaiter[] {
     if (waiter.isPromoted) return [];
     const higher = waiters.filter(({ lane }) => LANES.indexOf(lane) < LANES.indexOf(waiter.lane));
@@ -371,7 +371,7 @@ export class NaiveOrder {
     return elsewhere === 0 || elsewhere + 1 <= Math.floor(settings.slotsMax / 4);
   }
 
-  /** Whether no cap of its own keeps a waiter from its slots. */
+  /** Whether no own cap stops a waiter. */
   isUnderCap(waiter: NaiveWaiter, view: NaiveView): boolean {
     return this.#barOf(waiter, view) === null;
   }
@@ -394,14 +394,14 @@ export class NaiveOrder {
   }
 }
 
-/** Whether single calls probe some member: those that wait elsewhere would all go out at once. */
+/** Whether single calls probe some member. Calls that wait elsewhere would all start at once. */
 function isProbed(room: NaiveRoom): boolean {
   return room
     .serving()
     .some(({ own: { breaker, pause } }) => breaker.phase !== 'closed' || pause.waitMs > 0);
 }
 
-/** Whether scopes hold a call before a waiter, and do not hold the waiter. */
+/** Whether scopes hold a call ahead of a waiter but not the waiter. */
 function isHeldBefore(
   { ticket }: NaiveWaiter,
   waiter: NaiveWaiter,

@@ -22,8 +22,8 @@ export type Place = Pick<MemberSettings, 'slotsMax' | 'weight' | 'isAdaptive'> &
 const UPSTREAM = 'openai';
 
 /**
- * Members of a naive group: where its leases count, what is unclaimed at each, and where calls that belong together
- * ran. All are of the first tier and switched on.
+ * Members of a naive group: where its leases count, the orphaned slots at each, and where calls that belong together
+ * ran. All are enabled and of the first tier.
  */
 export class NaivePlaces {
   readonly #site: NaiveSite;
@@ -31,7 +31,7 @@ export class NaivePlaces {
   /** The members of all grants, in their order. */
   #granted: string[] = [];
   readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
-  /** The later ids of members that have had others. */
+  /** Later ids of members that changed their ids. */
   readonly #renamed = new Map<string, string>();
 
   constructor(site: NaiveSite) {
@@ -84,7 +84,7 @@ export class NaivePlaces {
     this.#unclaimed.clear();
   }
 
-  /** A member has another id from now on. */
+  /** A member changes its id. */
   rename(from: string, to: string): void {
     this.#renamed.delete(to);
     for (const [id, later] of this.#renamed) if (later === from) this.#renamed.set(id, to);
@@ -115,7 +115,7 @@ export class NaivePlaces {
     if (this.#site.settings.members.length === 0) this.unplace();
   }
 
-  /** The number of the last grant at a member, over all members; -1: there was none. */
+  /** The number of the last grant at a member, over all members. -1 if there was none. */
   turnOf(id: string): number {
     return this.#granted.lastIndexOf(id);
   }
@@ -158,7 +158,7 @@ export class NaivePlaces {
     const key = this.#keyOf(holder);
     const known = key === null ? undefined : this.#belongs.get(key);
     if (known === undefined || now >= known.until) return null;
-    // A call that ran at none of the members when it was noted belongs to none that comes later.
+    // A call that ran at no member when it was noted belongs to no later member either.
     const member = known.member === '' ? '' : this.countsAt({ named: known.member });
     return excluded.some((id) => id === member) ? null : member;
   }

@@ -2,7 +2,7 @@ import type { NaiveWaiter } from './naive-order.ts';
 import type { Place } from './naive-places.ts';
 import type { NaiveRoom, NaiveSite } from './naive-room.ts';
 
-/** Where a waiter goes: to a member, to none before one of these has room, or to its own, which it waits for. */
+/** The place of a waiter: a member, none before one of these has room, or its own member, which it waits for. */
 type Placed =
   | { readonly kind: 'now'; readonly member: string }
   | { readonly kind: 'later'; readonly members: readonly string[]; readonly at: number }
@@ -10,12 +10,12 @@ type Placed =
 
 interface When {
   readonly meanHoldMs: number;
-  /** Nothing is granted before. */
+  /** The earliest instant of the next grant. */
   readonly grantsFrom: number;
   readonly now: number;
 }
 
-/** Where calls of a naive group go, as plainly as decision 30 says it: a group that names no members has one. */
+/** Places calls of a naive group, as in decision 30. A group without members has one. */
 export class NaivePlacing {
   readonly #site: NaiveSite;
   readonly #room: NaiveRoom;
@@ -26,10 +26,10 @@ export class NaivePlacing {
   }
 
   /**
-   * Places a waiter whose turn it is.
+   * Places the first waiter.
    *
-   * @param barred members that somebody before it waits for
-   * @param waiting the own members of those before it that wait for these
+   * @param barred members that an earlier waiter waits for
+   * @param waiting own members of the earlier waiters that wait for these
    */
   place(
     waiter: NaiveWaiter,
@@ -64,7 +64,7 @@ export class NaivePlacing {
     return { kind: 'now', member: this.#best(free) };
   }
 
-  /** A waiter without room waits for the member that has some soonest, for all if no time is known, or for the group. */
+  /** A waiter without room waits for the member that has room first, for all if no time is known, or for the group. */
   #later(left: readonly Place[], rooms: readonly number[], slots: number, now: number): Placed {
     const at = Math.min(...rooms);
     const ids = left.map(({ id }) => id);
@@ -97,7 +97,7 @@ export class NaivePlacing {
     return all > this.#site.settings.slotsMax ? Infinity : now;
   }
 
-  /** When a member is likely to have a slot for a waiter, behind those before it that wait for it. */
+  /** When a member is likely to have a slot for a waiter, after the earlier waiters for that member. */
   #soonestAt(own: Place, before: number, slots: number, when: When): number {
     const { now, meanHoldMs } = when;
     const slotsMax = this.#room.slotsLearnedAt(own.id);
@@ -114,7 +114,7 @@ export class NaivePlacing {
     return byTime === Infinity ? bySlots : Math.max(byTime, bySlots);
   }
 
-  /** Picks the one with the smallest part of its slots in use, then the one without a grant for longest. */
+  /** Picks the member with the smallest share of its slots in use, then the one without a grant for longest. */
   #best(free: readonly Place[]): string {
     const loadOf = ({ id, weight }: Place): number => {
       const slotsMax = this.#room.slotsLearnedAt(id);

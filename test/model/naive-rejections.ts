@@ -28,7 +28,7 @@ export function aboveItsShare(
   return backlog(newcomer, there, weights) === most ? null : youngest(there, most, weights);
 }
 
-/** The youngest waiter of the new one's tenant, in the lowest lane of its own and those below, that its scopes hold. */
+/** The youngest held waiter of the new one's tenant, in the lowest lane up to its own. */
 export function lastHeld(
   newcomer: NaiveWaiter,
   waiters: readonly NaiveWaiter[],

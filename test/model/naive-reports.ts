@@ -26,9 +26,9 @@ interface NaiveReport {
 
 type Apply = (retryAfterMs: number | null) => void;
 
-/** Refusals that holders report, and how they end. Their bounds have a model of their own. */
+/** Refusals reported by lease holders, and how they end. Their bounds have a separate model. */
 export class NaiveReports {
-  /** How many were not confirmed at first, ignored, confirmed and refuted. */
+  /** Number of reports that were unconfirmed at first, ignored, confirmed and refuted. */
   counts = { unconfirmed: 0, ignored: 0, confirmed: 0, refuted: 0 };
   readonly #room: NaiveRoom;
 
@@ -80,7 +80,7 @@ export class NaiveReports {
     if (own.pause.until > was.pause.until) unconfirmed.pausedUntil = own.pause.until;
   }
 
-  /** A holder reports a refusal of the calls of one scope: only its wait counts. */
+  /** A holder reports a refusal of the calls of one scope. Only its wait counts. */
   applyInScope(
     { reports }: NaiveMember,
     lessons: NaiveLessons,
@@ -101,7 +101,7 @@ export class NaiveReports {
     undoNumbers(lessons, was);
   }
 
-  /** Headgate sees a refusal itself: it confirms what was reported alike, and applies without what was not. */
+  /** Headgate receives a refusal itself. It confirms similar reports, and applies without the others. */
   applySeen(member: NaiveMember, kind: RefusalKind, apply: () => void, now: number): void {
     const { own, reports } = member;
     const { unconfirmed } = reports;
@@ -120,7 +120,7 @@ export class NaiveReports {
     if (isReported) own.pause.until = instant(Math.max(own.pause.until, pausedUntil));
   }
 
-  /** A call was served, which may show that a report of another holder is wrong. */
+  /** A call was served, which may refute a report of another holder. */
   refute(
     member: NaiveMember,
     { grantedAt, slotsAtGrant }: { readonly grantedAt: number; readonly slotsAtGrant: number },
@@ -135,7 +135,7 @@ export class NaiveReports {
     this.#undo(member, now);
   }
 
-  /** The members as they are written: without what nobody has confirmed. */
+  /** The members as stored, without unconfirmed reports. */
   written(now: number): ReadonlyMap<string, NaiveMember> {
     const { members } = this.#room.scopes;
     const copies = [...members].map(([id, { about, own, narrower, reports, hasServed }]) => {

@@ -21,18 +21,18 @@ import {
   type NaiveScope,
 } from './naive-scopes.ts';
 
-/** The group whose calls the lessons are about. */
+/** The group to whose calls the lessons apply. */
 export interface NaiveSite {
   readonly settings: GroupSettings;
   readonly places: NaivePlaces;
   leases(): readonly NaiveLease[];
 }
 
-/** A stop by the upstream, until when, and of which calls; null: of all. */
+/** A stop by the upstream, its end, and the stopped calls (null: all). */
 export interface NaiveBlock {
   readonly reason: 'paused' | 'breaker_open' | 'members_out';
   readonly until: number;
-  /** The refusal for which the breaker opened. Absent: it opened for failures. */
+  /** The refusal that opened the breaker. Absent if failures did. */
   readonly limit?: { readonly words: string | null };
   readonly scope: NaiveScope | null;
 }
@@ -47,14 +47,14 @@ export interface NaiveRejection {
   readonly scope: NaiveScope | null;
 }
 
-/** Lessons, and the calls that they are about; null: all of a member. */
+/** Lessons, and the calls to which they apply (null: all calls of a member). */
 type About = readonly [lessons: NaiveLessons, scope: NaiveScope | null];
 
-/** Room for calls by what was learned: added up anew from the leases and the lessons whenever it is asked for. */
+/** Room for calls by the lessons. It is summed up from the leases and the lessons on each request. */
 export class NaiveRoom {
   readonly scopes: NaiveScopes;
   readonly #site: NaiveSite;
-  /** Until when each lessons stopped calls before the event under way. */
+  /** Ends of all stops before the current event. */
   #stops = new Map<NaiveLessons, number>();
 
   constructor(site: NaiveSite, scopes: NaiveScopes) {
@@ -62,7 +62,7 @@ export class NaiveRoom {
     this.scopes = scopes;
   }
 
-  /** The lessons of the members that serve. */
+  /** The lessons of the serving members. */
   serving(): readonly NaiveMember[] {
     return this.#site.places.serving().map(({ id }) => this.scopes.member(id));
   }
@@ -83,7 +83,7 @@ export class NaiveRoom {
     return { slotsMax, isHard: true, isAdaptive };
   }
 
-  /** The leases at a member that some lessons are about. */
+  /** The leases at a member to which some lessons apply. */
   #counted(id: string, lessons: NaiveLessons): readonly NaiveLease[] {
     const here = this.#site.leases().filter((lease) => this.#site.places.countsAt(lease) === id);
     const scope = this.scopes.member(id).narrower.find((each) => each === lessons)?.scope;
@@ -96,7 +96,7 @@ export class NaiveRoom {
     return this.#counted(id, lessons).reduce((sum, { slots }) => sum + slots, unclaimed);
   }
 
-  /** Slots of the calls that are at the upstream. */
+  /** Slots of calls at the upstream. */
   atUpstream(id: string, lessons: NaiveLessons): number {
     const there = this.#counted(id, lessons).filter(
       ({ phase, waitsElsewhere, isRefused }) =>
@@ -105,7 +105,7 @@ export class NaiveRoom {
     return there.reduce((sum, { slots }) => sum + slots, 0);
   }
 
-  /** Slots that calls of a member may use, by its limit and what was learned. */
+  /** Slots that calls of a member may use, by its configured and learned limits. */
   slotsLearnedAt(id: string): number {
     return slotsMaxNow(this.scopes.member(id).own.ceiling, this.settings(id));
   }
@@ -132,7 +132,7 @@ export class NaiveRoom {
     return members.length === 0 ? all : Math.min(slotsMax, all);
   }
 
-  /** The slots that calls of a scope may use: never more than those of its member. */
+  /** Slots that calls of a scope may use, never more than those of its member. */
   #slotsIn(id: string, { ceiling }: NaiveLessons): number {
     const most = this.slotsLearnedAt(id);
     return ceiling.slots === null ? most : Math.min(most, slotsMaxNow(ceiling, this.settings(id)));
@@ -154,31 +154,31 @@ export class NaiveRoom {
     return allows(breaker, now) ? roomAt : Math.max(roomAt, breakerChangesAt(breaker, now));
   }
 
-  /** Finds when a member has room for so many slots, but for its scopes and the limit over all members. */
+  /** Returns when a member has room for so many slots, without its scopes and the limit over all members. */
   roomAt(id: string, slots: number, now: number): number {
     const { own } = this.scopes.member(id);
     return this.#roomBy(own, this.usedAt(id), this.slotsLearnedAt(id), slots, now);
   }
 
-  /** Slots that calls may have at a member. What was handed out while the group named no members may be anywhere. */
+  /** Slots that calls may have at a member. Slots granted before the group had members may be at any member. */
   usedAt(id: string): number {
     const unplaced = id === '' ? 0 : this.#site.places.unclaimed('');
     return this.inUse(id, this.scopes.member(id).own) + unplaced;
   }
 
-  /** Names why a scope has no room for a call. */
+  /** Returns why a scope has no room for a call. */
   causeOf(scope: NaiveNarrower, now: number): 'upstream_pause' | 'breaker' | 'slots' {
     const block = this.blockOf(scope, now);
     if (block?.reason === 'paused') return 'upstream_pause';
     return block !== null || !allows(scope.breaker, instant(now)) ? 'breaker' : 'slots';
   }
 
-  /** Whether the breakers of all these members let no call go. */
+  /** Whether the breakers of all these members stop all calls. */
   areBroken(places: readonly Place[], now: number): boolean {
     return places.every(({ id }) => !allows(this.scopes.member(id).own.breaker, instant(now)));
   }
 
-  /** Finds the scope at a member that has no room for a call. */
+  /** Finds a scope at a member without room for a call. */
   heldBy(id: string, { holder, slots }: Ticket, now: number): NaiveNarrower | undefined {
     return this.scopes.scopesOf(this.scopes.member(id), holder).find((scope) => {
       const most = this.#slotsIn(id, scope);
@@ -186,7 +186,7 @@ export class NaiveRoom {
     });
   }
 
-  /** Lists the scopes that hold a call, one at each member that it may go to; none: it is not held. */
+  /** Lists the scopes that hold a call, one for each member that it may go to. Empty if it is not held. */
   scopesHolding(ticket: Ticket, now: number): readonly NaiveNarrower[] {
     const holding = this.#site.places
       .possible(ticket)
@@ -194,7 +194,9 @@ export class NaiveRoom {
     return holding.includes(undefined) ? [] : holding.flatMap((scope) => scope ?? []);
   }
 
-  /** Whether a call would take what a call before it waits for: it is in such a scope wherever it may go. */
+  /**
+   * Whether a call would take the slot that an earlier call waits for, because it is in such a scope at every member.
+   */
   isBehind(ticket: Ticket, holding: readonly NaiveNarrower[]): boolean {
     const isThere = (id: string): boolean =>
       this.scopes
@@ -203,7 +205,7 @@ export class NaiveRoom {
     return holding.length > 0 && this.#site.places.possible(ticket).every(({ id }) => isThere(id));
   }
 
-  /** Whether scopes without room for any call hold a call wherever it may go. */
+  /** Whether full scopes hold a call at every member. */
   isHeld(ticket: Ticket, now: number): boolean {
     const full = this.#site.places.serving().flatMap(({ id }) =>
       this.scopes.member(id).narrower.filter((scope) => {
@@ -213,7 +215,7 @@ export class NaiveRoom {
     return this.isBehind(ticket, full);
   }
 
-  /** Whether a call that a member has just refused lets others try there first. */
+  /** Whether a call yields to others at a member that has just refused it. */
   isHeldBackAt(id: string, { id: ticketId, holder }: Ticket): boolean {
     const member = this.scopes.member(id);
     return [member.own, ...this.scopes.scopesOf(member, holder)].some((lessons) =>
@@ -236,7 +238,10 @@ export class NaiveRoom {
     return isClosed ? { reason: 'paused', until: pause.until } : null;
   }
 
-  /** The lessons that hold a call at a member, its own first, with the calls that each is about. Without a call: its own only. */
+  /**
+   * Lessons that hold a call at a member, the member's own first, with their calls. Without a call, only the member's
+   * own.
+   */
   #aboutAt(id: string, holder: Ticket['holder'] | null): readonly About[] {
     const member = this.scopes.member(id);
     const own: About = [member.own, this.aboutOwn(id)];
@@ -244,7 +249,7 @@ export class NaiveRoom {
     return [own, ...this.scopes.scopesOf(member, holder).map((one): About => [one, one.scope])];
   }
 
-  /** Why the members of these ids stop a call, and until when the first one does; null: not all do. Without a call: all calls. */
+  /** Why these members stop a call (or all calls), and when the first stop ends. null if not all stop it. */
   blockAt(ids: readonly string[], holder: Ticket['holder'] | null, now: number): NaiveBlock | null {
     if (ids.length === 0) return { reason: 'members_out', until: Infinity, scope: null };
     const ofEach = ids.map((id) => {
@@ -263,14 +268,14 @@ export class NaiveRoom {
     return this.blockAt(ids, ticket.holder, now);
   }
 
-  /** Whether the group stops a call wherever it serves. */
+  /** Whether the group stops a call at all serving members. */
   isStopped({ holder }: Ticket, now: number): boolean {
     const ids = this.#site.places.serving().map(({ id }) => id);
     return this.#site.settings.paused || this.blockAt(ids, holder, now) !== null;
   }
 
   /**
-   * Rejects a call for a stop. While pauses for limits hold it at some members, the one among them that ends first is told, of
+   * Rejects a call for a stop. If limits hold it at some members, the rejection names the pause that ends first, and of
    * those at one member the longest.
    */
   rejectionFor(ticket: Ticket, block: NaiveBlock, now: number): NaiveRejection {
@@ -296,7 +301,7 @@ export class NaiveRoom {
     return { reason, scope, ...(reason === 'paused' && { until }) };
   }
 
-  /** Rejects a call that does not want to wait, with the slots that it could have one of. */
+  /** Rejects a call that does not allow queueing, with the slots available to it. */
   rejectionForSlots(ticket: Ticket, now: number): NaiveRejection {
     const ofAll = this.slotsNow(now);
     const numbers = this.scopesHolding(ticket, now).flatMap((one) => {
@@ -311,14 +316,14 @@ export class NaiveRoom {
     return { reason: 'busy', slotsMax: ofAll, scope: this.learnedOf(this.#site.places.serving()) };
   }
 
-  /** The calls that the learned slots of a group are about whose only member this is; null: all, or nothing is learned. */
+  /** Calls to which the learned slots of a single-member group apply. null if all, or nothing was learned. */
   learnedOf([sole, other]: readonly Place[]): NaiveScope | null {
     if (sole === undefined || other !== undefined) return null;
     const { ceiling } = this.scopes.member(sole.id).own;
     return ceiling.slots === null ? null : this.aboutOwn(sole.id);
   }
 
-  /** The calls that the lessons of a member itself are about; null: all. */
+  /** Calls to which the lessons of a member apply. null if all. */
   aboutOwn(id: string): NaiveScope | null {
     const { about } = this.scopes.member(id);
     const isOfAll = about.model === null && about.tier === null && about.credential === null;
@@ -334,7 +339,7 @@ export class NaiveRoom {
     this.#stops = this.#stopsAt(now);
   }
 
-  /** Whether other members serve, or some calls are stopped for longer, than before the event. */
+  /** Whether other members serve than before the event, or calls are stopped for longer. */
   isStoppedForLonger(now: number): boolean {
     const stops = this.#stopsAt(now);
     const owns = new Set(this.serving().map(({ own }) => own));
@@ -346,7 +351,7 @@ export class NaiveRoom {
     return isLonger || isGone;
   }
 
-  /** All later instants at which time alone may change what holds calls. */
+  /** All later instants at which time alone may release calls. */
   changes(now: number): readonly number[] {
     const all = this.serving().flatMap((member) => this.scopes.allOf(member));
     const dues = all.flatMap(({ pause, breaker, ceiling: { evidence } }) => {

@@ -7,7 +7,7 @@ import { instant } from '../../src/core/words/ids.ts';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import type { Holder } from '../../src/core/words/ticket.ts';
 
-/** A set of calls: those with every value that is not null. */
+/** The set of calls that match every value that is not null. */
 export interface NaiveScope {
   readonly model: string | null;
   readonly tier: string | null;
@@ -16,7 +16,7 @@ export interface NaiveScope {
 
 type NaiveNames = NaiveScope & { readonly isUnread: boolean };
 
-/** Lessons about the calls of a scope. Each part has a model of its own. */
+/** Lessons about the calls of a scope. Each part has a separate model. */
 export interface NaiveLessons {
   readonly pause: Pause;
   readonly breaker: Breaker;
@@ -28,9 +28,9 @@ export interface NaiveNarrower extends NaiveLessons {
   readonly scope: NaiveScope;
   /** When a call of it was last refused. */
   lastAt: number;
-  /** When a call of it last came. */
+  /** When its last call arrived. */
   usedAt: number;
-  /** The callers of its calls. Null: not known. */
+  /** The callers of its calls. null if unknown. */
   readonly callers: Set<string> | null;
 }
 
@@ -40,7 +40,7 @@ export interface NaiveMember {
   readonly own: NaiveLessons;
   narrower: NaiveNarrower[];
   reports: Reports;
-  /** Calls were granted there in this instance: long pauses are probed. */
+  /** This instance has granted calls there, so long pauses are probed. */
   hasServed: boolean;
 }
 
@@ -52,7 +52,7 @@ interface Refused {
   readonly at: number;
 }
 
-/** The rules of scopes. A group without one of them must be told from one with all. */
+/** The rules of scopes. A group without one of them must be distinguishable from one with all. */
 export const RULES = {
   'a call that its scope holds blocks no other call': true,
   'a call that its scope holds delays no other call': true,
@@ -83,7 +83,7 @@ export function copyOf({ pause, breaker, ceiling, lag }: NaiveLessons): NaiveLes
   return structuredClone({ pause, breaker, ceiling, lag });
 }
 
-/** A call that was read and names no model has an empty one. */
+/** The model of a read call without a model. */
 function namesOf({ model, tier, credential, isUnread }: Holder): NaiveNames {
   return {
     model: model ?? (isUnread === true ? null : ''),
@@ -97,7 +97,7 @@ function isSame(a: NaiveScope, b: NaiveScope): boolean {
   return a.model === b.model && a.tier === b.tier && a.credential === b.credential;
 }
 
-/** Whether a call is in a scope, or may be. A call whose body was not read may name any model and tier. */
+/** Whether a call is in a scope, or may be. An unread call may have any model and tier. */
 export function isIn(holder: Holder, scope: NaiveScope): boolean {
   const names = namesOf(holder);
   const isModel = scope.model === names.model || (names.isUnread && names.model === null);
@@ -114,7 +114,7 @@ function hold({ pause, breaker, ceiling }: NaiveLessons, now: number): boolean {
   return now < pause.until + 4_000 || ceiling.slots !== null || breaker.phase !== 'closed';
 }
 
-/** Whether lessons hold calls now, or may soon. */
+/** Whether lessons hold calls now or may do so soon. */
 function mayHold(lessons: NaiveLessons, now: number): boolean {
   return hold(lessons, now) || hasFailedLately(lessons.breaker, instant(now));
 }
@@ -128,7 +128,7 @@ function lessonsByName(serving: readonly NaiveMember[]): readonly NaiveLessons[]
   return all.filter(({ scope }) => scope.model !== null || scope.tier !== null);
 }
 
-/** A scope with fewer names comes first, and of as many names the one that names the model, and then the tier. */
+/** Orders scopes by the number of names, then those with a model first, then those with a tier. */
 function keyOrder({ scope: { model, tier, credential } }: NaiveNarrower): number {
   return (model === null ? 0 : 4) + (tier === null ? 0 : 2) + (credential === null ? 0 : 1);
 }
@@ -138,7 +138,7 @@ function noteUse(scope: NaiveNarrower, caller: string, now: number): void {
   scope.callers?.add(caller);
 }
 
-/** Counts the scopes like one: of the same caller alone, and for each of its names those that differ in that name only. */
+/** Counts similar scopes: those of the same caller, and for each name those that differ only in it. */
 function likesOf(one: NaiveNarrower, all: readonly NaiveNarrower[]): number {
   const [only, other] = one.callers ?? [];
   const isOfOne = only !== undefined && other === undefined;
@@ -161,7 +161,7 @@ function likesOf(one: NaiveNarrower, all: readonly NaiveNarrower[]): number {
 export class NaiveScopes {
   readonly rules: ScopeRules;
   members = new Map<string, NaiveMember>();
-  /** The members that this instance has had to do with. Of others it forgets nothing. */
+  /** The members that this instance has used. It forgets nothing of others. */
   readonly #met = new Set<string>();
   /** The names of all calls since the last reset, with their instants. */
   #seen: { readonly names: NaiveNames; readonly at: number }[] = [];
@@ -172,7 +172,7 @@ export class NaiveScopes {
     this.rules = rules;
   }
 
-  /** Finds a member, or makes it with nothing learned. */
+  /** Finds a member, or creates it without lessons. */
   member(id: string, at = 0): NaiveMember {
     this.#met.add(id);
     const known = this.members.get(id);
@@ -183,7 +183,7 @@ export class NaiveScopes {
     return made;
   }
 
-  /** Begins anew with what an earlier instance wrote of its members. */
+  /** Restores the members that an earlier instance stored. */
   recover(written: ReadonlyMap<string, NaiveMember>): void {
     this.members = new Map(structuredClone([...written]));
     this.#met.clear();
@@ -200,7 +200,7 @@ export class NaiveScopes {
     }
   }
 
-  /** Forgets everything that was learned at a member. */
+  /** Forgets all lessons of a member. */
   relearn(now: number): void {
     for (const member of this.members.values()) {
       member.about = ALL;
@@ -210,7 +210,7 @@ export class NaiveScopes {
     }
   }
 
-  /** A member has another id from now on; under the one before nothing is learned. */
+  /** A member changes its id. The earlier id has no lessons. */
   rename(from: string, to: string, now: number): void {
     const renamed = this.member(from);
     this.members.delete(from);
@@ -222,31 +222,31 @@ export class NaiveScopes {
     return [own, ...narrower];
   }
 
-  /** Lists the narrower scopes at a member that a call is in. */
+  /** Lists the narrower scopes of a call at a member. */
   scopesOf({ narrower }: NaiveMember, holder: Holder): readonly NaiveNarrower[] {
     const scopes = narrower.filter(({ scope }) => isIn(holder, scope));
     const isUnread = holder.isUnread === true;
     return isUnread ? scopes : scopes.toSorted((a, b) => keyOrder(a) - keyOrder(b));
   }
 
-  /** Whether some calls at one of these members are held by the model or the tier that they name. */
+  /** Whether calls at one of these members are held by their model or tier. */
   goByNames(serving: readonly NaiveMember[], now: number): boolean {
     return lessonsByName(serving).some((lessons) => mayHold(lessons, now));
   }
 
-  /** Whether some calls are held by their names now. */
+  /** Whether calls are held by their names now. */
   holdByNames(serving: readonly NaiveMember[], now: number): boolean {
     return lessonsByName(serving).some((lessons) => hold(lessons, now));
   }
 
-  /** Whether a served call shows that these lessons are over. A call that was not read may name another model or tier. */
+  /** Whether a served call ends these lessons. An unread call may have another model or tier. */
   isSurelyIn(holder: Holder, lessons: NaiveLessons | NaiveNarrower): boolean {
     if (!('scope' in lessons) || holder.isUnread !== true) return true;
     const { model, tier } = lessons.scope;
     return (model === null || model === holder.model) && (tier === null || tier === holder.tier);
   }
 
-  /** A call comes: where it is outside of what was learned, that holds only the calls that it is about. */
+  /** A call arrives. If it is outside the scope of the lessons, they move to their scope. */
   noteCall(holder: Holder, serving: readonly NaiveMember[], now: number): void {
     this.noteSeen(holder, now);
     const named = { ...holder, isUnread: false };
@@ -265,7 +265,7 @@ export class NaiveScopes {
     this.#seen.push({ names: namesOf(holder), at: now });
   }
 
-  /** Finds the lessons of the calls that a refusal is about; null: it is about that call alone. */
+  /** Finds the lessons of the calls that a refusal is about. null if it is about that call alone. */
   lessonsFor(
     id: string,
     holder: Holder,
@@ -305,7 +305,7 @@ export class NaiveScopes {
     return member.own;
   }
 
-  /** A refusal of another credential, or of another model where the cause is not named, widens the scope. */
+  /** A refusal of another credential, or of another model without a cause, widens the scope. */
   #confirmed(id: string, kind: string, about: NaiveScope, now: number): NaiveScope {
     let wide = about;
     for (const name of ['credential', 'model'] as const) {
@@ -324,7 +324,7 @@ export class NaiveScopes {
     return wide;
   }
 
-  /** A call was served: refusals of calls with another value are not confirmed by this one's. */
+  /** A served call cancels the confirmation of refusals with another value. */
   contradict(holder: Holder): void {
     const names = namesOf(holder);
     this.#refusals = this.#refusals.filter(({ name, value }) => {
@@ -333,7 +333,7 @@ export class NaiveScopes {
     });
   }
 
-  /** Whether all calls that were seen in the last ten minutes are in a scope, and the last one before. */
+  /** Whether all calls of the last ten minutes, and the last one before, are in a scope. */
   areAllIn(scope: NaiveScope, now: number): boolean {
     return (['model', 'tier', 'credential'] as const).every((name) => {
       if (scope[name] === null) return true;
@@ -359,7 +359,7 @@ export class NaiveScopes {
     this.onMoved(own, this.#add(member, moved, now));
   }
 
-  /** Notes that the lessons of a member are those of a scope from now on. */
+  /** Moves the lessons of a member to a scope. */
   onMoved: (own: NaiveLessons, moved: NaiveNarrower) => void = () => {};
 
   #add(member: NaiveMember, lessons: NaiveNarrower, now: number): NaiveNarrower {
@@ -372,7 +372,9 @@ export class NaiveScopes {
     return lessons;
   }
 
-  /** Of the scopes that stop nothing now, or else of all, the one with the most others like it, then the one used longest ago. */
+  /**
+   * Of the scopes that stop nothing, or else of all: the one with the most similar ones, then the least recently used.
+   */
   #leastNeeded(all: readonly NaiveNarrower[], now: number): NaiveNarrower | undefined {
     const idle = all.filter(
       ({ pause, breaker, ceiling }) =>
@@ -387,7 +389,7 @@ export class NaiveScopes {
     return sorted[0]?.one;
   }
 
-  /** Forgets what holds no call any more, and what was not refused for an hour and is not paused. */
+  /** Removes scopes that hold no calls, or were not refused for an hour and are not paused. */
   #prune(member: NaiveMember, now: number): void {
     member.narrower = member.narrower.filter(
       (each) =>

@@ -41,7 +41,7 @@ const scopeArb = fc.constantFrom<(RefusalScope | null)[]>(
   ...(['call', 'tier', 'model', 'model', 'credential', 'credential', 'upstream', null] as const),
 );
 
-/** The key that reports an answer. Null: Headgate has seen it. */
+/** The key that reports an answer. null if Headgate has seen the answer. */
 const byArb = fc.constantFrom(null, null, null, null, 'ann-1', 'bob-1', '');
 
 const wordsArb = fc.constantFrom(null, null, 'no quota is left');
@@ -119,7 +119,7 @@ export const scopeMemberActionArb = scoped(
 
 const lengthyArb = fc.constantFrom(20_000, 600_000);
 
-/** As `scopeActionArb`, where a caller makes up more names than scopes are kept. */
+/** Like `scopeActionArb`, with a caller that makes up more names than the maximum of scopes. */
 export const madeUpActionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 4, arbitrary: scopeActionArb },
   {
@@ -139,7 +139,7 @@ export const madeUpActionArb: fc.Arbitrary<Action> = fc.oneof(
 
 const CALM: ReadonlySet<Action['kind']> = new Set(['ask', 'answer', 'end', 'advance']);
 
-/** Calls of members that have other ids now and then. */
+/** Calls of members that change their ids sometimes. */
 export const renamedActionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 9, arbitrary: scopeMemberActionArb.filter(({ kind: of }) => CALM.has(of)) },
   { weight: 1, arbitrary: fc.record({ ...kind('rename'), pick: fc.nat(4) }) },
@@ -147,7 +147,7 @@ export const renamedActionArb: fc.Arbitrary<Action> = fc.oneof(
 
 const NAMES = { model: 'pro', tier: null, credential: null };
 
-/** A call of a model that is full for long. It waits, whatever others wait for. */
+/** A queued call of a model that is full for long. */
 const FULL: readonly Action[] = [
   { ...PLAIN_ASK, names: { ...NAMES, model: 'flash' } },
   { kind: 'end', pick: 0, outcome: 'success' },
@@ -173,7 +173,7 @@ const patientArb = fc
     return { ...ask, ...waits, names: { ...NAMES, model } };
   });
 
-/** Calls that come in crowds, of which many are of a full model. */
+/** Bursts of calls, many of a full model. */
 export const crowdedScopeHistoryArb: fc.Arbitrary<Action[]> = fc
   .array(
     fc.oneof(

@@ -2,7 +2,7 @@ import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import { PLAIN_ASK, type Action } from './actions.ts';
 
-/** Histories of scopes that random ones hardly ever contain, and the answer that each must end with. */
+/** Histories of scopes that are rare at random, each with its last answer. */
 
 interface Directed {
   readonly settings: Partial<GroupSettings>;
@@ -20,13 +20,13 @@ function ask(model: string, changes: Partial<Ask> = {}): Action {
 
 const END: Action = { kind: 'end', pick: 0, outcome: 'success' };
 
-/** The oldest call that runs is refused for its model, and ends. */
+/** The oldest running call is refused for its model, and ends. */
 function refused(signal: Partial<UpstreamSignal>): Action {
   const about = { scope: 'model' as const, ...signal };
   return { kind: 'answer', pick: 0, signal: about, isRepeat: false, told: null, end: 'failed' };
 }
 
-// Longer ones are probed.
+// Longer pauses are probed.
 const LONG = { kind: 'requests', retryAfterMs: 800_000 } as const;
 const PATIENT = { timeoutMs: 100_000_000, slotsMax: 8, queueLengthMax: 100 } as const;
 

@@ -49,7 +49,7 @@ interface Issued {
   attempt: number;
 }
 
-/** Tenants that are callers of their own. */
+/** Tenants with their own callers. */
 const CALLERS: ReadonlySet<string> = new Set(['cid', 'mal']);
 
 const NO_NAMES = { model: null, tier: null, credential: null };
@@ -168,7 +168,7 @@ export class World {
     }
   }
 
-  /** One of the members has another id from now on, and the same key. */
+  /** A member changes its id and keeps its key. */
   #rename(pick: number): void {
     const { members } = this.naive.settings;
     const renamed = members[pick % members.length];
@@ -362,12 +362,12 @@ export class World {
         : this.#picked(pick);
     if (issued === undefined) return undefined;
     const { ticket, attempt, names } = issued;
-    // A call that waits has reached no upstream.
+    // A queued call has reached no upstream.
     const isWaiting = this.naive.waiters().some(({ ticketId }) => ticketId === ticket.id);
     if (told !== null && isWaiting) return undefined;
     const leaseId = lease?.id ?? leaseIdOf(ticket.id, attempt);
     const claim = told === null ? {} : { claim: this.#claimOf(issued, told) };
-    // Whatever was refused, its body was read for the answer to its caller.
+    // The body of a refused call was read for its answer.
     const isRead = signal.kind !== 'served';
     const read = { ...SERVED, ...signal, ...(isRead && { names }) };
     return { kind: 'report', leaseId, signal: read, isRepeat, ...claim };

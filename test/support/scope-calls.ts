@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import type { AskOptions, TestGroup } from './core-builders.ts';
 
-/** Grants a call, which its upstream then refuses. */
+/** Grants a call, and refuses it at the upstream. */
 export function refuse(
   group: TestGroup,
   name: string,
@@ -15,7 +15,7 @@ export function refuse(
   group.release(name, 'failed');
 }
 
-/** Grants a call, which its upstream then serves. */
+/** Grants a call, and serves it at the upstream. */
 export function serve(group: TestGroup, name: string, options: AskOptions): void {
   expect(group.ask(name, options)).toContain(`grant ${name}.1`);
   group.report(name, { kind: 'served' });

@@ -17,7 +17,7 @@ export interface Pause {
   openMs: number;
   /** The upstream's message, if it may be shown. null if it sent none. */
   words: string | null;
-  /** The upstream was overloaded. Otherwise a limit of its own was used up. */
+  /** The upstream was overloaded. Otherwise its own limit was used up. */
   isOverload: boolean;
   /** The instant from which a call may probe the pause. */
   probeAt: InstantMs;
@@ -37,7 +37,7 @@ export interface PauseCause {
   readonly isLongWindow: boolean;
   /** The upstream's message. Absent if it sent none that may be shown. */
   readonly words?: string | null;
-  /** The upstream is overloaded. Absent if a limit of its own is used up. */
+  /** The upstream is overloaded. Absent if its own limit is used up. */
   readonly isOverload?: boolean;
   /** Whether a long pause is probed. Absent means no. */
   readonly isProbed?: boolean;

@@ -66,7 +66,7 @@ export const FEED_FORWARD_DEFAULTS: FeedForwardOptions = {
 const ROUNDED_MS = 1_000;
 
 /**
- * Computes how long calls had better wait, in milliseconds, as the next one would be refused; null: they need not.
+ * Computes how long calls should wait, in milliseconds, because the next one would be refused. null if they need not.
  * Where a limit comes back bit by bit, the wait is the refill of a request for each of these calls, or of tokens up to
  * the threshold; else it lasts until the reset. Room is kept for the calls that are under way. Limits of 0 and windows
  * of a day hold no call back: the first mean that nothing is known, and the second outlast every caller. A Retry-After

@@ -240,7 +240,7 @@ export class Fleet {
     this.advance(0);
   }
 
-  /** The upstream refuses calls like this one for a while, as the current instance hears if it knows the call. */
+  /** The upstream refuses calls like this one for a while. The current instance receives this if it knows the call. */
   refuse({ leaseId }: Call, scope: Refused): void {
     const lease = this.state.leases.get(leaseId);
     if (lease === undefined) return;
@@ -264,13 +264,13 @@ export class Fleet {
     this.advance(0);
   }
 
-  /** No more calls come, and those that run end well: of those that wait the next must start soon. Returns how many did. */
+  /** No more calls arrive, and running calls succeed: the next queued call must start soon. Returns how many did. */
   drain(): number {
     const waiting = this.in('asking');
     const started = (): number => waiting.filter(({ at }) => at !== null).length;
     let before = 0;
     for (let seconds = 0; this.in('asking').length > 0; seconds += 1) {
-      // Slots that nobody claims come back after one TTL, and refused calls by and by.
+      // Orphaned slots are freed after one TTL, and refused calls later.
       assert.ok(seconds < 60, 'calls are stuck');
       for (const call of this.in('running')) this.finish(call, 'success');
       this.advance(1_000);
@@ -360,7 +360,7 @@ export class Fleet {
   #lag(call: Call, outcome: Outcome): void {
     const { endedAt, hasLapsed, fenceAt, nested } = call;
     if (endedAt === null || hasLapsed || nested !== null) return;
-    // What a call with its caller's own key fails for says nothing of the upstream.
+    // A failed call with its caller's own key says nothing about the upstream.
     const isOfOwnKey = call.ticket.holder.credential !== undefined;
     const until = endedAt + (isOfOwnKey && outcome === 'failed' ? 0 : this.#cooldownMs(outcome));
     const known = this.#lagging.get(call);

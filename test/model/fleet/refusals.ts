@@ -5,7 +5,7 @@ import type { Holder } from '../../../src/core/words/ticket.ts';
 /** The calls that an upstream refuses: those of a model, of a model's service tier, or with a key. */
 export type Refused = 'model' | 'tier' | 'credential';
 
-/** A refusal as its upstream means it. */
+/** A refusal with the calls that its upstream refuses. */
 interface Refusal {
   readonly member: string;
   readonly scope: Scope;
@@ -20,7 +20,7 @@ const CONFIRMED_WITHIN_MS = 60_000;
 export class Refusals {
   readonly #all: Refusal[] = [];
 
-  /** Notes that a member refused a call. Calls of a tier of its own are refused for that tier alone. */
+  /** Notes that a member refused a call. Calls of another tier are refused only for that tier. */
   note(member: string, holder: Holder, about: Refused, at: number, forMs: number): void {
     const { model, tier = null, credential = null } = holder;
     const isOfModel = about !== 'credential' || tier !== null;
@@ -28,7 +28,7 @@ export class Refusals {
     this.#all.push({ member, scope, at, until: at + forMs + RAMP_MS });
   }
 
-  /** Whether some refusal at a member may hold a call, while the calls that it is about are refused or come back by and by. */
+  /** Whether a refusal at a member may hold a call, while its calls are refused or start again step by step. */
   mayHold(member: string, { model, tier, credential }: Holder, now: number): boolean {
     return this.#all.some((refusal) => {
       if (refusal.member !== member || now >= refusal.until) return false;
@@ -40,7 +40,7 @@ export class Refusals {
     });
   }
 
-  /** Whether another key was refused alike, soon before or after. */
+  /** Whether another key was refused in the same way, shortly before or after. */
   #isConfirmed({ member, scope, at }: Refusal): boolean {
     return this.#all.some(
       (other) =>

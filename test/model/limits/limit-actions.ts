@@ -23,7 +23,7 @@ export type LimitAction =
       readonly isTry: boolean;
       readonly holdsNarrower: boolean;
       readonly patienceMs: number | null;
-      /** Names that decide which refusals hold it. Absent: none. */
+      /** Names that decide which refusals hold it. Absent if there are none. */
       readonly names?: Pick<Holder, 'model' | 'tier' | 'credential'>;
     }
   | {

@@ -1,4 +1,4 @@
-// What operators see of a refusal that is about some calls only: which calls, until when, and how many it holds.
+// Operators see which calls a refusal holds, until when, and how many.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { asAdmin, bodyOf } from '../admin/ask.ts';
 import { nothingLeaks } from '../support/pool.ts';

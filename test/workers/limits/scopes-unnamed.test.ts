@@ -1,4 +1,4 @@
-// A refusal of a call that names no model, whose tier is unknown, or whose key is in no known place stops no other calls.
+// A refusal of a call without a model, with an unknown tier, or with a key in an unknown place stops no other calls.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';

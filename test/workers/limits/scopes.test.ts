@@ -1,5 +1,5 @@
-// A refusal holds the calls that it is about, in groups that nobody configured as well: a model, a service tier, or a
-// caller's own key. All other calls go on at once.
+// A refusal holds only the calls that it is about, also in automatic groups: those of a model, a service tier, or a
+// caller's own key. All other calls start at once.
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { del, group, leased, leave, limitTo, patch, post, queued } from '../leases/scene.ts';

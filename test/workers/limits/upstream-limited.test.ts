@@ -1,4 +1,4 @@
-// Calls that a limit of the upstream stops: what their callers get, and how a long wait is probed.
+// Answers to calls that a limit of the upstream stops, and probes of long waits.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, pool } from '../support/pool.ts';
 import { call } from '../support/worker.ts';

@@ -1,5 +1,5 @@
-// Packed bodies and answers: each packing that is undone counts like the plain body, in every spelling, and a bomb is
-// refused or left unread. What the upstream and the caller get is what the other side sent.
+// Compressed bodies and answers. Each supported encoding is read like the plain body, in every spelling, and a bomb is
+// refused or not read. The upstream and the caller receive the bytes that the other side sent.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { packingsOf } from '../../../src/upstream/body/packing.ts';

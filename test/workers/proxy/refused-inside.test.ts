@@ -1,4 +1,4 @@
-// A refusal inside a 200, as JSON or at the beginning of a stream, goes the way of the same refusal by status; what comes after
+// A refusal inside a 200, as JSON or at the beginning of a stream, is handled like the same refusal by status. An error after
 // the first content is passed on and counted.
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
