@@ -57,7 +57,7 @@ const rejectionSchema = z.discriminatedUnion('reason', [
     scope: stoppedScope,
   }),
   z.object({
-    reason: z.literal('busy').describe('The call did not want to wait, and no slot was free.'),
+    reason: z.literal('busy').describe('No slot was free, and the call did not allow queueing.'),
     slotsMax: z
       .number()
       .meta({ description: 'Slots of the pool, or of the calls in `scope`.', unit: 'slots' }),

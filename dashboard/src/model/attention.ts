@@ -44,7 +44,7 @@ const isWaitedFor: Rule = ({ paused_until, queued, about }, _trend, nowMs) => {
   if (about !== undefined) return null;
   const leftMs = paused_until === null ? 0 : Date.parse(paused_until) - nowMs;
   if (leftMs < PAUSE_MS_MIN) return null;
-  return `the upstream wants no calls for another ${duration(leftMs)}${waiting(queued)}`;
+  return `the upstream is backing off for another ${duration(leftMs)}${waiting(queued)}`;
 };
 
 const isPartlyStopped: Rule = (group, _trend, nowMs) => {

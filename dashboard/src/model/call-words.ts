@@ -81,11 +81,13 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
     const estimate = figure(rejection, 'estimateMs');
     return `it would have waited past its deadline${estimate === null ? '' : `: about ${duration(estimate)}`}`;
   },
-  busy: () => 'it did not want to wait, and no slot was free',
+  busy: () => 'no slot was free, and the call did not allow queueing',
   paused: (rejection) => {
     const by =
-      figure(rejection, 'until') === null ? 'by its operator' : 'at the wish of the upstream';
-    return `the group was paused ${by}, beyond its deadline`;
+      figure(rejection, 'until') === null
+        ? 'by its operator'
+        : 'because its upstream was overloaded';
+    return `the group was paused until after the deadline, ${by}`;
   },
   upstream_limited: (rejection) => {
     const { words } = rejection as { words?: unknown };
@@ -93,7 +95,7 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
     return `the upstream refused calls because of its own limit until after the deadline${said}`;
   },
   breaker_open: () =>
-    'the upstream had failed too often, and would not be asked before its deadline',
+    'too many calls had failed at the upstream, and the breaker stayed open until after the deadline',
   members_out: () => 'every member was out: keys refused, quotas used up, or switched off',
   budget_exhausted: (rejection) => {
     const limit = figure(rejection, 'limitUsd');

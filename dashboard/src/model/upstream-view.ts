@@ -33,7 +33,7 @@ export type UpstreamDetail = UpstreamInfo & {
 /** View of groups on an upstream at this moment. */
 export interface Seen {
   readonly state: Info['health']['state'] | 'off';
-  /** Until when it wants no calls, or its breaker lets none through. */
+  /** End of its backoff, or of the open phase of its breaker. */
   readonly until: string | null;
   /** Names the calls that are stopped. null if all calls or none are stopped. */
   readonly stopped: string | null;

@@ -50,9 +50,9 @@ const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
   ['some of its pools do not answer', { error: 'b: it was reset', in_use: 1 }, 'b: it was reset'],
   ['an operator paused it', { paused: true, queued: 2 }, 'paused by an operator, 2 waiting'],
   [
-    'the upstream wants no calls for long',
+    'the upstream is backing off for long',
     { paused_until: inMs(120_000) },
-    'the upstream wants no calls for another 2 min',
+    'the upstream is backing off for another 2 min',
   ],
   [
     'its limit is 0 and calls wait',

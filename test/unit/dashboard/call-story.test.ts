@@ -189,17 +189,17 @@ const REJECTIONS: {
   busy: [
     [
       { reason: 'busy', slotsMax: 5, retryAfterMs: 1 },
-      'it did not want to wait, and no slot was free',
+      'no slot was free, and the call did not allow queueing',
     ],
   ],
   paused: [
     [
       { reason: 'paused', waitedMs: 1, retryAfterMs: null, until: null },
-      'the group was paused by its operator, beyond its deadline',
+      'the group was paused until after the deadline, by its operator',
     ],
     [
       { reason: 'paused', waitedMs: 1, retryAfterMs: 1, until: 1_800_000_000_000 },
-      'the group was paused at the wish of the upstream, beyond its deadline',
+      'the group was paused until after the deadline, because its upstream was overloaded',
     ],
   ],
   upstream_limited: [
@@ -229,7 +229,7 @@ const REJECTIONS: {
   breaker_open: [
     [
       { reason: 'breaker_open', retryAfterMs: 1 },
-      'the upstream had failed too often, and would not be asked before its deadline',
+      'too many calls had failed at the upstream, and the breaker stayed open until after the deadline',
     ],
   ],
   members_out: [

@@ -106,7 +106,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
 const HEALTH_WORDS: Readonly<Record<Seen['state'], string>> = {
   ok: '● ok',
   'partly paused': '‖ partly paused',
-  waiting: '‖ wants no calls',
+  waiting: '‖ backing off',
   open: '✕ breaker open',
   unreachable: '? groups do not answer',
   unknown: '○ not called yet',
