@@ -203,7 +203,7 @@ function counterDelay({ headers, waitHeaders, kind, now }: DelaySources): number
 }
 
 const INSTANT =
-  /(\d{4}-\d\d-\d\d)(?:[t ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: ?(z|utc|gmt)\b| ?([+-]\d\d):?(\d\d))?/;
+  /(\d{4}-\d\d-\d\d)(?:[t ]| at )(\d\d:\d\d(?::\d\d)?)(?:\.\d{1,9})?(?: ?\(?(z|utc|gmt)\b| ?([+-]\d\d):?(\d\d))?/;
 
 /** An instant as Claude Code writes it: `usage limit reached|1764230400`. */
 const EPOCH = /limit reached\|(\d{10})\b/;

@@ -5,20 +5,21 @@ const CUE =
   /\b(?:(?:try|retry)(?: again)?|(?:come|be) back|available|resets?|renews?|refreshe?[sd]|refills?|replenishe?[sd]|restored|expires|access|until)(?: again| daily| on)?:?(?: (?:at|on|after|by|until))?:? {0,2}/g;
 
 const CLOCK =
-  /(?:(midnight|noon)|(\d{1,2})(?::(\d\d)(?::\d\d)?)? ?(am|pm)\b|(\d{1,2}):(\d\d)\b(?![\d:]))/y;
+  /(?:(midnight|noon)|(\d{1,2})(?::(\d\d)(?::\d\d)?)? ?(am|pm)\b|(\d{1,2}):(\d\d)(?::\d\d)?\b(?![\d:]))/y;
 const ZONE =
   /,? {0,2}\(?(utc|gmt|z|pacific|eastern|p[sd]?t|e[sd]?t|[a-z]{2,16}\/[a-z_]{2,24}(?:\/[a-z_]{2,24})?)(?![a-z])(?: (?:standard |daylight )?time)?\)?/y;
 const MONTH = 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec';
+const WEEKDAY = 'sun|mon|tue|wed|thu|fri|sat';
 const DATE = new RegExp(
-  `(?:(${MONTH})[a-z]{0,6}\\.? (\\d{1,2})|(\\d{1,2}) (${MONTH})[a-z]{0,6}\\.?)(?:st|nd|rd|th)?(?:,? (20\\d\\d)\\b)?`,
+  `(?:(?:${WEEKDAY})[a-z]{0,6},? )?(?:(${MONTH})[a-z]{0,6}\\.? (\\d{1,2})|(\\d{1,2}) (${MONTH})[a-z]{0,6}\\.?)(?:st|nd|rd|th)?(?:,? (20\\d\\d)\\b)?`,
   'y',
 );
-const DAY = /(tomorrow|today|(?:sun|mon|tue|wed|thu|fri|sat)[a-z]{0,6})\b/y;
+const DAY = new RegExp(`(tomorrow|today|(?:${WEEKDAY})[a-z]{0,6})\\b`, 'y');
 const BETWEEN = /,?(?: at)? {0,2}/y;
 
 /** A date for HTTP, or a number of seconds or milliseconds since 1970. */
 const INSTANT =
-  /(?:[a-z]{3,9}, \d\d[ -][a-z]{3}[ -]\d{2,4} \d\d:\d\d:\d\d gmt|\d{10}(?:\d{3})?(?!\d))/y;
+  /(?:[a-z]{3,9}, \d\d[ -][a-z]{3}[ -]\d{2,4} \d\d:\d\d:\d\d gmt|[a-z]{3} [a-z]{3} \d\d \d{4} \d\d:\d\d:\d\d gmt[+-]\d{4}|\d{10}(?:\d{3})?(?!\d))/y;
 
 const ZONES: Readonly<Record<string, string>> = { p: 'America/Los_Angeles', e: 'America/New_York' };
 
@@ -76,12 +77,14 @@ function readAt(text: string, start: number, zone: string | null, now: number): 
 }
 
 /** Reads the minutes since midnight. null if the time is invalid. */
-function minutesOf([, word, hour12, minute12, half, hour24, minute24]: RegExpExecArray) {
+function minutesOf([text, word, hour12, minute12, half, hour24, minute24]: RegExpExecArray) {
   if (word !== undefined) return word === 'noon' ? 12 * 60 : 0;
   const hour = Number(hour12 ?? hour24);
   const minute = Number(minute12 ?? minute24 ?? 0);
   if (minute > 59 || hour > (half === undefined ? 23 : 12)) return null;
-  return (half === undefined ? hour : (hour % 12) + (half === 'pm' ? 12 : 0)) * 60 + minute;
+  const seconds = Number(/:\d\d:(\d\d)/.exec(text)?.[1] ?? 0);
+  const hours = half === undefined ? hour : (hour % 12) + (half === 'pm' ? 12 : 0);
+  return hours * 60 + minute + seconds / 60;
 }
 
 function placeOf(zone: string | undefined): string | null {
@@ -106,7 +109,7 @@ function untilTime(place: string, { date, weekday, minutes }: Spoken, now: numbe
     day: today.getUTCDate(),
   };
   const msTo = (days: number, { year, month, day } = here): number =>
-    instantAt(place, Date.UTC(year, month, day + days) + minutes * MINUTE_MS) - now;
+    instantAt(place, Date.UTC(year, month, day + days) + Math.round(minutes * MINUTE_MS)) - now;
   if (date !== null) {
     const [, month = date[4] ?? '', dayOfMonth = date[3], , , year] = date;
     const named = {

@@ -252,6 +252,12 @@ describe('a time of day or a date in the text', () => {
     ['resets Oct 26, 12pm (Europe/Berlin)', 20 * 24 * HOUR_MS - HOUR_MS],
     ['Try again after Tue, 06 Oct 2026 12:01:00 GMT', 60_000],
     [`Reset at: ${String(NOW / 1_000 + 90)}`, 90_000],
+    ['Resets Friday, October 9, 2026 at 1:00 PM UTC', 73 * HOUR_MS],
+    ['Resets on Tue, Oct 6 at 1pm (UTC)', HOUR_MS],
+    ['resets at Tue Oct 06 2026 13:00:00 GMT+0000 (Coordinated Universal Time)', HOUR_MS],
+    ['resets at Tue Oct 06 2026 14:00:00 GMT+0100', HOUR_MS],
+    ['Blocked until 2026-10-06 13:00:00 (UTC)', HOUR_MS],
+    ['resets at 13:00:30 UTC', HOUR_MS + 30_000],
     // Its zone is not known.
     ['Try again at 3:05 PM.', null],
     ['resets Mon 12:00 AM', null],
