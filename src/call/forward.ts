@@ -2,6 +2,7 @@ import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
+import { isPlain } from '../upstream/body/packing.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
@@ -64,7 +65,9 @@ export async function forward(sending: Sending): Promise<Result> {
     ctx.waitUntil(admission.release('unused'));
     return noAnswer(candidate, held);
   }
-  if (member !== null && model !== null && !(await isRenamed(sending, model))) {
+  const isPacked = model !== null && !isPlain(body.encodingIn(request.headers));
+  if (isPacked) await sendPlain(sending);
+  if (member !== null && model !== null && !body.rename(model)) {
     held.giveUp();
     await admission.release('unused');
     return notRenamed(candidate, member, turn);
@@ -275,14 +278,10 @@ async function learnFrom({ candidate, admission }: Sending, answer: Response): P
 }
 
 /** Goes on to another member, as the body cannot name the model as this one calls it; there may be none. */
-/** Renames the model of a body, which leaves decompressed if it came compressed. Returns whether that was possible. */
-async function isRenamed(
-  { candidate: { call }, target: { headers } }: Sending,
-  model: string,
-): Promise<boolean> {
-  const { body, request } = call;
-  if ((await body.unpack(request, (bytes) => bytes)) === 'done') headers.delete('content-encoding');
-  return body.rename(model);
+/** Sends a body plain that came compressed: a name inside compressed bytes cannot be changed. */
+async function sendPlain({ candidate: { call }, target: { headers } }: Sending): Promise<void> {
+  const unpacked = await call.body.unpack(call.request, (bytes) => bytes);
+  if (unpacked === 'done') headers.delete('content-encoding');
 }
 
 function notRenamed(
