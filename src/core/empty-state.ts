@@ -45,6 +45,7 @@ export function emptyState(
     slotsRefused: 0,
     revoking: new Set(),
     seekingParent: new Set(),
+    coolingForKey: new Set(),
     nestedIn: new Map(),
     queue: emptyQueue(),
     accounts: emptyAccounts(),

@@ -17,7 +17,7 @@ import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
 import { strikeHeirs } from './heirs.ts';
-import { attach, claimGranted } from './leases.ts';
+import { attach, claimGranted, freeForOtherKey } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import type { Member } from './member.ts';
@@ -88,6 +88,7 @@ export function joinQueue(
     return;
   }
   noteCall(state, ticket.holder, now);
+  freeForOtherKey(state, ticket.holder, now);
   const { isDryRun } = state.settings;
   const rejection = rejectionAtDoor(state, ticket);
   if (rejection !== null && !isDryRun) {

@@ -164,6 +164,7 @@ function brokenUnclaimed({
   leases,
   revoking,
   seekingParent,
+  coolingForKey,
   bound,
 }: GroupState): string[] {
   const broken: string[] = [];
@@ -178,6 +179,10 @@ function brokenUnclaimed({
     const isThere = leases.get(lease.id) === lease && lease.phase !== 'cooling';
     if (!isThere) broken.push(`${lease.id} seeks its parent and has gone`);
     if (lease.nested === null || lease.slots === 0) broken.push(`${lease.id} has its parent`);
+  }
+  for (const lease of coolingForKey) {
+    const isThere = leases.get(lease.id) === lease && lease.phase === 'cooling';
+    if (!isThere) broken.push(`${lease.id} cools down for its key and has gone`);
   }
   for (const { granted } of [
     ...bound.inFlight,

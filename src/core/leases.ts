@@ -9,6 +9,7 @@ import {
 import type { Outcome } from './words/outcome.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES, type Holder } from './words/ticket.ts';
+import { namesOf } from './words/scope.ts';
 import type { Settlement } from './words/usage.ts';
 import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
@@ -250,6 +251,7 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed 
   state.leases.delete(lease.id);
   state.revoking.delete(lease.id);
   state.seekingParent.delete(lease);
+  state.coolingForKey.delete(lease);
   // One that cools down was told of when that began.
   if (hasLapsed) noteLapsed(state.bound, lease.id);
   else if (lease.phase !== 'cooling') {
@@ -421,8 +423,18 @@ export function endLease(
     noteDue(state, lease.until);
     state.revoking.delete(lease.id);
     state.seekingParent.delete(lease);
+    const isOfKey = outcome === 'failed' && namesOf(lease.holder).credential !== null;
+    if (isOfKey) state.coolingForKey.add(lease);
   } else {
     removeLease(state, lease, now);
+  }
+}
+
+/** Frees the slots that failures with one caller's own key keep in use, when the first call with another key comes. */
+export function freeForOtherKey(state: GroupState, holder: Holder, now: InstantMs): void {
+  const { credential } = namesOf(holder);
+  for (const lease of state.coolingForKey) {
+    if (namesOf(lease.holder).credential !== credential) removeLease(state, lease, now);
   }
 }
 

@@ -139,6 +139,8 @@ export interface GroupState {
   readonly revoking: Set<LeaseId>;
   /** Leases that were claimed after a reset, and pass on others that may be claimed yet. */
   readonly seekingParent: Set<Lease>;
+  /** Leases that cool down after a failure with a caller's own key, while no other key was in use. */
+  readonly coolingForKey: Set<Lease>;
   /** The leases that pass on the slots of another one, by its id. */
   readonly nestedIn: Map<LeaseId, Set<Lease>>;
   readonly queue: Queue;

@@ -371,12 +371,21 @@ export class NaiveGroup extends NaiveLeases {
       return;
     }
     this.room.scopes.noteCall(ticket.holder, serving, this.now);
+    this.#freeForOtherKey(ticket);
     const waiter = this.#joinQueue(ticket, leaseId, sliceMs, isAnew);
     if (waiter === null || !mayAskLater) return;
     if (this.#isFar(waiter)) return this.#unpark(waiter, sliceMs);
     const ahead = this.order.ahead(waiter, this.view());
     if (this.#waiters.includes(waiter) && ahead >= 100 && this.now >= this.grantsFrom) {
       this.#unpark(waiter, null);
+    }
+  }
+
+  /** Takes out the leases that cool down after failures with another caller's own key. */
+  #freeForOtherKey({ holder }: Ticket): void {
+    for (const lease of this.leaseList) {
+      const isOther = lease.holder.credential !== holder.credential;
+      if (lease.isOfKey && lease.phase === 'cooling' && isOther) this.remove(lease);
     }
   }
 

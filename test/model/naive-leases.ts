@@ -46,6 +46,8 @@ export type NaiveLease = Pick<
     hasAnswer: boolean;
     /** It was refused because the upstream still counted others. */
     isLagging: boolean;
+    /** It cools down after a failure with its caller's own key. */
+    isOfKey: boolean;
     /** The slots at the upstream when it could start: of its member, and of its scopes there. */
     atGrant: NaiveAtGrant;
     atGrantIn: Map<NaiveLessons, NaiveAtGrant>;
@@ -58,6 +60,7 @@ function unanswered(now: number) {
     isRefused: false,
     hasAnswer: false,
     isLagging: false,
+    isOfKey: false,
     atGrant: { slotsAtGrant: 0, slotsCounted: 0, gapMs: Infinity },
     atGrantIn: new Map(),
   };
@@ -543,6 +546,7 @@ export abstract class NaiveLeases {
     const downMs = lease.slots === 0 ? 0 : this.#downMs(lease, outcome);
     if (downMs > 0) {
       Object.assign(lease, { phase: 'cooling', until: this.now + downMs, isRefused: false });
+      lease.isOfKey = outcome === 'failed' && (lease.holder.credential ?? null) !== null;
       if (this.bound.isStored) this.freed.push(lease.id);
     } else {
       this.remove(lease);

@@ -347,6 +347,18 @@ describe("a caller's own key", () => {
     expect(isGranted(group, 'evil-3', keyOf('evil'))).toBe(false);
   });
 
+  test('that comes first keeps no slot from a later key after it failed', () => {
+    const group = new TestGroup({ slotsMax: 2, failureCooldownMs: 2_000 });
+    for (const id of ['one', 'two']) expect(isGranted(group, id, keyOf('evil'))).toBe(true);
+    for (const id of ['one', 'two']) {
+      group.report(id, { kind: 'error', scope: 'upstream' });
+      group.release(id, 'failed');
+    }
+    group.ask('evil', { ...keyOf('evil'), wait: false });
+    expect(group.rejection('evil').reason).toBe('busy');
+    for (const id of ['three', 'four']) expect(isGranted(group, id, keyOf('honest'))).toBe(true);
+  });
+
   test('of a broken account opens only its own breaker, and lowers only its own ceiling', () => {
     const group = new TestGroup({ slotsMax: 30 });
     serve(group, 'honest', keyOf('honest'));
