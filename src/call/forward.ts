@@ -277,13 +277,13 @@ async function learnFrom({ candidate, admission }: Sending, answer: Response): P
   if (await learnAccount(candidate, answer)) moveToAccount(candidate, admission);
 }
 
-/** Goes on to another member, as the body cannot name the model as this one calls it; there may be none. */
-/** Sends a body plain that came compressed: a name inside compressed bytes cannot be changed. */
+/** Decompresses a body before its model is renamed: a name inside compressed bytes cannot be changed. */
 async function sendPlain({ candidate: { call }, target: { headers } }: Sending): Promise<void> {
   const unpacked = await call.body.unpack(call.request, (bytes) => bytes);
   if (unpacked === 'done') headers.delete('content-encoding');
 }
 
+/** Tries another member, because the body cannot name the model as this one calls it. Rejects the call if none is left. */
 function notRenamed(
   { members }: Candidate,
   { id, bodyModel }: MemberPlace,
