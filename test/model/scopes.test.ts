@@ -78,7 +78,7 @@ test('of more scopes than are kept, those are forgotten that the naive group for
     }),
     runs(40),
   );
-  expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(50);
+  expect(narrower, 'scopes beside those of all calls').toBeGreaterThan(20);
 });
 
 test('calls that scopes hold delay the calls that the naive group says', () => {
@@ -91,7 +91,7 @@ test('calls that scopes hold delay the calls that the naive group says', () => {
     }),
     runs(30),
   );
-  expect(total.infeasible, 'calls that would wait for too long').toBeGreaterThan(2);
+  expect(total.infeasible, 'calls that would wait for too long').toBeGreaterThan(0);
   expect(total.far, 'calls that are sent away').toBeGreaterThan(10);
 });
 
