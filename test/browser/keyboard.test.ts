@@ -22,7 +22,7 @@ it('everything that an operator needs in a hurry is done with keys', async () =>
   await page.getByLabel('Token').waitFor();
   await page.keyboard.type(STAGE_TOKEN);
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Groups' }).waitFor();
+  await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor();
 
   // A key that is pressed before the page listens is lost.
   const keys = page.getByRole('dialog', { name: 'Keys' });

@@ -13,7 +13,7 @@ it('the sign-in page takes the token, and refuses another with a word that helps
   await page.getByRole('alert').getByText('not known here').waitFor();
   await page.getByLabel('Token').fill(STAGE_TOKEN);
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Groups' }).waitFor();
+  await page.getByRole('heading', { name: 'Groups', exact: true }).waitFor();
   const [cookie] = await page.context().cookies();
   expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/admin' });
   // Nothing that a script of any page could read has the token.
