@@ -42,8 +42,8 @@ export async function refused(
   const { tries } = turn;
   const { kind } = refusal.signal;
   if (kind === 'concurrency' && refusal.isOfApi && answer !== null && body.isKept) {
-    // It is the account that has too many calls under way: the call waits in the pool of that, and not of its key. What stands
-    // before an API refuses with the same words whoever has no key at all.
+    // The account has too many concurrent calls, so the call waits in the account's pool and not in its key's. A refusal by a
+    // proxy in front of the API proves nothing, because it has the same words for calls without a key.
     const isFound = await learnAccount(candidate, answer);
     if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
   }
