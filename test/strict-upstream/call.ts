@@ -241,10 +241,12 @@ function open(
   };
   // `finish`: the last byte is with the kernel. `close` without it: the client left, or we cut it.
   res.once('finish', () => end('done'));
-  res.once('close', () => {
+  const left = (): void => {
     end('aborted');
     gone.abort();
-  });
+  };
+  if (res.closed) left();
+  else res.once('close', left);
   return exchange;
 }
 

@@ -1,6 +1,8 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { handleCall } from './call.ts';
 import type { StrictStats } from './counts.ts';
 import type { StrictFailure } from './failures.ts';
@@ -49,6 +51,7 @@ export interface StrictUpstream {
 const SCOPE_PATH = /^\/scope\/([^/?]+)(\/.*)?$/;
 
 type ScopeOf = (name: string | null) => StrictScope;
+type Handler = (scope: StrictScope, target: string) => Promise<void>;
 
 /** The scope that a request is for, and its target there. */
 function scoped(scopeOf: ScopeOf, target: string): [StrictScope, string] {
@@ -57,21 +60,32 @@ function scoped(scopeOf: ScopeOf, target: string): [StrictScope, string] {
   return [scopeOf(decodeURIComponent(found[1] ?? '')), found[2] ?? '/'];
 }
 
+/**
+ * Waits until the server has noticed every client that left before a request came. Node tells of the requests of one
+ * turn of its loop before it tells of the connections that closed in it.
+ */
+async function noticeWhoLeft(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+}
+
 /** A server for more than a thousand calls at once, with no time-out of its own. */
 function makeServer(scopeOf: ScopeOf): Server {
-  const server = createServer((req, res) => {
+  const handle = (req: IncomingMessage, connection: ServerResponse | Duplex, handler: Handler) => {
     const [scope, target] = scoped(scopeOf, req.url ?? '/');
-    handleCall(scope, target, req, res).catch((error: unknown) => {
-      console.error('strict upstream:', error);
-      res.destroy();
-    });
+    noticeWhoLeft()
+      .then(() => handler(scope, target))
+      .catch((error: unknown) => {
+        console.error('strict upstream:', error);
+        connection.destroy();
+      });
+  };
+  const server = createServer((req, res) => {
+    handle(req, res, (scope, target) => handleCall(scope, target, req, res));
   });
   server.on('upgrade', (req, socket, head) => {
-    const [scope, target] = scoped(scopeOf, req.url ?? '/');
-    handleUpgrade(scope, target, { req, socket, head }).catch((error: unknown) => {
-      console.error('strict upstream:', error);
-      socket.destroy();
-    });
+    socket.on('error', () => {});
+    handle(req, socket, (scope, target) => handleUpgrade(scope, target, { req, socket, head }));
   });
   server.requestTimeout = 0;
   server.headersTimeout = 0;

@@ -207,6 +207,7 @@ export async function handleUpgrade(
   raw: RawUpgrade,
 ): Promise<void> {
   const { req, socket } = raw;
+  if (socket.destroyed) return;
   const [path = '/', query = ''] = target.split('?', 2);
   const endpoint = recogniseEndpoint(path, query);
   const key = keyOfUpgrade(endpoint, req.headers, query);
@@ -219,7 +220,6 @@ export async function handleUpgrade(
     session?.end('aborted');
     gone.abort();
   });
-  socket.on('error', () => {});
   if (scope.settings.keepsRequests) {
     scope.received.push({ target, rawHeaders: req.rawHeaders, chunks: [], isWhole: true });
   }

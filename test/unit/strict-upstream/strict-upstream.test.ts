@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
@@ -48,6 +50,27 @@ describe('what it counts', () => {
     await Promise.all(held.map((response) => response.text()));
     await until(() => upstream.stats('limit').inFlight === 0);
     expect(upstream.stats('limit')).toMatchObject({ peak: 4, completed: 3, admitted: 0, total: 4 });
+  });
+
+  it('counts a client as gone before the one that came after it, however late it hears of both', async () => {
+    upstream.configure({ silentAfterChunks: 1 }, 'late');
+    const call =
+      'POST /scope/late/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}';
+    const open = async (): Promise<Socket> => {
+      const socket = connect(upstream.port, '127.0.0.1');
+      await once(socket, 'connect');
+      return socket.resume();
+    };
+    const [first, second] = [await open(), await open()];
+    first.write(call);
+    await until(() => upstream.stats('late').inFlight === 1);
+    // Both reach the server in the same turn of its loop.
+    first.destroy();
+    second.write(call);
+    await until(() => upstream.stats('late').total === 2);
+    expect(upstream.stats('late')).toMatchObject({ inFlight: 1, peak: 1, aborted: 1 });
+    second.destroy();
+    await until(() => upstream.stats('late').inFlight === 0);
   });
 
   it('holds each account to its limit, whatever keys it comes with, and knows no others', async () => {
