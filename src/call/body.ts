@@ -11,6 +11,7 @@ import { packingsOf, unpackWhole } from '../upstream/body/packing.ts';
 import type { UploadPace } from '../upstream/transfer/upload-pace.ts';
 import { unprove, type OutgoingBody } from '../upstream/body/request-body.ts';
 import { bodyBudget } from './isolate.ts';
+import type { AbortSource } from '../runtime/plain-abort.ts';
 
 /** Maximum size, compressed and uncompressed, of a body that is sent uncompressed. */
 const PACKED_BYTES_MAX = 4 * 1024 * 1024;
@@ -192,7 +193,7 @@ export class CallBody {
   /** Reads it whole and keeps it, as far as `keepBody` does so. */
   async keep(
     bytesMax: number,
-    signal: AbortSignal,
+    signal: AbortSource,
     limits: ReadLimits = {},
   ): Promise<'kept' | 'not kept' | 'aborted'> {
     const kept = await keepBody(this.#now, bytesMax, bodyBudget, signal, limits);

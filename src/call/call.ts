@@ -6,12 +6,13 @@ import type { Background } from '../runtime/background.ts';
 import type { CallBody } from './body.ts';
 import type { Caller } from './identity/authenticate.ts';
 import type { EarlyAnswer } from './early-answer.ts';
+import type { AbortSource } from '../runtime/plain-abort.ts';
 
 /** One proxied call as it arrived, and the configuration that it goes by. */
 export interface ProxyCall {
   readonly request: Request;
   /** Aborts when the caller has gone, as far as anybody notices. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly url: URL;
   readonly query: URLSearchParams;
   readonly env: Env;

@@ -9,6 +9,7 @@ import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
 import { LEFT, rejected, type BodyRead, type Left, type Rejected } from './result.ts';
 import { methodOf } from './socket/upgrade.ts';
+import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /**
  * Minimum and maximum wait for a body: uploads take their time, even of callers who do not want to queue.
@@ -57,20 +58,17 @@ export function isStreamPath(path: string, query: URLSearchParams): boolean {
 
 /** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
 export async function readBody(
-  { request, body, headers, caller, after }: KnownCall,
+  { request, signal, body, headers, caller, after }: KnownCall,
   of: Omit<Search, 'ownKey'>,
 ): Promise<({ readonly kind: 'read' } & BodyRead) | Rejected | Left> {
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
   const search = { ...of, ownKey: caller.credentials.gatewayKey };
-  const stop = new AbortController();
-  const abort = (): void => stop.abort();
-  if (request.signal.aborted) abort();
-  request.signal.addEventListener('abort', abort, { once: true });
-  const callOff = after(bodyWaitMs, abort);
+  const stop = new PlainAbort(signal);
+  const callOff = after(bodyWaitMs, () => stop.abort());
   const room = {
     budget: bodyBudget,
     maxWaitMs: headers.maxWaitMs ?? Infinity,
-    signal: stop.signal,
+    signal: stop,
   };
   const read = await readModel(request, room, search);
   callOff();
@@ -80,7 +78,7 @@ export async function readBody(
     case 'crowded':
       return tooManyBytes();
     case 'aborted':
-      return request.signal.aborted ? LEFT : rejected(tooSlow(bodyWaitMs, search));
+      return signal.aborted ? LEFT : rejected(tooSlow(bodyWaitMs, search));
     case 'found':
     case 'absent':
     case 'hidden': {

@@ -63,6 +63,7 @@ import { openTurns } from './socket/open-turns.ts';
 import { sessionTicket } from './socket/session-ticket.ts';
 import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './socket/upgrade.ts';
 import { unsupported } from './unsupported.ts';
+import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** Shared by all calls without a query: nobody adds to it. */
 const NO_QUERY = new URLSearchParams();
@@ -102,7 +103,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   if (table === null) return errorResponse(errorShape(request, url, null), UNCONFIRMED);
   const preflight = preflightResponse(request, corsOf(request, table));
   if (preflight !== null) return preflight;
-  const { signal } = request;
+  const signal = new PlainAbort(request.signal);
   const { after } = new CallClock();
   const query = url.search === '' ? NO_QUERY : url.searchParams;
   const body = new CallBody();

@@ -16,6 +16,7 @@ import type { Candidate } from './plan.ts';
 import { answered, LEFT_STATUS, never, type Answered, type FinalResult } from './result.ts';
 import { traceError } from './observe/trace.ts';
 import { pause } from '../runtime/background.ts';
+import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** How long until a caller that asks for comments gets one, and between two, if its groups say nothing. */
 const ASKED_AFTER_MS = 15_000;
@@ -65,11 +66,10 @@ export async function keptAlive(
 ): Promise<FinalResult> {
   const { call } = candidate;
   const place = new LastPlace(keepalive.everyMs);
-  const gone = new AbortController();
-  const signal = AbortSignal.any([call.signal, gone.signal]);
+  const signal = new PlainAbort(call.signal);
   const answer = attempts({ ...candidate, call: { ...call, signal } }, place);
   const callOff = call.after(keepalive.afterMs, () => {
-    const waiting = answerWaiting(keepalive, place, answer, call, () => gone.abort());
+    const waiting = answerWaiting(keepalive, place, answer, call, () => signal.abort());
     call.early.begin(answered(waiting));
   });
   return answer.finally(callOff);

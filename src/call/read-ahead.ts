@@ -4,6 +4,7 @@ import { READ_BYTES_MAX } from './metering.ts';
 import type { Candidate } from './plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from './result.ts';
 import { uploadTooSlow } from './unreachable.ts';
+import { PlainAbort, type AbortSource } from '../runtime/plain-abort.ts';
 
 /** Maximum size of a body that is always read before its call takes a slot. It arrives in a few packets. */
 const SMALL_BYTES = 32 * 1024;
@@ -34,7 +35,7 @@ export async function readAhead(
 }
 
 interface Limits extends Omit<UploadPaceOptions, 'onOver'> {
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
 }
 
 /** Keeps a larger body, whose length says little about how long it may take. */
@@ -43,7 +44,7 @@ function keepPaced(
   bytes: number,
   { signal, ...limits }: Limits,
 ): ReturnType<CallBody['keep']> {
-  const late = new AbortController();
-  const pace = new UploadPace({ ...limits, onOver: () => late.abort() });
-  return body.keep(bytes, AbortSignal.any([signal, late.signal]), { pace });
+  const over = new PlainAbort(signal);
+  const pace = new UploadPace({ ...limits, onOver: () => over.abort() });
+  return body.keep(bytes, over, { pace });
 }

@@ -7,6 +7,7 @@ import { tooManyBytes } from './crowded.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
 import type { Turn } from './tries.ts';
+import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** How long a call waits in any case: by then it is known that it does wait, and was not only long on its way. */
 const ASKING_MS = 500;
@@ -59,11 +60,11 @@ export async function admitWithBody(
   }
   if (body.isSmall && isSaturated(pool)) return tooManyBytes();
   const patience = new Patience(call, pool);
-  const signal = AbortSignal.any([context.signal, patience.signal]);
+  const signal = new PlainAbort(context.signal, patience.over);
   const admitted = await admit(routed, ticket, placements, { ...context, signal });
   patience.end();
   body.move();
-  return admitted.kind === 'left' && patience.isOver ? tooManyBytes() : admitted;
+  return admitted.kind === 'left' && patience.over.aborted ? tooManyBytes() : admitted;
 }
 
 function isSaturated(pool: string): boolean {
@@ -75,21 +76,13 @@ class Patience {
   readonly #call: Candidate['call'];
   readonly #pool: string;
   readonly #since = steadyClock.now();
-  readonly #over = new AbortController();
+  readonly over = new PlainAbort();
   #callOff: () => void;
 
   constructor(call: Candidate['call'], pool: string) {
     this.#call = call;
     this.#pool = pool;
     this.#callOff = call.after(LOOK_MS, () => this.#look());
-  }
-
-  get signal(): AbortSignal {
-    return this.#over.signal;
-  }
-
-  get isOver(): boolean {
-    return this.#over.signal.aborted;
   }
 
   end(): void {
@@ -100,7 +93,7 @@ class Patience {
   #look(): void {
     const { body, after } = this.#call;
     if (body.rest(this.#pool)) return this.end();
-    if (!this.#mayGoOn(body.isSmall)) return this.#over.abort();
+    if (!this.#mayGoOn(body.isSmall)) return this.over.abort();
     this.#callOff = after(LOOK_MS, () => this.#look());
   }
 

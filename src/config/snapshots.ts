@@ -138,7 +138,7 @@ async function read(
  * @returns null when none was to be had until then, or the caller has gone
  */
 export async function tableSince(
-  { env, ctx, signal }: { env: Env; ctx: Background; signal: AbortSignal },
+  { env, ctx, signal }: { env: Env; ctx: Background; signal: Pick<AbortSignal, 'aborted'> },
   version: number,
   untilAt: number,
 ): Promise<RoutingTable | null> {

@@ -1,5 +1,6 @@
 // What becomes of a call whose upstream gives an answer that cannot be passed on, or must be passed on at once.
 import { expect, it } from 'vitest';
+import { PlainAbort } from '../../src/runtime/plain-abort.ts';
 import { onTimer } from '../../src/runtime/call-clock.ts';
 import type { Fetcher } from '../../src/upstream/transfer/fetch-answer.ts';
 import { HeldCall } from '../../src/upstream/transfer/held-call.ts';
@@ -53,4 +54,40 @@ it('a stream is passed on as it comes, even if its length is known', async () =>
   expect((await reader?.read())?.value).toEqual(first);
   expect((await reader?.read())?.done).toBe(true);
   expect([await done, response?.headers.get('content-length')]).toEqual(['success', length]);
+});
+
+/** A caller's signal that says how many listen to it. */
+class CountedAbort extends PlainAbort {
+  listeners = 0;
+
+  override addEventListener(type: 'abort', listener: () => void): void {
+    this.listeners += 1;
+    super.addEventListener(type, listener);
+  }
+
+  override removeEventListener(type: 'abort', listener: () => void): void {
+    this.listeners -= 1;
+    super.removeEventListener(type, listener);
+  }
+}
+
+const answerOf = (body: BodyInit, length?: number): Response =>
+  new Response(body, length === undefined ? {} : { headers: { 'content-length': String(length) } });
+
+it.each([
+  ['a small answer', () => answerOf('hello', 5)],
+  ['a stream', () => answerOf(new Blob(['hello']).stream())],
+])('a call that has passed on %s listens to its caller no longer', async (_, answer) => {
+  const caller = new CountedAbort();
+  const held = new HeldCall(caller, LIMITS, onTimer);
+  expect(caller.listeners).toBe(1);
+  const { response, done } = await held.relay(answer(), null);
+  expect([await response?.text(), await done]).toEqual(['hello', 'success']);
+  expect(caller.listeners).toBe(0);
+});
+
+it('a call that is given up listens to its caller no longer', () => {
+  const caller = new CountedAbort();
+  new HeldCall(caller, LIMITS, onTimer).giveUp();
+  expect(caller.listeners).toBe(0);
 });

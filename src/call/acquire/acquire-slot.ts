@@ -6,11 +6,12 @@ import { OpenCalls } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
 import type { PlaceListener } from './slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from './slot-wait.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How a call waits for its slot. */
 export interface Patience {
   /** Aborted when the caller has gone. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly after: Schedule;
   readonly listener: PlaceListener | null;
   /** When it has waited for as long as it may, as far as is known here. */

@@ -45,6 +45,7 @@ import type { SlotRequest } from './slot-wait.ts';
 import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How long a cancellation may take before it is lost. */
 const CANCEL_LOST_MS = 3_000;
@@ -53,7 +54,7 @@ const CANCEL_LOST_MS = 3_000;
 export interface AdmitContext {
   readonly env: Env;
   readonly table: RoutingTable;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly ctx: Background;
   readonly after: Schedule;
   readonly listener: PlaceListener | null;

@@ -14,6 +14,7 @@ import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import { untilOpened } from './until-opened.ts';
 import { LEFT, rejected } from '../result.ts';
+import { PlainAbort } from '../../runtime/plain-abort.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
@@ -129,8 +130,7 @@ async function takeInOrder(
 ): Promise<Admitted | Declined> {
   const round = ticket.rounds.begin();
   const held: One[] = [];
-  const revoked = new AbortController();
-  const signal = AbortSignal.any([context.signal, revoked.signal]);
+  const signal = new PlainAbort(context.signal);
   for (const [index, placement] of placements.entries()) {
     const isLast = index === placements.length - 1;
     const manner = { ...round, isTry: false, waitsElsewhere: !isLast, holdsNarrower: index > 0 };
@@ -140,7 +140,7 @@ async function takeInOrder(
       if (one.kind === 'left' && !context.signal.aborted) return takenAway();
       return withRatesToTell(one, placement, held);
     }
-    if (!isLast && one.by.kind === 'leased') one.by.lease.keep(() => revoked.abort());
+    if (!isLast && one.by.kind === 'leased') one.by.lease.keep(() => signal.abort());
     held.push(one);
   }
   for (const { lease } of leasesOf(held.slice(0, -1))) context.ctx.waitUntil(lease.confirm());

@@ -2,6 +2,7 @@ import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { isCapped, isOverload, isReset } from './failure-streak.ts';
 import type { PoolSource } from './pools.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
@@ -49,7 +50,7 @@ export class OpenCalls {
   /** All were over when the last one was made, or one before it, and one of them was lost. */
   #isAnew = false;
 
-  constructor(pool: PoolSource, after: Schedule, signal: AbortSignal) {
+  constructor(pool: PoolSource, after: Schedule, signal: AbortSource) {
     this.#pool = pool;
     this.#after = after;
     this.#left = untilAborted(signal);
@@ -132,9 +133,9 @@ async function acquireCall(pool: PoolSource, request: AcquireRequest): Promise<A
   }
 }
 
-function untilAborted(signal: AbortSignal): Promise<Turn> {
+function untilAborted(signal: AbortSource): Promise<Turn> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve({ kind: 'left' });
-    signal.addEventListener('abort', () => resolve({ kind: 'left' }), { once: true });
+    signal.addEventListener('abort', () => resolve({ kind: 'left' }));
   });
 }

@@ -6,6 +6,7 @@ import { isOverload } from './failure-streak.ts';
 import { LEFT, type Left } from '../result.ts';
 import type { PoolSource } from './pools.ts';
 import { openedRetryMs } from './retry-delays.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How long a call is parked in a paused group before it retries. */
 const SLICE_MS = 25_000;
@@ -14,7 +15,7 @@ const SLICE_MS = 25_000;
 const LOST_MS = 5_000;
 
 interface Patience {
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly after: Schedule;
   /** When the wait is over. */
   readonly until: number;
@@ -52,9 +53,9 @@ export async function untilOpened(
   return { kind: 'over' };
 }
 
-function untilAborted(signal: AbortSignal): Promise<false> {
+function untilAborted(signal: AbortSource): Promise<false> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(false);
-    signal.addEventListener('abort', () => resolve(false), { once: true });
+    signal.addEventListener('abort', () => resolve(false));
   });
 }

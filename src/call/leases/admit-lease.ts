@@ -21,6 +21,7 @@ import { LEFT, rejected, type Left, type Moved, type Rejected } from '../result.
 import { askById, type Parked } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
 import type { LeasePlan } from './plan-lease.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** Time limit of a message that nothing depends on. */
 const LOST_MS = 5_000;
@@ -39,7 +40,7 @@ export interface LeaseAsk {
   readonly ticketId: string;
   readonly attempt: number;
   readonly refused: { readonly by: readonly string[]; readonly forNow: readonly string[] };
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly after: Schedule;
   /** When its request is to be answered at the latest. */
   readonly parkUntil: number;

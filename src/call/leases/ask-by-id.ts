@@ -4,6 +4,7 @@ import { OpenCalls, type GrantedTurn, type Turn } from '../acquire/open-calls.ts
 import type { PoolSource } from '../acquire/pools.ts';
 import { CALL_AHEAD_MS } from '../acquire/slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/slot-wait.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How long the last question of a request may take, which keeps its place. */
 const LAST_ASK_MS = 2_000;
@@ -25,7 +26,7 @@ export type AskedById =
   | { readonly kind: 'gone' };
 
 interface Patience {
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly after: Schedule;
   /** When it has waited for as long as it may. */
   readonly until: number;

@@ -10,6 +10,7 @@ import { EarlyAnswer } from '../early-answer.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayUnknownKey } from '../identity/new-keys.ts';
 import { rejected, type Left, type Rejected } from '../result.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** The answer of a route of ours. */
 export interface Said {
@@ -24,7 +25,7 @@ export type Answer = Said | Rejected | Left;
 /** A request as it came, before it is known who makes it. */
 export interface Asked {
   readonly request: Request;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
   readonly env: Env;
   readonly ctx: Background;
 }

@@ -34,6 +34,7 @@ import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { readJson } from './read-json.ts';
 import { patchLease } from './report-lease.ts';
 import { settleBy } from './settle-lease.ts';
+import { PlainAbort } from '../../runtime/plain-abort.ts';
 
 /** Answers everything at `/leases` and `/tickets`. */
 export async function leases(request: Request, env: Env, ctx: Background): Promise<Response> {
@@ -59,11 +60,10 @@ async function respond(
   const refused =
     foreignChange(request, table.snapshot.config.cors_origins) ?? (await unsupportedBody(request));
   if (refused !== null) return rejectedResponse('opaque', rejected(refused));
-  const left = new AbortController();
-  const signal = AbortSignal.any([request.signal, left.signal]);
+  const signal = new PlainAbort(request.signal);
   const answering = route({ request, signal, env, ctx }, table);
   countInFlight(
-    departures.watch(request, answering, () => left.abort()),
+    departures.watch(request, answering, () => signal.abort()),
     ctx,
   );
   return responseTo(await answering);

@@ -23,6 +23,7 @@ import { modelRule, referredPath } from '../model-rule.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
 import { isSameWay } from './may-go-on.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** Maximum reroutes of a turn caused by moving groups before it is refused. */
 const MOVES_MAX = 20;
@@ -65,7 +66,7 @@ interface Connection {
   /** The key that it was made with. */
   readonly key: UpstreamKey;
   /** Aborts when it ends. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
 }
 
 /** Gets the turns of a connection their slots, each by the configuration that is in force then. */

@@ -1,4 +1,5 @@
 import { BodyLine } from './body-line.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
@@ -104,7 +105,7 @@ export class Reservation {
   }
 
   /** Takes more for a body of which nobody knows how long it is, in order of arrival. */
-  grow(maxWaitMs: number, signal: AbortSignal): Promise<'taken' | 'left' | 'crowded'> {
+  grow(maxWaitMs: number, signal: AbortSource): Promise<'taken' | 'left' | 'crowded'> {
     return this.#budget.grow(this.#held, maxWaitMs, signal);
   }
 
@@ -206,7 +207,7 @@ export class BodyBudget {
   async take(
     bytes: number,
     maxWaitMs: number,
-    signal: AbortSignal,
+    signal: AbortSource,
   ): Promise<Reservation | 'left' | 'crowded'> {
     const { allBytes } = this.#limits;
     if (bytes > allBytes) throw new RangeError(`${bytes} bytes never fit into ${allBytes}`);
@@ -226,7 +227,7 @@ export class BodyBudget {
   async grow(
     held: Held,
     maxWaitMs: number,
-    signal: AbortSignal,
+    signal: AbortSource,
   ): Promise<'taken' | 'left' | 'crowded'> {
     const isSmall = held.use === 'passes';
     // Small ones stand in its way meanwhile.

@@ -1,4 +1,5 @@
 import { steadyClock } from '../../runtime/steady-clock.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How often the foremost in line look for room. */
 const POLL_NEAR_MS = 25;
@@ -36,7 +37,7 @@ export class BodyLine {
     bytes: number,
     take: (besides: number) => Taken | null,
     patienceMs: number,
-    signal: AbortSignal,
+    signal: AbortSource,
   ): Promise<Taken | 'left' | 'crowded'> {
     const place: Place = { bytes, seenAt: steadyClock.now() };
     const until = place.seenAt + patienceMs;
@@ -73,7 +74,7 @@ export class BodyLine {
 }
 
 /** Waits so long, or until the signal. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+function pause(ms: number, signal: AbortSource): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);

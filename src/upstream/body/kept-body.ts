@@ -3,6 +3,7 @@ import { WHOLE_BYTES_MAX, type OutgoingBody } from './outgoing-body.ts';
 import type { UploadPace } from '../transfer/upload-pace.ts';
 import { pump, type Pump } from './pump.ts';
 import { renameModel } from './rename-model.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /**
  * Maximum size of a kept body that goes out in one piece, which is the cheapest way for the many small ones. Nobody
@@ -40,7 +41,7 @@ export async function keepBody(
   body: OutgoingBody | KeptBody,
   bytesMax: number,
   budget: BodyBudget,
-  signal: AbortSignal,
+  signal: AbortSource,
   { pace = null, limit = null }: ReadLimits = {},
 ): Promise<KeptBody | null | 'aborted'> {
   if ('bytes' in body) return body;
@@ -51,8 +52,7 @@ export async function keepBody(
   if (contentLength > bytesMax) return null;
   const reservation = budget.tryTake(contentLength);
   if (reservation === null) return null;
-  const source = body.open(pace);
-  const bytes = await bytesOf(source, signal, limit);
+  const bytes = await bytesOf(readingOf(body, pace), signal, limit);
   if (bytes === 'aborted') {
     reservation.release();
     return bytes;
@@ -198,12 +198,23 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
   };
 }
 
+/** How the rest of a body is read; not a function: nothing of it is left to read. */
+type Reading = (() => Promise<ArrayBuffer>) | Uint8Array | null;
+
+function readingOf(body: OutgoingBody, pace: UploadPace | null): Reading {
+  // The runtime reads it for much less than a stream of it costs.
+  if (pace === null && body.read !== undefined) return body.read;
+  const source = body.open(pace);
+  if (source === null || source instanceof Uint8Array) return source;
+  return () => new Response(source).arrayBuffer();
+}
+
 async function bytesOf(
-  source: BodyInit | null,
-  signal: AbortSignal,
+  reading: Reading,
+  signal: AbortSource,
   limit: TimeLimit | null,
 ): Promise<Uint8Array | null | 'aborted'> {
-  if (source === null || source instanceof Uint8Array) return source;
+  if (typeof reading !== 'function') return reading;
   const { promise: gone, resolve } = Promise.withResolvers<'aborted'>();
   const leave = (): void => resolve('aborted');
   signal.addEventListener('abort', leave);
@@ -212,7 +223,7 @@ async function bytesOf(
   try {
     if (signal.aborted) return 'aborted';
     // On Workers a read may stay open for ever when the client has left: only the signal tells.
-    const read = await Promise.race([new Response(source).arrayBuffer(), gone]);
+    const read = await Promise.race([reading(), gone]);
     return read === 'aborted' ? read : new Uint8Array(read);
   } catch {
     return 'aborted';

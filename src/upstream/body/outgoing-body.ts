@@ -26,6 +26,8 @@ export interface OutgoingBody {
    * the request's headers say. `pace` measures how long the rest is waited for.
    */
   open(pace?: UploadPace | null): BodyInit | null;
+  /** Reads all of it, in place of `open`. Absent: some of it was read, or there is none. */
+  readonly read?: () => Promise<ArrayBuffer>;
   /**
    * Resolves when the body was handed over or given up; never rejects. It must be kept alive with
    * `waitUntil` from `open` on, and comes to an end by `discard` where the upstream stops reading.
@@ -68,6 +70,12 @@ export function unreadBody(request: Request): OutgoingBody {
       out = pump(contentLength, write, ignore);
       return out.readable;
     },
+    ...(body !== null && {
+      read: () => {
+        isOpen = true;
+        return request.arrayBuffer();
+      },
+    }),
     sent: Promise.resolve(),
     watch: null,
     discard() {

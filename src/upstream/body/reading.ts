@@ -5,6 +5,7 @@ import { unreadable } from './model-scan.ts';
 import type { ScanState } from './model-scan.ts';
 import { readBody } from './outgoing-body.ts';
 import type { OutgoingBody, ReadParts } from './outgoing-body.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /**
  * How much of a large body is looked at first, as long as that is free: where the model comes first, as with most
@@ -21,12 +22,12 @@ type Found = Pick<ReadParts, 'model' | 'watch'>;
 /** The reading of a small body of known length. */
 export class WholeReading {
   readonly #request: Request;
-  readonly #signal: AbortSignal;
+  readonly #signal: AbortSource;
   readonly #reservation: Reservation;
   #bytes = new Uint8Array();
   readonly isWhole = true;
 
-  constructor(request: Request, signal: AbortSignal, reservation: Reservation) {
+  constructor(request: Request, signal: AbortSource, reservation: Reservation) {
     this.#request = request;
     this.#signal = signal;
     this.#reservation = reservation;
@@ -70,7 +71,7 @@ export class Reading {
   readonly #contentLength: number | null;
   readonly #budget: BodyBudget;
   readonly #maxWaitMs: number;
-  readonly #signal: AbortSignal;
+  readonly #signal: AbortSource;
   /** Buffers that are full, and the one that is being filled. */
   readonly #full: Uint8Array[] = [];
   #buffer = new ArrayBuffer(0);
@@ -88,7 +89,7 @@ export class Reading {
     contentLength: number | null,
     budget: BodyBudget,
     maxWaitMs: number,
-    signal: AbortSignal,
+    signal: AbortSource,
     mayGoUnfound: boolean,
   ) {
     this.#stream = stream;

@@ -13,6 +13,7 @@ import { contentLengthOf, unreadBody } from './outgoing-body.ts';
 import type { OutgoingBody } from './outgoing-body.ts';
 import { Reading, WholeReading } from './reading.ts';
 import { Watch } from './watch.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 export { unreadBody };
 export type { OutgoingBody };
@@ -82,7 +83,7 @@ export interface ReadingRoom {
   readonly budget: BodyBudget;
   /** How long it may wait to be read. What is being read may take until the signal. */
   readonly maxWaitMs: number;
-  readonly signal: AbortSignal;
+  readonly signal: AbortSource;
 }
 
 /**

@@ -14,6 +14,7 @@ import { HeldOpening } from './held-opening.ts';
 import { pipeObserved } from './observed-pipe.ts';
 import { UploadPace } from './upload-pace.ts';
 import { AbortWatch, pipeWatched, type ChunkPipe } from './watched-pipe.ts';
+import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How long an upstream may take to its headers where the group says nothing. */
 const HEADERS_WAIT_MS = 600_000;
@@ -80,6 +81,8 @@ export class HeldCall {
   readonly #limits: HoldLimits;
   readonly #after: Schedule;
   readonly #callOffMaxHold: () => void;
+  readonly #callerSignal: AbortSource;
+  readonly #leave = (): void => this.cut('left');
   #cutBy: CutReason | null = null;
   #endWith: ((reason: CutReason) => void) | null = null;
   /** Watches how long the upstream takes to send its headers. */
@@ -95,13 +98,14 @@ export class HeldCall {
   #opening: HeldOpening | null = null;
   #hasOpeningBroken = false;
 
-  constructor(callerSignal: AbortSignal, limits: HoldLimits, after: Schedule) {
+  constructor(callerSignal: AbortSource, limits: HoldLimits, after: Schedule) {
     this.#limits = limits;
     this.#after = after;
     this.#callOffMaxHold = after(limits.maxHoldMs, () => this.cut('max_hold'));
     // The incoming signal does not reach subrequests by itself, so it is bridged.
     if (callerSignal.aborted) this.cut('left');
-    callerSignal.addEventListener('abort', () => this.cut('left'), { once: true });
+    callerSignal.addEventListener('abort', this.#leave);
+    this.#callerSignal = callerSignal;
   }
 
   get cutBy(): CutReason | null {
@@ -428,6 +432,8 @@ export class HeldCall {
     this.noteContent();
     this.#pace?.stop();
     this.#callOffMaxHold();
+    // The runtime keeps a request's signal, and whatever listens to it, long after the call.
+    this.#callerSignal.removeEventListener('abort', this.#leave);
   }
 }
 
