@@ -6,14 +6,13 @@ import { BoundWatch, type Bound } from './bound-watch.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
-import { pipeMetered, type Metering as PipeMetering } from '../usage/metered-pipe.ts';
-import type { ByteFilter } from '../usage/usage-drop.ts';
+import type { Metering as PipeMetering } from '../usage/metered-pipe.ts';
+import { filterWhole } from '../usage/usage-drop.ts';
 import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';
 import { HeldOpening } from './held-opening.ts';
-import { pipeObserved } from './observed-pipe.ts';
 import { UploadPace } from './upload-pace.ts';
-import { AbortWatch, pipeWatched, type ChunkPipe } from './watched-pipe.ts';
+import { comesInEvents, passBody, wayOf, type Way } from './pass-body.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How long an upstream may take to its headers where the group says nothing. */
@@ -35,18 +34,11 @@ const WHOLE_IDLE_MIN_MS = 60_000;
 const OPENING_WAIT_MS = 1_000;
 const OPENING_BYTES_MAX = 65_536;
 
-/** How long a body stays open that broke off while it was held back, so that its headers reach the caller. */
-const FLUSH_MS = 50;
-
 /** Maximum bytes if the call may go elsewhere until the first content. Nothing is passed on before that. */
 const TOKEN_BYTES_MAX = 1_048_576;
 
 /** Statuses whose responses have no body. */
 const BODILESS = new Set([101, 204, 205, 304]);
-
-/** Types of bodies that come in events, each of which is small and must be on its way at once. */
-const EVENTS =
-  /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl|vnd\.amazon\.eventstream))\b/i;
 
 /** How a call is sent. */
 interface Manner {
@@ -54,13 +46,6 @@ interface Manner {
   readonly again?: (() => BodyInit | null) | null;
   /** Timeout for the first content. null if only the timeout for the headers applies. */
   readonly firstTokenMs?: number | null;
-}
-
-/** The way of a body to the caller. */
-interface Way {
-  readonly writable: WritableStream<Uint8Array>;
-  /** A copy of what has gone it; null: nobody looks. */
-  readonly taken: ReadableStream<Uint8Array> | null;
 }
 
 /** The part of an upstream's response that is passed on. */
@@ -310,13 +295,10 @@ export class HeldCall {
       this.#finish();
       return { response: relayed(null), done: Promise.resolve(outcomeOf(status)), isWhole: true };
     }
-    const { readable, writable } =
-      length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-    const isObserved =
-      length === null && this.#looksInto(metering) && comesInEvents(headers.get('content-type'));
-    const [out, taken] = isObserved ? readable.tee() : [readable, null];
-    const done = this.#pipe(body, { writable, taken }, status, metering);
-    return { response: relayed(out), done, isWhole: false };
+    const isWatched = this.#limits.idleMs !== null || this.#limits.stalledMs !== null;
+    const way = wayOf(length, headers.get('content-type'), isWatched, metering);
+    const done = this.#pipe(body, way, status, metering);
+    return { response: relayed(way.readable), done, isWhole: false };
   }
 
   /** Passes on a body that was read completely. `broken` if it broke off. */
@@ -332,87 +314,34 @@ export class HeldCall {
     }
     metering?.meter.push(new Uint8Array(bytes));
     const filter = metering?.filter ?? null;
-    const out = filter === null ? bytes : filtered(new Uint8Array(bytes), filter);
+    const out = filter === null ? bytes : filterWhole(filter, new Uint8Array(bytes));
     const response = relayed(out.byteLength === 0 ? null : out);
     return { response, done: Promise.resolve(outcomeOf(status)), isWhole: true };
   }
 
-  /** Whether something of a body is to be known that need not be known before it goes on. */
-  #looksInto(metering: PipeMetering | null): boolean {
-    if (metering !== null) return metering.filter === null;
-    return this.#limits.idleMs !== null || this.#limits.stalledMs !== null;
-  }
-
   async #pipe(
-    body: ReadableStream,
-    { writable, taken }: Way,
+    body: ReadableStream<Uint8Array>,
+    way: Way,
     status: number,
     metering: PipeMetering | null,
   ): Promise<Outcome> {
-    const { signal } = this.#stop;
-    const idle = this.#bound(this.#limits.idleMs, 'idle');
-    const stalled = this.#bound(this.#limits.stalledMs, 'stalled');
+    const passing = {
+      signal: this.#stop.signal,
+      idle: this.#bound(this.#limits.idleMs, 'idle'),
+      stalled: this.#bound(this.#limits.stalledMs, 'stalled'),
+      after: this.#after,
+      metering,
+      opening: this.#opening,
+      hasBroken: this.#hasOpeningBroken,
+    };
     try {
-      const passed = await this.#passOpening(writable, { idle, stalled }, metering);
-      if (this.#hasOpeningBroken) await new Promise<void>((done) => this.#after(FLUSH_MS, done));
-      if (taken !== null) {
-        const { meter = null } = metering ?? {};
-        const onSaid = (bytes: Uint8Array): void => meter?.push(bytes);
-        const after = this.#after;
-        const observation = { signal, idle, stalled, after, onSaid, passed };
-        await pipeObserved(body, writable, taken, observation);
-      } else if (metering !== null) {
-        await pipeMetered(body, writable, { signal, idle, stalled }, metering);
-      } else if (idle === null && stalled === null) {
-        await body.pipeTo(writable, { signal });
-      } else {
-        await pipeWatched(body, writable, { signal, idle, stalled });
-      }
+      await passBody(body, way, passing);
     } catch {
       return await this.#brokenOff(status);
     } finally {
       this.#finish();
     }
     return outcomeOf(status);
-  }
-
-  /** Passes on the bytes of a body that were already read. Returns their number. */
-  async #passOpening(
-    writable: WritableStream<Uint8Array>,
-    { idle, stalled }: Pick<ChunkPipe, 'idle' | 'stalled'>,
-    metering: PipeMetering | null,
-  ): Promise<number> {
-    const opening = this.#opening;
-    if (opening === null) return 0;
-    const writer = writable.getWriter();
-    const abort = new AbortWatch(this.#stop.signal);
-    const reading = idle === null ? null : new BoundWatch(idle);
-    const writing = stalled === null ? null : new BoundWatch(stalled);
-    let passed = 0;
-    const write = async (piece: Uint8Array): Promise<void> => {
-      reading?.end();
-      passed += piece.length;
-      metering?.meter.push(piece);
-      const out = metering?.filter?.push(piece) ?? piece;
-      if (out.length === 0) return;
-      writing?.begin();
-      await writer.write(out);
-      writing?.end();
-      reading?.begin();
-    };
-    reading?.begin();
-    try {
-      await abort.or(opening.passOn(write));
-    } catch (error) {
-      await writer.abort(error).catch(() => {});
-      throw error;
-    } finally {
-      reading?.stop();
-      writing?.stop();
-      abort.stop();
-    }
-    writer.releaseLock();
-    return passed;
   }
 
   #bound(afterMs: number | null, reason: CutReason): Bound | null {
@@ -442,19 +371,6 @@ function canBeRelayed({ status, headers, webSocket }: Response): boolean {
   if (status === 101) return webSocket !== null;
   const length = headers.get('content-length');
   return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
-}
-
-function comesInEvents(contentType: string | null): boolean {
-  return EVENTS.test(contentType ?? '');
-}
-
-function filtered(bytes: Uint8Array, filter: ByteFilter): Uint8Array {
-  const first = filter.push(bytes).slice();
-  const last = filter.end();
-  const whole = new Uint8Array(first.length + last.length);
-  whole.set(first);
-  whole.set(last, first.length);
-  return whole;
 }
 
 function outcomeOf(status: number): Outcome {

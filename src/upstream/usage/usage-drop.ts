@@ -190,3 +190,13 @@ class Pieces {
     this.#from = this.#to;
   }
 }
+
+/** Filters a body that is there as a whole. */
+export function filterWhole(filter: ByteFilter, bytes: Uint8Array): Uint8Array {
+  const first = filter.push(bytes).slice();
+  const last = filter.end();
+  const whole = new Uint8Array(first.length + last.length);
+  whole.set(first);
+  whole.set(last, first.length);
+  return whole;
+}

@@ -1,0 +1,124 @@
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { pipeMetered, type Metering } from '../usage/metered-pipe.ts';
+import { BoundWatch, type Bound } from './bound-watch.ts';
+import type { HeldOpening } from './held-opening.ts';
+import { pipeObserved } from './observed-pipe.ts';
+import { AbortWatch, pipeWatched } from './watched-pipe.ts';
+
+/** How long a body stays open that broke off while it was held back, so that its headers reach the caller. */
+const FLUSH_MS = 50;
+
+/** Types of bodies that come in events, each of which is small and must be on its way at once. */
+const EVENTS =
+  /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl|vnd\.amazon\.eventstream))\b/i;
+
+/** The way of a body to the caller. */
+export interface Way {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+  /** A copy of what has gone it; null: nobody looks. */
+  readonly taken: ReadableStream<Uint8Array> | null;
+}
+
+/** How a body is passed on. */
+export interface Passing {
+  /** Aborts when the call is cut. */
+  readonly signal: AbortSignal;
+  /** How long the upstream may send nothing. Null: for ever. */
+  readonly idle: Bound | null;
+  /** How long the caller may take nothing of what is there for it. Null: for ever. */
+  readonly stalled: Bound | null;
+  readonly after: Schedule;
+  readonly metering: Metering | null;
+  /** The beginning of the body, which was read already. Null: nothing was. */
+  readonly opening: HeldOpening | null;
+  /** Whether the body broke off while its beginning was read. */
+  readonly hasBroken: boolean;
+}
+
+export function comesInEvents(contentType: string | null): boolean {
+  return EVENTS.test(contentType ?? '');
+}
+
+/**
+ * Makes the way of a body to the caller.
+ *
+ * @param length length of the body; null: unknown, or something is taken out of it
+ * @param isWatched whether silences are limited
+ */
+export function wayOf(
+  length: string | null,
+  contentType: string | null,
+  isWatched: boolean,
+  metering: Metering | null,
+): Way {
+  const { readable, writable } =
+    length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
+  // Whether something of the body is to be known that need not be known before it goes on.
+  const looksInto = metering === null ? isWatched : metering.filter === null;
+  if (length !== null || !looksInto || !comesInEvents(contentType)) {
+    return { readable, writable, taken: null };
+  }
+  const [out, taken] = readable.tee();
+  return { readable: out, writable, taken };
+}
+
+/** Passes a body on through the pipe that costs least for what is to be known of it. Rejects if either side breaks. */
+export async function passBody(
+  body: ReadableStream<Uint8Array>,
+  { writable, taken }: Way,
+  passing: Passing,
+): Promise<void> {
+  const { signal, idle, stalled, after, metering, opening, hasBroken } = passing;
+  const passed = opening === null ? 0 : await passOpening(opening, writable, passing);
+  if (hasBroken) await new Promise<void>((done) => after(FLUSH_MS, done));
+  if (taken !== null) {
+    const { meter = null } = metering ?? {};
+    const onSaid = (bytes: Uint8Array): void => meter?.push(bytes);
+    await pipeObserved(body, writable, taken, { signal, idle, stalled, after, onSaid, passed });
+  } else if (metering !== null) {
+    await pipeMetered(body, writable, { signal, idle, stalled }, metering);
+  } else if (idle === null && stalled === null) {
+    await body.pipeTo(writable, { signal });
+  } else {
+    await pipeWatched(body, writable, { signal, idle, stalled });
+  }
+}
+
+/** Passes on the bytes of a body that were already read. Returns their number. */
+async function passOpening(
+  opening: HeldOpening,
+  writable: WritableStream<Uint8Array>,
+  { signal, idle, stalled, metering }: Passing,
+): Promise<number> {
+  const writer = writable.getWriter();
+  const abort = new AbortWatch(signal);
+  const reading = idle === null ? null : new BoundWatch(idle);
+  const writing = stalled === null ? null : new BoundWatch(stalled);
+  let passed = 0;
+  const write = async (piece: Uint8Array): Promise<void> => {
+    reading?.end();
+    passed += piece.length;
+    metering?.meter.push(piece);
+    const out = metering?.filter?.push(piece) ?? piece;
+    if (out.length > 0) {
+      writing?.begin();
+      await writer.write(out);
+      writing?.end();
+    }
+    reading?.begin();
+  };
+  reading?.begin();
+  try {
+    await abort.or(opening.passOn(write));
+  } catch (error) {
+    await writer.abort(error).catch(() => {});
+    throw error;
+  } finally {
+    reading?.stop();
+    writing?.stop();
+    abort.stop();
+  }
+  writer.releaseLock();
+  return passed;
+}
