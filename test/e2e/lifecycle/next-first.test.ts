@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
@@ -23,10 +24,14 @@ afterAll(() => stage.close());
 /** Sends a call whose answer is not streamed, and notes how many had reached the upstream when it came. */
 function send(label: string, arrivedBy: number[]): OpenCall {
   const call = openChat(stage.url(), { label, stream: false });
-  call.answered.then(
-    () => arrivedBy.push(stage.upstream.stats().total),
-    () => undefined,
-  );
+  const note = async (): Promise<void> => {
+    await call.answered;
+    // The upstream counts a call two turns of this process's loop after it came.
+    await nextTurn();
+    await nextTurn();
+    arrivedBy.push(stage.upstream.stats().total);
+  };
+  note().catch(() => undefined);
   return call;
 }
 
@@ -35,6 +40,7 @@ it('the next call is at the upstream before the caller of this one has its answe
   const calls = Array.from({ length: CALLS }, (_, i) => send(`call-${i}`, arrivedBy));
   const statuses = await Promise.all(calls.map(({ answered }) => answered));
   expect(new Set(statuses)).toEqual(new Set([200]));
+  await until('each answer was noted', () => arrivedBy.length === CALLS);
   const inOrder = arrivedBy.filter((arrived, answered) => arrived > answered + 1);
   expect(inOrder.length).toBeGreaterThanOrEqual(IN_ORDER_MIN);
   expect(stage.upstream.stats()).toMatchObject({ peak: 1, completed: CALLS, rejected429: 0 });
