@@ -40,8 +40,10 @@ export const WAIT_HEADERS: readonly WaitHeader[] = [
   unified('', 'credential'),
   codex('primary', 'reset-after-seconds'),
   codex('primary', 'reset-at'),
+  codex('primary', 'resets-in-seconds'),
   codex('secondary', 'reset-after-seconds'),
   codex('secondary', 'reset-at'),
+  codex('secondary', 'resets-in-seconds'),
   ...DIMENSIONS.flatMap((name) => [
     ...counter(`x-ratelimit-remaining-${name}`, `x-ratelimit-reset-${name}`),
     ...counter(`anthropic-ratelimit-${name}-remaining`, `anthropic-ratelimit-${name}-reset`),

@@ -22,14 +22,14 @@ export function readDraftHints(headers: Headers, now: number): readonly LimitHin
   if (text === null || text.length > LENGTH_MAX) return readApart(headers, now);
   const remaining = numberOf(text, 'remaining');
   if (remaining !== null) {
-    return [hintOf('', numberOf(text, 'limit'), remaining, resetMsOf(text, 'reset'))];
+    return [hintOf('', numberOf(text, 'limit'), remaining, resetMsOf(text, 'reset', now))];
   }
   const policies = itemsOf(headers.get('ratelimit-policy') ?? '');
   return itemsOf(text).flatMap((item) => {
     const left = numberOf(item, 'r');
     if (left === null) return [];
     const policy = policies.find((each) => nameOf(each) === nameOf(item)) ?? '';
-    return [hintOf(policy, numberOf(policy, 'q'), left, resetMsOf(item, 't'))];
+    return [hintOf(policy, numberOf(policy, 'q'), left, resetMsOf(item, 't', now))];
   });
 }
 
@@ -69,9 +69,9 @@ function numberOf(text: string, name: string): number | null {
   return value === undefined ? null : Number(value);
 }
 
-function resetMsOf(text: string, name: string): number | null {
+function resetMsOf(text: string, name: string, now: number): number | null {
   const seconds = numberOf(text, name);
-  return seconds === null ? null : parseResetMs(String(seconds), 0);
+  return seconds === null ? null : parseResetMs(String(seconds), now);
 }
 
 function leadingCount(text: string | null): number | null {

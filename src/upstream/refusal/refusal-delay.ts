@@ -108,7 +108,7 @@ const CUE = /\b(?:try again|retry)(?: your request| the request)? (?:in|after) /
 
 /** Other phrases about waiting. */
 const WAIT_CUE =
-  /\b(?:(?:try again|retry|retrying)(?: again)?:? (?:in|after):?|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|cooling down) for|wait(?: time)?(?: for| at least| of| is|:)?|retry[-_]after[:=]?|(?:cool ?down|back off)(?: period| time)?(?: of| for| is|:)?)(?: about| approximately| around| another| at least| at most| up to| less than)? ~?/g;
+  /\b(?:(?:try again|retry|retrying)(?: again)?:?(?: (?:in|after):?)?|(?:time )?(?:until|till|to|before)(?: the)?(?: next)? reset(?: is)?:?|(?:available|reset|resets|renews?|refreshe?[ds]|refills?|replenishe?[ds]|expires|(?:come|be) back|allowed)(?: again)?:? (?:in|after):?|(?:blocked|locked|suspended|throttled|limited|exhausted|used up|unavailable|cooling down) for|wait(?: time)?(?: for| at least| of| is|:)?|retry[-_]after[:=]?|(?:cool ?down|back off)(?: period| time)?(?: of| for| is|:)?)(?: about| approximately| around| another| at least| at most| up to| less than)? ~?/g;
 
 /**
  * A number alone, where the words are those of the header: `Retry-After: 30`; and Google's in the text of its protocol.
@@ -116,8 +116,10 @@ const WAIT_CUE =
 const BARE_S =
   /\bretry[-_ ]after(?::? |=)(\d{1,7})(?=\s*(?:[.,;)]|$))|\bretry_delay \{\s{0,8}seconds: (\d{1,7})/m;
 
-/** "In 30 seconds", "after 5 minutes" in Chinese. */
-const CHINESE = /(\d{1,7}(?:\.\d{1,3})?) {0,2}(?:个 {0,2})?(秒|分|小时|天)钟? {0,2}[之以]?后/;
+/** "In 30 seconds", "after 5 minutes and 30 seconds" in Chinese. */
+const CHINESE =
+  /(?:\d{1,7}(?:\.\d{1,3})? {0,2}(?:个 {0,2})?(?:秒|分|小时|天)钟? {0,2}){1,4}[之以]?后/;
+const CHINESE_PART = /(\d{1,7}(?:\.\d{1,3})?) {0,2}(?:个 {0,2})?(秒|分|小时|天)/g;
 const CHINESE_MS: Readonly<Record<string, number>> = {
   秒: 1_000,
   分: 60_000,
@@ -151,8 +153,12 @@ function bareDelay(text: string): number | null {
 }
 
 function chineseDelay(text: string): number | null {
-  const [, amount, unit = ''] = CHINESE.exec(text) ?? [];
-  return amount === undefined ? null : clampDelay(Number(amount) * (CHINESE_MS[unit] ?? 0));
+  const span = CHINESE.exec(text)?.[0];
+  if (span === undefined) return null;
+  const parts = [...span.matchAll(CHINESE_PART)];
+  return clampDelay(
+    parts.reduce((ms, [, amount, unit = '']) => ms + Number(amount) * (CHINESE_MS[unit] ?? 0), 0),
+  );
 }
 
 type WindowSources = Pick<DelaySources, 'headers' | 'waitHeaders' | 'now'>;

@@ -7,7 +7,10 @@ const TEXT_LENGTH_MAX = 64;
 /** The same for a header that was sent several times and joined. */
 const JOINED_LENGTH_MAX = 4 * TEXT_LENGTH_MAX;
 
-const NUMBER = /^\d+(?:\.\d+)?$/;
+const NUMBER = /^\+?\d+(?:\.\d*)?$/;
+
+/** Words before a duration in a header: `in 30 seconds`. */
+const PREFIX = /^(?:in|after) +/;
 
 /**
  * A number above one of these is an instant in that unit: all of them mean 2001. A smaller number is a duration in
@@ -84,7 +87,9 @@ export function parseResetMs(value: string, now: number): number | null {
   if (value.length > JOINED_LENGTH_MAX) return null;
   const single = parseOne(value, now);
   if (single !== null || !value.includes(',')) return single;
-  return longestOf(value.split(JOINED).map((part) => parseOne(part, now)));
+  // Empty elements of a list mean nothing.
+  const parts = value.split(JOINED).filter((part) => part.trim() !== '');
+  return longestOf(parts.map((part) => parseOne(part, now)));
 }
 
 /** Returns the longest delay. null if one of them is unreadable. */
@@ -103,8 +108,14 @@ function parseOne(value: string, now: number): number | null {
     const parts = iso.slice(1).map((part, index) => Number(part ?? 0) * (ISO_UNITS_MS[index] ?? 0));
     return clampDelay(parts.reduce((sum, ms) => sum + ms, 0));
   }
-  const spoken = TIME_SPAN.test(text) ? clockMs(text, 0) : amountsMs(text.toLowerCase(), 0, true);
+  const spoken = TIME_SPAN.test(text) ? clockMs(text, 0) : spokenMs(text.toLowerCase());
   return spoken === null ? dateMs(text, now) : clampDelay(spoken);
+}
+
+/** Reads a whole text as a duration: `30 seconds`, `in one minute`. */
+function spokenMs(text: string): number | null {
+  const span = text.replace(PREFIX, '');
+  return amountsMs(span, 0, true) ?? wordedMs(span, 0, true);
 }
 
 /**
@@ -133,11 +144,11 @@ export function amountsMs(text: string, start: number, isWhole = false): number 
   return isWhole && end !== text.length ? null : ms;
 }
 
-/** Reads an amount that is written in words from `start` on, in lower case. */
-export function wordedMs(text: string, start: number): number | null {
+/** Reads an amount that is written in words from `start` on, in lower case. `isWhole`: the text must end there. */
+export function wordedMs(text: string, start: number, isWhole = false): number | null {
   WORDED.lastIndex = start;
-  const [, count, unit = ''] = WORDED.exec(text) ?? [];
-  if (count === undefined) return null;
+  const [whole = '', count, unit = ''] = WORDED.exec(text) ?? [];
+  if (count === undefined || (isWhole && whole.length !== text.length - start)) return null;
   return (count.startsWith('half') ? 1 / 2 : (WORDS[count] ?? 1)) * unitMs(unit);
 }
 

@@ -72,6 +72,11 @@ describe('of an upstream of which nothing is known', () => {
     ['RateLimit-*', { ...named('ratelimit-', '', '30'), 'ratelimit-limit': '100, 100;w=60' }, null],
     ['RateLimit in one header', { ratelimit: 'limit=100, remaining=50, reset=30' }, null],
     [
+      'RateLimit with the instant of its reset',
+      { ratelimit: `limit=100, remaining=50, reset=${inHalfAMinute}` },
+      null,
+    ],
+    [
       'RateLimit with a policy',
       {
         ratelimit: '"default";r=50;t=30',
