@@ -3,6 +3,7 @@ import { takesOut, type RefusalKind } from './words/signal.ts';
 import { removeReported } from './parts/breaker.ts';
 import {
   aboutOf,
+  allowanceOf,
   beginUnconfirmed,
   boundWaits,
   copyOfLessons,
@@ -13,11 +14,11 @@ import {
   takeAllowance,
   undo,
   undoNumbers,
-  type Lessons,
   type Unconfirmed,
 } from './parts/reports.ts';
 import { memberSlotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
+import type { Limiter, ScopeLimiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import type { GroupState, Lease } from './state.ts';
 
@@ -94,12 +95,15 @@ export function applyReport(
 export function applyReportInScope(
   state: GroupState,
   { reports }: Member,
-  lessons: Lessons,
+  limiter: Limiter | ScopeLimiter,
   { by, retryAfterMs }: Pick<Report, 'by' | 'retryAfterMs'>,
   apply: Apply,
   now: InstantMs,
 ): void {
-  const leftMs = leftMsOf(reports, by, now);
+  const lessons = limiter.controls;
+  const credential = 'scope' in limiter ? limiter.scope.credential : null;
+  const allowance = allowanceOf(reports, by, credential);
+  const leftMs = leftMsOf(allowance, allowance.key, now);
   if (leftMs === 0) {
     state.totals.reports.ignored += 1;
     return;
@@ -107,7 +111,8 @@ export function applyReportInScope(
   state.totals.reports.unconfirmed += 1;
   const was = copyOfLessons(lessons);
   apply(retryAfterMs);
-  takeAllowance(reports, by, boundWaits(lessons, was, instant(now + leftMs), now), now);
+  const addedMs = boundWaits(lessons, was, instant(now + leftMs), now);
+  takeAllowance(allowance, allowance.key, addedMs, now);
   undoNumbers(lessons, was);
 }
 

@@ -10,7 +10,7 @@ import {
 } from './words/scope.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Holder } from './words/ticket.ts';
-import { copyOfLessons, type Lessons } from './parts/reports.ts';
+import { copyOfLessons, undoNumbers, type Lessons } from './parts/reports.ts';
 import { giveDrained, isDrained, noteDrained } from './parts/rates.ts';
 import {
   dependsOnResults,
@@ -169,7 +169,11 @@ export function limiterOf(
   state: GroupState,
   member: Member,
   lease: Lease,
-  { kind, scope: about = 'upstream' }: Pick<UpstreamSignal, 'kind' | 'scope'>,
+  {
+    kind,
+    scope: about = 'upstream',
+    reportedBy,
+  }: Pick<UpstreamSignal, 'kind' | 'scope' | 'reportedBy'>,
   now: InstantMs,
 ): Limiter | null {
   if (about === 'call') return null;
@@ -182,7 +186,10 @@ export function limiterOf(
     tier: isOfTier ? tier : null,
     credential,
   };
-  if (kind !== 'served') scope = confirmedScope(state.seen, member.id, kind, scope, now);
+  // A lease holder could invent the report with which a refusal of another key applies to all.
+  if (kind !== 'served' && reportedBy === undefined) {
+    scope = confirmedScope(state.seen, member.id, kind, scope, now);
+  }
   return limiterAt(state, member, scope, lease.holder, now);
 }
 
@@ -245,6 +252,7 @@ function narrow(state: GroupState, member: Member, now: InstantMs): void {
     state.isControlsDirty = true;
   }
   setAbout(controls.scopes, ALL_CALLS);
+  leaveToScope(member);
   if (isForgotten(controls, settings.breaker, now)) return;
   const lessons = { ...newLessons(about, now), ...copyOfLessons(controls) };
   const limiter = addScope(state, member, lessons, now);
@@ -259,6 +267,16 @@ function narrow(state: GroupState, member: Member, now: InstantMs): void {
   Object.assign(controls.breaker, empty.breaker);
   Object.assign(controls.lag, empty.lag);
   state.isControlsDirty = true;
+}
+
+/**
+ * Ends a report whose effects move to a scope. As with a report about a scope, only its wait remains there. Its end
+ * must not restore earlier lessons of the scope as those of all calls.
+ */
+function leaveToScope({ controls, reports }: Member): void {
+  if (reports.unconfirmed === null) return;
+  undoNumbers(controls, reports.unconfirmed.before);
+  reports.unconfirmed = null;
 }
 
 function addScope(

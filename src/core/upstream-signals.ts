@@ -126,7 +126,7 @@ export function applySignal(
   if (limiter !== member) {
     if (reportedBy === undefined) return apply(retryAfterMs);
     const report = { by: reportedBy, retryAfterMs };
-    return applyReportInScope(state, member, limiter.controls, report, apply, now);
+    return applyReportInScope(state, member, limiter, report, apply, now);
   }
   if (reportedBy === undefined) {
     return applySeen(state, member, kind, () => apply(retryAfterMs), now);
@@ -327,7 +327,7 @@ function askToWait(
     state.isControlsDirty = true;
     if (reportedBy === undefined) return pause(retryAfterMs);
     const report = { by: reportedBy, retryAfterMs };
-    return applyReportInScope(state, member, limiter.controls, report, pause, now);
+    return applyReportInScope(state, member, limiter, report, pause, now);
   }
   const kind = 'requests';
   if (reportedBy === undefined) {

@@ -1,6 +1,7 @@
 import { removeReported } from '../../src/core/parts/breaker.ts';
 import {
   aboutOf,
+  allowanceOf,
   beginUnconfirmed,
   boundWaits,
   isContradicted,
@@ -14,7 +15,7 @@ import {
 import { instant } from '../../src/core/words/ids.ts';
 import type { RefusalKind } from '../../src/core/words/signal.ts';
 import type { NaiveRoom } from './naive-room.ts';
-import { copyOf, type NaiveLessons, type NaiveMember } from './naive-scopes.ts';
+import { copyOf, type NaiveLessons, type NaiveMember, type NaiveNarrower } from './naive-scopes.ts';
 
 /** A refusal that the holder of a lease reports. */
 interface NaiveReport {
@@ -83,13 +84,18 @@ export class NaiveReports {
   /** A holder reports a refusal of the calls of one scope. Only its wait counts. */
   applyInScope(
     { reports }: NaiveMember,
-    lessons: NaiveLessons,
+    lessons: NaiveLessons | NaiveNarrower,
     { by, retryAfterMs }: Pick<NaiveReport, 'by' | 'retryAfterMs'>,
     apply: Apply,
     at: number,
   ): void {
     const now = instant(at);
-    const leftMs = leftMsOf(reports, by, now);
+    const allowance = allowanceOf(
+      reports,
+      by,
+      'scope' in lessons ? lessons.scope.credential : null,
+    );
+    const leftMs = leftMsOf(allowance, allowance.key, now);
     if (leftMs === 0) {
       this.counts.ignored += 1;
       return;
@@ -97,7 +103,8 @@ export class NaiveReports {
     this.counts.unconfirmed += 1;
     const was = copyOf(lessons);
     apply(retryAfterMs);
-    takeAllowance(reports, by, boundWaits(lessons, was, instant(now + leftMs), now), now);
+    const addedMs = boundWaits(lessons, was, instant(now + leftMs), now);
+    takeAllowance(allowance, allowance.key, addedMs, now);
     undoNumbers(lessons, was);
   }
 

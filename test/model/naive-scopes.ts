@@ -2,7 +2,7 @@ import { closedBreaker, hasFailedLately, type Breaker } from '../../src/core/par
 import { emptyCeiling, type Ceiling } from '../../src/core/parts/ceiling.ts';
 import { noLag, type Lag } from '../../src/core/parts/lag.ts';
 import { emptyPause, type Pause } from '../../src/core/parts/pause.ts';
-import { noReports, type Reports } from '../../src/core/parts/reports.ts';
+import { noReports, undoNumbers, type Reports } from '../../src/core/parts/reports.ts';
 import { instant } from '../../src/core/words/ids.ts';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
 import type { Holder } from '../../src/core/words/ticket.ts';
@@ -269,7 +269,7 @@ export class NaiveScopes {
   lessonsFor(
     id: string,
     holder: Holder,
-    { kind, scope }: Pick<UpstreamSignal, 'kind' | 'scope'>,
+    { kind, scope, reportedBy }: Pick<UpstreamSignal, 'kind' | 'scope' | 'reportedBy'>,
     now: number,
   ): NaiveLessons | null {
     if (scope === 'call') return null;
@@ -282,7 +282,8 @@ export class NaiveScopes {
       tier: isOfTier && rules['a refusal of one tier leaves the others alone'] ? tier : null,
       credential: rules['a refusal of one credential holds only its calls'] ? credential : null,
     };
-    if (kind !== 'served') about = this.#confirmed(id, kind, about, now);
+    const isSeen = kind !== 'served' && reportedBy === undefined;
+    if (isSeen) about = this.#confirmed(id, kind, about, now);
     const member = this.member(id);
     if (isSame(member.about, about)) return member.own;
     const known = member.narrower.find((each) => isSame(each.scope, about));
@@ -351,8 +352,11 @@ export class NaiveScopes {
 
   #narrow(member: NaiveMember, now: number): void {
     if (!this.rules['the first call outside of a scope narrows what was learned']) return;
-    const { own, about } = member;
+    const { own, about, reports } = member;
     member.about = ALL;
+    // Of a report, only its wait moves.
+    if (reports.unconfirmed !== null) undoNumbers(own, reports.unconfirmed.before);
+    reports.unconfirmed = null;
     if (this.#isOver(own, now)) return;
     const moved = { ...copyOf(own), scope: about, lastAt: now, usedAt: now, callers: null };
     Object.assign(own, nothingLearned(now));

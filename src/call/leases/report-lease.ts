@@ -119,7 +119,7 @@ function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
 /** Finds the limits that a lease counts in. The number of calls in flight is unknown. */
 function limitsOf(call: KnownCall, lease: LeaseToken, upstream: Upstream): CallLimits {
   const { feedForward } = rulesOf(call, lease);
-  return { place: upstream.id, underWay: 0, feedForward };
+  return { place: `lease ${lease.caller} ${upstream.id}`, underWay: 0, feedForward };
 }
 
 async function tellServed(

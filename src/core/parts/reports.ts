@@ -17,7 +17,11 @@ export interface Reports {
   unconfirmed: Unconfirmed | null;
   /** The remaining time of each key. A key without an entry has all of it. */
   readonly allowances: BoundedMap<string, Allowance>;
+  /** The same of callers without a gateway key, for reports that hold only calls with their own provider key. */
+  readonly ofOwnKeys: BoundedMap<string, Allowance>;
 }
+
+type Allowances = Pick<Reports, 'allowances'>;
 
 /**
  * How long unconfirmed reports of a key may still stop or slow the group. Without this bound one key could stop the group
@@ -65,7 +69,11 @@ const MUTED_MS = 600_000;
 const KEYS_MAX = 100;
 
 export function noReports(): Reports {
-  return { unconfirmed: null, allowances: new BoundedMap(KEYS_MAX) };
+  return {
+    unconfirmed: null,
+    allowances: new BoundedMap(KEYS_MAX),
+    ofOwnKeys: new BoundedMap(KEYS_MAX),
+  };
 }
 
 export function aboutOf(kind: RefusalKind): About {
@@ -93,14 +101,27 @@ export function beginUnconfirmed(
   };
 }
 
+/**
+ * Returns where the time of a report about a scope counts, and for which key. Callers without a gateway key count as
+ * one, except where a report can hold only the calls of its own caller.
+ */
+export function allowanceOf(
+  { allowances, ofOwnKeys }: Reports,
+  by: string,
+  credential: string | null,
+): Allowances & { readonly key: string } {
+  if (by !== '' || credential === null) return { allowances, key: by };
+  return { allowances: ofOwnKeys, key: credential };
+}
+
 /** Computes the remaining time of a key; 0: its reports are ignored at present. */
-export function leftMsOf({ allowances }: Reports, by: string, now: InstantMs): number {
+export function leftMsOf({ allowances }: Allowances, by: string, now: InstantMs): number {
   const known = allowances.get(by);
   return known === undefined || now >= known.renewsAt ? ALLOWED_MS : Math.max(0, known.leftMs);
 }
 
 /** Subtracts the time of a report from the remaining time of its key. */
-export function takeAllowance(reports: Reports, by: string, ms: number, now: InstantMs): void {
+export function takeAllowance(reports: Allowances, by: string, ms: number, now: InstantMs): void {
   const { allowances } = reports;
   const known = allowances.get(by);
   const isKnown = known !== undefined && now < known.renewsAt;

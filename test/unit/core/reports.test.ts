@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { TestGroup, UNMETERED } from '../../support/core-builders.ts';
+import { isGranted } from '../../support/scope-calls.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 const MINUTE_MS = 60_000;
@@ -79,6 +80,61 @@ describe('one key', () => {
     const [scope] = group.member().controls.scopes.narrower;
     expect(scope?.ceiling.slots).toBeNull();
     expect(scope?.pause.until).toBeLessThanOrEqual(group.now);
+  });
+
+  it('leaves only its wait to the model that it is about, when the first other model comes', () => {
+    const group = TestGroup.stored({ slotsMax: 20 });
+    const pro = { isById: true, names: { model: 'pro' } };
+    for (let at = 0; at < 8; at += 1) group.ask(`pro-${at}`, pro);
+    for (const name of ['pro-7', 'pro-6']) {
+      group.report(name, { kind: 'concurrency', scope: 'model' });
+      group.release(name, 'failed');
+    }
+    group.advance(1_000);
+    group.release('pro-0');
+    group.ask('pro-8', pro);
+    const learned = group.member().controls.ceiling.slots;
+    expect(learned).not.toBeNull();
+    group.report('pro-8', refused('a', { kind: 'overload', scope: 'model' }));
+    expect(group.member().controls.ceiling.slots).not.toBe(learned);
+    group.ask('flash', { names: { model: 'flash' } });
+    const { scopes, ceiling } = group.member().controls;
+    expect(scopes.narrower.map((one) => one.ceiling.slots)).toEqual([learned]);
+    group.advance(2 * MINUTE_MS);
+    // The end of the report does not give the ceiling of one model to all.
+    expect(ceiling.slots).toBeNull();
+  });
+
+  it('holds the calls of its own key, whatever others report without a gateway key', () => {
+    const group = TestGroup.stored({ slotsMax: 10 });
+    const withKey = (credential: string) => ({
+      isById: true,
+      names: { model: 'pro', credential },
+    });
+    for (const key of ['before', 'one', 'two']) group.ask(key, withKey(key));
+    const isHeld = (key: string): boolean => {
+      return !isGranted(group, `${key}-next`, { ...withKey(key), wait: false });
+    };
+    for (const key of ['one', 'two']) {
+      group.report(key, refused('', { kind: 'long_window', scope: 'credential' }));
+      group.release(key, 'failed');
+      expect(isHeld(key)).toBe(true);
+    }
+    expect(isHeld('before')).toBe(false);
+    expect(countsOf(group)).toMatchObject({ ignored: 0 });
+  });
+
+  it('does not make a refusal of another key apply to all', () => {
+    const group = TestGroup.stored({ slotsMax: 10 });
+    const withKey = (credential: string) => ({ names: { model: 'pro', credential } });
+    group.ask('before', withKey('before'));
+    group.ask('made-up', { ...withKey('made-up'), isById: true });
+    group.ask('honest', withKey('honest'));
+    const full = { kind: 'long_window', scope: 'credential', retryAfterMs: WEEK_MS } as const;
+    group.report('made-up', refused('', full));
+    group.report('honest', full);
+    expect(isGranted(group, 'again', { ...withKey('honest'), wait: false })).toBe(false);
+    expect(isGranted(group, 'other', { ...withKey('other'), wait: false })).toBe(true);
   });
 
   it('never shortens a pause that Headgate saw', () => {
