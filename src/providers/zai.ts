@@ -63,6 +63,8 @@ export const zai = {
     { kind: 'concurrency', scope: 'model', codes: ['1302'] },
     { kind: 'overload', scope: 'model', codes: ['1305', '1312'] },
     { kind: 'requests', scope: 'model', codes: ['1303'] },
+    // A failed call, a network error.
+    { kind: 'error', scope: 'model', codes: ['1230', '1234'] },
   ],
   quirks: {
     resetTimesAre: '+08:00',

@@ -138,6 +138,8 @@ function errorIn(fields: Fields, event: string): string | null {
   const saysSo = event === 'error' || type === 'error' || fields['event_type'] === 'error';
   if (saysSo || object === 'error' || isError(error)) return JSON.stringify(fields);
   if (isBareError(fields) || type === 'conversation.response.error') return JSON.stringify(fields);
+  const code = fieldsOf(fields['x_groq'])?.['error'];
+  if (typeof code === 'string' && code !== '') return JSON.stringify({ error: { code } });
   if (event === 'thread.run.failed') return JSON.stringify({ error: fields['last_error'] });
   if (type === 'message-end') return errorOfEnd(fieldsOf(fields['delta']));
   if (fields['event_type'] === 'stream-end') return errorOfEnd(fields);
@@ -165,8 +167,8 @@ function isError(error: unknown): boolean {
 }
 
 /**
- * Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, one with the
- * status of its problem, or a list of errors.
+ * Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, Portkey's, one
+ * with the status of its problem, or a list of errors.
  */
 function isBareError(fields: Fields): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
@@ -175,14 +177,13 @@ function isBareError(fields: Fields): boolean {
   if (isCode(fields['error_code'], 1) || fields['success'] === false) return true;
   const { __type: ofAmazon } = fields;
   if (typeof ofAmazon === 'string' && /(?:Exception|Error)$/.test(ofAmazon)) return true;
-  const { errors, message, msg, detail, title, statusCode, status } = fields;
+  const { errors, error, message, msg, detail, title, statusCode, status } = fields;
   if (listOf(errors).some(isError)) return true;
-  // As a word, it is the state of something.
+  if (![message, msg, detail, title].some((text) => typeof text === 'string')) return false;
+  if (error === true || status === 'error' || status === 'failure') return true;
+  // Another word is the state of something.
   const ofProblem = typeof status === 'number' ? status : undefined;
-  return (
-    isCode(fields['code'] ?? statusCode ?? ofProblem) &&
-    [message, msg, detail, title].some((text) => typeof text === 'string')
-  );
+  return isCode(fields['code'] ?? statusCode ?? ofProblem);
 }
 
 function isCode(value: unknown, least = 400): boolean {

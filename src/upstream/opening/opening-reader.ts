@@ -45,7 +45,7 @@ const HEAD_CHARACTERS = 2_048;
  * escaped, so text of the model contains no signs.
  */
 const SUSPECT =
-  /"(?:error|errors)"\s*:\s*["[{]|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*(?:"failed"|[45]\d\d\b)|"finish_reason"\s*:\s*"(?:error|network_error|insufficient_system_resource)"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
+  /"(?:error|errors)"\s*:\s*(?:["[{]|true)|"(?:type|object|event_type)"\s*:\s*"(?:error|response\.failed)"|"status"\s*:\s*(?:"(?:failed|failure|error)"|[45]\d\d\b)|"finish_reason"\s*:\s*"(?:error|network_error|insufficient_system_resource)"|"(?:base_resp|error_code|code|statusCode)"\s*:|"success"\s*:\s*false|"__type"\s*:|^\s*\[?\s*\{\s*"(?:message|msg|detail)"\s*:/;
 
 /** Judges a complete answer. */
 export function judgeWhole(form: AnswerForm, bytes: Uint8Array): Judgement {
@@ -253,7 +253,8 @@ function judgeData(data: string, name: string): Judgement {
   const text = data.trim();
   if (text === '' || ANNOUNCES.test(text)) return 'prelude';
   const { value } = parseCutJson(text);
-  if (value === undefined) return name === 'error' ? { error: text } : 'content';
+  // An event of errors may hold only their text.
+  if (typeof value !== 'object') return name === 'error' ? { error: text } : 'content';
   return judgeRecord(Array.isArray(value) ? value[0] : value, name);
 }
 

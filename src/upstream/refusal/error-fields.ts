@@ -59,6 +59,7 @@ const CODE_KEYS = new Set([
   'status',
   'status_code',
   'statuscode',
+  'http_status_code',
   '__type',
   'error_code',
   'reason',

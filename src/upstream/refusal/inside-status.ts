@@ -14,10 +14,12 @@ const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
   [/authentication|unauthenticated|unauthorized|api_key/, 401],
   [/permission|forbidden|accessdenied/, 403],
   [/not_found|notfound/, 404],
-  [/rate_?limit|too_?many|throttl|resource_?(?:has_been_)?exhausted|quota/, 429],
+  [/(?:rate|request)_?limit|too_?many|throttl|resource_?(?:has_been_)?exhausted|quota/, 429],
   [/overload|unavailable|capacity|notready/, 503],
+  // Also where the type is one that all errors of a server have.
+  [/invalid_(?!response)|validation|content_?(?:policy|filter)|moderation/, 400],
   [
-    /server_?error|internal|api_error|timeout|timed_out|deadline|bad_gateway|upstream|provider|modelstream/,
+    /server_?error|internal|api_error|timeout|timed_out|deadline|bad_gateway|upstream|provider|modelstream|modelserv/,
     500,
   ],
 ];
@@ -26,16 +28,22 @@ const NAMES: readonly (readonly [name: RegExp, status: number])[] = [
 const WORDS: readonly (readonly [words: RegExp, status: number])[] = [
   [/\b(?:status|http)(?: code)?:? ?429\b/, 429],
   [/rate ?-?limit|too many (?:concurrent )?requests|quota exceeded|concurrency/, 429],
-  [/overloaded|(?:temporarily|service) unavailable|at capacity/, 503],
+  [/overloaded|(?:temporarily|service) unavailable|at capacity|capacity temporarily exceeded/, 503],
+  [/model (?:is )?busy|currently loading|loading model/, 503],
   [/internal (?:server )?error|upstream error|provider returned error/, 500],
   [/\b(?:status|http)(?: code)?:? ?5\d\d\b|error occurred while processing your request/, 500],
   // Servers for models on machines of one's own.
   [/\brunner (?:process )?has (?:terminated|unexpectedly stopped)|failed during generation/, 500],
+  [/encountered while running the model|model has crashed|inference (?:exception|error)/, 500],
   [/\bout of memory\b/, 500],
 ];
 
 /** The default is a mistake of the call, so that callers cannot provoke refusals. */
 const MISTAKE = 400;
+
+/** Messages about something that the caller named, which may stand there without quotes. */
+const NAMES_A_MISTAKE =
+  /\bnot found\b|\bdoes not (?:exist|support)\b|\b(?:un|not )supported\b|\binvalid (?:value|parameter|argument|input|model)\b/;
 
 /** Names of errors caused by the call, and their statuses. */
 const OF_THE_CALL =
@@ -56,14 +64,18 @@ export function statusInside({ codes, text }: ErrorFields, rows: readonly Refusa
   // A provider's own code has a row in the table, which takes precedence over the status.
   if (rows.some((row) => row.codes?.some((code) => codes.has(code)))) return 429;
   const names = [...codes].map((code) => code.replaceAll(/[\s-]+/g, '_'));
-  const named = NAMES.find(([name]) => names.some((each) => name.test(each)));
+  const named = NAMES.find(([name]) => names.some((each) => !CODE.test(each) && name.test(each)));
   if (named !== undefined) return named[1];
   if (!names.every((name) => UNNAMED.test(name))) return MISTAKE;
-  // Messages quote names that the caller chose.
+  // Messages contain names that the caller chose, often quoted.
   const own = withoutQuoted(text);
+  if (NAMES_A_MISTAKE.test(own)) return MISTAKE;
   if (rows.some((row) => row.text?.test(own))) return 429;
   return WORDS.find(([words]) => words.test(own))?.[1] ?? MISTAKE;
 }
 
+/** Characters of source code, which a model may have written in a field `code`. */
+const CODE = /[(){};=]/;
+
 /** Types that all errors have, and unknown numbers of a provider. */
-const UNNAMED = /^(?:error|failed|unknown|null|none|\d*)$/;
+const UNNAMED = /^(?:error|failed|failure|unknown|null|none|\d*)$/;

@@ -9,6 +9,7 @@ const OWN_CODES = {
   'zai: concurrency, model': '1302',
   'zai: overload, model': '1305 1312',
   'zai: requests, model': '1303',
+  'zai: error, model': '1230 1234',
   'minimax: quota, upstream': '1008',
   'minimax: long_window, upstream': '2056 2062',
   'minimax: concurrency, model': '1041',

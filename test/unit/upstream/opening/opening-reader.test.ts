@@ -478,6 +478,20 @@ describe('an error', () => {
         sse({ type: 'message-end', delta: { finish_reason: 'ERROR', error: 'rate limit' } }),
       'rate limit',
     ],
+    [
+      'Groq’s in the last event',
+      'events',
+      ROLE + sse({ choices: [], x_groq: { id: 'req', error: 'over_capacity' } }),
+      'over_capacity',
+    ],
+    ['only a text', 'events', 'event: error\ndata: "Too many requests"\n\n', 'Too many'],
+    [
+      'that of a gateway without a code',
+      'json',
+      '{"status": "failure", "message": "Rate limit exceeded"}',
+      'Rate limit',
+    ],
+    ['a flag beside its message', 'json', '{"error": true, "message": "Slow down"}', 'Slow down'],
   ])('is %s', (_, form, text, says) => {
     const found = { error: expect.stringContaining(says) };
     expect(judged(form, text)).toEqual(found);

@@ -143,6 +143,51 @@ describe('an error inside a 200 is the same refusal as by status', () => {
       { error: { message: 'Service Unavailable', type: 'None', code: 'None' } },
       'overload model null',
     ],
+    [
+      'Portkey’s',
+      'openai',
+      { status: 'failure', message: 'Rate limit exceeded' },
+      'unknown model null',
+    ],
+    [
+      'Databricks’',
+      'openai',
+      { error_code: 'REQUEST_LIMIT_EXCEEDED', message: 'no' },
+      'unknown model null',
+    ],
+    [
+      'a status that is a field of its own',
+      'openai',
+      { error: { message: 'no', http_status_code: 500 } },
+      'error model null',
+    ],
+    [
+      'DashScope’s failure',
+      'dashscope',
+      { code: 'ModelServingError', message: 'no' },
+      'error model null',
+    ],
+    ['Z.ai’s network error', 'zai', { error: { code: '1234', message: 'no' } }, 'error model null'],
+    ['Groq’s end', 'groq', { error: { code: 'over_capacity' } }, 'overload model null'],
+    [
+      'a model that is loading',
+      'huggingface',
+      { error: 'Model bigscience/bloom is currently loading' },
+      'overload model null',
+    ],
+    ['a busy model', 'openai', { error: { message: 'Model busy' } }, 'overload model null'],
+    [
+      'a crash',
+      'openai',
+      { error: { message: 'The model has crashed without additional information.' } },
+      'error model null',
+    ],
+    [
+      'a failure of Ollama’s model',
+      'ollama',
+      { error: 'an error was encountered while running the model: unexpected EOF' },
+      'error model null',
+    ],
   ])('%s', (_, upstreamId, error, expected) => {
     expect(meaning(error, upstreamId)).toBe(expected);
   });
@@ -155,6 +200,14 @@ describe('an error inside a 200 that is about the call says nothing of the upstr
     ['an unknown error', { error: { code: 'odd', message: 'Too many requests' } }],
     ['an unknown number', { error: { code: '7001', message: 'The prompt is empty' } }],
     ['words that the caller gave', { error: 'There is no model "rate limit"' }],
+    ['a name that the caller gave, without quotes', { error: 'model rate-limit:1 not found' }],
+    ['another', { error: 'library/internal error does not support tools' }],
+    ['an invalid name', { error: { type: 'invalid_provider', message: 'no' } }],
+    [
+      'blocked content with a type of failures',
+      { error: { type: 'api_error', code: 'content_policy_violation', message: 'no' } },
+    ],
+    ['source code', { code: 'def rate_limit():\n  return 1', message: 'Here it is' }],
     ['a key that is not accepted', { error: { type: 'authentication_error', message: 'no' } }],
   ])('%s', (_, error) => {
     expect(meaning(error)).toBeNull();
