@@ -24,6 +24,9 @@ const ROOM_FACTOR = 4;
 /** Maximum number of stacked codings. No known client or provider sends more than two. */
 const DEPTH_MAX = 3;
 
+/** Bytes that show whether a body is plain text. */
+const HEAD_BYTES = 64;
+
 const PLAIN: readonly Packing[] = [];
 
 /**
@@ -48,7 +51,10 @@ export function isPlain(contentEncoding: string | null): boolean {
   return packingsOf(contentEncoding)?.length === 0;
 }
 
-/** Decodes a body with these codings. It reads no further ahead than its own reader. */
+/**
+ * Decodes a body with these codings. It reads no further ahead than its own reader. Text that is wrongly labelled as
+ * compressed stays as it is.
+ */
 export function unpacked(
   body: ReadableStream<Uint8Array>,
   packings: readonly Packing[],
@@ -60,19 +66,32 @@ export function unpacked(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        const target = new Unpacker(packings, (bytes) => {
+        let hasOutput = false;
+        const take = (bytes: Uint8Array): Promise<void> => {
+          hasOutput = true;
           room = Promise.withResolvers();
           controller.enqueue(bytes);
           return room.promise;
-        });
+        };
+        const target = new Unpacker(packings, take);
         unpacker = target;
-        const run = async (): Promise<void> => {
-          for (;;) {
-            const { done, value } = await source.read();
-            if (done) break;
-            await target.push(value);
+        const read: Uint8Array[] = [];
+        const decode = async (): Promise<void> => {
+          for await (const chunk of chunksOf(source)) {
+            if (!hasOutput) read.push(chunk);
+            await target.push(chunk);
           }
           await target.end();
+        };
+        const run = async (): Promise<void> => {
+          try {
+            await decode();
+          } catch (error) {
+            const [first] = read;
+            if (hasOutput || first === undefined || read.length > 1 || !isText(first)) throw error;
+            await take(first);
+            for await (const chunk of chunksOf(source)) await take(chunk);
+          }
           controller.close();
         };
         run().catch((error: unknown) => {
@@ -90,6 +109,17 @@ export function unpacked(
     },
     { highWaterMark: 0 },
   );
+}
+
+/** Unlike the iterator of a stream, it leaves the reader open if its own reader stops. */
+async function* chunksOf(source: ReadableStreamDefaultReader<Uint8Array>) {
+  for (let next = await source.read(); !next.done; next = await source.read()) yield next.value;
+}
+
+/** Whether a body that cannot be decoded begins like JSON or an event. */
+function isText(bytes: Uint8Array): boolean {
+  const head = new TextDecoder().decode(bytes.subarray(0, HEAD_BYTES));
+  return /^\s*(?:[[{:]|data:|event:)/.test(head);
 }
 
 /** A body that was decompressed into memory, and its reserved memory. */

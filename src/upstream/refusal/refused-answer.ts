@@ -37,15 +37,7 @@ async function beginningOf(
     body.cancel().catch(() => {});
     return '';
   }
-  const raw: Uint8Array[] = [];
-  const noteFirst = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      if (raw.length === 0) raw.push(chunk.slice(0, bytesMax));
-      controller.enqueue(chunk);
-    },
-  });
-  const source = packings.length === 0 ? body : body.pipeThrough(noteFirst);
-  const reader = unpacked(source, packings).getReader();
+  const reader = unpacked(body, packings).getReader();
   const decoder = new TextDecoder();
   const { promise: late, resolve } = Promise.withResolvers<null>();
   const callOff = after(READ_WAIT_MS, () => resolve(null));
@@ -64,12 +56,5 @@ async function beginningOf(
     callOff();
     reader.cancel().catch(() => {});
   }
-  const [first] = raw;
-  return text === '' && first !== undefined ? plainJson(first) : text;
-}
-
-/** Reads JSON that is wrongly labelled as compressed. Only Brotli may begin like JSON, and it was tried first. */
-function plainJson(bytes: Uint8Array): string {
-  const text = new TextDecoder().decode(bytes);
-  return /^\s*[[{]/.test(text) ? text : '';
+  return text;
 }

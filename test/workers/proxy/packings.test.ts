@@ -2,7 +2,7 @@
 // refused or not read. The upstream and the caller receive the bytes that the other side sent.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import { packingsOf } from '../../../src/upstream/body/packing.ts';
+import { packingsOf, unpacked } from '../../../src/upstream/body/packing.ts';
 import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
 import { createUsageMeter } from '../../../src/upstream/usage/usage-meter.ts';
 import { CHAT, COUNTING, newScene, untilCounted } from '../metering/scene.ts';
@@ -17,6 +17,8 @@ afterAll(nothingLeaks);
 const PACKINGS = ['gzip', 'deflate', 'br', 'zstd'];
 const SPELLINGS = [...PACKINGS, 'x-gzip', 'BR', ' Zstd ', 'identity, br', 'gzip, br', 'zstd,gzip'];
 const OWN = { authorization: 'Bearer sk-mine' };
+
+const TEXT = '{"error":{"code":"rate_limit_exceeded","message":"Zu viel für heute."}}';
 
 const RAW = { encodeResponseBody: 'manual' } as CallInit;
 
@@ -37,7 +39,6 @@ describe('a refusal', () => {
     expect(await arrived(stage)).toEqual(['spent', 'busy', 'busy']);
   });
 
-  const TEXT = '{"error":{"code":"rate_limit_exceeded","message":"Zu viel für heute."}}';
   const answer = (bytes: Uint8Array, encoding: string): Response =>
     new Response(bytes, {
       status: 429,
@@ -68,6 +69,30 @@ describe('a refusal', () => {
     const peeked = await peekAnswer(answer(bomb, packing), 5_000);
     expect(peeked.text).toBe(' '.repeat(5_000));
     expect(new Uint8Array(await peeked.answer.arrayBuffer())).toEqual(bomb);
+  });
+});
+
+describe('text that is wrongly labelled as compressed', () => {
+  const decoded = (chunks: readonly string[], encoding: string): Promise<string> => {
+    const stream = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const chunk of chunks) controller.enqueue(new TextEncoder().encode(chunk));
+        controller.close();
+      },
+    });
+    return new Response(unpacked(stream, packingsOf(encoding) ?? [])).text();
+  };
+  const EVENT = `data: ${TEXT}\n\n`;
+
+  it.each(PACKINGS)('is read as it is: %s', async (packing) => {
+    expect(await decoded([TEXT], packing)).toBe(TEXT);
+    expect(await decoded([EVENT, EVENT], packing)).toBe(EVENT + EVENT);
+    expect(await decoded([`: working\n\n${EVENT}`, EVENT], packing)).toContain(EVENT + EVENT);
+  });
+
+  it.each(PACKINGS)('is not any other body that cannot be decoded: %s', async (packing) => {
+    expect(await decoded(['<html>'], packing).catch(() => 'failed')).toBe('failed');
+    expect(await decoded([''], packing).catch(() => 'failed')).toBe('failed');
   });
 });
 
