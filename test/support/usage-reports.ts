@@ -273,6 +273,34 @@ export const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = 
     [33, 1_000, 0, 0],
   ],
   [
+    'a gateway reports the input written to the cache only by how long it is kept',
+    'anthropic',
+    {
+      input_tokens: 10,
+      cache_creation_input_tokens: 0,
+      cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 200 },
+      cache_read_input_tokens: 30,
+      output_tokens: 5,
+    },
+    [340, 5, 30, 300, 200],
+  ],
+  [
+    'Qwen reports the input written to the cache in the details of the prompt',
+    'openai',
+    {
+      prompt_tokens: 3_019,
+      completion_tokens: 104,
+      total_tokens: 3_123,
+      prompt_tokens_details: {
+        cached_tokens: 0,
+        cache_creation_input_tokens: 2_005,
+        cache_creation: { ephemeral_5m_input_tokens: 2_005 },
+        cache_type: 'ephemeral',
+      },
+    },
+    [3_019, 104, 0, 2_005],
+  ],
+  [
     'LiteLLM says how long Claude keeps what was written',
     'openai',
     {

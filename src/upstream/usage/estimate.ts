@@ -317,5 +317,5 @@ function isAddress(key: string, parent: string): boolean {
 }
 
 /** Some clients write `\/` for a slash. */
-const DATA_URL = /^data:[^,"]{0,200};base64,/i;
+const DATA_URL = /^\s*data:[^,]{0,200};base64,/i;
 const BASE64 = /^[\w+/=\\-]+$/;

@@ -95,6 +95,8 @@ function fromCompletion(fields: Fields): Usage | null {
     cacheWriteTokens: largest(
       count(details, 'cache_write_tokens'),
       count(details, 'cache_creation_tokens'),
+      // Alibaba's Qwen.
+      count(details, 'cache_creation_input_tokens'),
       cached,
     ),
     ...longWrites(details === null ? null : inner(details, 'cache_creation_token_details')),
@@ -155,13 +157,13 @@ function fromOneStep(fields: Fields, shape: Dialect): Usage | null {
   };
   const creation = inner(fields, 'cache_creation');
   const cacheRead = count(fields, 'cache_read_input_tokens');
-  const cacheWrite =
-    count(fields, 'cache_creation_input_tokens') ??
-    (creation === null
-      ? null
-      : (count(creation, 'ephemeral_5m_input_tokens') ?? 0) +
-        (count(creation, 'ephemeral_1h_input_tokens') ?? 0));
-  const beside = (cacheRead ?? 0) + (cacheWrite ?? 0);
+  // Some gateways send only one of the two, and 0 for the other.
+  const cacheWrite = largest(
+    count(fields, 'cache_creation_input_tokens'),
+    (count(creation, 'ephemeral_5m_input_tokens') ?? 0) +
+      (count(creation, 'ephemeral_1h_input_tokens') ?? 0),
+  );
+  const beside = (cacheRead ?? 0) + cacheWrite;
   const isBeside =
     shape === 'anthropic' ||
     shape === 'bedrock' ||

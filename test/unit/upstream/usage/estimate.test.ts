@@ -68,6 +68,7 @@ describe('the input', () => {
     ['Mistral OCR', { document: { document_url: `data:application/pdf;base64,${IMAGE}` } }],
     ['a data URL under any key', { whatever: [`data:audio/x;base64,${IMAGE}`] }],
     ['a name with spaces', { x: `data:application/pdf;name=my file.pdf;base64,${IMAGE}` }],
+    ['a name in quotes', { x: `  data:application/pdf;name="a b.pdf";base64,${IMAGE}` }],
     ['a long type', { x: `data:application/vnd.ms-${'a'.repeat(60)};base64,${IMAGE}` }],
     ['base64 under any key', { bytesBase64Encoded: IMAGE }],
     ['base64 in the arguments of a tool', { input: { data: IMAGE } }],
