@@ -1,3 +1,4 @@
+/// <reference types="vite/types/importMeta.d.ts" />
 // docs/limits.md has a table of what providers do, what Headgate does, and what the caller sees. Each row is either
 // provoked here and compared with its text, or listed below with the test that covers it.
 import { afterAll, describe, expect, it } from 'vitest';
@@ -52,17 +53,19 @@ const PROVOKED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rows that need more than one failed call, with the tests that cover them. */
-const ELSEWHERE = [
-  'Refuses a [member]', // test/workers/proxy/members-refused.test.ts
-  'Returns 429 without a cause', // test/workers/limits/sources.test.ts
-  'Returns such a refusal [inside a 200]', // test/workers/proxy/refused-inside.test.ts
-  'Ends a stream with an error', // test/workers/proxy/refused-inside.test.ts
-  'Refuses one model, tier or key', // test/workers/limits/scopes.test.ts
-  'Compresses the refusal', // test/workers/packed-bodies.test.ts
-  'Asks for a wait of more than 15 minutes', // test/unit/core/limits/long-pauses.test.ts
-  'Reports a nearly empty limit', // test/workers/limits/feed-forward.test.ts
-  'Accepts a call but sends no content', // test/workers/spill/slow.test.ts
-];
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  'Refuses a [member]': 'workers/proxy/members-refused',
+  'Returns 429 without a cause': 'workers/limits/wire-forms',
+  'Returns such a refusal [inside a 200]': 'workers/proxy/refused-inside',
+  'Ends a stream with an error': 'workers/proxy/refused-inside',
+  'Refuses one model, tier or key': 'workers/limits/scopes',
+  'Compresses the refusal': 'workers/proxy/packings',
+  'Asks for a wait of more than 15 minutes': 'unit/core/limits/long-pauses',
+  'Reports a nearly empty limit': 'workers/limits/feed-forward',
+  'Accepts a call but sends no content': 'workers/spill/slow',
+};
+
+const FILES = import.meta.glob('/test/{unit,workers}/**/*.test.ts');
 
 async function settled(stage: Stage) {
   await until(async () => expect((await statusOf(stage)).in_use).toBe(0));
@@ -113,10 +116,12 @@ describe('a row of the table', () => {
   it('every row has a test', () => {
     const tested = [
       ...Object.keys(PROVOKED),
-      ...ELSEWHERE,
+      ...Object.keys(ELSEWHERE),
       'Refuses calls for longer than a caller can wait',
     ];
     expect(ROWS.filter(({ did }) => !tested.some((begin) => did.startsWith(begin)))).toEqual([]);
     expect(ROWS).toHaveLength(tested.length);
+    const missing = Object.values(ELSEWHERE).filter((name) => !(`/test/${name}.test.ts` in FILES));
+    expect(missing).toEqual([]);
   });
 });
