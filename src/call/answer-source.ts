@@ -7,7 +7,7 @@ import type { Sending } from './sending.ts';
 
 /** The limits that a call counts in. */
 export interface CallLimits {
-  /** Key of the pool, upstream and model, under which lessons about their limits are stored. */
+  /** Key of the pool, upstream, credential and model, under which lessons about their limits are stored. */
   readonly place: string;
   /** Other calls in flight without an answer. The limits in the headers may not include them. */
   readonly underWay: number;
@@ -38,17 +38,17 @@ export function limitsOf({
   admission,
 }: Pick<Sending, 'candidate' | 'admission'>): CallLimits {
   const { located, rules } = candidate;
-  const { upstream, model } = located;
   const [pool] = admission.placements;
-  const words = [pool?.group, pool?.partition, upstream.id, model?.slice(0, TRACED_MODEL_MAX)];
+  const at = limitedAt(candidate);
+  const words = [pool?.group, pool?.partition, at, located.model?.slice(0, TRACED_MODEL_MAX)];
   return {
     place: words.join(' '),
-    underWay: callsUnderWay(limitedAt(candidate)),
+    underWay: callsUnderWay(at),
     feedForward: rules.feedForward,
   };
 }
 
-/** Key of the upstream and credential whose limits count a call. */
-export function limitedAt({ located, routed }: Candidate): string {
-  return `${located.upstream.id} ${routed.keyFingerprint ?? ''}`;
+/** Key of the upstream, member and credential whose limits count a call. */
+export function limitedAt({ located, routed, member }: Candidate): string {
+  return `${located.upstream.id} ${member?.id ?? ''} ${routed.keyFingerprint ?? ''}`;
 }

@@ -1,6 +1,8 @@
 // Limit headers of served calls: the next call waits instead of taking the refusal. The upstream writes
 // some of them as instants of its own clock, so nobody shifts ours here.
 import { afterAll, describe, expect, it } from 'vitest';
+import { limitsOf } from '../../../src/call/answer-source.ts';
+import type { Sending } from '../../../src/call/sending.ts';
 import type { Settings } from '../support/strict.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
@@ -223,4 +225,26 @@ describe('a bucket', () => {
       expect(ms).toBeLessThanOrEqual(msMax);
     },
   );
+});
+
+it('learns the limits of each key and member of one pool separately', () => {
+  const placeOf = (keyFingerprint: string | null, member: string | null): string => {
+    const candidate = {
+      located: { upstream: { id: 'sim' }, model: 'm' },
+      routed: { keyFingerprint },
+      member: member === null ? null : { id: member },
+      rules: { feedForward: {} },
+    };
+    const admission = { placements: [{ group: 'shared', partition: null }] };
+    return limitsOf({ candidate, admission } as unknown as Sending).place;
+  };
+  const calls = [
+    ['one', null],
+    ['two', null],
+    [null, null],
+    [null, 'a'],
+    [null, 'b'],
+  ] as const;
+  const places = calls.map(([key, member]) => placeOf(key, member));
+  expect(new Set(places).size).toBe(calls.length);
 });
