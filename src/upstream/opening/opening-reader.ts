@@ -254,7 +254,8 @@ function judgeData(data: string, name: string): Judgement {
   if (text === '' || ANNOUNCES.test(text)) return 'prelude';
   const { value } = parseCutJson(text);
   // An event of errors may hold only their text.
-  if (typeof value !== 'object') return name === 'error' ? { error: text } : 'content';
+  const words = typeof value === 'string' ? value : text;
+  if (typeof value !== 'object') return name === 'error' ? { error: words } : 'content';
   return judgeRecord(Array.isArray(value) ? value[0] : value, name);
 }
 

@@ -484,7 +484,6 @@ describe('an error', () => {
       ROLE + sse({ choices: [], x_groq: { id: 'req', error: 'over_capacity' } }),
       'over_capacity',
     ],
-    ['only a text', 'events', 'event: error\ndata: "Too many requests"\n\n', 'Too many'],
     [
       'that of a gateway without a code',
       'json',
@@ -497,6 +496,11 @@ describe('an error', () => {
     expect(judged(form, text)).toEqual(found);
     expect(judgeWhole(form, encoder.encode(text))).toEqual(found);
     for (const size of [1, 2, 7]) expect(inPieces(form, text, size)).toEqual(found);
+  });
+
+  test('may be a text in quotes, which are not part of it', () => {
+    const text = 'event: error\ndata: "Too many requests"\n\n';
+    expect(judged('events', text)).toEqual({ error: 'Too many requests' });
   });
 
   test('is found wherever the bytes are cut', () => {
