@@ -1,12 +1,18 @@
 /**
- * Compares small calls, or streams, of this build with those of other builds, in one run on plain workerd: the builds take
- * turns, slice by slice, so a machine that slows down does so for all of them. They are started many times, because two processes of one
- * build differ by several percent for as long as they live, and in turn, because the first one started costs a little more.
- * `--module <name>=<path>`, once or more: another build's `dist/index.js`. `--starts <n>`: how often each is started (default
- * 12; a multiple of the number of builds is fair to all). `--rounds <n>`: rounds after each start (default 1).
- * `--callers <n>`: callers at once (default 32; 200 for streams). `--stream-chunks <n>`: measures a chunk of streams with so
- * many chunks, one every 20 ms, instead of small calls. The exit code is 1 if a call or chunk of this build needs more CPU than `MOST` times
- * that of another build, by the median of all rounds.
+ * Compares the CPU of small calls, or of stream chunks, between this build and others, in one run on plain workerd.
+ *
+ * The builds take turns, slice by slice, so a slow machine affects all of them equally. Each build is started many
+ * times, because two processes of the same build differ by several percent. The order rotates, because the process
+ * that starts first costs a little more.
+ *
+ * - `--module <name>=<path>`: `dist/index.js` of another build. Required, and may be repeated.
+ * - `--starts <n>`: number of starts per build (default 12). A multiple of the number of builds is fair to all.
+ * - `--rounds <n>`: number of rounds after each start (default 1).
+ * - `--callers <n>`: number of concurrent callers (default 32, or 200 for streams).
+ * - `--stream-chunks <n>`: measures streams of this many chunks, one every 20 ms, instead of small calls.
+ *
+ * The exit code is 1 if a call or chunk of this build needs more than `MOST` times the CPU of another build, by the
+ * median of all rounds.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +33,7 @@ import {
 import { startHeadgate, type HeadgateOptions, type Subject } from './support/subjects.ts';
 import { startUpstream } from './support/upstream.ts';
 
-/** The most CPU that a call or chunk may need, as a ratio to that of another build. */
+/** Maximum CPU of a call or chunk, as a ratio to another build. */
 const MOST = 1.01;
 
 const GROUPS = ['configured', 'automatic'] as const;
@@ -81,7 +87,7 @@ function otherBuilds(): Build[] {
   });
 }
 
-/** Prints what the builds need for a call or a chunk, and judges the first one against each of the others. */
+/** Prints the CPU of all builds, and compares the first build with each of the others. */
 function judge(samples: Samples): Verdict[] {
   const [own, ...others] = samples.keys();
   if (own === undefined) return [];
@@ -106,7 +112,7 @@ function judge(samples: Samples): Verdict[] {
   });
 }
 
-/** Runs the rounds of one start: the builds are started, take turns, and are ended. */
+/** Starts all builds, runs the rounds in turn, and stops the builds. */
 async function runStart(
   builds: readonly Build[],
   options: Omit<HeadgateOptions, 'name' | 'module'>,
@@ -126,7 +132,7 @@ async function runStart(
   }
 }
 
-/** Joins the samples of several starts of the same builds. The subjects of the first start stand for all. */
+/** Joins the samples of several starts of the same builds. The subjects of the first start represent all starts. */
 function joined(starts: readonly Samples[]): Samples {
   const [first = new Map<Subject, readonly Sample[]>()] = starts;
   const all = starts.flatMap((samples) => [...samples]);

@@ -44,7 +44,7 @@ export function bytesAnswer(length: number, contentType: string): StrictAnswer {
   };
 }
 
-/** A body as a test wrote it. Its pieces end wherever they reach the size. */
+/** A body that a test wrote, in pieces of equal size. */
 export function writtenAnswer(body: string, contentType: string): StrictAnswer {
   const bytes = Buffer.from(body);
   return {

@@ -7,13 +7,13 @@ import type { StrictRoute } from './route.ts';
 interface Refused {
   readonly route: StrictRoute;
   readonly query: string;
-  /** Whether its body asks for a stream; null: it does not say. */
+  /** Whether the body requests a stream. null if it does not specify that. */
   readonly isStream: boolean | null;
 }
 
 const SSE = 'text/event-stream; charset=utf-8';
 
-/** Answers with status 200 and an error, as providers do that are full: in a stream behind the events that announce an answer. */
+/** Answers with status 200 and an error, like a full provider. In a stream, the error follows the opening events. */
 export function refuseInside(res: ServerResponse, body: unknown, refused: Refused): void {
   if (refused.route.dialect === 'bedrock') return refuseInMessages(res, body);
   const [type, text] = formOf(body, refused);
@@ -21,7 +21,7 @@ export function refuseInside(res: ServerResponse, body: unknown, refused: Refuse
   res.end(text);
 }
 
-/** Refuses as Bedrock does in its own streams: the name of the exception is in a header of its message. */
+/** Refuses in Bedrock's stream format: a header of the message names the exception. */
 function refuseInMessages(res: ServerResponse, body: unknown): void {
   const type = String(res.getHeader('x-amzn-errortype') ?? 'ThrottlingException');
   res.removeHeader('x-amzn-errortype');

@@ -28,9 +28,9 @@ export interface StrictBehaviour {
   readonly breakAfterChunks: number | null;
   /** Ends a stream with its dialect's error event after so many content chunks. */
   readonly errorAfterChunks: number | null;
-  /** Moves what comes after 0 chunks right before the first content, behind the events that announce the answer. */
+  /** Faults after 0 chunks happen after the opening events of the answer, right before the first content. */
   readonly atContent: boolean;
-  /** Refuses inside a 200: an error as JSON, or in a stream behind the events that announce an answer. */
+  /** Refuses inside a 200: with a JSON error, or in a stream after the opening events. */
   readonly refusesInside: boolean;
   /** Resets the connection instead of answering. */
   readonly resetBeforeHeaders: boolean;
@@ -44,7 +44,7 @@ export interface StrictBehaviour {
   readonly gzip: boolean;
   /** Compresses with brotli, with a flush after every chunk. */
   readonly brotli: boolean;
-  /** Compresses with zstd, with a flush after every chunk. Errors are compressed in all three. */
+  /** Compresses with zstd, with a flush after every chunk. Errors are compressed too, with all three codings. */
   readonly zstd: boolean;
   /** Sends Content-Length; null: only where the answer is one piece. */
   readonly contentLength: boolean | null;
@@ -130,11 +130,11 @@ export interface StrictSettings extends StrictBehaviour {
   readonly sendsLimitHeaders: boolean | null;
   /** Limit headers say that nothing remains, whatever does. */
   readonly liesInHeaders: boolean;
-  /** Refusals for a rate do not say how long to wait, except in limit headers. */
+  /** Rate refusals name a wait only in limit headers. */
   readonly hidesWaits: boolean;
   /** Keeps all that arrives, to be asked for with `received`; of WebSockets their messages too. */
   readonly keepsRequests: boolean;
-  /** Answers calls that are served with this body, in pieces that end in the middle of a line. */
+  /** Body of all served calls. It is sent in pieces that end in the middle of a line. */
   readonly answer: { readonly contentType: string; readonly body: string } | null;
 }
 

@@ -61,10 +61,10 @@ function scoped(scopeOf: ScopeOf, target: string): [StrictScope, string] {
 }
 
 /**
- * Waits until the server has noticed every client that left before a request came. Node tells of the requests of one
- * turn of its loop before it tells of the connections that closed in it.
+ * Waits until the server has noticed all clients that disconnected before a request arrived. In one turn of its event
+ * loop, Node reports requests before closed connections.
  */
-async function noticeWhoLeft(): Promise<void> {
+async function noticeDisconnects(): Promise<void> {
   await nextTurn();
   await nextTurn();
 }
@@ -73,7 +73,7 @@ async function noticeWhoLeft(): Promise<void> {
 function makeServer(scopeOf: ScopeOf): Server {
   const handle = (req: IncomingMessage, connection: ServerResponse | Duplex, handler: Handler) => {
     const [scope, target] = scoped(scopeOf, req.url ?? '/');
-    noticeWhoLeft()
+    noticeDisconnects()
       .then(() => handler(scope, target))
       .catch((error: unknown) => {
         console.error('strict upstream:', error);

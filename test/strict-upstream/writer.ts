@@ -59,7 +59,7 @@ export function encodingOf({ gzip, brotli, zstd }: StrictBehaviour): 'gzip' | 'b
   return gzip ? 'gzip' : brotli ? 'br' : zstd ? 'zstd' : null;
 }
 
-/** Compresses what is known whole, as the behaviour asks. */
+/** Compresses a whole body with the coding of the behaviour. */
 export function packWhole(plain: Buffer, behaviour: StrictBehaviour): Buffer {
   switch (encodingOf(behaviour)) {
     case 'gzip':
