@@ -86,7 +86,7 @@ it.each([
   expect(caller.listeners).toBe(0);
 });
 
-it('a call that is given up listens to its caller no longer', () => {
+it('an abandoned call removes its listener from the signal of its caller', () => {
   const caller = new CountedAbort();
   new HeldCall(caller, LIMITS, onTimer).giveUp();
   expect(caller.listeners).toBe(0);

@@ -275,7 +275,7 @@ describe('a service tier', () => {
     }
   });
 
-  test('that says so as a rate is told as one, with the words of the upstream', () => {
+  test('that is full and answers 429 is reported as a rate limit, with the message of the upstream', () => {
     const words = 'Resource Unavailable';
     const asRate = { ...NO_ROOM, isRate: true, words } as const;
     const group = new TestGroup({ slotsMax: 20 });
@@ -283,7 +283,7 @@ describe('a service tier', () => {
     for (let index = 0; index < 10; index += 1) refuse(group, `flex-${index}`, FLEX, asRate);
     group.ask('at-once', { ...FLEX, wait: false });
     expect(group.rejection('at-once')).toMatchObject({ reason: 'upstream_limited', words });
-    // A failure of the upstream is told as such.
+    // Without a 429, it is reported as a failure of the upstream.
     const { breaker } = group.member().controls.scopes.narrower[0] ?? {};
     group.advance((breaker?.openUntil ?? 0) - group.now);
     refuse(group, 'probe', FLEX, NO_ROOM);
@@ -291,7 +291,7 @@ describe('a service tier', () => {
     expect(group.rejection('later').reason).toBe('breaker_open');
   });
 
-  test('that says so as a rate and names a wait is told as a limit', () => {
+  test('that is full, answers 429 and names a wait is reported as a rate limit', () => {
     const group = new TestGroup({ slotsMax: 20 });
     serve(group, 'before', PRO);
     refuse(group, 'flex', FLEX, { ...NO_ROOM, isRate: true, retryAfterMs: 20_000 });

@@ -74,7 +74,7 @@ describe('the state of a member', () => {
     expect(memberStateOf(member(changes)).words).toBe(words);
   });
 
-  it('is partly paused by its own scopes, beside what its own state is about', () => {
+  it('is partly paused by its own scopes, next to the calls that its own state is about', () => {
     const scope: ScopeStatus = {
       about: { ...PRO, model: 'flash' },
       member: 'a',

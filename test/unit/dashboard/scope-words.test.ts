@@ -67,7 +67,7 @@ describe('a group of which some calls are stopped', () => {
     expect(stateDetail(groupStatus({ scopes }))).toBe('model pro and 1 more');
   });
 
-  it('flows where only a limit was learned', () => {
+  it('flows if only a limit was learned', () => {
     expect(groupStatus({ scopes: [scope({ limit: 3 })] }).state).toBe('flowing');
   });
 });

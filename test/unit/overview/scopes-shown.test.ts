@@ -32,7 +32,7 @@ function scope(model: string, changes: Partial<ScopeStatus> = {}): ScopeStatus {
 }
 
 describe('scopes of several pools', () => {
-  it('are one where they are about the same calls, with the worst of each', () => {
+  it('are merged if they are about the same calls, with the worst state of each', () => {
     const { scopes } = joinScopes([
       scope('pro', {
         queued: 2,
@@ -66,7 +66,7 @@ describe('scopes of several pools', () => {
     ]);
   });
 
-  it('are told apart by their member', () => {
+  it('stay separate for each member', () => {
     const { scopes } = joinScopes([
       scope('pro', { member: 'a' }),
       scope('pro', { member: 'b' }),
@@ -84,7 +84,7 @@ describe('scopes of several pools', () => {
     expect(scopes?.slice(0, 2)).toEqual([holding, late]);
   });
 
-  it('are absent where there are none', () => {
+  it('are absent if there are none', () => {
     expect(joinScopes([])).toEqual({});
   });
 });
@@ -95,7 +95,7 @@ describe('the calls that the states of several pools are about', () => {
   const { about } = scope('pro');
   const paused = { ...quiet, paused_until: LATE, about };
 
-  it('are shown where those pools agree whose state holds calls', () => {
+  it('are shown if all pools whose state holds calls agree', () => {
     expect(joinAbout([quiet, paused, paused])).toEqual({ about });
     const other = { ...paused, about: scope('flash').about };
     expect(joinAbout([paused, other])).toEqual({});
@@ -125,14 +125,14 @@ describe('the states of several pools that are about different calls', () => {
     expect(two?.scopes).toMatchObject([{ about: flash.about, limit: 3, in_use: 3 }]);
   });
 
-  it('are told apart from a pool whose state is about all calls', () => {
+  it('stay separate from a pool whose state is about all calls', () => {
     const all = poolOf({ paused_until: EARLY });
     const [one, two] = separateAbout([all, pro]);
     expect(one).toBe(all);
     expect(two?.scopes).toHaveLength(1);
   });
 
-  it('stay where the pools agree', () => {
+  it('stay if the pools agree', () => {
     const pools = [pro, pro, poolOf({})];
     expect(separateAbout(pools)).toBe(pools);
   });
@@ -186,14 +186,14 @@ describe('the states of a member that are about different calls', () => {
     expect(two?.scopes).toEqual([scope('flash', { ...shown, limit: 3 })]);
   });
 
-  it('are told apart from one that is about all calls', () => {
+  it('stay separate from one that is about all calls', () => {
     const all = poolOf({ paused_until: EARLY });
     const [one, two] = separateMembers([all, pro]);
     expect(one).toBe(all);
     expect(two?.scopes).toHaveLength(1);
   });
 
-  it('stay where the pools agree, and where a pool has none', () => {
+  it('stay if the pools agree, or a pool has none', () => {
     const none: Partial<PoolStatus> = { upstreams: [] };
     const pools = [pro, pro, poolOf({}), none as PoolStatus];
     expect(separateMembers(pools)).toEqual(pools);

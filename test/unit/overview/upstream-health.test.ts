@@ -147,7 +147,7 @@ describe('an upstream with members', () => {
     ]);
   });
 
-  it('is open or waits for a member all of whose calls are stopped', () => {
+  it('is open or waiting if all calls of one of its members are stopped', () => {
     const members = [
       member('a', 'openai', { ...OPEN, about: model('pro') }),
       member('b', 'openai', PAUSED),
@@ -160,7 +160,7 @@ describe('an upstream with members', () => {
   });
 });
 
-it('lists each scope once, and 64 at most', () => {
+it('lists each scope once, and at most 64', () => {
   expect(joinStopped([FLEX, { ...FLEX }, model('pro')])).toEqual([FLEX, model('pro')]);
   expect(joinStopped(Array.from({ length: 100 }, (_, index) => model(`m-${index}`)))).toHaveLength(
     64,

@@ -18,7 +18,7 @@ function urlOf(id: string, at: 'openaiAt' | 'anthropicAt', rest: string): string
 }
 
 describe('the catalog', () => {
-  it('is in the order of the ids, and no id or OpenAI-shaped endpoint stands twice', () => {
+  it('is in the order of the ids, and no id or OpenAI-shaped endpoint occurs twice', () => {
     const ids = BUILT_IN_UPSTREAMS.map(({ id }) => id);
     expect(ids).toEqual(ids.toSorted());
     expect(new Set(endpoints).size).toBe(ids.length);

@@ -203,7 +203,7 @@ describe('costUsd', () => {
     return price === null ? Number.NaN : costUsd(price, usage);
   }
 
-  it('of tokens that a cache keeps for an hour is that of twice the input', () => {
+  it('of tokens that are cached for an hour is twice the price of input', () => {
     const price = priceOf('anthropic', 'claude-sonnet-4-5', {});
     if (price === null) throw new Error('it has a price');
     const usage = { inputTokens: 100_000, cacheReadTokens: 0, cacheWriteTokens: 100_000 };

@@ -270,7 +270,7 @@ it.each(['gzip', 'deflate', 'br', 'zstd', 'gzip, br'])(
   },
 );
 
-it('a body in an unknown packing, whose tier cannot be read, is refused', async () => {
+it('a body in an unknown encoding, whose tier cannot be read, is refused', async () => {
   const packed = (): Promise<Response> =>
     post(`/openai${CHAT}`, chatBody('a question', { model: 'gpt-5' }), {
       headers: { 'content-encoding': 'compress' },

@@ -29,7 +29,7 @@ it.each([
   await until(async () => expect((await at.here.stats()).inFlight).toBe(0));
 });
 
-it('a member stays that begins in time, is the last one, or has no such bound', async () => {
+it('a call stays at a member that begins in time, is the last one, or has no such bound', async () => {
   const slow = { firstByteDelayMs: 300 };
   const inTime = await newScene({
     members: [{ ...FIRST, first_token_ms: 600_000 }, SECOND],

@@ -138,7 +138,7 @@ describe('a run that streams', () => {
   );
 });
 
-it('a stream in a packing that cannot be undone is not read, and is logged', () => {
+it('a stream in an unknown encoding is not read, and is logged', () => {
   const log = vi.spyOn(console, 'log');
   const { headers } = new Response(null, { headers: { 'content-encoding': 'compress' } });
   const located = { upstream: { id: 'run-packed' } } as Parameters<typeof readerOf>[2];

@@ -313,7 +313,7 @@ it.each([
   },
 );
 
-it('a turn that a limit of the upstream stops is refused with 429, the words of the upstream and the time', async () => {
+it('a turn that a limit of the upstream stops is refused with 429, the message of the upstream and the time', async () => {
   const client = await connect(RESPONSES);
   await strict.failNext('long_window', 1);
   client.send(create('first'));

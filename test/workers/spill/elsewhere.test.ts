@@ -59,7 +59,7 @@ describe('in the body', () => {
     expect(got.headers['content-length']).toBe(String(new TextEncoder().encode(renamed).length));
   });
 
-  it.each(['zstd', 'br, gzip'])('a compressed one leaves plain: %s', async (encoding) => {
+  it.each(['zstd', 'br, gzip'])('a compressed one is sent uncompressed: %s', async (encoding) => {
     const scene = await newScene({ spill: { spill_to: [{ upstream: 'b', model: 'there' }, 'c'] } });
     await scene.c.configure({ echo: true });
     for (const refusing of [scene.a, scene.b]) await refusing.failNext('quota');

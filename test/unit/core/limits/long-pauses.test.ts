@@ -245,7 +245,7 @@ test('a member that is paused for long is probed, while the others serve', () =>
 });
 
 describe('after a reset', () => {
-  test('the pause, its words and the time of the next probe are known', () => {
+  test('the pause, its message and the time of the next probe are known', () => {
     const group = refusedGroup().restart();
     group.advance(MINUTE_MS - 1);
     expect(group.ask('early')).toEqual(['reject early upstream_limited']);

@@ -21,7 +21,7 @@ const FAILED = JSON.stringify({
   response: { status: 'failed', error: { code: 'server_error', message: 'no' }, ...LONG },
 });
 
-test('the end of a choice may be the error', () => {
+test('the finish reason of a choice may be the error', () => {
   const choice = { delta: { content: '' }, finish_reason: 'insufficient_system_resource' };
   const usage = { choices: [], usage: { total_tokens: 3 } };
   const text = [{ choices: [choice] }, usage].map((one) => `data: ${JSON.stringify(one)}\n\n`);

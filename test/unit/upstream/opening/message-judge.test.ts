@@ -93,7 +93,7 @@ describe.each([1, 7, 10_000])('in pieces of %i bytes', (size) => {
   });
 });
 
-test('an exception is told from the same before the first content', () => {
+test('an exception before the first content is not one after content', () => {
   const end = new StreamEnd('messages', false);
   end.push(joined(messages([START]), THROTTLED));
   expect(end.read()).toMatchObject({ isAfterContent: false });

@@ -513,7 +513,7 @@ describe('an error', () => {
     }
   });
 
-  test('may stand in the last event, which has no end', () => {
+  test('may be in the last event, even if it is incomplete', () => {
     const reader = new OpeningReader('events');
     expect(reader.push(encoder.encode('data: {"error":{"code":429}}'))).toBe('prelude');
     expect(reader.end()).toEqual({ error: '{"error":{"code":429}}' });

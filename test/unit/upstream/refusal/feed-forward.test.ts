@@ -119,7 +119,7 @@ describe('what holds nobody back', () => {
     expect(waitFromHints([hint], () => 'window')).toBeNull();
   });
 
-  test('in a bucket a reset that is all but over', () => {
+  test('in a bucket, a reset that is almost reached', () => {
     expect(waitFromHints([requests({ resetMs: 499 })], () => 'continuous')).toBeNull();
     expect(waitFromHints([requests({ resetMs: 499 })], () => 'window')).toBe(499);
   });

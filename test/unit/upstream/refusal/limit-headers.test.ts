@@ -56,7 +56,7 @@ describe('the profiles', () => {
   });
 });
 
-describe('of an upstream of which nothing is known', () => {
+describe('of an unknown upstream', () => {
   const profile: HeaderProfile = { ...BELIEVED, ...ALL_COMMON_HEADERS };
   const hint = { dimension: 'requests', limit: 100, remaining: 50, resetMs: 30_000 };
   const inHalfAMinute = String((NOW + 30_000) / 1_000);
@@ -107,7 +107,7 @@ describe('of an upstream of which nothing is known', () => {
   );
 });
 
-describe('the headers that an upstream of which nothing is known has sent', () => {
+describe('the headers that an unknown upstream has sent', () => {
   const common = new Headers(named('x-ratelimit-', '-requests', '30s'));
 
   function answersUntil(sent: SentLimitHeaders, headers: Headers): number {
@@ -133,7 +133,7 @@ describe('the headers that an upstream of which nothing is known has sent', () =
     expect(spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)).toBeLessThan(700);
   });
 
-  test('are not read in every answer if they tell no reset', () => {
+  test('are not read in every answer if they name no reset', () => {
     const sent = new SentLimitHeaders(ALL_COMMON_HEADERS);
     const headers = new Headers({ 'x-ratelimit-remaining-requests': '50' });
     const read = Array.from({ length: 100 }, () => sent.read(headers, NOW).length);

@@ -164,7 +164,7 @@ describe('fields of a provider', () => {
     expect(classifyRefusal(answer(seen))?.signal.retryAfterMs).toBe(expected);
   });
 
-  test('of a model that is still loading says when it is there', () => {
+  test('of a model that is still loading name the time until it is ready', () => {
     const body = JSON.stringify({ error: 'Model x is currently loading', estimated_time: 20.5 });
     const seen = { status: 503, headers: new Headers(), body };
     expect(classifyRefusal(answer(seen))?.signal).toMatchObject({
@@ -386,7 +386,7 @@ describe('a wait of 0 beside another one of the same kind', () => {
   });
 });
 
-describe('counters at 0 of an upstream that is not known', () => {
+describe('counters at 0 of an unknown upstream', () => {
   const headers = new Headers({
     'x-ratelimit-remaining-requests': '0',
     'x-ratelimit-reset-requests': '6m0s',
@@ -402,16 +402,16 @@ describe('counters at 0 of an upstream that is not known', () => {
   });
 });
 
-describe('the words that are shown', () => {
+describe('the message that is shown', () => {
   const wordsOf = (message: string, status = 429) =>
     classifyRefusal(withMessage(message, { status }))?.signal.words;
 
-  test('are the first message, on one line', () => {
+  test('is the first one, on one line', () => {
     expect(wordsOf('The usage limit\n has been reached')).toBe('The usage limit has been reached');
     expect(classifyRefusal(answer({ body: '{}' }))?.signal).not.toHaveProperty('words');
   });
 
-  test('have 300 characters at most', () => {
+  test('has at most 300 characters', () => {
     expect(wordsOf(`Rate limit. ${'word '.repeat(100)}`)).toHaveLength(300);
   });
 
@@ -429,7 +429,7 @@ describe('the words that are shown', () => {
     expect(wordsOf(message)).toBe(expected);
   });
 
-  test('are none of 400 and 403, which repeat what callers write', () => {
+  test('is never that of a 400 or 403, which repeats what callers write', () => {
     const body = JSON.stringify({ error: { message: 'x', code: 'insufficient_quota' } });
     expect(classifyRefusal(answer({ status: 403, body }))?.signal).not.toHaveProperty('words');
   });
