@@ -95,8 +95,10 @@ export function applySignal(
   const takeHints = (): void => {
     for (const hint of hints) lowerToHint(controls.rates, settings.rates, hint, NOTHING, now);
   };
+  // Only a refusal's effect on the rates is undone when the first call with another key comes.
+  const isOfAll = namesOf(lease.holder).credential === null;
   if (kind === 'served') {
-    takeHints();
+    if (isOfAll) takeHints();
     refuteReports(state, member, lease, reportedBy, now);
     applyServed(state, member, lease, signal, now);
     askToWait(state, member, lease, signal, now);
@@ -106,7 +108,7 @@ export function applySignal(
     return;
   }
   noteRefusal(state, lease, kind, signal, now);
-  if (takesOut(kind) || kind === 'never_fits') takeHints();
+  if (isOfAll && (takesOut(kind) || kind === 'never_fits')) takeHints();
   if (kind !== 'never_fits') noteProbeRefused(state, member, lease, now);
   if (takesOut(kind)) {
     // A lease holder's report says nothing about a member's key.

@@ -415,6 +415,19 @@ describe("a caller's own key", () => {
     expect(JSON.stringify(group.state.controls.rates)).toBe(left);
   });
 
+  test.each(['served', 'quota', 'never_fits', 'requests'] as const)(
+    'does not use up the limits of the first other key: %s',
+    (kind) => {
+      const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
+      const group = new TestGroup({ rates, isMetered: true });
+      const used = { dimension: 'requests', windowMs: 60_000, limit: 600, remaining: 0 } as const;
+      group.ask('evil', keyOf('evil'));
+      group.report('evil', { kind, hints: [{ ...used, resetMs: 60_000 }], scope: 'credential' });
+      group.release('evil');
+      expect(isGranted(group, 'honest', { ...keyOf('honest'), wait: false })).toBe(true);
+    },
+  );
+
   test('whose answers ask for a wait holds only its own calls', () => {
     const group = new TestGroup();
     serve(group, 'honest', keyOf('honest'));
