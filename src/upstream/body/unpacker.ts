@@ -85,6 +85,7 @@ type TakeBytes = (bytes: Uint8Array) => Promise<void> | void;
 
 /** Decodes one body piece by piece, within bounds. Its memory does not grow with the body. */
 export class Unpacker {
+  readonly #input: Input = { bytes: 0 };
   readonly #first: Stage;
   readonly #stages: readonly Stage[];
 
@@ -93,7 +94,7 @@ export class Unpacker {
     const stages: Stage[] = [];
     let next = take;
     for (const packing of packings) {
-      const stage = new Stage(packing, next);
+      const stage = new Stage(packing, next, this.#input);
       stages.unshift(stage);
       next = (bytes) => stage.push(bytes);
     }
@@ -105,6 +106,7 @@ export class Unpacker {
 
   /** Decodes the next bytes, which must not change until it resolves. Rejects if they are invalid. */
   push(bytes: Uint8Array): Promise<void> {
+    this.#input.bytes += bytes.length;
     return this.#first.push(bytes);
   }
 
@@ -119,29 +121,34 @@ export class Unpacker {
   }
 }
 
+/** The compressed body as it came. A bomb may have several layers, each with a harmless ratio. */
+interface Input {
+  bytes: number;
+}
+
 const TOO_MUCH = 'bytes follow the end of the compressed data';
 
 /** The decoder of one coding. */
 class Stage {
   readonly #packing: Packing;
   readonly #take: TakeBytes;
+  readonly #input: Input;
   /** null until the first byte. */
   #decoder: Decoder | null = null;
-  #bytesIn = 0;
   #bytesOut = 0;
   #frames = 1;
   #hasEnded = false;
   #over = Promise.withResolvers<void>();
   #fault: Error | null = null;
 
-  constructor(packing: Packing, take: TakeBytes) {
+  constructor(packing: Packing, take: TakeBytes, input: Input) {
     this.#packing = packing;
     this.#take = take;
+    this.#input = input;
   }
 
   async push(bytes: Uint8Array): Promise<void> {
     this.#throwFault();
-    this.#bytesIn += bytes.length;
     let rest = bytes;
     while (rest.length > 0) {
       const decoder = this.#decoder ?? this.#start(rest[0] ?? 0);
@@ -220,7 +227,7 @@ class Stage {
   #takeFrom(decoder: Decoder, bytes: Uint8Array): void {
     if (this.#fault !== null) return;
     this.#bytesOut += bytes.length;
-    if (this.#bytesOut > FREE_BYTES && this.#bytesOut > RATIO_MAX * this.#bytesIn) {
+    if (this.#bytesOut > FREE_BYTES && this.#bytesOut > RATIO_MAX * this.#input.bytes) {
       this.#fail(`it decompresses to more than ${RATIO_MAX} times its length`);
       return;
     }

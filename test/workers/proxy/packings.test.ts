@@ -124,9 +124,9 @@ describe('a served answer', () => {
     },
   );
 
-  it('that is a bomb is not read', async () => {
-    const meter = createUsageMeter('openai', 'application/json', 'br');
-    meter?.push(pack(new Uint8Array(30_000_000).fill(0x20), 'br'));
+  it.each(['br', 'gzip, gzip'])('that is a bomb is not read: %s', async (encoding) => {
+    const meter = createUsageMeter('openai', 'application/json', encoding);
+    meter?.push(pack(new Uint8Array(30_000_000).fill(0x20), encoding));
     await meter?.caughtUp?.();
     expect(meter?.isLost).toBe(true);
   });
