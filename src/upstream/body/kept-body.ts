@@ -117,7 +117,11 @@ class WholeKeptBody implements KeptBody {
     this.reservation.unspare();
   }
 
-  answered(): void {
+  answered(mayBeRead = false): void {
+    if (mayBeRead && this.#out === null && this.contentLength <= PIECE_BYTES_MAX) {
+      this.spare();
+      return;
+    }
     this.#drop();
     // What is still on its way out is in memory until then.
     if (this.#out === null) this.reservation.release();
@@ -191,7 +195,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
     watch: null,
     spare: () => body.spare(),
     unspare: () => body.unspare(),
-    answered: () => body.answered(),
+    answered: (mayBeRead) => body.answered(mayBeRead),
     discard: () => body.discard(),
     whole: () => null,
     withoutModelPrefix: () => null,
