@@ -29,13 +29,18 @@ const ANY_MODEL: Proof = {
 
 /** Names of the default tier. */
 const DEFAULT_TIERS: ReadonlySet<string> = new Set([
+  '',
   'auto',
   'default',
   'on_demand',
   'shared',
   'standard',
   'standard_only',
+  'unspecified',
 ]);
+
+/** Begins the names of Gemini's tiers in its protocol, which also accepts the names without it. */
+const ENUM_PREFIX = /^service_tier_/;
 
 /** Tier of calls whose bodies are too large to read. Their refusals hold only each other. */
 const UNKNOWN_TIER = 'unknown';
@@ -198,7 +203,7 @@ function tierOf(
   headers: Pick<Headers, 'get'>,
 ): string | null {
   const requestType = headers.get(REQUEST_TYPE_HEADER)?.trim().toLowerCase();
-  const named = [requestType, tier, speed, latency].filter(
+  const named = [requestType, tier?.trim().replace(ENUM_PREFIX, ''), speed, latency].filter(
     (value) => value !== undefined && !DEFAULT_TIERS.has(value),
   );
   return named.length === 0 ? null : named.join(' ');

@@ -124,8 +124,11 @@ describe('an automatic group', () => {
       expect(await generate(flex, { 'x-strict-fail': 'overload' })).not.toBe(200);
     }
     expect(await generate({})).toBe(200);
+    expect(await generate({ serviceTier: 'SERVICE_TIER_STANDARD' })).toBe(200);
+    expect(await generate({ serviceTier: 'unspecified' })).toBe(200);
     const before = await arrivals();
     expect(await generate(flex)).not.toBe(200);
+    expect(await generate({ serviceTier: 'SERVICE_TIER_FLEX' })).not.toBe(200);
     expect(await arrivals()).toBe(before);
   });
 
