@@ -216,12 +216,12 @@ export class CallBody {
 
   /**
    * The upstream has answered: it will not be sent again, and what is in memory of it need not be held for as long as
-   * the answer takes. If it `mayBeRead`, a small one is held until the end of its uses, unless others want its room.
+   * the answer takes.
    */
-  answered(mayBeRead = false): void {
+  answered(): void {
     this.#copy?.answered();
-    this.#renamed?.answered(mayBeRead);
-    this.#asCalled?.answered(mayBeRead);
+    this.#renamed?.answered();
+    this.#asCalled?.answered();
   }
 
   /** Keeps it until `work` is over, beyond its owner's end. */

@@ -32,10 +32,10 @@ export async function relay(
   { events, isOwn }: Partial<Looked> = {},
 ): Promise<Response | null> {
   const { body, request, ctx } = call;
-  // An error at the end of a stream may be about what the body names.
-  body.answered(pipe !== null);
+  body.answered();
   const { response, done, isWhole } = await held.relay(answer, pipe);
   const settled = done.then(settle);
+  // An error at its end may be about what the body names.
   body.neededUntil(settled);
   countInFlight(
     departures.watch(request, settled, () => held.cut('left')),

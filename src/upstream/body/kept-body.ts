@@ -117,11 +117,7 @@ class WholeKeptBody implements KeptBody {
     this.reservation.unspare();
   }
 
-  answered(mayBeRead = false): void {
-    if (mayBeRead && this.#out === null && this.contentLength <= PIECE_BYTES_MAX) {
-      this.spare();
-      return;
-    }
+  answered(): void {
     this.#drop();
     // What is still on its way out is in memory until then.
     if (this.#out === null) this.reservation.release();
@@ -195,7 +191,7 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
     watch: null,
     spare: () => body.spare(),
     unspare: () => body.unspare(),
-    answered: (mayBeRead) => body.answered(mayBeRead),
+    answered: () => body.answered(),
     discard: () => body.discard(),
     whole: () => null,
     withoutModelPrefix: () => null,

@@ -37,11 +37,8 @@ export interface OutgoingBody {
   readonly watch: Watch | null;
   /** Gives all of it, in place of `open`; null: some of it was not read, and it is as it was. */
   whole(): WholeBody | null;
-  /**
-   * The upstream has answered: what went out in one piece takes no more room. If it `mayBeRead`, a small one that is
-   * kept gives up its room only to others.
-   */
-  answered(mayBeRead?: boolean): void;
+  /** The upstream has answered: what went out in one piece takes no more room. */
+  answered(): void;
   /** Gives up what was not handed over. Must be called when the call ends; may be called at any time. */
   discard(): void;
   /**
