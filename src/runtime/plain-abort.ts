@@ -1,4 +1,4 @@
-/** The part of an `AbortSignal` that code needs which stops when it aborts. */
+/** The part of `AbortSignal` that is needed to stop when it aborts. */
 export interface AbortSource {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
@@ -6,8 +6,8 @@ export interface AbortSource {
 }
 
 /**
- * An abort in plain JavaScript, which follows others. A small call listens for its caller's several times, and each
- * listener of a native signal costs it 2 to 4 µs.
+ * An abort signal in plain JavaScript. It aborts when any of its sources does. A small call listens several times for
+ * its caller to leave, and each listener of a native signal costs 2 to 4 µs of CPU (workerd, 2026-11-27).
  */
 export class PlainAbort implements AbortSource {
   #aborted = false;

@@ -198,11 +198,11 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
   };
 }
 
-/** How the rest of a body is read; not a function: nothing of it is left to read. */
+/** Reads the rest of a body. Not a function: nothing is left to read. */
 type Reading = (() => Promise<ArrayBuffer>) | Uint8Array | null;
 
 function readingOf(body: OutgoingBody, pace: UploadPace | null): Reading {
-  // The runtime reads it for much less than a stream of it costs.
+  // Reading natively costs much less than reading its stream.
   if (pace === null && body.read !== undefined) return body.read;
   const source = body.open(pace);
   if (source === null || source instanceof Uint8Array) return source;

@@ -5,18 +5,18 @@ import type { HeldOpening } from './held-opening.ts';
 import { pipeObserved } from './observed-pipe.ts';
 import { AbortWatch, pipeWatched } from './watched-pipe.ts';
 
-/** How long a body stays open that broke off while it was held back, so that its headers reach the caller. */
+/** How long a body that broke off while it was held back stays open, so that its headers reach the caller. */
 const FLUSH_MS = 50;
 
-/** Types of bodies that come in events, each of which is small and must be on its way at once. */
+/** Types of bodies that consist of small events, each of which must go on at once. */
 const EVENTS =
   /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl|vnd\.amazon\.eventstream))\b/i;
 
-/** The way of a body to the caller. */
+/** The streams through which a body goes to the caller. */
 export interface Way {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
-  /** A copy of what has gone it; null: nobody looks. */
+  /** A copy of what the caller has taken, to be read. Null: nothing is read. */
   readonly taken: ReadableStream<Uint8Array> | null;
 }
 
@@ -24,13 +24,13 @@ export interface Way {
 export interface Passing {
   /** Aborts when the call is cut. */
   readonly signal: AbortSignal;
-  /** How long the upstream may send nothing. Null: for ever. */
+  /** Maximum silence of the upstream. Null: no limit. */
   readonly idle: Bound | null;
-  /** How long the caller may take nothing of what is there for it. Null: for ever. */
+  /** Maximum time for which the caller may read nothing of what was sent. Null: no limit. */
   readonly stalled: Bound | null;
   readonly after: Schedule;
   readonly metering: Metering | null;
-  /** The beginning of the body, which was read already. Null: nothing was. */
+  /** The beginning of the body, if it was read already. */
   readonly opening: HeldOpening | null;
   /** Whether the body broke off while its beginning was read. */
   readonly hasBroken: boolean;
@@ -41,9 +41,9 @@ export function comesInEvents(contentType: string | null): boolean {
 }
 
 /**
- * Makes the way of a body to the caller.
+ * Makes the streams through which a body goes to the caller.
  *
- * @param length length of the body; null: unknown, or something is taken out of it
+ * @param length length of the body in bytes. Null: unknown, or a filter removes something
  * @param isWatched whether silences are limited
  */
 export function wayOf(
@@ -54,7 +54,7 @@ export function wayOf(
 ): Way {
   const { readable, writable } =
     length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
-  // Whether something of the body is to be known that need not be known before it goes on.
+  // What is only observed may be read after it was passed on.
   const looksInto = metering === null ? isWatched : metering.filter === null;
   if (length !== null || !looksInto || !comesInEvents(contentType)) {
     return { readable, writable, taken: null };
@@ -63,7 +63,7 @@ export function wayOf(
   return { readable: out, writable, taken };
 }
 
-/** Passes a body on through the pipe that costs least for what is to be known of it. Rejects if either side breaks. */
+/** Passes a body on through the cheapest pipe that observes what is needed. Rejects if either side breaks. */
 export async function passBody(
   body: ReadableStream<Uint8Array>,
   { writable, taken }: Way,

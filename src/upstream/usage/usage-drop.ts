@@ -191,7 +191,7 @@ class Pieces {
   }
 }
 
-/** Filters a body that is there as a whole. */
+/** Filters a complete body. */
 export function filterWhole(filter: ByteFilter, bytes: Uint8Array): Uint8Array {
   const first = filter.push(bytes).slice();
   const last = filter.end();
