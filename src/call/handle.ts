@@ -32,7 +32,7 @@ import type { Background } from '../runtime/background.ts';
 import { CallClock } from '../runtime/call-clock.ts';
 import { wrongPlace } from '../runtime/places.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { newTicket } from './acquire/ticket.ts';
+import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
 import { attempts } from './attempts.ts';
 import { CallBody } from './body.ts';
 import type { KnownCall, ProxyCall } from './call.ts';
@@ -164,9 +164,10 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     // On the unified routes the path does not say whose key it is.
     const keyHere = `${located.upstream.id} ${candidate.key.fingerprint}`;
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);
-    const run = (at: Candidate, listener: Parameters<typeof attempts>[2]) =>
-      attempts(at, ticket, listener).then((result) => spaced(result, known));
     const keepalive = keepaliveOf(candidate);
+    const patient = keepalive === null ? ticket : ticketKeptAlive(ticket, known, keepalive);
+    const run = (at: Candidate, listener: Parameters<typeof attempts>[2]) =>
+      attempts(at, patient, listener).then((result) => spaced(result, known));
     const result = await (keepalive === null
       ? run(candidate, null)
       : keptAlive(candidate, keepalive, run));

@@ -39,6 +39,17 @@ export function reentriesMaxOf(kind: RefusalKind): number {
   return kind === 'concurrency' ? CROWDED_REENTRIES_MAX : REENTRIES_MAX;
 }
 
+/** Attempts are counted from 1 by AWS's SDKs. */
+const AWS_ATTEMPT = /(?:^|;)\s*attempt=(\d{1,4})\s*(?:;|$)/;
+
+/** Returns how often the SDK has sent the call before by itself, if it says so. */
+function sdkRetriesIn(headers: Headers): number {
+  const stainless = headers.get('x-stainless-retry-count');
+  if (stainless !== null) return /^\d{1,4}$/.test(stainless) ? Number(stainless) : 0;
+  const [, attempt = '1'] = AWS_ATTEMPT.exec(headers.get('amz-sdk-request') ?? '') ?? [];
+  return Math.max(Number(attempt) - 1, 0);
+}
+
 /** The tries of one call: how often it was sent, and why it was sent again. */
 export class Tries {
   /** Number of times that the SDK has sent this call before by itself. */
@@ -58,8 +69,7 @@ export class Tries {
   #retried = 0;
 
   constructor(headers: Headers) {
-    const said = headers.get('x-stainless-retry-count') ?? '';
-    this.#sdkRetries = /^\d{1,4}$/.test(said) ? Number(said) : 0;
+    this.#sdkRetries = sdkRetriesIn(headers);
   }
 
   get sent(): number {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { LANES, type Lane } from '../core/words/ticket.ts';
+import { clientWaitMs } from './client-timeouts.ts';
 
 /** Headers in which a caller may say more of its call, all optional. */
 export interface CallerHeaders {
@@ -16,6 +17,8 @@ export interface CallerHeaders {
   readonly parents: readonly string[];
   /** How long the call may wait, in milliseconds. 0: not at all. Null: as long as the group allows. */
   readonly maxWaitMs: number | null;
+  /** The part of `maxWaitMs` that the caller chose for Headgate, without the time-outs of its client. */
+  readonly chosenWaitMs: number | null;
   /** Whether comments are wanted while a stream waits. */
   readonly wantsKeepalive: boolean;
 }
@@ -96,8 +99,7 @@ export type HeadersRead =
 export function readCallerHeaders(headers: Headers): HeadersRead {
   const own = readOwn(headers);
   if ('message' in own) return { ok: false, message: own.message };
-  const maxWaitMs = own['headgate-max-wait'];
-  const clientMs = clientTimeoutMs(headers);
+  const chosenWaitMs = own['headgate-max-wait'];
   const value: CallerHeaders = {
     upstream: headers.get('headgate-upstream'),
     model: headers.get('headgate-model'),
@@ -110,7 +112,8 @@ export function readCallerHeaders(headers: Headers): HeadersRead {
       .map((lease) => lease.trim())
       .filter((lease) => lease !== '' && lease.length <= PARENT_LENGTH_MAX)
       .slice(0, PARENTS_MAX),
-    maxWaitMs: clientMs === null ? maxWaitMs : Math.min(maxWaitMs ?? Infinity, clientMs),
+    maxWaitMs: shorterWait(chosenWaitMs, clientWaitMs(headers)),
+    chosenWaitMs,
     wantsKeepalive: own['headgate-keepalive'] !== null,
   };
   return { ok: true, value };
@@ -133,10 +136,7 @@ function agentOf(headers: Headers): string | null {
   return null;
 }
 
-/** `x-stainless-timeout`, in seconds: SDKs say with it how long they will wait for headers. */
-function clientTimeoutMs(headers: Headers): number | null {
-  const text = headers.get('x-stainless-timeout') ?? '';
-  if (!/^\d{1,6}(\.\d+)?$/.test(text)) return null;
-  // SDKs cut off the fraction: their 0 is any time-out below a second, not "do not wait".
-  return parseFloat(text) * 1_000 || 1_000;
+/** The shorter of two waits. null means no limit. */
+export function shorterWait(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

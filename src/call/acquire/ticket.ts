@@ -1,5 +1,8 @@
+import { keptAliveWaitMs } from '../../contract/client-timeouts.ts';
+import { shorterWait } from '../../contract/request-headers.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { KnownCall } from '../call.ts';
+import type { Keepalive } from '../keepalive.ts';
 import type { Ticket } from './admission.ts';
 import { Rounds } from './rounds.ts';
 
@@ -14,6 +17,16 @@ export function newTicket({ headers, caller }: Pick<KnownCall, 'headers' | 'call
   const { keyLanes, keyTimeoutMs } = caller;
   const of = { lane, keyLanes, keyTimeoutMs, slots, agent, agentStartedAt, parents };
   return { enqueuedAt: ticketTime(), maxWaitMs, ...of, rounds: new Rounds() };
+}
+
+/** The ticket of a call whose client receives comments while it waits, so that it does not give up for want of bytes. */
+export function ticketKeptAlive(
+  ticket: Ticket,
+  { request, headers }: Pick<KnownCall, 'request' | 'headers'>,
+  { afterMs, everyMs }: Pick<Keepalive, 'afterMs' | 'everyMs'>,
+): Ticket {
+  const ofClient = keptAliveWaitMs(request.headers, Math.max(afterMs, everyMs));
+  return { ...ticket, maxWaitMs: shorterWait(headers.chosenWaitMs, ofClient) };
 }
 
 /**

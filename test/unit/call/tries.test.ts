@@ -32,6 +32,17 @@ test('a call has been sent as often as that was noted', () => {
   expect(tries.sent).toBe(2);
 });
 
+test.each([
+  ['attempt=1; max=3', true],
+  ['attempt=2; max=3', false],
+  ['ttl=20261127T190000Z; attempt=3; max=3', false],
+  ['attempt=x', true],
+  ['max=3', true],
+])('a retry of an SDK of AWS is not multiplied: %s', (said, mayRetry) => {
+  const tries = new Tries(new Headers({ 'amz-sdk-request': said }));
+  expect(tries.mayRetry(2, richBudget(), 1)).toBe(mayRetry);
+});
+
 describe('a refused call', () => {
   test.each([
     ['requests', 3],

@@ -101,6 +101,35 @@ it.each([
   await finish(scene, [holder]);
 });
 
+it.each([
+  ['Python', { 'x-stainless-lang': 'python', 'x-stainless-read-timeout': '2.5' }],
+  ['JavaScript', { 'x-stainless-lang': 'js', 'x-stainless-timeout': '2' }],
+])('comments keep a client of %s waiting beyond its time-out', async (_, headers) => {
+  await configureKeepalive();
+  const calls = [await streaming(scene, 'holder')];
+  const json = bodyOf('patient');
+  const response = await chat(CHAT, '', { json, headers });
+  expect(response.status).toBe(200);
+  const reader = readerOf(response);
+  await readUntil(reader, /\n\n/);
+  passTime(10_000);
+  await readUntil(reader, /\n\n/);
+  await finish(scene, calls);
+  const rest = withoutSignsOfLife(await restOf(reader));
+  expect(rest).toBe(await bytesFromUpstream(scene.strict, JSON.stringify(json)));
+});
+
+it.each([
+  ['a time-out of the whole call', { 'x-stainless-lang': 'go', 'x-stainless-timeout': '2' }],
+  ['a time-out shorter than the comments', { 'x-stainless-read-timeout': '0.8' }],
+])('comments do not extend %s', async (_, headers) => {
+  await configureKeepalive();
+  const calls = [await streaming(scene, 'holder')];
+  const response = await chat(CHAT, '', { json: bodyOf('hurried'), headers });
+  expect(await response.text()).toContain('queue_timeout');
+  await finish(scene, calls);
+});
+
 const LONG = 'x'.repeat(300 * 1_024);
 
 it.each([

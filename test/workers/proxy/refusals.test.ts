@@ -110,8 +110,9 @@ it.each(['soon', '-1', '30 s', '1h', ''])('a headgate-max-wait of %j is a 400', 
 
 it.each<[string, Record<string, string>]>([
   ['headgate-max-wait', { 'headgate-max-wait': '200ms' }],
-  ["the client's own time-out", { 'x-stainless-timeout': '0.2' }],
-  ['the smaller of both', { 'headgate-max-wait': '300s', 'x-stainless-timeout': '0.2' }],
+  ["the client's own time-out", { 'x-stainless-timeout': '0.4' }],
+  ['the read time-out of Python', { 'x-stainless-read-timeout': '0.4' }],
+  ['the smaller of both', { 'headgate-max-wait': '300s', 'x-stainless-timeout': '0.4' }],
 ])('a call waits no longer than %s', async (_, headers) => {
   const startedAt = Date.now();
   const response = await call('/x-openai/v1/chat/completions', { json: CHAT, headers });
