@@ -1,6 +1,10 @@
 // Step 1: from text to a document. check-config.ts lists all steps.
 
-import { isAlias, isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml';
+import { isAlias, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import type { Document } from 'yaml';
+import { formatPath } from './field-error.ts';
+import { repeatedJsonKey } from './repeated-json-key.ts';
+import { mergeProblem, mergedValues } from './yaml-merges.ts';
 
 /** Maximum aliases of one document: a few lines of nested ones would unfold into gigabytes. */
 const ALIASES_MAX = 100;
@@ -8,6 +12,8 @@ const ALIASES_MAX = 100;
 /** Maximum values of a document once its aliases are resolved, and maximum levels of them. */
 const VALUES_MAX = 1_000_000;
 const DEPTH_MAX = 100;
+
+const NO_MAP = 'the key << merges maps. Give it an alias of a map, or a list of such aliases';
 
 /** A document that is not JSON or YAML at all. Its message repeats nothing of the document. */
 export class ConfigSyntaxError extends Error {
@@ -39,11 +45,33 @@ export function parseConfigText(text: string, contentType: string | null): unkno
     throw error;
   }
   checkShape(value);
+  // Only now: the search relies on a document that is valid and not too deep.
+  if (isJson) refuseRepeatedKey(text);
   return value;
+}
+
+/** Refuses JSON with a duplicate key, of which `JSON.parse` keeps the last value only. */
+function refuseRepeatedKey(text: string): void {
+  const repeated = repeatedJsonKey(text);
+  if (repeated === null) return;
+  const place = placeOf(text, repeated.offset);
+  throw new ConfigSyntaxError(
+    `The document is not valid JSON at ${place}: ${duplicateKey(repeated.path)}.`,
+  );
+}
+
+/** Names a duplicate key by its path. Long names are not repeated, because they may be credentials. */
+function duplicateKey(path: readonly PropertyKey[]): string {
+  return `duplicate key. Remove one of the two values of ${formatPath(path)}`;
 }
 
 function tooDeep(): ConfigShapeError {
   const message = `The document is nested more than ${DEPTH_MAX} levels deep. Remove the inner levels.`;
+  return new ConfigShapeError(message);
+}
+
+function tooManyValues(): ConfigShapeError {
+  const message = `The document has more than ${VALUES_MAX} values once its aliases are resolved. Use fewer aliases, or shorter ones.`;
   return new ConfigShapeError(message);
 }
 
@@ -55,8 +83,7 @@ function checkShape(document: unknown): void {
     const [value, depth] = next;
     values += 1;
     if (values > VALUES_MAX) {
-      const message = `The document has more than ${VALUES_MAX} values once its aliases are resolved. Use fewer aliases, or shorter ones.`;
-      throw new ConfigShapeError(message);
+      throw tooManyValues();
     }
     if (typeof value !== 'object' || value === null) continue;
     if (depth === DEPTH_MAX) throw tooDeep();
@@ -83,7 +110,7 @@ function parseYaml(text: string): unknown {
     version: '1.2',
     customTags: [],
     resolveKnownTags: false,
-    merge: false,
+    merge: true,
     // Checked below: the parser compares each key with all before it, minutes for a large document.
     uniqueKeys: false,
     stringKeys: true,
@@ -102,8 +129,8 @@ function parseYaml(text: string): unknown {
   if (problem !== undefined) {
     refuse(problem.pos[0], problem.code.toLowerCase().replaceAll('_', ' '));
   }
-  const repeatedAt = repeatedKeyAt(document);
-  if (repeatedAt !== null) refuse(repeatedAt, 'duplicate key');
+  const repeated = repeatedKey(document);
+  if (repeated !== null) refuse(repeated.offset, duplicateKey(repeated.path));
   let aliases = 0;
   visit(document, (_key, node, path) => {
     if (!isAlias(node)) return;
@@ -117,6 +144,11 @@ function parseYaml(text: string): unknown {
     const message = `The document contains itself: the YAML alias at line ${line}, column ${col} is inside the value that it repeats. Remove it.`;
     throw new ConfigShapeError(message);
   });
+  if (text.includes('<<')) {
+    const wrongMerge = mergeProblem(document);
+    if (wrongMerge !== null) refuse(wrongMerge, NO_MAP);
+    if (mergedValues(document) > VALUES_MAX) throw tooManyValues();
+  }
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX });
   } catch (error) {
@@ -127,16 +159,17 @@ function parseYaml(text: string): unknown {
   }
 }
 
-/** Finds where a key stands that its map has already; null: nowhere. */
-function repeatedKeyAt(document: Document): number | null {
-  let repeatedAt: number | null = null;
+/** Finds a key that its map has already. Null: there is none. */
+function repeatedKey(document: Document): { offset: number; path: PropertyKey[] } | null {
+  let repeated: { offset: number; path: PropertyKey[] } | null = null;
   visit(document, {
-    Map(_key, { items }) {
+    Map(_key, map, ancestors) {
       const names = new Set<unknown>();
-      for (const { key } of items) {
+      for (const { key } of map.items) {
         if (!isScalar(key)) continue;
         if (names.has(key.value)) {
-          repeatedAt = key.range?.[0] ?? 0;
+          const path = [...pathOf([...ancestors, map]), String(key.value)];
+          repeated = { offset: key.range?.[0] ?? 0, path };
           return visit.BREAK;
         }
         names.add(key.value);
@@ -144,7 +177,15 @@ function repeatedKeyAt(document: Document): number | null {
       return undefined;
     },
   });
-  return repeatedAt;
+  return repeated;
+}
+
+/** Makes the path of the last of some nodes, each of which contains the next. */
+function pathOf(nodes: readonly unknown[]): PropertyKey[] {
+  return nodes.flatMap((node, at): PropertyKey[] => {
+    if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
+    return isSeq(node) ? [node.items.indexOf(nodes[at + 1])] : [];
+  });
 }
 
 function placeOf(text: string, offset: number): string {

@@ -129,3 +129,74 @@ describe('parseConfigText', () => {
     });
   });
 });
+
+describe('a duplicate key', () => {
+  it.each([
+    ['{"groups":[],"groups":[]}', 'line 1, column 14', 'groups'],
+    ['{"a":{"b":[1,{"c":1,"d":2,\n"c":3}]}}', 'line 2, column 1', 'a.b[1].c'],
+    ['{"a":1,"\\u0061":2}', 'line 1, column 8', 'a'],
+    ['{"a":"x","b":{"a":1},"a":{}}', 'line 1, column 22', 'a'],
+    ['{"a":"{\\"b\\":1,","b":1,"b":2}', 'line 1, column 24', 'b'],
+    ['[{"x":1},{"x":1,"x":1}]', 'line 1, column 17', '[1].x'],
+    ['{"":1,"":2}', 'line 1, column 7', '[""]'],
+    [`{"${'k'.repeat(40)}":1,"${'k'.repeat(40)}":2}`, 'column 47', '[<40 characters>]'],
+  ])('is refused in JSON with its place: %s', (text, place, path) => {
+    const read = () => parseConfigText(text, 'application/json');
+    expect(read).toThrow(ConfigSyntaxError);
+    expect(read).toThrow(place);
+    expect(read).toThrow(`duplicate key. Remove one of the two values of ${path}.`);
+  });
+
+  it('is refused in YAML with its path', () => {
+    const text = 'groups:\n  - name: a\n    limits: { rpm: 1, rpm: 2 }\n';
+    expect(() => parseConfigText(text, 'text/yaml')).toThrow(
+      'line 3, column 23: duplicate key. Remove one of the two values of groups[0].limits.rpm.',
+    );
+  });
+
+  it.each(['{"a":1,"A":2}', '[{"a":1},{"a":1}]', '{"a":{"a":{"a":"a"}},"b":["a","a",":a"]}'])(
+    'is not seen where there is none: %s',
+    (text) => expect(parseConfigText(text, 'application/json')).toEqual(JSON.parse(text)),
+  );
+});
+
+describe('a merge key of YAML', () => {
+  it.each([
+    ['a: &a { x: 1, y: 2 }\nb: { <<: *a, y: 3 }', { x: 1, y: 3 }],
+    ['a: &a { x: 1, y: 2 }\nb: { y: 3, <<: *a }', { x: 1, y: 3 }],
+    ['a: &a { x: 1 }\nc: &c { x: 2, z: 3 }\nb: { <<: [*a, *c] }', { x: 1, z: 3 }],
+    ['a: &a { x: 1 }\nc: &c { <<: *a, y: 2 }\nb: { <<: *c, z: 3 }', { x: 1, y: 2, z: 3 }],
+    ['b: { <<: { x: 1 }, y: 2 }', { x: 1, y: 2 }],
+    ['l: &l [{ x: 1 }, { x: 2, y: 2 }]\nb: { <<: *l }', { x: 1, y: 2 }],
+    ['a: &a { x: 1 }\nb: { "<<": *a }', { '<<': { x: 1 } }],
+  ])('is resolved: %s', (text, b) => {
+    expect(parseConfigText(text, 'text/yaml')).toMatchObject({ b });
+    expect((parseConfigText(text, 'text/yaml') as { b: object }).b).toEqual(b);
+  });
+
+  it.each([
+    ['a: { <<: 5 }', 'line 1, column 10'],
+    ['a: &a [1]\nb: { <<: *a }', 'line 2, column 10'],
+    ['a: &a { x: 1 }\nb: { <<: [*a, 5] }', 'line 2, column 10'],
+  ])('is refused with its place where it merges no map: %s', (text, place) => {
+    expect(() => parseConfigText(text, 'text/yaml')).toThrow(
+      `${place}: the key << merges maps. Give it an alias of a map`,
+    );
+  });
+
+  it('is refused where a map merges itself, or is merged twice', () => {
+    expect(() => parseConfigText('a: &a { <<: *a }', 'text/yaml')).toThrow('contains itself');
+    const twice = 'a: &a { x: 1 }\nb: { <<: *a, <<: *a }';
+    expect(() => parseConfigText(twice, 'text/yaml')).toThrow('line 2, column 14: duplicate key');
+  });
+
+  it('is refused where merges would write out too much', () => {
+    const keys = Array.from({ length: 20_000 }, (_, at) => `k${at}: [1, 2]`).join(', ');
+    const merges = Array.from({ length: 60 }, () => '{ <<: *a }').join(', ');
+    const started = process.cpuUsage();
+    expect(() => parseConfigText(`a: &a { ${keys} }\nb: [${merges}]`, 'text/yaml')).toThrow(
+      'more than 1000000 values',
+    );
+    expect(process.cpuUsage(started).user).toBeLessThan(20_000_000);
+  });
+});
