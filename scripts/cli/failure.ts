@@ -9,6 +9,8 @@ export const EXIT = {
   notFound: 5,
   conflict: 6,
   invalid: 7,
+  /** Done in part: what was left out is listed. */
+  partial: 8,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -12,7 +12,7 @@ import {
 } from './commands/budgets.ts';
 import { apply, diff, listVersions, rollBack, type WayBack } from './commands/config.ts';
 import { doctor } from './commands/doctor.ts';
-import { FOREIGN_SYSTEMS, importFile, type ForeignSystem } from './commands/import.ts';
+import { FOREIGN_SYSTEMS, importFile } from './commands/import.ts';
 import {
   createKey,
   deleteKey,
@@ -156,8 +156,8 @@ function programOf(
       .argument('<file>', 'its configuration; of shaper a file with its command line; - for stdin')
       .option('-o, --output <file>', 'where to write the YAML; else to standard output'),
     false,
-  ).action(async (system: ForeignSystem, file: string, options: Options & { output?: string }) => {
-    await importFile(outputOf(options), system, file, options.output);
+  ).action(async (system: string, file: string, options: Options & { output?: string }) => {
+    end(await importFile(outputOf(options), system, file, options.output));
   });
   program.command('canary').description('checks a real deployment (headgate canary --help)');
   return program;

@@ -4,7 +4,7 @@ import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { ownKeyWarnings } from '../config/check/own-keys.ts';
 import { importConfig } from '../config/import-config.ts';
 import { membersWithoutSecret, readSecret, withoutSecret } from '../runtime/secrets.ts';
-import { checkConfig } from '../config/check-config.ts';
+import { checkConfig, type CheckOptions } from '../config/check-config.ts';
 import { rankErrors } from '../config/check/ranks.ts';
 import type { FieldError } from '../config/field-error.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
@@ -91,6 +91,14 @@ export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Change
   return { version, before, ...validate(env, edit, before) };
 }
 
+/** Takes what decides here which upstreams and places a configuration may name. */
+export function checkOptionsOf(env: Env): CheckOptions {
+  return {
+    privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
+    jurisdiction: jurisdictionOf(env),
+  };
+}
+
 function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {
   const document = edit.next(before);
   const imported = importConfig(document);
@@ -98,10 +106,7 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
     errors.map(({ path, message }) => ({ path: edit.pathOf?.(path, before) ?? path, message }));
   if (!imported.ok) throw invalid(inRequest(imported.errors));
   const { config, notes } = imported;
-  const checked = checkConfig(config, BUILT_IN_UPSTREAMS, {
-    privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
-    jurisdiction: jurisdictionOf(env),
-  });
+  const checked = checkConfig(config, BUILT_IN_UPSTREAMS, checkOptionsOf(env));
   const errors = [...checked.errors, ...rankErrors(before, config)];
   if (errors.length > 0) throw invalid(inRequest(errors));
   const bytes = new TextEncoder().encode(JSON.stringify(config)).byteLength;

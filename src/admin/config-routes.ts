@@ -1,12 +1,9 @@
-import type { Config } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
-import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/leases.ts';
-import { exportConfig, importConfig } from '../config/import-config.ts';
-import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
-import { keepKnownCaps } from '../config/keep-known-caps.ts';
+import { exportConfig } from '../config/import-config.ts';
 import { fingerprint, gatewayKeyHash } from '../runtime/digests.ts';
-import { changeConfig, type Changed, type Edit } from './change.ts';
+import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import { importEdit } from './import-edit.ts';
 import { etag, invalid, readDocument, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 import { readVersion } from './version-routes.ts';
@@ -27,7 +24,7 @@ export function addConfigRoutes(app: AdminApp): void {
   });
 
   serve(app, 'putConfig', async ({ context }) => {
-    const { edit, warningsOf } = importEdit(await readDocument(context));
+    const { edit, warningsOf } = importEdit(context.env, await readDocument(context));
     const changed = await changeConfig(context, edit);
     const { version, config } = changed;
     const groups = config.groups.map((group) => group.name);
@@ -67,53 +64,6 @@ export function addConfigRoutes(app: AdminApp): void {
   });
 }
 
-/** Makes the edit that puts a document in the configuration's place, and the warnings about it. */
-export function importEdit(document: unknown): {
-  readonly edit: Edit;
-  readonly warningsOf: (changed: Changed) => string[];
-} {
-  const imported = importConfig(document);
-  if (!imported.ok) throw invalid(imported.errors);
-  const { groupsOnly } = imported;
-  const kept = groupsOnly ? keepKnownCaps(imported.config) : { config: imported.config, notes: [] };
-  const { config: wanted } = kept;
-  const notes = [...imported.notes, ...kept.notes];
-  const isWithAdminKeys = 'admin_keys' in Object(document);
-  return {
-    edit: {
-      action: 'config: import',
-      next: (present) => {
-        if (groupsOnly) return withGroupsOf(present, wanted);
-        return isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys };
-      },
-      pathOf: imported.pathOf ?? ((path) => path),
-    },
-    warningsOf: ({ before, config, warnings }) => {
-      const replaced = groupsOnly ? replacedGroups(before, config) : [];
-      const closed = groupsOnly ? [] : closedLeaseWarnings(document, before, config);
-      const access = [networkWarnings, socketWarnings, leaseUsageWarnings].flatMap((warningsOf) =>
-        warningsOf(config),
-      );
-      return [...notes, ...replaced, ...closed, ...warnings, ...access];
-    },
-  };
-}
-
 function wantsYaml(context: AdminContext): boolean {
   return /yaml/i.test(context.req.header('accept') ?? '');
-}
-
-/** Puts the groups in place of those that there are, and adds the upstreams that they need and nobody has. */
-function withGroupsOf(present: Config, { groups, upstreams }: Config): Config {
-  const known = new Set(present.upstreams.map(({ id }) => id));
-  const added = upstreams.filter(({ id }) => !known.has(id));
-  return { ...present, upstreams: [...present.upstreams, ...added], groups };
-}
-
-function replacedGroups(before: Config, after: Config): string[] {
-  const now = new Set(after.groups.map((group) => group.name));
-  const gone = before.groups.map((group) => group.name).filter((name) => !now.has(name));
-  const stay =
-    'The document has groups only: upstreams that there are, keys and the rest stay as they were.';
-  return gone.length === 0 ? [stay] : [stay, `Groups no longer there: ${gone.join(', ')}.`];
 }

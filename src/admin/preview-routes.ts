@@ -18,7 +18,7 @@ import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { tryEdit, type Changed } from './change.ts';
-import { importEdit } from './config-routes.ts';
+import { importEdit } from './import-edit.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { groupEdit, patching, putting, requireGroup } from './group-routes.ts';
 import { unreachable } from './pools.ts';
@@ -81,7 +81,7 @@ export function addPreviewRoutes(app: AdminApp): void {
 }
 
 async function tryImport(context: AdminContext, document: unknown) {
-  const { edit, warningsOf } = importEdit(document);
+  const { edit, warningsOf } = importEdit(context.env, document);
   const changed = await tryEdit(context, edit);
   return { changed, warnings: warningsOf(changed), conflicts: [], effects: [] };
 }

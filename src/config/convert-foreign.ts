@@ -1,4 +1,8 @@
 // Step 2: from the shape of another system to ours. check-config.ts lists all steps.
+//
+// A new shape is an entry of FOREIGN_SHAPES and a file `convert-*.ts` with its `convert`. That takes over what it can,
+// and lists the rest in `omitted`, each part with its path in the document. What decides where calls go, or what they
+// may cost, is taken over or omitted with the whole entry it belongs to.
 
 import type * as z from 'zod';
 import {
@@ -12,35 +16,96 @@ import { convertModelsOfAgents, isModelsOfAgents } from './convert-models-of-age
 import { formatPath } from './field-error.ts';
 import { named, refused, type Converted, type Origin } from './foreign-groups.ts';
 
-const FOREIGN_KEYS = ['concurrency_groups', 'models', 'model', 'rate_limit', 'model_list'];
-
-/** Lists the foreign fields at the top of a document; `['list']` for a document that is a list. */
-export function foreignKeys(document: unknown): string[] {
-  if (Array.isArray(document)) return ['list'];
-  if (typeof document !== 'object' || document === null) return [];
-  return Object.keys(document).filter((key) => FOREIGN_KEYS.includes(key));
+/** Where a document comes from, as far as the caller knows. */
+export interface ForeignSource {
+  /** The system that it is of, as `headgate import` names it. Absent: the fields of the document decide. */
+  readonly system?: string;
+  /** Environment that variables in the document are read from. Absent: none is known. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Turns a document of one of the foreign shapes into a configuration. */
-export function convertForeign(document: unknown): Converted {
-  const has = (key: string): boolean =>
-    typeof document === 'object' && document !== null && key in document;
-  if (has('model_list')) {
-    return isModelsOfAgents(document)
-      ? convertModelsOfAgents(document)
-      : convertModelList(document);
-  }
-  if (has('concurrency_groups')) return convertConcurrencyGroups(document);
-  if (Array.isArray(document)) {
-    const parsed = rateLimitListSchema.safeParse(document);
-    if (!parsed.success) return refused(parsed.error, rateLimitListSchema, document);
-    return rateLimits(parsed.data, (index) => [index]);
-  }
-  if (has('models')) {
-    const parsed = rateLimitModelsSchema.safeParse(document);
-    if (!parsed.success) return refused(parsed.error, rateLimitModelsSchema, document);
-    return rateLimits(parsed.data.models, (index) => ['models', index]);
-  }
+/** The shape of another system's documents. */
+interface ForeignShape {
+  /** Systems that have it, as `headgate import` names them. */
+  readonly systems: readonly string[];
+  /** Fields at the top of such a document, at least one of which it has. `list`: the document is a list. */
+  readonly fields: readonly string[];
+  /** Tells documents of this shape from others with the same fields. Absent: the fields decide. */
+  readonly isMeant?: (document: Readonly<Record<string, unknown>>) => boolean;
+  readonly convert: (document: unknown, source: ForeignSource) => Converted;
+}
+
+/** Every shape that an import takes. The first one that fits a document counts. */
+const FOREIGN_SHAPES: readonly ForeignShape[] = [
+  {
+    systems: ['picoclaw'],
+    fields: ['model_list'],
+    isMeant: isModelsOfAgents,
+    convert: convertModelsOfAgents,
+  },
+  {
+    systems: ['litellm'],
+    fields: ['model_list'],
+    convert: (document) => convertModelList(document),
+  },
+  {
+    systems: ['clawith'],
+    fields: ['concurrency_groups'],
+    convert: convertConcurrencyGroups,
+  },
+  { systems: ['picoclaw'], fields: ['list'], convert: convertRateList },
+  { systems: ['picoclaw'], fields: ['models'], convert: convertRatesOfModels },
+  {
+    systems: ['picoclaw'],
+    fields: ['rate_limit', 'model'],
+    isMeant: ({ model, rate_limit: limit }) => limit !== undefined || typeof model !== 'object',
+    convert: convertRate,
+  },
+];
+
+/** Systems whose documents are imported, as `headgate import` names them. */
+export const DOCUMENT_SYSTEMS: readonly string[] = [
+  ...new Set(FOREIGN_SHAPES.flatMap(({ systems }) => systems)),
+].toSorted();
+
+/** Lists the fields by which the documents of a system are known. */
+export function fieldsOfSystem(system: string): string[] {
+  return FOREIGN_SHAPES.flatMap(({ systems, fields }) => (systems.includes(system) ? fields : []));
+}
+
+/** A shape that fits a document, and the field at its top that says so. */
+export interface FittingShape {
+  readonly field: string;
+  readonly convert: (source: ForeignSource) => Converted;
+}
+
+/** Finds the shapes that fit a document, each by a field of its own. */
+export function foreignShapesOf(document: unknown, { system }: ForeignSource): FittingShape[] {
+  const fields = Array.isArray(document) ? ['list'] : Object.keys(Object(document));
+  const taken = new Set<string>();
+  return FOREIGN_SHAPES.flatMap((shape) => {
+    if (system !== undefined && !shape.systems.includes(system)) return [];
+    const field = fields.find((name) => shape.fields.includes(name));
+    if (field === undefined || taken.has(field)) return [];
+    if (shape.isMeant?.(document as Readonly<Record<string, unknown>>) === false) return [];
+    taken.add(field);
+    return [{ field, convert: (source: ForeignSource) => shape.convert(document, source) }];
+  });
+}
+
+function convertRateList(document: unknown): Converted {
+  const parsed = rateLimitListSchema.safeParse(document);
+  if (!parsed.success) return refused(parsed.error, rateLimitListSchema, document);
+  return rateLimits(parsed.data, (index) => [index]);
+}
+
+function convertRatesOfModels(document: unknown): Converted {
+  const parsed = rateLimitModelsSchema.safeParse(document);
+  if (!parsed.success) return refused(parsed.error, rateLimitModelsSchema, document);
+  return rateLimits(parsed.data.models, (index) => ['models', index]);
+}
+
+function convertRate(document: unknown): Converted {
   const parsed = rateLimitSchema.safeParse(document);
   if (!parsed.success) return refused(parsed.error, rateLimitSchema, document);
   return rateLimits([parsed.data], () => []);

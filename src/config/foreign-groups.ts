@@ -13,6 +13,8 @@ export type Converted =
       readonly ok: true;
       readonly config: ConfigInput;
       readonly notes: string[];
+      /** Parts of the document that were not taken over, with their paths in it. Absent: everything was. */
+      readonly omitted?: readonly FieldError[];
       /** Translates a path in the configuration back into the document. Absent: most stay as they are. */
       readonly pathOf?: (path: string) => string;
     }

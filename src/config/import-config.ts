@@ -1,7 +1,7 @@
 // Step 3: from a document to a configuration, field by field. check-config.ts lists all steps.
 
 import { stringify } from 'yaml';
-import { configSchema, type Config } from '../contract/config/config.ts';
+import { configSchema, type Config, type ConfigInput } from '../contract/config/config.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
@@ -10,7 +10,8 @@ import { connectionNotes } from './check/sockets.ts';
 import { laneNotes } from './check/lanes.ts';
 import { sayingMore } from './check/configured-auto-groups.ts';
 import { withImpliedWay } from '../routing/configured-auto-groups.ts';
-import { convertForeign, foreignKeys } from './convert-foreign.ts';
+import { foreignShapesOf, type FittingShape, type ForeignSource } from './convert-foreign.ts';
+import { pruneRefused } from './prune-refused.ts';
 
 export { ConfigShapeError, ConfigSyntaxError, parseConfigText } from './parse-text.ts';
 
@@ -21,6 +22,8 @@ export type Imported =
       readonly config: Config;
       /** Changes that were made to a foreign document, in full sentences. */
       readonly notes: string[];
+      /** Parts of a foreign document that were not taken over, with their paths in it. */
+      readonly omitted: readonly FieldError[];
       /** The document had groups only, and upstreams that they need. It says nothing of keys and the rest. */
       readonly groupsOnly: boolean;
       /** Translates a path back into a foreign document that says itself where its parts went. */
@@ -42,22 +45,71 @@ const KEY_PREFIXES: readonly string[] = [
 /**
  * Checks a document by its fields alone: Headgate's own shape or one of the foreign ones. Whether
  * its groups and upstreams make sense together is checked where the built-in upstreams are known.
+ *
+ * A part of a foreign document that cannot be taken over is listed in `omitted`, and the rest is
+ * imported. With nothing left, what was omitted are the errors.
  */
-export function importConfig(document: unknown): Imported {
-  const foreign = foreignKeys(document);
-  if (foreign.length === 0) return importOwn(document);
-  const mixed = mixedKeys(document, foreign);
+export function importConfig(document: unknown, source: ForeignSource = {}): Imported {
+  const shapes = foreignShapesOf(document, source);
+  const [shape] = shapes;
+  if (shape === undefined) return importOwn(withoutSchemaName(document));
+  const mixed = mixedKeys(document, shapes);
   if (mixed !== null) return { ok: false, errors: [mixed] };
-  const converted = convertForeign(document);
+  const converted = shape.convert(source);
   if (!converted.ok) return converted;
-  const { notes, pathOf } = converted;
-  const imported = importOwn(converted.config);
-  if (imported.ok) {
-    return { ...imported, notes, groupsOnly: true, ...(pathOf === undefined ? {} : { pathOf }) };
+  const { notes, omitted = [], pathOf = (path: string) => path } = converted;
+  return importPruned({ config: converted.config, notes, omitted, pathOf }, () => []);
+}
+
+/** A configuration that was made of a foreign document. */
+type Foreign = Pick<Extract<Imported, { ok: true }>, 'notes' | 'omitted'> & {
+  readonly config: ConfigInput;
+  readonly pathOf: (path: string) => string;
+};
+
+/** Imports what a check does not refuse of a configuration that was made of a foreign document. */
+export function importPruned(
+  { config, notes, omitted, pathOf }: Foreign,
+  check: (config: Config) => readonly FieldError[],
+): Imported {
+  const pruned = pruneRefused(config, (each) => {
+    const imported = importOwn(each);
+    return imported.ok ? check(imported.config) : imported.errors;
+  });
+  const inDocument = ({ path, message }: FieldError): FieldError => ({
+    path: pathOf(path),
+    message,
+  });
+  const all = [...omitted, ...pruned.removed.map(inDocument)];
+  if (pruned.errors.length > 0) {
+    const errors = pruned.errors.map(({ path, message }) => ({
+      path: pruned.pathOf(path),
+      message,
+    }));
+    return { ok: false, errors: errors.map(inDocument) };
   }
-  if (pathOf === undefined) return imported;
-  const errors = imported.errors.map(({ path, message }) => ({ path: pathOf(path), message }));
-  return { ok: false, errors };
+  if (all.length > 0 && pruned.config.groups?.length === 0) return { ok: false, errors: all };
+  const imported = importOwn(pruned.config);
+  if (!imported.ok) return imported;
+  return {
+    ...imported,
+    notes: [...notes],
+    omitted: all,
+    groupsOnly: true,
+    pathOf: (path) => pathOf(pruned.pathOf(path)),
+  };
+}
+
+/** Words the parts of a foreign document that were not taken over, one sentence for each. */
+export function omissionTexts(omitted: readonly FieldError[]): string[] {
+  return omitted.map(({ path, message }) => `Not imported: ${path}: ${message}.`);
+}
+
+/** Drops the name of a JSON schema, which editors read and which configures nothing. */
+function withoutSchemaName(document: unknown): unknown {
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) return document;
+  const { $schema: name, ...rest } = document as Readonly<Record<string, unknown>>;
+  return typeof name === 'string' ? rest : document;
 }
 
 /** Writes a whole configuration, every default included. */
@@ -76,24 +128,24 @@ function importOwn(document: unknown): Imported {
   if (errors.length > 0) return { ok: false, errors };
   const config = { ...parsed.data, groups: parsed.data.groups.map(withImpliedWay) };
   const notes = [...laneNotes(document, config), ...connectionNotes(document)];
-  return { ok: true, config, notes, groupsOnly: false };
+  return { ok: true, config, notes, omitted: [], groupsOnly: false };
 }
 
-function mixedKeys(document: unknown, foreign: readonly string[]): FieldError | null {
+/** Finds a document that has fields of two shapes. */
+function mixedKeys(document: unknown, shapes: readonly FittingShape[]): FieldError | null {
   if (Array.isArray(document)) return null;
   const own = Object.keys(Object(document)).filter((key) => OWN_KEYS.includes(key));
-  const shapes = new Set(foreign.map((key) => (key === 'rate_limit' ? 'model' : key)));
-  const [first = ''] = foreign;
+  const [first = '', ...others] = shapes.map(({ field }) => field);
   if (own.length > 0) {
     return {
       path: first,
       message: `cannot stand beside "${own.join('", "')}": a document has one shape; write its groups under "groups"`,
     };
   }
-  if (shapes.size > 1) {
+  if (others.length > 0) {
     return {
       path: first,
-      message: `cannot stand beside "${foreign.slice(1).join('", "')}": import one shape at a time`,
+      message: `cannot stand beside "${others.join('", "')}": import one shape at a time`,
     };
   }
   return null;

@@ -3,75 +3,83 @@ import { stringify } from 'yaml';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import type { Converted } from '../../../src/config/foreign-groups.ts';
 import { ownKeyWarnings } from '../../../src/config/check/own-keys.ts';
-import { importConfig } from '../../../src/config/import-config.ts';
+import { DOCUMENT_SYSTEMS, fieldsOfSystem } from '../../../src/config/convert-foreign.ts';
+import {
+  importConfig,
+  importPruned,
+  omissionTexts,
+  type Imported,
+} from '../../../src/config/import-config.ts';
 import { keepKnownCaps } from '../../../src/config/keep-known-caps.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
-import { EXIT, Failure } from '../failure.ts';
+import { EXIT, Failure, type ExitCode } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
 import { convertFlags } from '../shaper-flags.ts';
 import { shortGroup, shortUpstream } from '../without-defaults.ts';
 import { readDocument, readText } from './config.ts';
 
-/** Systems whose configurations are turned into ours, and a field by which each is known. */
-const SHAPES = {
-  litellm: ['model_list'],
-  clawith: ['concurrency_groups'],
-  picoclaw: ['model_list', 'models', 'model', 'list'],
-  shaper: [],
-} as const;
-
-export type ForeignSystem = keyof typeof SHAPES;
-
-export const FOREIGN_SYSTEMS = Object.keys(SHAPES) as readonly ForeignSystem[];
-
-/** A configuration in our shape, and what is to be known of it. */
-interface Turned {
-  readonly config: Config;
-  readonly notes: readonly string[];
-}
+/** Systems whose configurations are turned into ours, as the command names them. */
+export const FOREIGN_SYSTEMS: readonly string[] = [...DOCUMENT_SYSTEMS, 'shaper'];
 
 /** Turns a file of another system into our shape. Nobody is asked: it is read and changed before it is applied. */
 export async function importFile(
   output: Output,
-  system: ForeignSystem,
+  system: string,
   file: string,
   to: string | undefined,
-): Promise<void> {
-  const { config, notes } =
+): Promise<ExitCode> {
+  const imported = refuseWrong(
     system === 'shaper'
       ? fromFlags(convertFlags(await readText(file)))
-      : turned(system, await readDocument(file));
+      : fromDocument(system, await readDocument(file)),
+  );
+  const { config, omitted } = imported;
   refuseCredentials(config);
-  const all = [...notes, ...refusalsOf(config)];
+  const notes = [...imported.notes, ...omissionTexts(omitted), ...warningsOf(config)];
   const document = short(config);
   const yaml = stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 });
   if (to !== undefined) await writeText(to, yaml);
   if (to === undefined || output.isJson) {
-    show(output, { config: document, notes: all }, () => yaml.trimEnd());
+    show(output, { config: document, notes, omitted }, () => yaml.trimEnd());
   }
-  if (!output.isJson) noteAll(output, all);
+  if (!output.isJson) noteAll(output, notes);
+  return omitted.length > 0 ? EXIT.partial : EXIT.ok;
 }
 
+type Ok = Extract<Imported, { readonly ok: true }>;
+
 /**
- * Lists what `apply` refuses in a configuration, and its warnings. Some errors depend on the target: the operator's own
- * upstreams are not known here, nor whether that Headgate reaches private addresses.
+ * Leaves out what `apply` would refuse at any Headgate. The operator's own upstreams are not known here, nor whether that
+ * Headgate reaches private addresses.
  */
-function refusalsOf(config: Config): string[] {
-  const here = { privateUpstreams: true, jurisdiction: null };
-  const { errors, warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, here);
+function refuseWrong({ config, notes, omitted, pathOf = (path) => path }: Ok): Ok {
+  const kept = keepKnownCaps(config);
+  const foreign = { config: kept.config, notes: [...notes, ...kept.notes], omitted, pathOf };
+  const settled = importPruned(
+    foreign,
+    (each) => checkConfig(each, BUILT_IN_UPSTREAMS, ANYWHERE).errors,
+  );
+  if (!settled.ok) throw refusal(settled.errors);
+  return settled;
+}
+
+const ANYWHERE = { privateUpstreams: true, jurisdiction: null };
+
+/** Lists the warnings of a configuration, and what `apply` refuses on Cloudflare alone. */
+function warningsOf(config: Config): string[] {
+  const { warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, ANYWHERE);
   const ownKeys = ownKeyWarnings({ ...config, groups: [] }, config, (each) =>
     resolveUpstreams(each, BUILT_IN_UPSTREAMS),
   );
-  const textOf = ({ path, message }: FieldError): string => `${path}: ${message}.`;
-  const certain = errors.map(textOf);
-  const elsewhere = checkConfig(config, BUILT_IN_UPSTREAMS, { ...here, privateUpstreams: false });
-  const onCloudflare = elsewhere.errors.map(textOf).filter((text) => !certain.includes(text));
+  const there = { ...ANYWHERE, privateUpstreams: false };
+  const onCloudflare = checkConfig(config, BUILT_IN_UPSTREAMS, there).errors;
   return [
-    ...certain.map((text) => `headgate apply refuses this: ${text}`),
-    ...onCloudflare.map((text) => `On Cloudflare headgate apply refuses this: ${text}`),
+    ...onCloudflare.map(
+      ({ path, message }) => `On Cloudflare headgate apply refuses this: ${path}: ${message}.`,
+    ),
     ...warnings,
     ...ownKeys,
   ];
@@ -93,27 +101,24 @@ function refuseCredentials({ upstreams }: Config): void {
   }
 }
 
-function turned(system: Exclude<ForeignSystem, 'shaper'>, document: unknown): Turned {
-  const keys = Array.isArray(document) ? ['list'] : Object.keys(Object(document));
-  if (!SHAPES[system].some((key) => keys.includes(key))) {
-    const wanted = SHAPES[system].filter((key) => key !== 'list').join(', ');
+function fromDocument(system: string, document: unknown): Ok {
+  const fields = Array.isArray(document) ? ['list'] : Object.keys(Object(document));
+  const known = fieldsOfSystem(system);
+  if (!known.some((field) => fields.includes(field))) {
+    const wanted = known.filter((field) => field !== 'list').join(', ');
     throw new Failure(EXIT.invalid, `That is no configuration of ${system}: expected ${wanted}.`);
   }
-  const imported = importConfig(document);
+  const imported = importConfig(document, { system, env: process.env });
   if (!imported.ok) throw refusal(imported.errors);
-  return completed(imported.config, imported.notes);
+  return imported;
 }
 
-function fromFlags(converted: Converted): Turned {
+function fromFlags(converted: Converted): Ok {
   if (!converted.ok) throw refusal(converted.errors);
   const imported = importConfig(converted.config);
   if (!imported.ok) throw refusal(imported.errors);
-  return { config: imported.config, notes: converted.notes };
-}
-
-function completed(config: Config, notes: readonly string[]): Turned {
-  const kept = keepKnownCaps(config);
-  return { config: kept.config, notes: [...notes, ...kept.notes] };
+  const { notes, omitted = [], pathOf } = converted;
+  return { ...imported, notes, omitted, ...(pathOf === undefined ? {} : { pathOf }) };
 }
 
 function refusal(errors: readonly FieldError[]): Failure {

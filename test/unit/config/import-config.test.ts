@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { exportConfig, importConfig, parseConfigText } from '../../../src/config/import-config.ts';
+import {
+  exportConfig,
+  importConfig,
+  importPruned,
+  parseConfigText,
+} from '../../../src/config/import-config.ts';
 
 function errorsOf(document: unknown): { path: string; message: string }[] {
   const imported = importConfig(document);
@@ -278,5 +283,51 @@ describe('a foreign document', () => {
     [{ rate_limit: {} }, 'model', 'is missing: expected text'],
   ])('is refused with its own path: %j', (document, path, message) => {
     expect(errorsOf(document)).toContainEqual({ path, message });
+  });
+});
+
+describe('the name of a JSON schema', () => {
+  it('is accepted at the top of our own shape, and is not kept', () => {
+    const groups = [{ name: 'a', limits: { max_concurrency: 2 } }];
+    const imported = importConfig({ $schema: 'https://example.com/headgate.json', groups });
+    expect(imported).toMatchObject({ ok: true, config: { groups } });
+    expect(imported.ok && '$schema' in imported.config).toBe(false);
+  });
+
+  it.each([{ $schema: 5 }, { groups: [{ name: 'a', $schema: 'https://example.com/x.json' }] }])(
+    'is an unknown field anywhere else: %j',
+    (document) => {
+      const imported = importConfig(document);
+      expect(imported.ok ? [] : imported.errors.map(({ message }) => message)).toEqual([
+        expect.stringContaining('unknown field "$schema"'),
+      ]);
+    },
+  );
+});
+
+describe('a part of a foreign document that cannot be imported', () => {
+  const group = (name: string, max_concurrency: number) => ({
+    name,
+    max_concurrency,
+    models: [name],
+  });
+
+  it('is left out with its path, and the rest is imported', () => {
+    const own = importConfig({ concurrency_groups: [group('a', 1), group('b', 2)] });
+    if (!own.ok) throw new Error(JSON.stringify(own.errors));
+    const { config, notes } = own;
+    const settled = importPruned(
+      { config, notes, omitted: [], pathOf: (path) => path.replace('groups', 'entries') },
+      ({ groups }) =>
+        groups.flatMap(({ name }, at) =>
+          name === 'a' ? [{ path: `groups[${at}].match`, message: 'is not possible' }] : [],
+        ),
+    );
+    expect(settled).toMatchObject({
+      ok: true,
+      config: { groups: [{ name: 'b' }] },
+      omitted: [{ path: 'entries[0].match', message: 'is not possible' }],
+    });
+    expect(settled.ok && settled.pathOf?.('groups[0].limits')).toBe('entries[1].limits');
   });
 });

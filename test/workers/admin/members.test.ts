@@ -179,17 +179,39 @@ describe("LiteLLM's list of deployments", () => {
     ]);
   });
 
-  it('is refused at the entry that is wrong', async () => {
+  it('leaves out the entry that is wrong, with its path, and imports the rest', async () => {
     const model_list = [deployment('openai/gpt-4o'), deployment('anthropic/claude-4')];
     const two = await admin('PUT', '/config', { model_list });
-    expect([two.status, two.json.errors[0].path]).toEqual([
-      422,
-      'model_list[1].litellm_params.model',
-    ]);
+    const speaks =
+      'Not imported: model_list[1].litellm_params.model: speaks anthropic, and members[0] speaks openai';
+    expect(two.status).toBe(200);
+    expect(two.json.warnings).toContainEqual(expect.stringContaining(speaks));
     const same = await admin('PUT', '/config', { model_list: [model_list[0], model_list[0]] });
-    expect([same.status, same.json.errors[0].path]).toEqual([
+    expect(same.status).toBe(200);
+    expect(same.json.warnings).toContainEqual(
+      expect.stringContaining('Not imported: model_list[1].litellm_params.api_key: is where'),
+    );
+    const config = (await admin('GET', '/config')).json;
+    expect(config.groups.map(({ members }: { members: unknown[] }) => members.length)).toEqual([1]);
+  });
+
+  it('does not lead to another upstream that is configured by the same id', async () => {
+    const host = 'https://llm.example.com';
+    const entry = (api_base: string) => [
+      { model_name: 'm', litellm_params: { model: 'openai/m', api_base } },
+    ];
+    await admin('PUT', '/config', { model_list: entry(`${host}/v1`) });
+    const again = await admin('PUT', '/config', { model_list: entry(`${host}/v1/`) });
+    expect(again.status).toBe(200);
+    const other = await admin('PUT', '/config', { model_list: entry(`${host}/v2`) });
+    expect([other.status, other.json.errors]).toEqual([
       422,
-      'model_list[1].litellm_params.api_key',
+      [
+        {
+          path: 'model_list[0].litellm_params.model',
+          message: expect.stringContaining('needs the upstream "llm-example-com"'),
+        },
+      ],
     ]);
   });
 });

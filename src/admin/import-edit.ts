@@ -1,0 +1,106 @@
+import { closedLeaseWarnings, leaseUsageWarnings } from '../config/check/leases.ts';
+import { networkWarnings, socketWarnings } from '../config/check/upstreams.ts';
+import { checkConfig } from '../config/check-config.ts';
+import type { FieldError } from '../config/field-error.ts';
+import {
+  importConfig,
+  importPruned,
+  omissionTexts,
+  type Imported,
+} from '../config/import-config.ts';
+import { keepKnownCaps } from '../config/keep-known-caps.ts';
+import type { Config } from '../contract/config/config.ts';
+import type { Env } from '../env.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { checkOptionsOf, type Changed, type Edit } from './change.ts';
+import { differingUpstreams, withGroupsOf } from './imported-groups.ts';
+import { invalid } from './serve.ts';
+
+type Ok = Extract<Imported, { readonly ok: true }>;
+
+/** An edit that imports a document, and the warnings about it. */
+interface ImportEdit {
+  readonly edit: Edit;
+  readonly warningsOf: (changed: Changed) => string[];
+}
+
+/** Makes the edit that puts a document in the configuration's place, and the warnings about it. */
+export function importEdit(env: Env, document: unknown): ImportEdit {
+  const imported = importConfig(document);
+  if (!imported.ok) throw invalid(imported.errors);
+  return imported.groupsOnly ? groupsEdit(env, imported) : wholeEdit(document, imported);
+}
+
+/** Puts a document of our own shape in the place of everything; it may leave the keys of the admin API as they are. */
+function wholeEdit(document: unknown, { config: wanted, notes }: Ok): ImportEdit {
+  const isWithAdminKeys = 'admin_keys' in Object(document);
+  return {
+    edit: {
+      action: 'config: import',
+      next: (present) => (isWithAdminKeys ? wanted : { ...wanted, admin_keys: present.admin_keys }),
+    },
+    warningsOf: ({ before, config, warnings }) => [
+      ...notes,
+      ...closedLeaseWarnings(document, before, config),
+      ...warnings,
+      ...accessWarnings(config),
+    ],
+  };
+}
+
+/** Puts the groups of a foreign document in place, and the upstreams that they need beside those that there are. */
+function groupsEdit(env: Env, imported: Ok): ImportEdit {
+  const kept = keepKnownCaps(imported.config);
+  const notes = [...imported.notes, ...kept.notes];
+  const { omitted, pathOf = (path: string) => path } = imported;
+  const foreign = { config: kept.config, notes, omitted, pathOf };
+  let latest = imported;
+  return {
+    edit: {
+      action: 'config: import',
+      next: (present) => {
+        const settled = importPruned(foreign, (each) => errorsBeside(present, each, env));
+        if (!settled.ok) throw invalid(settled.errors);
+        latest = settled;
+        return withGroupsOf(present, settled.config);
+      },
+      pathOf: (path) => latest.pathOf?.(path) ?? path,
+    },
+    warningsOf: ({ before, config, warnings }) => [
+      ...notes,
+      ...omissionTexts(latest.omitted),
+      ...replacedGroups(before, config),
+      ...warnings,
+      ...accessWarnings(config),
+    ],
+  };
+}
+
+function accessWarnings(config: Config): string[] {
+  const all = [networkWarnings, socketWarnings, leaseUsageWarnings];
+  return all.flatMap((warningsOf) => warningsOf(config));
+}
+
+/** Finds what is wrong with imported groups and upstreams beside everything that stays, by their own places. */
+function errorsBeside(present: Config, imported: Config, env: Env): FieldError[] {
+  const differing = differingUpstreams(present, imported);
+  if (differing.length > 0) return differing;
+  const config = withGroupsOf(present, imported);
+  const { errors } = checkConfig(config, BUILT_IN_UPSTREAMS, checkOptionsOf(env));
+  return errors.flatMap(({ path, message }) => {
+    const [, index] = /^upstreams\[(\d+)\]/.exec(path) ?? [];
+    if (index === undefined) return [{ path, message }];
+    const id = config.upstreams[Number(index)]?.id;
+    const at = imported.upstreams.findIndex((each) => each.id === id);
+    // An upstream that was there before is checked, and refused, with the whole.
+    return at === -1 ? [] : [{ path: path.replace(/\d+/, String(at)), message }];
+  });
+}
+
+function replacedGroups(before: Config, after: Config): string[] {
+  const now = new Set(after.groups.map((group) => group.name));
+  const gone = before.groups.map((group) => group.name).filter((name) => !now.has(name));
+  const stay =
+    'The document has groups only: upstreams that there are, keys and the rest stay as they were.';
+  return gone.length === 0 ? [stay] : [stay, `Groups no longer there: ${gone.join(', ')}.`];
+}

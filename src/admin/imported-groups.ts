@@ -1,0 +1,62 @@
+import type { FieldError } from '../config/field-error.ts';
+import type { Config, UpstreamConfig } from '../contract/config/config.ts';
+
+/**
+ * Puts the groups in place of those that there are, and adds the upstreams that they need. One that is configured
+ * already stays, with the prices and aliases of the import beside its own.
+ */
+export function withGroupsOf(present: Config, { groups, upstreams }: Config): Config {
+  const imported = new Map(upstreams.map((upstream) => [upstream.id, upstream]));
+  const known = new Set(present.upstreams.map(({ id }) => id));
+  return {
+    ...present,
+    upstreams: [
+      ...present.upstreams.map((upstream) => {
+        const added = imported.get(upstream.id);
+        if (added === undefined) return upstream;
+        const prices = { ...upstream.prices, ...added.prices };
+        return { ...upstream, prices, aliases: { ...upstream.aliases, ...added.aliases } };
+      }),
+      ...upstreams.filter(({ id }) => !known.has(id)),
+    ],
+    groups,
+  };
+}
+
+/** Finds imported members and groups whose upstream is configured already, and leads elsewhere. */
+export function differingUpstreams(present: Config, imported: Config): FieldError[] {
+  const there = new Map(present.upstreams.map((upstream) => [upstream.id, upstream]));
+  const differing = new Set(
+    imported.upstreams.flatMap((upstream) => {
+      const known = there.get(upstream.id);
+      return known === undefined || leadsThere(upstream, known) ? [] : [upstream.id];
+    }),
+  );
+  const errorAt = (path: string, id: string): FieldError[] =>
+    differing.has(id)
+      ? [
+          {
+            path,
+            message: `needs the upstream "${id}", and the one that is configured by this id has another address, dialect or auth. Delete that one, or import into our own shape and rename this one`,
+          },
+        ]
+      : [];
+  return imported.groups.flatMap((group, at) => [
+    ...group.members.flatMap(({ upstream }, index) =>
+      errorAt(`groups[${at}].members[${index}].upstream`, upstream),
+    ),
+    ...group.match.upstreams.flatMap((id, index) =>
+      errorAt(`groups[${at}].match.upstreams[${index}]`, id),
+    ),
+  ]);
+}
+
+/** Tells whether calls to an upstream as it is configured go where the imported one leads. */
+function leadsThere(imported: UpstreamConfig, known: UpstreamConfig): boolean {
+  // An import says nothing of the address of a built-in upstream.
+  if (imported.base_url === undefined) return true;
+  const placeOf = ({ base_url: base = '', dialect = 'openai', openai_at: at }: UpstreamConfig) =>
+    JSON.stringify([base.replace(/\/+$/, ''), dialect, at ?? null]);
+  const isKeylessAlike = (imported.auth === 'none') === (known.auth === 'none');
+  return placeOf(imported) === placeOf(known) && isKeylessAlike;
+}
