@@ -26,6 +26,7 @@ import { memberErrors, memberWarnings } from './check/members.ts';
 import { modelWarnings } from './check/models.ts';
 import { operationErrors } from './check/operations.ts';
 import { jurisdictionWarnings } from './check/jurisdictions.ts';
+import { originErrors, originWarnings } from './check/origins.ts';
 import { spillErrors } from './check/spill.ts';
 import { teamWarnings } from './check/teams.ts';
 import { unknownUpstream } from './check/unknown-upstream.ts';
@@ -90,6 +91,7 @@ export function checkConfig(
       ...operationErrors(config),
       ...defaultErrors(config, upstreams),
       ...webhookErrors(config, options),
+      ...originErrors(config),
     ],
     warnings: [
       ...config.upstreams.flatMap((entry) => upstreamWarnings(entry, upstreams.get(entry.id))),
@@ -104,6 +106,7 @@ export function checkConfig(
       ...modelWarnings(config, upstreams),
       ...teamWarnings(config),
       ...leaseWarnings(config),
+      ...originWarnings(config),
       ...sessionWarnings(config, upstreams),
       ...laneWarnings(config),
       ...crowdWarnings(config),

@@ -27,9 +27,14 @@ export function isCrossSite({ headers, url }: Request, origins: readonly string[
   return origin === null ? site === 'same-site' : !isSameHost(origin, url);
 }
 
-/** Whether an origin is that of the host that was called. Behind a proxy that terminates TLS the scheme differs. */
+/**
+ * Whether an origin is that of the host that was called. Behind a proxy that terminates TLS the scheme differs. An app may name
+ * its own pages after any host, as in `app://example.com`.
+ */
 export function isSameHost(origin: string, url: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === new URL(url).host;
+  return (
+    /^https?:/.test(origin) && URL.canParse(origin) && new URL(origin).host === new URL(url).host
+  );
 }
 
 /** The error reply to a change that a page of another site sends; null: the request is not such a change. */

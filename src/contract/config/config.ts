@@ -58,18 +58,11 @@ export const configSchema = z.strictObject({
       'Who may take leases (`POST /leases`). `keys`: gateway keys with `allow: [lease]`. `open`: every caller, including callers without a gateway key if none are configured. Use `open` only where every client that reaches Headgate is trusted.',
     ),
   cors_origins: z
-    .array(
-      z
-        .string()
-        .regex(
-          /^https?:\/\/[^\s/?#@]{1,200}$/,
-          'expected an origin like https://app.example.com, without a slash after it',
-        ),
-    )
+    .array(z.string().min(1).max(300))
     .max(100)
     .default([])
     .describe(
-      'Origins whose pages may call, and may ask for `/status` and the admin API, with a key or token in a header and never with a cookie. Empty: CORS is off.',
+      'Origins whose pages may call, and may ask for `/status` and the admin API, with a key or token in a header and never with a cookie. Each exactly as browsers send it, with any scheme: `https://app.example.com`, `app://obsidian.md`, `chrome-extension://…`. `null` stands for all pages without an origin, which includes sandboxed frames of any site. Empty: CORS is off.',
     ),
 });
 

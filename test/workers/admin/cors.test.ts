@@ -188,3 +188,35 @@ it('no page of another origin hears anything until origins are configured', asyn
     ).toEqual({});
   }
 });
+
+describe('origins of apps and extensions', () => {
+  const ORIGINS = [
+    'app://obsidian.md',
+    'capacitor://localhost',
+    'tauri://localhost',
+    'http://tauri.localhost',
+    'chrome-extension://abcdefghijklmnopabcdefghijklmnop',
+    'moz-extension://2d05f1c6-8b6c-4e0f-9a3a-0f5c0b7f1b2e',
+    'vscode-webview://0a1b2c',
+    'null',
+  ];
+  const PATHS = ['/admin/api/groups', '/status', '/leases', '/openai/v1/chat/completions'];
+
+  const allowedAt = async (path: string, origin: string): Promise<string | undefined> => {
+    const headers = await said(await preflight(path, origin, 'authorization', 'POST'));
+    return headers['access-control-allow-origin'];
+  };
+
+  it.each(ORIGINS)('%s is allowed on every route if it is listed', async (origin) => {
+    await configureOrigins([origin]);
+    for (const path of PATHS) expect(await allowedAt(path, origin)).toBe(origin);
+  });
+
+  it.each(ORIGINS)('%s is not allowed because others are listed', async (origin) => {
+    await configureOrigins(ORIGINS.filter((other) => other !== origin));
+    const others = [origin, `${origin}.evil`, `${origin}:1`, `${origin}/`, origin.toUpperCase()];
+    for (const path of PATHS) {
+      for (const other of others) expect(await allowedAt(path, other)).not.toBe(other);
+    }
+  });
+});

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { call, configure } from '../support/worker.ts';
 
 const APP = 'https://app.example';
+const DESKTOP = 'app://obsidian.md';
 const OURS = 'https://headgate.test';
 const ADMIN = { authorization: 'Bearer test-admin-token' };
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -10,7 +11,7 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 beforeAll(() =>
   configure({
     groups: [{ name: 'leased', limits: { max_concurrency: 100 } }],
-    cors_origins: [APP],
+    cors_origins: [APP, DESKTOP],
     leases: 'open',
   }),
 );
@@ -53,6 +54,8 @@ const FOREIGN: readonly Record<string, string>[] = [
   { origin: 'https://evil.example' },
   { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
   { origin: 'null' },
+  { origin: 'app://headgate.test' },
+  { origin: `${DESKTOP}.evil` },
   { origin: 'https://headgate.test.evil.example' },
   { origin: 'https://headgate.test:8443' },
   { origin: 'not a url' },
@@ -75,6 +78,7 @@ describe.each(ROUTES)('%s %s', (...route) => {
     {},
     { 'sec-fetch-site': 'none' },
     { origin: APP, 'sec-fetch-site': 'cross-site' },
+    { origin: DESKTOP, 'sec-fetch-site': 'cross-site' },
     { origin: OURS, 'sec-fetch-site': 'same-origin' },
     { origin: 'http://headgate.test' },
   ])('serves a client that is no page of another site: %o', async (headers) => {

@@ -1,0 +1,69 @@
+import type { Config } from '../../contract/config/config.ts';
+import type { FieldError } from '../field-error.ts';
+
+/** The origin of pages that have none of their own, as browsers serialize it. */
+const OPAQUE = 'null';
+
+/** An origin of another scheme than http: `app://obsidian.md`. Browsers send its host as it stands in the page's address. */
+const OTHER = /^([a-z][a-z0-9+.-]*):\/\/([\w.~!$&'()+,;=%-]+|\[[\da-f:.]+\])(?::([1-9]\d{0,4}))?$/;
+
+/** Schemes of addresses whose pages have no origin of their own. */
+const WITHOUT_ORIGIN = /^(?:file|data|blob|about|javascript):/i;
+
+/**
+ * Finds entries of `cors_origins` that no browser sends, by the grammar of RFC 6454. Origins are compared exactly, so such an
+ * entry would never match. Every scheme is accepted, because apps and extensions make up their own.
+ */
+export function originErrors({ cors_origins: origins }: Config): FieldError[] {
+  return origins.flatMap((origin, index) => {
+    const message = problemOf(origin);
+    return message === null ? [] : [{ path: `cors_origins[${index}]`, message }];
+  });
+}
+
+/** Warns about `null`, which pages of any site can send. */
+export function originWarnings({ cors_origins: origins }: Config): string[] {
+  if (!origins.includes(OPAQUE)) return [];
+  return [
+    'cors_origins lists null, which is the origin of local files, data: addresses and sandboxed frames. Any web page can open a ' +
+      'sandboxed frame, so pages of all sites may call Headgate from a browser that reaches it. Serve your page from an origin ' +
+      'of its own and list that instead.',
+  ];
+}
+
+/** Why no browser sends this origin, and what to write instead. Null: one may send it. */
+function problemOf(origin: string): string | null {
+  if (origin === OPAQUE) return null;
+  if (origin.includes('*')) {
+    return 'has a wildcard; list each origin, as in https://app.example.com';
+  }
+  if (WITHOUT_ORIGIN.test(origin)) {
+    return 'never is an origin: browsers send null for such pages; write "null" to allow all pages without an origin';
+  }
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(origin)) {
+    return 'expected a scheme, a host and perhaps a port, as in https://app.example.com or app://obsidian.md';
+  }
+  return /^(?:https?|wss?):/i.test(origin) ? problemOfWeb(origin) : problemOfOther(origin);
+}
+
+/** Browsers send origins of http in their canonical form: lower case, ASCII, without the default port. */
+function problemOfWeb(origin: string): string | null {
+  const text = origin.replace(/^ws/i, 'http');
+  if (!URL.canParse(text)) {
+    return 'has no valid host; expected an origin like https://app.example.com';
+  }
+  const { origin: sent, hostname } = new URL(text);
+  if (sent === origin) return null;
+  return hostname === '' ? 'has no host' : `is not as browsers send it; write ${sent}`;
+}
+
+function problemOfOther(origin: string): string | null {
+  const port = OTHER.exec(origin)?.[3] ?? '1';
+  if (OTHER.test(origin) && Number(port) <= 65_535) return null;
+  const [, scheme = '', rest = ''] = /^([^:]+):\/\/([^/?#\\]*)/.exec(origin) ?? [];
+  const sent = `${scheme.toLowerCase()}://${rest.slice(rest.lastIndexOf('@') + 1)}`;
+  const isOne = sent !== origin && OTHER.test(sent);
+  return isOne
+    ? `is not as browsers send it; write ${sent}`
+    : 'has no valid host or port; expected an origin like app://obsidian.md or chrome-extension://abcdefghijklmnop';
+}
