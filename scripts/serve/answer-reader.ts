@@ -11,6 +11,13 @@ const CLOSES = /^connection:.*\bclose\b/im;
 const OLD_REQUEST = / HTTP\/1\.0\r\n/;
 const NO_BODY = new Set([204, 304]);
 
+/** What the head of a request says about its answer. */
+interface Asked {
+  readonly isHead: boolean;
+  /** The connection ends with its answer. */
+  readonly isLast: boolean;
+}
+
 /** Rest of an answer's body: of a known length, or in chunks. */
 type Body = number | ChunkedBody;
 
@@ -29,8 +36,8 @@ function bodyOf(head: string, isToHead: boolean): Body | null {
  * it looks at the sizes of chunks alone.
  */
 export class AnswerReader {
-  /** Requests without a whole answer, oldest first: whether each is a HEAD. */
-  readonly #asked: boolean[] = [];
+  /** Requests without a whole answer, oldest first. */
+  readonly #asked: Asked[] = [];
   /** The beginning of a head. */
   #held: Buffer = NOTHING;
   /** Null: no answer is under way. */
@@ -40,11 +47,12 @@ export class AnswerReader {
   #isLast = false;
   #isOver = false;
   #isSwitched = false;
+  #isRefusal = false;
 
   /** Takes note of a request by its head. */
   expect(head: string): void {
-    this.#asked.push(head.startsWith('HEAD '));
-    if (CLOSES.test(head) || OLD_REQUEST.test(head)) this.#canFollow = false;
+    const isLast = CLOSES.test(head) || OLD_REQUEST.test(head);
+    this.#asked.push({ isHead: head.startsWith('HEAD '), isLast });
   }
 
   /** Whether all requests have whole answers, and the next one may go over another connection. */
@@ -55,6 +63,11 @@ export class AnswerReader {
   /** Whether the last answer of the connection is there, whole. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Whether the newest answer is none of success, so that the body of its request may be unread. */
+  get isRefusal(): boolean {
+    return this.#isRefusal;
   }
 
   /** Whether the connection speaks another protocol from here on. */
@@ -70,8 +83,8 @@ export class AnswerReader {
   }
 
   #readHead(bytes: Buffer, at: number): number {
-    const [isToHead] = this.#asked;
-    if (isToHead === undefined || this.#held.length > HEAD_BYTES_MAX) {
+    const [asked] = this.#asked;
+    if (asked === undefined || this.#held.length > HEAD_BYTES_MAX) {
       this.#canFollow = false;
       return bytes.length;
     }
@@ -89,8 +102,9 @@ export class AnswerReader {
     // More is to come on the same request, after 103 or 100.
     if (/^HTTP\/1\.1 1(?!01)/.test(head)) return next;
     this.#isSwitched = head.startsWith('HTTP/1.1 101');
-    this.#isLast = CLOSES.test(head);
-    this.#body = bodyOf(head, isToHead);
+    this.#isLast = asked.isLast || CLOSES.test(head);
+    this.#isRefusal = !head.startsWith('HTTP/1.1 2');
+    this.#body = bodyOf(head, asked.isHead);
     if (this.#body === null) this.#canFollow = false;
     if (this.#body === 0) this.#end();
     return next;

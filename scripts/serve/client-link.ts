@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
-import { connect } from 'node:net';
 import { MALFORMED_PATH } from '../../src/http/malformed.ts';
 import { AnswerReader } from './answer-reader.ts';
 import type { Place } from './client-places.ts';
+import { LateBytes } from './late-bytes.ts';
 import { RequestScanner } from './request-scanner.ts';
+import { connectToWorkerd, type WorkerdSocket } from './workerd-socket.ts';
 
 /** How long a connection waits while workerd starts again. Most clients connect again after a reset. */
 const TARGET_WAIT_MS = 10_000;
@@ -19,12 +20,6 @@ const SLOW_BODY_S = 60;
 const SLOW_BODY_BYTES_PER_S = 1_000;
 
 /**
- * How long a client may keep its side open once ours has ended: one that was answered before its body was over goes on
- * with that, so that it can read the answer. Others would never close it.
- */
-const LINGER_MS = 5_000;
-
-/**
  * Bytes of requests that are read though workerd does not take them yet, of one client and of all: that a client has left
  * is seen behind all that it sent. A call that waits in a queue with a large body would wait on for nobody.
  */
@@ -32,17 +27,7 @@ const AHEAD_BYTES_MAX = 32 * 1_048_576;
 const ALL_AHEAD_BYTES_MAX = 256 * 1_048_576;
 let allAheadBytes = 0;
 
-/**
- * Memory that all connections to workerd are read into: what is read is copied before the next read. A buffer of its
- * own for each read is most of what passing on a small piece of a stream costs.
- */
-const READ_BUFFER = Buffer.allocUnsafeSlow(65_536);
-
-/** There a read may be under way on several connections at once. */
-const readBuffer = (): Buffer =>
-  process.platform === 'win32' ? Buffer.allocUnsafeSlow(READ_BUFFER.length) : READ_BUFFER;
-
-/** Bytes behind a request for a WebSocket that are kept until its answer: clients wait for that before they send. */
+/** Bytes that are kept behind a request until its answer. Hardly any client sends the next request or a frame before it. */
 const BEHIND_BYTES_MAX = 65_536;
 
 /** Surroundings of a link. */
@@ -78,7 +63,7 @@ export class ClientLink {
   readonly #scanner: RequestScanner;
   readonly #answers = new AnswerReader();
   /** Null: there is none, because the client is idle or no workerd serves. */
-  #target: Socket | null = null;
+  #target: WorkerdSocket | null = null;
   /** Bytes for a workerd that does not serve yet. */
   readonly #unsent: Buffer[] = [];
   #idleSince = performance.now();
@@ -90,12 +75,14 @@ export class ClientLink {
   #bodyBytes = 0;
   #isWaiting = false;
   #isRefused = false;
-  /** The end of our side of the client's connection. Bytes that arrive after it are discarded. Null: it has not ended. */
-  #lingersSince: number | null = null;
+  /** Bytes of a body after its answer, or of anything after the end of our side of the connection. Null: none are expected. */
+  #late: LateBytes | null = null;
+  /** Whether our side of the client's connection has ended. Bytes that arrive after it are discarded. */
+  #isEnded = false;
   #aheadBytes = 0;
   /** Whether the client is to see that workerd closes its connection, however idle it is. */
   #isEnding = false;
-  /** Bytes that came behind a request for a WebSocket that is not answered. Null: none was made. */
+  /** Bytes that came behind a request whose answer decides what becomes of them. Null: there is no such request. */
   #behind: Buffer | null = null;
   #isWebSocket = false;
 
@@ -106,9 +93,7 @@ export class ClientLink {
     client.setNoDelay(true);
     client.on('data', (data: Buffer) => this.#passRequests(data));
     client.on('drain', () => this.#target?.resume());
-    client.on('finish', () => {
-      this.#lingersSince ??= performance.now();
-    });
+    client.on('finish', () => this.#expectLate());
     client.on('end', () => this.#clientIsOver());
     // An error is a reset, or as good as one: it passes on as a reset.
     client.on('error', () => this.#leave());
@@ -123,8 +108,7 @@ export class ClientLink {
 
   /** Closes what has been idle for too long. */
   sweep(now: number): void {
-    const lingersMs = now - (this.#lingersSince ?? now);
-    if (lingersMs >= LINGER_MS) this.#client.destroy();
+    this.#checkLate(now);
     this.#checkHead(now);
     this.#checkBody(now);
     if (this.#isWaiting || !this.#isIdle) return;
@@ -139,6 +123,19 @@ export class ClientLink {
   closeIdle(): void {
     this.#drop();
     this.#client.destroySoon();
+  }
+
+  /**
+   * Ends our side of a connection whose client goes on for too long with the body of a request that is answered, and closes
+   * it if the client still goes on then.
+   */
+  #checkLate(now: number): void {
+    if (this.#late === null) return;
+    // It still reads its answer.
+    if (this.#client.writableLength > 0 && !this.#isWebSocket) this.#late.note(0);
+    if (!this.#late.isOver(now)) return;
+    if (this.#isEnded) this.#client.destroy();
+    else this.#linger();
   }
 
   /** Disconnects a client whose request head takes too long. A client that has sent nothing gets no answer. */
@@ -202,7 +199,9 @@ export class ClientLink {
   /** Ends the client with its connection to workerd, and at once if it has none. */
   end(): void {
     this.#isEnding = true;
-    if (this.#target === null && !this.#isWaiting) this.#client.destroySoon();
+    if (this.#isEnded) return;
+    if (this.#late !== null) this.#linger();
+    else if (this.#target === null && !this.#isWaiting) this.#client.destroySoon();
   }
 
   reset(): void {
@@ -240,33 +239,29 @@ export class ClientLink {
     client.setTimeout(TARGET_WAIT_MS, () => client.resetAndDestroy());
   }
 
-  #connect(port: number): Socket {
-    const buffer = readBuffer();
-    const target: Socket = connect({
-      host: '127.0.0.1',
-      port,
-      allowHalfOpen: true,
-      noDelay: true,
-      onread: {
-        buffer,
-        callback: (size) => this.#passAnswers(target, buffer.subarray(0, size)),
-      },
-    });
+  #connect(port: number): WorkerdSocket {
+    const target = connectToWorkerd(port, (socket, bytes) => this.#passAnswers(socket, bytes));
     target.on('drain', () => {
       this.#noteAhead();
       this.#client.resume();
     });
-    target.on('end', () => this.#targetIsOver(target, () => this.#client.end()));
+    target.on('end', () => this.#targetIsOver(target, () => this.#targetHasEnded()));
     target.on('error', () => this.#targetIsOver(target, () => this.#client.resetAndDestroy()));
     target.on('close', () => this.#targetIsOver(target, () => this.#client.destroySoon()));
     return target;
   }
 
   /** Passes on that a connection to workerd is over, unless the client can do without it. */
-  #targetIsOver(target: Socket, passOn: () => void): void {
+  #targetIsOver(target: WorkerdSocket, passOn: () => void): void {
     if (target !== this.#target) return;
     if (this.#isIdle && !this.#isEnding) this.#drop();
+    else if (this.#answers.isOver) this.#linger();
     else passOn();
+  }
+
+  #targetHasEnded(): void {
+    if (this.#isWebSocket) this.#client.end();
+    else this.#linger();
   }
 
   /** Gives the connection to workerd up, over which nothing is under way. */
@@ -279,20 +274,49 @@ export class ClientLink {
     this.#client.resume();
   }
 
-  /**
-   * Lets a client read the answer that ended its connection before its body was over. Closed with bytes that nobody read,
-   * the connection would be reset, and the answer lost.
-   */
+  /** Lets a client read the answer that ended its connection, whatever it still sends. */
   #linger(): void {
     this.#drop();
-    this.#lingersSince = performance.now();
+    this.#expectLate();
+    this.#client.resume();
     this.#client.end();
+  }
+
+  /** Discards what the client sends from here on. Its connection keeps no place meanwhile. */
+  #expectLate(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#late = new LateBytes();
+    this.#noteRest();
+  }
+
+  /**
+   * Reads on after an answer that came before the body of its request has ended. workerd closes that connection soon, so the
+   * next request uses another one.
+   */
+  #skipBody(): void {
+    this.#drop();
+    this.#late = new LateBytes();
+    this.#bodySince = null;
+  }
+
+  /** Discards the body of a request that is answered, and passes on what comes behind it. */
+  #passBehindBody(data: Buffer): void {
+    const rest = this.#scanner.skipBody(data);
+    if (rest === null) return;
+    if (rest === 'malformed') {
+      this.#linger();
+      return;
+    }
+    this.#late = null;
+    this.#idleSince = performance.now();
+    if (rest.length > 0) this.#passRequests(rest);
   }
 
   #clientIsOver(): void {
     if (this.#isWebSocket && this.#target !== null) {
       this.#target.end();
-      this.#lingersSince ??= performance.now();
+      this.#late ??= new LateBytes();
     } else this.#leave();
   }
 
@@ -309,9 +333,14 @@ export class ClientLink {
    */
   #passRequests(data: Buffer): void {
     // Read to its end all the same: bytes that nobody reads would turn the answer into a reset.
-    if (this.#isRefused || this.#lingersSince !== null) return;
+    this.#late?.note(data.length);
+    if (this.#isRefused || this.#isEnded) return;
     if (this.#isWebSocket || this.#behind !== null) {
       this.#passFrames(data);
+      return;
+    }
+    if (this.#late !== null) {
+      this.#passBehindBody(data);
       return;
     }
     if (this.#isIdle && performance.now() - this.#idleSince >= TARGET_REST_MS) this.#drop();
@@ -331,22 +360,26 @@ export class ClientLink {
     }
   }
 
-  /** Passes on what a WebSocket's client sends, once it is known to be one. */
+  /** Passes on what a WebSocket's client sends, once it is known to be one. Until then it is kept, as other bytes are. */
   #passFrames(data: Buffer): void {
     if (this.#behind === null) {
       if (!this.#send(data)) this.#client.pause();
       return;
     }
     this.#behind = Buffer.concat([this.#behind, data]);
-    if (this.#behind.length > BEHIND_BYTES_MAX) this.#client.resetAndDestroy();
+    if (this.#behind.length <= BEHIND_BYTES_MAX) return;
+    if (this.#scanner.hasLargeBody) this.#client.pause();
+    else this.#client.resetAndDestroy();
   }
 
-  /** Decides about what came behind a request for a WebSocket, if its answer is there. */
-  #readSwitch(behind: Buffer): void {
-    const { isSwitched, isAtRest } = this.#answers;
+  /** Decides about what came behind a request for a WebSocket or a large body, if its answer is there. */
+  #readBehind(behind: Buffer): void {
+    const { isSwitched, isAtRest, isRefusal } = this.#answers;
     if (!isSwitched && !isAtRest) return;
     this.#isWebSocket = isSwitched;
     this.#behind = null;
+    if (isRefusal && this.#scanner.hasLargeBody) this.#drop();
+    this.#client.resume();
     if (behind.length > 0) this.#passRequests(behind);
   }
 
@@ -365,6 +398,7 @@ export class ClientLink {
   /** False: enough for now. */
   #send(bytes: Buffer): boolean {
     if (this.#target === null && !this.#isWaiting) this.#lead();
+    if (this.#target?.isBroken === true) return true;
     if (this.#target !== null) return this.#target.write(bytes);
     this.#unsent.push(bytes);
     return false;
@@ -384,13 +418,16 @@ export class ClientLink {
   }
 
   /** Passes answers on; false: enough for now. */
-  #passAnswers(target: Socket, bytes: Buffer): boolean {
+  #passAnswers(target: WorkerdSocket, bytes: Buffer): boolean {
     if (target !== this.#target) return true;
+    const { isBetween } = this.#scanner;
     this.#answers.follow(bytes);
     if (this.#answers.isAtRest) this.#noteRest();
-    if (this.#behind !== null) this.#readSwitch(this.#behind);
     const goesOn = this.#client.write(Buffer.from(bytes));
-    if (this.#answers.isOver && !this.#scanner.isBetween) this.#linger();
+    if (this.#behind !== null) this.#readBehind(this.#behind);
+    if (isBetween) return goesOn;
+    if (this.#answers.isOver) this.#linger();
+    else if (this.#answers.isAtRest) this.#skipBody();
     return goesOn;
   }
 }

@@ -21,11 +21,15 @@ export interface Scanned {
   /** Heads of the requests that begin in the bytes, as the client sent them. */
   readonly heads: readonly string[];
   /**
-   * Bytes behind a request that asks for a WebSocket: its answer tells whether they are frames, or requests that are to
-   * be scanned. Null: none asks for one.
+   * Bytes behind a request whose answer decides what becomes of them. A request for a WebSocket: they are frames, or
+   * requests to scan. A large body: if workerd does not read it, it closes the connection, so a request behind it
+   * needs another one. Null: there is no such request.
    */
   readonly behind: Buffer | null;
 }
+
+/** workerd reads and discards at most 65,536 bytes of a body that the Worker has not read. */
+const LARGE_BODY_BYTES = 60_000;
 
 /** A request that workerd may answer with 101: from there on the connection speaks no HTTP. */
 const WEBSOCKET = /^GET [^\r]*\r\n(?:.*\r\n)*?upgrade:[\t ]*websocket[\t ]*\r\n/i;
@@ -41,6 +45,8 @@ export class RequestScanner {
   #held: Buffer = NOTHING;
   /** Rest of a body, or nothing between two requests. */
   #body: ChunkedBody | number = 0;
+  /** Bytes of the current body so far, sizes of chunks included. */
+  #bodyBytes = 0;
   readonly #added: Buffer;
 
   /** `added` are header lines, each with its CR LF, that every request gets at the end of its own. */
@@ -53,9 +59,21 @@ export class RequestScanner {
     return this.#body === 0;
   }
 
+  /** Whether workerd closes the connection if the Worker does not read the body of the last request. */
+  get hasLargeBody(): boolean {
+    return this.#bodyBytes >= LARGE_BODY_BYTES;
+  }
+
   /** Whether a head has begun and is incomplete. */
   get isInHead(): boolean {
     return this.#held.length > 0;
+  }
+
+  /** Reads on in the body of a request that is already answered, and returns the bytes behind it. Null: it goes on. */
+  skipBody(bytes: Buffer): Buffer | null | 'malformed' {
+    const at = this.#readBody(bytes, 0);
+    if (at === null) return 'malformed';
+    return this.#body === 0 ? bytes.subarray(at) : null;
   }
 
   scan(arrived: Buffer): Scanned {
@@ -72,6 +90,11 @@ export class RequestScanner {
       const before = isUnderWay ? NOTHING : this.#withAdded(bytes.subarray(0, start), headEnds);
       return { bytes: before, malformed, path, isUnderWay, heads, behind: null };
     };
+    const passed = (end: number, behind: Buffer | null): Scanned => {
+      const all = end === bytes.length ? bytes : bytes.subarray(0, end);
+      const upTo = this.#withAdded(all, headEnds);
+      return { bytes: upTo, malformed: null, path: '', isUnderWay: false, heads, behind };
+    };
     while (at < bytes.length) {
       if (this.#body === 0) {
         start = at;
@@ -79,42 +102,44 @@ export class RequestScanner {
         if ((end < 0 ? bytes.length : end) - at > HEAD_BYTES_MAX) return bad('head');
         if (end < 0) {
           if (!this.#hold(bytes, at, seen)) return bad('header');
-          const before = this.#withAdded(bytes.subarray(0, at), headEnds);
-          return {
-            bytes: before,
-            malformed: null,
-            path: '',
-            isUnderWay: false,
-            heads,
-            behind: null,
-          };
+          return passed(at, null);
         }
         const head = bytes.toString('latin1', at, end + 2);
         const length = readHead(head);
         if (length === 'method') return bad(length, /^\S+ (\/\S*)/.exec(head)?.[1]);
         if (length !== 'chunked' && typeof length !== 'number') return bad(length);
         this.#body = length === 'chunked' ? new ChunkedBody() : length;
+        this.#bodyBytes = 0;
         headEnds.push(end + 2);
         heads.push(head);
         at = end + HEAD_END.length;
         if (length === 0 && WEBSOCKET.test(head)) {
-          const before = this.#withAdded(bytes.subarray(0, at), headEnds);
-          const behind = bytes.subarray(at);
-          return { bytes: before, malformed: null, path: '', isUnderWay: false, heads, behind };
+          return passed(at, bytes.subarray(at));
         }
-      } else if (typeof this.#body === 'number') {
-        const taken = Math.min(this.#body, bytes.length - at);
-        this.#body -= taken;
-        at += taken;
       } else {
-        const read = this.#body.read(bytes, at);
-        if (read.state === 'bad') return bad('chunk');
-        if (read.state === 'done') this.#body = 0;
-        at = read.at;
+        const end = this.#readBody(bytes, at);
+        if (end === null) return bad('chunk');
+        at = end;
+        if (this.#body === 0 && this.hasLargeBody) return passed(at, bytes.subarray(at));
       }
     }
-    const all = this.#withAdded(bytes, headEnds);
-    return { bytes: all, malformed: null, path: '', isUnderWay: false, heads, behind: null };
+    return passed(bytes.length, null);
+  }
+
+  /** Reads on in the body at `at`, and returns where it or `bytes` end. Null: it is malformed. */
+  #readBody(bytes: Buffer, at: number): number | null {
+    let end: number;
+    if (typeof this.#body === 'number') {
+      end = at + Math.min(this.#body, bytes.length - at);
+      this.#body -= end - at;
+    } else {
+      const read = this.#body.read(bytes, at);
+      if (read.state === 'bad') return null;
+      if (read.state === 'done') this.#body = 0;
+      end = read.at;
+    }
+    this.#bodyBytes += end - at;
+    return end;
   }
 
   /** `headEnds`: behind the header lines of every head in the bytes, and of those that are not passed on. */
