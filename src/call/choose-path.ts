@@ -1,11 +1,19 @@
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { chooseUpstream, unifiedPath, type UnifiedShape } from '../routing/choose-upstream.ts';
+import {
+  chooseUpstream,
+  modelsAt,
+  unifiedPath,
+  type UnifiedShape,
+} from '../routing/choose-upstream.ts';
 import { classify } from '../upstream/operation/operation.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
+import { modelInPath, modelsRequest } from './models/models-request.ts';
 import { rejected, type Rejected } from './result.ts';
+
+const NO_HEADERS = new Headers();
 
 /** Where a unified call goes. */
 export interface Chosen {
@@ -35,10 +43,12 @@ export function unifiedShape(path: string): UnifiedShape {
 
 /** The dialect in which the caller expects an error. */
 export function errorShape(
-  { method }: Pick<Request, 'method'>,
+  { method, headers = NO_HEADERS }: Pick<Request, 'method'> & Partial<Pick<Request, 'headers'>>,
   url: URL,
   table: RoutingTable | null,
 ): Dialect {
+  const models = modelsRequest({ method, headers }, url, table);
+  if (models !== null) return models.dialect;
   if (isUnified(url)) return unifiedShape(url.pathname);
   const { id, rest } = splitPath(url.pathname);
   const dialect = table?.upstreams.get(id)?.dialect ?? 'openai';
@@ -57,9 +67,22 @@ export function choosePath(
   const choice = choose(table, { header: headers.upstream, model, shape, upstreamOfMember });
   if (choice.kind === 'rejected') return choice;
   const { upstream, prefix } = choice;
-  const path = unifiedPath(upstream, shape, url.pathname);
+  const named = modelInPath(url.pathname);
+  const path =
+    named === null
+      ? unifiedPath(upstream, shape, url.pathname)
+      : modelPath(upstream, named, prefix);
   if (path === null) return rejected(noSuchShape(upstream, shape));
   return { kind: 'chosen', upstream, path, prefix };
+}
+
+/** The path of a model at its upstream. `named`: its name in the path of the call, as it came. */
+function modelPath(upstream: Upstream, named: string, prefix: string): string | null {
+  const at = modelsAt(upstream);
+  // The slash behind the prefix may be escaped.
+  const escaped = prefix.replace('/', '(?:/|%2f)');
+  const own = prefix === '' ? named : named.replace(new RegExp(`^${escaped}`, 'i'), '');
+  return at === null ? null : `${at}/models/${own}`;
 }
 
 type Asked = Parameters<typeof chooseUpstream>[0];

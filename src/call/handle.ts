@@ -54,11 +54,12 @@ import {
 } from './identity/new-keys.ts';
 import { comebacks } from './isolate.ts';
 import { keepaliveOf, keptAlive } from './keepalive.ts';
-import { listModels } from './list-models.ts';
 import { locate, type Located } from './locate.ts';
+import { answerModels } from './models/answer-models.ts';
+import { modelsRequest, type ModelsRequest } from './models/models-request.ts';
 import { planAt, type Candidate } from './plan.ts';
 import { respond } from './respond.ts';
-import { answered, rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
+import { rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
 import { openTurns } from './socket/open-turns.ts';
 import { sessionTicket } from './socket/session-ticket.ts';
 import { isUpgrade, overriddenUpgrade, unserved, UPGRADE_WITH_BODY } from './socket/upgrade.ts';
@@ -145,9 +146,11 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
   const place = ownKey === null ? NO_PLACE : takePlace(call, ownKey);
   if (place.kind === 'rejected') return place;
   try {
-    if (isModelList(known)) {
+    const models = askedModels(known);
+    if (models !== null) {
       if (ownKey !== null) await delayNewKey(call, ownKey, []);
-      return answered(await listModels(known));
+      const listed = await answerModels(known, models);
+      if (listed !== null) return listed;
     }
     // Before anything of its body is read: what a slow upload takes counts as its wait.
     const isSocket = isUpgrade(call.request);
@@ -232,8 +235,9 @@ function ownKeyOf({ caller, table, url }: KnownCall): string | null {
   return `${table.upstreams.has(id) ? id : 'v1'} ${caller.fingerprint}`;
 }
 
-function isModelList({ request, url, headers }: KnownCall): boolean {
-  return request.method === 'GET' && url.pathname === '/v1/models' && headers.upstream === null;
+/** The request of a call for the models of all upstreams; null: it asks for something else, or names an upstream. */
+function askedModels({ request, url, headers, table }: KnownCall): ModelsRequest | null {
+  return headers.upstream === null ? modelsRequest(request, url, table) : null;
 }
 
 function spaced(result: FinalResult, { caller }: KnownCall): FinalResult {

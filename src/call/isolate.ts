@@ -3,7 +3,7 @@ import type { Env } from '../env.ts';
 import { BODY_LIMITS, BodyBudget, bodyLimits } from '../upstream/body/body-budget.ts';
 import { Comebacks } from './comebacks.ts';
 import { Departures } from './departures.ts';
-import { ModelLists } from './model-lists.ts';
+import { ModelLists } from './models/model-lists.ts';
 import { RetryBudget } from './tries.ts';
 
 /** Things that all calls of an isolate share. */

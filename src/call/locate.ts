@@ -29,6 +29,7 @@ import {
   referredPath,
   severalInPath,
 } from './model-rule.ts';
+import { modelNamedBy } from './models/models-request.ts';
 import { operationAt, operationOf } from './operation-of.ts';
 import { LEFT, rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
 import {
@@ -151,7 +152,7 @@ async function locateUnified(
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   const isInBody = operation.model.from === 'body';
   if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
-    return locateNamed(call, shape, headers.model);
+    return locateNamed(call, shape, headers.model ?? modelNamedBy(url.pathname));
   }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
   const proof = isInBody && maybeTrue(call) ? UNSAID : null;

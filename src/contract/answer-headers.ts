@@ -26,6 +26,8 @@ export const ANSWER_HEADERS = {
   'headgate-tries': { isOurs: true, isExposed: true },
   /** Names of the request's headers and parameters (`?name`) that were not forwarded because they choose an account. */
   'headgate-dropped': { isOurs: true, isExposed: false },
+  /** Upstreams whose models are missing in a list, wholly or in part, each with the reason: `attic;reason=timeout`. */
+  'headgate-missing': { isOurs: true, isExposed: true },
   /** Why Headgate refused; marks an answer as ours. */
   'headgate-reason': { isOurs: true, isExposed: true },
   /** Seconds until another try may succeed, on temporary refusals. */

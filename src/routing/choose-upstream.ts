@@ -87,6 +87,11 @@ function routesAt(upstream: Upstream, shape: UnifiedShape): string | null {
   return shape === 'openai' ? upstream.openaiAt : upstream.anthropicAt;
 }
 
+/** Path under the upstream's base URL where its list of models is, without `/models`. Null: it has none. */
+export function modelsAt({ openaiAt, anthropicAt }: Upstream): string | null {
+  return openaiAt ?? anthropicAt;
+}
+
 /** Upstreams never change, so that each one's patterns are compiled once, at the first question. */
 const matchers = new WeakMap<Upstream, (name: string) => boolean>();
 

@@ -1,0 +1,217 @@
+import {
+  keepHeaders,
+  mayGoElsewhere,
+  upstreamRequestHeaders,
+} from '../../upstream/transfer/request-headers.ts';
+import {
+  dropAccounts,
+  dropCredentials,
+  keyToPlace,
+  placeCredentials,
+} from '../../upstream/transfer/credentials.ts';
+import type { Upstream } from '../../contract/config/upstream.ts';
+import { ACCOUNT_SELECTORS } from '../../providers/accounts.ts';
+import { modelsAt } from '../../routing/choose-upstream.ts';
+import { configuredModels } from '../../routing/configured-models.ts';
+import { forbiddenFor, forbiddenUpstream } from '../../routing/key-access.ts';
+import { OVERRIDE_HEADERS } from '../../upstream/operation/method-override.ts';
+import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';
+import type { KnownCall } from '../call.ts';
+import { foreignPage } from '../foreign-page.ts';
+import type { UpstreamKey } from '../identity/authenticate.ts';
+import { modelLists } from '../isolate.ts';
+import { goesByMembers } from '../members/goes-by-members.ts';
+import { keyWithoutSlot, secretOfMember } from '../members/key-without-slot.ts';
+import { hiddenKeyOf, placementsOf, routedCall } from '../plan.ts';
+import { rejected, type Rejected } from '../result.ts';
+import { fetcherOf } from '../target.ts';
+import { askModels, type Fault, type Listing } from './ask-models.ts';
+import { logMissing } from './log-missing.ts';
+import type { Model } from './model-page.ts';
+
+/** How long callers wait for the upstreams' lists: some clients give up after 3 s. The answer is there within 2 s. */
+const LIST_WAIT_MS = 1_800;
+
+/** Without it Anthropic lists nothing, and clients of the other shape do not send it. */
+const ANTHROPIC_VERSION = 'anthropic-version';
+const ANTHROPIC_VERSION_DEFAULT = '2023-06-01';
+
+/** A model that a caller may call through `/v1`, by the name that it has there: `upstream/model`. */
+export interface ListedModel {
+  readonly id: string;
+  readonly upstream: Upstream;
+  /** The model as its upstream lists it, under its own id. */
+  readonly model: Model;
+}
+
+/** The models that a caller may use. */
+export interface ListedModels {
+  readonly models: readonly ListedModel[];
+  /** Upstreams whose models are missing, wholly or in part, and why. */
+  readonly missing: ReadonlyMap<string, Fault>;
+}
+
+/**
+ * Lists the models of the upstreams that this caller may use without naming one: those whose key the operator
+ * stored, behind a gateway key, those that take no key, and the default upstream. A caller's own provider key is shown to no
+ * upstream but the default one: it belongs to a single provider, and nobody else may see it. Of the
+ * others, and of those that give no list, there are the models that the configuration names. A gateway key
+ * that lists groups sees the upstreams and the models that it may call by them. `only`: one upstream.
+ */
+export async function listModels(
+  call: KnownCall,
+  only: Upstream | null = null,
+): Promise<ListedModels> {
+  const upstreams = only === null ? [...call.table.upstreams.values()] : [only];
+  const open = upstreams.filter((upstream) => isOpen(call, upstream));
+  const asked = open.filter((upstream) => mayAsk(call, upstream));
+  const lists = await Promise.all(asked.map((upstream) => listingOf(upstream, call)));
+  const missing = new Map<string, Fault>();
+  const models: ListedModel[] = [];
+  const unlisted = new Set(open);
+  for (const [index, upstream] of asked.entries()) {
+    const listing = lists[index];
+    if (listing === undefined) continue;
+    if (listing.fault !== null) {
+      missing.set(upstream.id, listing.fault);
+      logMissing(upstream.id, listing.fault);
+    }
+    if (listing.fault === null || listing.models.length > 0) unlisted.delete(upstream);
+    models.push(...listing.models.map((model) => listed(upstream, model)));
+  }
+  return { models: [...models, ...(await namedModels(unlisted, call))], missing };
+}
+
+function listed(upstream: Upstream, model: Model): ListedModel {
+  return { id: `${upstream.id}/${model.id}`, upstream, model };
+}
+
+function isOpen({ caller: { key }, table: { routes } }: KnownCall, upstream: Upstream): boolean {
+  return key === null || forbiddenUpstream(key, upstream, routes) === null;
+}
+
+/** Tells whether an upstream is asked for its list on behalf of this caller. */
+function mayAsk(call: KnownCall, upstream: Upstream): boolean {
+  if (modelsAt(upstream) === null) return false;
+  if (upstream.id === call.table.snapshot.config.default_upstream) return true;
+  if (upstream.isKeyless) return true;
+  const secret = upstream.secret ?? secretOfMember(upstream, null, call);
+  return goesByMembers(call.caller, upstream) && secret !== null;
+}
+
+/** Lists what the configuration names at these upstreams, as far as the caller has a key for them. */
+async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<ListedModel[]> {
+  if (at.size === 0) return [];
+  const { table } = call;
+  const named = configuredModels(table.snapshot.config, table.upstreams);
+  const models: ListedModel[] = [];
+  for (const { upstream, model } of named) {
+    if (!at.has(upstream) || modelsAt(upstream) === null) continue;
+    const forbidden = await forbiddenModel(call, upstream, model);
+    if (forbidden === null) models.push(listed(upstream, { id: model }));
+  }
+  return models;
+}
+
+/** Rejects a call for a model that the caller may not call, or has no key for; null: it may. */
+export async function forbiddenModel(
+  call: KnownCall,
+  upstream: Upstream,
+  model: string,
+): Promise<Rejected | null> {
+  const found = await keyWithoutSlot(upstream, model, call);
+  if (found.kind === 'rejected') return found;
+  if (isOpen(call, upstream) && mayCall(call, upstream, found.key, model)) return null;
+  return unknownModel(upstream, model);
+}
+
+export function unknownModel({ id }: Upstream, model: string): Rejected {
+  const name = model.length > 100 ? `${model.slice(0, 100)}…` : model;
+  const message = `The upstream ${id} lists no model ${JSON.stringify(name)} that this key may use. GET /v1/models lists the models that it may use.`;
+  return rejected({ reason: 'model_unknown', message });
+}
+
+/** Returns the models that an upstream lists, of those that the caller may call. */
+async function listingOf(upstream: Upstream, call: KnownCall): Promise<Listing> {
+  const found = await keyWithoutSlot(upstream, null, call);
+  if (found.kind === 'rejected') return noList(found.reply.reason);
+  const { key } = found;
+  const foreign = foreignPage(call, upstream, key.injected);
+  if (foreign !== null) return noList(foreign.reply.reason);
+  const { table, ctx } = call;
+  const headers = headersFor(upstream, key, call);
+  const url = `${upstream.baseUrl}${modelsAt(upstream) ?? ''}/models`;
+  const hidden = await hiddenKeyOf(call, upstream, key);
+  const version = table.snapshot.version;
+  const whose = `${version} ${upstream.id} ${url} ${key.fingerprint} ${hidden}`;
+  const variant = key.injected === null ? variantOf(headers) : '';
+  const asked = { fetcher: fetcherOf(upstream.via, call.env), url, headers };
+  const list = await modelLists.get(
+    { whose, variant, waitMs: LIST_WAIT_MS },
+    (report) => askModels({ ...asked, dialect: upstream.dialect }, report),
+    ctx,
+  );
+  const models = list.models.filter(({ id }) => mayCall(call, upstream, key, id));
+  return { ...list, models };
+}
+
+function noList(fault: Fault): Listing {
+  return { models: [], chars: 0, fault };
+}
+
+/** Makes the headers by which an upstream is asked for its list. */
+function headersFor(upstream: Upstream, { injected }: UpstreamKey, call: KnownCall): Headers {
+  const { credentials } = call.caller;
+  const headers = upstreamRequestHeaders(call.request.headers, null, credentials.gatewayKey);
+  headers.set('accept-encoding', 'identity');
+  for (const name of OVERRIDE_HEADERS) headers.delete(name);
+  if (upstream.dialect === 'anthropic' && !headers.has(ANTHROPIC_VERSION)) {
+    headers.set(ANTHROPIC_VERSION, ANTHROPIC_VERSION_DEFAULT);
+  }
+  const shape = upstream.openaiAt === null ? 'anthropic' : 'openai';
+  const placed = keyToPlace(upstream, shape, injected);
+  const noQuery = new URLSearchParams();
+  // With the operator's key, the list is asked of upstreams that the caller did not name.
+  if (placed !== null) {
+    dropAccounts(headers, noQuery, ACCOUNT_SELECTORS);
+    keepHeaders(headers, mayGoElsewhere);
+    dropCredentials(headers, noQuery);
+  }
+  placeCredentials(headers, noQuery, credentials, placed ?? keyOfQuery(upstream, shape, call));
+  return headers;
+}
+
+/** The caller's own key to place in a header, because its place is in the query, which is not forwarded. Null: it is not. */
+function keyOfQuery(
+  upstream: Upstream,
+  shape: 'openai' | 'anthropic',
+  { query, caller: { credentials } }: KnownCall,
+): ReturnType<typeof keyToPlace> {
+  const { providerKey } = credentials;
+  const isInQuery = providerKey !== null && query.get('key') === providerKey;
+  return isInQuery ? keyToPlace(upstream, shape, providerKey) : null;
+}
+
+/** Parts of a call that the list of a caller's own key depends on, in addition to the key: the account that it names. */
+function variantOf(headers: Headers): string {
+  const others = new Headers(headers);
+  dropAccounts(others, new URLSearchParams(), ACCOUNT_SELECTORS);
+  others.delete(ANTHROPIC_VERSION);
+  others.delete('cookie');
+  return JSON.stringify([...headers].filter(([name]) => !others.has(name)));
+}
+
+/** Tells whether the caller's key lets it call a model in some way: groups may be for some operations only. */
+function mayCall(
+  call: KnownCall,
+  upstream: Upstream,
+  upstreamKey: UpstreamKey,
+  model: string,
+): boolean {
+  const { key } = call.caller;
+  if (key === null || key.groups.length === 0) return true;
+  return LIMITED_OPERATIONS.some((operation) => {
+    const routed = routedCall(call, { upstream, path: null, operation, model }, upstreamKey);
+    return forbiddenFor(key, placementsOf(call, routed)) === null;
+  });
+}
