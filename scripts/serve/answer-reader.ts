@@ -11,7 +11,7 @@ const CLOSES = /^connection:.*\bclose\b/im;
 const OLD_REQUEST = / HTTP\/1\.0\r\n/;
 const NO_BODY = new Set([204, 304]);
 
-/** What the head of a request says about its answer. */
+/** Facts about an answer that the head of its request decides. */
 interface Asked {
   readonly isHead: boolean;
   /** The connection ends with its answer. */

@@ -119,7 +119,7 @@ function bodyOf(size: number): Buffer {
   );
 }
 
-/** What a client reads of an answer. */
+/** An answer as a client has read it. */
 interface Read {
   readonly status: number;
   readonly text: string;
