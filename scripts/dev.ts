@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join, resolve as absolute } from 'node:path';
 import type { StrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
+import { cleanSecret } from '../src/runtime/secrets.ts';
 import type { AdminTarget } from './serve/admin-client.ts';
 import { importFirst, readConfig, untilReady, writeConfig } from './serve/admin-client.ts';
 import { ROOT, WRANGLER } from './serve/build.ts';
@@ -35,8 +36,10 @@ interface Place {
 /** Reads the token of `.dev.vars`; null: there is none. */
 async function storedToken(): Promise<string | null> {
   const text = await readFile(join(ROOT, '.dev.vars'), 'utf8').catch(() => '');
-  const value = /^\s*ADMIN_TOKEN\s*=\s*(.+?)\s*$/m.exec(text)?.[1] ?? '';
-  return value.replace(/^(["'])(.*)\1$/, '$2') || null;
+  const written = /^\s*ADMIN_TOKEN\s*=\s*(.+?)\s*$/m.exec(text)?.[1] ?? '';
+  const { value, fault } = cleanSecret(written.replace(/^(["'])(.*)\1$/, '$2'));
+  if (fault === null || fault === 'is not set') return value;
+  throw new Error(`ADMIN_TOKEN in .dev.vars ${fault}. Write it again without them.`);
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import * as z from 'zod';
-import { SEEN_IN_ARGUMENTS, tokenIn } from '../cli/target.ts';
+import { SEEN_IN_ARGUMENTS, secretOf, tokenIn } from '../cli/target.ts';
 import type { Need } from './check.ts';
 import { CHECKS } from './checks.ts';
 import { NotPossible } from './upstream-use.ts';
@@ -20,7 +20,7 @@ export const usageOf = (program: string): string => `Usage: ${program} --url URL
   --upstream ID        an upstream to which calls may go; with --model NAME, and --allow-spend: they cost money
   --during-deploy      keeps up a load while you deploy
 
-Environment: ADMIN_TOKEN, where no file is named; HEADGATE_KEY, a gateway key, where callers need one; PROVIDER_KEY, the provider's key of
+Environment: HEADGATE_TOKEN or ADMIN_TOKEN, where no file is named; HEADGATE_KEY, a gateway key, where callers need one; PROVIDER_KEY, the provider's key of
 the upstream, where the operator's is not used. None of them is ever printed.`;
 
 const ids = CHECKS.map(({ id }) => id);
@@ -93,7 +93,12 @@ export function readArguments(
   if (values.token !== undefined) note(SEEN_IN_ARGUMENTS);
   const checked = argumentsSchema.safeParse({
     url: values.url,
-    token: values.token ?? fileToken(values['token-file'], note) ?? env['ADMIN_TOKEN'],
+    token:
+      values.token ??
+      fileToken(values['token-file'], note) ??
+      secretIn(env, 'HEADGATE_TOKEN') ??
+      secretIn(env, 'ADMIN_TOKEN') ??
+      undefined,
     only: values.only ?? null,
     dryRun: values['dry-run'],
     json: values.json ?? null,
@@ -105,9 +110,8 @@ export function readArguments(
     duringDeploy: values['during-deploy'],
     upstream: values.upstream ?? null,
     model: values.model ?? null,
-    // One that is set to nothing is none.
-    gatewayKey: env['HEADGATE_KEY'] || null,
-    providerKey: env['PROVIDER_KEY'] || null,
+    gatewayKey: secretIn(env, 'HEADGATE_KEY'),
+    providerKey: secretIn(env, 'PROVIDER_KEY'),
   });
   if (checked.success) return checked.data;
   // Never the values: one of them is a token.
@@ -117,6 +121,14 @@ export function readArguments(
     return `${option === option.toUpperCase() ? option : `--${option}`}: ${message}`;
   });
   throw new NotPossible(lines.join('\n'));
+}
+
+function secretIn(env: NodeJS.ProcessEnv, name: string): string | null {
+  try {
+    return secretOf(env, name);
+  } catch (error) {
+    throw new NotPossible(error instanceof Error ? error.message : String(error));
+  }
 }
 
 function fileToken(file: string | undefined, note: (text: string) => void): string | undefined {

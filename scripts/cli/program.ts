@@ -24,7 +24,7 @@ import {
 import { showLeases, showStatus, showWaiters } from './commands/status.ts';
 import { EXIT, Failure, type ExitCode } from './failure.ts';
 import { escapeLines, type Output } from './output.ts';
-import { targetOf, type Target, type TargetOptions } from './target.ts';
+import { secretOf, targetOf, type Target, type TargetOptions } from './target.ts';
 import { endOf, type While } from './while.ts';
 
 const ABOUT = `
@@ -84,7 +84,7 @@ function secretsOf(args: readonly string[], env: NodeJS.ProcessEnv): string[] {
     arg === '--token' ? (args[at + 1] ?? []) : arg.startsWith('--token=') ? arg.slice(8) : [],
   );
   const known = ['HEADGATE_TOKEN', 'ADMIN_TOKEN', 'HEADGATE_KEY'].flatMap(
-    (name) => env[name] || [],
+    (name) => env[name]?.trim() || [],
   );
   return [...given, ...known].filter((secret) => secret !== '');
 }
@@ -101,12 +101,7 @@ async function canary(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   const { runCanaryCommand } = await import('../canary/command.ts');
   const url = env['HEADGATE_URL'];
   const isNamed = args.some((arg) => /^--(?:url|help)(?:=|$)/.test(arg));
-  const token = env['HEADGATE_TOKEN'] || env['ADMIN_TOKEN'];
-  return runCanaryCommand(
-    isNamed || !url ? args : ['--url', url, ...args],
-    { ...env, ADMIN_TOKEN: token },
-    'headgate canary',
-  );
+  return runCanaryCommand(isNamed || !url ? args : ['--url', url, ...args], env, 'headgate canary');
 }
 
 type Run = (
@@ -418,7 +413,7 @@ function addDoctor(program: Command, env: NodeJS.ProcessEnv, run: Run): void {
       command: Command,
     ) => {
       if (address !== undefined) command.setOptionValue('url', address);
-      const key = env['HEADGATE_KEY'] || null;
+      const key = secretOf(env, 'HEADGATE_KEY');
       const options = { all: all === true, key, ...(model === undefined ? {} : { model }) };
       return run((target, output) => doctor(target, output, options), command);
     },

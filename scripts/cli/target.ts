@@ -1,5 +1,6 @@
 import { fstatSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { createAdminClient, type AdminClient } from '../../src/contract/admin/client.ts';
+import { cleanSecret } from '../../src/runtime/secrets.ts';
 import { nearestNames } from '../../src/config/nearest-names.ts';
 import { EXIT, exitOfStatus, Failure, TooLate } from './failure.ts';
 
@@ -43,10 +44,17 @@ function tokenOf(
   const { token, tokenFile } = options;
   if (token !== undefined) note(SEEN_IN_ARGUMENTS);
   const given = token ?? (tokenFile === undefined ? null : tokenIn(tokenFile, note));
-  const found = given ?? (env['HEADGATE_TOKEN'] || env['ADMIN_TOKEN'] || null);
+  const found = given ?? secretOf(env, 'HEADGATE_TOKEN') ?? secretOf(env, 'ADMIN_TOKEN');
   // A header takes no others, and what the platform says of one would repeat the token.
   if (found === null || /^[\x21-\x7e]+$/.test(found)) return found;
   throw new Failure(EXIT.usage, 'The token is empty, or has spaces or letters that no token has.');
+}
+
+/** Reads a secret of the environment. Null: it is not set. One that cannot be used is an error, which names it. */
+export function secretOf(env: NodeJS.ProcessEnv, name: string): string | null {
+  const { value, fault } = cleanSecret(env[name]);
+  if (fault === null || fault === 'is not set') return value;
+  throw new Failure(EXIT.usage, `${name} ${fault}. Set it again, to one token or key.`);
 }
 
 /** Reads a token from a file, or from standard input for `-`. */

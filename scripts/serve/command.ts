@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { secretFault } from '../../src/runtime/secrets.ts';
 import { ConfigRefused } from './admin-client.ts';
 import { allowedHosts, readAllowedHost } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
@@ -124,8 +125,9 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
     const more = serve.warnings.length - WARNINGS_SHOWN_MAX;
     if (more > 0) log('warn', 'serve', `The configuration has ${more} more warnings.`);
   }
-  if (!process.env['ADMIN_TOKEN']) {
-    say('ADMIN_TOKEN is not set, so the admin routes are closed.');
+  const fault = secretFault(process.env, 'ADMIN_TOKEN');
+  if (fault !== null) {
+    say(`ADMIN_TOKEN ${fault}, so the admin routes are closed.`);
   }
   const isLocal = (await allowedHosts(host, [])) !== null;
   if (!isLocal) {

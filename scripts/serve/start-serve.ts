@@ -24,6 +24,7 @@ import { CF_HEADER, readCompatibility, workerdConfig } from './workerd-config.ts
 import type { KeptRunning } from './keep-running.ts';
 import type { PlaceVariables } from '../../src/env.ts';
 import { wrongPlace } from '../../src/runtime/places.ts';
+import { cleanSecret, refusedSecrets } from '../../src/runtime/secrets.ts';
 import { keepRunning } from './keep-running.ts';
 import { repeatFilter, shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
@@ -168,7 +169,9 @@ async function startRuntime(
 ): Promise<WorkerdProcess> {
   const dataDir = resolve(options.dataDir);
   const environment = options.env ?? process.env;
-  const env: NodeJS.ProcessEnv = { ...environment, ADMIN_TOKEN: adminToken ?? undefined };
+  // Without a usable token the Worker reads the one that was given, to report why the admin routes are closed.
+  const token = adminToken ?? options.adminToken ?? environment['ADMIN_TOKEN'];
+  const env: NodeJS.ProcessEnv = { ...environment, ADMIN_TOKEN: token };
   const workers = options.workers ?? 1;
   const config = workerdConfig({
     module: relative(dataDir, module),
@@ -182,7 +185,7 @@ async function startRuntime(
     allowedHosts: await allowedHosts(options.host ?? '127.0.0.1', options.allowHosts ?? []),
     cfHeader: CF_HEADER,
     fromEnvironment: Object.keys(env).filter((name) =>
-      name === 'ADMIN_TOKEN' ? adminToken !== null : PASSED_ON.test(name),
+      name === 'ADMIN_TOKEN' ? token !== undefined : PASSED_ON.test(name),
     ),
     compatibility: await readCompatibility(),
   });
@@ -258,8 +261,12 @@ export async function startServe(options: ServeOptions): Promise<Serve> {
 }
 
 async function startLocked(options: ServeOptions): Promise<Serve> {
-  const given = options.adminToken ?? (options.env ?? process.env)['ADMIN_TOKEN'];
-  if (given) return run(options, given);
+  const env = options.env ?? process.env;
+  for (const { secret, fault } of refusedSecrets(env)) {
+    options.onLog?.(`The secret ${secret} ${fault}, so it is not used. Set it again and restart.`);
+  }
+  const { value } = cleanSecret(options.adminToken ?? env['ADMIN_TOKEN']);
+  if (value !== null) return run(options, value);
   const { config, configFile, ...rest } = options;
   const imports = config !== undefined || configFile !== undefined;
   const outcome = imports ? await importAlone(options) : NOT_IMPORTED;

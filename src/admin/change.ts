@@ -3,7 +3,12 @@ import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-r
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
 import { ownKeyWarnings } from '../config/check/own-keys.ts';
 import { importConfig } from '../config/import-config.ts';
-import { membersWithoutSecret, readSecret, withoutSecret } from '../runtime/secrets.ts';
+import {
+  membersWithoutSecret,
+  refusedSecrets,
+  secretFault,
+  withoutSecret,
+} from '../runtime/secrets.ts';
 import { checkConfig, type CheckOptions } from '../config/check-config.ts';
 import { rankErrors } from '../config/check/ranks.ts';
 import type { FieldError } from '../config/field-error.ts';
@@ -118,12 +123,13 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
   }
   const missing = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
   const secrets = missing.map(
-    ({ id, secret }) =>
-      `Upstream "${id}": the secret ${secret} is not set. Until it is, calls on it are refused with secret_missing.`,
+    ({ id, secret, fault }) =>
+      `Upstream "${id}": the secret ${secret} ${fault}. Until it is set, calls on it are refused with secret_missing.`,
   );
-  const ofMembers = membersWithoutSecret(env, config.groups).map(
-    ({ group, member, secret }) =>
-      `Group "${group}": the secret ${secret} of its member "${member}" is not set. Until it is, no call runs there.`,
+  const noMember = membersWithoutSecret(env, config.groups);
+  const ofMembers = noMember.map(
+    ({ group, member, secret, fault }) =>
+      `Group "${group}": the secret ${secret} of its member "${member}" ${fault}. Until it is set, no call runs there.`,
   );
   return {
     config,
@@ -134,14 +140,27 @@ function validate(env: Env, edit: Edit, before: Config): { config: Config; warni
       ...ofMembers,
       ...ownKeyWarnings(before, config, (each) => resolveUpstreams(each, BUILT_IN_UPSTREAMS)),
       ...webhookWarnings(env, config),
+      ...secretsOfOthers(env, [...missing, ...noMember]),
     ],
   };
 }
 
+/** Warns about refused secrets that stand in no other warning, such as `METRICS_TOKEN`. */
+function secretsOfOthers(env: Env, named: readonly { readonly secret: string }[]): string[] {
+  const known = new Set(named.map(({ secret }) => secret));
+  return refusedSecrets(env)
+    .filter(({ secret }) => !known.has(secret))
+    .map(
+      ({ secret, fault }) =>
+        `The secret ${secret} ${fault}. Until it is set again, it is not used.`,
+    );
+}
+
 function webhookWarnings(env: Env, { webhook }: Config): string[] {
   const secret = webhook?.secret ?? null;
-  if (secret === null || readSecret(env, secret) !== null) return [];
-  return [`Webhook: the secret ${secret} is not set. Until it is, no warning is sent.`];
+  const fault = secret === null ? null : secretFault(env, secret);
+  if (fault === null) return [];
+  return [`Webhook: the secret ${secret} ${fault}. Until it is set, no warning is sent.`];
 }
 
 /** Reads the version that the caller has seen. Null: none given, or any (`*`). */

@@ -4,7 +4,7 @@ import type { Env } from '../env.ts';
 import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { howToSet, readSecret, wayToSet } from '../runtime/secrets.ts';
+import { howToSet, secretFault, wayToSet } from '../runtime/secrets.ts';
 import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-schemas.ts';
 import { latest } from '../overview/joins.ts';
 import { joinUpstreams } from '../overview/upstream-calls.ts';
@@ -164,8 +164,8 @@ function secretOf(upstream: Upstream | null, env: Env) {
 }
 
 function secretNamed(name: string, env: Env) {
-  const isSet = readSecret(env, name) !== null;
-  return { name, is_set: isSet, set_with: howToSet(env, name), ...wayToSet(env, name) };
+  const fault = secretFault(env, name);
+  return { name, is_set: fault === null, set_with: howToSet(env, name), ...wayToSet(env, name) };
 }
 
 /** Lists the secrets that members of groups name for an upstream. */

@@ -1,7 +1,13 @@
 import type { Context } from 'hono';
 import type { Env } from '../env.ts';
 import { wrongPlace } from '../runtime/places.ts';
-import { howToSet, membersWithoutSecret, readSecret, withoutSecret } from '../runtime/secrets.ts';
+import {
+  howToSet,
+  membersWithoutSecret,
+  refusedSecrets,
+  secretFault,
+  withoutSecret,
+} from '../runtime/secrets.ts';
 import { sureTable } from '../config/snapshots.ts';
 
 /** Tells a newcomer what this is, whether it is set up, and what is missing. */
@@ -10,7 +16,7 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
   const wrong = wrongPlace(env);
   const table = wrong === null ? await sureTable(env, executionCtx) : null;
   const origin = new URL(req.url).origin;
-  const isAdminOpen = readSecret(env, 'ADMIN_TOKEN') !== null;
+  const adminFault = secretFault(env, 'ADMIN_TOKEN');
   const groups = table?.snapshot.config.groups.length ?? 0;
   const keys = table?.snapshot.config.keys.length ?? 0;
   const missing = withoutSecret(env, table?.upstreams.values() ?? []);
@@ -28,17 +34,21 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       'Set up:',
       `  Directory      ${table === null ? (wrong ?? 'OUT OF REACH: calls may be refused until it answers') : 'ready'}`,
       ...(table === null ? [] : [`  Configuration  version ${table.snapshot.version}`]),
-      `  Admin routes   ${isAdminOpen ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : 'CLOSED: the secret ADMIN_TOKEN is missing. Set it: ' + howToSet(env, 'ADMIN_TOKEN')}`,
+      `  Admin routes   ${adminFault === null ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : `CLOSED: the secret ADMIN_TOKEN ${adminFault}. Set it: ${howToSet(env, 'ADMIN_TOKEN')}`}`,
       `  Dashboard      ${origin}/admin`,
       `  Groups         ${groups === 0 ? 'none configured: every provider key has an automatic group with its known or assumed limit' : `${groups} configured`}`,
       `  Gateway keys   ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
+      ...refusedSecrets(env).map(
+        ({ secret, fault }) =>
+          `  Secrets        REFUSED: the secret ${secret} ${fault}. Set it: ${howToSet(env, secret)}`,
+      ),
       ...missing.map(
-        ({ id, secret }) =>
-          `  Upstream keys  MISSING: the secret ${secret} is not set, so calls to ${id} are refused. Set it: ${howToSet(env, secret)}`,
+        ({ id, secret, fault }) =>
+          `  Upstream keys  MISSING: the secret ${secret} ${fault}, so calls to ${id} are refused. Set it: ${howToSet(env, secret)}`,
       ),
       ...ofMembers.map(
-        ({ group, member, secret }) =>
-          `  Upstream keys  MISSING: the secret ${secret} is not set, so no call of ${group} runs at ${member}. Set it: ${howToSet(env, secret)}`,
+        ({ group, member, secret, fault }) =>
+          `  Upstream keys  MISSING: the secret ${secret} ${fault}, so no call of ${group} runs at ${member}. Set it: ${howToSet(env, secret)}`,
       ),
       '',
     ].join('\n'),

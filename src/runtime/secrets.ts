@@ -3,32 +3,87 @@ import type { GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 
-/** Finds the Worker secret of a name. Null: nobody has set it, or set it to nothing, as forms let people do. */
-export function readSecret(env: object, name: string): string | null {
-  const value = (env as Readonly<Record<string, unknown>>)[name];
-  return typeof value === 'string' && value !== '' ? value : null;
+/**
+ * Secrets come from files, pipes and forms, which add line breaks and spaces at their ends. Those are removed. Inside, white
+ * space or a control character means that something else was pasted, such as two keys: such a secret is refused, as if it
+ * were not set.
+ */
+
+/** Names of the secrets that are read. */
+const SECRET_NAMES = /^(?:ADMIN_TOKEN|METRICS_TOKEN|(?:UPSTREAM|WEBHOOK)_[A-Z0-9_]+)$/;
+
+/** White space, control characters, and characters of no width. */
+const UNFIT = /[\s\p{Cc}\p{Cf}\p{Z}]/u;
+const UNFIT_ENDS = /^[\s\p{Cc}\p{Cf}\p{Z}]+|[\s\p{Cc}\p{Cf}\p{Z}]+$/gu;
+
+/** Nearly all secrets: there is nothing to remove and nothing to refuse. */
+const PLAIN = /^[\x21-\x7e]+$/;
+
+/** Why there is no secret, as the end of a sentence that names it. */
+export type SecretFault = 'is not set' | 'has white space or control characters inside';
+
+type Variables = Readonly<Record<string, unknown>>;
+
+type SecretRead =
+  | { readonly value: string; readonly fault: null }
+  | { readonly value: null; readonly fault: SecretFault };
+
+/** Reads a secret as it was given. Empty, as forms let people set it, it counts as not set. */
+export function cleanSecret(given: unknown): SecretRead {
+  if (typeof given !== 'string') return { value: null, fault: 'is not set' };
+  if (PLAIN.test(given)) return { value: given, fault: null };
+  const value = given.replace(UNFIT_ENDS, '');
+  if (value === '') return { value: null, fault: 'is not set' };
+  if (!UNFIT.test(value)) return { value, fault: null };
+  return { value: null, fault: 'has white space or control characters inside' };
 }
 
-/** Lists the upstreams that wait for a secret which is not set: all their calls are refused. */
+/** Reads the Worker secret of a name. Null: it is not set, or refused; `secretFault` says which. */
+export function readSecret(env: object, name: string): string | null {
+  return cleanSecret((env as Variables)[name]).value;
+}
+
+/** Why there is no secret of that name. Null: there is one. */
+export function secretFault(env: object, name: string): SecretFault | null {
+  return cleanSecret((env as Variables)[name]).fault;
+}
+
+/** A secret that cannot be used. */
+interface FaultySecret {
+  readonly secret: string;
+  readonly fault: SecretFault;
+}
+
+/** Lists the secrets that are set and refused. */
+export function refusedSecrets(env: object): FaultySecret[] {
+  return Object.keys(env).flatMap((secret) => {
+    const fault = SECRET_NAMES.test(secret) ? secretFault(env, secret) : null;
+    return fault === null || fault === 'is not set' ? [] : [{ secret, fault }];
+  });
+}
+
+/** Lists the upstreams whose secret is not set or refused: all their calls are refused. */
 export function withoutSecret(
   env: object,
   upstreams: Iterable<Upstream>,
-): { readonly id: string; readonly secret: string }[] {
-  return [...upstreams].flatMap(({ id, secret }) =>
-    secret === null || readSecret(env, secret) !== null ? [] : [{ id, secret }],
-  );
+): (FaultySecret & { readonly id: string })[] {
+  return [...upstreams].flatMap(({ id, secret }) => {
+    const fault = secret === null ? null : secretFault(env, secret);
+    return secret === null || fault === null ? [] : [{ id, secret, fault }];
+  });
 }
 
-/** Lists the members of groups that wait for a secret of their own which is not set: no call runs there. */
+/** Lists the members of groups whose own secret is not set or refused: no call runs there. */
 export function membersWithoutSecret(
   env: object,
   groups: readonly GroupConfig[],
-): { readonly group: string; readonly member: string; readonly secret: string }[] {
+): (FaultySecret & { readonly group: string; readonly member: string })[] {
   return groups.flatMap(({ name, members }) =>
     members.flatMap((member) => {
       const { secret, enabled } = member;
-      if (!enabled || secret === undefined || readSecret(env, secret) !== null) return [];
-      return [{ group: name, member: memberIdOf(member), secret }];
+      const fault = !enabled || secret === undefined ? null : secretFault(env, secret);
+      if (secret === undefined || fault === null) return [];
+      return [{ group: name, member: memberIdOf(member), secret, fault }];
     }),
   );
 }

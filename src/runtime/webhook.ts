@@ -4,7 +4,7 @@ import type { WebhookConfig } from '../contract/config/config.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { logEvent } from './log.ts';
-import { readSecret } from './secrets.ts';
+import { readSecret, secretFault } from './secrets.ts';
 
 /** Milliseconds of the pauses before the tries that follow one that failed. */
 const RETRY_PAUSES_MS = [2_000, 10_000, 60_000];
@@ -22,8 +22,10 @@ const NAME_CHARS_MAX = 200;
 export interface WebhookDependencies {
   /** Where warnings go to now; null: nowhere. */
   readonly target: () => Promise<WebhookConfig | null>;
-  /** The value of a secret; null: it is not set. */
+  /** The value of a secret. Null: there is none. */
   readonly secret: (name: string) => string | null;
+  /** Why there is no secret of that name. @default it is not set */
+  readonly secretFault?: (name: string) => string | null;
   /** Whether plain http is allowed, as where Headgate is self-hosted. */
   readonly allowsHttp: boolean;
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
@@ -50,6 +52,7 @@ export function webhookDependencies(env: Env, after = onTimer): WebhookDependenc
   return {
     target: () => directoryOf(env).webhook(),
     secret: (name) => readSecret(env, name),
+    secretFault: (name) => secretFault(env, name),
     allowsHttp: env.PRIVATE_UPSTREAMS === 'allow',
     fetch: (url, init) => fetch(url, init),
     pause: (ms) => pause(ms, after),
@@ -143,10 +146,12 @@ async function deliver(
 
 function reasonNotToSend(
   { url, secret: name }: WebhookConfig,
-  { secret, allowsHttp }: WebhookDependencies,
+  { secret, secretFault: faultOf, allowsHttp }: WebhookDependencies,
 ): string | null {
   const value = name === null ? null : secret(name);
-  if (name !== null && value === null) return `the secret ${name} is not set`;
+  if (name !== null && value === null) {
+    return `the secret ${name} ${faultOf?.(name) ?? 'is not set'}`;
+  }
   if (value !== null && !isUsable(value)) return `the secret ${name} has no base64 behind whsec_`;
   return allowsHttp || url.startsWith('https://') ? null : 'the address is not https';
 }

@@ -16,7 +16,7 @@ const CALL_WAIT_MS = 60_000;
 const DETAIL_LENGTH_MAX = 300;
 
 /** Beginnings of what the first page says of something that is missing. */
-const IS_MISSING = /^(?:MISSING|CLOSED|OUT OF REACH)/;
+const IS_MISSING = /^(?:MISSING|REFUSED|CLOSED|OUT OF REACH)/;
 
 interface Finding {
   readonly check: string;
@@ -104,7 +104,7 @@ async function providerFindings(target: Target, options: DoctorOptions): Promise
       findings.push({
         check: each.id,
         result: 'missing',
-        detail: `the secret ${name} is not set. ${how}`,
+        detail: `the secret ${name} is not set or refused. ${how}`,
       });
     }
     const at = each.openai_at ?? each.anthropic_at;

@@ -2,7 +2,7 @@ import { ADMIN_ROLES, TOKEN_ACTOR, type AdminRole } from '../../contract/config/
 import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { howToSet, readSecret, wayToSet } from '../../runtime/secrets.ts';
+import { howToSet, readSecret, secretFault, wayToSet } from '../../runtime/secrets.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
@@ -22,10 +22,11 @@ export async function requireRole(context: AdminContext, needed: AdminRole): Pro
 
 /** Refuses everybody where no `ADMIN_TOKEN` is set, and says how to set it. */
 export function requireOpen(env: Env): void {
-  if (readSecret(env, 'ADMIN_TOKEN') !== null) return;
+  const fault = secretFault(env, 'ADMIN_TOKEN');
+  if (fault === null) return;
   throw new ProblemError(
     403,
-    `No ADMIN_TOKEN is set, so the admin routes are closed. Set one: ${howToSet(env, 'ADMIN_TOKEN')}`,
+    `The secret ADMIN_TOKEN ${fault}, so the admin routes are closed. Set it: ${howToSet(env, 'ADMIN_TOKEN')}`,
     { way: wayToSet(env, 'ADMIN_TOKEN') },
   );
 }

@@ -1,7 +1,7 @@
 import type { GatewayKeyConfig } from '../../contract/config/config.ts';
 import type { Env } from '../../env.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { readSecret } from '../../runtime/secrets.ts';
+import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
 import type { Ticket } from '../acquire/admission.ts';
 import { rejected, type Rejected } from '../result.ts';
@@ -102,7 +102,7 @@ export async function keyFor(
   if (caller.credentials.providerKey !== null && !isSpilled) return { kind: 'key', key: callers };
   const injected = readSecret(env, upstream.secret);
   if (injected === null) {
-    const message = `The operator's key for the upstream ${upstream.id} is not set: the secret ${upstream.secret} is missing.`;
+    const message = `The operator's key for the upstream ${upstream.id} is not available: the secret ${upstream.secret} ${secretFault(env, upstream.secret)}.`;
     return rejected({ reason: 'secret_missing', message });
   }
   const print = await fingerprint(table.snapshot.fingerprintKey, injected);

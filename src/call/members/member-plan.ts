@@ -5,7 +5,7 @@ import { closedRoute } from '../../routing/key-access.ts';
 import { hasMembers, membersOf, secretOf, type GroupMember } from '../../routing/members.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { siblingPath } from '../../routing/sibling-path.ts';
-import { readSecret } from '../../runtime/secrets.ts';
+import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { foreignPage } from '../foreign-page.ts';
@@ -127,7 +127,7 @@ function placeOf(
   }
   const injected = secret === null ? null : readSecret(call.env, secret);
   if (secret !== null && injected === null) {
-    const message = `The operator's key for the member ${id} of the group ${group.name} is not set: the secret ${secret} is missing.`;
+    const message = `The operator's key for the member ${id} of the group ${group.name} is not available: the secret ${secret} ${secretFault(call.env, secret)}.`;
     return cannot('secret_missing', message);
   }
   const foreign = foreignPage(call, upstream, injected);

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import type { Env } from '../../env.ts';
-import { howToSet, readSecret } from '../../runtime/secrets.ts';
+import { howToSet, readSecret, secretFault } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import { askAwake, readDirectory, type PoolReply } from '../../overview/pools.ts';
@@ -48,7 +48,7 @@ async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> 
   if (expected.length === 0) {
     throw new ProblemError(
       403,
-      `No METRICS_TOKEN is set, so the metrics are closed. Give one to Prometheus as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN')}`,
+      `The secret METRICS_TOKEN ${secretFault(env, 'METRICS_TOKEN')}, so the metrics are closed. Give one to Prometheus as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN')}`,
     );
   }
   refuseBlocked(context);

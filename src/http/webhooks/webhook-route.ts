@@ -4,7 +4,7 @@ import { tellEnd } from '../../call/runs/end-run.ts';
 import { routingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';
 import { unsupportedBody } from '../../runtime/cross-site.ts';
-import { readSecret } from '../../runtime/secrets.ts';
+import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { isSigned } from '../../runtime/webhook-signature.ts';
 import { BODY_BROKEN, readOwnBody } from '../../upstream/body/bounded-body.ts';
 
@@ -35,7 +35,9 @@ async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Pro
     throw new ProblemError(404, 'No upstream of that name has a webhook_secret.');
   }
   const secret = readSecret(env, name);
-  if (secret === null) throw new ProblemError(503, `The secret ${name} is not set.`);
+  if (secret === null) {
+    throw new ProblemError(503, `The secret ${name} ${secretFault(env, name)}.`);
+  }
   const unsupported = await unsupportedBody(req.raw);
   if (unsupported !== null) throw new ProblemError(415, unsupported.message);
   const read = await readOwnBody(req.raw, BYTES_MAX);

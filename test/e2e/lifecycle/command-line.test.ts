@@ -478,6 +478,23 @@ describe('whoever asks', () => {
     expect((await headgate(['status'], { env })).code).toBe(4);
   });
 
+  it('a token of the environment loses white space at its ends, and one with white space inside is refused', async () => {
+    const ends = { HEADGATE_TOKEN: ` ${STAGE_TOKEN}\r\n`, HEADGATE_KEY: '' };
+    expect((await headgate(['status'], { env: ends })).code).toBe(0);
+    for (const name of ['HEADGATE_TOKEN', 'ADMIN_TOKEN', 'HEADGATE_KEY']) {
+      const env = { HEADGATE_TOKEN: '', [name]: 'two-4711\nwords-4711' };
+      for (const command of ['doctor', 'canary']) {
+        if (command === 'doctor' && name !== 'HEADGATE_KEY') continue;
+        const refused = await headgate([command], { env });
+        expect([refused.code, refused.err]).toEqual([
+          2,
+          expect.stringContaining(`${name} has white space or control characters inside`),
+        ]);
+        expect(refused.out + refused.err).not.toContain('4711');
+      }
+    }
+  });
+
   it('a token is read from standard input, and a token in the arguments prints a warning', async () => {
     const env = { HEADGATE_TOKEN: '', ADMIN_TOKEN: '' };
     const input = `${STAGE_TOKEN}\n`;

@@ -58,7 +58,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-async function served(): Promise<string> {
+async function served(secrets: NodeJS.ProcessEnv): Promise<string> {
   const { port } = receiver.address() as AddressInfo;
   const config = {
     ...(practiceConfig(2)(upstream) as object),
@@ -67,7 +67,7 @@ async function served(): Promise<string> {
   const file = join(dataDir, 'headgate.json');
   await writeFile(file, JSON.stringify(config));
   const args = ['--port', '0', '--data', join(dataDir, 'data'), '--config', file];
-  script = runScript(['scripts/serve.ts', ...args], SECRETS);
+  script = runScript(['scripts/serve.ts', ...args], secrets);
   const [, url = ''] = await script.untilPrinted(/listens on (http:\S+),/);
   return url;
 }
@@ -83,33 +83,83 @@ function isSigned({ headers, body }: Delivery): boolean {
   return version === 'v1' && signature.length === 32 && timingSafeEqual(signature, expected);
 }
 
-it('METRICS_TOKEN opens the metrics and nothing else, and a warning arrives signed', async () => {
-  const url = await served();
-  upstream.configure({ fail: 'quota' });
-  const call = openChat(url, { label: 'refused' });
-  expect(await call.answered).toBe(429);
-  await call.ended;
-  await until('the warning has arrived', () => delivered.length > 0);
-  const [delivery] = delivered;
-  if (delivery === undefined) throw new Error('nothing was delivered');
-  expect(JSON.parse(delivery.body)).toMatchObject({
-    type: 'headgate.quota_exhausted',
-    data: { group: 'practice' },
-  });
-  expect(isSigned(delivery)).toBe(true);
-  const age = Date.now() / 1_000 - Number(delivery.headers['webhook-timestamp']);
-  expect(Math.abs(age)).toBeLessThan(60);
+const WAYS: readonly (readonly [string, (secret: string) => string])[] = [
+  ['as they are', (secret) => secret],
+  ['with white space at their ends', (secret) => ` ${secret}\r\n`],
+];
 
-  const ask = async (path: string, token: string): Promise<[number, string]> => {
-    const headers = { authorization: `Bearer ${token}` };
-    const response = await fetch(`${url}${path}`, { headers });
-    return [response.status, await response.text()];
+it.each(WAYS)(
+  'METRICS_TOKEN opens the metrics and nothing else, and a warning arrives signed, with secrets %s',
+  async (_, write) => {
+    const given = Object.entries(SECRETS).map(([name, secret]) => [name, write(secret)]);
+    const url = await served(Object.fromEntries(given) as NodeJS.ProcessEnv);
+    upstream.configure({ fail: 'quota' });
+    const call = openChat(url, { label: 'refused' });
+    expect(await call.answered).toBe(429);
+    await call.ended;
+    await until('the warning has arrived', () => delivered.length > 0);
+    const [delivery] = delivered;
+    if (delivery === undefined) throw new Error('nothing was delivered');
+    expect(JSON.parse(delivery.body)).toMatchObject({
+      type: 'headgate.quota_exhausted',
+      data: { group: 'practice' },
+    });
+    expect(isSigned(delivery)).toBe(true);
+    const age = Date.now() / 1_000 - Number(delivery.headers['webhook-timestamp']);
+    expect(Math.abs(age)).toBeLessThan(60);
+
+    const ask = async (path: string, token: string): Promise<[number, string]> => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`${url}${path}`, { headers });
+      return [response.status, await response.text()];
+    };
+    const [status, text] = await ask('/metrics', SECRETS.METRICS_TOKEN);
+    expect(status).toBe(200);
+    expect(text).toMatch(/^headgate_upstream_refusals_total\{.*kind="quota".*\} 1$/m);
+    expect((await ask('/metrics', 'another'))[0]).toBe(401);
+    expect((await ask('/admin/api/status', SECRETS.METRICS_TOKEN))[0]).toBe(401);
+    const printed = script?.output() ?? '';
+    expect(Object.values(SECRETS).filter((secret) => printed.includes(secret))).toEqual([]);
+  },
+);
+
+it('secrets with white space inside are refused and named, at the start and at /, and open nothing', async () => {
+  const given = {
+    ...SECRETS,
+    METRICS_TOKEN: 'only for-prometheus',
+    UPSTREAM_TWO: 'sk-one\nsk-two',
   };
-  const [status, text] = await ask('/metrics', SECRETS.METRICS_TOKEN);
-  expect(status).toBe(200);
-  expect(text).toMatch(/^headgate_upstream_refusals_total\{.*kind="quota".*\} 1$/m);
-  expect((await ask('/metrics', 'another'))[0]).toBe(401);
-  expect((await ask('/admin/api/status', SECRETS.METRICS_TOKEN))[0]).toBe(401);
-  const printed = script?.output() ?? '';
-  expect(Object.values(SECRETS).filter((secret) => printed.includes(secret))).toEqual([]);
+  const url = await served(given);
+  const page = await (await fetch(url)).text();
+  for (const name of ['METRICS_TOKEN', 'UPSTREAM_TWO']) {
+    const says = `secret ${name} has white space or control characters inside`;
+    expect(page).toContain(`REFUSED: the ${says}`);
+    expect(script?.output()).toContain(says);
+  }
+  const metrics = await fetch(`${url}/metrics`, {
+    headers: { authorization: `Bearer ${given.METRICS_TOKEN}` },
+  });
+  expect(metrics.status).toBe(401);
+  const change = await fetch(`${url}/admin/api/groups/another`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${STAGE_TOKEN}`, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const { warnings } = (await change.json()) as { readonly warnings: readonly string[] };
+  expect(warnings.filter((warning) => /METRICS_TOKEN|UPSTREAM_TWO/.test(warning))).toHaveLength(2);
+  expect(page + (script?.output() ?? '') + warnings.join()).not.toMatch(/for-prometheus|sk-one/);
+});
+
+it('an ADMIN_TOKEN with white space inside closes the admin routes, and they say why', async () => {
+  const url = await served({ ...SECRETS, ADMIN_TOKEN: 'stage admin' });
+  const headers = { authorization: 'Bearer stage admin' };
+  const answer = await fetch(`${url}/admin/api/status`, { headers });
+  expect([answer.status, await answer.text()]).toEqual([
+    403,
+    expect.stringContaining('ADMIN_TOKEN has white space or control characters inside'),
+  ]);
+  expect(await (await fetch(url)).text()).toContain(
+    'CLOSED: the secret ADMIN_TOKEN has white space',
+  );
+  expect(script?.output()).not.toContain('stage admin');
 });

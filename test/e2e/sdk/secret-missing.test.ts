@@ -41,7 +41,7 @@ describe.each(CALLERS)('$name', (caller) => {
     expect(told).toMatchObject({ status: 424, reason: 'secret_missing' });
     const { shouldRetry = 'false', retryAfter = null } = told;
     expect([shouldRetry, retryAfter]).toEqual(['false', null]);
-    expect(told.body).toContain('the secret UPSTREAM_NOT_SET is missing');
+    expect(told.body).toContain('the secret UPSTREAM_NOT_SET is not set');
     expect(stage.strict.stats().total).toBe(0);
   });
 });

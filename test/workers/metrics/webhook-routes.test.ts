@@ -118,7 +118,7 @@ it('warns of a secret that is not set, and a redirect goes nowhere', async () =>
   const put = { url: 'https://ops.example/hook', secret: 'WEBHOOK_NOBODY_SET' };
   expect((await change('PUT', '/webhook', put)).json).toMatchObject({
     warnings: [
-      'Webhook: the secret WEBHOOK_NOBODY_SET is not set. Until it is, no warning is sent.',
+      'Webhook: the secret WEBHOOK_NOBODY_SET is not set. Until it is set, no warning is sent.',
     ],
     webhook: { is_secret_set: false },
   });
