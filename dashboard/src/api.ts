@@ -42,7 +42,7 @@ export const api = createAdminClient({
 /** Whether an answer is one of the admin API: a proxy on the way answers with pages of its own. */
 function isOurs(response: Response, text: string): boolean {
   const type = response.headers.get('content-type') ?? '';
-  if (!/[/+]json/.test(type)) return response.ok && type.includes('yaml');
+  if (!/^[^;]*[/+]json\s*(?:;|$)/i.test(type)) return response.ok && /^[^;]*yaml/i.test(type);
   const body: unknown = JSON.parse(text);
   return typeof body === 'object' && body !== null;
 }

@@ -1,3 +1,4 @@
+import { listItems } from '../runtime/header-value.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
 import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
@@ -58,7 +59,7 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
   const wanted = ifMatch(context);
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const { version, config: before, temporary = [] } = await currentSnapshot(context.env);
-    if (wanted !== null && wanted !== version) throw changedMeanwhile(version);
+    if (wanted !== null && !wanted.includes(version)) throw changedMeanwhile(version);
     const { config, warnings } = validate(context.env, edit, before);
     const orders = edit.orders?.(before, config) ?? [];
     const [order] = orders.filter((each) => isOrdering(each, temporary));
@@ -163,13 +164,12 @@ function webhookWarnings(env: Env, { webhook }: Config): string[] {
   return [`Webhook: the secret ${secret} ${fault}. Until it is set, no warning is sent.`];
 }
 
-/** Reads the version that the caller has seen. Null: none given, or any (`*`). */
-function ifMatch(context: AdminContext): number | null {
+/** Reads the versions that the caller accepts. Null: none given, or any (`*`). */
+function ifMatch(context: AdminContext): readonly number[] | null {
   const header = context.req.header('if-match')?.trim();
   if (header === undefined || header === '*') return null;
-  const version = /^(?:W\/)?"(\d+)"$/.exec(header)?.[1];
   // A tag that never was one of ours matches no version.
-  return version === undefined ? -1 : Number(version);
+  return listItems(header).map((tag) => Number(/^(?:W\/)?"(\d+)"$/.exec(tag)?.[1] ?? -1));
 }
 
 function changedMeanwhile(version: number): ProblemError {

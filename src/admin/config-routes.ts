@@ -1,3 +1,4 @@
+import { prefersType } from '../runtime/header-value.ts';
 import { directoryOf } from '../env.ts';
 import { exportConfig } from '../config/import-config.ts';
 import { fingerprint, gatewayKeyHash } from '../runtime/digests.ts';
@@ -65,5 +66,6 @@ export function addConfigRoutes(app: AdminApp): void {
 }
 
 function wantsYaml(context: AdminContext): boolean {
-  return /yaml/i.test(context.req.header('accept') ?? '');
+  const isYaml = (type: string): boolean => type.includes('yaml');
+  return prefersType(context.req.header('accept'), isYaml, 'application/json');
 }

@@ -1,3 +1,4 @@
+import { prefersType } from '../runtime/header-value.ts';
 import type * as z from 'zod';
 import type { costsSchema } from '../contract/admin/cost-routes.ts';
 import type { Checked } from '../contract/admin/route.ts';
@@ -164,7 +165,7 @@ function notMetered({ config, pools }: Directory): string[] {
 }
 
 function isCsv(accept: string | undefined): boolean {
-  return accept?.split(',').some((type) => type.trim().startsWith('text/csv')) === true;
+  return prefersType(accept, (type) => type === 'text/csv', 'application/json');
 }
 
 const COLUMNS = [

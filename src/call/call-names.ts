@@ -1,4 +1,4 @@
-import { URLENCODED } from '../upstream/body/keyed-scan.ts';
+import { mayBeUrlencoded } from '../upstream/body/content-type.ts';
 import { modelIn, type Proof } from '../upstream/body/request-body.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { REQUEST_TYPE_HEADER } from '../providers/prices/lists/tiers.ts';
@@ -156,7 +156,7 @@ export class CallNames implements NamesOfCall {
   async #modelIn(bytes: Uint8Array): Promise<string | null> {
     const { request, body } = this.#candidate.call;
     const type = request.headers.get('content-type') ?? '';
-    if (!URLENCODED.test(type) || body.encodingIn(request.headers) !== null) {
+    if (!mayBeUrlencoded(type) || body.encodingIn(request.headers) !== null) {
       return modelIn(bytes, request, bodyBudget);
     }
     return new URLSearchParams(new TextDecoder().decode(bytes)).get('model');

@@ -1,3 +1,4 @@
+import { mediaType } from '../runtime/header-value.ts';
 import {
   frameShapeOf,
   errorReplyFrame,
@@ -173,7 +174,7 @@ async function tellAnswer(
 ): Promise<void> {
   const { status, headers } = answer;
   const packings = packingsOf(headers.get('content-encoding'));
-  const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
+  const isStream = mediaType(headers.get('content-type')) === 'text/event-stream';
   if (!answer.ok || !isStream || packings === null || answer.body === null) {
     const { text, answer: rest } = await peekAnswer(answer, ERROR_CHARACTERS_MAX);
     await rest.body?.cancel();

@@ -1,3 +1,4 @@
+import { mediaType } from '../runtime/header-value.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
 import { hasBudget } from '../routing/metered.ts';
@@ -291,7 +292,7 @@ export class Metering {
   /** Leads an answer through the meter; null: it need not be looked into. */
   pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
     if (meter === null) return null;
-    const isStream = headers.get('content-type')?.includes('text/event-stream') === true;
+    const isStream = mediaType(headers.get('content-type')) === 'text/event-stream';
     const mayFilter = this.#hasAsked && isStream && isPlain(headers.get('content-encoding'));
     return { meter, filter: mayFilter ? createUsageDrop() : null };
   }

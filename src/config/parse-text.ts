@@ -1,5 +1,6 @@
 // Step 1: from text to a document. check-config.ts lists all steps.
 
+import { mediaType } from '../runtime/header-value.ts';
 import { isAlias, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import type { Document } from 'yaml';
 import { formatPath } from './field-error.ts';
@@ -32,7 +33,7 @@ export class ConfigShapeError extends ConfigSyntaxError {
  * @throws ConfigSyntaxError
  */
 export function parseConfigText(text: string, contentType: string | null): unknown {
-  const type = contentType?.toLowerCase() ?? '';
+  const type = mediaType(contentType);
   const looksJson = /^\s*[{[]/.test(text);
   // Everything that is JSON is YAML too, so text of an unknown type loses nothing as YAML.
   const isJson = type.includes('json') || (!type.includes('yaml') && looksJson);

@@ -227,6 +227,13 @@ describe('If-Match', () => {
     expect((await ask('PUT', '/config', {}, { 'if-match': '"abc"' })).status).toBe(412);
     expect((await ask('PUT', '/config', {}, { 'if-match': '*' })).status).toBe(200);
   });
+
+  it('takes a change if one of the versions that it lists is the current one', async () => {
+    const { json } = await ask('PUT', '/groups/there', A_GROUP);
+    const listed = `"${json.version - 1}", W/"${json.version}"`;
+    expect((await ask('PUT', '/config', {}, { 'if-match': listed })).status).toBe(200);
+    expect((await ask('PUT', '/config', {}, { 'if-match': listed })).status).toBe(412);
+  });
 });
 
 it('changes at the same time are all made', async () => {
@@ -245,6 +252,9 @@ describe('the whole configuration', () => {
     const yaml = await ask('GET', '/config', undefined, { accept: 'application/yaml' });
     expect(yaml.headers.get('content-type')).toBe('application/yaml');
     expect((await ask('GET', '/config?format=yaml')).text).toBe(yaml.text);
+    const accept = 'application/json, application/yaml;q=0.5';
+    const preferred = await ask('GET', '/config', undefined, { accept });
+    expect(preferred.headers.get('content-type')).toBe('application/json');
     await ask('PUT', '/config', {});
     const back = await ask('PUT', '/config', yaml.text, { 'content-type': 'application/yaml' });
     expect(back.json).toMatchObject({ groups: ['shared'], version: await version() });

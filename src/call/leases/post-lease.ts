@@ -1,3 +1,4 @@
+import { listItems, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
 import { sureTable, tableSince } from '../../config/snapshots.ts';
 import type { LeaseAnswer, LeaseRequest, TicketAnswer } from '../../contract/leases.ts';
 import { attemptOf } from '../../core/words/ids.ts';
@@ -128,8 +129,11 @@ async function refusedNow(
 
 /** How long a request may be parked. `Prefer: wait=10` (RFC 7240) says less, in seconds. */
 function parkedMs({ headers }: Request): number {
-  const seconds = /(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])/i.exec(headers.get('prefer') ?? '')?.[1];
-  return seconds === undefined ? PARKED_MAX_MS : Math.min(PARKED_MAX_MS, Number(seconds) * 1_000);
+  const waits = listItems(headers.get('prefer') ?? '').map(
+    (item) => parameterOf(parseHeaderValue(`;${item}`), 'wait')?.value ?? '',
+  );
+  const seconds = waits.find((value) => /^\d{1,6}$/.test(value)) ?? Infinity;
+  return Math.min(PARKED_MAX_MS, Number(seconds) * 1_000);
 }
 
 /** A request that has come before, or the first of its call. */

@@ -1,3 +1,4 @@
+import { mediaType } from '../../runtime/header-value.ts';
 import { runsOf } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
@@ -115,11 +116,10 @@ export function readBeginning(text: string): RunDocument {
 
 /** Whether an answer may be JSON: some servers do not declare it. A stream of events is not. */
 function mayBeJson({ headers }: Response): boolean {
-  return !/^\s*(?:(?:audio|image|video)\/|text\/event-stream)/i.test(
-    headers.get('content-type') ?? '',
-  );
+  const type = mediaType(headers.get('content-type'));
+  return type !== 'text/event-stream' && !/^(?:audio|image|video)\//.test(type);
 }
 
 export function isJson({ headers }: Response): boolean {
-  return /[/+]json\b/i.test(headers.get('content-type') ?? '');
+  return /[/+]json$/.test(mediaType(headers.get('content-type')));
 }

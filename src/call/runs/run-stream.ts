@@ -1,3 +1,4 @@
+import { mediaType } from '../../runtime/header-value.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { PackedRun } from '../../upstream/operation/packed-run.ts';
 import type { RunReader } from '../../upstream/operation/run-events.ts';
@@ -7,11 +8,15 @@ import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 
 /** Types of streams in which each event is a line of JSON. */
-const IN_LINES = /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl))\b/i;
+const IN_LINES: ReadonlySet<string> = new Set([
+  'text/event-stream',
+  'application/x-ndjson',
+  'application/jsonl',
+]);
 
 /** Tells whether what an answer says of a run comes event by event. */
 export function isRunStream({ ok, body, headers }: Response): boolean {
-  return ok && body !== null && IN_LINES.test(headers.get('content-type') ?? '');
+  return ok && body !== null && IN_LINES.has(mediaType(headers.get('content-type')));
 }
 
 /**

@@ -67,7 +67,7 @@ export function createAdminClient(options: AdminClientOptions): AdminClient {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const { status, headers } = response;
-    const isJson = /[/+]json/.test(headers.get('content-type') ?? '');
+    const isJson = /^[^;]*[/+]json\s*(?:;|$)/i.test(headers.get('content-type') ?? '');
     const answer: unknown = isJson ? await response.json() : await response.text();
     const etag = headers.get('etag');
     // The casts are sound as far as the server keeps to its own description, which its tests check.

@@ -1,45 +1,108 @@
+import { listItems, mediaType, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
 import { hasOddCharset } from './charset.ts';
-import { multipartBoundary } from './multipart-scan.ts';
 
 /** The form that a body is read as. */
 export type BodyForm =
   | { readonly kind: 'json' }
-  | { readonly kind: 'form'; readonly boundary: string }
+  | {
+      readonly kind: 'form';
+      readonly boundary: string;
+      /** The beginning of the boundary that all parsers agree on. Usually the whole boundary. */
+      readonly stem: string;
+    }
   /** `why` says what keeps it from being read. */
   | { readonly kind: 'hidden'; readonly why: string };
 
-const FORM = /^\s*multipart\/form-data\s*(?:;|$)/i;
+const FORM = 'multipart/form-data';
 
 /** Types under which clients send JSON, the one of plain `fetch` and none at all among them. */
-const JSON_TYPE = /^\s*(?:application\/(?:[\w.+-]+\+)?json|text\/(?:json|plain))?\s*(?:;|$)/i;
+const JSON_TYPE = /^(?:application\/(?:[\w.+-]+\+)?json|text\/(?:json|plain))?$/;
 
-/** Parsers disagree about what is escaped, left open, commented or bracketed: `"a\\b"`, `"a`, `a b`, `<a>`. */
-const PLAIN_BOUNDARY = /;\s*boundary=(?:"[^\s"\\;()<>]+"|[!#$%&'*+.^_`|~\w-]+)\s*(?:;|$)/i;
+/** Types as lenient parsers find them: PHP ends the type at a comma or a blank, and others take the last type of several. */
+const ANY_FORM = /(?:^|,)\s*multipart\/form-data(?:[;,\s"]|$)/i;
+const URLENCODED = /(?:^|,)\s*application\/x-www-form-urlencoded(?:[;,\s"]|$)/i;
+
+/** Whether some parser reads a body of that type as multipart/form-data. */
+export function mayBeMultipart(contentType: string): boolean {
+  return ANY_FORM.test(contentType);
+}
+
+/** Whether some parser reads a body of that type as application/x-www-form-urlencoded. */
+export function mayBeUrlencoded(contentType: string): boolean {
+  return URLENCODED.test(contentType) && URLENCODED.test(contentType.replaceAll(QUOTED, '""'));
+}
+
+const QUOTED = /"(?:[^"\\]|\\.)*"?/gs;
+
+/** Maximum length of a boundary. RFC 2046 allows 70 characters. */
+const BOUNDARY = /^[\x20-\x7e]{1,200}$/;
+
+/** Parsers disagree about escapes, semicolons and brackets in quotes, and about a space at the end. */
+const CERTAIN_BOUNDARY = /^[^\\;<>]*[^\\;<>\s]$/;
+
+/** A boundary as parsers find it that search for the word, and end it at the first separator. */
+const SEARCHED_BOUNDARY = /boundary\s*=\s*"?([^";,\s()]*)/gi;
 
 const NO_BOUNDARY = 'the content type names no boundary';
 
+/** The boundary that a multipart/form-data content type names. null if there is none. */
+export function multipartBoundary(contentType: string): string | null {
+  const boundary = parameterOf(parseHeaderValue(contentType), 'boundary')?.value;
+  return boundary === undefined || !BOUNDARY.test(boundary) ? null : boundary;
+}
+
+/** The boundary that a lenient parser finds in a content type that may name several types. null if there is none. */
+export function anyBoundary(contentType: string): string | null {
+  // A boundary without quotes ends at a comma.
+  const item = listItems(contentType).find((each) => multipartBoundary(each) !== null) ?? '';
+  const [, searched = ''] = contentType.matchAll(SEARCHED_BOUNDARY).next().value ?? [];
+  return multipartBoundary(item) ?? (BOUNDARY.test(searched) ? searched : null);
+}
+
 /** Anything that does not say that it is a form may be JSON: some clients name no type. */
 export function bodyForm(contentType: string): BodyForm {
-  if (!FORM.test(contentType)) return { kind: 'json' };
+  if (mediaType(contentType) !== FORM) return { kind: 'json' };
   const boundary = multipartBoundary(contentType);
-  return boundary === null ? { kind: 'hidden', why: NO_BOUNDARY } : { kind: 'form', boundary };
+  return boundary === null
+    ? { kind: 'hidden', why: NO_BOUNDARY }
+    : { kind: 'form', boundary, stem: boundary };
 }
 
 /** The same, where the upstream must not be able to take the body for something else than it is read as. */
 export function certainForm(contentType: string): BodyForm {
-  const hidden = (why: string): BodyForm => ({ kind: 'hidden', why });
+  // Most bodies end here.
+  if (contentType === 'application/json') return { kind: 'json' };
   const form = bodyForm(contentType);
   if (form.kind === 'hidden') return form;
-  if (contentType.includes(',')) return hidden('it has several content types');
+  const isSeveral =
+    listItems(contentType).length > 1 ||
+    (form.kind === 'json' && mayBeMultipart(contentType)) ||
+    URLENCODED.test(contentType.replace(/^[^,;]*/, ''));
+  if (isSeveral) return hidden('it has several content types');
   if (hasOddCharset(contentType)) return hidden('its charset is not UTF-8');
-  if (form.kind === 'form') {
-    const boundaries = contentType.match(/boundary/gi) ?? [];
-    if (boundaries.length > 1) return hidden('its content type names several boundaries');
-    return PLAIN_BOUNDARY.test(contentType)
-      ? form
-      : hidden('its boundary can be read in several ways');
-  }
-  return JSON_TYPE.test(contentType)
+  if (form.kind === 'form') return certainBoundary(form.boundary, contentType);
+  return JSON_TYPE.test(mediaType(contentType))
     ? form
     : hidden('its content type is neither application/json nor multipart/form-data');
+}
+
+function certainBoundary(boundary: string, contentType: string): BodyForm {
+  const { parameters, isValid } = parseHeaderValue(contentType);
+  const named = parameters.filter(({ name }) => /^boundary(?:\*|$)/.test(name));
+  if (named.length > 1) return hidden('its content type names several boundaries');
+  if (!isValid || !CERTAIN_BOUNDARY.test(named[0]?.raw ?? '')) {
+    return hidden('its boundary can be read in several ways');
+  }
+  const searched = [...contentType.matchAll(SEARCHED_BOUNDARY)].map(([, found = '']) => found);
+  return { kind: 'form', boundary, stem: searched.reduce(commonStart, boundary) };
+}
+
+function commonStart(one: string, two: string): string {
+  let length = 0;
+  while (length < one.length && one[length] === two[length]) length += 1;
+  return one.slice(0, length);
+}
+
+function hidden(why: string): BodyForm {
+  return { kind: 'hidden', why };
 }

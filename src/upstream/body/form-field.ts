@@ -1,3 +1,6 @@
+import { listItems, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
+import type { HeaderParameter } from '../../runtime/header-value.ts';
+import { unescaped } from '../transfer/gateway-key.ts';
 import { hasOddCharset } from './charset.ts';
 
 /** A part of a form, as its headers describe it. */
@@ -7,18 +10,55 @@ export interface FormField {
   readonly isText: boolean;
 }
 
-const HEADER = /^([!#$%&'*+.^_`|~\w-]+):(.*)$/;
+/** A line goes on in the next one if that begins with a blank. */
+const FOLD = /\r?\n[ \t]+/g;
 
-/** No line but these: what is in another place, in blanks, comments or escapes, parsers see in different ways. */
-const DISPOSITION =
-  /^\s*form-data((?:\s*;\s*(?:name=(?:"[^"\\;=]*"|[\w.-]+)|filename\*?=(?:"[^"\\]*"|[^\s;"\\]+)))+)\s*$/i;
+const HEADER = /^([!#$%&'*+.^_`|~\w-]+):([^\r\n]*)$/;
+const LENIENT_DISPOSITION = /^content-disposition[ \t]*:(.*)$/im;
+
+const PLAIN_ENCODING = /^\s*(?:7bit|8bit|binary)\s*$/i;
+
+/** A name as parsers find it that search for the word, wherever it stands in the headers. */
+const SEARCHED_NAME =
+  /(?<![\w*-])name(?:\*\d*\*?)?\s*=[\s"\\]*(?:[\w-]*'[\w-]*')?[\s"'\\]*([^\s"'\\;,:()<>]*)/gi;
+
+/** Without escapes, the name of a file ends at the same quote to all parsers. */
+const FILE_NAME = /filename\s*=\s*"[^"\\]*"/gi;
+
+/** Names that some parsers decode and others do not: encoded words (RFC 2047), and control characters. */
+// oxlint-disable-next-line no-control-regex
+const UNCERTAIN_NAME = /=\?.*\?=|[\u0000-\u001f\u007f]/;
+
+/** The name and the kind of a part, as a lenient parser reads its headers. */
+export interface LenientField {
+  /** The names that parsers read. Empty if there is none. */
+  readonly names: readonly string[];
+  readonly isFile: boolean;
+}
+
+/** Reads the headers of a part as a lenient parser does. */
+export function lenientField(headers: string): LenientField {
+  const disposition = LENIENT_DISPOSITION.exec(headers.replaceAll(FOLD, ' '))?.[1] ?? '';
+  const parsed = parseHeaderValue(disposition);
+  const name = parameterOf(parsed, 'name')?.value;
+  const extended = parameterOf(parsed, 'name*')?.value;
+  return {
+    names: [
+      ...(name === undefined ? [] : [name]),
+      ...(extended === undefined ? [] : [decoded(extended)]),
+    ],
+    isFile: parsed.parameters.some(isFileName),
+  };
+}
 
 /**
- * The field that the headers of a part name, if every parser reads them alike. Null: folded lines, a name said
- * twice or in an encoding, a part without a name or with parts of its own.
+ * The field that the headers of a part name, if every parser that reads them comes to the same. null if parsers
+ * may read them in several ways, and `matters` says of a name among these that it decides about the call. Without a
+ * name, or with parts of its own, a part is never certain.
  */
-export function plainField(headers: string): FormField | null {
-  const lines = headers.split('\r\n').filter((line) => line !== '');
+export function plainField(headers: string, matters: (name: string) => boolean): FormField | null {
+  const text = headers.replaceAll(FOLD, ' ');
+  const lines = text.split('\r\n').filter((line) => line !== '');
   const pairs = lines.map((line) => HEADER.exec(line));
   if (pairs.includes(null)) return null;
   const valuesOf = (name: string): string[] =>
@@ -26,31 +66,59 @@ export function plainField(headers: string): FormField | null {
   const [value, another] = valuesOf('content-disposition');
   const types = valuesOf('content-type');
   if (value === undefined || another !== undefined || types.some(isMultipart)) return null;
-  const said = [...(DISPOSITION.exec(value)?.[1] ?? '').matchAll(SAID)];
-  const [name, oneMore] = said.filter(([, key]) => key?.toLowerCase() === 'name');
-  if (name === undefined || oneMore !== undefined) return null;
+  const parsed = parseHeaderValue(value);
+  if (parsed.value !== 'form-data' || !parsed.parameters.every(isPlain)) return null;
+  const name = certainName(parsed.parameters, matters);
+  if (name === null) return null;
+  // Some parsers join a folded value without a blank.
+  const texts = text === headers ? [text] : [text, headers.replaceAll(FOLD, '')];
+  const isOther = (found: string): boolean => found !== name && matters(found);
+  if (texts.flatMap(searchedNames).some(isOther)) return null;
   const encodings = valuesOf('content-transfer-encoding');
   const isEncoded =
     encodings.some((each) => !PLAIN_ENCODING.test(each)) || types.some(hasOddCharset);
-  return { name: name[2] ?? name[3] ?? '', isText: said.length === 1 && !isEncoded };
+  const isFile = /filename/i.test(value);
+  return { name, isText: !isFile && !isEncoded };
 }
 
-const SAID = /;\s*(name|filename\*?)=(?:"([^"]*)"|([^\s;"]+))/gi;
+function searchedNames(headers: string): string[] {
+  const found = headers.replaceAll(FILE_NAME, '').matchAll(SEARCHED_NAME);
+  return [...found].map(([, name = '']) => unescaped(name));
+}
 
-const PLAIN_ENCODING = /^\s*(?:7bit|8bit|binary)\s*$/i;
+/** The name of a field, if all parsers read one that is the same, or none that matters. */
+function certainName(
+  parameters: readonly HeaderParameter[],
+  matters: (name: string) => boolean,
+): string | null {
+  const [one, another] = parameters.filter(({ name }) => name === 'name');
+  const extended = parameters.filter(({ name }) => name.startsWith('name*'));
+  if (one === undefined || another !== undefined || UNCERTAIN_NAME.test(one.value)) return null;
+  const isOdd = extended.some(
+    ({ name, value }) => name !== 'name*' || hasOddCharset(`;charset=${value.split("'", 1)[0]}`),
+  );
+  if (isOdd) return null;
+  const ofName = [one.raw, one.value.trim(), unescaped(one.value)];
+  const readings = ofName.concat(extended.map(({ value }) => decoded(value)));
+  const isCertain = readings.every((reading) => reading === one.value);
+  return isCertain || ![one.value, ...readings].some(matters) ? one.value : null;
+}
+
+/** Some writers send file names without quotes that would need them. No parser takes these for another field. */
+function isPlain({ name, raw, isValid }: HeaderParameter): boolean {
+  return isValid || (isFileName({ name }) && /^[^\s"\\]+$/.test(raw));
+}
+
+function isFileName({ name }: Pick<HeaderParameter, 'name'>): boolean {
+  return /^filename(?:\*|$)/.test(name);
+}
 
 function isMultipart(contentType: string): boolean {
-  return /multipart\//i.test(contentType);
+  const isBroken = !parseHeaderValue(contentType).isValid && /multipart\//i.test(contentType);
+  return isBroken || listItems(contentType).some((type) => /^multipart\//i.test(type));
 }
 
-/** The parameters of a header's value, as in `form-data; name="model"`. The first of a name counts. */
-export function parameters(value: string): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [, name = '', quoted, plain = ''] of value.matchAll(PARAMETER)) {
-    const key = name.toLowerCase();
-    if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? plain.trim());
-  }
-  return found;
+/** The name in an extended parameter (RFC 8187), as in `name*=utf-8''%5Fname`. */
+function decoded(extended: string): string {
+  return unescaped(extended.replace(/^[^']*'[^']*'/, ''));
 }
-
-const PARAMETER = /;\s*([^=;\s"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g;

@@ -138,6 +138,12 @@ export function referenceIn(name: string): string | null {
   return REFERENCES.has(withoutSeparators(folded)) ? name : null;
 }
 
+/** Whether a field of a form with this name says which model a call is for, to some parser. */
+export function matters(name: string): boolean {
+  const reference = referenceIn(name);
+  return mayNameOther(name) || (reference !== null && reference !== PROMPT);
+}
+
 /** A name as case-insensitive parsers read it. Some of them read the long s as an s. */
 export function foldedName(name: string): string {
   return name.toUpperCase().toLowerCase();

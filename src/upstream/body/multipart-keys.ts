@@ -1,5 +1,4 @@
-import { unescaped } from '../transfer/gateway-key.ts';
-import { parameters } from './form-field.ts';
+import { lenientField } from './form-field.ts';
 import { keyIn, VALUE_BYTES_MAX } from './form-keys.ts';
 import type { KeyFound, KeyScan } from './form-keys.ts';
 import { Capture } from './model-scan.ts';
@@ -126,12 +125,9 @@ class MultipartKeyScan implements KeyScan {
   }
 
   #endHeaders(): void {
-    const text = new TextDecoder().decode(this.#headers.bytes).replaceAll(/\r?\n[ \t]+/g, ' ');
-    const disposition = /^content-disposition\s*:(.*)$/im.exec(text)?.[1] ?? '';
-    const found = parameters(disposition);
-    const encoded = found.get('name*');
-    this.#names = [found.get('name') ?? '', ...(encoded === undefined ? [] : [decoded(encoded)])];
-    this.#place = found.has('filename') || found.has('filename*') ? 'skipped' : 'value';
+    const { names, isFile } = lenientField(new TextDecoder().decode(this.#headers.bytes));
+    this.#names = names.length === 0 ? [''] : names;
+    this.#place = isFile ? 'skipped' : 'value';
   }
 
   #valueByte(byte: number): void {
@@ -145,9 +141,4 @@ class MultipartKeyScan implements KeyScan {
     for (const name of this.#names) this.#found ??= keyIn(name, value, this.#own);
     this.#place = 'skipped';
   }
-}
-
-/** The name in an extended parameter, as in `name*=utf-8''%5Fname`. */
-function decoded(extended: string): string {
-  return unescaped(extended.replace(/^[^']*'[^']*'/, ''));
 }

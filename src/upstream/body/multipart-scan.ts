@@ -1,9 +1,10 @@
-import { parameters, plainField } from './form-field.ts';
+import { lenientField, plainField } from './form-field.ts';
 import {
   ABSENT,
   Capture,
   foundAt,
   goesOn,
+  matters,
   MODEL_BYTES_MAX,
   ModelNames,
   PROMPT,
@@ -31,16 +32,15 @@ type Place = 'content' | 'boundary_end' | 'headers' | 'end';
 /**
  * Finds the form field `model` in multipart/form-data. Parts with a file name are files whatever
  * their field is called. The search for a boundary starts at the ends of lines only, so a file passes
- * at the speed of the engine's own search. A thorough scan takes only forms that every parser takes apart alike.
+ * at the speed of the engine's own search. A thorough scan takes only forms that every parser takes apart alike:
+ * it rejects lines that begin with `--` and the stem of the boundary, and are not a boundary.
  */
-export function createMultipartModelScan(boundary: string, depth: Depth = 'first'): ModelScan {
-  return new MultipartModelScan(boundary, depth);
-}
-
-/** The boundary that a multipart/form-data content type names; null: none. */
-export function multipartBoundary(contentType: string): string | null {
-  const boundary = parameters(contentType).get('boundary');
-  return boundary === undefined || !/^[\x20-\x7e]{1,200}$/.test(boundary) ? null : boundary;
+export function createMultipartModelScan(
+  boundary: string,
+  depth: Depth = 'first',
+  stem = boundary,
+): ModelScan {
+  return new MultipartModelScan(boundary, depth, stem);
 }
 
 class MultipartModelScan implements ModelScan {
@@ -51,6 +51,9 @@ class MultipartModelScan implements ModelScan {
   readonly #delimiter: Uint8Array;
   #state: ScanState = MORE;
   #place: Place = 'content';
+  /** The bytes of the boundary after the stem, and how many of them were read. */
+  readonly #tail: Uint8Array;
+  #tailRead = 0;
   /** Bytes of the delimiter that match so far. The first boundary has no line before it. */
   #matched = 2;
   #sawBoundary = false;
@@ -71,10 +74,11 @@ class MultipartModelScan implements ModelScan {
   /** Whether what matches so far began at the end of a line that other parsers alone take for one. */
   #isBare = false;
 
-  constructor(boundary: string, depth: Depth) {
+  constructor(boundary: string, depth: Depth, stem: string) {
     this.depth = depth;
     this.#names = depth === 'thorough' ? new ModelNames() : null;
-    this.#delimiter = new TextEncoder().encode(`\r\n--${boundary}`);
+    this.#delimiter = new TextEncoder().encode(`\r\n--${stem}`);
+    this.#tail = new TextEncoder().encode(boundary.slice(stem.length));
     // The delimiter is captured with the value that it ends.
     this.#value = new Capture(MODEL_BYTES_MAX + this.#delimiter.length);
   }
@@ -148,6 +152,7 @@ class MultipartModelScan implements ModelScan {
     if (this.#isBare) this.#state = BARE;
     this.#contentEnd = position + 1 - this.#delimiter.length;
     this.#place = 'boundary_end';
+    this.#tailRead = 0;
     this.#last = 0;
   }
 
@@ -161,6 +166,11 @@ class MultipartModelScan implements ModelScan {
 
   /** Only `--`, or blanks and the end of the line, make it a boundary: it may begin a longer word. */
   #boundaryEnd(byte: number): void {
+    if (this.#tailRead < this.#tail.length) {
+      if (byte !== this.#tail[this.#tailRead]) this.#state = BARE;
+      this.#tailRead += 1;
+      return;
+    }
     const last = this.#last;
     const isPadding = last === 0 || last === SPACE || last === TAB;
     this.#last = byte;
@@ -195,7 +205,7 @@ class MultipartModelScan implements ModelScan {
     else if (byte === LF && this.#blank % 2 === 1) this.#blank += 1;
     else this.#blank = 0;
     if (this.#blank === 4) {
-      this.#isModel = this.#isModelField(this.#headers.text() ?? '');
+      this.#isModel = this.#isModelField(textOf(this.#headers));
       this.#modelStart = position + 1;
       this.#value.clear();
       this.#place = 'content';
@@ -209,7 +219,7 @@ class MultipartModelScan implements ModelScan {
 
   #isModelField(headers: string): boolean {
     if (this.#names === null) return isModelField(headers);
-    const field = plainField(headers);
+    const field = plainField(headers, matters);
     if (field === null) {
       this.#state = unreadable('the headers of a part can be read in several ways');
       return false;
@@ -249,9 +259,14 @@ function isLineEnd(byte: number): boolean {
   return byte === SPACE || byte === TAB || byte === CR;
 }
 
+/** Some writers send the names of files in the encoding of their system. */
+function textOf(headers: Capture): string {
+  return headers.text() ?? latin1.decode(headers.bytes);
+}
+
+const latin1 = new TextDecoder('latin1');
+
 function isModelField(headers: string): boolean {
-  const disposition = /^content-disposition:(.*)$/im.exec(headers)?.[1];
-  if (disposition === undefined) return false;
-  const found = parameters(disposition);
-  return found.get('name') === 'model' && !found.has('filename') && !found.has('filename*');
+  const { names, isFile } = lenientField(headers);
+  return names[0] === 'model' && !isFile;
 }

@@ -189,7 +189,7 @@ function scanFor(
   wantsStream: boolean,
   depth: Depth,
 ): ModelScan {
-  if (form.kind === 'form') return createMultipartModelScan(form.boundary, depth);
+  if (form.kind === 'form') return createMultipartModelScan(form.boundary, depth, form.stem);
   return wantsStream ? createJsonStreamScan(depth) : createJsonModelScan(depth);
 }
 

@@ -1,3 +1,4 @@
+import { mediaType } from '../../runtime/header-value.ts';
 import { joined } from '../body/chunks.ts';
 import { EventData, eventsIn } from '../events/event-data.ts';
 import { parseCutJson } from '../json/cut-json.ts';
@@ -29,8 +30,7 @@ const FORMS: ReadonlyMap<string, AnswerForm> = new Map([
 export function formOf(contentType: string | null): AnswerForm | null {
   // Most answers end here.
   if (contentType === 'application/json') return 'json';
-  const [type = ''] = (contentType ?? '').toLowerCase().split(';');
-  const name = type.trim();
+  const name = mediaType(contentType);
   return FORMS.get(name) ?? (name.includes('json') ? 'json' : null);
 }
 

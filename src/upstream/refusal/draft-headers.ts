@@ -1,3 +1,4 @@
+import { listItems, parseHeaderValue } from '../../runtime/header-value.ts';
 import type { LimitHint } from '../../core/words/signal.ts';
 import { parseResetMs } from './reset-time.ts';
 
@@ -54,18 +55,21 @@ function hintOf(
 }
 
 function itemsOf(text: string): readonly string[] {
-  return text.length > LENGTH_MAX ? [] : text.split(',', LIMITS_MAX);
+  return text.length > LENGTH_MAX ? [] : listItems(text).slice(0, LIMITS_MAX);
 }
 
 /** Returns the name of an item, quoted or not. */
 function nameOf(item: string): string {
-  const [name = ''] = item.split(';', 1);
-  return name.trim();
+  return parseHeaderValue(item).value;
 }
+
+/** The name of a policy may contain any word. */
+const QUOTED = /"(?:[^"\\]|\\.)*"/gs;
 
 /** Reads a numeric parameter. null if there is none. */
 function numberOf(text: string, name: string): number | null {
-  const value = new RegExp(`(?:^|[;,])\\s*${name}=(\\d{1,15})(?!\\d)`, 'i').exec(text)?.[1];
+  const plain = text.replaceAll(QUOTED, '""');
+  const value = new RegExp(`(?:^|[;,])\\s*${name}=(\\d{1,15})(?!\\d)`, 'i').exec(plain)?.[1];
   return value === undefined ? null : Number(value);
 }
 

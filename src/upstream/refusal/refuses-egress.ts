@@ -1,3 +1,4 @@
+import { mediaType } from '../../runtime/header-value.ts';
 import { parseCutJson } from '../json/cut-json.ts';
 import type { ErrorFields } from './error-fields.ts';
 import { isSentence } from './own-words.ts';
@@ -81,7 +82,7 @@ function edgeCode(headers: Headers, body: string): number | null {
   const code = EDGE_TEXT.exec(body)?.[1];
   if (code !== undefined) return Number(code);
   if (!body.includes('"cloudflare_error"')) return null;
-  if (headers.get('content-type')?.includes('json') !== true) return null;
+  if (!mediaType(headers.get('content-type')).includes('json')) return null;
   const said = parseCutJson(body).value as Readonly<Record<string, unknown>> | null | undefined;
   return said?.['cloudflare_error'] === true ? Number(said['error_code']) : null;
 }
@@ -97,7 +98,7 @@ function isChallenged({ status, headers }: EgressAnswer): boolean {
  */
 function isEdgePage({ status, headers, body }: EgressAnswer): boolean {
   if (headers.get('server') !== 'cloudflare') return false;
-  if (headers.get('content-type')?.startsWith('text/html') !== true) return false;
+  if (mediaType(headers.get('content-type')) !== 'text/html') return false;
   if (status === 503) return CHALLENGE_PAGE.test(body);
   if (status !== 403) return false;
   return (

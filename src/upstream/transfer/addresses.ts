@@ -49,6 +49,9 @@ export function hasAddresses(headers: Headers): boolean {
   return WITH_ADDRESSES.some((name) => headers.has(name));
 }
 
+/** An address in a `Link`. A quoted string, such as a title, is none. */
+const TARGET = /"(?:[^"\\]|\\.)*"|<([^<>]*)>/g;
+
 /** Reads the addresses of an answer. */
 export function readdress(headers: Headers, way: Way): Readdressed {
   const changed = new Map<string, string | null>();
@@ -64,8 +67,9 @@ export function readdress(headers: Headers, way: Way): Readdressed {
   if (content !== null) changed.set(CONTENT_LOCATION, inOwnWords(content, way));
   const link = headers.get(LINK);
   if (link !== null) {
-    const rewrite = (_: string, target: string): string => `<${inOwnWords(target, way) ?? ''}>`;
-    changed.set(LINK, link.replace(/<([^<>]*)>/g, rewrite));
+    const rewrite = (all: string, target?: string): string =>
+      target === undefined ? all : `<${inOwnWords(target, way) ?? ''}>`;
+    changed.set(LINK, link.replace(TARGET, rewrite));
   }
   return { changed, elsewhere };
 }

@@ -1,3 +1,4 @@
+import { mediaType } from '../../runtime/header-value.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { pipeMetered, type Metering } from '../usage/metered-pipe.ts';
 import { BoundWatch, type Bound } from './bound-watch.ts';
@@ -9,8 +10,12 @@ import { AbortWatch, pipeWatched } from './watched-pipe.ts';
 const FLUSH_MS = 50;
 
 /** Types of bodies that consist of small events, each of which must go on at once. */
-const EVENTS =
-  /^\s*(?:text\/event-stream|application\/(?:x-ndjson|jsonl|vnd\.amazon\.eventstream))\b/i;
+const EVENTS: ReadonlySet<string> = new Set([
+  'text/event-stream',
+  'application/x-ndjson',
+  'application/jsonl',
+  'application/vnd.amazon.eventstream',
+]);
 
 /** The streams through which a body goes to the caller. */
 export interface Way {
@@ -37,7 +42,7 @@ export interface Passing {
 }
 
 export function comesInEvents(contentType: string | null): boolean {
-  return EVENTS.test(contentType ?? '');
+  return EVENTS.has(mediaType(contentType));
 }
 
 /**

@@ -1,3 +1,4 @@
+import { mediaType } from '../../runtime/header-value.ts';
 import type { Dialect } from '../../contract/dialect.ts';
 import { packingsOf, type Packing } from '../body/packing.ts';
 import { PackedCopy } from '../body/packed-copy.ts';
@@ -77,8 +78,7 @@ function packedMeter(meter: UsageMeter, packings: readonly Packing[]): UsageMete
 }
 
 function plainMeter(shape: Dialect, contentType: string | null): UsageMeter | null {
-  const [type = ''] = (contentType ?? '').toLowerCase().split(';');
-  switch (type.trim()) {
+  switch (mediaType(contentType)) {
     case 'application/json':
       return jsonMeter(shape, 'document');
     case 'text/event-stream':

@@ -122,10 +122,13 @@ describe.each([
   });
 
   it('each target of a Link below the base URL becomes ours, and others stay', async () => {
-    const link = '<{base}/v1/x?after=1>; rel="next", <https://docs.test/>; rel="help"';
+    const link =
+      '<{base}/v1/x?after=1>; rel="next", <https://docs.test/>; rel="help"; title="<b>, \\"<c>\\""';
     const { headers } = await ask(`/ours${route}`, { headers: { link } });
     const next = `<${serve.url}/ours/v1/x?after=1>; rel="next"`;
-    expect(headers.get('link')).toBe(`${next}, <https://docs.test/>; rel="help"`);
+    expect(headers.get('link')).toBe(
+      `${next}, <https://docs.test/>; rel="help"; title="<b>, \\"<c>\\""`,
+    );
   });
 
   it('a redirect below the base URL points to Headgate and can be followed', async () => {

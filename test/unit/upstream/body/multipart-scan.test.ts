@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  createMultipartModelScan,
-  multipartBoundary,
-} from '../../../../src/upstream/body/multipart-scan.ts';
+import { multipartBoundary } from '../../../../src/upstream/body/content-type.ts';
+import { createMultipartModelScan } from '../../../../src/upstream/body/multipart-scan.ts';
 import { cutsOf, encode, rawOf, scanForm } from './feed.ts';
 
 const part = (headers: string, content: string): string =>

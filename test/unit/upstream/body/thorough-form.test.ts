@@ -45,6 +45,7 @@ const TWICE = [
   MODEL + OTHER + END,
   MODEL + field('Model', 'other') + END,
   MODEL + file('model', 'other') + END,
+  MODEL + part('Content-Disposition: form-data;\r\n name="model"', 'other') + END,
 ];
 
 const UNREADABLE = [
@@ -61,7 +62,6 @@ const UNREADABLE = [
   MODEL + part('Content-Disposition: form-data; name="x"; name="model"', 'other') + END,
   MODEL + part("Content-Disposition: form-data; name*=utf-8''model", 'other') + END,
   MODEL + part('Content-Disposition: form-data; name*0=mo; name*1=del', 'other') + END,
-  MODEL + part('Content-Disposition: form-data;\r\n name="model"', 'other') + END,
   MODEL + part('Content-Disposition: form-data; name= "x;name=model"', 'other') + END,
   MODEL + part('Content-Disposition: form-data; name="x;name=model"', 'other') + END,
   MODEL + part('Content-Disposition: form-data; x="; name=model"; name="x"', 'other') + END,

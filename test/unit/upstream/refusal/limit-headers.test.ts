@@ -84,6 +84,14 @@ describe('of an unknown upstream', () => {
       },
       60_000,
     ],
+    [
+      'RateLimit with words of its own in a name',
+      {
+        ratelimit: '"a;b, r=7;c";r=50;t=30',
+        'ratelimit-policy': '"a;x";q=9;w=1, "a;b, r=7;c";q=100;w=60',
+      },
+      60_000,
+    ],
   ])('%s is read', (_, headers, windowMs) => {
     expect(readLimitHints(new Headers(headers), profile, NOW)).toEqual([{ ...hint, windowMs }]);
   });

@@ -16,7 +16,7 @@ function kindOf(status: number, body: string, headers: Fields = {}): string | nu
 const JSON_TYPE = { 'content-type': 'application/json' };
 const EDGE_JSON = { server: 'cloudflare', 'content-type': 'application/json; charset=utf-8' };
 const TEXT = { server: 'cloudflare', 'content-type': 'text/plain; charset=UTF-8' };
-const PAGE = { server: 'cloudflare', 'content-type': 'text/html; charset=UTF-8' };
+const PAGE = { server: 'cloudflare', 'content-type': 'Text/HTML; charset=UTF-8' };
 
 /** Pages, shortened where they say nothing. */
 const pageOf = (title: string, body = ''): string =>
