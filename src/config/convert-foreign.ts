@@ -10,6 +10,8 @@ import {
   rateLimitListSchema,
   rateLimitModelsSchema,
 } from '../contract/config/foreign-schemas.ts';
+import { convertHermes, HERMES_FIELDS, isHermes } from './convert-hermes.ts';
+import { convertPortkey, isPortkeyConfig } from './convert-portkey.ts';
 import { convertConcurrencyGroups } from './convert-concurrency-groups.ts';
 import { convertModelList } from './convert-model-list.ts';
 import { convertModelsOfAgents, isModelsOfAgents } from './convert-models-of-agents.ts';
@@ -52,6 +54,18 @@ const FOREIGN_SHAPES: readonly ForeignShape[] = [
     systems: ['clawith'],
     fields: ['concurrency_groups'],
     convert: convertConcurrencyGroups,
+  },
+  {
+    systems: ['hermes'],
+    fields: HERMES_FIELDS,
+    isMeant: isHermes,
+    convert: convertHermes,
+  },
+  {
+    systems: ['portkey'],
+    fields: ['strategy', 'targets', 'provider', 'virtual_key'],
+    isMeant: isPortkeyConfig,
+    convert: convertPortkey,
   },
   { systems: ['picoclaw'], fields: ['list'], convert: convertRateList },
   { systems: ['picoclaw'], fields: ['models'], convert: convertRatesOfModels },

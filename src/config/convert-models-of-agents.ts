@@ -1,15 +1,46 @@
 // Step 2, of lists of models as agents keep them. check-config.ts lists all steps.
 
 import type * as z from 'zod';
-import type { ConfigInput } from '../contract/config/config.ts';
-import { agentModelListSchema } from '../contract/config/foreign-schemas.ts';
-import { convertModelList } from './convert-model-list.ts';
-import { refused, type Converted } from './foreign-groups.ts';
+import { agentModelListSchema, agentModelSchema } from '../contract/config/foreign-schemas.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import { providerNamed } from '../providers/index.ts';
+import { chainsOf } from './agent-fallbacks.ts';
+import { isPrivateHost } from './check/private-address.ts';
+import { explainIssues } from './explain-issues.ts';
+import { below, quoteName, type FieldError } from './field-error.ts';
+import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
+import {
+  membersOf,
+  type Deployment,
+  type GroupInput,
+  type MadeMembers,
+} from './foreign-members.ts';
+import {
+  addressProblem,
+  MadeUpstreams,
+  placeAt,
+  placeNamed,
+  type Place,
+} from './foreign-places.ts';
+import { ForeignSecrets } from './foreign-secrets.ts';
 
-type Entry = z.output<typeof agentModelListSchema>['model_list'][number];
+type AgentModel = z.output<typeof agentModelSchema>;
 
-/** Fields that say something here. */
-const KNOWN = Object.keys(agentModelListSchema.shape.model_list.element.shape);
+/** An entry, and its place in the list. */
+interface Entry {
+  readonly at: string;
+  readonly index: number;
+  readonly model: AgentModel;
+}
+
+/** Fields that are read. Agents keep the others, and go on by them. */
+const READ = new Set([...Object.keys(agentModelSchema.shape), '_comment']);
+
+/** Dialects that a provider is called in at whatever address. Others are called as OpenAI is. */
+const OWN_DIALECTS: readonly (Dialect | undefined)[] = ['gemini', 'azure', 'bedrock'];
+
+/** Maximum time for which a call holds its slot. */
+const HOLD_MAX_MS = 86_400_000;
 
 /** Tells a list of models whose entries are flat from one of deployments. */
 export function isModelsOfAgents(document: unknown): boolean {
@@ -25,86 +56,224 @@ export function isModelsOfAgents(document: unknown): boolean {
 }
 
 /**
- * Turns such a list into groups with members. An entry whose rate is used up is passed over there while another of its
- * name has some left, which is what members do.
+ * Turns such a list into groups with members: one for each name, with a member for each entry of it and for each further
+ * key. An entry whose rate is used up is passed over there while another of its name has some left, which is what members
+ * do. Fallbacks are members of later tiers.
  */
 export function convertModelsOfAgents(document: unknown): Converted {
   const parsed = agentModelListSchema.safeParse(document);
   if (!parsed.success) return refused(parsed.error, agentModelListSchema, document);
-  const { model_list: entries, ...others } = parsed.data;
-  const ignored = new Set([
-    ...Object.keys(others).filter((name) => name !== 'version'),
-    ...entries.flatMap((entry) => Object.keys(entry).filter((name) => !KNOWN.includes(name))),
-  ]);
-  const notes = entries.flatMap((entry, at) => [...keyNotes(entry, at), ...offNotes(entry, at)]);
-  const model_list = entries.map((entry, at) => ({
-    model_name: entry.model_name,
-    litellm_params: {
-      // One that names its provider says nothing of it in the model.
-      model: entry.provider ? `${entry.provider}/${entry.model}` : entry.model,
-      ...(entry.api_base ? { api_base: entry.api_base } : {}),
-      ...(keysOf(entry).length > 0 ? { api_key: `os.environ/${variableOf(entry, at)}` } : {}),
-      rpm: entry.rpm || null,
-    },
-  }));
-  const inPlace = (path: string): string => path.replace('.litellm_params', '');
-  const converted = convertModelList({ model_list }, 'picoclaw');
-  if (!converted.ok) {
-    const errors = converted.errors.map(({ path, message }) => ({ path: inPlace(path), message }));
-    return { ok: false, errors };
+  const { model_list: list, agents, ...others } = parsed.data;
+  const reading = new AgentReading();
+  const entries = list.flatMap((value, index) => reading.entry(value, index));
+  // The command line runs this under Node 20, which has no Map.groupBy.
+  const byName = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const { model_name: name } = entry.model;
+    byName.set(name, [...(byName.get(name) ?? []), entry]);
   }
-  const { pathOf } = converted;
-  const variables = entries.map(variableOf);
-  const left = [...ignored].toSorted();
+  const chains = chainsOf(
+    [...byName].map(([name, own]) => [name, own.flatMap(({ model }) => model.fallbacks)] as const),
+    agents,
+    reading.omitted,
+  );
+  const groups: GroupInput[] = [];
+  const paths: (readonly string[])[] = [];
+  for (const [title, own] of byName) {
+    const built = reading.group(title, own, chains.get(title) ?? [], byName);
+    if (built === null) continue;
+    const same = groups.find(({ name }) => name === built.group.name);
+    if (same === undefined) {
+      groups.push(built.group);
+      paths.push(built.paths);
+      continue;
+    }
+    const message = `would become the group "${built.group.name}", as another name does`;
+    reading.omitted.push({ path: `${own[0]?.at}.model_name`, message });
+  }
+  const kept = [
+    ...Object.keys(others).filter((name) => name !== 'version'),
+    ...(agents === undefined ? [] : ['agents']),
+    ...entries.flatMap(({ model }) => Object.keys(model).filter((name) => !READ.has(name))),
+  ];
+  const listed = [...new Set(kept)].toSorted().join(', ');
   return {
-    ...converted,
-    config: { ...converted.config, groups: withSwitches(converted.config, entries) },
+    ok: true,
+    config: { upstreams: reading.made.list, groups },
     notes: [
-      // Of these keys it is told below, without variables that never were.
-      ...converted.notes.filter(
-        (note) => !variables.some((variable) => note.endsWith(`variable ${variable} held.`)),
-      ),
-      ...notes,
-      ...(left.length === 0 ? [] : [`Not taken over: ${left.join(', ')}.`]),
+      ...reading.notes,
+      ...reading.secrets.notes,
+      ...(kept.length === 0
+        ? []
+        : [`PicoClaw keeps these settings, and goes on by them: ${listed}.`]),
     ],
-    pathOf: (path) => inPlace(pathOf?.(path) ?? path),
+    omitted: reading.omitted,
+    pathOf: (path) => {
+      const [, group, member = '0'] = /^groups\[(\d+)\](?:\.members\[(\d+)\])?/.exec(path) ?? [];
+      return group === undefined ? path : (paths[Number(group)]?.[Number(member)] ?? path);
+    },
   };
 }
 
-/** Switches off the members of entries that are switched off: they stand in their order in the group of their name. */
-function withSwitches({ groups = [] }: ConfigInput, entries: readonly Entry[]) {
-  return groups.map((group) => {
-    const own = entries.filter(({ model_name: name }) => name === group.match?.models?.[0]);
-    const members = group.members?.map((member, at) =>
-      own[at]?.enabled === false ? { ...member, enabled: false } : member,
+/** Reads the entries of a list one by one. */
+class AgentReading {
+  readonly made = new MadeUpstreams();
+  readonly secrets = new ForeignSecrets();
+  readonly notes = new Set<string>();
+  readonly omitted: FieldError[] = [];
+
+  entry(value: unknown, index: number): Entry[] {
+    const at = `model_list[${index}]`;
+    const parsed = agentModelSchema.safeParse(value);
+    if (parsed.success) return [{ at, index, model: parsed.data }];
+    for (const { path, message } of explainIssues(parsed.error, agentModelSchema, value)) {
+      this.omitted.push({ path: below(at, path), message });
+    }
+    return [];
+  }
+
+  /** Makes the group of one name. Null: none of its entries has an address. */
+  group(
+    title: string,
+    own: readonly Entry[],
+    chain: readonly string[],
+    byName: ReadonlyMap<string, readonly Entry[]>,
+  ): { readonly group: GroupInput; readonly paths: readonly string[] } | null {
+    const tiers = [own, ...chain.map((name) => byName.get(name) ?? [])];
+    const deployments = tiers.flatMap((entries, index) =>
+      entries.flatMap((entry) => this.#deployments(entry, tiers.length > 1 ? index + 1 : null)),
     );
-    return { ...group, members };
-  });
+    const spoken = own.map(({ model }) => spokenBy(providerOf(model).provider));
+    const kept = spoken.every((each) => each === 'anthropic') ? 'anthropic' : null;
+    const made = membersOf(deployments, [title], this.made, kept);
+    this.omitted.push(...made.omitted);
+    for (const note of made.notes) this.notes.add(note);
+    if (made.members.length === 0) return null;
+    const name = groupNameOf(title);
+    if (name === '') {
+      this.omitted.push({
+        path: `${own[0]?.at}.model_name`,
+        message: 'no group name can be made of this',
+      });
+      return null;
+    }
+    if (name !== title) this.notes.add(`"${title}" became the group "${name}".`);
+    const members = made.members;
+    const isAlone = members.length === 1;
+    const [timeout] = members.map(({ first_token_ms: ms }) => ms);
+    return {
+      group: {
+        name,
+        match: { models: [title] },
+        // With one member nothing else can take a call that is late: it ends, as there.
+        members: isAlone ? members.map(withoutTimeout) : [...members],
+        ...(isAlone && timeout !== undefined
+          ? { holds: { max_hold_ms: Math.min(HOLD_MAX_MS, timeout) } }
+          : {}),
+      },
+      paths: made.paths,
+    };
+  }
+
+  /** Makes a deployment for each key of an entry. */
+  #deployments(entry: Entry, tier: number | null): Deployment[] {
+    const { at, model } = entry;
+    const { provider, name } = providerOf(model);
+    const place = this.#placeOf(entry, provider);
+    if (place === null) return [];
+    if (model.enabled === false) {
+      this.notes.add(`${at} is switched off there, and its member here.`);
+    }
+    const timeout = Math.ceil((model.request_timeout ?? 0) * 1_000);
+    const member = {
+      limits: { rpm: model.rpm || null },
+      ...(model.enabled === false ? { enabled: false } : {}),
+      ...(timeout < 1 ? {} : { first_token_ms: Math.min(3_600_000, timeout) }),
+      ...(tier === null ? {} : { tier }),
+    };
+    return this.#secretsOf(entry, place).map((secret) => ({
+      at,
+      place,
+      secret,
+      model: name,
+      member,
+    }));
+  }
+
+  #placeOf({ at, model }: Entry, provider: string): Place | null {
+    const { auth_method: method, api_base: base } = model;
+    if (method === 'oauth' || method === 'token') {
+      const message =
+        'signs in by itself, with tokens that do not last. PicoClaw goes on calling it directly';
+      this.#omitOnce({ path: `${at}.auth_method`, message });
+      return null;
+    }
+    if (base) {
+      const problem = addressProblem(base);
+      if (problem === null) {
+        const isLocal = isPrivateHost(new URL(base).hostname);
+        return { ...placeAt(base, spokenBy(provider)), isLocal };
+      }
+      this.#omitOnce({ path: `${at}.api_base`, message: problem });
+      return null;
+    }
+    const place = placeNamed(provider, 'picoclaw');
+    if (place === null) {
+      const path = `${at}.${model.provider ? 'provider' : 'model'}`;
+      const message = `names no provider with an address of its own (${quoteName(provider)}); add api_base`;
+      this.#omitOnce({ path, message });
+    }
+    return place;
+  }
+
+  /** Names the secrets of an entry's keys. One without keys has that of its provider, unless it needs none. */
+  #secretsOf({ at, index, model }: Entry, place: Place): (string | null)[] {
+    const keys = [...new Set(keysOf(model))];
+    if (keys.length > 0) {
+      const word = model.model_name
+        .toUpperCase()
+        .replaceAll(/[^A-Z0-9]+/g, '_')
+        .slice(0, 36);
+      return keys.map((key, which) => {
+        const suffix = which === 0 ? '' : `_${which + 1}`;
+        const what = which === 0 ? at : `${at}.api_keys[${which}]`;
+        return this.secrets.ofOther(`${at} ${key}`, `${word}_${index + 1}_KEY${suffix}`, what);
+      });
+    }
+    if (place.upstream !== undefined && (place.isLocal || model.api_base)) return [null];
+    return [this.secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id)];
+  }
+
+  #omitOnce(error: FieldError): void {
+    if (!this.omitted.some(({ path }) => path === error.path)) this.omitted.push(error);
+  }
 }
 
-/** Says which are switched off. */
-const offNotes = ({ enabled }: Entry, at: number): string[] =>
-  enabled === false ? [`model_list[${at}] is switched off there, and its member here.`] : [];
+/** Finds the dialect that a provider is called in. Undefined: that of the host, or else OpenAI's. */
+function spokenBy(provider: string): Dialect | undefined {
+  if (/-(?:messages|anthropic)$/.test(provider)) return 'anthropic';
+  const { dialect } = providerNamed(providerIdOf(provider, 'picoclaw')) ?? {};
+  return OWN_DIALECTS.includes(dialect) ? dialect : undefined;
+}
+
+function withoutTimeout(member: MadeMembers['members'][number]): MadeMembers['members'][number] {
+  const alone = { ...member };
+  delete alone.first_token_ms;
+  return alone;
+}
+
+/** Reads the provider of an entry, and the name of the model there. */
+function providerOf({ provider, model }: AgentModel): {
+  readonly provider: string;
+  readonly name: string;
+} {
+  if (provider) return { provider: provider.toLowerCase(), name: model };
+  const slash = model.indexOf('/');
+  if (slash === -1) return { provider: 'openai', name: model };
+  return { provider: model.slice(0, slash).toLowerCase(), name: model.slice(slash + 1) };
+}
 
 /** Lists the keys of an entry, in either of the fields that they stand in. */
-const keysOf = ({ api_keys: several, api_key: one }: Entry): readonly string[] =>
-  several.length > 0 || !one ? several : [one];
-
-/** Makes the name of the secret that an entry's key is to be set as. */
-function variableOf({ model_name: name }: Entry, at: number): string {
-  const word = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
-  return `${word.slice(0, 36)}_${at + 1}_KEY`;
-}
-
-/** Says what is to be done about keys, which are never taken over, and never repeated. */
-function keyNotes(entry: Entry, at: number): string[] {
-  const { length: keys } = keysOf(entry);
-  const where = `model_list[${at}]`;
-  if (keys === 0) return [];
-  const first = `Set the secret UPSTREAM_${variableOf(entry, at)} to the key of ${where}; keys are not taken over.`;
-  if (keys === 1) return [first];
-  return [
-    first,
-    `${where} has ${keys} keys, which take turns there: add a member for each of the others, with a secret of its own.`,
-  ];
+function keysOf({ api_keys: several, api_key: one }: AgentModel): readonly string[] {
+  return several.length > 0 || !one ? several.filter((key) => key !== '') : [one];
 }

@@ -22,3 +22,8 @@ export function formatPath(path: readonly PropertyKey[]): string {
 export function quoteName(name: string): string {
   return name.length > NAME_CHARACTERS_MAX ? `<${name.length} characters>` : JSON.stringify(name);
 }
+
+/** Joins a path in a part of a document to that of the part. */
+export function below(at: string, path: string): string {
+  return at === '' || path === '' || path.startsWith('[') ? `${at}${path}` : `${at}.${path}`;
+}

@@ -2,10 +2,10 @@
 
 import { stringify } from 'yaml';
 import { configSchema, type Config, type ConfigInput } from '../contract/config/config.ts';
-import { PROVIDERS } from '../providers/index.ts';
 import { explainIssues } from './explain-issues.ts';
 import { withoutOldDefaults } from './gone-fields.ts';
 import type { FieldError } from './field-error.ts';
+import { isKeyLike } from './key-like.ts';
 import { connectionNotes } from './check/sockets.ts';
 import { laneNotes } from './check/lanes.ts';
 import { sayingMore } from './check/configured-auto-groups.ts';
@@ -32,15 +32,6 @@ export type Imported =
   | { readonly ok: false; readonly errors: FieldError[] };
 
 const OWN_KEYS = Object.keys(configSchema.shape);
-
-/** Beginnings of providers' keys and of our own. Configurations are shown and logged: no key belongs there. */
-const KEY_PREFIXES: readonly string[] = [
-  'sk-',
-  'sk_',
-  'hg_',
-  'bearer ',
-  ...PROVIDERS.flatMap(({ keyPrefixes = [] }) => keyPrefixes),
-];
 
 /**
  * Checks a document by its fields alone: Headgate's own shape or one of the foreign ones. Whether
@@ -163,9 +154,4 @@ function keyLikeFields(config: Config): FieldError[] {
     isKeyLike(key.id) ? [{ path: `keys[${at}].id`, message }] : [],
   );
   return [...inGroups, ...inKeys];
-}
-
-function isKeyLike(text: string): boolean {
-  const lower = text.toLowerCase();
-  return KEY_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }

@@ -8,7 +8,7 @@ const LIMITS_PAGE = 'https://platform.claude.com/docs/en/api/rate-limits';
 
 export const anthropic = {
   id: 'anthropic',
-  namedBy: { picoclaw: ['anthropic-messages', 'claude'] },
+  namedBy: { picoclaw: ['anthropic-messages', 'claude'], hermes: ['claude', 'claude-code'] },
   baseUrl: 'https://api.anthropic.com',
   dialect: 'anthropic',
   openaiAt: '/v1', // Chat alone: https://platform.claude.com/docs/en/api/openai-sdk

@@ -10,7 +10,11 @@ import type { Provider } from './provider.ts';
 
 export const azure = {
   id: 'azure',
-  namedBy: { picoclaw: ['azure-openai'] },
+  namedBy: {
+    picoclaw: ['azure-openai'],
+    hermes: ['azure-foundry'],
+    portkey: ['azure-openai', 'azure-ai'],
+  },
   baseUrl: null,
   hostGlobs: [
     'https://*.openai.azure.com',

@@ -22,7 +22,11 @@ const QWEN_MODELS = [
 
 export const dashscopeIntl = {
   id: 'dashscope-intl',
-  namedBy: { picoclaw: ['qwen-intl', 'qwen-international'] },
+  namedBy: {
+    picoclaw: ['qwen-intl', 'qwen-international'],
+    hermes: ['alibaba', 'dashscope', 'qwen'],
+    portkey: ['dashscope'],
+  },
   baseUrl: 'https://dashscope-intl.aliyuncs.com',
   openaiAt: '/compatible-mode/v1',
   anthropicAt: '/apps/anthropic/v1',

@@ -10,6 +10,7 @@ import type { Provider } from './provider.ts';
 
 export const fireworks = {
   id: 'fireworks',
+  namedBy: { portkey: ['fireworks-ai'] },
   baseUrl: 'https://api.fireworks.ai',
   openaiAt: '/inference/v1',
   anthropicAt: '/inference/v1',

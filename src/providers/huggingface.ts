@@ -2,6 +2,7 @@ import type { Provider } from './provider.ts';
 
 export const huggingface = {
   id: 'huggingface',
+  namedBy: { hermes: ['hf', 'hugging-face'] },
   baseUrl: 'https://router.huggingface.co',
   accountSelectors: {
     headers: ['x-hf-bill-to'],

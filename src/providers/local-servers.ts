@@ -1,8 +1,8 @@
 import type { Dialect } from '../contract/dialect.ts';
 import type { NamesBySystem } from './provider.ts';
 
-/** A server for models that people run themselves, at the port where it listens unless told otherwise. */
-interface LocalServer {
+/** A server that other systems know by name. It is no upstream until a configuration says so. */
+export interface NamedServer {
   /** Id of the upstream that an import makes of it. */
   readonly id: string;
   readonly namedBy: NamesBySystem;
@@ -10,8 +10,8 @@ interface LocalServer {
   readonly dialect: Dialect;
 }
 
-/** Servers that other systems know by name. They are no upstreams until a configuration says so. */
-export const LOCAL_SERVERS: readonly LocalServer[] = [
+/** Servers for models that people run themselves, at the port where they listen unless told otherwise. */
+export const LOCAL_SERVERS: readonly NamedServer[] = [
   {
     id: 'ollama-local',
     namedBy: { clawith: ['ollama'], picoclaw: ['ollama'] },
@@ -32,8 +32,14 @@ export const LOCAL_SERVERS: readonly LocalServer[] = [
   },
   {
     id: 'lmstudio',
-    namedBy: { picoclaw: ['lmstudio'] },
+    namedBy: { hermes: ['lmstudio'], picoclaw: ['lmstudio'] },
     baseUrl: 'http://localhost:1234',
+    dialect: 'openai',
+  },
+  {
+    id: 'litellm',
+    namedBy: { picoclaw: ['litellm'] },
+    baseUrl: 'http://localhost:4000',
     dialect: 'openai',
   },
 ];

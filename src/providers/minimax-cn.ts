@@ -4,7 +4,7 @@ import type { Provider } from './provider.ts';
 export const minimaxCn = {
   id: 'minimax-cn',
   aliases: ['minimax-cn-coding-plan'],
-  namedBy: { clawith: ['minimax'], picoclaw: ['minimax'] },
+  namedBy: { clawith: ['minimax'], picoclaw: ['minimax'], hermes: ['minimax-china', 'minimax_cn'] },
   baseUrl: 'https://api.minimaxi.com',
   anthropicAt: '/anthropic/v1',
   accountSelectors: minimax.accountSelectors,

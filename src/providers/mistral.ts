@@ -9,6 +9,7 @@ import type { Provider } from './provider.ts';
 
 export const mistral = {
   id: 'mistral',
+  namedBy: { portkey: ['mistral-ai'] },
   baseUrl: 'https://api.mistral.ai',
   models: [
     'mistral-*',

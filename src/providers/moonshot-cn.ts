@@ -3,7 +3,12 @@ import type { Provider } from './provider.ts';
 
 export const moonshotCn = {
   id: 'moonshot-cn',
-  namedBy: { clawith: ['kimi'], picoclaw: ['moonshot', 'kimi'] },
+  namedBy: {
+    clawith: ['kimi'],
+    picoclaw: ['moonshot', 'kimi'],
+    hermes: ['kimi-coding-cn', 'kimi-cn'],
+    portkey: ['moonshot'],
+  },
   baseUrl: 'https://api.moonshot.cn',
   anthropicAt: '/anthropic/v1',
   limits: [

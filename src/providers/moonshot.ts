@@ -5,6 +5,7 @@ export const LIMITS_PAGE = 'https://platform.moonshot.ai/docs/pricing/limits';
 
 export const moonshot = {
   id: 'moonshot',
+  namedBy: { hermes: ['kimi-coding', 'kimi', 'moonshot'] },
   aliases: ['kimi', 'moonshotai'],
   baseUrl: 'https://api.moonshot.ai',
   anthropicAt: '/anthropic/v1',

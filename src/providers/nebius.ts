@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const nebius = {
   id: 'nebius',
+  namedBy: { hermes: ['nebius-token-factory'] },
   baseUrl: 'https://api.tokenfactory.nebius.com',
   limitHeaders: {
     ...COMMON_HEADERS,

@@ -2,6 +2,7 @@ import type { Provider } from './provider.ts';
 
 export const ollama = {
   id: 'ollama',
+  namedBy: { hermes: ['ollama-cloud'] },
   baseUrl: 'https://ollama.com',
   dialect: 'ollama',
   anthropicAt: '/v1',

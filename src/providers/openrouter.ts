@@ -3,6 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const openrouter = {
   id: 'openrouter',
+  namedBy: { hermes: ['or', 'open-router'] },
   baseUrl: 'https://openrouter.ai',
   openaiAt: '/api/v1',
   anthropicAt: '/api/v1',

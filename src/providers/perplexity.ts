@@ -2,6 +2,7 @@ import type { Provider } from './provider.ts';
 
 export const perplexity = {
   id: 'perplexity',
+  namedBy: { portkey: ['perplexity-ai'] },
   baseUrl: 'https://api.perplexity.ai',
   openaiAt: '',
   models: ['sonar', 'sonar-*'],

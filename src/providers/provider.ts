@@ -6,7 +6,7 @@ import type { PriceList } from './prices/price-list.ts';
 import type { TierList } from './prices/lists/tiers.ts';
 
 /** Systems whose configurations are imported and that have names of their own for providers. */
-export type NamingSystem = 'clawith' | 'picoclaw';
+export type NamingSystem = 'clawith' | 'hermes' | 'picoclaw' | 'portkey';
 
 /** Names of a place, by the system that has them. */
 export type NamesBySystem = Readonly<Partial<Record<NamingSystem, readonly string[]>>>;

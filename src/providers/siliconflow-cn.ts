@@ -3,7 +3,7 @@ import type { Provider } from './provider.ts';
 
 export const siliconflowCn = {
   id: 'siliconflow-cn',
-  namedBy: { picoclaw: ['siliconflow'] },
+  namedBy: { picoclaw: ['siliconflow'], portkey: ['siliconflow'] },
   baseUrl: 'https://api.siliconflow.cn',
   refusals: siliconflow.refusals,
 } satisfies Provider;

@@ -4,6 +4,7 @@ import type { Provider } from './provider.ts';
 
 export const together = {
   id: 'together',
+  namedBy: { portkey: ['together-ai'] },
   baseUrl: 'https://api.together.xyz',
   limitHeaders: {
     refill: 'window',

@@ -2,6 +2,7 @@ import type { Provider } from './provider.ts';
 
 export const vercel = {
   id: 'vercel',
+  namedBy: { hermes: ['ai-gateway'] },
   baseUrl: 'https://ai-gateway.vercel.sh',
   anthropicAt: '/v1',
   steering: {

@@ -5,6 +5,7 @@ import type { Provider } from './provider.ts';
 
 export const vertex = {
   id: 'vertex',
+  namedBy: { portkey: ['vertex-ai'] },
   baseUrl: 'https://aiplatform.googleapis.com',
   hosts: /(?:^|[.-])aiplatform\.(?:[a-z0-9-]+\.rep\.)?googleapis\.com$/,
   dialect: 'gemini',

@@ -4,6 +4,7 @@ import type { Provider } from './provider.ts';
 
 export const xai = {
   id: 'xai',
+  namedBy: { hermes: ['grok'], portkey: ['x-ai'] },
   aliases: ['x.ai'],
   keyPrefixes: ['xai-'],
   baseUrl: 'https://api.x.ai',

@@ -8,6 +8,7 @@ export const zaiCoding = {
   id: 'zai-coding',
   // models.dev, and the agents that read it.
   aliases: ['zai-coding-plan', 'z.ai-coding-plan'],
+  namedBy: { picoclaw: ['zai', 'z-ai', 'z.ai'] },
   baseUrl: 'https://api.z.ai',
   openaiAt: '/api/coding/paas/v4',
   anthropicAt: '/api/anthropic/v1',

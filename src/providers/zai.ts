@@ -6,7 +6,7 @@ const REPORTED = 'As users reported it; the provider shows its figures to the ac
 
 export const zai = {
   id: 'zai',
-  namedBy: { picoclaw: ['z-ai'] },
+  namedBy: { hermes: ['glm', 'z-ai', 'z.ai', 'zhipu'], portkey: ['z-ai'] },
   aliases: ['z.ai'],
   baseUrl: 'https://api.z.ai',
   openaiAt: '/api/paas/v4',

@@ -17,7 +17,7 @@ import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
 import { EXIT, Failure, type ExitCode } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
-import { convertFlags } from '../shaper-flags.ts';
+import { convertFlags } from '../shaper/convert-flags.ts';
 import { shortGroup, shortUpstream } from '../without-defaults.ts';
 import { readDocument, readText } from './config.ts';
 

@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { hermesSchema } from './hermes-schema.ts';
+import { portkeySchema } from './portkey-schema.ts';
 
 const text = z.string().trim().min(1).max(200);
 const texts = z.array(text).max(200).default([]);
@@ -77,7 +79,7 @@ export const modelListSchema = z.looseObject({
 });
 
 /** A model of an agent: what else it says is not taken over, and that is told. */
-const agentModelSchema = z.looseObject({
+export const agentModelSchema = z.looseObject({
   model_name: text.describe('The name by which it is called; several of one name are one group.'),
   model: text.describe('The model there, with the provider before it unless `provider` says it.'),
   provider: z.string().trim().max(100).optional().describe('Provider. Absent: as `model` says.'),
@@ -93,9 +95,16 @@ const agentModelSchema = z.looseObject({
   api_key: z.string().max(10_000).optional().describe('The same where there is one.'),
   rpm: rate.meta({ description: 'Requests per minute. 0: no limit.', unit: 'requests' }),
   enabled: z.boolean().optional().describe('`false`: switched off. Absent: on.'),
+  request_timeout: z.number().min(0).optional().meta({
+    description: 'Longest time of a call. 0: 120 seconds.',
+    unit: 's',
+  }),
+  fallbacks: z.array(text).max(100).default([]).describe('Models that take over, by their names.'),
+  auth_method: z.string().max(100).optional().describe('`oauth`, `token`: it signs in by itself.'),
 });
 export const agentModelListSchema = z.looseObject({
-  model_list: z.array(agentModelSchema).min(1).max(1_000).describe('Models.'),
+  model_list: z.array(z.unknown()).min(1).max(1_000).describe('Models.'),
+  agents: z.unknown().optional().describe('Agents, with the models that they fall back on.'),
 });
 
 /** Shapes of other systems that an import takes. */
@@ -105,5 +114,9 @@ export const foreignSchemas = [
   rateLimitListSchema,
   rateLimitModelsSchema,
   modelListSchema,
-  agentModelListSchema,
+  agentModelListSchema.extend({
+    model_list: z.array(agentModelSchema).min(1).max(1_000).describe('Models.'),
+  }),
+  hermesSchema,
+  portkeySchema,
 ] as const;

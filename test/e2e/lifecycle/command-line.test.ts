@@ -595,9 +595,21 @@ describe('import', () => {
     ],
     [
       'shaper',
-      'ai-concurrency-shaper \\\n  -upstream https://api.openai.com \\\n  -limit "POST /v1/chat/completions:2" -tui -cb-threshold 3 -cb-max-penalty 9s\n',
+      'ai-concurrency-shaper \\\n  -upstream https://api.openai.com \\\n  -limit "POST /v1/chat/completions:2" -tui -cb-threshold 3\n',
       'max_concurrency: 2',
-      '-cb-max-penalty has no counterpart.',
+      '-tui is the dashboard at /admin, and headgate status.',
+    ],
+    [
+      'hermes',
+      'model: { provider: openrouter, default: x/y, max_concurrent: 4 }\nterminal: {}\n',
+      'max_concurrency: 4',
+      'Hermes keeps these settings, and goes on by them: terminal.',
+    ],
+    [
+      'portkey',
+      '{ "strategy": { "mode": "loadbalance" }, "targets": [{ "provider": "openai", "api_key": "sk-1", "weight": 2 }, { "provider": "openai", "api_key": "sk-2" }] }',
+      'weight: 2',
+      'Set the secret UPSTREAM_OPENAI_API_KEY_2 to the key of targets[1].api_key',
     ],
   ];
   it.each(SHAPES)(
@@ -613,6 +625,13 @@ describe('import', () => {
       expect(JSON.parse(json.out)).toMatchObject({ config: { groups: [{}] } });
     },
   );
+
+  it('exits with 8 if something was left out, and says where', async () => {
+    const text = 'ai-concurrency-shaper -upstream https://api.openai.com -cb-max-penalty 9s';
+    const turned = await headgate(['import', 'shaper', await file('foreign', text)]);
+    expect(turned.code).toBe(8);
+    expect(turned.err).toContain('Not imported: -cb-max-penalty: has no counterpart');
+  });
 
   it('writes a file, or says that it cannot; and repeats no password', async () => {
     const path = await file('foreign', SHAPES[0]?.[1] ?? '');

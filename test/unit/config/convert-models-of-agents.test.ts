@@ -1,6 +1,8 @@
 // Lists of models as agents keep them: flat entries with a rate each.
 import { expect, it } from 'vitest';
+import { checkConfig } from '../../../src/config/check-config.ts';
 import { importConfig } from '../../../src/config/import-config.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
 const DOCUMENT = {
   version: 3,
@@ -13,10 +15,16 @@ const DOCUMENT = {
   ],
 };
 
-it('becomes groups with members, each with its rate, its host and its name there', () => {
-  const imported = importConfig(DOCUMENT);
+function taken(document: object) {
+  const imported = importConfig(document);
   if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
-  const { config, notes } = imported;
+  const options = { privateUpstreams: true, jurisdiction: null };
+  expect(checkConfig(imported.config, BUILT_IN_UPSTREAMS, options).errors).toEqual([]);
+  return imported;
+}
+
+it('becomes groups with members, each with its rate, its host, its key and its name there', () => {
+  const { config, notes, omitted } = taken(DOCUMENT);
   expect(config.groups).toMatchObject([
     {
       name: 'fast',
@@ -26,24 +34,142 @@ it('becomes groups with members, each with its rate, its host and its name there
           secret: 'UPSTREAM_FAST_1_KEY',
           models: { fast: 'gpt-4o-mini' },
           limits: { rpm: 3, max_concurrency: null },
+          tier: 1,
         },
-        { upstream: 'moonshot-cn', models: { fast: 'kimi-k2.6' }, limits: { rpm: null } },
+        { upstream: 'openai', secret: 'UPSTREAM_FAST_1_KEY_2', limits: { rpm: 3 }, tier: 1 },
+        { upstream: 'moonshot-cn', models: { fast: 'kimi-k2.6' }, limits: { rpm: null }, tier: 1 },
+        { upstream: 'ollama-local-openai', models: { fast: 'llama3' }, tier: 2 },
       ],
     },
-    { name: 'local', members: [{ upstream: 'localhost-11434' }] },
+    { name: 'local', members: [{ upstream: 'ollama-local' }] },
     { name: 'own', members: [{ upstream: 'llm-example-com' }] },
   ]);
   expect(config.upstreams).toMatchObject([
-    { id: 'localhost-11434', base_url: 'http://localhost:11434', auth: 'none' },
+    { id: 'ollama-local-openai', base_url: 'http://localhost:11434/v1', auth: 'none' },
+    { id: 'ollama-local', base_url: 'http://localhost:11434', auth: 'none' },
     { id: 'llm-example-com', base_url: 'https://llm.example.com/v1' },
   ]);
-  expect(notes).toContain(
+  expect(notes).toEqual([
     'Set the secret UPSTREAM_FAST_1_KEY to the key of model_list[0]; keys are not taken over.',
+    'Set the secret UPSTREAM_FAST_1_KEY_2 to the key of model_list[0].api_keys[1]; keys are not taken over.',
+    'Set the secret UPSTREAM_MOONSHOT_CN_API_KEY to the key of moonshot-cn; keys are not taken over.',
+    'PicoClaw keeps these settings, and goes on by them: agents.',
+  ]);
+  expect(omitted).toEqual([]);
+});
+
+it('knows the hosts that its system has for providers', () => {
+  const { config } = taken({
+    model_list: [
+      ['zai', 'glm-5'],
+      ['volcengine', 'ark-code-latest'],
+      ['venice', 'venice-uncensored'],
+      ['qwen-us', 'qwen3.6-plus'],
+    ].map(([provider, model]) => ({ model_name: model, provider, model, api_keys: ['k'] })),
+  });
+  expect(config.groups.map(({ members }) => members[0]?.upstream)).toEqual([
+    'zai-coding',
+    'volcengine',
+    'venice',
+    'dashscope-us',
+  ]);
+  expect(config.upstreams.map(({ base_url: base }) => base)).toContain(
+    'https://ark.cn-beijing.volces.com/api/v3',
   );
-  expect(notes).toContain(
-    'model_list[0] has 2 keys, which take turns there: add a member for each of the others, with a secret of its own.',
+});
+
+it('has fallbacks of entries and agents as members of later tiers, and omits those that contradict', () => {
+  const entry = (name: string, more: object = {}) => ({
+    model_name: name,
+    model: `openai/${name}`,
+    api_base: `https://${name}.example/v1`,
+    api_keys: ['k'],
+    ...more,
+  });
+  const { config, omitted } = taken({
+    model_list: [entry('a'), entry('b'), entry('c', { fallbacks: ['a', 'gone'] })],
+    agents: {
+      defaults: { model_name: 'a', model_fallbacks: ['b', 'c'] },
+      list: [{ model: { primary: 'a', fallbacks: ['c'] } }, { model: 'b' }],
+    },
+  });
+  const tiers = config.groups.map(({ members }) =>
+    members.map(({ upstream, tier, models }) => [upstream, tier, models]),
   );
-  expect(notes).toContain('Not taken over: agents, fallbacks.');
+  expect(tiers).toEqual([
+    [
+      ['a-example', 1, {}],
+      ['b-example', 2, { a: 'b' }],
+      ['c-example', 3, { a: 'c' }],
+    ],
+    [['b-example', 1, {}]],
+    [
+      ['c-example', 1, {}],
+      ['a-example', 2, { c: 'a' }],
+    ],
+  ]);
+  expect(omitted).toEqual([
+    { path: 'model_list (c).fallbacks', message: '"gone" is the model_name of no entry' },
+    {
+      path: 'agents.list[0].model.fallbacks',
+      message: '"a" has other fallbacks already, and a group has one order of its members',
+    },
+  ]);
+});
+
+it('has time-outs as the time to the first content beside other members, and as the longest hold alone', () => {
+  const { config } = taken({
+    model_list: [
+      { model_name: 'one', model: 'openai/x', api_keys: ['k'], request_timeout: 90 },
+      { model_name: 'two', model: 'openai/x', api_keys: ['k', 'l'], request_timeout: 1.5 },
+    ],
+  });
+  expect(config.groups[0]).toMatchObject({ holds: { max_hold_ms: 90_000 } });
+  expect(config.groups[0]?.members[0]).not.toHaveProperty('first_token_ms');
+  expect(config.groups[1]?.members).toMatchObject([
+    { first_token_ms: 1_500 },
+    { first_token_ms: 1_500 },
+  ]);
+});
+
+it('keeps what is called as Anthropic is apart from what is called as OpenAI is', () => {
+  const { config, omitted } = taken({
+    model_list: [
+      {
+        model_name: 'claude',
+        model: 'anthropic-messages/claude-opus-4-6',
+        api_keys: ['k'],
+        fallbacks: ['gpt'],
+      },
+      { model_name: 'gpt', model: 'openai/gpt-5', api_keys: ['k'], fallbacks: ['claude'] },
+    ],
+  });
+  expect(config.groups.map(({ members }) => members.map(({ upstream }) => upstream))).toEqual([
+    ['anthropic'],
+    ['openai', 'anthropic-openai'],
+  ]);
+  expect(omitted).toEqual([
+    { path: 'model_list[1]', message: expect.stringContaining('speaks openai') },
+  ]);
+});
+
+it('imports the rest of a list with entries that sign in by themselves or have no address', () => {
+  const { config, omitted } = taken({
+    model_list: [
+      { model_name: 'a', model: 'antigravity/gemini-2.0-flash', auth_method: 'oauth' },
+      { model_name: 'b', model: 'nowhere/x', api_keys: ['k'] },
+      { model_name: 'c', model: 'openai/x', api_keys: ['k'], api_base: 'https://u:p@c.example' },
+      { model_name: 'd', model: 'openai/x', api_keys: ['k'], rpm: -1 },
+      { model_name: 'e', model: 'openai/x', api_keys: ['k'] },
+    ],
+  });
+  expect(config.groups.map(({ name }) => name)).toEqual(['e']);
+  expect(omitted.map(({ path }) => path)).toEqual([
+    'model_list[3].rpm',
+    'model_list[0].auth_method',
+    'model_list[1].model',
+    'model_list[2].api_base',
+  ]);
 });
 
 it('repeats no key, whatever is wrong', () => {
@@ -88,7 +214,7 @@ it('without an address is refused at its place', () => {
   expect(imported.ok ? [] : imported.errors).toEqual([
     {
       path: 'model_list[0].model',
-      message: 'names no provider with an address of its own; add api_base',
+      message: 'names no provider with an address of its own ("nowhere"); add api_base',
     },
   ]);
 });

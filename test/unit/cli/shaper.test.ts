@@ -2,13 +2,14 @@
 import { describe, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { importConfig } from '../../../src/config/import-config.ts';
-import { convertFlags } from '../../../scripts/cli/shaper-flags.ts';
+import { convertFlags } from '../../../scripts/cli/shaper/convert-flags.ts';
 
 function taken(text: string) {
   const converted = convertFlags(text);
   if (!converted.ok) throw new Error(JSON.stringify(converted.errors));
   const { groups = [], upstreams = [] } = converted.config;
-  return { groups, upstreams, notes: converted.notes };
+  const omitted = converted.omitted?.map(({ path, message }) => `${path}: ${message}`) ?? [];
+  return { groups, upstreams, notes: converted.notes, omitted };
 }
 
 /** Names of the groups, with their slots and operations. */
@@ -58,13 +59,48 @@ describe('pools', () => {
     expect(poolsOf(`${OPENAI} -global-concurrency 10`)).toContainEqual(['openai-all', 10, 'all']);
   });
 
-  it('keep the first number that was said, and leave out what takes no slot', () => {
-    const text = `${OPENAI} -limit "POST /chat/completions:2@a" -limit "POST /responses:3@a" -limit "GET /v1/models:1"`;
+  it('keep the first number that was said', () => {
+    const text = `${OPENAI} -limit "POST /chat/completions:2@a" -limit "POST /responses:3@a"`;
     expect(poolsOf(text)).toEqual([['a', 2, 'chat responses']]);
     expect(taken(text).notes).toEqual([
       '-limit "POST /responses:3@a": the group a has 2 already, which is kept.',
-      '-limit "GET /v1/models:1": no call to /v1/models takes a slot here.',
     ]);
+  });
+
+  it('match routes that are no known operation by their paths and methods', () => {
+    const text = `${OPENAI} -limit "POST /v1/custom:2" -limit "GET /v1/models:1@reads" -limit "POST /frobnicate:3@verbs" -limit "PUT /:5@puts"`;
+    expect(taken(text).groups.map(({ match }) => match)).toEqual([
+      { upstreams: ['openai'], paths: ['*/v1/custom'], methods: ['POST'] },
+      { upstreams: ['openai'], paths: ['*/v1/models'], methods: ['GET'] },
+      { upstreams: ['openai'], paths: ['*/frobnicate', '*:frobnicate'], methods: ['POST'] },
+      { upstreams: ['openai'], paths: ['*'], methods: ['PUT'] },
+    ]);
+    expect(taken(text).omitted).toEqual([]);
+  });
+
+  it('match all of their routes by paths if one of them is no known operation', () => {
+    const text = `${OPENAI} -limit "POST /v1/messages:3@m" -limit "GET /v1/messages/batches:3@m"`;
+    expect(taken(text).groups[0]?.match).toEqual({
+      upstreams: ['openai'],
+      paths: ['*/v1/messages', '*/v1/messages/batches'],
+      methods: ['POST', 'GET'],
+    });
+    expect(taken(text).notes).toEqual([expect.stringContaining('routes of several methods')]);
+  });
+
+  it('take every call with -limit-all', () => {
+    expect(taken(`${OPENAI} -limit-all`).groups[0]?.match).toMatchObject({
+      paths: ['*'],
+      methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    });
+  });
+
+  it.each([
+    ['TRACE /v1/x:1', 'TRACE is no method whose calls can take a slot'],
+    ['POST /a%20b:1', 'is no path that a group can name'],
+  ])('omit a route that cannot be matched: %s', (route, message) => {
+    const { omitted } = taken(`${OPENAI} -limit "${route}" -limit "POST /responses:1"`);
+    expect(omitted).toEqual([`-limit "${route}": ${message}`]);
   });
 });
 
@@ -90,14 +126,94 @@ describe('settings', () => {
     expect(taken(script).notes).toEqual(['-tui is the dashboard at /admin, and headgate status.']);
   });
 
-  it('without a counterpart are told, each once', () => {
-    expect(
-      taken(`# ours\n${OPENAI} -tui -bind :8080 -cb-max-penalty 2s -cb-max-penalty 3s`).notes,
-    ).toEqual([
+  it('of the queue and of retries are taken over', () => {
+    const text = `${OPENAI} -queue-depth 40 -queue-comments 20s -retry-max-body-mb 5`;
+    expect(taken(text).groups[0]).toMatchObject({
+      queue: { max_length: 40, keepalive: { after_ms: 20_000, every_ms: 20_000 } },
+      retries: { max_body_bytes: 5_242_880 },
+    });
+  });
+
+  it('without a counterpart are omitted, each once', () => {
+    const { notes, omitted } = taken(
+      `# ours\n${OPENAI} -tui -bind :8080 -cb-max-penalty 2s -cb-max-penalty 3s -unheard-of x`,
+    );
+    expect(notes).toEqual([
       '-tui is the dashboard at /admin, and headgate status.',
       '-bind is --port and --host of headgate serve.',
-      '-cb-max-penalty has no counterpart.',
     ]);
+    expect(omitted).toEqual([
+      '-cb-max-penalty: has no counterpart: each failure holds its slot for the same time (holds.failure_hold_ms)',
+      '-unheard-of: has no counterpart',
+    ]);
+  });
+});
+
+describe('the address', () => {
+  it.each([
+    ['https://api.openai.com', 'openai', []],
+    ['https://api.openai.com/v1', 'openai', []],
+    ['https://openrouter.ai/api/v1/', 'openrouter', []],
+    ['https://api.z.ai/api/coding/paas/v4', 'zai-coding', []],
+    [
+      'https://api.openai.com/proxy/eu',
+      'api-openai-com',
+      [{ id: 'api-openai-com', base_url: 'https://api.openai.com/proxy/eu', dialect: 'openai' }],
+    ],
+    [
+      'https://api.anthropic.com/eu',
+      'api-anthropic-com',
+      [{ id: 'api-anthropic-com', base_url: 'https://api.anthropic.com/eu', dialect: 'anthropic' }],
+    ],
+  ])('keeps its path: %s', (base, id, upstreams) => {
+    const made = taken(`-upstream ${base}`);
+    expect(made.upstreams).toEqual(upstreams);
+    expect(made.groups[0]?.match?.upstreams).toEqual([id]);
+  });
+
+  it('of an unknown host speaks as its routes do', () => {
+    const text = '-upstream https://llm.example.com -limit "POST /v1/messages:2"';
+    expect(taken(text).upstreams[0]?.dialect).toBe('anthropic');
+  });
+});
+
+describe('a command line', () => {
+  it('has sections of several upstreams, whose groups have their names', () => {
+    const { groups, upstreams, notes } = taken(
+      '-bind :9 --provider=a -upstream https://api.openai.com -auth-source env:MY_KEY ' +
+        '--provider=b -upstream https://api.anthropic.com -prefix /b -concurrency 2',
+    );
+    expect(groups.map(({ name, match, limits }) => [name, match?.upstreams, limits])).toEqual([
+      ['a-shaped', ['openai'], { max_concurrency: 4 }],
+      ['b-shaped', ['anthropic'], { max_concurrency: 2 }],
+    ]);
+    expect(upstreams).toEqual([{ id: 'openai', auth: { secret: 'UPSTREAM_MY_KEY' } }]);
+    expect(notes).toContain(
+      'Set the secret UPSTREAM_MY_KEY to what the environment variable MY_KEY held.',
+    );
+  });
+
+  it('imports the other sections if one has no upstream', () => {
+    const { groups, omitted } = taken('--provider=a --provider=b -upstream https://api.openai.com');
+    expect(groups).toHaveLength(1);
+    expect(omitted).toEqual([expect.stringContaining('in --provider=a')]);
+  });
+
+  it.each([
+    [
+      'a list on one line',
+      'command: ["-upstream", "https://api.openai.com", "-limit", "POST /v1/responses:2"]',
+    ],
+    [
+      'a list',
+      'command:\n  - -upstream\n  - https://api.openai.com\n  - -limit\n  - "POST /v1/responses:2"',
+    ],
+    [
+      'a unit',
+      '[Service]\nExecStart=/usr/bin/ai-concurrency-shaper -upstream https://api.openai.com -limit "POST /v1/responses:2"',
+    ],
+  ])('stands in a file of a container or a service: %s', (_what, text) => {
+    expect(poolsOf(text)).toEqual([['v1-responses', 2, 'responses']]);
   });
 });
 
@@ -226,16 +342,19 @@ describe('values that Headgate does not accept', () => {
     expect(groups[0]).toMatchObject({ holds, queue: { timeout_ms: 3_600_000 } });
   });
 
-  it.each(['ftp://x.test', 'wss://x.test', 'nothing'])('refuses the address %s', (base) => {
-    expect(convertFlags(`ai-concurrency-shaper -upstream ${base}`)).toMatchObject({
-      ok: false,
-      errors: [{ path: '-upstream' }],
-    });
-  });
+  it.each(['ftp://x.test', 'wss://x.test', 'nothing', 'https://a:b@x.test', 'https://x.test?k=1'])(
+    'refuses the address %s',
+    (base) => {
+      expect(convertFlags(`ai-concurrency-shaper -upstream ${base}`)).toMatchObject({
+        ok: false,
+        errors: [{ path: '-upstream' }],
+      });
+    },
+  );
 
   it('never become a reserved or an empty name', () => {
     const { upstreams, groups } = taken('-upstream https://admin -limit "/:3"');
-    expect(upstreams[0]?.id).toBe('shaped-admin');
+    expect(upstreams[0]?.id).toBe('at-admin');
     expect(groups.map(({ name }) => name)).not.toContain('');
   });
 

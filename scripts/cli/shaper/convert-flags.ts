@@ -1,0 +1,174 @@
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { DIALECTS } from '../../../src/contract/dialect.ts';
+import type { FieldError } from '../../../src/config/field-error.ts';
+import { groupNameOf, type Converted } from '../../../src/config/foreign-groups.ts';
+import type { GroupInput } from '../../../src/config/foreign-members.ts';
+import {
+  addressProblem,
+  MadeUpstreams,
+  placeAt,
+  type Place,
+} from '../../../src/config/foreign-places.ts';
+import { ForeignSecrets } from '../../../src/config/foreign-secrets.ts';
+import { poolsOf, SLOTS_MAX } from './pools.ts';
+import { countOf, lastOf, readSections, type Flags, type Section } from './read-flags.ts';
+import { settingsOf } from './settings.ts';
+
+/** Slots of the pool of routes that name none, where nothing else is said. */
+const DEFAULT_SLOTS = 4;
+
+/** Flags that need no counterpart, and what does their work here. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  bind: 'is --port and --host of headgate serve',
+  tui: 'is the dashboard at /admin, and headgate status',
+  'metrics-bind': 'is /metrics',
+  'adaptive-headroom': 'is not needed: a limit follows what the upstream refuses (adaptive)',
+  'adaptive-headroom-window': 'is not needed: a limit follows what the upstream refuses (adaptive)',
+  'retry-skip-429': 'is not needed: a call that is refused for its rate waits in the queue again',
+};
+
+/** Why flags are not taken over. Others have no counterpart. */
+const WHY_NOT: Readonly<Record<string, string>> = {
+  'cb-max-penalty':
+    'has no counterpart: each failure holds its slot for the same time (holds.failure_hold_ms)',
+  'retry-wait-min': 'has no counterpart: a call that is tried again waits in the queue',
+  'retry-wait-max': 'has no counterpart: a call that is tried again waits in the queue',
+  'retry-min-delay':
+    'has no counterpart: a slot stays down after a failure instead (holds.failure_hold_ms)',
+  'upstream-disable-keep-alives': 'has no counterpart: the platform keeps the connections',
+  'transcode-model': 'renames a model. Give the group members with models instead',
+  'transcode-profile': 'renames a model. Give the group members with models instead',
+  'model-table': 'leads models to providers. Name them in models of each upstream instead',
+};
+
+const TAKEN = new Set(
+  (
+    'upstream name prefix provider limit limit-all concurrency global-concurrency queue-timeout queue-depth ' +
+    'queue-comments retry retry-max-body-mb release-cooldown cancel-cooldown failure-hold version h help ' +
+    'circuit-breaker cb-threshold cb-window cb-open-timeout cb-max-open-timeout cb-penalty auth-source auth-mode'
+  ).split(' '),
+);
+
+/** Parts that a conversion collects. */
+interface Collected {
+  readonly made: MadeUpstreams;
+  readonly secrets: ForeignSecrets;
+  readonly notes: string[];
+  readonly omitted: FieldError[];
+}
+
+/**
+ * Turns the command line of the concurrency shaper, or a script with it, into groups of its upstreams: of one, or of each
+ * of its `--provider` sections.
+ */
+export function convertFlags(text: string): Converted {
+  const sections = readSections(text);
+  const to: Collected = {
+    made: new MadeUpstreams(),
+    secrets: new ForeignSecrets(),
+    notes: [],
+    omitted: [],
+  };
+  const errors: FieldError[] = [];
+  const groups = sections.flatMap((section) => {
+    const base = lastOf(section.flags, 'upstream') ?? '';
+    if (addressProblem(base) === null) return groupsOf(section, base, sections.length > 1, to);
+    const where = section.name === null ? '' : ` in --provider=${section.name}`;
+    const message = `expected the command line of the shaper, with -upstream and an http or https URL${where}`;
+    errors.push({ path: '-upstream', message });
+    return [];
+  });
+  if (groups.length === 0) return { ok: false, errors };
+  const upstreams: NonNullable<ConfigInput['upstreams']> = to.made.list;
+  return {
+    ok: true,
+    config: { upstreams, groups },
+    notes: [...new Set([...to.notes, ...to.secrets.notes])],
+    omitted: [...errors, ...to.omitted],
+  };
+}
+
+/** Makes the groups of one upstream. */
+function groupsOf(section: Section, base: string, isOneOfSeveral: boolean, to: Collected) {
+  const { flags } = section;
+  const { notes, omitted } = to;
+  const pools = poolsOf(flags, notes, omitted);
+  const place = upstreamAt(
+    base,
+    pools.flatMap(({ shapes }) => shapes),
+    to,
+  );
+  const { id } = place;
+  const settings = settingsOf(flags, notes);
+  const shared = countOf(flags, 'concurrency', SLOTS_MAX, notes) || DEFAULT_SLOTS;
+  const label = lastOf(flags, 'name') ?? section.name ?? id;
+  const nameOf = (name: string): string =>
+    isOneOfSeveral ? groupNameOf(`${label}-${name}`) || name : name;
+  const groups = pools.map(({ name, slots, match }): GroupInput => ({
+    name: nameOf(name),
+    match: { upstreams: [id], ...match },
+    limits: { max_concurrency: slots ?? shared },
+    ...settings,
+  }));
+  const all = countOf(flags, 'global-concurrency', SLOTS_MAX, notes) ?? 0;
+  if (all > 0) {
+    const isTaken = pools.some(({ name }) => name === `${id}-all`);
+    groups.push({
+      name: groupNameOf(isTaken ? `${id}-total` : `${id}-all`),
+      match: { upstreams: [id] },
+      limits: { max_concurrency: all },
+      ...settings,
+    });
+  }
+  setAuth(flags, place, to);
+  listUnused(flags, to);
+  return groups;
+}
+
+/** Finds the upstream at an address. One that is not known speaks as its routes do. */
+function upstreamAt(base: string, shapes: readonly string[], { made, notes }: Collected): Place {
+  const known = placeAt(base);
+  const [shape, ...others] = new Set(shapes);
+  const spoken = others.length > 0 ? undefined : DIALECTS.find((dialect) => dialect === shape);
+  const isUnknown = known.upstream !== undefined && known.dialect === 'openai';
+  const place = made.add(isUnknown && spoken !== undefined ? placeAt(base, spoken) : known);
+  const { pathname } = new URL(base);
+  if (place.upstream !== undefined) {
+    notes.push(
+      `${base} became the upstream "${place.id}"; its dialect is taken for ${place.dialect}.`,
+    );
+  } else if (pathname !== '/') {
+    notes.push(
+      `${base} is the upstream "${place.id}": clients call /${place.id}${pathname.replace(/\/+$/, '')}/….`,
+    );
+  }
+  return place;
+}
+
+/** Takes over the key that the shaper sends, by the name of a secret. */
+function setAuth(flags: Flags, { id }: Place, { made, secrets, omitted }: Collected): void {
+  const source = lastOf(flags, 'auth-source') ?? '';
+  const [, variable] = /^env:(\w+)$/.exec(source) ?? [];
+  const [, file] = /^file:(.+)$/.exec(source) ?? [];
+  if (variable !== undefined) made.setAuth(id, { secret: secrets.ofVariable(variable) });
+  else if (file !== undefined) {
+    made.setAuth(id, { secret: secrets.ofOther(`file ${file}`, `${id}_API_KEY`, '-auth-source') });
+  }
+  const mode = lastOf(flags, 'auth-mode');
+  if (mode !== undefined && !['auto', 'none'].includes(mode)) {
+    const message = `${mode} is not taken over: a key goes where the dialect of the upstream has it`;
+    omitted.push({ path: '-auth-mode', message });
+  }
+}
+
+/** Lists each flag that was given and is not taken over. */
+function listUnused(flags: Flags, { notes, omitted }: Collected): void {
+  for (const name of flags.keys()) {
+    if (TAKEN.has(name)) continue;
+    const elsewhere = ELSEWHERE[name];
+    if (elsewhere !== undefined) notes.push(`-${name} ${elsewhere}.`);
+    else if (!omitted.some(({ path }) => path === `-${name}`)) {
+      omitted.push({ path: `-${name}`, message: WHY_NOT[name] ?? 'has no counterpart' });
+    }
+  }
+}

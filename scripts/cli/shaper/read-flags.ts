@@ -1,0 +1,137 @@
+import { parseArgsStringToArgv } from 'string-argv';
+
+/** Flags of one upstream, by name. A flag that is given several times has several values. */
+export type Flags = ReadonlyMap<string, readonly string[]>;
+
+/** The flags of one upstream. A command line without sections has one, without a name. */
+export interface Section {
+  readonly name: string | null;
+  readonly flags: Flags;
+}
+
+/** Flags without a value. */
+const SWITCHES = new Set([
+  'tui',
+  'version',
+  'h',
+  'help',
+  'adaptive-headroom',
+  'circuit-breaker',
+  'limit-all',
+  'opencode',
+  'retry-skip-429',
+  'upstream-disable-keep-alives',
+  'transcode-responses-chat',
+  'transcode-messages-chat',
+  'transcode-messages-responses',
+  'transcode-strict-defaults',
+  'transcode-continuity',
+]);
+
+/** Name of the program: flags before it are those of others in the same script. */
+const PROGRAM = /(?:^|[/\\])ai-concurrency-shaper(?:\.exe)?$/;
+
+const FLAG = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s;
+
+/**
+ * Reads a command line, a script or the `command` of a container into the sections of its upstreams. Flags before the
+ * first `--provider` are those of the server. They belong to each section here: a reader of them tells what they mean.
+ */
+export function readSections(text: string): Section[] {
+  const words = wordsOf(text);
+  const starts = words.flatMap((word, at) => (isSectionStart(word) ? [at] : []));
+  const [first] = starts;
+  if (first === undefined) return [{ name: null, flags: readFlags(words) }];
+  const server = words.slice(0, first);
+  return starts.map((start, index) => ({
+    name: FLAG.exec(words[start] ?? '')?.[2] ?? null,
+    flags: readFlags([...server, ...words.slice(start + 1, starts[index + 1])]),
+  }));
+}
+
+function isSectionStart(word: string): boolean {
+  return FLAG.exec(word)?.[1] === 'provider';
+}
+
+/** Takes the words of the program's own command line out of a text. */
+function wordsOf(text: string): string[] {
+  const script = text
+    .replace(/^\s*#.*$/gm, '')
+    .replace(/\\\r?\n/g, ' ')
+    // A list of a container's file: the words stand in quotes with commas between them, or behind dashes.
+    .replace(/(["'])\s*,\s*(?=["'])/g, '$1 ')
+    .replace(/\[\s*(?=["'])/g, ' ')
+    .replace(/(?<=["'])\s*\]/g, ' ')
+    .replace(/^\s*-\s+/gm, ' ');
+  const all = parseArgsStringToArgv(script);
+  return all.slice(all.findLastIndex((word) => PROGRAM.test(word)) + 1);
+}
+
+/** Reads flags as Go writes them: one dash or two, the value behind a space or an equals sign. */
+function readFlags(words: readonly string[]): Flags {
+  const flags = new Map<string, string[]>();
+  for (let at = 0; at < words.length; at += 1) {
+    const [, name, inline] = FLAG.exec(words[at] ?? '') ?? [];
+    if (name === undefined) continue;
+    const isAlone = SWITCHES.has(name) || inline !== undefined;
+    if (!isAlone) at += 1;
+    flags.set(name, [...(flags.get(name) ?? []), inline ?? (isAlone ? 'true' : (words[at] ?? ''))]);
+  }
+  return flags;
+}
+
+/** Takes the last value of a flag, which is the one that counts. */
+export function lastOf(flags: Flags, name: string): string | undefined {
+  return flags.get(name)?.at(-1);
+}
+
+/** Tells whether a switch is on. Go reads these words; null: it is not given. */
+export function switchOf(flags: Flags, name: string): boolean | null {
+  const written = lastOf(flags, name);
+  return written === undefined ? null : !/^(?:false|f|0)$/i.test(written);
+}
+
+/** Reads a count, lowered to its maximum here. Null: it is absent or not a count. */
+export function countOf(flags: Flags, name: string, max: number, notes: string[]): number | null {
+  const written = lastOf(flags, name);
+  if (written === undefined) return null;
+  if (/^\d+$/.test(written)) return atMost(Number(written), max, `-${name} ${written}`, notes);
+  notes.push(`-${name} ${written}: expected a count. It was left out.`);
+  return null;
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+  us: 0.001,
+  µs: 0.001,
+  ns: 0.000_001,
+};
+
+const DURATION = /^(?:0|(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|h|m|s))+)$/;
+
+/** Reads a duration as Go writes it, as in `1m30s`, lowered to its maximum here. Null: it is absent or not a duration. */
+export function msOf(flags: Flags, name: string, maxMs: number, notes: string[]): number | null {
+  const written = lastOf(flags, name);
+  if (written === undefined) return null;
+  if (!DURATION.test(written)) {
+    notes.push(`-${name} ${written}: expected a duration, as in 1m30s. It was left out.`);
+    return null;
+  }
+  const parts = [...written.matchAll(/([\d.]+)([a-zµ]+)/g)];
+  const ms = parts.reduce(
+    (sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0),
+    0,
+  );
+  // Zero has another meaning than a small value.
+  return atMost(ms === 0 ? 0 : Math.max(1, Math.round(ms)), maxMs, `-${name} ${written}`, notes);
+}
+
+/** Lowers a value to the maximum, and notes it. */
+export function atMost(value: number, max: number, flag: string, notes: string[]): number {
+  if (value <= max) return value;
+  notes.push(`${flag}: ${max} is the maximum of a group here and is used instead.`);
+  return max;
+}

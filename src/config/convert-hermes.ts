@@ -1,0 +1,118 @@
+// Step 2, of the configuration of Hermes Agent. check-config.ts lists all steps.
+
+import { hermesSchema } from '../contract/config/hermes-schema.ts';
+import type { FieldError } from './field-error.ts';
+import { groupNameOf, refused, type Converted } from './foreign-groups.ts';
+import type { GroupInput } from './foreign-members.ts';
+import { FALLBACK_AFTER_MS, HermesReading, type Spill, type Used } from './hermes-reading.ts';
+
+/** Maximum tier of a member. */
+const TIER_MAX = 10;
+
+/** Fields by which such a document is known. */
+export const HERMES_FIELDS: readonly string[] = [
+  'custom_providers',
+  'fallback_providers',
+  'fallback_model',
+  'credential_pool',
+  'credential_pool_strategies',
+  'model',
+];
+
+/** Tells a document of Hermes from others with a field `model`. */
+export function isHermes({ model, ...rest }: Readonly<Record<string, unknown>>): boolean {
+  if (typeof model === 'object' && model !== null && !('rate_limit' in rest)) return true;
+  return Object.keys(rest).some((name) => HERMES_FIELDS.includes(name));
+}
+
+/**
+ * Turns the providers of Hermes into upstreams and groups: limits of calls at once into slots, pools of keys into members,
+ * fallbacks into other upstreams that calls spill to. Hermes itself goes on as it is, with base URLs that lead here.
+ */
+export function convertHermes(document: unknown): Converted {
+  const parsed = hermesSchema.safeParse(document);
+  if (!parsed.success) return refused(parsed.error, hermesSchema, document);
+  const { data } = parsed;
+  const omitted: FieldError[] = [];
+  const reading = new HermesReading(data, omitted);
+  const main = reading.main();
+  const named = reading.named();
+  const pools = reading.pools();
+  const used = new Map<string, Used>();
+  for (const each of [...(main === null ? [] : [main]), ...named, ...pools]) {
+    if (!used.has(each.place.id)) used.set(each.place.id, each);
+  }
+  const fallbacks = main === null ? [] : reading.fallbacks(main);
+  const groups: GroupInput[] = [];
+  const paths: string[] = [];
+  for (const each of used.values()) {
+    const isMain = each.place.id === main?.place.id;
+    for (const group of groupsOf(each, isMain, isMain ? fallbacks : [], reading)) {
+      groups.push({ ...group, name: freeName(group.name, groups) });
+      paths.push(each.at);
+    }
+  }
+  return {
+    ok: true,
+    config: { upstreams: reading.places.made.list, groups },
+    notes: reading.allNotes(),
+    omitted,
+    pathOf: (path) => {
+      const [, group] = /^groups\[(\d+)\]/.exec(path) ?? [];
+      return group === undefined ? path : (paths[Number(group)] ?? path);
+    },
+  };
+}
+
+/** Makes the groups of an upstream. None: nothing is said of it that a group holds. */
+function groupsOf(
+  { place, secrets, isInTurn, slots, startsPerS, models }: Used,
+  isMain: boolean,
+  spills: readonly Spill[],
+  reading: HermesReading,
+): GroupInput[] {
+  const { id } = place;
+  const limits = {
+    ...(slots === null ? {} : { max_concurrency: slots }),
+    ...(startsPerS === null ? {} : { starts_per_s: startsPerS }),
+  };
+  const hasMembers = secrets.length > 1;
+  const isSaid = isMain || hasMembers || Object.keys(limits).length > 0;
+  if (!hasMembers) reading.setAuth(place, secrets);
+  if (hasMembers && slots !== null) {
+    reading.notes.add(
+      `max_concurrent ${slots} of ${id} is for each of its ${secrets.length} keys.`,
+    );
+  }
+  const whole: GroupInput = {
+    name: groupNameOf(id),
+    match: { upstreams: [id] },
+    ...(hasMembers
+      ? {
+          members: secrets.map((secret, index) => ({
+            upstream: id,
+            secret,
+            limits,
+            ...(isInTurn || index === 0 ? {} : { tier: Math.min(TIER_MAX, index + 1) }),
+          })),
+        }
+      : { limits }),
+    ...(spills.length === 0
+      ? {}
+      : { on_saturated: { spill_to: [...spills], after_ms: FALLBACK_AFTER_MS } }),
+  };
+  const ofModels = models.map(([model, own]): GroupInput => ({
+    name: groupNameOf(`${id}-${model}`) || groupNameOf(id),
+    match: { upstreams: [id], models: [model] },
+    limits: { max_concurrency: own * Math.max(1, secrets.length) },
+  }));
+  return [...(isSaid ? [whole] : []), ...ofModels];
+}
+
+function freeName(wanted: string, groups: readonly GroupInput[]): string {
+  let name = wanted;
+  for (let number = 2; groups.some((group) => group.name === name); number += 1) {
+    name = `${wanted.slice(0, 60)}-${number}`;
+  }
+  return name;
+}

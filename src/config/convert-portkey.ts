@@ -1,0 +1,157 @@
+// Step 2, of configs of Portkey's. check-config.ts lists all steps.
+
+import { below, type FieldError } from './field-error.ts';
+import { groupNameOf, type Converted } from './foreign-groups.ts';
+import {
+  membersOf,
+  type Deployment,
+  type GroupInput,
+  type MadeMembers,
+} from './foreign-members.ts';
+import { MadeUpstreams } from './foreign-places.ts';
+import { ForeignSecrets } from './foreign-secrets.ts';
+import { branchesOf, type Branch } from './portkey-conditions.ts';
+import { deploymentOf, listUnread, modelOf, type Collected } from './portkey-target.ts';
+import { omitNested, strategySettings } from './portkey-settings.ts';
+import { readNode, tiersOf, type PortkeyNode, type Tiers } from './portkey-tree.ts';
+
+/** Tells a config of Portkey's from other documents with a field `provider` or `targets`. */
+export function isPortkeyConfig(document: Readonly<Record<string, unknown>>): boolean {
+  const { strategy, targets, provider, virtual_key: key } = document;
+  if (targets !== undefined || strategy !== undefined) return true;
+  return (typeof provider === 'string' || typeof key === 'string') && !('model' in document);
+}
+
+/**
+ * Turns the targets of a config into the members of a group: those of a fallback into tiers, weights into weights. A config
+ * belongs to each call that names it there. Here calls come to a group by their model, so the model that the config puts
+ * into calls becomes the one that callers ask for.
+ */
+export function convertPortkey(document: unknown): Converted {
+  const omitted: FieldError[] = [];
+  const root = readNode(document, '', omitted);
+  if (root === null) return { ok: false, errors: omitted };
+  const to: Collected = { secrets: new ForeignSecrets(), notes: new Set(), omitted };
+  if (root.targets !== undefined) listUnread('', root, to);
+  const made = new MadeUpstreams();
+  const names = new Set<string>();
+  const built = branchesOf(root, omitted).flatMap((branch) => {
+    const group = groupOf(branch, root, made, to);
+    if (group === null) return [];
+    return [{ ...group, input: { ...group.input, name: freeName(group.input.name, names) } }];
+  });
+  return {
+    ok: true,
+    config: { upstreams: made.list, groups: built.map(({ input }) => input) },
+    notes: [...to.notes, ...to.secrets.notes],
+    omitted,
+    pathOf: (path) =>
+      pathBack(
+        path,
+        built.map(({ members }) => members.paths),
+      ),
+  };
+}
+
+interface BuiltGroup {
+  readonly input: GroupInput;
+  readonly members: MadeMembers;
+}
+
+/** Makes the group of one branch. Null: nothing is left of it. */
+function groupOf(
+  branch: Branch,
+  root: PortkeyNode,
+  made: MadeUpstreams,
+  to: Collected,
+): BuiltGroup | null {
+  const { node, at } = branch;
+  const tiers = tiersOf(node, at, to.omitted, (strategy, path) => {
+    listUnread(path, strategy, to);
+    omitNested(strategy, path, to);
+  });
+  const first = tiers.flat().flatMap((leaf) => modelOf(leaf.node).asked ?? [])[0];
+  const asked = branch.models === null ? (first ?? []) : nameable(branch, tiers, to);
+  const names = typeof asked === 'string' ? [asked] : asked;
+  const members = membersOf(deploymentsOf(tiers, to), names, made);
+  to.omitted.push(...members.omitted);
+  for (const note of members.notes) to.notes.add(note);
+  if (members.members.length === 0 || (branch.models !== null && names.length === 0)) return null;
+  if (branch.isRest || (branch.models === null && names.length > 0)) {
+    to.notes.add(
+      `Callers ask for the model "${names[0]}". At Portkey the config put it in place of any other.`,
+    );
+  }
+  const upstreams = [...new Set(members.members.map(({ upstream }) => upstream))];
+  const input: GroupInput = {
+    name: groupNameOf(branch.title ?? root.name ?? names[0] ?? 'portkey') || 'portkey',
+    match: names.length > 0 ? { models: [...names] } : { upstreams },
+    members: withTimeouts(members, to),
+    ...strategySettings(node, tiers, at, to),
+  };
+  return { input, members };
+}
+
+function deploymentsOf(tiers: Tiers, to: Collected): Deployment[] {
+  return tiers.flatMap((leaves, index) =>
+    leaves.flatMap((leaf) => {
+      const deployment = deploymentOf(leaf, tiers.length > 1 ? index + 1 : null, to);
+      if (deployment === null) return [];
+      const timeout = leaf.node.request_timeout ?? 0;
+      const member = {
+        ...deployment.member,
+        ...weightOf(leaf.weight, tiers),
+        ...(timeout < 1 ? {} : { first_token_ms: Math.min(3_600_000, Math.ceil(timeout)) }),
+      };
+      return [{ ...deployment, member }];
+    }),
+  );
+}
+
+/** Leaves out times of a single member: nothing else could take its calls. */
+function withTimeouts({ members, paths }: MadeMembers, { omitted }: Collected) {
+  if (members.length > 1) return [...members];
+  return members.map(({ first_token_ms: timeout, ...member }, index) => {
+    if (timeout !== undefined) {
+      const message =
+        'means something where another target can take the call. Clients have time-outs of their own';
+      omitted.push({ path: below(paths[index] ?? '', 'request_timeout'), message });
+    }
+    return member;
+  });
+}
+
+/** Lists the models of a branch that members can have names for: a pattern stands for several. */
+function nameable({ models, at }: Branch, tiers: Tiers, { omitted }: Collected): readonly string[] {
+  const isRenamed = tiers.flat().some((leaf) => modelOf(leaf.node).model !== null);
+  return (models ?? []).filter((model) => {
+    if (!isRenamed || !model.includes('*')) return true;
+    const message = `"${model}" stands for several models, and a member renames single ones. Callers ask for one by name`;
+    omitted.push({ path: below(at, 'override_params.model'), message });
+    return false;
+  });
+}
+
+/** Takes over a weight. 0 stops calls, and others are scaled into the bounds of a member. */
+function weightOf(weight: number | null, tiers: Tiers) {
+  if (weight === null || weight === 1) return {};
+  if (weight === 0) return { enabled: false };
+  const largest = Math.max(...tiers.flat().map((leaf) => leaf.weight ?? 1));
+  const scale = largest > 1_000 ? 1_000 / largest : 1;
+  return { weight: Math.max(0.01, Math.round(weight * scale * 10_000) / 10_000) };
+}
+
+function freeName(wanted: string, taken: Set<string>): string {
+  let name = wanted;
+  for (let number = 2; taken.has(name); number += 1) name = `${wanted.slice(0, 60)}-${number}`;
+  taken.add(name);
+  return name;
+}
+
+/** Translates a path of the configuration back into the document. */
+function pathBack(path: string, groups: readonly (readonly string[])[]): string {
+  const [, group, member] = /^groups\[(\d+)\](?:\.members\[(\d+)\])?/.exec(path) ?? [];
+  if (group === undefined) return path;
+  const paths = groups[Number(group)] ?? [];
+  return (member === undefined ? paths[0] : paths[Number(member)]) ?? below('', 'targets');
+}

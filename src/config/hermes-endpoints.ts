@@ -1,0 +1,172 @@
+// Step 2, the endpoints of Hermes Agent. check-config.ts lists all steps.
+
+import type * as z from 'zod';
+import {
+  type hermesEndpointSchema,
+  hermesProviderSchema,
+} from '../contract/config/hermes-schema.ts';
+import type { Dialect } from '../contract/dialect.ts';
+import { SIGNED_IN_BY_HERMES } from '../providers/foreign-facts.ts';
+import { isPrivateHost } from './check/private-address.ts';
+import { explainIssues } from './explain-issues.ts';
+import { below, formatPath, quoteName, type FieldError } from './field-error.ts';
+import {
+  addressProblem,
+  MadeUpstreams,
+  placeAt,
+  placeNamed,
+  upstreamIdOf,
+  type Place,
+} from './foreign-places.ts';
+
+export type Endpoint = z.output<typeof hermesEndpointSchema>;
+type NamedEndpoint = z.output<typeof hermesProviderSchema>;
+
+/** An endpoint that the document names, and where in the document it is. */
+export interface Named {
+  readonly at: string;
+  readonly name: string;
+  readonly entry: NamedEndpoint;
+}
+
+/** Names that mean no provider by themselves. */
+const OPEN = new Set(['', 'auto', 'custom', 'main', 'ollama', 'vllm', 'llamacpp', 'local']);
+
+const SPOKEN: Readonly<Record<string, Dialect>> = {
+  chat_completions: 'openai',
+  codex_responses: 'openai',
+  anthropic_messages: 'anthropic',
+  bedrock_converse: 'bedrock',
+};
+
+/** Older and longer names of the same fields. */
+const ALIASES: Readonly<Record<string, string>> = {
+  url: 'base_url',
+  api: 'base_url',
+  transport: 'api_mode',
+  api_key_env: 'key_env',
+  default_model: 'model',
+  default: 'model',
+  baseUrl: 'base_url',
+  apiKey: 'api_key',
+  keyEnv: 'key_env',
+  apiKeyEnv: 'key_env',
+  apiMode: 'api_mode',
+  defaultModel: 'model',
+};
+
+/** Renames the fields of an endpoint that have other names as well. The usual name counts where both stand. */
+export function usualNames(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).map(([key, inner]: [string, unknown]) => [
+    ALIASES[key] ?? key,
+    inner,
+  ]);
+  return { ...Object.fromEntries(entries), ...withoutAliases(value) };
+}
+
+function withoutAliases(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !(key in ALIASES)));
+}
+
+/** Finds the upstreams that endpoints are, by the names that the document has for them. */
+export class HermesPlaces {
+  readonly made = new MadeUpstreams();
+  readonly #named = new Map<string, Named>();
+  readonly #omitted: FieldError[];
+
+  constructor(named: readonly Named[], omitted: FieldError[]) {
+    this.#omitted = omitted;
+    for (const each of named) {
+      const name = plainName(each.name);
+      if (!this.#named.has(name)) this.#named.set(name, each);
+    }
+  }
+
+  /** Finds a named endpoint by the name of a provider. */
+  entryOf(provider: string | null | undefined): Named | undefined {
+    return this.#named.get(plainName(provider ?? '').replace(/^custom:/, ''));
+  }
+
+  /** Finds where an endpoint is. Null: it is omitted, or Hermes decides by itself. */
+  placeOf(endpoint: Endpoint, at: string): Place | null {
+    const { provider, base_url: base, api_mode: mode } = endpoint;
+    const named = this.entryOf(provider);
+    if (base) return this.#at(base, spokenIn(mode, base), at, named?.name);
+    if (named?.entry.base_url) return this.placeOf(named.entry, named.at);
+    const name = plainName(provider ?? '');
+    const path = `${at}.provider`;
+    if (SIGNED_IN_BY_HERMES.has(name)) {
+      const message =
+        'Hermes signs in there by itself, with tokens that do not last. Its calls go there as before';
+      this.#omitted.push({ path, message });
+      return null;
+    }
+    if (OPEN.has(name)) {
+      const message = 'Hermes decides where that is. Name the provider, or its base_url';
+      this.#omitted.push({ path, message });
+      return null;
+    }
+    const place = placeNamed(name, 'hermes');
+    if (place !== null) return this.made.add(place);
+    this.#omitted.push({
+      path,
+      message: `${quoteName(name)} has no address that is known here. Set base_url`,
+    });
+    return null;
+  }
+
+  #at(base: string, spoken: Dialect | undefined, at: string, name?: string): Place | null {
+    const problem = addressProblem(base);
+    if (problem !== null) {
+      this.#omitted.push({ path: `${at}.base_url`, message: problem });
+      return null;
+    }
+    const place = placeAt(base, spoken);
+    const isLocal = isPrivateHost(new URL(base).hostname);
+    const { upstream } = place;
+    if (upstream === undefined || name === undefined) return this.made.add({ ...place, isLocal });
+    const id = upstreamIdOf(name);
+    return this.made.add({ ...place, isLocal, id, upstream: { ...upstream, id } });
+  }
+}
+
+function spokenIn(mode: string | null | undefined, base: string): Dialect | undefined {
+  if (mode) return SPOKEN[mode];
+  return /\/anthropic\/*$/.test(base) ? 'anthropic' : undefined;
+}
+
+function plainName(name: string): string {
+  return name.trim().toLowerCase().replaceAll(' ', '-');
+}
+
+/** Lists the endpoints that a document names, in a list and by their names. */
+export function namedEndpoints(
+  list: readonly unknown[],
+  byName: Readonly<Record<string, unknown>>,
+  omitted: FieldError[],
+): Named[] {
+  const entries = [
+    ...list.map((value, index) => ({ at: `custom_providers[${index}]`, key: '', value })),
+    ...Object.entries(byName).map(([key, value]) => ({
+      at: formatPath(['providers', key]),
+      key,
+      value,
+    })),
+  ];
+  return entries.flatMap(({ at, key, value }) => {
+    const document = usualNames(value);
+    const parsed = hermesProviderSchema.safeParse(document);
+    if (!parsed.success) {
+      const errors = explainIssues(parsed.error, hermesProviderSchema, document);
+      omitted.push(...errors.map(({ path, message }) => ({ path: below(at, path), message })));
+      return [];
+    }
+    const name = parsed.data.name ?? key;
+    if (name !== '') {
+      return [{ at, name, entry: { ...parsed.data, provider: parsed.data.provider ?? name } }];
+    }
+    omitted.push({ path: `${at}.name`, message: 'is missing: expected text' });
+    return [];
+  });
+}

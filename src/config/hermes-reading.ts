@@ -1,0 +1,303 @@
+// Step 2, the parts of a configuration of Hermes Agent. check-config.ts lists all steps.
+
+import type * as z from 'zod';
+import {
+  hermesCredentialSchema,
+  hermesEndpointSchema,
+  type hermesSchema,
+} from '../contract/config/hermes-schema.ts';
+import { explainIssues } from './explain-issues.ts';
+import { below, formatPath, type FieldError } from './field-error.ts';
+import type { Place } from './foreign-places.ts';
+import { ForeignSecrets } from './foreign-secrets.ts';
+import {
+  HermesPlaces,
+  namedEndpoints,
+  usualNames,
+  type Endpoint,
+  type Named,
+} from './hermes-endpoints.ts';
+
+type Hermes = z.output<typeof hermesSchema>;
+
+/** How long a call waits at the main provider before it goes on to a fallback: about as long as Hermes tries again. */
+export const FALLBACK_AFTER_MS = 60_000;
+
+/** Maximum upstreams that a group spills to. */
+const SPILLS_MAX = 8;
+
+/** Fields that are read. Hermes keeps the others, and goes on by them. */
+const READ = new Set([
+  'model',
+  'custom_providers',
+  'providers',
+  'fallback_providers',
+  'fallback_model',
+  'credential_pool',
+  'credential_pool_strategies',
+  '_config_version',
+  'version',
+]);
+
+/** An upstream that Hermes calls, with what the document says of it. */
+export interface Used {
+  readonly place: Place;
+  /** Path in the document. */
+  readonly at: string;
+  /** Secrets of its keys, the first one first. Empty: Hermes sends its key itself, or none is needed. */
+  readonly secrets: readonly string[];
+  readonly isInTurn: boolean;
+  /** Calls at once for each key. Null: not said. */
+  readonly slots: number | null;
+  readonly startsPerS: number | null;
+  readonly models: readonly (readonly [model: string, slots: number])[];
+}
+
+/** An upstream that calls go on to, and the model to ask for there. */
+export interface Spill {
+  readonly upstream: string;
+  readonly model: string | null;
+}
+
+/** Reads a document of Hermes part by part. */
+export class HermesReading {
+  readonly places: HermesPlaces;
+  readonly secrets = new ForeignSecrets();
+  readonly notes = new Set<string>();
+  readonly #addressed = new Set<string>();
+  readonly #document: Hermes;
+  readonly #omitted: FieldError[];
+  readonly #named: readonly Named[];
+
+  constructor(document: Hermes, omitted: FieldError[]) {
+    this.#document = document;
+    this.#omitted = omitted;
+    const { custom_providers: list, providers: byName } = document;
+    this.#named = namedEndpoints(list ?? [], byName ?? {}, omitted);
+    this.places = new HermesPlaces(this.#named, omitted);
+  }
+
+  /** Lists all notes: what was understood, what is to be set, and what Hermes keeps. */
+  allNotes(): string[] {
+    const kept = Object.keys(this.#document).filter((name) => !READ.has(name));
+    const list = kept.toSorted().join(', ');
+    return [
+      ...this.notes,
+      ...this.secrets.notes,
+      ...(kept.length === 0 ? [] : [`Hermes keeps these settings, and goes on by them: ${list}.`]),
+    ];
+  }
+
+  main(): Used | null {
+    const { model } = this.#document;
+    if (model === undefined || model === null) return null;
+    const document = typeof model === 'string' ? { model } : usualNames(model);
+    const endpoint = this.#endpoint(document, 'model');
+    if (endpoint === null) return null;
+    const { max_concurrent: slots } = document as { readonly max_concurrent?: number | null };
+    return this.#used(endpoint, 'model', { max_concurrent: slots });
+  }
+
+  /** Lists the endpoints that have names. */
+  named(): Used[] {
+    return this.#named.flatMap(({ at, entry }) => {
+      // Without an address it only changes what Hermes does at a provider of its own.
+      const isOwn = Boolean(entry.base_url);
+      if (!isOwn && !entry.max_concurrent && !entry.models) return [];
+      return this.#used(entry, at, entry) ?? [];
+    });
+  }
+
+  /** Lists the providers that only a pool of keys is about. */
+  pools(): Used[] {
+    return Object.keys(this.#document.credential_pool ?? {}).flatMap((provider) => {
+      const at = formatPath(['credential_pool', provider]);
+      return this.#used({ provider }, at, {}) ?? [];
+    });
+  }
+
+  /** Lists the upstreams that calls of the main one go on to. */
+  fallbacks(main: Used): Spill[] {
+    const { fallback_providers: several, fallback_model: one } = this.#document;
+    const [field, list] = several?.length
+      ? (['fallback_providers', several] as const)
+      : (['fallback_model', Array.isArray(one) ? one : one ? [one] : []] as const);
+    const spills = list.flatMap((value: unknown, index): Spill[] => {
+      const at = field === 'fallback_model' && !Array.isArray(one) ? field : `${field}[${index}]`;
+      const endpoint = this.#endpoint(usualNames(value), at);
+      if (endpoint === null) return [];
+      if (!endpoint.model || !(endpoint.provider || endpoint.base_url)) {
+        this.#omitted.push({
+          path: at,
+          message: 'needs provider and model, else Hermes ignores it too',
+        });
+        return [];
+      }
+      const used = this.#used(endpoint, at, {});
+      if (used === null) return [];
+      this.setAuth(used.place, used.secrets);
+      const why =
+        index < SPILLS_MAX
+          ? whyNoSpill(main, used)
+          : `a group spills to ${SPILLS_MAX} upstreams at most`;
+      if (why !== null) {
+        this.#omitted.push({
+          path: at,
+          message: `${why}. Hermes can still fall back on it by itself`,
+        });
+        return [];
+      }
+      return [{ upstream: used.place.id, model: endpoint.model }];
+    });
+    if (spills.length > 0) {
+      this.notes.add(
+        `A call that finds no room at ${main.place.id} for ${FALLBACK_AFTER_MS / 1_000} s, or that is refused there, goes on to ${spills.map(({ upstream }) => upstream).join(', ')} (on_saturated). Hermes falls back once its retries are used up.`,
+      );
+    }
+    return spills;
+  }
+
+  /** Sets the key that an upstream is called with. */
+  setAuth({ id, isLocal }: Place, [secret]: readonly string[]): void {
+    if (secret !== undefined) this.places.made.setAuth(id, { secret });
+    else if (isLocal) this.places.made.setAuth(id, 'none');
+  }
+
+  #endpoint(document: unknown, at: string): Endpoint | null {
+    const value = typeof document === 'string' ? { provider: document } : document;
+    const parsed = hermesEndpointSchema.safeParse(value);
+    if (parsed.success) return parsed.data;
+    const errors = explainIssues(parsed.error, hermesEndpointSchema, value);
+    this.#omitted.push(...errors.map(({ path, message }) => ({ path: below(at, path), message })));
+    return null;
+  }
+
+  #used(
+    endpoint: Endpoint,
+    at: string,
+    own: { readonly max_concurrent?: number | null | undefined },
+  ): Used | null {
+    const place = this.places.placeOf(endpoint, at);
+    if (place === null) return null;
+    const named = this.places.entryOf(endpoint.provider);
+    const pool = this.#poolOf(endpoint, named);
+    const secrets = pool.length > 0 ? pool : this.#keyOf(endpoint, named, place, at);
+    const isAtName =
+      named !== undefined && (!endpoint.base_url || endpoint.base_url === named.entry.base_url);
+    const entry = isAtName ? named.entry : undefined;
+    const strategy = this.#strategyOf(endpoint.provider);
+    this.#noteAddress(place, named?.at ?? at, secrets.length > 0);
+    const delay = Number(entry?.['rate_limit_delay']);
+    return {
+      place,
+      at,
+      secrets,
+      isInTurn: strategy !== undefined && strategy !== 'fill_first',
+      slots: own.max_concurrent ?? entry?.max_concurrent ?? null,
+      startsPerS: delay > 0 ? Math.min(100_000, Math.max(0.01, 1 / delay)) : null,
+      models: modelSlots(entry?.models),
+    };
+  }
+
+  /** Says where Hermes has to call from now on, once for each upstream. */
+  #noteAddress({ id, dialect, base, openaiBase }: Place, at: string, hasKey: boolean): void {
+    if (this.#addressed.has(id)) return;
+    this.#addressed.add(id);
+    const rest = dialect === 'anthropic' ? '' : (openaiBase ?? base).slice(base.length);
+    const url = `https://<your Headgate>/${id}${rest}`;
+    const key = hasKey ? ', and its key to a gateway key' : '';
+    this.notes.add(`In Hermes set base_url of ${at} to ${url}${key}.`);
+  }
+
+  /** Names the secret of the one key of an endpoint. */
+  #keyOf(endpoint: Endpoint, named: Named | undefined, place: Place, at: string): string[] {
+    const own = [endpoint, named?.entry].find((each) => each?.api_key || each?.key_env);
+    if (own?.key_env) return [this.secrets.ofVariable(own.key_env)];
+    if (own?.api_key) return [this.secrets.ofKey(own.api_key, place.id, `${at}.api_key`)];
+    const command = endpoint['key_cmd'] ?? named?.entry['key_cmd'];
+    if (command !== undefined) {
+      const message =
+        'prints keys that do not last, and a secret lasts. Hermes goes on sending them itself';
+      this.#omitOnce({ path: `${named?.at ?? at}.key_cmd`, message });
+      return [];
+    }
+    if (place.isLocal) return [];
+    return [this.secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id)];
+  }
+
+  /** Names the secrets of the keys in the pool of a provider, in the order in which they are used. */
+  #poolOf({ provider }: Endpoint, named: Named | undefined): string[] {
+    const names = [provider ?? '', named?.name ?? '', `custom:${named?.name ?? ''}`];
+    const wanted = new Set(names.map((name) => name.trim().toLowerCase()).filter(Boolean));
+    const pools = Object.entries(this.#document.credential_pool ?? {});
+    const [name, pool] = pools.find(([key]) => wanted.has(key.toLowerCase())) ?? [];
+    if (name === undefined || pool === undefined) return [];
+    const keys = pool.flatMap((value, index) => {
+      const at = formatPath(['credential_pool', name, index]);
+      const parsed = hermesCredentialSchema.safeParse(value);
+      if (!parsed.success) {
+        this.#omitOnce({ path: at, message: 'is no key of a pool' });
+        return [];
+      }
+      const { auth_type: type, source, priority } = parsed.data;
+      if ((type ?? 'api_key') !== 'api_key') {
+        const message =
+          'is a sign-in whose tokens do not last, and a secret lasts. Hermes goes on using it itself';
+        this.#omitOnce({ path: at, message });
+        return [];
+      }
+      if (parsed.data.base_url) {
+        const message = 'has an address of its own. List it as an endpoint under custom_providers';
+        this.#omitOnce({ path: `${at}.base_url`, message });
+        return [];
+      }
+      const variable = /^env:(\w+)$/.exec(source ?? '')?.[1];
+      const owner = `${name.replace(/^custom:/, '')}_API_KEY`;
+      const secret =
+        variable === undefined
+          ? this.secrets.ofOther(at, owner, at)
+          : this.secrets.ofVariable(variable);
+      return [{ secret, priority: priority ?? index }];
+    });
+    const sorted = keys.toSorted((a, b) => a.priority - b.priority).map(({ secret }) => secret);
+    return [...new Set(sorted)];
+  }
+
+  /** Lists a part that is read for each endpoint which it is about. */
+  #omitOnce(error: FieldError): void {
+    if (!this.#omitted.some(({ path }) => path === error.path)) this.#omitted.push(error);
+  }
+
+  #strategyOf(provider: string | null | undefined): string | undefined {
+    const strategies = Object.entries(this.#document.credential_pool_strategies ?? {});
+    return strategies.find(([name]) => name.toLowerCase() === provider?.toLowerCase())?.[1];
+  }
+}
+
+/** Lists the models of an endpoint that have a limit of their own. */
+function modelSlots(models: Named['entry']['models']): Used['models'] {
+  if (!models || Array.isArray(models)) return [];
+  return Object.entries(models).flatMap(([model, entry]) =>
+    entry?.max_concurrent ? [[model, entry.max_concurrent] as const] : [],
+  );
+}
+
+/** Tells why calls of an upstream cannot go on to another one. Null: they can. */
+function whyNoSpill(from: Used, to: Used): string | null {
+  const { dialect, openaiBase } = from.place;
+  const hasMembers = from.secrets.length > 1;
+  if (from.place.id === to.place.id && hasMembers) {
+    return 'is at the same provider as the main model, whose keys are members of one group';
+  }
+  const isSpoken =
+    dialect === 'anthropic'
+      ? to.place.speaksAnthropic
+      : openaiBase !== null && to.place.openaiBase !== null;
+  if (to.place.dialect !== dialect && (hasMembers || !isSpoken)) {
+    return `speaks ${to.place.dialect}, and the main model speaks ${dialect}: nothing is translated`;
+  }
+  if (to.secrets.length === 0 && !to.place.isLocal) {
+    return 'has no key that lasts, and calls that go on need one of yours';
+  }
+  return null;
+}

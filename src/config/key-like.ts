@@ -1,0 +1,18 @@
+// Steps 2 and 3: keys where none belongs. check-config.ts lists all steps.
+
+import { PROVIDERS } from '../providers/index.ts';
+
+/** Beginnings of providers' keys and of our own. Configurations are shown and logged: no key belongs there. */
+const KEY_PREFIXES: readonly string[] = [
+  'sk-',
+  'sk_',
+  'hg_',
+  'bearer ',
+  ...PROVIDERS.flatMap(({ keyPrefixes = [] }) => keyPrefixes),
+];
+
+/** Tells whether a text begins as keys do, so that it may not be repeated. */
+export function isKeyLike(text: string): boolean {
+  const lower = text.toLowerCase();
+  return KEY_PREFIXES.some((prefix) => lower.startsWith(prefix));
+}

@@ -1,0 +1,126 @@
+// Step 2, conditions of Portkey's. check-config.ts lists all steps.
+
+import { globsMayOverlap } from '../routing/glob.ts';
+import type { FieldError } from './field-error.ts';
+import { readNode, tiersOf, type PortkeyNode } from './portkey-tree.ts';
+import { modelOf } from './portkey-target.ts';
+
+/** A part of a config that becomes one group. */
+export interface Branch {
+  readonly node: PortkeyNode;
+  /** Path in the document. */
+  readonly at: string;
+  /** Name of the group. Absent: that of the config, or of its model. */
+  readonly title?: string;
+  /** Models that callers ask for. Null: the one that the targets name, or any. */
+  readonly models: readonly string[] | null;
+  /** It is for the calls that no condition is for. */
+  readonly isRest: boolean;
+}
+
+/** Splits a config by its conditions. One without conditions is a single branch. */
+export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
+  if (root.strategy?.mode !== 'conditional') {
+    return [{ node: root, at: '', models: null, isRest: false }];
+  }
+  const { conditions = [], default: usual } = root.strategy;
+  const targets = (root.targets ?? []).flatMap((value, index) => {
+    const at = `targets[${index}]`;
+    const node = readNode(value, at, omitted);
+    return node === null ? [] : [{ at, node: { ...node, override_params: merged(root, node) } }];
+  });
+  const models = new Map<string, string[]>();
+  for (const [index, { query, then }] of conditions.entries()) {
+    const path = `strategy.conditions[${index}]`;
+    const asked = modelsOf(query);
+    if (asked === null) {
+      const message = `cannot be expressed: a group is chosen by the model of a call. Let callers ask for a model of its own in place of "${then}"`;
+      omitted.push({ path: `${path}.query`, message });
+      continue;
+    }
+    const before = [...models].flatMap(([name, taken]) => taken.map((model) => ({ name, model })));
+    const free = [...new Set(asked)].filter((model) => {
+      const same = before.find((other) => globsMayOverlap(model, other.model));
+      if (same === undefined) return true;
+      if (same.name === then && same.model === model) return false;
+      const message = `"${model}" is taken by an earlier condition ("${same.model}"), and a call goes to one group with members`;
+      omitted.push({ path: `${path}.query`, message });
+      return false;
+    });
+    if (free.length > 0) models.set(then, [...(models.get(then) ?? []), ...free]);
+  }
+  const branches = [...models].flatMap(([then, asked]): Branch[] => {
+    const target = targets.find(({ node }) => node.name === then);
+    if (target !== undefined) return [{ ...target, title: then, models: asked, isRest: false }];
+    omitted.push({ path: 'strategy.conditions', message: `"${then}" is the name of no target` });
+    return [];
+  });
+  const other = targets.find(({ node }) => node.name === usual);
+  if (other === undefined) return branches;
+  return [...branches, ...otherwise(other, [...models.values()].flat(), omitted)];
+}
+
+/** Makes the branch of all other calls, which asks for a model as groups are found by them. */
+function otherwise(
+  target: { readonly at: string; readonly node: PortkeyNode },
+  taken: readonly string[],
+  omitted: FieldError[],
+): Branch[] {
+  const [first] = tiersOf(target.node, target.at, [])
+    .flat()
+    .flatMap(({ node }) => modelOf(node).asked ?? []);
+  const path = 'strategy.default';
+  if (first === undefined) {
+    const message = `"${target.node.name}" gets the calls of every other model, and groups with members cannot share a call. Callers reach it by the base URL of its upstream`;
+    omitted.push({ path, message });
+    return [];
+  }
+  if (taken.some((model) => globsMayOverlap(model, first))) return [];
+  return [
+    {
+      ...target,
+      ...(target.node.name === undefined ? {} : { title: target.node.name }),
+      models: [first],
+      isRest: true,
+    },
+  ];
+}
+
+function merged(root: PortkeyNode, node: PortkeyNode): PortkeyNode['override_params'] {
+  if (root.override_params === undefined) return node.override_params;
+  return { ...root.override_params, ...node.override_params };
+}
+
+/** Reads the models that a query asks for, as globs. Null: it asks for something else. */
+function modelsOf(query: Readonly<Record<string, unknown>>): string[] | null {
+  const entries = Object.entries(query);
+  const [only] = entries;
+  if (only === undefined || entries.length > 1) return null;
+  const [key, value] = only;
+  if (key === '$or' && Array.isArray(value)) {
+    const all = value.map((each: unknown) =>
+      typeof each === 'object' && each !== null ? modelsOf(each as Record<string, unknown>) : null,
+    );
+    return all.some((each) => each === null) ? null : all.flatMap((each) => each ?? []);
+  }
+  if (key !== 'params.model') return null;
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return null;
+  const tests = Object.entries(value);
+  const [test] = tests;
+  if (test === undefined || tests.length > 1) return null;
+  const [operator, operand] = test as [string, unknown];
+  if (operator === '$eq' && typeof operand === 'string') return [operand];
+  if (operator === '$regex' && typeof operand === 'string') return globOf(operand);
+  const isList = Array.isArray(operand) && operand.every((each) => typeof each === 'string');
+  return operator === '$in' && isList && operand.length > 0 ? operand : null;
+}
+
+/** Writes a regular expression as a glob, if it is a beginning, an end or a part of a name. */
+function globOf(expression: string): string[] | null {
+  const [, start, middle, end] =
+    /^(\^?)((?:[\w\-/:@ ]|\\[.\-/]|\.\*)*)(\$?)$/.exec(expression) ?? [];
+  if (middle === undefined || middle === '') return null;
+  const plain = middle.replaceAll('.*', '*').replaceAll('\\', '');
+  return [`${start === '' ? '*' : ''}${plain}${end === '' ? '*' : ''}`.replaceAll(/\*{2,}/g, '*')];
+}

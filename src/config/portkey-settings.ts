@@ -1,0 +1,118 @@
+// Step 2, settings of Portkey's strategies. check-config.ts lists all steps.
+
+import { below } from './field-error.ts';
+import type { GroupInput } from './foreign-members.ts';
+import type { Collected } from './portkey-target.ts';
+import type { PortkeyNode, Tiers } from './portkey-tree.ts';
+
+/** Maximum retries of a group. */
+const RETRIES_MAX = 10;
+
+/** Answers after which Portkey tries again unless told otherwise. Headgate does so after all of them. */
+const RETRIED = new Set([429, 500, 502, 503, 504]);
+
+/** Answers after which a call goes on, for those who chose others. */
+const AFTER =
+  'has no counterpart: a call goes on to the next member after 429, 5xx, a broken connection, and 401, 402 and 403 for the key';
+
+type Settings = Pick<GroupInput, 'affinity' | 'breaker' | 'retries'>;
+
+/** Takes over what a config says beside its targets: retries, stickiness and the circuit breaker. */
+export function strategySettings(
+  node: PortkeyNode,
+  tiers: Tiers,
+  at: string,
+  to: Collected,
+): Settings {
+  const leaves = tiers.flat();
+  const attempts = Math.max(0, ...leaves.map((leaf) => leaf.node.retry?.attempts ?? 0));
+  const codes = new Set(
+    [node, ...leaves.map((leaf) => leaf.node)].flatMap(({ retry }) => retry?.on_status_codes ?? []),
+  );
+  if (
+    codes.size > 0 &&
+    (codes.size !== RETRIED.size || [...codes].some((code) => !RETRIED.has(code)))
+  ) {
+    const message =
+      'has no counterpart: overloads, 5xx and broken connections are tried again, and 429 waits in the queue';
+    to.omitted.push({ path: below(at, 'retry.on_status_codes'), message });
+  }
+  if (node.strategy?.on_status_codes !== undefined) {
+    to.omitted.push({ path: below(at, 'strategy.on_status_codes'), message: AFTER });
+  }
+  return {
+    ...(attempts > 0 && { retries: { max: Math.min(RETRIES_MAX, attempts) } }),
+    ...affinityOf(node, at, to),
+    ...breakerOf(node, at, to),
+  };
+}
+
+/** Lists what a strategy below another one says for itself: a group has one of each. */
+export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: Collected): void {
+  const message = 'holds for a part of the targets, and a group has one for all of its members';
+  for (const name of ['sticky', 'cb_config']) {
+    if (strategy?.[name] !== undefined) {
+      omitted.push({ path: below(at, `strategy.${name}`), message });
+    }
+  }
+  if (strategy?.on_status_codes !== undefined) {
+    omitted.push({ path: below(at, 'strategy.on_status_codes'), message: AFTER });
+  }
+}
+
+/** Reads stickiness. Calls that are spread by weight follow the weights alone, as there. */
+function affinityOf({ strategy }: PortkeyNode, at: string, to: Collected): Settings {
+  if (strategy?.mode !== 'loadbalance') return {};
+  const sticky = objectOf(strategy['sticky']);
+  if (sticky?.['enabled'] !== true) return { affinity: { by: 'none' } };
+  if (sticky['hash_fields'] !== undefined) {
+    const message =
+      'has no counterpart: calls of one caller, or of one agent run, stay at their member (affinity.by)';
+    to.omitted.push({ path: below(at, 'strategy.sticky.hash_fields'), message });
+  }
+  const seconds = numberOf(sticky['ttl']) ?? 3_600;
+  return {
+    affinity: { by: 'agent', for: `${Math.min(86_400, Math.max(1, Math.round(seconds)))}s` },
+  };
+}
+
+/** Reads the circuit breaker of a strategy. */
+function breakerOf({ strategy }: PortkeyNode, at: string, to: Collected): Settings {
+  const written = objectOf(strategy?.['cb_config']);
+  if (written === null) return {};
+  const path = below(at, 'strategy.cb_config');
+  for (const name of Object.keys(written)) {
+    if (name === 'failure_status_codes') {
+      const message =
+        'has no counterpart: overloads, other 5xx and broken connections are failures';
+      to.omitted.push({ path: `${path}.${name}`, message });
+    }
+  }
+  const share = numberOf(written['failure_threshold_percentage']);
+  const failures = numberOf(written['failure_threshold']);
+  const least = numberOf(written['minimum_requests']) ?? failures;
+  const cooldown = numberOf(written['cooldown_interval']);
+  if (failures !== null) {
+    to.notes.add(
+      `${path}.failure_threshold ${failures}: the breaker opens when a share of at least ${failures} calls failed (breaker.threshold, breaker.min_calls).`,
+    );
+  }
+  return {
+    breaker: {
+      ...(share !== null && { threshold: within(share / 100, 0.01, 1) }),
+      ...(least !== null && { min_calls: Math.round(within(least, 1, 100)) }),
+      ...(cooldown !== null && { hold_ms: Math.round(within(cooldown, 100, 3_600_000)) }),
+    },
+  };
+}
+
+const within = (value: number, least: number, most: number): number =>
+  Math.min(most, Math.max(least, value));
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+}
+
+function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,262 @@
+// Step 2, the targets of a config of Portkey's. check-config.ts lists all steps.
+
+import type { Dialect } from '../contract/dialect.ts';
+import {
+  PORTKEY_ADDRESSES,
+  PORTKEY_CLOUD_FIELDS,
+  PORTKEY_SIGN_INS,
+} from '../providers/foreign-facts.ts';
+import { providerNamed } from '../providers/index.ts';
+import { isPrivateHost } from './check/private-address.ts';
+import { below, quoteName, type FieldError } from './field-error.ts';
+import { providerIdOf } from './foreign-groups.ts';
+import type { Deployment } from './foreign-members.ts';
+import { addressProblem, placeAt, placeNamed, type Place } from './foreign-places.ts';
+import type { ForeignSecrets } from './foreign-secrets.ts';
+import { isKeyLike } from './key-like.ts';
+import type { Leaf, PortkeyNode } from './portkey-tree.ts';
+
+/** Parts that a conversion collects while it reads targets. */
+export interface Collected {
+  readonly secrets: ForeignSecrets;
+  readonly notes: Set<string>;
+  readonly omitted: FieldError[];
+}
+
+/** Fields of a target that are read, or that mean nothing beyond Portkey. */
+const READ = new Set([
+  ...(
+    'name id strategy targets provider virtual_key api_key custom_host weight override_params retry request_timeout ' +
+    'metadata strict_open_ai_compliance passthrough'
+  ).split(' '),
+  ...PORTKEY_CLOUD_FIELDS,
+]);
+
+const NO_LOOK = 'Headgate does not look into prompts and answers';
+const NO_CHANGE = 'Headgate changes nothing of a body but the model';
+const PAYER = 'is a header that decides who pays, and members send none. Use a key of that account';
+
+/** Why fields of a target are not taken over. Others have no counterpart. */
+const WHY_NOT: Readonly<Record<string, string>> = {
+  cache: 'Headgate keeps no answers, so that each call is paid',
+  input_guardrails: NO_LOOK,
+  output_guardrails: NO_LOOK,
+  default_input_guardrails: NO_LOOK,
+  default_output_guardrails: NO_LOOK,
+  before_request_hooks: NO_LOOK,
+  after_request_hooks: NO_LOOK,
+  default_params: NO_CHANGE,
+  drop_params: NO_CHANGE,
+  openai_organization: PAYER,
+  openai_project: PAYER,
+  forward_headers:
+    'headers other than credentials are forwarded anyway, and calls to members go out with the key of the member',
+  api_version:
+    'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
+  azure_api_version:
+    'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
+};
+
+/** Turns a target into a deployment. Null: it is omitted. */
+export function deploymentOf(
+  { at, node }: Leaf,
+  tier: number | null,
+  to: Collected,
+): Deployment | null {
+  const named = modelOf(node);
+  const slug = named.slug ?? slugOf(node);
+  const found = placeOf(node, slug);
+  if ('path' in found) {
+    to.omitted.push({ path: below(at, found.path), message: found.message });
+    return null;
+  }
+  const { place } = found;
+  listUnread(at, node, to);
+  if (slug !== null) {
+    to.notes.add(
+      `${quoteSlug(slug)} is stored at Portkey, and its name says ${place.id}: check that ${at || 'the config'} goes there.`,
+    );
+  }
+  return {
+    at: at || 'provider',
+    place,
+    secret: secretOf(at || 'the config', node, slug, place, to),
+    model: named.model,
+    member: tier === null ? {} : { tier },
+  };
+}
+
+/** The models that a target names. */
+interface TargetModel {
+  /** Model there. Null: the one that the call asks for. */
+  readonly model: string | null;
+  /** Model that the target is known by, if it names one. */
+  readonly asked: string | null;
+  /** Slug of the provider that stands before the model, as in `@slug/model`. */
+  readonly slug: string | null;
+}
+
+/** Reads the model of a target: the one that it puts into bodies, or the deployment that it calls. */
+export function modelOf(node: PortkeyNode): TargetModel {
+  const written = node.override_params?.model;
+  const [, slug = null, model = written ?? null] = /^@([^/]+)\/(.+)$/.exec(written ?? '') ?? [];
+  const { dialect } = providerNamed(providerIdOf(node.provider ?? '', 'portkey')) ?? {};
+  if (dialect !== 'azure' || slug !== null) return { model, asked: model, slug };
+  const deployment = [node['azure_deployment_id'], node['deployment_id']].find(isText) ?? null;
+  const known = isText(node['azure_model_name']) ? node['azure_model_name'] : deployment;
+  return { model: deployment ?? model, asked: model ?? known, slug };
+}
+
+function slugOf({ provider, virtual_key: key }: PortkeyNode): string | null {
+  if (provider?.startsWith('@') === true) return provider.slice(1);
+  return provider === undefined ? (key ?? null) : null;
+}
+
+type Found = { readonly place: Place } | FieldError;
+
+/** Finds where the calls of a target go. A path and a message: it has no address that is known, or no lasting key. */
+function placeOf(node: PortkeyNode, slug: string | null): Found {
+  if (node['passthrough'] === true) {
+    return {
+      path: 'passthrough',
+      message: 'the call names the provider. Callers do so here by the base URL or the model',
+    };
+  }
+  const id = slug === null ? providerIdOf(node.provider ?? '', 'portkey') : providerOfSlug(slug);
+  const unlasting = withoutKey(node, id);
+  if (unlasting !== null) return unlasting;
+  const address = addressOf(node, id);
+  if (address !== null) {
+    const problem =
+      address.base === ''
+        ? 'expected letters, digits and dashes, because it becomes a part of an address'
+        : addressProblem(address.base);
+    if (problem !== null) return { path: address.field, message: problem };
+    const place = placeAt(address.base, spokenBy(id));
+    const isLocal = node.api_key === undefined && isPrivateHost(new URL(address.base).hostname);
+    return { place: { ...place, isLocal } };
+  }
+  if (slug !== null) {
+    const place = id === null ? null : placeNamed(id, 'portkey');
+    if (place !== null) return { place };
+    return {
+      path:
+        node.provider === undefined
+          ? node.virtual_key === undefined
+            ? 'override_params.model'
+            : 'virtual_key'
+          : 'provider',
+      message: `only Portkey knows where ${quoteSlug(slug)} leads. Write provider and api_key in its place, and custom_host for a host of your own`,
+    };
+  }
+  if (node.provider === undefined) {
+    return { path: 'provider', message: 'is missing, so that nobody knows where the calls go' };
+  }
+  const place = placeNamed(node.provider, 'portkey');
+  return place === null
+    ? {
+        path: 'provider',
+        message: `${quoteName(node.provider)} has no address that is known here. Set custom_host`,
+      }
+    : { place };
+}
+
+/** Finds targets that sign in with something that does not last, or that Headgate cannot make. */
+function withoutKey(node: PortkeyNode, id: string | null): FieldError | null {
+  const signIn = PORTKEY_SIGN_INS.find(({ provider }) => provider === id);
+  if (signIn === undefined) return null;
+  const { fields, message } = signIn;
+  if (fields.length === 0) return { path: 'provider', message };
+  const path = fields.find((field) => isText(node[field]) && node[field] !== 'default');
+  return path === undefined ? null : { path, message };
+}
+
+/** Finds the address that a target says itself, and the field that says it. */
+function addressOf(
+  node: PortkeyNode,
+  id: string | null,
+): { readonly base: string; readonly field: string } | null {
+  if (node.custom_host !== undefined) return { base: node.custom_host, field: 'custom_host' };
+  for (const { provider, field, address } of PORTKEY_ADDRESSES) {
+    const written = node[field];
+    if (provider !== id || !isText(written)) continue;
+    return { base: address === null ? written : inHost(written, address), field };
+  }
+  return null;
+}
+
+/** Puts a name into an address. One that would lead elsewhere makes none. */
+function inHost(name: string, address: string): string {
+  return /^[\w-]+$/.test(name) ? address.replace('*', name) : '';
+}
+
+/** The dialect that a provider is called in, at whatever address. */
+function spokenBy(id: string | null): Dialect | undefined {
+  const provider = id === null ? null : providerNamed(id);
+  return provider === null ? undefined : (provider.dialect ?? 'openai');
+}
+
+/** Finds the provider that the name of a stored one speaks of. Null: none, or several. */
+function providerOfSlug(slug: string): string | null {
+  const words = slug.toLowerCase().split(/[^a-z0-9]+/);
+  const found = new Set<string>();
+  for (let at = 0; at < words.length; at += 1) {
+    // The longest name counts: `azure-openai` is not also `openai`.
+    for (let end = Math.min(words.length, at + 3); end > at; end -= 1) {
+      const id = providerIdOf(words.slice(at, end).join('-'), 'portkey');
+      if (providerNamed(id) === null) continue;
+      found.add(id);
+      at = end - 1;
+      break;
+    }
+  }
+  const [only] = found;
+  return found.size === 1 ? (only ?? null) : null;
+}
+
+function secretOf(
+  at: string,
+  node: PortkeyNode,
+  slug: string | null,
+  place: Place,
+  { secrets, notes }: Collected,
+): string | null {
+  if (isText(node['aws_access_key_id']) || isText(node['aws_role_arn'])) {
+    notes.add(
+      `${at} is signed with AWS keys at Portkey. Headgate sends an API key of Bedrock: create one.`,
+    );
+    return secrets.ofVariable('AWS_BEARER_TOKEN_BEDROCK');
+  }
+  if (node.api_key !== undefined) return secrets.ofKey(node.api_key, place.id, `${at}.api_key`);
+  if (slug !== null) {
+    const owner = isKeyLike(slug) ? `${place.id}_API_KEY` : slug;
+    return secrets.ofOther(`slug ${slug}`, owner, `${quoteSlug(slug)} at Portkey`);
+  }
+  if (place.isLocal) return null;
+  notes.add(
+    `${at} has no key: at Portkey callers bring theirs. Calls of a member go out with a key of yours.`,
+  );
+  return secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id);
+}
+
+/** Lists the fields of a target that are not taken over. */
+export function listUnread(at: string, node: PortkeyNode, { omitted }: Collected): void {
+  for (const [name, value] of Object.entries(node)) {
+    if (value === undefined || value === null || READ.has(name)) continue;
+    omitted.push({ path: below(at, name), message: WHY_NOT[name] ?? 'has no counterpart' });
+  }
+  for (const name of Object.keys(node.override_params ?? {})) {
+    if (name !== 'model') {
+      omitted.push({ path: below(at, `override_params.${name}`), message: NO_CHANGE });
+    }
+  }
+}
+
+/** Quotes the slug of a stored key, unless a key itself stands in its place. */
+function quoteSlug(slug: string): string {
+  return isKeyLike(slug) ? 'A key' : quoteName(`@${slug}`);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,128 @@
+// Step 2, the tree of a config of Portkey's. check-config.ts lists all steps.
+
+import type * as z from 'zod';
+import { portkeyNodeSchema } from '../contract/config/portkey-schema.ts';
+import { explainIssues } from './explain-issues.ts';
+import { below, type FieldError } from './field-error.ts';
+
+export type PortkeyNode = z.output<typeof portkeyNodeSchema>;
+
+/** A target that is a provider, with what it inherits of the strategies above it. */
+export interface Leaf {
+  /** Path in the document. */
+  readonly at: string;
+  readonly node: PortkeyNode;
+  /** Its part of the calls of its tier. Null: nothing chooses by weight. */
+  readonly weight: number | null;
+}
+
+/** Targets in the order in which they are tried: all of one tier before the next one. */
+export type Tiers = readonly (readonly Leaf[])[];
+
+/** Fields that targets inherit from the strategy above them. */
+const INHERITED = ['custom_host', 'request_timeout', 'override_params', 'retry'] as const;
+
+/** Reads a config or a target, whose mistakes are listed in `omitted`. Null: it cannot be read. */
+export function readNode(value: unknown, at: string, omitted: FieldError[]): PortkeyNode | null {
+  const document = snakeKeys(value, 2);
+  const parsed = portkeyNodeSchema.safeParse(document);
+  if (parsed.success) return parsed.data;
+  for (const { path, message } of explainIssues(parsed.error, portkeyNodeSchema, document)) {
+    omitted.push({ path: below(at, path), message });
+  }
+  return null;
+}
+
+/** SDKs write the same fields with capitals. Fields of bodies stay as they are. */
+function snakeKeys(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || depth === 0) {
+    return value;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]: [string, unknown]) => {
+      const name = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+      return [name, name === 'override_params' ? inner : snakeKeys(inner, depth - 1)];
+    }),
+  );
+}
+
+/**
+ * Lists the targets of a node in their tiers. What it omits is listed.
+ *
+ * @param visit Called with each strategy below the node itself.
+ */
+export function tiersOf(
+  node: PortkeyNode,
+  at: string,
+  omitted: FieldError[],
+  visit: (strategy: PortkeyNode, at: string) => void = () => {},
+): Tiers {
+  const { strategy, targets } = node;
+  if (targets === undefined) return [[{ at, node, weight: null }]];
+  const children = targets.flatMap((target, index) => {
+    const path = below(at, `targets[${index}]`);
+    const child = readNode(target, path, omitted);
+    return child === null ? [] : [{ path, child: inheriting(node, child) }];
+  });
+  const mode = strategy?.mode ?? 'single';
+  if (mode === 'conditional') {
+    const message =
+      'a condition below another strategy has no counterpart: groups are chosen by the model of a call';
+    omitted.push({ path: below(at, 'strategy.conditions'), message });
+    return [];
+  }
+  if (mode === 'single') {
+    for (const { path } of children.slice(1)) {
+      omitted.push({ path, message: 'a strategy of mode single calls its first target only' });
+    }
+  }
+  const used = mode === 'single' ? children.slice(0, 1) : children;
+  const tiers = used.map(({ path, child }) => {
+    if (child.targets !== undefined) visit(child, path);
+    return tiersOf(child, path, omitted, visit);
+  });
+  if (mode !== 'loadbalance') return tiers.flat();
+  return balanced(
+    used.map(({ path, child }, index) => ({
+      path,
+      weight: child.weight ?? 1,
+      tiers: tiers[index] ?? [],
+    })),
+    omitted,
+  );
+}
+
+/** Joins the targets of a strategy that spreads calls by weight, tier by tier. */
+function balanced(
+  parts: readonly { readonly path: string; readonly weight: number; readonly tiers: Tiers }[],
+  omitted: FieldError[],
+): Tiers {
+  const depth = Math.max(0, ...parts.map(({ tiers }) => tiers.length));
+  if (parts.length > 1) {
+    for (const { path, tiers } of parts.filter((part) => part.tiers.length > 1)) {
+      const message = `its fallbacks are for ${path} alone there (${tiers.length - 1}), and for all targets beside it here: a tier gets calls while none before it has room`;
+      omitted.push({ path: below(path, 'strategy'), message });
+    }
+  }
+  return Array.from({ length: depth }, (_, tier) =>
+    parts.flatMap(({ weight, tiers }) => {
+      const leaves = tiers[tier] ?? [];
+      const whole = leaves.reduce((sum, leaf) => sum + (leaf.weight ?? 1), 0);
+      return leaves.map((leaf) => ({
+        ...leaf,
+        weight: leaves.length === 1 ? weight : (weight * (leaf.weight ?? 1)) / (whole || 1),
+      }));
+    }),
+  );
+}
+
+function inheriting(parent: PortkeyNode, child: PortkeyNode): PortkeyNode {
+  const inherited = Object.fromEntries(
+    INHERITED.flatMap((name) => (parent[name] === undefined ? [] : [[name, parent[name]]])),
+  );
+  const { override_params: above } = parent;
+  const { override_params: own } = child;
+  const params =
+    above === undefined && own === undefined ? {} : { override_params: { ...above, ...own } };
+  return { ...inherited, ...child, ...params };
+}

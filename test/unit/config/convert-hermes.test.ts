@@ -1,0 +1,276 @@
+// Configurations of Hermes Agent: limits of calls at once, pools of keys, fallbacks and endpoints with names.
+import { describe, expect, it } from 'vitest';
+import { checkConfig } from '../../../src/config/check-config.ts';
+import { importConfig } from '../../../src/config/import-config.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
+
+function taken(document: object) {
+  const imported = importConfig(document);
+  if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+  const options = { privateUpstreams: true, jurisdiction: null };
+  expect(checkConfig(imported.config, BUILT_IN_UPSTREAMS, options).errors).toEqual([]);
+  return {
+    ...imported,
+    groups: imported.config.groups,
+    upstreams: imported.config.upstreams.map(({ id, base_url: base, dialect, auth }) => ({
+      id,
+      base,
+      dialect,
+      auth,
+    })),
+    left: imported.omitted.map(({ path }) => path),
+  };
+}
+
+describe('max_concurrent', () => {
+  it('of the main model is the limit of its provider', () => {
+    const { groups, upstreams, notes } = taken({
+      model: { provider: 'zai', default: 'glm-5', max_concurrent: 2 },
+    });
+    expect(groups).toMatchObject([
+      { name: 'zai', match: { upstreams: ['zai'], models: [] }, limits: { max_concurrency: 2 } },
+    ]);
+    expect(upstreams).toMatchObject([{ id: 'zai', auth: { secret: 'UPSTREAM_ZAI_API_KEY' } }]);
+    expect(notes).toContain(
+      'In Hermes set base_url of model to https://<your Headgate>/zai/api/paas/v4, and its key to a gateway key.',
+    );
+  });
+
+  it('of an endpoint is its limit, and that of one of its models a limit besides', () => {
+    const { groups, upstreams } = taken({
+      custom_providers: [
+        {
+          name: 'GPU Farm',
+          base_url: 'https://gpu.example.com/v1',
+          key_env: 'FARM_KEY',
+          max_concurrent: 6,
+          models: { 'llama3-70b': { max_concurrent: 2 }, small: {} },
+        },
+      ],
+      providers: {
+        proxy: {
+          url: 'https://proxy.example.com/anthropic',
+          api_key: '${PROXY_KEY}',
+          max_concurrent: 3,
+        },
+      },
+    });
+    expect(
+      groups.map(({ name, match, limits }) => [name, match.models, limits.max_concurrency]),
+    ).toEqual([
+      ['gpu-farm', [], 6],
+      ['gpu-farm-llama3-70b', ['llama3-70b'], 2],
+      ['proxy', [], 3],
+    ]);
+    expect(upstreams).toEqual([
+      {
+        id: 'gpu-farm',
+        base: 'https://gpu.example.com/v1',
+        dialect: 'openai',
+        auth: { secret: 'UPSTREAM_FARM_KEY' },
+      },
+      {
+        id: 'proxy',
+        base: 'https://proxy.example.com/anthropic',
+        dialect: 'anthropic',
+        auth: { secret: 'UPSTREAM_PROXY_KEY' },
+      },
+    ]);
+  });
+
+  it('of the main model counts before that of its endpoint', () => {
+    const { groups } = taken({
+      model: { provider: 'custom:work', default: 'm', max_concurrent: 1 },
+      custom_providers: [{ name: 'work', base_url: 'https://w.example.com/v1', max_concurrent: 9 }],
+    });
+    expect(groups.map(({ name, limits }) => [name, limits.max_concurrency])).toEqual([['work', 1]]);
+  });
+
+  it('is for each key of a pool, whose keys are members', () => {
+    const { groups, notes } = taken({
+      model: { provider: 'openrouter', default: 'x/y', max_concurrent: 5 },
+      credential_pool: {
+        openrouter: [
+          { source: 'env:OPENROUTER_API_KEY', priority: 1 },
+          { source: 'manual', access_token: 'sk-4711', priority: 0 },
+        ],
+      },
+    });
+    expect(groups[0]).toMatchObject({
+      name: 'openrouter',
+      members: [
+        {
+          secret: 'UPSTREAM_OPENROUTER_API_KEY_2',
+          limits: { max_concurrency: 5 },
+          tier: 1,
+        },
+        { secret: 'UPSTREAM_OPENROUTER_API_KEY', limits: { max_concurrency: 5 }, tier: 2 },
+      ],
+    });
+    expect(notes).toContain('max_concurrent 5 of openrouter is for each of its 2 keys.');
+    expect(JSON.stringify(notes)).not.toContain('471');
+  });
+});
+
+describe('credential pools', () => {
+  const pool = [{ source: 'env:KEY_A' }, { source: 'env:KEY_B' }];
+
+  it.each([
+    ['fill_first', [1, 2]],
+    ['round_robin', [1, 1]],
+    ['least_used', [1, 1]],
+  ])('take turns as their strategy says: %s', (strategy, tiers) => {
+    const { groups } = taken({
+      credential_pool: { anthropic: pool },
+      credential_pool_strategies: { anthropic: strategy },
+    });
+    expect(groups[0]?.members.map(({ tier }) => tier)).toEqual(tiers);
+  });
+
+  it('of an endpoint with a name are found by it', () => {
+    const { groups } = taken({
+      custom_providers: [{ name: 'Farm', base_url: 'https://farm.example.com/v1' }],
+      credential_pool: { 'custom:farm': pool },
+    });
+    expect(groups).toMatchObject([
+      { name: 'farm', members: [{ upstream: 'farm' }, { upstream: 'farm' }] },
+    ]);
+  });
+
+  it('leave out what signs in by itself, each once', () => {
+    const { groups, left } = taken({
+      model: { provider: 'anthropic', default: 'claude-opus-4-6' },
+      credential_pool: {
+        anthropic: [{ auth_type: 'oauth', source: 'claude_code' }, ...pool, 'odd'],
+      },
+    });
+    expect(groups[0]?.members).toHaveLength(2);
+    expect(left).toEqual(['credential_pool.anthropic[0]', 'credential_pool.anthropic[3]']);
+  });
+});
+
+describe('fallbacks', () => {
+  it('are upstreams that calls spill to, with the model to ask for there', () => {
+    const { groups, upstreams, notes } = taken({
+      model: { provider: 'openrouter', default: 'anthropic/claude-opus-4.6', max_concurrent: 4 },
+      fallback_providers: [
+        { provider: 'zai', model: 'glm-5' },
+        { provider: 'custom', model: 'llama', base_url: 'http://localhost:8000/v1' },
+      ],
+    });
+    expect(groups[0]?.on_saturated).toMatchObject({
+      spill_to: [
+        { upstream: 'zai', model: 'glm-5' },
+        { upstream: 'localhost-8000', model: 'llama' },
+      ],
+      after_ms: 60_000,
+    });
+    expect(upstreams.find(({ id }) => id === 'localhost-8000')?.auth).toBe('none');
+    expect(notes).toContainEqual(expect.stringContaining('goes on to zai, localhost-8000'));
+  });
+
+  it('may be one, in the older field', () => {
+    const { groups } = taken({
+      model: { provider: 'deepseek', default: 'deepseek-chat' },
+      fallback_model: { provider: 'openrouter', model: 'deepseek/deepseek-chat' },
+    });
+    expect(groups[0]?.on_saturated).toMatchObject({
+      spill_to: [{ upstream: 'openrouter', model: 'deepseek/deepseek-chat' }],
+    });
+  });
+
+  it('of Anthropic go where its routes are', () => {
+    const { groups, left } = taken({
+      model: { provider: 'anthropic', default: 'claude-sonnet-4-6' },
+      fallback_providers: [
+        { provider: 'groq', model: 'x' },
+        { provider: 'openrouter', model: 'anthropic/claude-sonnet-4.6' },
+      ],
+    });
+    expect(groups[0]?.on_saturated).toMatchObject({
+      spill_to: [{ upstream: 'openrouter', model: 'anthropic/claude-sonnet-4.6' }],
+    });
+    expect(left).toEqual(['fallback_providers[0]']);
+  });
+
+  it.each([
+    [{ provider: 'nous', model: 'x' }, 'fallback_providers[0].provider'],
+    [{ provider: 'openai-codex', model: 'x' }, 'fallback_providers[0].provider'],
+    [{ provider: 'nowhere', model: 'x' }, 'fallback_providers[0].provider'],
+    [{ provider: 'custom', model: 'x' }, 'fallback_providers[0].provider'],
+    [{ provider: 'custom', model: 'x', base_url: 'ftp://x' }, 'fallback_providers[0].base_url'],
+    [{ provider: 'openrouter' }, 'fallback_providers[0]'],
+    [{ provider: 5, model: 'x' }, 'fallback_providers[0].provider'],
+  ])('that cannot be called with a key are omitted: %j', (fallback, path) => {
+    const { groups, left } = taken({
+      model: { provider: 'zai', default: 'glm-5' },
+      fallback_providers: [fallback],
+    });
+    expect(groups[0]?.on_saturated).toBe('queue');
+    expect(left).toEqual([path]);
+  });
+});
+
+describe('endpoints', () => {
+  it.each([
+    ['kimi-coding', 'moonshot'],
+    ['kimi-coding-cn', 'moonshot-cn'],
+    ['alibaba', 'dashscope-intl'],
+    ['ai-gateway', 'vercel'],
+    ['claude', 'anthropic'],
+    ['xiaomi', 'mimo'],
+    ['hf', 'huggingface'],
+    ['google', 'gemini'],
+  ])('are named as there: %s', (provider, id) => {
+    expect(taken({ model: { provider, default: 'm' } }).groups[0]?.match.upstreams).toEqual([id]);
+  });
+
+  it('go by their address first', () => {
+    const { groups } = taken({
+      model: { default: 'a/b', provider: 'auto', base_url: 'https://openrouter.ai/api/v1' },
+    });
+    expect(groups[0]?.match.upstreams).toEqual(['openrouter']);
+  });
+
+  it('with a command for keys keep it: Hermes sends the key', () => {
+    const { upstreams, left } = taken({
+      model: { provider: 'gw', default: 'm' },
+      providers: { gw: { base_url: 'https://gw.example.com/v1', key_cmd: 'print-token' } },
+    });
+    expect(upstreams).toEqual([
+      { id: 'gw', base: 'https://gw.example.com/v1', dialect: 'openai', auth: 'passthrough' },
+    ]);
+    expect(left).toEqual(['providers.gw.key_cmd']);
+  });
+
+  it('that are wrong are omitted, and the others imported', () => {
+    const { groups, left } = taken({
+      custom_providers: [
+        { base_url: 'https://a.example.com/v1' },
+        { name: 'b', base_url: 'https://b.example.com/v1', max_concurrent: -1 },
+        { name: 'c', base_url: 'https://c.example.com/v1', max_concurrent: 2 },
+        7,
+      ],
+    });
+    expect(groups.map(({ name }) => name)).toEqual(['c']);
+    expect(left).toEqual([
+      'custom_providers[0].name',
+      'custom_providers[1].max_concurrent',
+      'custom_providers[3]',
+    ]);
+  });
+});
+
+it('leaves to Hermes what it does by itself, and says so', () => {
+  const { notes, left } = taken({
+    _config_version: 50,
+    model: 'anthropic/claude-opus-4.6',
+    custom_providers: [{ name: 'x', base_url: 'https://x.example.com/v1', max_concurrent: 1 }],
+    delegation: { max_concurrent_children: 3 },
+    terminal: { backend: 'local' },
+  });
+  expect(notes.at(-1)).toBe(
+    'Hermes keeps these settings, and goes on by them: delegation, terminal.',
+  );
+  expect(left).toEqual(['model.provider']);
+});
