@@ -1,6 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { UnifiedShape } from '../routing/choose-upstream.ts';
-import { referenceInPath, type Operation } from '../upstream/operation/operation.ts';
+import { referenceInPath, UNKNOWN_NAME, type Operation } from '../upstream/operation/operation.ts';
 import {
   classifyUpgrade,
   isReadSession,
@@ -29,6 +29,7 @@ import {
   referredPath,
   severalInPath,
 } from './model-rule.ts';
+import { homeUpstream, namesMade } from './made/home-upstream.ts';
 import { modelNamedBy } from './models/models-request.ts';
 import { operationAt, operationOf } from './operation-of.ts';
 import { LEFT, rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
@@ -55,9 +56,17 @@ export interface Located {
   /** Name that the header has for the model, at this upstream. */
   readonly said: string | null;
   /** The name that its upstream was chosen by, and the prefix of that which named it; null: the path names it. */
-  readonly chosenBy: { readonly model: string | null; readonly prefix: string } | null;
+  readonly chosenBy: ChosenBy | null;
   /** Whether an event stream is asked for. Looked for only where comments may be sent meanwhile. */
   readonly isStream: boolean;
+}
+
+/** Facts by which the upstream of a call to `/v1` was chosen. */
+interface ChosenBy {
+  readonly model: string | null;
+  readonly prefix: string;
+  /** Id of the upstream that made what the call is about; null: it went by something else. */
+  readonly home: string | null;
 }
 
 /** Finds out where a call goes. `earlier`: what was read of its body for an older configuration. */
@@ -152,7 +161,9 @@ async function locateUnified(
   const isCount = operation.name === 'count_tokens' && request.method === 'POST';
   const isInBody = operation.model.from === 'body';
   if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
-    return locateNamed(call, shape, headers.model ?? modelNamedBy(url.pathname));
+    const named = headers.model ?? modelNamedBy(url.pathname);
+    const goesHome = headers.upstream === null && named === null && operation.name !== UNKNOWN_NAME;
+    return locateNamed(call, shape, named, goesHome ? await homeUpstream(call, shape) : null);
   }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
   const proof = isInBody && maybeTrue(call) ? UNSAID : null;
@@ -166,7 +177,10 @@ async function locateUnified(
     earlier === null ? await readBody(call, search) : ({ kind: 'read', ...earlier } as const);
   if (read.kind !== 'read') return read;
   const { found, model, isStream } = read;
-  const chosen = choosePath(call, shape, model);
+  // The remix of a video names no model, but the video.
+  const goesHome = model === null && referenceInPath(url.pathname) !== null;
+  const home = goesHome ? await homeUpstream(call, shape) : null;
+  const chosen = choosePath(atHome(call, home), shape, model);
   if (chosen.kind === 'rejected') {
     return rejected(chosen.reply, {
       found,
@@ -190,7 +204,7 @@ async function locateUnified(
   if (reference !== null && proofThere.isBound) return rejected(referredPath(reference));
   const inQuery = againstQuery(rule, { said: null, upstream, path, operation: there }, model, call);
   if (inQuery !== null) return rejected(inQuery);
-  const chosenBy = { model, prefix };
+  const chosenBy = { model, prefix, home };
   return withoutPrefix(call, { ...located, said: null, chosenBy, isStream }, prefix);
 }
 
@@ -223,17 +237,33 @@ async function locateNamed(
   call: KnownCall,
   shape: UnifiedShape,
   named: string | null,
+  home: string | null = null,
 ): Promise<Located | Rejected | Left> {
   const { headers } = call;
-  const chosen = choosePath(call, shape, named);
-  if (chosen.kind === 'rejected') return chosen;
+  const chosen = choosePath(atHome(call, home), shape, named);
+  if (chosen.kind === 'rejected') return withCure(call, chosen, named);
   const { upstream, path, prefix } = chosen;
   const said = headers.model?.slice(prefix.length) ?? null;
   const of = { ...call, headers: { ...headers, model: said } };
   const direct = await locateDirect(of, upstream, path);
   if (direct.kind !== 'located') return direct;
-  const located = { ...direct, chosenBy: { model: named, prefix } };
+  const located = { ...direct, chosenBy: { model: named, prefix, home } };
   return located.model === said ? located : withoutPrefix(call, located, prefix);
+}
+
+/** Adds to a rejection what its caller can do where it asks for something by an id whose upstream is not known. */
+function withCure({ url, headers }: KnownCall, from: Rejected, named: string | null): Rejected {
+  const { reply } = from;
+  const isById = named === null && headers.upstream === null && namesMade(url.pathname);
+  if (reply.reason !== 'upstream_unknown' || !isById) return from;
+  const path = url.pathname.slice(0, 100);
+  const message = `${reply.message} What the same key made at /v1 within 30 days is found by its id, unless the answer did not say that it is stored. Name the upstream that made it in the header headgate-upstream, or in the path: /{upstream}${path}.`;
+  return { ...from, reply: { ...reply, message } };
+}
+
+/** A call as if it named the upstream where what it is about was made. */
+function atHome(call: KnownCall, home: string | null): KnownCall {
+  return home === null ? call : { ...call, headers: { ...call.headers, upstream: home } };
 }
 
 /** Removes the upstream's prefix from the model in the body. A compressed body is sent uncompressed for that. */
@@ -297,7 +327,8 @@ function placeNow(
     const message = `The upstream ${id} has been removed.`;
     return rejected({ reason: 'upstream_unknown', message });
   }
-  const chosen = choosePath(call, unifiedShape(call.url.pathname), chosenBy.model);
+  const at = atHome(call, chosenBy.home);
+  const chosen = choosePath(at, unifiedShape(call.url.pathname), chosenBy.model);
   // The body is without the prefix by now.
   if (chosen.kind === 'chosen' && chosen.prefix !== chosenBy.prefix) return changedMeanwhile();
   return chosen;

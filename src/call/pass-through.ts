@@ -3,9 +3,11 @@ import { callerResponseHeaders } from '../upstream/transfer/response-headers.ts'
 import { bareBody } from './bare.ts';
 import type { KnownCall } from './call.ts';
 import { withOwnAddresses } from './own-addresses.ts';
+import { noterOf } from './made/note-made.ts';
 import type { Candidate } from './plan.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
 import { endRunOf, mayEndRun } from './runs/end-run.ts';
+import { lookForMade } from './runs/look-for-made.ts';
 import { saidOfDropped, type Target } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
@@ -38,7 +40,9 @@ export async function passThrough(
     if (isAsking) headers.set('accept-encoding', 'identity');
     const sent = await fetchAnswer(fetcher, url, outgoing, goesBare ? () => null : null);
     const asked = isAsking ? await endRunOf(call, located, sent) : sent;
-    const received = withOwnAddresses(asked, candidate, target);
+    const note = noterOf(call, located);
+    const noted = note === null ? asked : await lookForMade(call, asked, note);
+    const received = withOwnAddresses(noted, candidate, target);
     if (received.kind === 'rejected') return received;
     const { answer } = received;
     const { status, statusText, headers: given } = answer;

@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.ts';
+import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.ts';
 import type { Outcome } from '../core/words/outcome.ts';
 import type { Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -7,6 +7,7 @@ import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { Timers } from '../runtime/timers.ts';
 import { releaseLease, renewLease } from './lease-of-run.ts';
+import { MadeStore } from './made-store.ts';
 import type { HeldByRun, Run } from './run.ts';
 import { RunStore } from './run-store.ts';
 
@@ -35,6 +36,8 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   /** Runs that are about to be held, and whether they have ended meanwhile: a webhook may be faster. */
   readonly #coming = new Map<string, { hasEnded: boolean }>();
   readonly #timers = new Timers(steadyClock);
+  /** Objects that were made, in those instances that are named for it: the others have no table for it. */
+  #made: MadeStore | null = null;
   /** Wall-clock time of the alarm; null: none was set by this instance. */
   #alarmAt: number | null = null;
   #cancelTimer: (() => void) | null = null;
@@ -88,6 +91,19 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     await this.#release(run.leases, outcome);
     // Behind the release: whoever finds the row of one that was not released goes on with it.
     if (!this.#runs.has(id)) this.#store.remove(id);
+  }
+
+  async noteMade(request: MadeRequest): Promise<void> {
+    this.#madeStore().put(request, Date.now());
+  }
+
+  async madeBy(ids: readonly string[]): Promise<string | null> {
+    return this.#madeStore().find(ids, Date.now());
+  }
+
+  #madeStore(): MadeStore {
+    this.#made ??= new MadeStore(this.ctx.storage.sql);
+    return this.#made;
   }
 
   override alarm(): Promise<void> {

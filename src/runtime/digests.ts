@@ -59,6 +59,7 @@ const fingerprintOf = createCache(async (text) => `fp_${await keyedHash(text)}`)
 export const ACCOUNT_PREFIX = 'acct_';
 
 const accountNameOf = createCache(async (text) => `${ACCOUNT_PREFIX}${await keyedHash(text)}`);
+const madeHashOf = createCache(async (text) => `m:${await keyedHash(text)}`);
 const partitionHashOf = createCache(async (text) => `h:${await keyedHash(text)}`);
 
 /**
@@ -77,4 +78,9 @@ export function partitionHash(fingerprintKey: string, value: string): Promise<st
 /** Makes what stands for an account of a provider in the same way: its id may tell whose it is. */
 export function accountName(fingerprintKey: string, account: string): Promise<string> {
   return accountNameOf(`${fingerprintKey}\naccount ${account}`);
+}
+
+/** Makes what stands for an object that a provider made, and for its caller, in the same way. */
+export function madeHash(fingerprintKey: string, made: string): Promise<string> {
+  return madeHashOf(`${fingerprintKey}\nmade ${made}`);
 }

@@ -9,6 +9,7 @@ import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
 import type { Admission } from '../acquire/admission.ts';
 import type { Located } from '../locate.ts';
+import { noting, type NoteMade } from '../made/note-made.ts';
 import type { Candidate } from '../plan.ts';
 import { isRunStream, readerOf } from './run-stream.ts';
 
@@ -44,21 +45,26 @@ export async function holdRun(
   admission: Admission,
   answer: Response,
   isTakenWhole: boolean,
+  note: NoteMade | null,
 ): Promise<Looked> {
-  if (isRunStream(answer)) return reading(answer, new RunEvents(), candidate.located);
+  if (isRunStream(answer)) return reading(answer, noting(new RunEvents(), note), candidate.located);
   if (!answer.ok || !mayBeJson(answer)) return { answer, isHeld: false };
   if (isTakenWhole && isPlain(answer.headers.get('content-encoding'))) {
-    return { answer, isHeld: false, events: new RunDocument(), isOwn: true };
+    return { answer, isHeld: false, events: noting(new RunDocument(), note), isOwn: true };
   }
   const peeked = await peekAnswer(answer, RUN_BYTES_MAX, candidate.call.after);
-  const { said, isWhole } = readBeginning(peeked.text);
+  const { said, isWhole, made } = readBeginning(peeked.text);
   const looked = { answer: peeked.answer, isHeld: false };
+  const noted = made === null ? undefined : note?.(made);
   if (said?.state === 'goes on') {
+    await noted;
     return { ...looked, isHeld: await keepForRun(candidate, admission, said.id, answer.status) };
   }
   // It was too long or too slow to be read first.
   const isOpen = said === null && !isWhole;
-  return isOpen ? reading(peeked.answer, new RunDocument(), candidate.located) : looked;
+  const open = (): Looked =>
+    reading(peeked.answer, noting(new RunDocument(), note), candidate.located);
+  return isOpen ? open() : looked;
 }
 
 /** Has the answer to the call's own run read as it passes, if it can be. */

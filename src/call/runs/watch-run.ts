@@ -1,6 +1,8 @@
 import type { Admission } from '../acquire/admission.ts';
 import type { Candidate } from '../plan.ts';
 import { endRun, mayEndRun } from './end-run.ts';
+import { noterOf } from '../made/note-made.ts';
+import { lookForMade } from './look-for-made.ts';
 import { holdRun, mayStartRun, type Looked } from './hold-run.ts';
 
 /** Looks what an answer says of a run. */
@@ -12,11 +14,18 @@ export type RunWatch = (
 
 /** Tells how the answer to a call that holds slots is looked at for a run; null: not at all. */
 export function watchRun(candidate: Candidate): RunWatch | null {
+  const { call, located } = candidate;
+  const note = noterOf(call, located);
   if (mayStartRun(candidate)) {
-    return (admission, answer, isTakenWhole) => holdRun(candidate, admission, answer, isTakenWhole);
+    return (admission, answer, isTakenWhole) =>
+      holdRun(candidate, admission, answer, isTakenWhole, note);
+  }
+  if (note !== null) {
+    return async (_, answer) => {
+      return { answer: await lookForMade(call, answer, note), isHeld: false };
+    };
   }
   // A group may name the path by which a run is asked for.
-  const { call, located } = candidate;
   if (!mayEndRun(call, located)) return null;
   return (_, answer) => endRun(call, located, answer);
 }

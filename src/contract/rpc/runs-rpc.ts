@@ -20,6 +20,13 @@ export interface RunRequest {
   readonly leases: readonly RunLease[];
 }
 
+/** Objects that an upstream made for a caller. Caller and ids are keyed hashes. */
+export interface MadeRequest {
+  readonly caller: string;
+  readonly ids: readonly string[];
+  readonly upstream: string;
+}
+
 /**
  * Calls of a Worker to the object that holds the leases of an upstream's runs: no request lives as long as what goes on at
  * the upstream after its answer.
@@ -32,4 +39,8 @@ export interface RunsRpc {
   hold(request: RunRequest): Promise<'held' | 'late' | 'no'>;
   /** The run has ended, as far as the upstream says. One that is not known changes nothing. */
   end(run: string, outcome: Outcome): Promise<void>;
+  /** Notes which upstream made objects that are asked for by their ids. */
+  noteMade(request: MadeRequest): Promise<void>;
+  /** Finds the upstream that made one of these objects; null: it is not known, or no longer. */
+  madeBy(ids: readonly string[]): Promise<string | null>;
 }

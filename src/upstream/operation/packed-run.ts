@@ -21,6 +21,10 @@ export class PackedRun implements RunReader {
     return this.#inner.said;
   }
 
+  get made(): readonly string[] | null {
+    return this.#inner.made;
+  }
+
   caughtUp(): Promise<void> {
     return this.#copy.caughtUp();
   }

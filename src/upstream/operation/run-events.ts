@@ -2,7 +2,7 @@ import { KeyNames } from '../json/json-key.ts';
 import { textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
-import { runIn, type SaidOfRun } from './runs.ts';
+import { isId, runIn, type SaidOfRun } from './runs.ts';
 
 /**
  * Reads the state of a run from an answer while its bytes pass. Servers write the fields in any order, and the caller's own
@@ -13,17 +13,21 @@ import { runIn, type SaidOfRun } from './runs.ts';
 export interface RunReader {
   push(chunk: Uint8Array): void;
   readonly said: SaidOfRun | null;
+  /** Ids by which what the answer is about is asked for later; null: it is not stored, or that is not known yet. */
+  readonly made: readonly string[] | null;
   /** Waits until all that was pushed is read. Absent: it is read at once. */
   caughtUp?(): Promise<void>;
 }
 
 /** Fields that describe a run. */
 const FIELDS = ['id', 'name', 'invocationArn', 'status', 'done', 'deleted', 'background'];
+/** Fields that describe what is stored of an answer. */
+const STORED = ['store', 'thread_id'];
 /** Fields that name the event of a line of a stream. */
 const TYPES = ['type', 'event_type', 'object'];
 /** Objects that describe the run of an event. */
 const NESTED: ReadonlySet<string> = new Set(['response', 'interaction']);
-const KEYS = new KeyNames([...FIELDS, ...TYPES, ...NESTED]);
+const KEYS = new KeyNames([...FIELDS, ...STORED, ...TYPES, ...NESTED]);
 
 /** Maximum bytes of a value. The longest id is shorter, however it is escaped. */
 const VALUE_BYTES_MAX = 4_096;
@@ -96,6 +100,10 @@ export class RunDocument implements RunReader {
     const { top, nested } = this.#visitor;
     return runIn(top) ?? runIn(nested);
   }
+
+  get made(): readonly string[] | null {
+    return this.isWhole ? madeIn(this.#visitor.top) : null;
+  }
 }
 
 /** Types of the events that report the state of a run. */
@@ -111,6 +119,7 @@ export class RunEvents implements RunReader {
   #isOver = false;
   /** Last news; null: nothing of a run that goes on in the background. */
   said: SaidOfRun | null = null;
+  made: readonly string[] | null = null;
 
   constructor(onSaid: (said: SaidOfRun) => void = () => {}) {
     this.#onSaid = onSaid;
@@ -132,6 +141,7 @@ export class RunEvents implements RunReader {
     const isTelling = type === undefined || (typeof type === 'string' && TELLING.test(type));
     const told = isThread ? top : isTelling ? nested : null;
     if (told === null) return;
+    this.made ??= madeIn(told);
     if (!isThread && told['background'] !== true) {
       // All events of a run would report it.
       this.#isOver = true;
@@ -142,6 +152,12 @@ export class RunEvents implements RunReader {
     this.said = said;
     this.#onSaid(said);
   }
+}
+
+/** Reads the ids of a stored object. A run of a thread is asked for by the id of its thread too. */
+function madeIn({ id, thread_id: thread, store, deleted }: Fields): readonly string[] | null {
+  if (!isId(id) || store === false || deleted === true) return null;
+  return isId(thread) ? [id, thread] : [id];
 }
 
 function walkOf(visitor: RunVisitor, form: 'object' | 'lines'): JsonWalk {

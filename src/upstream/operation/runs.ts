@@ -85,6 +85,6 @@ function stateOf(said: Readonly<Record<string, unknown>>): SaidOfRun['state'] | 
   return isOperation || typeof invocationArn === 'string' ? 'goes on' : null;
 }
 
-function isId(value: unknown): value is string {
+export function isId(value: unknown): value is string {
   return typeof value === 'string' && value.length > 0 && value.length <= ID_MAX;
 }

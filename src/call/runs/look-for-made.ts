@@ -1,0 +1,17 @@
+import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
+import type { KnownCall } from '../call.ts';
+import type { NoteMade } from '../made/note-made.ts';
+import { isJson, readBeginning, RUN_BYTES_MAX } from './hold-run.ts';
+
+/** Looks whether an answer names a stored object, and notes it before its caller hears of it. Returns the same answer, unread. */
+export async function lookForMade(
+  { after }: KnownCall,
+  answer: Response,
+  note: NoteMade,
+): Promise<Response> {
+  if (!answer.ok || !isJson(answer)) return answer;
+  const peeked = await peekAnswer(answer, RUN_BYTES_MAX, after);
+  const { made } = readBeginning(peeked.text);
+  if (made !== null) await note(made);
+  return peeked.answer;
+}
