@@ -8,7 +8,10 @@ import {
   type UnifiedShape,
 } from '../routing/choose-upstream.ts';
 import { classify } from '../upstream/operation/operation.ts';
+import { nearestName } from '../config/nearest-names.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
+import { notUnified } from './base-url.ts';
+import { splitPath } from './called-url.ts';
 import type { KnownCall } from './call.ts';
 import { modelInPath, modelsRequest } from './models/models-request.ts';
 import { rejected, type Rejected } from './result.ts';
@@ -25,15 +28,9 @@ export interface Chosen {
   readonly prefix: string;
 }
 
-/** Takes a path apart as `/{upstream}/rest`. */
-export function splitPath(pathname: string): { readonly id: string; readonly rest: string } {
-  const slash = pathname.indexOf('/', 1);
-  if (slash < 0) return { id: pathname.slice(1), rest: '' };
-  return { id: pathname.slice(1, slash), rest: pathname.slice(slash) };
-}
-
-export function isUnified(url: URL): boolean {
-  return url.pathname.startsWith('/v1/');
+/** Whether a path is a route below `/v1`. With nothing behind it, that is a base URL. */
+export function isUnified({ pathname }: URL): boolean {
+  return pathname.startsWith('/v1/') && pathname.length > '/v1/'.length;
 }
 
 /** The dialect that a path of the unified routes is spoken in. */
@@ -49,22 +46,26 @@ export function errorShape(
 ): Dialect {
   const models = modelsRequest({ method, headers }, url, table);
   if (models !== null) return models.dialect;
-  if (isUnified(url)) return unifiedShape(url.pathname);
-  const { id, rest } = splitPath(url.pathname);
-  const dialect = table?.upstreams.get(id)?.dialect ?? 'openai';
-  return classify(method, rest, url.searchParams, dialect).shape;
+  const { pathname, searchParams } = url;
+  const { id, rest } = splitPath(pathname);
+  const upstream = isUnified(url) ? undefined : table?.upstreams.get(id);
+  // Below /v1, and where no upstream is named, the whole path says how its client speaks.
+  if (upstream === undefined) return classify(method, pathname, searchParams, 'openai').shape;
+  return classify(method, rest, searchParams, upstream.dialect).shape;
 }
 
 /** Chooses where a unified call goes. */
 export function choosePath(
-  { table, url, headers, caller }: Pick<KnownCall, 'table' | 'url' | 'headers' | 'caller'>,
+  call: Pick<KnownCall, 'request' | 'table' | 'url' | 'headers' | 'caller'>,
   shape: UnifiedShape,
   model: string | null,
 ): Chosen | Rejected {
+  const { table, url, headers, caller } = call;
   const { keyIds } = caller;
   const upstreamOfMember: Asked['upstreamOfMember'] = (named, isServedBy) =>
     table.routes.upstreamOfMember({ model: named, keyIds, isServedBy });
-  const choice = choose(table, { header: headers.upstream, model, shape, upstreamOfMember });
+  const asked = { header: headers.upstream, model, shape, upstreamOfMember };
+  const choice = choose(call, asked);
   if (choice.kind === 'rejected') return choice;
   const { upstream, prefix } = choice;
   const named = modelInPath(url.pathname);
@@ -87,7 +88,8 @@ function modelPath(upstream: Upstream, named: string, prefix: string): string | 
 
 type Asked = Parameters<typeof chooseUpstream>[0];
 
-function choose({ upstreams, snapshot }: RoutingTable, call: Asked) {
+function choose(of: Parameters<typeof choosePath>[0], call: Asked) {
+  const { upstreams, snapshot } = of.table;
   const choice = chooseUpstream(call, upstreams, snapshot.config.default_upstream);
   switch (choice.kind) {
     case 'found':
@@ -97,12 +99,22 @@ function choose({ upstreams, snapshot }: RoutingTable, call: Asked) {
         reason: 'model_ambiguous',
         message: `Several upstreams serve this model: ${choice.ids.join(', ')}. Name one in the header headgate-upstream, or in front of the model as in ${choice.ids[0] ?? ''}/<model>.`,
       });
-    case 'unknown':
+    case 'unknown': {
+      const help = notUnified(of) || nearUpstream(call, [...upstreams.keys()]);
       return rejected({
         reason: call.model === null || call.header !== null ? 'upstream_unknown' : 'model_unknown',
-        message: `No upstream was found for this call. Tried: ${choice.tried.join('; ')}.`,
+        message: `No upstream was found for this call. Tried: ${choice.tried.join('; ')}.${help}`,
       });
+    }
   }
+}
+
+/** The upstream that a header, or the prefix of a model, most likely means. */
+function nearUpstream({ header, model }: Asked, ids: readonly string[]): string {
+  const [prefix = '', ...more] = model?.split('/') ?? [];
+  const named = header ?? (more.length > 0 ? prefix : null);
+  const nearest = named === null ? null : nearestName(named, ids);
+  return nearest === null ? '' : ` Did you mean the upstream \`${nearest}\`?`;
 }
 
 function noSuchShape(upstream: Upstream, shape: Dialect): ErrorReply {

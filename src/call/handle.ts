@@ -18,7 +18,7 @@
  * `respond.ts` makes the response of that, with every header of ours.
  */
 import type { Env } from '../env.ts';
-import type { Reason } from '../contract/reasons.ts';
+import type { ErrorReply, Reason } from '../contract/reasons.ts';
 import { readCallerHeaders } from '../contract/request-headers.ts';
 import {
   mayBeOld,
@@ -33,12 +33,14 @@ import { CallClock } from '../runtime/call-clock.ts';
 import { wrongPlace } from '../runtime/places.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
+import { withCure } from './answered-404.ts';
 import { attempts } from './attempts.ts';
 import { CallBody } from './body.ts';
 import type { KnownCall, ProxyCall } from './call.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { UNCONFIRMED } from './changed-since.ts';
-import { errorShape, splitPath } from './choose-path.ts';
+import { calledUrl, splitPath } from './called-url.ts';
+import { errorShape } from './choose-path.ts';
 import { corsHeaders, preflightResponse } from './cors.ts';
 import { EarlyAnswer } from './early-answer.ts';
 import { errorResponse } from './errors/wire-error.ts';
@@ -93,15 +95,14 @@ const GENERATING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** Answers a call to `/{upstream}/*` or to the unified `/v1/*`. */
 export async function proxy(request: Request, env: Env, ctx: Background): Promise<Response> {
-  const url = new URL(request.url);
   const wrong = wrongPlace(env);
   if (wrong !== null) {
-    const reply = { reason: 'setting_invalid', message: wrong } as const;
-    return errorResponse(errorShape(request, url, null), reply);
+    return refusedWithoutTable(request, { reason: 'setting_invalid', message: wrong });
   }
   const mayAskPool = GENERATING.has(request.method);
   const table = await (mayAskPool ? routingTable(env, ctx) : sureTable(env, ctx));
-  if (table === null) return errorResponse(errorShape(request, url, null), UNCONFIRMED);
+  if (table === null) return refusedWithoutTable(request, UNCONFIRMED);
+  const url = calledUrl(request.url, table);
   const preflight = preflightResponse(request, corsOf(request, table));
   if (preflight !== null) return preflight;
   const signal = new PlainAbort(request.signal);
@@ -120,6 +121,10 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   return respond(result, call, corsOf(request, newestKnown() ?? table));
 }
 
+function refusedWithoutTable(request: Request, reply: ErrorReply): Response {
+  return errorResponse(errorShape(request, calledUrl(request.url, null), null), reply);
+}
+
 function corsOf(request: Request, { snapshot }: RoutingTable): Headers | null {
   return corsHeaders(request, snapshot.config.cors_origins);
 }
@@ -135,7 +140,8 @@ async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalRe
   if (table === null) return rejected(UNCONFIRMED);
   if (table === call.table) return result;
   const isGone = result.read === null && body.isTaken && request.body !== null;
-  return isGone ? changedMeanwhile() : answer({ ...call, table }, result.read);
+  const url = calledUrl(request.url, table);
+  return isGone ? changedMeanwhile() : answer({ ...call, url, table }, result.read);
 }
 
 /** Sends a call where it belongs. `earlier`: what was read of its body for an older configuration. */
@@ -179,7 +185,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
       const names = [keyHere, ownKey, ...namesAnywhere(known.caller)];
       noteKeyAnswer(call, names, status, located.operation.limited);
     }
-    return result;
+    return result.kind === 'answered' ? await withCure(result, known, located) : result;
   } finally {
     place.leave();
   }

@@ -10,8 +10,11 @@ import {
 } from '../upstream/operation/upgrades.ts';
 import { renameModel } from '../upstream/body/rename-model.ts';
 import { mayHoldKeys, unreadBody, type Proof } from '../upstream/body/request-body.ts';
+import { repeatsVersion } from '../upstream/operation/clean-path.ts';
+import { endpointAsBase, noUpstream } from './base-url.ts';
 import type { KnownCall } from './call.ts';
-import { choosePath, isUnified, splitPath, unifiedShape, type Chosen } from './choose-path.ts';
+import { splitPath } from './called-url.ts';
+import { choosePath, isUnified, unifiedShape, type Chosen } from './choose-path.ts';
 import {
   changedMeanwhile,
   isStreamPath,
@@ -75,15 +78,15 @@ export function locate(
   earlier: EarlierRead | null,
 ): Promise<Located | Rejected | Left> {
   const { url, table } = call;
-  if (isUnified(url)) return locateUnified(call, earlier);
   const { id, rest } = splitPath(url.pathname);
-  const upstream = table.upstreams.get(id);
-  if (upstream !== undefined) return locateDirect(call, upstream, rest);
-  const message =
-    id === 'v1'
-      ? '/v1 is a base URL: a route stands behind it, such as /v1/chat/completions or /v1/models.'
-      : `There is no upstream ${id}. The path begins with the id of one, or with /v1.`;
-  return Promise.resolve(rejected({ reason: 'upstream_unknown', message }));
+  const upstream = isUnified(url) ? undefined : table.upstreams.get(id);
+  const doubled = upstream?.dialect === 'opaque' ? null : endpointAsBase(call);
+  if (doubled !== null) return Promise.resolve(rejected(doubled));
+  if (isUnified(url)) return locateUnified(call, earlier);
+  if (upstream === undefined) return Promise.resolve(rejected(noUpstream(call)));
+  const { baseUrl, dialect } = upstream;
+  const path = repeatsVersion(baseUrl, rest, dialect) ? splitPath(rest).rest : rest;
+  return locateDirect(call, upstream, path);
 }
 
 /** Locates a call to `/{upstream}/*`: its body is read only if something goes by the model. */

@@ -1,6 +1,7 @@
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { hasAddresses, isRedirect, readdress } from '../upstream/transfer/addresses.ts';
+import { calledOrigin } from './called-url.ts';
 import type { Candidate } from './plan.ts';
 import { rejected, type Rejected } from './result.ts';
 import type { Target } from './target.ts';
@@ -58,16 +59,6 @@ export function withOwnAddresses(
       ? new Response(body, readable)
       : new Response(null, { status, webSocket, headers }),
   );
-}
-
-/**
- * Finds the origin that the caller used. Behind a proxy that terminates TLS the request arrives as http, and the proxy names
- * the caller's scheme, first in the list if there are several. A forged header changes only the answer to its own sender.
- */
-function calledOrigin({ request, url }: Candidate['call']): string {
-  const forwarded = request.headers.get('x-forwarded-proto');
-  const scheme = /^\s*(https?)\s*(?:,|$)/i.exec(forwarded ?? '')?.[1]?.toLowerCase();
-  return scheme === undefined ? url.origin : `${scheme}://${url.host}`;
 }
 
 function received(answer: Response): Received {

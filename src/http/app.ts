@@ -1,6 +1,7 @@
 // The front door: a URL of ours goes to the route table below, everything else is a call.
 
 import { Hono, type MiddlewareHandler } from 'hono';
+import { getPath } from 'hono/utils/url';
 import type { Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
 import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
@@ -13,6 +14,7 @@ import { MALFORMED_PATH } from './malformed.ts';
 import { errorResponse } from '../call/errors/wire-error.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
+import { rootIsNoRoute } from '../call/base-url.ts';
 import { callsInFlight } from '../call/calls-in-flight.ts';
 import { createDashboardRoutes, favicon } from './dashboard/dashboard-routes.ts';
 import { home } from './home.ts';
@@ -46,7 +48,10 @@ export function createApp(): ExportedHandler<Env> {
 
 /** Makes our own routes, top to bottom. */
 function createRoutes(): Hono<{ Bindings: Env }> {
-  const app = new Hono<{ Bindings: Env }>();
+  // Repeated and trailing slashes lead to the same route.
+  const app = new Hono<{ Bindings: Env }>({
+    getPath: (request) => getPath(request).replace(/\/+(?=\/|$)/g, '') || '/',
+  });
   app.get('/', home);
   app.get('/favicon.ico', favicon);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
@@ -69,7 +74,8 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.post('/webhooks/:upstream', webhook);
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
-  for (const path of ['/', '/favicon.ico', '/healthz', '/metrics', '/status', '/admin/*']) {
+  app.all('/', ({ req }) => rootIsNoRoute(req.raw, READING_METHODS));
+  for (const path of ['/favicon.ico', '/healthz', '/metrics', '/status', '/admin/*']) {
     app.all(path, ({ req }) => wrongMethod(req.url, READING_METHODS));
   }
   app.all('/webhooks/:upstream', ({ req }) => wrongMethod(req.url, ['POST']));

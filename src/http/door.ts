@@ -4,13 +4,14 @@ import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Env } from '../env.ts';
 import { newestKnown } from '../config/snapshots.ts';
+import { calledUrl } from '../call/called-url.ts';
 import { errorShape } from '../call/choose-path.ts';
 import { errorResponse } from '../call/errors/wire-error.ts';
 import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 
 /** Pattern of URLs of our own routes, and others that belong to no upstream. */
 const OWN_URL =
-  /^[^/]+\/\/[^/]+\/?(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
+  /^[^/]+\/\/[^/]+\/*(?:(?:admin|favicon\.ico|healthz|leases|metrics|status|tickets|webhooks|!malformed|!departed|!stopping)(?:[/?]|$)|\?|$)/;
 
 const SERVED: ReadonlySet<string> = new Set(SERVED_METHODS);
 
@@ -40,7 +41,8 @@ export function malformed(url: string): Response {
 /** Answers with an error in the dialect that is spoken at a URL. */
 export function errorAt(url: string, reply: ErrorReply): Response {
   if (isOwnUrl(url)) return errorResponse('opaque', reply);
-  return errorResponse(errorShape({ method: 'GET' }, new URL(url), newestKnown()), reply);
+  const table = newestKnown();
+  return errorResponse(errorShape({ method: 'GET' }, calledUrl(url, table), table), reply);
 }
 
 /** Tests URLs by a value of ALLOWED_HOSTS, which is the same for all calls. */

@@ -84,7 +84,7 @@ function secretOf(auth: UpstreamConfig['auth']): string | null {
 function custom(baseUrl: string, dialect: Dialect = 'openai'): Omit<Upstream, 'id'> {
   const defaults = DIALECT_DEFAULTS[dialect];
   const url = new URL(baseUrl);
-  const path = url.pathname.replace(/\/+$/, '');
+  const path = basePathOf(url);
   const { keyNamesAccount = true, speaksTurns = false } = providerAt(url.hostname) ?? {};
   return {
     baseUrl: normalBaseUrl(baseUrl),
@@ -120,8 +120,13 @@ function routesBelow(path: string, usual: string | null, dialect: Dialect): stri
   return usual;
 }
 
-/** Writes a base URL as it is compared and joined: normal host, no trailing slash. */
+/** Writes a base URL as it is compared and joined: normal host, no needless slashes. */
 function normalBaseUrl(baseUrl: string): string {
   const url = new URL(baseUrl);
-  return url.origin + url.pathname.replace(/\/+$/, '');
+  return url.origin + basePathOf(url);
+}
+
+/** The path of a base URL, without repeated and trailing slashes, except those of an address inside it (`https://`). */
+function basePathOf({ pathname }: URL): string {
+  return pathname.replace(/(?<!:)\/+(?=\/|$)/g, '');
 }

@@ -78,7 +78,8 @@ async function route(asked: Asked, table: RoutingTable): Promise<Answer> {
 
 /** Finds what a request asks for. Its body is read once: a newer configuration may decide on it anew. */
 async function routeOf({ request }: Asked): Promise<Route | Answer> {
-  const [, place = '', token = '', ...more] = new URL(request.url).pathname.split('/');
+  const segments = new URL(request.url).pathname.split('/').filter((each) => each !== '');
+  const [place = '', token = '', ...more] = segments;
   const isDescription = place === 'leases' && token === 'openapi.json';
   const below = token === '' ? '' : isDescription ? `/${token}` : '/*';
   const path = more.length > 0 ? `/${place}/*/*` : `/${place}${below}`;

@@ -225,6 +225,33 @@ function rowAt(
   return { row: null, match: null };
 }
 
+/** Whether a path names a deployment, as in Azure's older API. */
+export function isDeploymentPath(path: string): boolean {
+  return AZURE_DEPLOYMENT.test(path);
+}
+
+/** A route of the operations table inside a path. */
+export interface RouteInPath {
+  readonly name: string;
+  /** Null: that of its upstream. */
+  readonly shape: Dialect | null;
+  /** Whether a POST generates there. */
+  readonly limited: boolean;
+  /** Where it begins and ends in the path, without a slash behind it. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Finds the route in a path as it stands. Null: no row knows one, or the upstream is opaque. */
+export function routeIn(path: string, dialect: Dialect): RouteInPath | null {
+  if (dialect === 'opaque') return null;
+  const { row, match } = rowAt(path, dialect);
+  if (row === null || match === null) return null;
+  const { name, shape, limited } = row;
+  const end = match.index + withoutTrailingSlashes(match[0]).length;
+  return { name, shape, limited, start: match.index, end };
+}
+
 function lookUp(method: string, path: string, dialect: Dialect): Operation {
   const { row, match } = rowAt(path, dialect);
   if (row === null) {

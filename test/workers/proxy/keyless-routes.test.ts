@@ -64,7 +64,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
 const CLOSED = [
   ['DELETE', '/box/api/delete', 'allow: [models]'],
   ['POST', '/box/api/pull', 'allow: [models]'],
-  ['POST', '/box/api//create', 'does not know'],
+  ['POST', '/box/api//create', 'allow: [models]'],
   ['POST', '/box/api/pu%6cl', 'does not know'],
   ['POST', '/box/api/blobs/sha256:0', 'does not know'],
   ['POST', '/vllm/v1/load_lora_adapter', 'allow: [other]'],

@@ -107,7 +107,7 @@ it.each([
   '/tickets/a/b',
   '/leases/a/b',
   '/leases/openapi.json/b',
-  '/leases//x',
+  '/leases//a//b/',
   '/webhooks',
   '/webhooks/own/b',
   '/healthz/x',

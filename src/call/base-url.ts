@@ -1,0 +1,243 @@
+/**
+ * The errors of calls whose client has the wrong base URL. Each says what was called and names the base URL to set, as the
+ * caller sees this deployment. A path is refused only if no upstream can have it. A path that some server may have goes out, and
+ * the base URL is named once the upstream has answered 404 or 405.
+ */
+import type { Dialect } from '../contract/dialect.ts';
+import type { ErrorReply } from '../contract/reasons.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { nearestName } from '../config/nearest-names.ts';
+import { forbiddenUpstream } from '../routing/key-access.ts';
+import { isDeploymentPath, routeIn } from '../upstream/operation/operation.ts';
+import type { KnownCall } from './call.ts';
+import { errorResponse } from './errors/wire-error.ts';
+import { calledOrigin } from './called-url.ts';
+
+type Calling = Pick<KnownCall, 'request' | 'url' | 'table' | 'caller'>;
+
+/** A route as a client adds it to its base URL. */
+interface Added {
+  readonly shape: Dialect;
+  /** Whether the path has a version before the route, which the client may have added or its base URL. */
+  readonly isVersioned: boolean;
+}
+
+interface AddedAt extends Added {
+  /** Where it begins in the path. */
+  readonly start: number;
+  /** Several dialects have it, so its shape is told by the headers. */
+  readonly isOfAll: boolean;
+}
+
+/** Maximum characters of a caller's path in an error. */
+const SHOWN_MAX = 100;
+
+const VERSION_AT_END = /\/v\d\w*$/i;
+
+/** The error of a path that begins with the id of no upstream. */
+export function noUpstream(call: Calling): ErrorReply {
+  const { pathname } = call.url;
+  const origin = calledOrigin(call);
+  const [, first = ''] = pathname.split('/', 2);
+  if (first === 'v1') {
+    const message = `/v1 is a base URL: a route stands behind it, such as /v1/chat/completions or /v1/models. Set the base URL to \`${origin}/v1\`, and let your client add the route.`;
+    return { reason: 'upstream_unknown', message };
+  }
+  const added = addedIn(pathname, call);
+  const isRoute = added !== null && (added.start === 0 || /^v\d/i.test(first));
+  if (isRoute) return wrong(`You called \`${shown(pathname)}\`.`, cure(call, added, []));
+  const nearest = nearestName(first, [...call.table.upstreams.keys()]);
+  const meant = nearest === null ? '' : ` Did you mean \`${nearest}\`?`;
+  const what = `There is no upstream \`${shown(first)}\`.${meant}`;
+  const near = call.table.upstreams.get(nearest ?? '');
+  if (added !== null) {
+    return wrong(
+      `You called \`${shown(pathname)}\`. ${what}`,
+      cure(call, added, near === undefined ? [] : [near]),
+    );
+  }
+  const example = near === undefined ? '/openai/v1/chat/completions' : `/${near.id}/…`;
+  return wrong(
+    what,
+    ` A path begins with the id of an upstream, as in ${example}, or with /v1. Set the base URL to \`${origin}/${near?.id ?? 'v1'}\`.`,
+  );
+}
+
+/** The error of a call to `/`, which only says what this is. */
+export function rootIsNoRoute(request: Request, allow: readonly string[]): Response {
+  const origin = calledOrigin({ request, url: new URL(request.url) });
+  const dialect = dialectOf(request.headers);
+  const [base, more] =
+    ROOT_CURES[dialect === 'anthropic' || dialect === 'gemini' ? dialect : 'openai'];
+  const message = `\`/\` is no route for calls. Set the base URL to \`${origin}${base}\`${more === undefined ? '' : `, or for models of all upstreams to \`${origin}${more}\``}.`;
+  return errorResponse(dialect, { reason: 'method_unknown', message, allow });
+}
+
+/** Base URLs of the built-in upstreams, by dialect. */
+const ROOT_CURES = {
+  openai: ['/openai/v1', '/v1'],
+  anthropic: ['/anthropic', ''],
+  gemini: ['/gemini'],
+} as const;
+
+/** Endpoints that people set as base URLs, and the route that the client adds behind them. */
+const DOUBLED =
+  /^(?<base>.*?)\/(?:chat\/completions|completions|responses|messages|embeddings)(?<version>\/v\d\w*)?\/(?:chat\/completions|completions|responses|messages|embeddings|models)$/i;
+
+/** The error of a path with one endpoint behind another, which no provider has; null: it is another path. */
+export function endpointAsBase(call: Calling): ErrorReply | null {
+  const { base, version = '' } = DOUBLED.exec(call.url.pathname)?.groups ?? {};
+  if (base === undefined) return null;
+  const isAdded = version !== '' && base.toLowerCase().endsWith(version.toLowerCase());
+  const set = isAdded ? base.slice(0, -version.length) : base;
+  const what = `You called \`${shown(call.url.pathname)}\`, so the base URL of your client ends with an endpoint.`;
+  return wrong(what, ` Set the base URL to \`${calledOrigin(call)}${set}\`.`);
+}
+
+/** Help for an error about a path below /v1 whose dialect is not served there; empty: none. */
+export function notUnified(call: Calling): string {
+  const added = addedIn(call.url.pathname, call);
+  if (added === null || added.shape === 'openai' || added.shape === 'anthropic') return '';
+  return cure(call, added, []);
+}
+
+/**
+ * The base URL for a path that its upstream most likely does not have: without the version, behind another one, or of another
+ * dialect. Null: its path is where the upstream has such routes, or nothing is known of it.
+ */
+export function cureAt(call: Calling, upstream: Upstream, path: string): string | null {
+  const { dialect, openaiAt, anthropicAt, baseUrl } = upstream;
+  if (dialect === 'opaque') return null;
+  const own = `${calledOrigin(call)}/${upstream.id}`;
+  if (path === '' || path === '/' || (path !== '' && (path === openaiAt || path === anthropicAt))) {
+    const bases = [openaiAt, anthropicAt].filter((at) => at !== null).map((at) => `${own}${at}`);
+    return ` This is a base URL, and a route stands behind it. Set the base URL to ${listed(bases.length === 0 ? [own] : bases)}, and let your client add the route.`;
+  }
+  if (isDeploymentPath(path)) {
+    return dialect === 'openai' ? cure(call, { shape: 'azure', isVersioned: false }, []) : null;
+  }
+  const added = addedIn(path, call);
+  if (added === null) return null;
+  const { shape, start } = added;
+  const mount = path.slice(0, start);
+  if (!MISPLACED.test(mount) || (added.isOfAll && mount !== '')) return null;
+  const at = { openai: openaiAt, anthropic: anthropicAt }[shape as string] ?? null;
+  if (at !== null && isBelow(mount, at, baseUrl)) return null;
+  const isOwn = shape === dialect && shape !== 'openai' && shape !== 'anthropic';
+  if (isOwn && (shape !== 'gemini' || isOneVersion(mount))) return null;
+  return cure(call, added, [upstream]);
+}
+
+/** Segments that wrong base URLs put before a route. A path behind anything else is one of the upstream's own. */
+const MISPLACED = /^(?:\/(?:v\d\w*|api|openai|anthropic|gemini))*$/i;
+
+/** Whether routes of an upstream may stand there. Where they begin at its base URL, only a second version cannot be right. */
+function isBelow(mount: string, at: string, baseUrl: string): boolean {
+  if (at !== '') return `${mount}/`.startsWith(`${at}/`);
+  return !VERSION_AT_END.test(baseUrl) || !/^\/v\d/i.test(mount);
+}
+
+function isOneVersion(mount: string): boolean {
+  return /^\/v\d/i.test(mount) && !/^\/v\d\w*\/v\d/i.test(mount);
+}
+
+/** Finds the route that a client added to its base URL; null: none that is known. */
+function addedIn(path: string, { request }: Calling): AddedAt | null {
+  const route = path === '' ? null : routeIn(path, 'openai');
+  if (route === null || (!route.limited && route.name !== 'models')) return null;
+  const { shape, start } = route;
+  return {
+    shape: shape ?? dialectOf(request.headers),
+    isOfAll: shape === null,
+    start,
+    isVersioned: VERSION_AT_END.test(path.slice(0, start)),
+  };
+}
+
+/** The dialect of a client by its headers, for paths that several dialects have. */
+function dialectOf(headers: Headers): Dialect {
+  if (headers.has('anthropic-version')) return 'anthropic';
+  return headers.has('x-goog-api-key') || headers.has('x-goog-api-client') ? 'gemini' : 'openai';
+}
+
+/** The sentence that says what to set. `preferred`: upstreams that the caller most likely meant. */
+function cure(
+  call: Calling,
+  { shape, isVersioned }: Added,
+  preferred: readonly Upstream[],
+): string {
+  const origin = calledOrigin(call);
+  const upstream = upstreamFor(call, shape, preferred);
+  const bases = upstream === null ? [] : basesAt(upstream, shape, `${origin}/${upstream.id}`);
+  const unified =
+    shape === 'openai' ? [`${origin}/v1`] : shape === 'anthropic' ? [origin, `${origin}/v1`] : [];
+  const set = pick(bases, isVersioned);
+  const all = pick(unified, isVersioned);
+  if (set === '' && all === '') {
+    return ` No upstream here speaks the ${shape} dialect. Add one with \`dialect: ${shape}\`, or use another client.`;
+  }
+  if (set === '') return ` Set the base URL to ${all}.`;
+  return ` Set the base URL to ${set}${all === '' ? '' : `, or for models of all upstreams to ${all}`}.`;
+}
+
+/** Of two base URLs, the first is for clients that add a version themselves. */
+function pick([first, second]: readonly string[], isVersioned: boolean): string {
+  if (first === undefined) return '';
+  if (second === undefined) return `\`${first}\``;
+  if (!isVersioned) return `\`${second}\``;
+  return `\`${first}\` (\`${second}\` if your client adds no version)`;
+}
+
+/** Base URLs for a dialect at an upstream: for clients that add a version, and for those that do not; one, if none adds any. */
+function basesAt(
+  { dialect, openaiAt, anthropicAt }: Upstream,
+  shape: Dialect,
+  own: string,
+): readonly string[] {
+  switch (shape) {
+    case 'openai':
+      return openaiAt === null ? [] : [`${own}${openaiAt}`];
+    case 'anthropic': {
+      if (anthropicAt === null) return [];
+      const unversioned = anthropicAt.replace(VERSION_AT_END, '');
+      return unversioned === anthropicAt
+        ? [`${own}${anthropicAt}`]
+        : [`${own}${unversioned}`, `${own}${anthropicAt}`];
+    }
+    case 'gemini':
+      return dialect === shape ? [own, `${own}/v1beta`] : [];
+    case 'azure':
+    case 'bedrock':
+    case 'ollama':
+    case 'opaque':
+      return dialect === shape ? [own] : [];
+  }
+}
+
+/** The upstream for a dialect, of those that the caller's key may use: a preferred one, its provider's, or the first. */
+function upstreamFor(
+  { table, caller: { key } }: Calling,
+  shape: Dialect,
+  preferred: readonly Upstream[],
+): Upstream | null {
+  const { upstreams, routes } = table;
+  const providers = upstreams.get(shape);
+  const rest = [...upstreams.values()].filter(({ dialect }) => dialect === shape);
+  const all = [...preferred, ...(providers === undefined ? [] : [providers]), ...rest];
+  const isOpen = (each: Upstream): boolean =>
+    basesAt(each, shape, '').length > 0 &&
+    (key === null || forbiddenUpstream(key, each, routes) === null);
+  return all.find(isOpen) ?? null;
+}
+
+function wrong(what: string, help: string): ErrorReply {
+  return { reason: 'upstream_unknown', message: `${what}${help}` };
+}
+
+function listed(bases: readonly string[]): string {
+  return bases.map((base) => `\`${base}\``).join(' or ');
+}
+
+function shown(path: string): string {
+  return path.length > SHOWN_MAX ? `${path.slice(0, SHOWN_MAX)}…` : path;
+}

@@ -1,0 +1,151 @@
+// A wrong base URL is answered with the right one, in the dialect of the caller; a path that its upstream may have goes out.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nothingLeaks } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import { call, configure } from '../support/worker.ts';
+
+const AT = 'https://headgate.test';
+
+let strict: Strict;
+
+beforeAll(async () => {
+  strict = await strictScope('wrong-base-urls');
+  await configure({
+    upstreams: [
+      { id: 'house', base_url: strict.url, openai_at: '/v1' },
+      { id: 'mounted', base_url: `${strict.url}/api/v3` },
+      { id: 'pathed', base_url: `${strict.url}/api` },
+      { id: 'openai', base_url: strict.url, openai_at: '/v1' },
+    ],
+  });
+});
+
+afterAll(nothingLeaks);
+
+const HEADERS = { authorization: 'Bearer sk-mine' };
+
+async function ask(path: string, method = 'POST', headers: Record<string, string> = {}) {
+  const isPost = method === 'POST';
+  const answer = await call(path, {
+    method,
+    headers: { ...HEADERS, 'content-type': 'application/json', ...headers },
+    ...(isPost && { body: '{"model":"m"}' }),
+  });
+  const text = await answer.text();
+  const json = text.startsWith('{') ? (JSON.parse(text) as Record<string, unknown>) : {};
+  return { status: answer.status, reason: answer.headers.get('headgate-reason'), text, json };
+}
+
+describe.each<[string, string, 'openai' | 'anthropic' | 'gemini', string]>([
+  ['POST', '/chat/completions', 'openai', `Set the base URL to \`${AT}/openai/v1\``],
+  ['POST', '/responses', 'openai', `for models of all upstreams to \`${AT}/v1\``],
+  ['POST', '//embeddings/', 'openai', `\`${AT}/openai/v1\``],
+  ['GET', '/models', 'openai', `\`${AT}/openai/v1\``],
+  ['POST', '/messages', 'anthropic', `\`${AT}/anthropic/v1\``],
+  ['POST', '/models/m:generateContent', 'gemini', `\`${AT}/gemini/v1beta\``],
+  ['POST', '/v1beta/models/m:generateContent', 'gemini', `\`${AT}/gemini\``],
+  ['POST', '/v1/models/m:generateContent', 'gemini', `\`${AT}/gemini\``],
+  ['POST', '/v1/v1beta/models/m:generateContent', 'gemini', `\`${AT}/gemini\``],
+  ['POST', '/api/v1/chat/completions', 'openai', `\`${AT}/v1\``],
+  ['POST', '/api/chat/completions', 'openai', `\`${AT}/openai/v1\``],
+  ['POST', '/opnai/v1/chat/completions', 'openai', `\`${AT}/openai/v1\``],
+  ['POST', '/opnai/chat/completions', 'openai', 'Did you mean `openai`?'],
+  [
+    'POST',
+    '/huose/v1/chat/completions',
+    'openai',
+    `Did you mean \`house\`? Set the base URL to \`${AT}/house/v1\``,
+  ],
+  ['POST', '/mountd/chat/completions', 'openai', `\`${AT}/mounted\``],
+  ['POST', '/antropic/v1/messages', 'anthropic', `Set the base URL to \`${AT}/anthropic\` (`],
+  ['POST', '/antropic/messages', 'anthropic', `Set the base URL to \`${AT}/anthropic/v1\``],
+  ['POST', '/gemni/v1beta/models/m:streamGenerateContent', 'gemini', `\`${AT}/gemini\``],
+  ['GET', '/opnai', 'openai', `Did you mean \`openai\`?`],
+  ['POST', '/v1', 'openai', `\`${AT}/v1\``],
+  ['POST', '/v1/', 'openai', `\`${AT}/v1\``],
+  ['POST', '/v1/chat/completions/chat/completions', 'openai', `\`${AT}/v1\``],
+  ['POST', '/v1/chat/completions/responses', 'openai', `\`${AT}/v1\``],
+  ['GET', '/openai/v1/chat/completions/models', 'openai', `\`${AT}/openai/v1\``],
+  ['POST', '/v1/messages/v1/messages', 'anthropic', `Set the base URL to \`${AT}\``],
+  ['POST', '/v1/messages/messages', 'anthropic', `Set the base URL to \`${AT}/v1\``],
+  ['POST', '/anthropic/v1/messages/v1/messages', 'anthropic', `\`${AT}/anthropic\``],
+])('%s %s', (method, path, dialect, expected) => {
+  it('is answered with the right base URL', async () => {
+    const seen = await ask(path, method);
+    expect(seen.status).toBe(404);
+    expect(['upstream_unknown', 'model_unknown']).toContain(seen.reason);
+    const { error } = seen.json as { error?: { message?: string; status?: string; code?: string } };
+    expect(error?.message).toContain(expected);
+    expect(seen.json['type']).toBe(dialect === 'anthropic' ? 'error' : undefined);
+    expect(error?.status).toBe(dialect === 'gemini' ? 'NOT_FOUND' : undefined);
+  });
+});
+
+it.each([
+  [{}, { error: { code: 'method_unknown' } }, '/openai/v1'],
+  [{ 'anthropic-version': '2023-06-01' }, { type: 'error' }, '/anthropic'],
+  [{ 'x-goog-api-key': 'k' }, { error: { status: 'INVALID_ARGUMENT' } }, '/gemini'],
+])('POST / says what to set, in the dialect of the caller', async (headers, body, base) => {
+  const seen = await ask('/', 'POST', headers as Record<string, string>);
+  expect(seen.status).toBe(405);
+  expect(seen.json).toMatchObject(body);
+  expect(seen.text).toContain(`Set the base URL to \`${AT}${base}\``);
+});
+
+it('the address is the one that the caller used', async () => {
+  const { text } = await ask('/chat/completions', 'POST', { 'x-forwarded-proto': 'http' });
+  expect(text).toContain('`http://headgate.test/openai/v1`');
+});
+
+it('a model or a header that nearly names an upstream gets its name', async () => {
+  const named = await ask('/v1/chat/completions', 'POST', { 'headgate-upstream': 'huose' });
+  expect(named.text).toContain('Did you mean the upstream `house`?');
+});
+
+describe('a path that its upstream may have goes out', () => {
+  it.each([
+    '/house/chat/completions',
+    '/house/api/v1/chat/completions',
+    '/mounted/v1/chat/completions',
+    '/openai/chat/completions',
+    '/openai/deployments/d/chat/completions',
+  ])('%s', async (path) => {
+    const { total } = await strict.stats();
+    expect(await ask(path)).toMatchObject({ status: 200, reason: null });
+    expect((await strict.stats()).total).toBe(total + 1);
+  });
+});
+
+describe('where the upstream answers 404', () => {
+  beforeAll(() => strict.configure({ status: 404 }));
+  afterAll(() => strict.configure({ status: null }));
+
+  it.each([
+    ['/house/chat/completions', `${AT}/house/v1`],
+    ['/house/api/v1/chat/completions', `${AT}/house/v1`],
+    ['/mounted/v1/chat/completions', `${AT}/mounted`],
+    ['/openai/chat/completions', `${AT}/openai/v1`],
+    ['/openai/v1/messages', `${AT}/anthropic`],
+    ['/openai/messages', `${AT}/anthropic/v1`],
+    ['/openai', `${AT}/openai/v1`],
+    ['/openai/', `${AT}/openai/v1`],
+    ['/openai/v1', `${AT}/openai/v1`],
+    ['/openai/deployments/d/chat/completions', 'dialect: azure'],
+  ])('%s is answered with the right base URL', async (path, expected) => {
+    const seen = await ask(path);
+    expect(seen).toMatchObject({ status: 404, reason: 'upstream_unknown' });
+    expect(seen.text).toContain(expected);
+    expect(seen.text).toContain('answered 404');
+  });
+
+  it.each([
+    '/house/v1/chat/completions',
+    '/pathed/v1/chat/completions',
+    '/house/v1/files/file_1',
+    '/house/together/v1/chat/completions',
+    '/mounted/chat/completions',
+    '/openai/v1/models/none',
+  ])('the answer to %s passes as it came', async (path) => {
+    expect(await ask(path)).toMatchObject({ status: 404, reason: null });
+  });
+});
