@@ -1,5 +1,6 @@
 import { after, instant, later, type InstantMs } from './words/ids.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
+import type { BusyCause, Rejection } from './words/rejection.ts';
 import type { Demand } from './words/usage.ts';
 import { allows } from './parts/breaker.ts';
 import {
@@ -132,8 +133,38 @@ function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effe
   } else {
     const found = rejectionInQueue(state, waiter, now);
     if (found === null) return;
-    leave(state, found.evicted ?? waiter, rejected(found.rejection), now, effects);
+    const rejection =
+      found.rejection.reason === 'busy'
+        ? withCause(state, waiter, found.rejection, now)
+        : found.rejection;
+    leave(state, found.evicted ?? waiter, rejected(rejection), now, effects);
   }
+}
+
+/** Adds why the call cannot start, if slots are free. A group that settles says when it starts calls again. */
+function withCause(
+  state: GroupState,
+  waiter: Waiter,
+  busy: Extract<Rejection, { reason: 'busy' }>,
+  now: InstantMs,
+): Rejection {
+  const { cause } = waitReason(state, waiter, now);
+  if (!isBusyCause(cause)) return busy;
+  const retryMs = cause === 'settling' ? Math.ceil(state.grantsFrom - now) : busy.retryAfterMs;
+  return { ...busy, cause, retryAfterMs: retryMs };
+}
+
+const BUSY_CAUSES: ReadonlySet<string> = new Set<BusyCause>([
+  'settling',
+  'cap',
+  'rates',
+  'member',
+  'order',
+  'breaker',
+]);
+
+function isBusyCause(cause: WaitCause): cause is BusyCause {
+  return BUSY_CAUSES.has(cause);
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Exceeded, LimitName } from '../../core/words/limits.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import type { Rejection } from '../../core/words/rejection.ts';
+import type { BusyCause, Rejection } from '../../core/words/rejection.ts';
 import { NO_MODEL, type Scope } from '../../core/words/scope.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Placement } from '../../routing/placement.ts';
@@ -77,13 +77,7 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, ...retry, message };
     }
     case 'busy': {
-      const { slotsMax, scope } = rejection;
-      // Of a member without a limit the others may be all that is left.
-      const what =
-        slotsMax === Infinity
-          ? `There is no room in the ${named}`
-          : `All ${slotsMax} slots ${scope === undefined ? '' : `that the upstream takes for calls ${callsOf(scope)} `}of the ${named} are in use`;
-      const message = `${what}, and this request does not allow queueing.`;
+      const message = `${whyBusy(rejection, named)}, and this request does not allow queueing.`;
       return { reason, ...retry, message };
     }
     case 'paused': {
@@ -135,6 +129,30 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
       return { reason, message };
     }
   }
+}
+
+/** Why a call cannot start although slots are free, by cause. */
+const WHY_BUSY: Readonly<Record<BusyCause, (named: string, ms: number) => string>> = {
+  settling: (named, ms) =>
+    `The ${named} starts no calls for the next ${ms} ms, because it has just restarted, moved or verified its first key, and earlier calls go first`,
+  cap: (named) => `This caller or agent has as many slots of the ${named} in use as one may have`,
+  rates: (named) =>
+    `The ${named} has free slots, but its limits of requests or tokens are used up at the moment`,
+  member: (named) => `The member of the ${named} that this call prefers has no free slot`,
+  order: (named) => `Earlier calls get the next slots of the ${named}`,
+  breaker: (named) => `The circuit breaker of the ${named} is waiting for the result of a probe`,
+};
+
+/** Why a call that may not wait cannot start. */
+function whyBusy(
+  { slotsMax, scope, cause, retryAfterMs }: Extract<Rejection, { reason: 'busy' }>,
+  named: string,
+): string {
+  if (cause !== undefined) return WHY_BUSY[cause](named, retryAfterMs);
+  // Of a member without a limit the others may be all that is left.
+  if (slotsMax === Infinity) return `There is no room in the ${named}`;
+  const those = scope === undefined ? '' : `that the upstream takes for calls ${callsOf(scope)} `;
+  return `All ${slotsMax} slots ${those}of the ${named} are in use`;
 }
 
 /**

@@ -7,6 +7,12 @@ import type { Scope } from './scope.ts';
  */
 export type Dropped = 'lane' | 'share' | 'returned' | 'held';
 
+/**
+ * Why a call cannot start although slots are free: the group starts no calls for a moment after a move or a reset, the caller or
+ * agent has its maximum, a rate limit is used up, no member has room for it, earlier calls are next, or a probe is in flight.
+ */
+export type BusyCause = 'settling' | 'cap' | 'rates' | 'member' | 'order' | 'breaker';
+
 /** A ticket's rejection by its group, with its reason and when to come back. */
 export type Rejection =
   /** The queue is full, or as full as one tenant or agent may make it. */
@@ -38,6 +44,8 @@ export type Rejection =
   | {
       readonly reason: 'busy';
       readonly slotsMax: number;
+      /** The cause, if slots are free. Absent if all are in use, and from older releases. */
+      readonly cause?: BusyCause;
       readonly retryAfterMs: number;
       /** The calls that these slots are for, if the upstream limits only some. Absent if they are for all calls. */
       readonly scope?: Scope;

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { Rejection } from '../../../src/core/words/rejection.ts';
+import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** Rejections: when, why, and what they say. */
@@ -24,7 +26,23 @@ describe('a caller that does not want to wait', () => {
   test('is told busy, not granted, in the settle time after a reset', () => {
     const before = TestGroup.stored();
     before.ask('holder');
-    expect(before.restart().ask('a', { wait: false })).toEqual(['reject a busy']);
+    const group = before.restart();
+    expect(group.ask('a', { wait: false })).toEqual(['reject a busy']);
+    const { cause, retryAfterMs } = group.rejection('a') as Rejection & { reason: 'busy' };
+    expect(cause).toBe('settling');
+    expect(retryAfterMs).toBeGreaterThan(0);
+    expect(retryAfterMs).toBeLessThanOrEqual(SETTLE_MS);
+  });
+
+  test('hears that all slots are in use only if they are', () => {
+    const full = new TestGroup({ slotsMax: 1 });
+    full.ask('holder');
+    full.ask('a', { wait: false });
+    expect(full.rejection('a')).not.toHaveProperty('cause');
+    const capped = new TestGroup({ slotsMax: 4, slotsMaxEach: 1 });
+    capped.ask('holder', { tenant: 'ann' });
+    capped.ask('b', { tenant: 'ann', wait: false });
+    expect(capped.rejection('b')).toMatchObject({ reason: 'busy', cause: 'cap' });
   });
 });
 
