@@ -193,6 +193,10 @@ describe('docs/clients.md', () => {
     toml: 'toml',
     json: 'json',
     mjs: 'js',
+    py: 'python',
+    java: 'java',
+    go: 'go',
+    cs: 'csharp',
   };
 
   test('quotes every recipe word for word, and no code besides', async () => {
