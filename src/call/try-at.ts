@@ -1,4 +1,5 @@
 import { CallNames } from './call-names.ts';
+import { sessionOf } from './call-session.ts';
 import { changedSince } from './changed-since.ts';
 import { forward } from './forward.ts';
 import { hasAccountByNow } from './learn-account.ts';
@@ -38,6 +39,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
     team: call.caller.key?.team ?? null,
     listener: turn.listener,
     names: new CallNames(candidate),
+    session: sessionOf(candidate),
     ...way,
   });
   switch (admitted.kind) {

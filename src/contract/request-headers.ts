@@ -38,6 +38,26 @@ const AGENT_HEADERS = [
   'x-session-affinity',
 ];
 
+/**
+ * Headers that name the user or session of a call without an agent, users first, because a user may open many sessions.
+ * They count for the scheduling order alone, so they are read only once the call has to wait.
+ */
+export const SESSION_HEADERS = [
+  'x-user-id',
+  'x-litellm-end-user-id',
+  'x-litellm-customer-id',
+  'x-openwebui-user-id',
+  'helicone-user-id',
+  'x-litellm-session-id',
+  'helicone-session-id',
+  'x-opencode-session',
+  'x-openwebui-chat-id',
+  'x-grok-conv-id',
+  'x-conversation-id',
+  'conversation-id',
+  'conversation_id',
+];
+
 const AGENT_LENGTH_MAX = 200;
 const PARENTS_MAX = 4;
 

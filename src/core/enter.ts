@@ -4,8 +4,8 @@ import type { BusyCause, Rejection } from './words/rejection.ts';
 import type { Demand } from './words/usage.ts';
 import { allows } from './parts/breaker.ts';
 import {
-  NO_AGENT,
   agentAccount,
+  agentKeyOf,
   leastAgentService,
   catchUp,
   tenantAccount,
@@ -88,6 +88,10 @@ export function joinQueue(
     effects.push({ kind: 'unread', ticketId: ticket.id });
     return;
   }
+  if (needsSession(state, ticket, now)) {
+    effects.push({ kind: 'unread', ticketId: ticket.id, of: 'session' });
+    return;
+  }
   noteCall(state, ticket.holder, now);
   freeForOtherKey(state, ticket.holder, now);
   const { isDryRun } = state.settings;
@@ -109,6 +113,16 @@ export function joinQueue(
   if (state.queue.byTicket.get(ticket.id) === waiter) noteWaits(state, waiter, now);
   if (letGo(state, waiter, event, now, effects)) return;
   tellPlace(state, waiter, event, now, effects);
+}
+
+/** Whether the session of a newcomer decides its turn: it has to wait, and its tenant has other calls here. */
+function needsSession(state: GroupState, ticket: Ticket, now: InstantMs): boolean {
+  const { settings, accounts, queue, slotsInUse } = state;
+  const { mayNameSession, holder, wait, isTry, slots } = ticket;
+  if (mayNameSession !== true || !settings.byAgent || !wait || isTry) return false;
+  const tenant = accounts.tenants.get(holder.tenant);
+  if (tenant === undefined || tenant.waiting + tenant.slots === 0) return false;
+  return queueLength(queue) > 0 || slotsInUse + slots > slotsMaxAt(state, now);
 }
 
 /** Notes until when those who wait do so at the latest, which is what an instance after this one settles for. */
@@ -210,8 +224,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   const ticket = clamp(event.ticket, timeoutMs, now);
   const { holder, enqueuedAt } = ticket;
   const tenant = tenantAccount(state.accounts, holder.tenant);
-  const key = holder.agent ?? NO_AGENT;
-  const agent = agentAccount(state.accounts, tenant, key, now, enqueuedAt);
+  const agent = agentAccount(state.accounts, tenant, agentKeyOf(holder), now, enqueuedAt);
   const startedAt = holder.agent === null ? enqueuedAt : (ticket.agentStartedAt ?? agent.startedAt);
   return {
     ticket,

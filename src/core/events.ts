@@ -148,7 +148,12 @@ export type Effect =
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }
   /** Scopes hold some calls, and this call's body was not read. The call is not queued yet. */
-  | { readonly kind: 'unread'; readonly ticketId: TicketId }
+  | {
+      readonly kind: 'unread';
+      readonly ticketId: TicketId;
+      /** Only the session of the call is wanted, because it has to wait and its tenant has other calls. */
+      readonly of?: 'session';
+    }
   /** Tell the keeper of a loan that its slots are wanted back. */
   | { readonly kind: 'recalled'; readonly loanId: LeaseId }
   /** Tell the holder that it must let go. */

@@ -1,6 +1,6 @@
 import { after, type InstantMs } from './words/ids.ts';
 import { RETURN_MAX_MS } from './words/settings.ts';
-import { NO_AGENT, weightOf, type TenantAccount } from './parts/accounts.ts';
+import { isNamedAgent, weightOf, type TenantAccount } from './parts/accounts.ts';
 import { compareWaiters, lanesBelow, queueLength, type Waiter } from './parts/queue.ts';
 import type { Lane } from './words/ticket.ts';
 import type { Dropped } from './words/rejection.ts';
@@ -20,7 +20,7 @@ export function fullness(
   { tenant, agent }: Waiter,
 ): Fullness | null {
   const { queueLengthMaxEach, queueLengthMaxEachAgent } = settings;
-  if (agent.key !== NO_AGENT && agent.waiting > queueLengthMaxEachAgent) {
+  if (isNamedAgent(agent) && agent.waiting > queueLengthMaxEachAgent) {
     return { of: 'agent', queueLengthMax: queueLengthMaxEachAgent };
   }
   if (tenant.waiting > queueLengthMaxEach) {

@@ -11,7 +11,7 @@ import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES, type Holder } from './words/ticket.ts';
 import { namesOf } from './words/scope.ts';
 import type { Settlement } from './words/usage.ts';
-import { agentAccount, charge, NO_AGENT, tenantAccount, weightOf } from './parts/accounts.ts';
+import { agentAccount, charge, agentKeyOf, tenantAccount, weightOf } from './parts/accounts.ts';
 import { demandAt, demandOf } from './parts/demand.ts';
 import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
 import { observe } from './parts/histogram.ts';
@@ -333,7 +333,7 @@ export function noteNamed(state: GroupState, lease: Lease, named: MemberId, now:
 
 function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs) {
   const tenant = tenantAccount(accounts, holder.tenant);
-  return { tenant, agent: agentAccount(accounts, tenant, holder.agent ?? NO_AGENT, now) };
+  return { tenant, agent: agentAccount(accounts, tenant, agentKeyOf(holder), now) };
 }
 
 /**

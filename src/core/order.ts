@@ -3,8 +3,8 @@ import type { GroupSettings } from './words/settings.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import {
   catchUpHeld,
+  isNamedAgent,
   leastAgentService,
-  NO_AGENT,
   type Account,
   type TenantAccount,
 } from './parts/accounts.ts';
@@ -178,7 +178,7 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
   if (repeatRefusalsOf(view.state, ticket) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
-  if (agent.key !== NO_AGENT && isFull(agent, slotsMaxEachAgent, view)) return false;
+  if (isNamedAgent(agent) && isFull(agent, slotsMaxEachAgent, view)) return false;
   if (isHeldBackEverywhere(view.state, ticket) || isInBarredScopes(ticket, view)) return false;
   if (!ticket.waitsElsewhere) return true;
   return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
@@ -338,7 +338,7 @@ function fullCap(
   const { slotsMaxEach, slotsMaxEachAgent } = state.settings;
   const { slots, waitsElsewhere } = ticket;
   if (tenant.slots + slots > slotsMaxEach) return tenant;
-  if (agent.key !== NO_AGENT && agent.slots + slots > slotsMaxEachAgent) return agent;
+  if (isNamedAgent(agent) && agent.slots + slots > slotsMaxEachAgent) return agent;
   return waitsElsewhere && wouldHoldTooMuch(state, slots) ? 'elsewhere' : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { instant, type InstantMs } from './words/ids.ts';
 import type { Usage } from './words/usage.ts';
-import { NO_AGENT } from './parts/accounts.ts';
+import { isNamedAgent } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
@@ -97,6 +97,6 @@ function areUnderCaps(
 ): boolean {
   if (first.tenant !== tenant) return true;
   if (tenant.slots + slots > settings.slotsMaxEach) return false;
-  if (first.agent !== agent || agent.key === NO_AGENT) return true;
+  if (first.agent !== agent || !isNamedAgent(agent)) return true;
   return agent.slots + slots <= settings.slotsMaxEachAgent;
 }

@@ -65,7 +65,11 @@ export function noteNamesRead(
   now: InstantMs,
 ): void {
   if (waiter.ticket.holder.isUnread !== true || holder.isUnread === true) return;
-  waiter.ticket = { ...waiter.ticket, holder };
+  // Its place in the order was given by the session that was known then.
+  const { session: _, ...named } = holder;
+  const { session } = waiter.ticket.holder;
+  const kept = session === undefined ? named : { ...named, session };
+  waiter.ticket = { ...waiter.ticket, holder: kept };
   noteCall(state, holder, now);
 }
 

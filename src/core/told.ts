@@ -55,6 +55,8 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   noteServiceOf(accounts, tenant, lane);
   const weight = weightOf(settings, tenant.key);
   for (const each of LANES) charge(tenant.shares[each], heldMs, weight);
+  // New agents and sessions start where this one was, as after a grant.
+  tenant.lastAgentService = Math.max(tenant.lastAgentService, agent.service);
   charge(agent, heldMs, 1);
   resettle(state.queue, tenant);
   totals.granted += calls;

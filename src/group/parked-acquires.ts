@@ -128,7 +128,11 @@ export class ParkedAcquires {
       case 'pending':
         return this.pending(effect);
       case 'unread':
-        return { kind: 'unread', configVersion: this.#configVersion() };
+        return {
+          kind: 'unread',
+          configVersion: this.#configVersion(),
+          ...(effect.of !== undefined && { of: effect.of }),
+        };
       case 'gone':
         return this.#dismissed.has(effect.ticketId) ? this.#rejected(CANCELLED) : this.gone();
       case 'reject':

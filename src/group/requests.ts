@@ -57,6 +57,7 @@ export function ticketFrom(request: AcquireRequest, now: InstantMs, aheadMs = 0)
     excluded: (request.excluded ?? []).map(memberId),
     excludedForNow: (request.excludedForNow ?? []).map(memberId),
     isById: request.byId ?? false,
+    ...(request.mayNameSession === true && { mayNameSession: true }),
   };
 }
 
@@ -144,10 +145,13 @@ export function claimsFrom({ slots, hasLapsed }: GiveBackRequest): Claim[] {
   });
 }
 
+/** Maximum length of the hash of a session. Workers send half of it. */
+const SESSION_LENGTH_MAX = 64;
+
 /** Names the holder that an acquire call, or one that takes its lease up again, speaks for. */
 function holderOf(from: AcquireRequest | ResumeRequest): Holder {
   const { caller, tenant = caller, agent, upstream, model, isolate, kind } = from;
-  const { tier, credential, isUnread = false } = from;
+  const { tier, credential, session, isUnread = false } = from;
   return {
     caller,
     tenant,
@@ -158,6 +162,7 @@ function holderOf(from: AcquireRequest | ResumeRequest): Holder {
     ...(kind === undefined ? {} : { kind }),
     ...(tier === undefined ? {} : { tier }),
     ...(credential === undefined ? {} : { credential }),
+    ...(session === undefined ? {} : { session: session.slice(0, SESSION_LENGTH_MAX) }),
     ...(isUnread && { isUnread }),
   };
 }

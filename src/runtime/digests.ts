@@ -60,6 +60,7 @@ export const ACCOUNT_PREFIX = 'acct_';
 
 const accountNameOf = createCache(async (text) => `${ACCOUNT_PREFIX}${await keyedHash(text)}`);
 const madeHashOf = createCache(async (text) => `m:${await keyedHash(text)}`);
+const sessionHashOf = createCache(keyedHash);
 const partitionHashOf = createCache(async (text) => `h:${await keyedHash(text)}`);
 
 /**
@@ -68,6 +69,11 @@ const partitionHashOf = createCache(async (text) => `h:${await keyedHash(text)}`
  */
 export function fingerprint(fingerprintKey: string, credential: string): Promise<string> {
   return fingerprintOf(`${fingerprintKey}\n${credential}`);
+}
+
+/** Makes what stands for the user or session of a call in the same way. Callers choose these texts, so they have a cache of their own. */
+export function sessionHash(fingerprintKey: string, session: string): Promise<string> {
+  return sessionHashOf(`${fingerprintKey}\nsession ${session}`);
 }
 
 /** Makes what stands for a value of a caller's in the name of a pool that is in a jurisdiction, in the same way. */

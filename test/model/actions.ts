@@ -46,6 +46,8 @@ export type Action =
       readonly wait: boolean;
       readonly tenant: string;
       readonly agent: string | null;
+      /** Hash of its session, where it names no agent. Absent or null: none is known. */
+      readonly session?: string | null;
       /** How long ago the agent run began, as its caller says. */
       readonly agentAgeMs: number | null;
       readonly lane: Lane;
@@ -217,6 +219,7 @@ export const askArb = fc.record({
   wait: fc.nat(7).map((nat) => nat > 0),
   tenant,
   agent: fc.constantFrom(null, 'run-1', 'run-2'),
+  session: fc.constantFrom(null, null, 'session-1', 'session-2'),
   agentAgeMs: fc.constantFrom(null, null, 0, 500, 60_000, 999_999_999, -5_000),
   lane: fc.constantFrom<Lane>('high', 'normal', 'normal', 'low'),
   slots: fc.constantFrom(1, 1, 1, 2, 3),

@@ -7,7 +7,13 @@ import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { boundSlots, mayInherit, NaiveLeases, type NaiveLease } from './naive-leases.ts';
-import { NaiveOrder, type NaiveArrival, type NaiveView, type NaiveWaiter } from './naive-order.ts';
+import {
+  NaiveOrder,
+  runOf,
+  type NaiveArrival,
+  type NaiveView,
+  type NaiveWaiter,
+} from './naive-order.ts';
 import { NaivePlacing } from './naive-placing.ts';
 import { RULES } from './naive-scopes.ts';
 import type { NaiveRejection } from './naive-room.ts';
@@ -352,7 +358,9 @@ export class NaiveGroup extends NaiveLeases {
     const known = this.#waiters.find(({ ticketId }) => ticketId === ticket.id);
     if (known?.leaseId === leaseId) {
       if (known.ticket.holder.isUnread === true && ticket.holder.isUnread !== true) {
-        known.ticket = { ...known.ticket, holder: ticket.holder };
+        const { session: _, ...holder } = ticket.holder;
+        const { session } = known.ticket.holder;
+        known.ticket = { ...known.ticket, holder: { ...holder, ...(session && { session }) } };
         this.room.scopes.noteCall(ticket.holder, this.room.serving(), this.now);
       }
       known.sliceEndsAt = this.now + sliceMs;
@@ -495,7 +503,7 @@ export class NaiveGroup extends NaiveLeases {
     if (why !== null) return this.#reject(waiter, why);
     const { tenant, agent } = ticket.holder;
     const ofTenant = this.#waiters.filter((each) => each.ticket.holder.tenant === tenant);
-    const ofAgent = ofTenant.filter((each) => each.ticket.holder.agent === agent);
+    const ofAgent = ofTenant.filter((each) => runOf(each.ticket.holder) === runOf(ticket.holder));
     const isAgentFull = agent !== null && ofAgent.length > this.settings.queueLengthMaxEachAgent;
     const isTenantFull = ofTenant.length > this.settings.queueLengthMaxEach;
     const isFull = this.#waiters.length > queueLengthMax;

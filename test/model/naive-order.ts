@@ -63,7 +63,12 @@ export interface NaiveHold {
 }
 
 /** The holder of a call, as far as the order cares. */
-type Holder = Pick<Ticket['holder'], 'tenant' | 'agent'>;
+type Holder = Pick<Ticket['holder'], 'tenant' | 'agent' | 'session'>;
+
+/** The run of a call within its tenant: its agent, else its session, else that of all calls with neither. */
+export function runOf({ agent, session }: Holder): string {
+  return agent ?? (session === undefined ? '' : `session ${session}`);
+}
 
 /** How the order sees the group. */
 export interface NaiveView {
@@ -104,21 +109,22 @@ export class NaiveOrder {
    * An agent run has a call at this instant, the first of which the group knows reached it at `at`: after
    * a quarter of an hour without one it is another run.
    */
-  see({ tenant, agent }: Holder, now: number, view: NaiveView, at = now): NaiveAccount {
-    const known = this.#known(tenant, agent ?? '');
+  see(of: Holder, now: number, view: NaiveView, at = now): NaiveAccount {
+    const { tenant } = of;
+    const known = this.#known(tenant, runOf(of));
     const isBusy =
-      view.waiters.some(({ ticket }) => isAgent(ticket.holder, { tenant, agent })) ||
-      view.leases.some(({ holder, slots }) => slots > 0 && isAgent(holder, { tenant, agent }));
+      view.waiters.some(({ ticket }) => isAgent(ticket.holder, of)) ||
+      view.leases.some(({ holder, slots }) => slots > 0 && isAgent(holder, of));
     const isNew = known === undefined || (!isBusy && now - known.lastSeenAt > 900_000);
-    const account = this.account(tenant, agent ?? '', now);
+    const account = this.account(tenant, runOf(of), now);
     if (isNew) Object.assign(account, { startedAt: at, service: 0, floor: 0 });
     account.startedAt = Math.min(at, account.startedAt);
     account.lastSeenAt = now;
     return account;
   }
 
-  stillWaits({ tenant, agent }: Holder, now: number): void {
-    this.account(tenant, agent ?? '', now).lastSeenAt = now;
+  stillWaits(of: Holder, now: number): void {
+    this.account(of.tenant, runOf(of), now).lastSeenAt = now;
   }
 
   /**
@@ -126,9 +132,9 @@ export class NaiveOrder {
    * to put them back where they were.
    */
   join({ holder }: Ticket, now: number, view: NaiveView): () => void {
-    const { tenant, agent } = holder;
+    const { tenant } = holder;
     const ofTenant = this.account(tenant, null, now);
-    const ofAgent = this.account(tenant, agent ?? '', now);
+    const ofAgent = this.account(tenant, runOf(holder), now);
     const shares = [...LANES.map((each) => ofTenant.lanes[each]), ofAgent];
     const before = shares.map(({ service, floor }) => ({ service, floor }));
     const all = view.waiters.map(({ ticket }) => ticket.holder);
@@ -146,8 +152,8 @@ export class NaiveOrder {
       catchUp(ofTenant.lanes[lane], services, this.#lastService[lane]);
     }
     const siblings = all.filter((each) => each.tenant === tenant);
-    if (view.settings.byAgent && siblings.every((each) => each.agent !== agent)) {
-      const services = siblings.map((each) => this.account(tenant, each.agent ?? '', now).service);
+    if (view.settings.byAgent && siblings.every((each) => runOf(each) !== runOf(holder))) {
+      const services = siblings.map((each) => this.account(tenant, runOf(each), now).service);
       catchUp(ofAgent, services, ofTenant.lastAgentService);
     }
     return () => {
@@ -162,14 +168,14 @@ export class NaiveOrder {
       if (!view.waiters.some((waiter) => waiter.lane === each)) continue;
       this.credit[each] = Math.min(2, this.credit[each] + view.settings.laneShares[each]);
     }
-    const { tenant, agent } = ticket.holder;
+    const { tenant } = ticket.holder;
     const account = this.account(tenant, null, now);
     for (const each of LANES) {
       const { service } = account.lanes[each];
       this.#lastService[each] =
         each === lane ? service : Math.max(this.#lastService[each], service);
     }
-    const ofAgent = this.account(tenant, agent ?? '', now);
+    const ofAgent = this.account(tenant, runOf(ticket.holder), now);
     account.lastAgentService = ofAgent.service;
     ofAgent.lastSeenAt = now;
     if (view.room.scopes.rules['a line that scopes hold gains no credit']) {
@@ -201,7 +207,9 @@ export class NaiveOrder {
     };
     const groupsBy = (some: readonly NaiveWaiter[], key: 'tenant' | 'agent') =>
       Object.values(
-        Object.groupBy(some, ({ ticket }) => JSON.stringify(ticket.holder[key] ?? null)),
+        Object.groupBy(some, ({ ticket: { holder } }) =>
+          key === 'tenant' ? holder.tenant : runOf(holder),
+        ),
       ).map((group) => group ?? []);
     for (const lane of LANES) {
       const inLane = groupsBy(
@@ -215,20 +223,20 @@ export class NaiveOrder {
     if (!settings.byAgent) return;
     const own = waiters.filter(({ ticket }) => ticket.holder.tenant === granted);
     const agentOf = ({ ticket }: NaiveWaiter): NaiveShare =>
-      this.account(granted, ticket.holder.agent ?? '', now);
+      this.account(granted, runOf(ticket.holder), now);
     catchUp(groupsBy(own, 'agent'), agentOf, this.account(granted, null, now).lastAgentService);
   }
 
   charge(holder: Holder, slotMs: number, now: number, view: NaiveView): void {
     this.see(holder, now, view);
-    const { tenant, agent } = holder;
+    const { tenant } = holder;
     const weight =
       Object.entries(view.settings.weights).find(([name]) => name === tenant)?.[1] ?? 1;
     const charge = (share: NaiveShare, by: number) => {
       share.service = Math.max(share.floor, share.service + slotMs / by);
     };
     for (const lane of LANES) charge(this.account(tenant, null, now).lanes[lane], weight);
-    charge(this.account(tenant, agent ?? '', now), 1);
+    charge(this.account(tenant, runOf(holder), now), 1);
   }
 
   /** From now on the agents of a tenant share: they begin level. */
@@ -306,7 +314,7 @@ export class NaiveOrder {
     const { tenant } = waiter.ticket.holder;
     const turnsOf = ({ lane, ticket: { holder } }: NaiveWaiter): string => {
       const isOwn = lane === waiter.lane && holder.tenant === tenant;
-      return JSON.stringify([lane, holder.tenant, isOwn && view.settings.byAgent && holder.agent]);
+      return JSON.stringify([lane, holder.tenant, isOwn && view.settings.byAgent && runOf(holder)]);
     };
     const counts = Object.values(Object.groupBy(view.waiters, turnsOf)).map((group = []) => {
       const inLine = group.toSorted(byAge);
@@ -335,13 +343,13 @@ export class NaiveOrder {
   /** The place of a waiter; the first number that differs decides, and the least goes first. */
   #tuple(waiter: NaiveWaiter, { settings, leases }: NaiveView): number[] {
     const { ticket, lane } = waiter;
-    const { tenant, agent } = ticket.holder;
+    const { tenant } = ticket.holder;
     const ofTenant = slotsOf(leases, ({ holder }) => holder.tenant === tenant);
     const ofLane = slotsOf(leases, (lease) => lease.lane === lane);
     const reserve = Object.entries(settings.reserved).find(([name]) => name === tenant)?.[1] ?? 0;
     const isReserved = ofTenant < reserve || ofLane < (settings.reservedLanes[lane] ?? 0);
     const isOwed = this.credit[lane] >= 1 - 1e-9;
-    const agentService = this.account(tenant, agent ?? '', 0).service;
+    const agentService = this.account(tenant, runOf(ticket.holder), 0).service;
     return [
       waiter.isPromoted ? 0 : 1,
       isReserved ? 0 : 1,
@@ -412,7 +420,7 @@ function isHeldBefore(
 }
 
 function isAgent(a: Holder, b: Holder): boolean {
-  return a.tenant === b.tenant && a.agent === b.agent;
+  return a.tenant === b.tenant && runOf(a) === runOf(b);
 }
 
 export function byAge(a: NaiveWaiter, b: NaiveWaiter): number {

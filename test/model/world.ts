@@ -310,7 +310,7 @@ export class World {
   #newAsk(action: Extract<Action, { kind: 'ask' }>): GroupEvent {
     const { ageMs, patienceMs, timeoutMs, sliceMs, agentAgeMs, parent } = action;
     const { tenant, agent, lane, slots, wait, manner, mayAskLater, isById = false } = action;
-    const { excluded = [], names = NO_NAMES, isUnread = false } = action;
+    const { excluded = [], names = NO_NAMES, isUnread = false, session = null } = action;
     const { model, tier, credential } = names;
     const read = { model, ...(tier !== null && { tier }) };
     const parents = parent === null ? [] : [this.#picked(parent)];
@@ -322,6 +322,7 @@ export class World {
         caller: CALLERS.has(tenant) ? tenant : SOMEBODY.caller,
         ...(isUnread ? { isUnread } : read),
         ...(credential !== null && { credential }),
+        ...(session !== null && agent === null && { session }),
       },
       lane,
       slots,

@@ -96,6 +96,10 @@ export interface AskOptions {
   /** The tenant, where nothing else is said. */
   readonly caller?: string;
   readonly agent?: string | null;
+  /** Hash of its session. */
+  readonly session?: string;
+  /** Its Worker can find its session, and has not looked for it. */
+  readonly mayNameSession?: boolean;
   /** Names that decide which refusals hold it. */
   readonly names?: Partial<Pick<Holder, 'model' | 'tier' | 'credential' | 'isUnread'>>;
   /** When the agent run began, as its caller says. */
@@ -147,7 +151,7 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
   const { caller = tenant, lane = 'normal', slots = 1, wait = true, isTry = false } = options;
   const { waitsElsewhere = false, holdsNarrower = false, isById = false } = options;
-  const { isolate, timeoutMs } = options;
+  const { isolate, timeoutMs, session, mayNameSession = false } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
     holder: {
       ...SOMEBODY,
@@ -155,8 +159,10 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
       caller,
       agent,
       ...(isolate !== undefined && { isolate }),
+      ...(session !== undefined && { session }),
       ...options.names,
     },
+    ...(mayNameSession && { mayNameSession }),
     mayBorrow: isolate !== undefined,
     lane,
     slots,

@@ -25,6 +25,7 @@ import { laneOf } from '../../routing/lane-of.ts';
 import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
 import type { ExcludedMembers } from '../members/where-next-member.ts';
 import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
+import { noteBySessions, wentBySessions, type SessionOfCall } from '../call-session.ts';
 import type { Estimator } from '../metering.ts';
 import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
 import { LentLease } from './lent-lease.ts';
@@ -68,6 +69,8 @@ export interface AdmitContext {
   readonly members: (ExcludedMembers & { readonly group: string }) | null;
   /** Reads the model and the service tier of the call. null if there is nothing left to read. */
   readonly names: NamesOfCall | null;
+  /** Finds the session of the call. Absent or null: it names none. */
+  readonly session?: SessionOfCall | null;
 }
 
 /** How a slot is acquired for. */
@@ -103,7 +106,7 @@ export async function admitOne(
   manner: Manner,
   context: AdmitContext,
 ): Promise<AdmittedOne> {
-  const { env, table, signal, ctx, after, listener, metering, members, names } = context;
+  const { env, table, signal, ctx, after, listener, metering, members, names, session } = context;
   const pool = poolSource(env, placement, table);
   const name = poolName(placement.group, placement.partition);
   if (names?.isUnread === true && wentByNames(name)) {
@@ -123,6 +126,10 @@ export async function admitOne(
   const onLent = way === null ? null : runOnLent(way, call, ticket, placement, manner, context);
   if (onLent !== null) {
     return { kind: 'admitted', placement, by: { kind: 'leased', lease: onLent, member: null } };
+  }
+  if (session?.isUnread === true && !manner.isTry && wentBySessions(name)) {
+    const ended = await session.read();
+    if (ended !== null) return ended;
   }
   const request = slotRequest(call, ticket, placement, manner, context);
   const byNewest = () => bypassByNewest(placement, { table, env, ctx });
@@ -167,8 +174,10 @@ export async function admitOne(
     case 'moved':
       return acquired;
     case 'unread': {
-      noteByNames(name);
-      const ended = (await names?.read()) ?? null;
+      const isOfSession = acquired.of === 'session';
+      if (isOfSession) noteBySessions(name);
+      else noteByNames(name);
+      const ended = (await (isOfSession ? session : names)?.read()) ?? null;
       return ended ?? admitOne(call, ticket, placement, manner, context);
     }
     case 'left':
@@ -200,9 +209,12 @@ export function slotRequest(
   ticket: Ticket,
   placement: Placement,
   manner: Manner,
-  context: Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'>,
+  context: Pick<
+    AdmitContext,
+    'table' | 'metering' | 'members' | 'billed' | 'team' | 'names' | 'session'
+  >,
 ): SlotRequest {
-  const { table, metering, members, names } = context;
+  const { table, metering, members, names, session = null } = context;
   const { version: configVersion, changedAt } = table.snapshot;
   const { group, partition, assumed } = placement;
   const { maxWaitMs, enqueuedAt } = ticket;
@@ -231,6 +243,7 @@ export function slotRequest(
     ...(credential !== null && { credential }),
     ...(names !== null && names.tier !== null && { tier: names.tier }),
     ...(names?.isUnread === true && { isUnread: true }),
+    ...(session !== null && sessionIn(session)),
     ...(metering === null ? {} : { estimate: estimateFor(metering, placement, context) }),
     ...(byMembers !== null && excludedIn(byMembers)),
     passedUnlimited: takeUnreportedBypasses(poolName(group, partition)),
@@ -267,6 +280,15 @@ function credentialOf(
   if (hiddenKey !== undefined) return ambiguous(hiddenKey);
   if (!isOwnKey || key === null || isOfOneKey(placement)) return null;
   return isAmbiguousKey ? ambiguous(key) : key;
+}
+
+/** Writes only what is known, or that more may be known. */
+function sessionIn({
+  hash,
+  isUnread,
+}: SessionOfCall): Pick<SlotRequest, 'session' | 'mayNameSession'> {
+  if (isUnread) return { mayNameSession: true };
+  return hash === null ? {} : { session: hash };
 }
 
 /** Writes only what there is of them. */

@@ -408,7 +408,7 @@ export class LeaseHolder {
 function ownFieldsOf(held: ResumeRequest): ResumeRequest {
   const { leaseId, ticketId, caller, agent, upstream, model, group, partition, assumed } = held;
   const { tenant, lane, slots, member, attachment, hasLapsed, heldMs } = held;
-  const { nested, heirOf, reserved, tier, credential, isUnread } = held;
+  const { nested, heirOf, reserved, session, tier, credential, isUnread } = held;
   return {
     leaseId,
     ticketId,
@@ -429,6 +429,7 @@ function ownFieldsOf(held: ResumeRequest): ResumeRequest {
     ...(nested !== undefined && { nested }),
     ...(heirOf !== undefined && { heirOf }),
     ...(reserved !== undefined && { reserved }),
+    ...(session !== undefined && { session }),
     ...(tier !== undefined && { tier }),
     ...(credential !== undefined && { credential }),
     ...(isUnread !== undefined && { isUnread }),

@@ -50,8 +50,8 @@ export type SlotEnd =
     }
   /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
   | { readonly kind: 'declined'; readonly isPaused: boolean }
-  /** The names in the body must be read first. See `AcquireAnswer`. */
-  | { readonly kind: 'unread' }
+  /** The names in the body, or with `of` the session, must be read first. See `AcquireAnswer`. */
+  | { readonly kind: 'unread'; readonly of?: 'session' }
   /** Route again, no earlier than by that version of the configuration. */
   | { readonly kind: 'moved'; readonly configVersion: number }
   | { readonly kind: 'unavailable' }

@@ -111,6 +111,10 @@ export interface AcquireRequest {
   readonly credential?: string;
   /** The body may contain a model and a service tier and was not read. Absent if it was read, or contains none. */
   readonly isUnread?: boolean;
+  /** Hash of the user or session of a call without an agent, for the scheduling order alone. Absent: none is known. */
+  readonly session?: string;
+  /** The Worker can look for the session of the call. Absent: it has looked, or there is nothing to look into. */
+  readonly mayNameSession?: boolean;
   /** Ids of the group's members that cannot take the call, or have refused it. Absent: none. */
   readonly excluded?: readonly string[];
   /** Those of them that refused it once, for what passes. Absent: none. */
@@ -184,9 +188,10 @@ export type AcquireAnswer =
   | { readonly kind: 'moved'; readonly configVersion: number }
   /**
    * Only to calls with `isUnread`: some calls are held by the model or service tier in their bodies. Read the body
-   * and ask again.
+   * and ask again. With `of` only to calls with `mayNameSession`, which have to wait while their tenant has other calls: find the
+   * session of the call and ask again.
    */
-  | { readonly kind: 'unread'; readonly configVersion: number }
+  | { readonly kind: 'unread'; readonly configVersion: number; readonly of?: 'session' }
   /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
   | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
@@ -346,6 +351,7 @@ export interface ResumeRequest {
   /** The kind of the holder. Absent: a call. */
   readonly kind?: HoldKind;
   /** As with `AcquireRequest`. */
+  readonly session?: string;
   readonly tier?: string;
   readonly credential?: string;
   readonly isUnread?: boolean;

@@ -1,7 +1,7 @@
 import type { InstantMs } from '../words/ids.ts';
 import type { GroupSettings } from '../words/settings.ts';
 import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../words/settings.ts';
-import { LANES, type Lane } from '../words/ticket.ts';
+import { LANES, type Holder, type Lane } from '../words/ticket.ts';
 
 /**
  * Virtual service that a tenant or agent has had, in slot-milliseconds over its weight. Start-time
@@ -53,6 +53,19 @@ export interface Accounts {
 
 /** Key of the account of calls that belong to no agent. */
 export const NO_AGENT = '';
+
+/** Begins the keys of accounts of sessions. No header value contains it. */
+const SESSION_PREFIX = '\0';
+
+/** The key of the account that a call is charged to within its tenant. */
+export function agentKeyOf({ agent, session }: Pick<Holder, 'agent' | 'session'>): string {
+  return agent ?? (session === undefined ? NO_AGENT : `${SESSION_PREFIX}${session}`);
+}
+
+/** Whether an account is that of an agent that its caller named. Bounds for agents apply to no other. */
+export function isNamedAgent({ key }: Account): boolean {
+  return key !== NO_AGENT && !key.startsWith(SESSION_PREFIX);
+}
 
 export function emptyAccounts(): Accounts {
   const lastService = { high: 0, normal: 0, low: 0 };

@@ -20,6 +20,11 @@ export interface Holder {
   readonly tenant: string;
   /** The agent run of the tenant, or null: the call belongs to none. */
   readonly agent: string | null;
+  /**
+   * Hash of the user or session of a call without an agent. Only the scheduling order between calls of the tenant depends on
+   * it: no cap, budget or member does. Absent: none is known.
+   */
+  readonly session?: string;
   /** The caller: only calls of the same one pass on each other's slots. */
   readonly caller: string;
   /** Carried along and never looked into. */
@@ -52,6 +57,8 @@ export interface Ticket {
   readonly deadlineAt: InstantMs | null;
   /** How long it may wait by the operator, who says it for its lane or its key. Absent: as long as the group says. */
   readonly timeoutMs?: number;
+  /** The Worker can find the session of the call, and has not looked for it. Absent: `session` of the holder is final. */
+  readonly mayNameSession?: boolean;
   /** False: the caller would rather be told `busy` than wait. */
   readonly wait: boolean;
   /** A try for several groups at once: granted now, or declined without a trace. */

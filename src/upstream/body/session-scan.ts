@@ -1,0 +1,131 @@
+import { KeyNames } from '../json/json-key.ts';
+import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
+import { JsonWalk } from '../json/json-walk.ts';
+import { scanEncoded } from './encoded-scan.ts';
+import { MORE, type ModelScan, type ScanState } from './model-scan.ts';
+
+/**
+ * Fields in which clients name their user or session, the best first: a user has one share however many conversations it
+ * opens. `docs/order.md` lists who sends which.
+ */
+const FIELDS = [
+  'safety_identifier',
+  'user',
+  'metadata.user_id',
+  'user_id',
+  'session_id',
+  'metadata.session_id',
+  'litellm_session_id',
+  'conversation',
+  'conversation.id',
+  'conversation_id',
+  'prompt_cache_key',
+  'previous_response_id',
+  'previous_interaction_id',
+];
+
+const RANKS: ReadonlyMap<string, number> = new Map(FIELDS.map((field, rank) => [field, rank]));
+
+/** Fields that may be objects with a field of their own. */
+const CONTAINERS: ReadonlySet<string> = new Set(['metadata', 'conversation']);
+
+const KEYS = new KeyNames(FIELDS.flatMap((field) => field.split('.')).concat(...CONTAINERS));
+
+/** Maximum length of a value in bytes. The rest of a longer one is not looked at. */
+const VALUE_BYTES_MAX = 512;
+
+/** Maximum decompressed bytes of a body that are scanned: 1 ms at most. SDKs for Python write `user` behind the messages. */
+export const SESSION_SCAN_BYTES_MAX = 256 * 1_024;
+
+/** Finds what names the user or the session of a call in its JSON body, as `field\nvalue`. null if nothing does. */
+export async function sessionIn(
+  bytes: Uint8Array,
+  encoding: string | null,
+): Promise<string | null> {
+  const found = new SessionScan();
+  const scan = scanEncoded(found, encoding);
+  if (scan === null) return null;
+  try {
+    await scan.push(bytes.subarray(0, SESSION_SCAN_BYTES_MAX));
+    if (scan.goesOn) await scan.end();
+  } finally {
+    scan.close();
+  }
+  return found.session;
+}
+
+/** A long value may be cut within a character. */
+const lenient = new TextDecoder();
+
+class SessionScan implements ModelScan {
+  readonly isStream = false;
+  readonly undecidedBytes = 0;
+  readonly #visitor = new SessionVisitor();
+  readonly #walk = new JsonWalk(this.#visitor, {
+    form: 'object',
+    keys: KEYS,
+    keepBytesMax: VALUE_BYTES_MAX,
+  });
+  #bytes = 0;
+
+  get session(): string | null {
+    return this.#visitor.session;
+  }
+
+  get goesOn(): boolean {
+    return this.#bytes < SESSION_SCAN_BYTES_MAX && !this.#visitor.isOver;
+  }
+
+  push(chunk: Uint8Array): ScanState {
+    const rest = chunk.subarray(0, SESSION_SCAN_BYTES_MAX - this.#bytes);
+    this.#bytes += rest.length;
+    this.#walk.push(rest);
+    return MORE;
+  }
+
+  end(): ScanState {
+    return MORE;
+  }
+}
+
+class SessionVisitor implements JsonVisitor {
+  #rank = FIELDS.length;
+  #asked = '';
+  session: string | null = null;
+  /** Whether the object has ended, is broken, or can name nothing better. */
+  isOver = false;
+
+  begin(value: WalkedValue, kind: ValueKind): Want {
+    const { depth, firstByte } = value;
+    const top = value.key(1);
+    if (top === '' || depth > 2) return 'skip';
+    if (kind === 'object') return depth === 1 && CONTAINERS.has(top) ? 'walk' : 'skip';
+    const field = depth === 1 ? top : `${top}.${value.key(2)}`;
+    const isText = kind === 'string' || (kind === 'scalar' && isDigit(firstByte));
+    if (!isText || (RANKS.get(field) ?? Infinity) >= this.#rank) return 'skip';
+    this.#asked = field;
+    return 'keep';
+  }
+
+  end(value: WalkedValue): void {
+    const text = lenient.decode(value.kept).trim();
+    if (text === '') return;
+    this.#rank = RANKS.get(this.#asked) ?? this.#rank;
+    this.session = `${this.#asked}\n${text}`;
+    if (this.#rank > 0) return;
+    this.isOver = true;
+    value.leave();
+  }
+
+  record(): void {
+    this.isOver = true;
+  }
+
+  stray(): void {
+    this.isOver = true;
+  }
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}
