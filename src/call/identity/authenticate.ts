@@ -42,7 +42,9 @@ export async function identify(
   query: URLSearchParams,
 ): Promise<{ readonly kind: 'identified'; readonly caller: Caller } | Rejected> {
   const credentials = readCredentials(headers, query);
-  const { gatewayKey, providerKey } = credentials;
+  const { gatewayKey, providerKey, fault } = credentials;
+  // An upstream and Headgate must not read different keys.
+  if (fault !== null) return rejected({ reason: 'key_invalid', message: fault });
   let key: GatewayKeyConfig | null = null;
   if (gatewayKey !== null) {
     // The look-up is by a digest, so its timing says nothing about a key.

@@ -18,6 +18,8 @@ export interface Credentials {
   readonly isAmbiguous: boolean;
   /** The call is signed for another host, so that no proxy can pass it on. */
   readonly sigV4: boolean;
+  /** Why it is unclear whose call it is. null: it is clear. */
+  readonly fault: string | null;
 }
 
 const GATEWAY_HEADER = 'headgate-key';
@@ -42,16 +44,16 @@ const SIGNATURE = /^AWS4-/i;
 export function readCredentials(headers: Headers, query: URLSearchParams): Credentials {
   const authorization = headers.get('authorization') ?? '';
   const signed = SIGNATURE.test(authorization);
-  const candidates = [
-    signed ? '' : keyOfAuthorization(authorization),
-    ...KEY_HEADERS.map((name) => (headers.get(name) ?? '').trim()),
-    ...KEY_PARAMETERS.flatMap((name) => query.getAll(name)),
-    ...keysInSubprotocols(headers),
-  ].filter((value) => value !== '');
-
-  const named = (headers.get(GATEWAY_HEADER) ?? '').trim();
-  const gatewayKey =
-    named !== '' ? named : (candidates.find((value) => isGatewayKey(value, null)) ?? null);
+  const places = [
+    signed ? [] : keysOfAuthorization(authorization),
+    ...KEY_HEADERS.map((name) => keysIn((headers.get(name) ?? '').trim())),
+    ...KEY_PARAMETERS.flatMap((name) => query.getAll(name).map(keysIn)),
+    keysInSubprotocols(headers),
+  ];
+  const candidates = places.flat();
+  const [named = null, ...others] = namedKeys((headers.get(GATEWAY_HEADER) ?? '').trim());
+  const found = candidates.filter((value) => isGatewayKey(value, null));
+  const gatewayKey = named ?? found[0] ?? null;
   const providerKeys = new Set(candidates.filter((value) => !isGatewayKey(value, gatewayKey)));
   const [providerKey = null] = providerKeys;
   return {
@@ -59,7 +61,54 @@ export function readCredentials(headers: Headers, query: URLSearchParams): Crede
     providerKey,
     isAmbiguous: providerKeys.size > 1 || /[\s,]/.test(providerKey ?? ''),
     sigV4: signed || query.has('X-Amz-Signature'),
+    fault: gatewayKey === null ? null : faultOf(gatewayKey, [...others, ...found], places),
   };
+}
+
+function faultOf(
+  gatewayKey: string,
+  all: readonly string[],
+  places: readonly (readonly string[])[],
+): string | null {
+  if (all.some((key) => key !== gatewayKey)) {
+    return 'The call has two different gateway keys. Send only one of them.';
+  }
+  const isGateway = (key: string): boolean => isGatewayKey(key, gatewayKey);
+  return places.some((keys) => keys.some(isGateway) && !keys.every(isGateway))
+    ? 'One header of the call has a gateway key and another key. Send the gateway key in the headgate-key header, and the other one by itself.'
+    : null;
+}
+
+/** Signs of a key that was written in a way that some clients write it by mistake. */
+const MISWRITTEN = /[,"']|^bearer\s/i;
+
+/**
+ * The keys in a credential. A gateway key counts also if the credential repeats it, separated by commas, or if it stands in
+ * quotes or behind another `Bearer`. A provider's key is as it came, because its provider decides what it accepts.
+ */
+function keysIn(value: string): readonly string[] {
+  if (value === '') return [];
+  if (!MISWRITTEN.test(value)) return [value];
+  const keys = bareKeys(value);
+  return keys.some((key) => isGatewayKey(key, null)) ? keys : [value];
+}
+
+/** The keys in `headgate-key`, which need not begin as Headgate's own do. */
+function namedKeys(value: string): readonly string[] {
+  if (value === '') return [];
+  const keys = MISWRITTEN.test(value) ? bareKeys(value) : [value];
+  return keys.length === 1 || keys.some((key) => isGatewayKey(key, null)) ? keys : [value];
+}
+
+/** Different keys in a text, without quotes and schemes. */
+function bareKeys(text: string): readonly string[] {
+  const keys = text.split(',').map((part) => bareKey(bareKey(part)));
+  return [...new Set(keys.filter((key) => key !== ''))];
+}
+
+function bareKey(text: string): string {
+  const key = text.trim().replace(/^(?:bearer(?:\s+|$))+/i, '');
+  return key.replace(/^(["'])(.*)\1$/s, '$2').trim();
 }
 
 /** A key of the operator's, and where it goes. */
@@ -92,6 +141,7 @@ export function placeCredentials(
 ): void {
   const { gatewayKey } = credentials;
   const leaves = (value: string): boolean => injected !== null || isGatewayKey(value, gatewayKey);
+  const leavesAny = (keys: readonly string[]): boolean => injected !== null || keys.some(leaves);
 
   headers.delete(GATEWAY_HEADER);
   // Found first, deleted afterwards: deleting while iterating skips entries.
@@ -102,15 +152,17 @@ export function placeCredentials(
   // Without a gateway key of its own, what the caller sent is what the upstream gets.
   if (injected === null && gatewayKey === null) return;
   const authorization = headers.get('authorization');
-  if (authorization !== null && leaves(keyOfAuthorization(authorization))) {
+  if (authorization !== null && leavesAny(keysOfAuthorization(authorization))) {
     headers.delete('authorization');
   }
   for (const name of KEY_HEADERS) {
     const value = headers.get(name);
-    if (value !== null && leaves(value.trim())) headers.delete(name);
+    if (value !== null && leavesAny(keysIn(value.trim()))) headers.delete(name);
   }
   for (const name of KEY_PARAMETERS) {
-    for (const value of new Set(query.getAll(name))) if (leaves(value)) query.delete(name, value);
+    for (const value of new Set(query.getAll(name))) {
+      if (leavesAny(keysIn(value))) query.delete(name, value);
+    }
   }
   dropSubprotocols(headers, leaves);
 
@@ -224,13 +276,15 @@ export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
 }
 
 /**
- * The token of `Bearer <token>`, and the gateway key that is the user or the password of `Basic`; of any other
- * scheme the whole value, which then is the credential.
+ * The keys of an `Authorization` header: the token of `Bearer <token>`, and the gateway keys that are the user or the password
+ * of `Basic`; of any other scheme the whole value.
  */
-function keyOfAuthorization(value: string): string {
+function keysOfAuthorization(value: string): readonly string[] {
+  if (value === '') return [];
   const [, encoded] = BASIC.exec(value) ?? [];
   const named = encoded === undefined ? [] : decoded(encoded).split(':');
-  return named.find((each) => isGatewayKey(each, null)) ?? value.replace(BEARER, '').trim();
+  const gatewayKeys = named.filter((each) => isGatewayKey(each, null));
+  return gatewayKeys.length > 0 ? gatewayKeys : keysIn(value.replace(BEARER, '').trim());
 }
 
 /** Decodes base64; other text holds nothing. */

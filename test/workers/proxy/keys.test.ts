@@ -123,6 +123,32 @@ describe('with gateway keys', () => {
     expect(seen.text).not.toContain(GATEWAY_KEY);
   });
 
+  it.each<[string, Record<string, string>]>([
+    ['twice in one header', { authorization: `Bearer ${GATEWAY_KEY}, Bearer ${GATEWAY_KEY}` }],
+    ['in two headers', { authorization: `Bearer ${GATEWAY_KEY}`, 'api-key': GATEWAY_KEY }],
+    ['behind Bearer Bearer', { authorization: `Bearer Bearer ${GATEWAY_KEY}` }],
+    ['in quotes', { 'x-api-key': `"${GATEWAY_KEY}"` }],
+    ['in quotes in its own header', { 'headgate-key': `"${GATEWAY_KEY}"` }],
+    ['in lower case, with white space', { authorization: `bearer   ${GATEWAY_KEY} ` }],
+  ])('a miswritten one is taken, and the upstream gets its own key: %s', async (_, headers) => {
+    const seen = await ask('/secret-openai/v1/chat/completions', headers);
+    expect(seen).toMatchObject({ status: 200, sent: { authorization: `Bearer ${SECRET}` } });
+    expect(seen.text).not.toContain(GATEWAY_KEY);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['in one header', { authorization: `Bearer ${GATEWAY_KEY}, Bearer hg_another` }],
+    ['in two headers', { authorization: `Bearer ${GATEWAY_KEY}`, 'x-api-key': 'hg_another' }],
+    ['beside headgate-key', { 'headgate-key': GATEWAY_KEY, authorization: 'Bearer hg_another' }],
+    ['with a provider key in one header', { authorization: `Bearer sk-1, Bearer ${GATEWAY_KEY}` }],
+  ])('two keys are refused, and nothing goes out: %s', async (_, headers) => {
+    const { total } = await strict.stats();
+    const seen = await ask('/open/v1/chat/completions', headers);
+    expect(seen).toMatchObject({ status: 401, reason: 'key_invalid' });
+    expect(seen.text).toMatch(/two different gateway keys|and another key/);
+    expect((await strict.stats()).total).toBe(total);
+  });
+
   it('no copy of it goes upstream: in another header, a cookie, a parameter', async () => {
     const seen = await ask(`/open/v1/chat/completions?trace=${GATEWAY_KEY}&n=1`, {
       'headgate-key': GATEWAY_KEY,

@@ -89,6 +89,51 @@ describe('readCredentials', () => {
     expect(read.isAmbiguous).toBe(expected);
   });
 
+  it.each<[string, Record<string, string>, string]>([
+    ['the same key twice in one header', { authorization: 'Bearer hg_1, Bearer hg_1' }, 'hg_1'],
+    ['twice in x-api-key', { 'x-api-key': 'hg_1,hg_1' }, 'hg_1'],
+    ['twice in headgate-key', { 'headgate-key': 'hg_1, hg_1' }, 'hg_1'],
+    ['in two headers', { authorization: 'Bearer hg_1', 'api-key': 'hg_1' }, 'hg_1'],
+    ['Bearer twice', { authorization: 'Bearer Bearer hg_1' }, 'hg_1'],
+    ['Bearer in x-api-key', { 'x-api-key': 'Bearer hg_1' }, 'hg_1'],
+    ['Bearer in headgate-key', { 'headgate-key': 'bearer hg_1' }, 'hg_1'],
+    ['in quotes', { authorization: 'Bearer "hg_1"' }, 'hg_1'],
+    ['in quotes with its scheme', { authorization: '"Bearer hg_1"' }, 'hg_1'],
+    ['in single quotes', { 'headgate-key': "'own-key'" }, 'own-key'],
+    ['with white space', { authorization: 'bearer \t hg_1 \t' }, 'hg_1'],
+  ])('reads a gateway key that is miswritten, and forwards none of it: %s', (_, given, key) => {
+    const headers = new Headers(given);
+    const query = new URLSearchParams();
+    const credentials = readCredentials(headers, query);
+    expect(credentials).toMatchObject({ gatewayKey: key, providerKey: null, fault: null });
+    placeCredentials(headers, query, credentials, null);
+    expect([...headers]).toEqual([]);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['two gateway keys in one header', { authorization: 'Bearer hg_1, Bearer hg_2' }],
+    ['two gateway keys in two headers', { authorization: 'Bearer hg_1', 'x-api-key': 'hg_2' }],
+    ['another one beside headgate-key', { 'headgate-key': 'hg_1', 'api-key': 'hg_2' }],
+    [
+      'a gateway key beside another key in one header',
+      { authorization: 'Bearer sk-1, Bearer hg_1' },
+    ],
+  ])('finds a fault in %s', (_, headers) => {
+    expect(readCredentials(new Headers(headers), new URLSearchParams()).fault).not.toBe(null);
+  });
+
+  it.each<[string, Record<string, string>, string]>([
+    ['quotes', { authorization: 'Bearer "sk-1"' }, '"sk-1"'],
+    ['a second scheme', { authorization: 'Bearer Bearer sk-1' }, 'Bearer sk-1'],
+    ['a list', { 'x-api-key': 'sk-1, sk-2' }, 'sk-1, sk-2'],
+  ])('leaves a provider key with %s as it came', (_, given, key) => {
+    const headers = new Headers(given);
+    const credentials = readCredentials(headers, new URLSearchParams());
+    expect(credentials).toMatchObject({ gatewayKey: null, providerKey: key, fault: null });
+    placeCredentials(headers, new URLSearchParams(), credentials, null);
+    expect(Object.fromEntries(headers)).toEqual(given);
+  });
+
   it('tells a signed call, whose signature is no key', () => {
     const query = new URLSearchParams();
     expect(readCredentials(new Headers({ authorization: SIGNED }), query)).toMatchObject({
