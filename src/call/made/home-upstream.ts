@@ -49,7 +49,7 @@ function idsIn(pathname: string): readonly string[] {
 function fallbackOf(call: KnownCall, shape: UnifiedShape): Fallback | null {
   const { upstreams, snapshot } = call.table;
   const hasShape = (upstream: Upstream): boolean => unifiedPath(upstream, shape, '') !== null;
-  const usable = [...upstreams.values()].filter((one) => hasShape(one) && isUsable(call, one));
+  const usable = [...upstreams.values()].filter((one) => isUsable(call, one) && hasShape(one));
   const [only, second] = usable;
   if (only !== undefined && second === undefined) return { upstream: only, isOnly: true };
   const { default_upstream: byDefault } = snapshot.config;

@@ -5,9 +5,9 @@ import { within } from '../../runtime/within.ts';
 import { ASK_TIMEOUT_MS, type Listing } from './ask-models.ts';
 import type { Model } from './model-page.ts';
 
-/** How long a whole list is cached, and one that is missing or partial. */
+/** How long a whole list is cached, and one that is missing or partial: short enough to heal soon, and below `ASKED_MAX`. */
 const KEPT_MS = 60_000;
-const FAULTY_KEPT_MS = 5_000;
+const FAULTY_KEPT_MS = 7_000;
 
 /** Maximum number of cached lists, and maximum total length of their texts. */
 const LISTS_MAX = 1_000;
@@ -18,6 +18,8 @@ const ASKED_MAX = 10;
 
 /** Interval at which a request checks whether another one has read the same list. */
 const LOOK_MS = 20;
+
+const NONE: Pick<Listing, 'models' | 'fault'> = { models: [], fault: null };
 
 /** A list that a request is reading. */
 interface Asking {
@@ -51,9 +53,10 @@ export class ModelLists {
   ): Promise<Listing> {
     const name = `${whose} ${variant}`;
     const until = steadyClock.now() + waitMs;
+    let kept = this.#kept.get(name);
     for (;;) {
       const now = steadyClock.now();
-      const kept = this.#kept.get(name);
+      kept = this.#kept.get(name);
       if (kept !== undefined && now < kept.until) return kept.list;
       const asking = this.#asking.get(name);
       // A request whose caller disconnected may never report its end.
@@ -62,7 +65,7 @@ export class ModelLists {
       if (now >= Math.min(until, asking.since + waitMs)) return late(asking);
       await pause(LOOK_MS);
     }
-    if (!this.#mayAsk(whose)) return { models: [], chars: 0, fault: 'asked_too_often' };
+    if (!this.#mayAsk(whose)) return tooOften(kept?.list);
     const asking: Asking = { since: steadyClock.now(), soFar: [] };
     const reading = this.#read(name, asking, ask);
     ctx.waitUntil(reading);
@@ -104,6 +107,11 @@ export class ModelLists {
     this.#chars -= this.#kept.get(name)?.list.chars ?? 0;
     this.#kept.delete(name);
   }
+}
+
+/** The last list, which is over its time, because its key has asked too often for another one. */
+function tooOften({ models, fault }: Pick<Listing, 'models' | 'fault'> = NONE): Listing {
+  return { models, chars: 0, fault: fault ?? 'asked_too_often' };
 }
 
 /** The list of an upstream that is late, with the pages that have come. */

@@ -1,6 +1,7 @@
 // The list of models: each key requests it from an upstream once a minute, however often callers ask.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { strictScope, type Strict } from '../support/strict.ts';
+import { passTime } from '../support/time.ts';
 import { admin, call, configure, until } from '../support/worker.ts';
 
 let strict: Strict;
@@ -173,6 +174,16 @@ describe('with answers of its own', () => {
     const first = await listedTo('secret-of-one');
     expect(await listedTo('secret-of-two')).not.toBe(first);
     expect(await listedTo('secret-of-one')).toBe(first);
+  });
+
+  it('shows the last list to a key that asked too often', async () => {
+    const urls = answering(() => page(['a'], { data: [{ id: 'a' }, {}] }));
+    for (let at = 0; at < 12; at += 1) {
+      const found = await listed('sk-often');
+      expect(found).toEqual({ ids: ['up/a'], missing: 'up;reason=unreadable' });
+      passTime(4_900);
+    }
+    expect(urls.length).toBeLessThanOrEqual(10);
   });
 
   it('names an upstream whose secret is not set', async () => {
