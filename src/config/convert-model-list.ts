@@ -1,174 +1,193 @@
 // Step 2, of LiteLLM's lists of deployments. check-config.ts lists all steps.
 
-import type * as z from 'zod';
+import * as z from 'zod';
 import type { ConfigInput } from '../contract/config/config.ts';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
-import type { Dialect } from '../contract/dialect.ts';
-import { PROVIDERS, providerOf } from '../providers/index.ts';
+import { litellmProvider } from '../providers/litellm-names.ts';
 import type { NamingSystem } from '../providers/provider.ts';
-import { LOCAL_SERVERS } from '../providers/local-servers.ts';
-import type { FieldError } from './field-error.ts';
-import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
+import { quoteName } from './field-error.ts';
+import { refused, type Converted } from './foreign-groups.ts';
+import { groupDeployments } from './model-groups.ts';
+import { sharedBudget, stricterBudget, type Budget } from './litellm/budgets.ts';
+import { environmentOf, resolveValue, type Environment } from './litellm/environment.ts';
+import { entriesOf, fieldsOf, type Fields } from './litellm/fields.ts';
+import { ImportReport } from './litellm/import-report.ts';
+import { readDeployments, type ReadDeployment } from './litellm/read-deployments.ts';
+import { readSettings, type Settings } from './litellm/settings.ts';
 
-type Deployment = z.output<typeof modelListSchema>['model_list'][number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
-type Member = NonNullable<NonNullable<ConfigInput['groups']>[number]['members']>[number];
+type Group = NonNullable<ConfigInput['groups']>[number];
 
-/** Where deployments go, and what is told of it. */
-interface Places {
+/** Where a list comes from. */
+interface ListSource {
   /** Another system that has the list, and names providers its own way. */
-  readonly system: NamingSystem | undefined;
-  readonly upstreams: Map<string, Upstream>;
-  readonly notes: Set<string>;
-  readonly ignored: Set<string>;
+  readonly system?: NamingSystem | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-/** Fields that say something here. */
-const KNOWN = [
-  'model',
-  'api_base',
-  'api_key',
-  'max_parallel_requests',
-  'rpm',
-  'tpm',
-  'weight',
-  'order',
-];
+const listSchema = z.looseObject({
+  model_list: z.array(z.unknown()).min(1).max(1_000),
+});
+
+/** Parts of a document that are read beside its list. */
+const READ_PARTS = new Set([
+  'credential_list',
+  'environment_variables',
+  'general_settings',
+  'litellm_settings',
+  'router_settings',
+]);
+
+/** Parts that LiteLLM reads, and that have no counterpart. It ignores all others, which hold anchors. */
+const OTHER_PARTS = new Set([
+  'callback_settings',
+  'files_settings',
+  'finetune_settings',
+  'guardrails',
+  'mcp_servers',
+  'mcp_tools',
+  'prompts',
+  'search_tools',
+  'vector_store_registry',
+]);
+
+/** Reports the parts of a document that are not read. */
+function reportOthers(names: readonly string[], report: ImportReport): void {
+  const ignored = names.filter((name) => !READ_PARTS.has(name) && !OTHER_PARTS.has(name));
+  for (const name of names) {
+    if (OTHER_PARTS.has(name)) report.omit(name, 'has no counterpart');
+    if (name === 'include') report.omit(name, 'names files, which only headgate import reads');
+  }
+  const unknown = ignored.filter((name) => name !== 'include');
+  if (unknown.length > 0) {
+    report.notes.add(
+      `Ignored, because LiteLLM knows no such fields: ${unknown.map(quoteName).join(', ')}.`,
+    );
+  }
+}
 
 /** Turns the deployments of one name into a group with them as its members. */
-export function convertModelList(document: unknown, system?: NamingSystem): Converted {
-  const parsed = modelListSchema.safeParse(document);
+export function convertModelList(document: unknown, source: ListSource = {}): Converted {
+  const parsed = listSchema.safeParse(document);
   if (!parsed.success) return refused(parsed.error, modelListSchema, document);
-  const { model_list: deployments, ...others } = parsed.data;
-  const ignored = new Set(Object.keys(others));
-  const places: Places = { system, upstreams: new Map(), notes: new Set(), ignored };
-  const errors: FieldError[] = [];
-  const groups = new Map<string, { readonly at: number[]; readonly members: Member[] }>();
-  for (const [index, deployment] of deployments.entries()) {
-    for (const name of Object.keys(deployment)) {
-      if (name !== 'model_name' && name !== 'litellm_params') ignored.add(name);
-    }
-    const member = memberOf(deployment, places);
-    if (member === null) {
-      const path = `model_list[${index}].litellm_params.model`;
-      errors.push({ path, message: 'names no provider with an address of its own; add api_base' });
-      continue;
-    }
-    const group = groups.get(deployment.model_name) ?? { at: [], members: [] };
-    group.at.push(index);
-    group.members.push(member);
-    groups.set(deployment.model_name, group);
-  }
-  const taken = new Map<string, string>();
-  for (const [title, { at }] of groups) {
-    const name = groupNameOf(title);
-    const other = taken.get(name);
-    const path = `model_list[${at[0]}].model_name`;
-    if (name === '') errors.push({ path, message: 'no group name can be made of this' });
-    else if (other !== undefined) {
-      errors.push({ path, message: `would become the group "${name}", as "${other}" does` });
-    }
-    if (name !== title) places.notes.add(`"${title}" became the group "${name}".`);
-    taken.set(name, title);
-  }
-  if (errors.length > 0) return { ok: false, errors };
-  const left = [...places.ignored].toSorted();
+  const { model_list: list, ...others } = parsed.data;
+  const report = new ImportReport();
+  const environment = environmentOf(document, source.env);
+  const titles = new Set(
+    list.map((entry) => fieldsOf(entry)['model_name']).filter((title) => typeof title === 'string'),
+  );
+  const settings = readSettings(others, [...titles], environment, report);
+  reportOthers(Object.keys(others), report);
+  const deployments = readDeployments(list, {
+    system: source.system,
+    environment,
+    credentials: credentialsOf(others, environment),
+    maxParallel: settings.maxParallel,
+    baseOf: basesOf(environmentOf(document), settings),
+    goesByTags: settings.goesByTags,
+    report,
+  });
+  const grouped = groupDeployments(deployments, settings);
+  const members = budgetsOfMembers(grouped.madeOf as ReadDeployment[][], settings, report);
+  const groups = (grouped.config.groups ?? []).map((group, at) => ({
+    ...group,
+    members: (group.members ?? []).map((member, index) => {
+      const budget = members[at]?.[index];
+      if (budget === undefined) return member;
+      return { ...member, limits: { ...member.limits, budget_usd: budget } };
+    }),
+  }));
   return {
     ok: true,
-    config: {
-      upstreams: [...places.upstreams.values()],
-      groups: [...groups].map(([title, { members }]) => ({
-        name: groupNameOf(title),
-        match: { models: [title] },
-        members,
-      })),
-    },
-    notes: [...places.notes, ...(left.length === 0 ? [] : [`Not taken over: ${left.join(', ')}.`])],
-    pathOf: pathBack([...groups.values()].map(({ at }) => at)),
+    config: { ...grouped.config, groups: [...groups, ...overallGroup(groups, settings, report)] },
+    notes: [...grouped.notes, ...report.notes],
+    omitted: [...report.omitted(), ...grouped.omitted],
+    pathOf: grouped.pathOf,
   };
 }
 
-/** Makes a member of a deployment. Null: nobody knows where it is. */
-function memberOf(
-  { model_name: title, litellm_params: given }: Deployment,
-  places: Places,
-): Member | null {
-  const slash = given.model.indexOf('/');
-  const named = slash === -1 ? 'openai' : given.model.slice(0, slash).toLowerCase();
-  const local = LOCAL_SERVERS.find(
-    ({ namedBy }) => places.system !== undefined && namedBy[places.system]?.includes(named),
+/** Reads the credentials that deployments name. Variables that are no keys are resolved with the deployment. */
+function credentialsOf(document: Fields, environment: Environment): ReadonlyMap<string, Fields> {
+  return new Map(
+    entriesOf(document['credential_list']).flatMap((entry) => {
+      const { credential_name: named, credential_values: values } = fieldsOf(entry);
+      const name = resolveValue(named, environment);
+      return 'value' in name && typeof name.value === 'string'
+        ? [[name.value, fieldsOf(values)] as const]
+        : [];
+    }),
   );
-  const provider = local?.id ?? providerIdOf(named, places.system);
-  const model = given.model.slice(slash + 1);
-  const upstream = upstreamOf(provider, given.api_base ?? local?.baseUrl, places);
-  const made = upstream === null ? undefined : places.upstreams.get(upstream);
-  if (local !== undefined && made !== undefined && given.api_key === undefined) made.auth = 'none';
-  if (upstream === null) return null;
-  for (const name of Object.keys(given)) {
-    if (!KNOWN.includes(name)) places.ignored.add(`litellm_params.${name}`);
+}
+
+/** Finds the base URL that a document sets for all deployments of a provider. */
+function basesOf(environment: Environment, { openaiBase }: Settings) {
+  return (named: string): string | undefined => {
+    const word = named.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+    const set = environment(`${word}_API_BASE`) ?? environment(`${word}_BASE_URL`);
+    return set ?? (named === 'openai' ? openaiBase : undefined);
+  };
+}
+
+/** Makes the budgets of members: their own, and those of their providers. What several share is divided among them. */
+function budgetsOfMembers(
+  madeOf: readonly (readonly ReadDeployment[])[],
+  { providerBudgets }: Settings,
+  report: ImportReport,
+) {
+  const all = madeOf.flat();
+  const shares = new Map<ReadDeployment, Budget['budget']>();
+  const add = (deployment: ReadDeployment, budget: Budget['budget']): void => {
+    const known = shares.get(deployment);
+    shares.set(deployment, known === undefined ? budget : stricterBudget(known, budget));
+  };
+  for (const deployment of all) {
+    if (deployment.budget === null) continue;
+    const { budget, note } = deployment.budget;
+    const path = `model_list[${deployment.at}].litellm_params.max_budget`;
+    if (note !== undefined) report.notes.add(`${note} (${path}).`);
+    add(deployment, budget);
   }
-  // Without a key of its own it takes the one that the provider is known for.
-  const isKeyless = given.api_key === undefined && (given.api_base ?? local) !== undefined;
-  const variable =
-    given.api_key?.slice('os.environ/'.length) ??
-    `${provider.replaceAll('-', '_').toUpperCase()}_API_KEY`;
-  const secret = `UPSTREAM_${variable.replace(/^UPSTREAM_/, '')}`;
-  if (!isKeyless) {
-    places.notes.add(`Set the secret ${secret} to what the environment variable ${variable} held.`);
+  for (const [name, { path, budget }] of providerBudgets) {
+    const id = litellmProvider(name)?.id ?? name;
+    const places = all.filter(({ provider }) => provider === id).length;
+    if (places === 0) {
+      report.omit(path, 'names a provider that no imported model is at');
+      continue;
+    }
+    if (budget.note !== undefined) report.notes.add(`${budget.note} (${path}).`);
+    if (places > 1) {
+      report.notes.add(`${path} is divided among ${places} members, because each counts alone.`);
+    }
+    const share = sharedBudget(budget.budget, places);
+    for (const deployment of new Set(all)) if (deployment.provider === id) add(deployment, share);
   }
-  const isRenamed = title !== model && !title.includes('*');
-  return {
-    upstream,
-    ...(isKeyless ? {} : { secret }),
-    ...(isRenamed ? { models: { [title]: model } } : {}),
-    limits: {
-      max_concurrency: given.max_parallel_requests ?? null,
-      rpm: given.rpm,
-      tpm: given.tpm,
+  return madeOf.map((group) => group.map((deployment) => shares.get(deployment)));
+}
+
+/** Maximum patterns of a group. */
+const PATTERNS_MAX = 200;
+
+/** Makes the group over all imported models that limits of the whole proxy become. */
+function overallGroup(
+  groups: readonly Group[],
+  { overall: { maxConcurrency, budget } }: Settings,
+  report: ImportReport,
+): Group[] {
+  if (maxConcurrency === null && budget === null) return [];
+  if (budget?.note !== undefined) report.notes.add(`${budget.note} (litellm_settings.max_budget).`);
+  const models = groups.flatMap(({ match }) => match?.models ?? []);
+  const names = new Set(groups.map(({ name }) => name));
+  const name = names.has('all-models') ? 'all-imported-models' : 'all-models';
+  report.notes.add(
+    `Limits of the whole proxy became the group "${name}", over all imported models.`,
+  );
+  return [
+    {
+      name,
+      match: models.length > PATTERNS_MAX ? {} : { models },
+      limits: {
+        max_concurrency: maxConcurrency,
+        ...(budget === null ? {} : { budget_usd: budget.budget }),
+      },
     },
-    ...(given.weight === undefined ? {} : { weight: given.weight }),
-    ...(given.order === undefined ? {} : { tier: given.order }),
-  };
-}
-
-/** Finds the built-in upstream of a deployment, or makes one at its address. Null: it has none. */
-function upstreamOf(
-  provider: string,
-  base: string | undefined,
-  { upstreams, notes }: Places,
-): string | null {
-  const builtIn = PROVIDERS.find(({ id }) => id === provider);
-  if (base === undefined) return typeof builtIn?.baseUrl === 'string' ? builtIn.id : null;
-  const { host } = new URL(base);
-  const same = providerOf({ id: '', baseUrl: base });
-  if (same !== null && same.baseUrl !== null) return same.id;
-  const known = [...upstreams.values()].find((each) => each.base_url === base);
-  if (known !== undefined) return known.id;
-  const name = host
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, 28);
-  const id = upstreams.has(name) ? `${name}-${upstreams.size + 1}` : name;
-  const dialect: Dialect = builtIn?.dialect ?? 'openai';
-  upstreams.set(id, { id, base_url: base, dialect });
-  notes.add(`${base} became the upstream "${id}".`);
-  return id;
-}
-
-/** Translates a path back into the list, by the places in it that each group was made of. */
-function pathBack(groups: readonly (readonly number[])[]): (path: string) => string {
-  const fields: Readonly<Record<string, string>> = {
-    secret: 'api_key',
-    tier: 'order',
-    upstream: 'model',
-  };
-  return (path) => {
-    const [, group, member = '0', field] =
-      /^groups\[(\d+)\](?:\.members\[(\d+)\](?:\.(\w+))?)?/.exec(path) ?? [];
-    const at = groups[Number(group)]?.[Number(member)];
-    if (at === undefined) return path;
-    return field === undefined
-      ? `model_list[${at}]`
-      : `model_list[${at}].litellm_params.${fields[field] ?? field}`;
-  };
+  ];
 }

@@ -5,7 +5,7 @@ import { isAlias, isPair, isScalar, isSeq, LineCounter, parseDocument, visit } f
 import type { Document } from 'yaml';
 import { formatPath } from './field-error.ts';
 import { repeatedJsonKey } from './repeated-json-key.ts';
-import { mergeProblem, mergedValues } from './yaml-merges.ts';
+import { aliasTargets, mergeProblem, mergedValues } from './yaml-merges.ts';
 
 /** Maximum aliases of one document: a few lines of nested ones would unfold into gigabytes. */
 const ALIASES_MAX = 100;
@@ -132,6 +132,7 @@ function parseYaml(text: string): unknown {
   }
   const repeated = repeatedKey(document);
   if (repeated !== null) refuse(repeated.offset, duplicateKey(repeated.path));
+  const targets = aliasTargets(document);
   let aliases = 0;
   visit(document, (_key, node, path) => {
     if (!isAlias(node)) return;
@@ -139,16 +140,16 @@ function parseYaml(text: string): unknown {
     if (aliases > ALIASES_MAX) {
       throw new ConfigShapeError(`The document uses more than ${ALIASES_MAX} YAML aliases.`);
     }
-    const anchored = node.resolve(document);
+    const anchored = targets.get(node);
     if (anchored === undefined || !path.includes(anchored)) return;
     const { line, col } = lines.linePos(node.range?.[0] ?? 0);
     const message = `The document contains itself: the YAML alias at line ${line}, column ${col} is inside the value that it repeats. Remove it.`;
     throw new ConfigShapeError(message);
   });
   if (text.includes('<<')) {
-    const wrongMerge = mergeProblem(document);
+    const wrongMerge = mergeProblem(document, targets);
     if (wrongMerge !== null) refuse(wrongMerge, NO_MAP);
-    if (mergedValues(document) > VALUES_MAX) throw tooManyValues();
+    if (mergedValues(document, targets) > VALUES_MAX) throw tooManyValues();
   }
   try {
     return document.toJS({ maxAliasCount: ALIASES_MAX });

@@ -1,31 +1,45 @@
 // Step 1, the merge keys (`<<`) of YAML, which the parser resolves. check-config.ts lists all steps.
 
 import { isAlias, isMap, isNode, isPair, isScalar, isSeq, visit } from 'yaml';
-import type { Document, Node, Pair, YAMLMap } from 'yaml';
+import type { Alias, Document, Node, Pair, YAMLMap } from 'yaml';
 
 /** Tells whether a pair merges other maps into its own. A quoted `"<<"` is a key like any other. */
 function isMerge({ key }: Pair): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
 }
 
-/** Resolves an alias to the node that it repeats. */
-function target(node: unknown, document: Document): unknown {
-  return isAlias(node) ? node.resolve(document) : node;
+/** Nodes that aliases repeat. */
+export type AliasTargets = ReadonlyMap<Alias, Node>;
+
+/** Finds what each alias repeats, in one pass: the library looks through the whole document for each. */
+export function aliasTargets(document: Document): AliasTargets {
+  const anchored = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, (_key, node) => {
+    if (isAlias(node)) {
+      const repeated = anchored.get(node.source);
+      if (repeated !== undefined) targets.set(node, repeated);
+    } else if (isNode(node) && node.anchor !== undefined && node.anchor !== '') {
+      anchored.set(node.anchor, node);
+    }
+  });
+  return targets;
 }
 
 /** Lists what a pair merges. Null: something that is not a map. */
-function sourcesOf({ value }: Pair, document: Document): readonly YAMLMap[] | null {
-  const whole = target(value, document);
-  const sources = isSeq(whole) ? whole.items.map((item) => target(item, document)) : [whole];
+function sourcesOf({ value }: Pair, targets: AliasTargets): readonly YAMLMap[] | null {
+  const resolved = (node: unknown): unknown => (isAlias(node) ? targets.get(node) : node);
+  const whole = resolved(value);
+  const sources = isSeq(whole) ? whole.items.map(resolved) : [whole];
   return sources.every((source) => isMap(source)) ? sources : null;
 }
 
 /** Finds the position of a merge of something that is not a map. Null: there is none. */
-export function mergeProblem(document: Document): number | null {
+export function mergeProblem(document: Document, targets: AliasTargets): number | null {
   let offset: number | null = null;
   visit(document, {
     Pair(_key, pair) {
-      if (!isMerge(pair) || sourcesOf(pair, document) !== null) return undefined;
+      if (!isMerge(pair) || sourcesOf(pair, targets) !== null) return undefined;
       const wrong = isNode(pair.value) ? pair.value : pair.key;
       offset = (wrong as Node).range?.[0] ?? 0;
       return visit.BREAK;
@@ -38,12 +52,12 @@ export function mergeProblem(document: Document): number | null {
  * Counts the values that merges copy. Aliases repeat a value without a copy, but each merge writes the merged maps out
  * again with all that is in them.
  */
-export function mergedValues(document: Document): number {
+export function mergedValues(document: Document, targets: AliasTargets): number {
   const sizes = new WeakMap<object, number>();
   const sizeOf = (node: unknown): number => {
     if (isPair(node)) {
       if (!isMerge(node)) return 1 + sizeOf(node.value);
-      return (sourcesOf(node, document) ?? []).reduce((sum, source) => sum + sizeOf(source), 0);
+      return (sourcesOf(node, targets) ?? []).reduce((sum, source) => sum + sizeOf(source), 0);
     }
     if (!isMap(node) && !isSeq(node)) return 1;
     const known = sizes.get(node);

@@ -17,6 +17,7 @@ import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
 import { EXIT, Failure, type ExitCode } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
+import { withIncludes } from '../litellm-includes.ts';
 import { convertFlags } from '../shaper/convert-flags.ts';
 import { shortGroup, shortUpstream } from '../without-defaults.ts';
 import { readDocument, readText } from './config.ts';
@@ -34,7 +35,7 @@ export async function importFile(
   const imported = refuseWrong(
     system === 'shaper'
       ? fromFlags(convertFlags(await readText(file)))
-      : fromDocument(system, await readDocument(file)),
+      : fromDocument(system, await documentOf(system, file)),
   );
   const { config, omitted } = imported;
   refuseCredentials(config);
@@ -99,6 +100,11 @@ function refuseCredentials({ upstreams }: Config): void {
     const what = `The address of the upstream "${id}" has a user name, a password or a query`;
     throw new Failure(EXIT.invalid, `${what}. Take it out: keys become secrets of their own.`);
   }
+}
+
+async function documentOf(system: string, file: string): Promise<unknown> {
+  const document = await readDocument(file);
+  return system === 'litellm' ? withIncludes(document, file, readDocument) : document;
 }
 
 function fromDocument(system: string, document: unknown): Ok {

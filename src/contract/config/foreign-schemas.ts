@@ -37,45 +37,73 @@ export const rateLimitModelsSchema = z.strictObject({
   models: rateLimitListSchema.describe('A limit for each model.'),
 });
 
-/** A deployment of LiteLLM's: what else it says is not taken over, and that is told. */
-const deploymentSchema = z.looseObject({
-  model_name: text.describe(
-    'The name by which callers know it; several of one name are one group.',
-  ),
-  litellm_params: z
-    .looseObject({
-      model: text.describe('Provider and the model there, as in `azure/my-deployment`.'),
-      api_base: z
-        .url({ protocol: /^https?$/ })
-        .optional()
-        .describe('Base URL. Absent: the provider’s.'),
-      api_key: z
-        .string()
-        .regex(
-          /^os\.environ\/[A-Z0-9_]{1,50}$/,
-          'expected os.environ/NAME, because a key itself is kept as a Worker secret',
-        )
-        .optional()
-        .describe('Where its key is: `os.environ/NAME`.'),
-      max_parallel_requests: z.int().min(0).max(100_000).nullish().meta({
-        description: 'Calls in flight at once. Null: no limit.',
-        unit: 'slots',
-      }),
-      rpm: rate.meta({ description: 'Requests per minute. Null: no limit.', unit: 'requests' }),
-      tpm: rate.meta({ description: 'Tokens per minute. Null: no limit.', unit: 'tokens' }),
-      weight: z.number().min(0.01).max(1_000).optional().meta({
-        description: 'Its part of the calls.',
-        unit: 'parts',
-      }),
-      order: z.int().min(1).max(10).optional().meta({
-        description: 'Those of a lower one come first.',
-        unit: 'tier',
-      }),
-    })
-    .describe('Where it is, and its limits.'),
+const cost = z.number().min(0).max(1_000).nullish();
+
+/** Parameters of a deployment of LiteLLM's. Each other one is left out, and that is reported. */
+export const litellmParamsSchema = z.looseObject({
+  model: text.describe('Provider and the model there, as in `azure/my-deployment`.'),
+  custom_llm_provider: text.nullish().describe('Provider, where `model` names none.'),
+  api_base: z
+    .url({ protocol: /^https?$/ })
+    .nullish()
+    .describe('Base URL. Absent: the provider’s.'),
+  api_key: z
+    .string()
+    .max(10_000)
+    .nullish()
+    .describe('Where its key is: `os.environ/NAME`. A key itself is not taken over.'),
+  max_parallel_requests: z.int().min(0).max(100_000).nullish().meta({
+    description: 'Calls in flight at once. Null: no limit.',
+    unit: 'slots',
+  }),
+  rpm: rate.meta({ description: 'Requests per minute. Null: no limit.', unit: 'requests' }),
+  tpm: rate.meta({ description: 'Tokens per minute. Null: no limit.', unit: 'tokens' }),
+  weight: z.number().min(0.01).max(1_000).nullish().meta({
+    description: 'Its part of the calls.',
+    unit: 'parts',
+  }),
+  order: z.int().min(1).max(10).nullish().meta({
+    description: 'Those of a lower one come first.',
+    unit: 'tier',
+  }),
+  stream_timeout: z.number().min(0.001).max(3_600).nullish().meta({
+    description: 'Maximum time to the first content of a stream.',
+    unit: 's',
+  }),
+  max_budget: z.number().min(0).max(1_000_000_000).nullish().meta({
+    description: 'Most that its calls may cost in `budget_duration`.',
+    unit: 'USD',
+  }),
+  budget_duration: text.nullish().describe('Period of `max_budget`, as in `30d`.'),
+  input_cost_per_token: cost.meta({ description: 'Price of input.', unit: 'USD per token' }),
+  output_cost_per_token: cost.meta({ description: 'Price of output.', unit: 'USD per token' }),
+  cache_read_input_token_cost: cost.meta({
+    description: 'Price of input read from a cache.',
+    unit: 'USD per token',
+  }),
+  cache_creation_input_token_cost: cost.meta({
+    description: 'Price of input written to a cache.',
+    unit: 'USD per token',
+  }),
+  aws_region_name: text.nullish().describe('Region of Amazon Bedrock.'),
 });
+
+/** A list of deployments of LiteLLM's. */
 export const modelListSchema = z.looseObject({
-  model_list: z.array(deploymentSchema).min(1).max(1_000).describe('Deployments.'),
+  model_list: z
+    .array(
+      z.looseObject({
+        model_name: text.describe(
+          'The name by which callers know it; several of one name are one group.',
+        ),
+        litellm_params: z
+          .looseObject(litellmParamsSchema.shape)
+          .describe('Where it is, and its limits.'),
+      }),
+    )
+    .min(1)
+    .max(1_000)
+    .describe('Deployments.'),
 });
 
 /** A model of an agent: what else it says is not taken over, and that is told. */

@@ -585,7 +585,7 @@ describe('import', () => {
       'litellm',
       'router_settings: {}\nmodel_list:\n- { model_name: m, litellm_params: { model: openai/gpt-4o, rpm: 5 } }\n',
       'rpm: 5',
-      'Not taken over: router_settings.',
+      'Set the secret UPSTREAM_OPENAI_API_KEY to what the environment variable OPENAI_API_KEY held.',
     ],
     [
       'picoclaw',

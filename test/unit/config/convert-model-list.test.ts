@@ -28,7 +28,7 @@ function refused(...model_list: object[]): string[] {
 
 describe('deployments of one name', () => {
   it('become a group with members, each with its address, key, names and limits', () => {
-    const { config, notes } = taken(
+    const { config, notes, omitted } = taken(
       deployment('gpt-4o', 'azure/eu-4o', { ...AZURE, rpm: 60, tpm: 90_000, weight: 2 }),
       deployment('gpt-4o', 'openai/gpt-4o', {
         api_key: 'os.environ/OPENAI_API_KEY',
@@ -39,10 +39,12 @@ describe('deployments of one name', () => {
     expect(config.upstreams).toMatchObject([
       {
         id: 'team-eu-openai-azure-com',
-        base_url: 'https://team-eu.openai.azure.com',
-        dialect: 'azure',
+        // Beside OpenAI it is called as OpenAI is.
+        base_url: 'https://team-eu.openai.azure.com/openai/v1',
+        dialect: 'openai',
       },
     ]);
+    expect(omitted).toEqual([]);
     expect(config.groups).toMatchObject([
       {
         name: 'gpt-4o',
@@ -103,15 +105,41 @@ describe('deployments of one name', () => {
     expect(secrets).toEqual(['UPSTREAM_XAI_API_KEY', 'UPSTREAM_OPENAI_API_KEY']);
   });
 
-  it('tell what is not taken over', () => {
-    const document = {
-      model_list: [{ ...deployment('m', 'gpt-5', { temperature: 0 }), model_info: { id: 'x' } }],
-      router_settings: {},
-    };
-    const imported = importConfig(document);
-    expect(imported.ok && imported.notes).toContain(
-      'Not taken over: litellm_params.temperature, model_info, router_settings.',
+  it('keep the dialect of Azure where all are there', () => {
+    const { config } = taken(
+      deployment('gpt-4o', 'azure/eu-4o', AZURE),
+      deployment('gpt-4o', 'azure/us-4o', {
+        api_base: 'https://team-us.openai.azure.com/',
+        api_key: 'os.environ/AZURE_KEY_US',
+      }),
     );
+    expect(config.upstreams.map(({ base_url: base, dialect }) => [base, dialect])).toEqual([
+      ['https://team-eu.openai.azure.com', 'azure'],
+      ['https://team-us.openai.azure.com', 'azure'],
+    ]);
+  });
+
+  it('report each field that is not taken over, with its places', () => {
+    const list = [
+      { ...deployment('m', 'gpt-5', { temperature: 0 }), model_info: { id: 'x', team_id: 'y' } },
+      deployment('n', 'gpt-5', { temperature: 0 }),
+    ];
+    const imported = importConfig({
+      model_list: list,
+      router_settings: { timeout: 30, redis_host: 'x' },
+      litellm_settings: { success_callback: ['langfuse'] },
+      guardrails: [],
+    });
+    expect(imported.ok && imported.omitted.map(({ path }) => path).toSorted()).toEqual([
+      'guardrails',
+      'litellm_settings.success_callback',
+      'model_list[0].litellm_params.temperature',
+      'model_list[0].model_info.team_id',
+      'router_settings.redis_host',
+      'router_settings.timeout',
+    ]);
+    const text = imported.ok ? JSON.stringify(imported.omitted) : '';
+    expect(text).toContain('so in model_list[1].litellm_params.temperature');
   });
 
   it('keep the concurrency that their model is known to have', () => {
@@ -150,31 +178,406 @@ describe('the endpoints of a coding plan', () => {
   });
 });
 
-describe('a list of deployments is refused, with the path', () => {
-  it.each<[string, object[], string]>([
+describe('a deployment is left out, with the path', () => {
+  const good = deployment('good', 'gpt-5');
+
+  it.each<[string, object, string]>([
     [
-      'with a key itself, which is not repeated',
-      [deployment('m', 'gpt-5', { api_key: 'sk-proj-1' })],
-      'model_list[0].litellm_params.api_key: expected os.environ/NAME',
-    ],
-    [
-      'of a provider without an address',
-      [deployment('m', 'gpt-5'), deployment('m', 'bedrock/claude')],
+      'without an address',
+      deployment('m', 'nowhere/m'),
       'model_list[1].litellm_params.model: names no provider with an address of its own',
     ],
     [
-      'with two names of one group',
-      [deployment('My M', 'gpt-5'), deployment('my-m', 'gpt-5')],
-      'model_list[1].model_name: would become the group "my-m", as "My M" does',
+      'at Bedrock without a region',
+      deployment('m', 'bedrock/anthropic.claude-v2'),
+      'model_list[1].litellm_params.model: is a model of Amazon Bedrock without a region',
+    ],
+    [
+      'at Bedrock with keys that sign',
+      deployment('m', 'bedrock/m', { aws_region_name: 'us-east-1', aws_access_key_id: 'AKIA' }),
+      'model_list[1].litellm_params.aws_access_key_id: signs calls',
+    ],
+    [
+      'at Vertex AI',
+      deployment('m', 'vertex_ai/gemini-2.5-pro', { vertex_project: 'p' }),
+      'model_list[1].litellm_params.model: is a model of Vertex AI',
+    ],
+    [
+      'of a Gemini model without a provider, which LiteLLM calls at Vertex AI',
+      deployment('m', 'gemini-1.5-pro', { api_key: 'os.environ/GEMINI_API_KEY' }),
+      'is a model of Vertex AI',
+    ],
+    [
+      'in a dialect of its own',
+      deployment('m', 'sagemaker/m'),
+      'names the provider "sagemaker", which speaks a dialect',
+    ],
+    [
+      'whose organization pays',
+      deployment('m', 'openai/m', { organization: 'org-1' }),
+      'model_list[1].litellm_params.organization: chooses the organization that pays',
     ],
     [
       'with a limit that is none',
-      [deployment('m', 'gpt-5', { rpm: -1 })],
-      'model_list[0].litellm_params.rpm: expected at least 0, got -1',
+      deployment('m', 'gpt-5', { rpm: -1 }),
+      'model_list[1].litellm_params.rpm: expected at least 0, got -1',
     ],
-    ['without any', [], 'model_list: expected at least 1 entry'],
-  ])('%s', (_what, list, message) => {
-    expect(refused(...list)).toEqual([expect.stringContaining(message)]);
-    expect(refused(...list).join('')).not.toContain('sk-proj');
+    [
+      'with a variable that is not set',
+      deployment('m', 'openai/m', { api_base: 'os.environ/NOWHERE_BASE' }),
+      'model_list[1].litellm_params.api_base: is the environment variable NOWHERE_BASE, which is not set here',
+    ],
+    [
+      'with a credential that is not there',
+      deployment('m', 'openai/m', { litellm_credential_name: 'none' }),
+      'model_list[1].litellm_params.litellm_credential_name: names a credential',
+    ],
+    [
+      'with the name of another in other letters',
+      deployment('GOOD', 'gpt-5'),
+      'model_list[1].model_name: is "good" in other letters',
+    ],
+    [
+      'that is there already',
+      good,
+      'model_list[1].litellm_params.model: is where another deployment of this name is',
+    ],
+    [
+      'for every model, at the provider of its name',
+      deployment('*', '*'),
+      'model_list[1].litellm_params.model: calls each model at the provider of its name',
+    ],
+    [
+      'for a pattern that matches a model with a group of its own',
+      deployment('*', 'openai/*'),
+      'model_list[1].model_name: matches calls of "good" too',
+    ],
+    [
+      'for a pattern whose models have other names there',
+      deployment('ours-*', 'openai/*'),
+      'model_list[1].model_name: is a pattern whose models have other names there',
+    ],
+    [
+      'with a budget for no period',
+      deployment('m', 'gpt-5', { max_budget: 5, budget_duration: 'often' }),
+      'model_list[1].litellm_params.budget_duration: is no period',
+    ],
+  ])('%s', (_what, entry, message) => {
+    const { config, omitted } = taken(good, entry);
+    expect(config.groups.map(({ name }) => name)).toEqual(['good']);
+    expect(omitted.map(({ path, message: why }) => `${path}: ${why}`)).toEqual([
+      expect.stringContaining(message),
+    ]);
+  });
+
+  it('and a list without any other is refused', () => {
+    expect(refused(deployment('m', 'nowhere/m'))).toEqual([
+      expect.stringContaining('model_list[0].litellm_params.model: names no provider'),
+    ]);
+    expect(refused()).toEqual([expect.stringContaining('model_list: expected at least 1 entry')]);
+  });
+});
+
+describe('a key in a list of deployments', () => {
+  it('is not taken over or repeated, and is asked for as a secret', () => {
+    const { config, notes } = taken(
+      deployment('My M', 'gpt-5', { api_key: 'sk-proj-1' }),
+      deployment('other', 'gpt-5', { api_key: 'sk-proj-1' }),
+      deployment('third', 'gpt-5', { api_key: 'sk-proj-2' }),
+    );
+    const secrets = config.groups.map(({ members }) => members[0]?.secret);
+    expect(secrets).toEqual(['UPSTREAM_MY_M_1_KEY', 'UPSTREAM_MY_M_1_KEY', 'UPSTREAM_THIRD_3_KEY']);
+    expect(notes).toContain(
+      'Set the secret UPSTREAM_THIRD_3_KEY to the api_key of model_list[2]; keys are not taken over.',
+    );
+    expect(JSON.stringify([config, notes])).not.toContain('sk-proj');
+  });
+
+  it('that means none makes an upstream that is sent none', () => {
+    const { config } = taken(
+      deployment('m', 'openai/m', { api_base: 'http://0.0.0.0:4000/v1', api_key: 'none' }),
+    );
+    expect(config.upstreams).toMatchObject([{ base_url: 'http://0.0.0.0:4000/v1', auth: 'none' }]);
+    expect(config.groups[0]?.members[0]).not.toHaveProperty('secret');
+  });
+});
+
+describe('the provider of a model', () => {
+  it.each([
+    ['claude-3-5-sonnet-20240620', 'anthropic', 'claude-3-5-sonnet-20240620'],
+    ['gpt-4o', 'openai', 'gpt-4o'],
+    ['o3-mini', 'openai', 'o3-mini'],
+    ['ft:gpt-4o:org:x:1', 'openai', 'ft:gpt-4o:org:x:1'],
+    ['command-r-plus', 'cohere', 'command-r-plus'],
+    ['mistral-large-latest', 'mistral', 'mistral-large-latest'],
+    ['deepseek-chat', 'deepseek', 'deepseek-chat'],
+    ['gemini/gemini-2.5-pro', 'gemini', 'gemini-2.5-pro'],
+    ['cohere_chat/command-r', 'cohere', 'command-r'],
+    ['together_ai/meta-llama/Llama-3', 'together', 'meta-llama/Llama-3'],
+    ['fireworks_ai/accounts/a/models/m', 'fireworks', 'accounts/a/models/m'],
+    ['openrouter/google/gemini-2.5-pro', 'openrouter', 'google/gemini-2.5-pro'],
+    ['dashscope/qwen-max', 'dashscope-intl', 'qwen-max'],
+    ['volcengine/doubao', 'ark-cn-beijing-volces-com', 'doubao'],
+    ['ollama/llama3', 'localhost-11434', 'llama3'],
+  ])('is named by %s: %s', (model, upstream, there) => {
+    const { config } = taken(deployment('m', model));
+    expect(config.groups[0]?.members).toMatchObject([{ upstream, models: { m: there } }]);
+  });
+
+  it('is the one of custom_llm_provider, and of a known address', () => {
+    const { config } = taken(
+      deployment('a', 'meta-llama/L', { custom_llm_provider: 'together_ai' }),
+      deployment('b', 'llama-3', { api_base: 'https://api.groq.com/openai/v1' }),
+      deployment('c', 'facebook/opt-125m', { api_base: 'https://llm.example.com/v1' }),
+    );
+    const members = config.groups.map((group) => group.members[0]);
+    expect(
+      members.map((member) => [member?.upstream, Object.values(member?.models ?? {})]),
+    ).toEqual([
+      ['together', ['meta-llama/L']],
+      ['groq', ['llama-3']],
+      ['llm-example-com', ['facebook/opt-125m']],
+    ]);
+  });
+
+  it('is in the region of Bedrock that is written, with a Bedrock API key', () => {
+    const { config } = taken(
+      deployment('a', 'bedrock/converse/anthropic.claude-v2', { aws_region_name: 'us-east-1' }),
+      deployment('b', 'bedrock/eu-west-1/anthropic.claude-v2'),
+    );
+    expect(config.upstreams.map(({ base_url: base, dialect }) => [base, dialect])).toEqual([
+      ['https://bedrock-runtime.us-east-1.amazonaws.com', 'bedrock'],
+      ['https://bedrock-runtime.eu-west-1.amazonaws.com', 'bedrock'],
+    ]);
+    expect(config.groups.map(({ members }) => members[0])).toMatchObject([
+      { secret: 'UPSTREAM_AWS_BEARER_TOKEN_BEDROCK', models: { a: 'anthropic.claude-v2' } },
+      { secret: 'UPSTREAM_AWS_BEARER_TOKEN_BEDROCK', models: { b: 'anthropic.claude-v2' } },
+    ]);
+  });
+});
+
+describe('an address of a deployment', () => {
+  it.each([
+    ['openai/x', 'https://api.openai.com/v2/x', 'https://api.openai.com/v2/x', undefined],
+    ['openai/x', 'https://api.deepseek.com/beta', 'https://api.deepseek.com/beta', undefined],
+    [
+      'openai/x',
+      'https://llm.example.com/v1/chat/completions',
+      'https://llm.example.com/v1',
+      undefined,
+    ],
+    // LiteLLM puts the route right behind what is written.
+    ['openai/x', 'https://llm.example.com', 'https://llm.example.com', ''],
+    [
+      'openai/gemini-2.5-pro',
+      'https://generativelanguage.googleapis.com/v1beta/openai/',
+      'https://generativelanguage.googleapis.com/v1beta/openai',
+      undefined,
+    ],
+    [
+      'azure/x',
+      'https://a.openai.azure.com/openai/deployments/x',
+      'https://a.openai.azure.com',
+      undefined,
+    ],
+  ])('of %s keeps its path: %s', (model, api_base, base_url, openai_at) => {
+    const { config } = taken(deployment('m', model, { api_base }));
+    expect(config.upstreams.map((each) => [each.base_url, each.openai_at])).toEqual([
+      [base_url, openai_at],
+    ]);
+  });
+});
+
+describe('variables in a list of deployments', () => {
+  const document = {
+    environment_variables: { EU_BASE: 'https://team-eu.openai.azure.com', SLOTS: '4' },
+    credential_list: [
+      {
+        credential_name: 'eu',
+        credential_values: { api_key: 'os.environ/EU_KEY', api_base: 'os.environ/EU_BASE' },
+      },
+    ],
+    model_list: [
+      deployment('m', 'os.environ/MODEL', {
+        litellm_credential_name: 'eu',
+        rpm: 'os.environ/RPM',
+        max_parallel_requests: 'os.environ/SLOTS',
+      }),
+    ],
+    router_settings: { num_retries: 'os.environ/RETRIES', cooldown_time: 'os.environ/NONE' },
+  };
+
+  it('are resolved in every field, except keys', () => {
+    const env = { MODEL: 'azure/eu-4o', RPM: '60', EU_KEY: 'sk-secret', RETRIES: '3' };
+    const imported = importConfig(document, { system: 'litellm', env });
+    if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+    expect(imported.config.groups).toMatchObject([
+      {
+        retries: { max: 3 },
+        members: [
+          {
+            secret: 'UPSTREAM_EU_KEY',
+            models: { m: 'eu-4o' },
+            limits: { rpm: 60, max_concurrency: 4 },
+          },
+        ],
+      },
+    ]);
+    expect(imported.omitted.map(({ path }) => path)).toEqual(['router_settings.cooldown_time']);
+    expect(JSON.stringify(imported)).not.toContain('sk-secret');
+  });
+});
+
+describe('limits and settings of a list of deployments', () => {
+  const settings = (more: object, ...model_list: object[]) => {
+    const imported = importConfig({ model_list, ...more });
+    if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+    return imported;
+  };
+  const two = [deployment('a', 'gpt-5'), deployment('b', 'gpt-5-mini', { order: 2 })];
+
+  it('are read beside litellm_params too, and of all deployments', () => {
+    const { config } = settings(
+      { general_settings: { max_parallel_requests: 7, global_max_parallel_requests: 9 } },
+      { ...deployment('a', 'gpt-5'), rpm: 60, tpm: 900 },
+      deployment('b', 'gpt-5-mini', { max_parallel_requests: 2 }),
+    );
+    const limits = config.groups.slice(0, 2).map(({ members }) => members[0]?.limits);
+    expect(limits).toMatchObject([
+      { rpm: 60, tpm: 900, max_concurrency: 7 },
+      { max_concurrency: 2 },
+    ]);
+    expect(config.groups.at(-1)).toMatchObject({
+      name: 'all-models',
+      match: { models: ['a', 'b'] },
+      limits: { max_concurrency: 9 },
+      members: [],
+    });
+  });
+
+  it('make other models of a group members of later tiers, where one is a fallback', () => {
+    const { config, omitted } = settings(
+      {
+        router_settings: { fallbacks: [{ a: ['b'] }, { b: ['claude', 'nothing'] }] },
+        litellm_settings: { default_fallbacks: ['a'] },
+      },
+      ...two,
+      deployment('claude', 'claude-sonnet-4-6'),
+    );
+    expect(
+      config.groups.map(({ name, members }) => [
+        name,
+        members.map(({ models, tier }) => [models[name], tier]),
+      ]),
+    ).toEqual([
+      [
+        'a',
+        [
+          ['gpt-5', 1],
+          ['gpt-5-mini', 3],
+        ],
+      ],
+      ['b', [['gpt-5-mini', 2]]],
+      ['claude', [['claude-sonnet-4-6', 1]]],
+    ]);
+    expect(omitted.map(({ path }) => path)).toEqual([
+      'router_settings.fallbacks[1]',
+      'router_settings.fallbacks[1]',
+      'litellm_settings.default_fallbacks',
+    ]);
+    const options = { privateUpstreams: false, jurisdiction: null };
+    expect(checkConfig(config, BUILT_IN_UPSTREAMS, options).errors).toEqual([]);
+  });
+
+  it('are retries, cool-downs and other names of models', () => {
+    const { config } = settings(
+      {
+        router_settings: {
+          num_retries: 4,
+          cooldown_time: 30,
+          model_group_alias: { old: 'a', hidden: { model: 'b', hidden: true } },
+        },
+      },
+      ...two,
+    );
+    expect(config.groups).toMatchObject([
+      {
+        match: { models: ['a', 'old'] },
+        members: [{ models: { a: 'gpt-5', old: 'gpt-5' } }],
+        retries: { max: 4 },
+        breaker: { hold_ms: 30_000 },
+      },
+      { match: { models: ['b', 'hidden'] } },
+    ]);
+  });
+
+  it('are budgets, which never allow more than was written', () => {
+    const { config, notes } = settings(
+      {
+        litellm_settings: { max_budget: 100, budget_duration: '30d' },
+        router_settings: {
+          provider_budget_config: { openai: { budget_limit: 10, time_period: '1d' } },
+        },
+      },
+      ...two,
+      deployment('c', 'claude-sonnet-4-6', { max_budget: 7, budget_duration: '7d' }),
+    );
+    expect(config.groups.at(-1)?.limits.budget_usd.per_month).toBe(100);
+    expect(config.groups.map(({ members }) => members[0]?.limits.budget_usd.per_day)).toEqual([
+      5,
+      5,
+      1,
+      undefined,
+    ]);
+    expect(notes.join(' ')).toContain('is divided among 2 members');
+  });
+
+  it('are prices and public names of models, at their upstreams', () => {
+    const priced = { input_cost_per_token: 0.000_002_5, output_cost_per_token: 0.000_01 };
+    const { config } = settings(
+      {},
+      { ...deployment('a', 'azure/x', AZURE), model_info: { base_model: 'azure/gpt-4o' } },
+      deployment('b', 'gpt-5', priced),
+      { ...deployment('c', 'gpt-5-mini'), model_info: priced },
+    );
+    expect(config.upstreams).toMatchObject([
+      { id: 'team-eu-openai-azure-com', aliases: { x: 'gpt-4o' } },
+      {
+        id: 'openai',
+        prices: { 'gpt-5': { input: 2.5, output: 10 }, 'gpt-5-mini': { input: 2.5, output: 10 } },
+      },
+    ]);
+  });
+
+  it('have two deployments of one account and name at an upstream each', () => {
+    const { config } = taken(
+      deployment('m', 'azure/one', AZURE),
+      deployment('m', 'azure/two', AZURE),
+    );
+    expect(config.groups[0]?.members.map(({ upstream }) => upstream)).toEqual([
+      'team-eu-openai-azure-com',
+      'team-eu-openai-azure-com-2',
+    ]);
+    const options = { privateUpstreams: false, jurisdiction: null };
+    expect(checkConfig(config, BUILT_IN_UPSTREAMS, options).errors).toEqual([]);
+  });
+});
+
+describe('a pattern of models', () => {
+  it('whose prefix is an upstream here, or can be made one, is removed as LiteLLM removes it', () => {
+    const { config, omitted } = taken(
+      deployment('openai/*', 'openai/*'),
+      deployment('engine/*', 'xai/*'),
+      deployment('claude-*', 'anthropic/claude-*'),
+    );
+    expect(omitted).toEqual([]);
+    expect(config.groups.map(({ match, members }) => [match.models, members[0]?.upstream])).toEqual(
+      expect.arrayContaining([
+        [['openai/*'], 'openai'],
+        [['engine/*'], 'engine'],
+        [['claude-*'], 'anthropic'],
+      ]),
+    );
+    expect(config.upstreams).toMatchObject([{ id: 'engine', base_url: 'https://api.x.ai' }]);
   });
 });

@@ -1,0 +1,39 @@
+import { dirname, resolve } from 'node:path';
+import { EXIT, Failure } from './failure.ts';
+
+/** Maximum files that one document includes, by itself and by those that it includes. */
+const FILES_MAX = 100;
+
+/**
+ * Puts the files that a configuration of LiteLLM includes into it, as LiteLLM does: their lists behind its own, and all
+ * else in place of its own. Their names are relative to the file that includes them; `-` is the folder of the command.
+ */
+export async function withIncludes(
+  document: unknown,
+  file: string,
+  read: (file: string) => Promise<unknown>,
+): Promise<unknown> {
+  let files = 0;
+  const include = async (whole: unknown, folder: string): Promise<unknown> => {
+    if (typeof whole !== 'object' || whole === null || !('include' in whole)) return whole;
+    const { include: named, ...rest } = whole;
+    const merged: Record<string, unknown> = { ...rest };
+    const names = Array.isArray(named) ? (named as unknown[]) : [named];
+    for (const name of names) {
+      files += 1;
+      if (typeof name !== 'string' || files > FILES_MAX) {
+        const why =
+          files > FILES_MAX ? `more than ${FILES_MAX} files` : 'something that is no file';
+        throw new Failure(EXIT.invalid, `include: names ${why}.`);
+      }
+      const path = resolve(folder, name);
+      const part = await include(await read(path), dirname(path));
+      for (const [key, value] of Object.entries(Object(part) as Record<string, unknown>)) {
+        const own = merged[key];
+        merged[key] = Array.isArray(value) && Array.isArray(own) ? [...own, ...value] : value;
+      }
+    }
+    return merged;
+  };
+  return include(document, file === '-' ? '.' : dirname(file));
+}

@@ -1,0 +1,74 @@
+import type { ConfigInput } from '../../contract/config/config.ts';
+
+type BudgetInput = NonNullable<
+  NonNullable<NonNullable<ConfigInput['groups']>[number]['limits']>['budget_usd']
+>;
+
+/** A budget as it is set here, and how that differs from what was written. */
+export interface Budget {
+  readonly budget: BudgetInput;
+  /** Absent: it is the same. */
+  readonly note?: string;
+}
+
+const HOUR_S = 3_600;
+const DAY_S = 24 * HOUR_S;
+const MONTH_S = 30 * DAY_S;
+
+const UNIT_S: Readonly<Record<string, number>> = {
+  s: 1,
+  m: 60,
+  h: HOUR_S,
+  d: DAY_S,
+  w: 7 * DAY_S,
+  mo: MONTH_S,
+};
+
+/** Periods of budgets here, longest first. */
+const PERIODS = [
+  { field: 'per_month', name: 'month', seconds: MONTH_S },
+  { field: 'per_day', name: 'day', seconds: DAY_S },
+  { field: 'per_hour', name: 'hour', seconds: HOUR_S },
+] as const;
+
+/**
+ * Turns a budget for any period into one of the periods here, so that no more is spent in its own. Null: the period
+ * cannot be read.
+ */
+export function budgetOf(usd: number, duration: string | undefined): Budget | null {
+  if (duration === undefined) {
+    const note = `The budget of ${usd} USD never resets there, and each month here`;
+    return { budget: { per_month: usd }, note };
+  }
+  const [, amount, unit = ''] = /^(\d{1,6})\s*(s|m|h|d|w|mo)$/.exec(duration.trim()) ?? [];
+  const seconds = Number(amount) * (UNIT_S[unit] ?? Number.NaN);
+  if (!(seconds > 0)) return null;
+  const period = PERIODS.find((each) => each.seconds <= seconds) ?? PERIODS[2];
+  const parts = Math.max(1, seconds / period.seconds);
+  // Rounded down, so that all parts together are no more than the whole.
+  const part = Math.floor((usd / parts) * 1e6) / 1e6;
+  const budget = { [period.field]: part };
+  if (seconds === period.seconds) return { budget };
+  const written = `${usd} USD in ${duration.trim()}`;
+  return { budget, note: `The budget of ${written} became ${part} USD per ${period.name}` };
+}
+
+/** Divides a budget among places that each count alone. */
+export function sharedBudget(budget: BudgetInput, places: number): BudgetInput {
+  if (places === 1) return budget;
+  return Object.fromEntries(
+    Object.entries(budget).map(([field, usd]) => [
+      field,
+      typeof usd === 'number' ? Math.floor((usd / places) * 1e6) / 1e6 : usd,
+    ]),
+  );
+}
+
+/** Takes the stricter of two budgets in each period. */
+export function stricterBudget(one: BudgetInput, two: BudgetInput): BudgetInput {
+  const fields = PERIODS.map(({ field }) => {
+    const both = [one[field], two[field]].filter((usd) => typeof usd === 'number');
+    return [field, both.length === 0 ? undefined : Math.min(...both)] as const;
+  });
+  return Object.fromEntries(fields.filter(([, usd]) => usd !== undefined));
+}

@@ -1,0 +1,14 @@
+/** Fields of a document that may be of any kind. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Takes the fields of a value. Empty: it is no object. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : {};
+}
+
+/** Takes the entries of a list. Empty: it is none. */
+export function entriesOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [];
+}

@@ -1,0 +1,110 @@
+import { LITELLM_BARE_NAMES, litellmProvider } from '../../providers/litellm-names.ts';
+import { providerNamed, providerOf, PROVIDERS } from '../../providers/index.ts';
+import { LOCAL_SERVERS } from '../../providers/local-servers.ts';
+import type { NamingSystem } from '../../providers/provider.ts';
+import { compileGlobs } from '../../routing/glob.ts';
+import { providerIdOf } from '../foreign-groups.ts';
+
+/** The provider of a deployment, and the name of its model there. */
+export interface Named {
+  /** Id of the provider here, or the name of one that is not built in. */
+  readonly provider: string;
+  readonly model: string;
+  /** Base URL of the provider, where it is not built in. */
+  readonly base: string | undefined;
+  /** Environment variable that holds its key by default. */
+  readonly keyVariable: string;
+  /** Whether the provider is called without a key, because people run it themselves. */
+  readonly isLocal: boolean;
+}
+
+/** Finds the provider of a deployment. A text: why there is none. */
+export function providerOfModel(
+  {
+    model,
+    custom,
+    base,
+  }: {
+    readonly model: string;
+    readonly custom: string | undefined;
+    readonly base: string | undefined;
+  },
+  system: NamingSystem | undefined,
+): Named | string {
+  const slash = model.indexOf('/');
+  const prefix = slash === -1 ? null : model.slice(0, slash).toLowerCase();
+  if (system !== undefined) return namedBy(system, prefix ?? 'openai', model.slice(slash + 1));
+  if (custom !== undefined) {
+    const name = custom.toLowerCase();
+    return known(name, prefix === name ? model.slice(slash + 1) : model, base) ?? unknownProvider();
+  }
+  const named = prefix === null ? null : known(prefix, model.slice(slash + 1), base);
+  return named ?? bare(model, base);
+}
+
+/** Finds a provider as another system than LiteLLM names it. */
+function namedBy(system: NamingSystem, name: string, model: string): Named {
+  const local = LOCAL_SERVERS.find(({ namedBy: names }) => names[system]?.includes(name));
+  const provider = local?.id ?? providerIdOf(name, system);
+  return {
+    provider,
+    model,
+    base: undefined,
+    keyVariable: variableOf(provider),
+    isLocal: local !== undefined,
+  };
+}
+
+/** Finds the provider of a name in front of a model. Null: the name is none of a provider. */
+function known(name: string, model: string, base: string | undefined): Named | string | null {
+  const special = litellmProvider(name);
+  if (special?.isReachable === false) {
+    return `names the provider "${name}", which speaks a dialect that Headgate does not`;
+  }
+  const id = special?.id ?? (providerNamed(name) === null ? null : name);
+  if (special === null && id === null) return null;
+  const isLocal = LOCAL_SERVERS.some((server) => server.id === id);
+  return {
+    // Models of Azure's catalogue are at hosts of Azure OpenAI, or speak OpenAI's dialect at their own.
+    provider: name === 'azure_ai' && !isAzure(base) ? 'openai' : (id ?? name),
+    model: id === 'bedrock' ? model.replace(BEDROCK_ROUTE, '') : model,
+    base: special?.baseUrl,
+    keyVariable: special?.keyVariable ?? variableOf(name),
+    isLocal,
+  };
+}
+
+/** Routes that stand in front of models of Bedrock, and say how LiteLLM calls them. */
+const BEDROCK_ROUTE = /^(?:converse|converse_like|invoke)\//;
+
+const isAzure = (base: string | undefined): boolean =>
+  base === undefined || providerOf({ id: '', baseUrl: base })?.id === 'azure';
+
+/** Finds the provider of a model that names none: by its address, or by its name. */
+function bare(model: string, base: string | undefined): Named | string {
+  const there = base === undefined ? null : providerOf({ id: '', baseUrl: base });
+  if (there !== null) return makerNamed(there.id, model);
+  if (model === '*') {
+    return 'calls each model at the provider of its name. Headgate does so at /v1 without a group, with the key of the caller or of the upstream';
+  }
+  const lower = model.toLowerCase();
+  const special = LITELLM_BARE_NAMES.find(({ name }) => name.test(lower));
+  if (special !== undefined) return known(special.provider, model, base) ?? unknownProvider();
+  const makers = PROVIDERS.filter(({ models = [] }) => compileGlobs(models)(lower));
+  const [maker] = makers;
+  if (maker !== undefined && makers.length === 1) return makerNamed(maker.id, model);
+  if (base !== undefined) return makerNamed('openai', model);
+  return unknownProvider();
+}
+
+function makerNamed(provider: string, model: string): Named {
+  return { provider, model, base: undefined, keyVariable: variableOf(provider), isLocal: false };
+}
+
+function unknownProvider(): string {
+  return 'names no provider with an address of its own; write one in front, as in openai/gpt-4o, or add api_base';
+}
+
+function variableOf(name: string): string {
+  return `${name.replace(/[^a-z0-9]+/gi, '_').toUpperCase()}_API_KEY`;
+}

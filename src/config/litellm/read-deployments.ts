@@ -1,0 +1,315 @@
+// Step 2, of LiteLLM's lists of deployments: from an entry to a deployment. check-config.ts lists all steps.
+
+import * as z from 'zod';
+import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
+import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
+import type { NamingSystem } from '../../providers/provider.ts';
+import { explainIssues } from '../explain-issues.ts';
+import { groupNameOf } from '../foreign-groups.ts';
+import type { Deployment } from '../model-groups.ts';
+import { budgetOf, type Budget } from './budgets.ts';
+import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
+import { fieldsOf, type Fields } from './fields.ts';
+import type { ImportReport } from './import-report.ts';
+import { providerOfModel, type Named } from './provider-of-model.ts';
+
+type Params = z.output<typeof litellmParamsSchema>;
+
+/** A deployment, and the budget that it has alone. */
+export interface ReadDeployment extends Deployment {
+  readonly budget: Budget | null;
+}
+
+/** Parts of a document that its deployments depend on. */
+export interface ListContext {
+  /** Another system that has the list, and names providers its own way. */
+  readonly system: NamingSystem | undefined;
+  readonly environment: Environment;
+  /** Values of parameters by the name of the credential that has them. */
+  readonly credentials: ReadonlyMap<string, Fields>;
+  /** Slots of deployments that name none. */
+  readonly maxParallel: number | null;
+  /** Base URL of a provider, where its deployments name none. */
+  readonly baseOf: (named: string) => string | undefined;
+  /** True: calls go by their tags. */
+  readonly goesByTags: boolean;
+  readonly report: ImportReport;
+}
+
+const KNOWN: readonly string[] = Object.keys(litellmParamsSchema.shape);
+
+const PRICED = ['input_cost_per_token', 'output_cost_per_token'] as const;
+
+/** Fields that change where calls go or who pays for them, and that nothing here takes over. */
+const STEERING: Readonly<Record<string, string>> = {
+  organization: 'chooses the organization that pays, and Headgate sends no such header',
+  extra_headers: 'adds headers to each call, and Headgate adds none',
+  headers: 'adds headers to each call, and Headgate adds none',
+  extra_body: 'adds fields to each call, and Headgate adds none',
+  service_tier: 'chooses the tier of service of each call, and Headgate leaves that to callers',
+  mock_response: 'answers without a call, and Headgate calls its upstreams',
+  azure_ad_token: 'is a token that Headgate does not send; use a key of the resource',
+  client_secret: 'signs in at Entra, which Headgate does not do; use a key of the resource',
+  aws_access_key_id: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
+  aws_profile_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
+  aws_role_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
+  aws_bedrock_runtime_endpoint: 'is an address of Bedrock; write it as api_base',
+  region_name: 'chooses the calls that may go there, and nothing here does that',
+  fallbacks: 'leads calls elsewhere; write it in router_settings.fallbacks',
+  auto_router_config: 'chooses a model by what a call says, and Headgate does not',
+};
+
+/** Fields that only describe a deployment, or that nothing here needs. */
+const NOT_NEEDED = new Set([
+  'api_version',
+  'litellm_credential_name',
+  'drop_params',
+  'use_in_pass_through',
+]);
+
+/** Reads the deployments of a list. One that cannot be taken over is left out, with its place. */
+export function readDeployments(list: readonly unknown[], context: ListContext): ReadDeployment[] {
+  const secrets = new Map<string, string>();
+  return list.flatMap((entry, at) => readDeployment(entry, at, context, secrets) ?? []);
+}
+
+function readDeployment(
+  entry: unknown,
+  at: number,
+  context: ListContext,
+  secrets: Map<string, string>,
+): ReadDeployment | null {
+  const { report } = context;
+  const path = `model_list[${at}]`;
+  const { model_name: title, litellm_params: given, model_info: info, ...others } = fieldsOf(entry);
+  const name = z.string().trim().min(1).max(200).safeParse(title);
+  if (!name.success) {
+    report.omit(`${path}.model_name`, 'expected text of 1 to 200 characters');
+    return null;
+  }
+  const params = paramsOf({ given, info: fieldsOf(info), others }, path, context);
+  if (params === null) return null;
+  const steering = steeringField(fieldsOf(given), context);
+  if (steering !== null) {
+    report.omit(`${path}.litellm_params.${steering.field}`, steering.message);
+    return null;
+  }
+  const base = params.api_base ?? undefined;
+  const custom = params.custom_llm_provider ?? undefined;
+  const named = providerOfModel({ model: params.model, custom, base }, context.system);
+  if (typeof named === 'string') {
+    report.omit(`${path}.litellm_params.model`, named);
+    return null;
+  }
+  const placed = placedAt(named, params, context);
+  if (typeof placed === 'string') {
+    report.omit(`${path}.litellm_params.model`, placed);
+    return null;
+  }
+  const usd = params.max_budget ?? null;
+  const budget = usd === null ? null : budgetOf(usd, params.budget_duration ?? undefined);
+  if (usd !== null && budget === null) {
+    report.omit(
+      `${path}.litellm_params.budget_duration`,
+      'is no period that can be read, as in 30d',
+    );
+    return null;
+  }
+  noteFields({ given: fieldsOf(given), info: fieldsOf(info), others }, path, report);
+  const key = keyOf(params, named, { at, title: name.data, path }, secrets);
+  return {
+    at,
+    title: name.data,
+    ...placed,
+    ...key,
+    limits: {
+      max_concurrency: params.max_parallel_requests ?? context.maxParallel,
+      rpm: params.rpm,
+      tpm: params.tpm,
+    },
+    weight: params.weight ?? undefined,
+    tier: params.order ?? undefined,
+    firstTokenMs: millisecondsOf(params.stream_timeout),
+    price: priceOf({ ...fieldsOf(info), ...fieldsOf(given), ...params }),
+    baseModel: baseModelOf(fieldsOf(info), context),
+    budget,
+    isAlone: budget !== null,
+  };
+}
+
+function millisecondsOf(seconds: number | null | undefined): number | undefined {
+  return typeof seconds === 'number' ? Math.max(1, Math.round(seconds * 1_000)) : undefined;
+}
+
+/** Parts of an entry. */
+interface Parts {
+  readonly given: unknown;
+  readonly info: Fields;
+  readonly others: Fields;
+}
+
+/** Takes the parameters of an entry, with credentials and variables resolved. Null: it was left out. */
+function paramsOf(
+  { given, info, others }: Parts,
+  path: string,
+  context: ListContext,
+): Params | null {
+  const { report, environment, credentials } = context;
+  const own = fieldsOf(given);
+  const named = own['litellm_credential_name'];
+  const credential = typeof named === 'string' ? credentials.get(named) : {};
+  if (credential === undefined) {
+    const message = 'names a credential that credential_list does not have';
+    report.omit(`${path}.litellm_params.litellm_credential_name`, message);
+    return null;
+  }
+  const all: Record<string, unknown> = { ...credential, ...own };
+  for (const field of ['rpm', 'tpm', ...PRICED]) all[field] ??= others[field] ?? info[field];
+  for (const field of KNOWN) {
+    if (field === 'api_key' || all[field] === undefined) continue;
+    const resolved = resolveValue(all[field], environment);
+    if ('missing' in resolved) {
+      report.omit(`${path}.litellm_params.${field}`, missingVariable(resolved.missing));
+      return null;
+    }
+    all[field] = resolved.value === '' ? null : resolved.value;
+  }
+  const parsed = litellmParamsSchema.safeParse(all);
+  if (parsed.success) return parsed.data;
+  for (const error of explainIssues(parsed.error, litellmParamsSchema, all)) {
+    report.omit(`${path}.litellm_params.${error.path}`, error.message);
+  }
+  return null;
+}
+
+function steeringField(
+  given: Fields,
+  { goesByTags }: ListContext,
+): { readonly field: string; readonly message: string } | null {
+  for (const [field, message] of Object.entries(STEERING)) {
+    if (given[field] !== undefined && given[field] !== null) return { field, message };
+  }
+  if (!goesByTags || given['tags'] === undefined) return null;
+  return {
+    field: 'tags',
+    message: 'chooses the calls that may go there, and nothing here goes by tags',
+  };
+}
+
+/** Finds where a deployment is. A text: why it cannot be called. */
+function placedAt(
+  { provider, model, base: usual }: Named,
+  params: Params,
+  { baseOf, system }: ListContext,
+): Pick<Deployment, 'provider' | 'model' | 'base'> | string {
+  const name = params.custom_llm_provider ?? params.model.split('/')[0] ?? '';
+  const base = params.api_base ?? (system === undefined ? baseOf(name.toLowerCase()) : undefined);
+  if (base !== undefined && !/^https?:$/.test(URL.parse(base)?.protocol ?? '')) {
+    return 'has a base URL in environment_variables or litellm_settings that is none';
+  }
+  if (base !== undefined) return { provider, model, base };
+  if (provider === 'vertex') {
+    return 'is a model of Vertex AI, which takes short-lived tokens of Google Cloud, and Headgate makes none. Write gemini/ in front for the Gemini API, or let callers send their tokens to /vertex';
+  }
+  if (provider !== 'bedrock') return { provider, model, base: usual };
+  const inModel = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/.exec(model);
+  const region = params.aws_region_name ?? inModel?.[1];
+  if (region === undefined) {
+    return 'is a model of Amazon Bedrock without a region; add aws_region_name, and a Bedrock API key as api_key, because Headgate does not sign calls';
+  }
+  if (!/^[a-z0-9-]{4,32}$/.test(region)) return 'has an aws_region_name that is none';
+  return {
+    provider,
+    model: inModel?.[2] ?? model,
+    base: `https://bedrock-runtime.${region}.amazonaws.com`,
+  };
+}
+
+/** Names the secret that a deployment's key is to be set as. Keys themselves are neither taken over nor repeated. */
+function keyOf(
+  params: Params,
+  { keyVariable, isLocal }: Named,
+  { at, title, path }: { readonly at: number; readonly title: string; readonly path: string },
+  secrets: Map<string, string>,
+): Pick<Deployment, 'secret' | 'isKeyless' | 'keyNote'> {
+  const key = params.api_key ?? undefined;
+  const isOwn = (params.api_base ?? null) !== null || isLocal;
+  const none = { secret: null, keyNote: null };
+  if (key === undefined && isOwn) return { ...none, isKeyless: isLocal };
+  const variable = key === undefined ? keyVariable : variableOf(key);
+  if (variable !== null) {
+    const secret = secretNamed(variable);
+    const keyNote = `Set the secret ${secret} to what the environment variable ${variable} held.`;
+    return { secret, isKeyless: false, keyNote };
+  }
+  const literal = key ?? '';
+  if (PLACEHOLDER_KEYS.has(literal.toLowerCase())) return { ...none, isKeyless: isOwn };
+  const known = secrets.get(literal);
+  if (known !== undefined) return { secret: known, isKeyless: false, keyNote: null };
+  const secret = secretNamed(`${groupNameOf(title).slice(0, 32)}_${at + 1}_KEY`);
+  secrets.set(literal, secret);
+  const keyNote = `Set the secret ${secret} to the api_key of ${path}; keys are not taken over.`;
+  return { secret, isKeyless: false, keyNote };
+}
+
+function secretNamed(variable: string): string {
+  const name = variable.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+  return `UPSTREAM_${name.replace(/^UPSTREAM_/, '').slice(0, 50)}`;
+}
+
+/** Makes prices per million tokens of prices per token. */
+function priceOf(fields: Fields): Deployment['price'] {
+  const perMillion = (name: string): number | undefined => {
+    const value = fields[name];
+    if (typeof value !== 'number') return undefined;
+    // Twelve digits, because a price per token has the noise of a division.
+    return Number((value * 1_000_000).toPrecision(12));
+  };
+  const [input, output] = PRICED.map(perMillion);
+  if (input === undefined && output === undefined) return undefined;
+  const [read, write] = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'].map(
+    perMillion,
+  );
+  return {
+    input: input ?? 0,
+    output: output ?? 0,
+    ...(read === undefined ? {} : { cache_read: read }),
+    ...(write === undefined ? {} : { cache_write: write }),
+  };
+}
+
+function baseModelOf(info: Fields, { environment }: ListContext): string | undefined {
+  const resolved = resolveValue(info['base_model'], environment);
+  if (!('value' in resolved) || typeof resolved.value !== 'string') return undefined;
+  return resolved.value.split('/').at(-1);
+}
+
+/** Fields of `model_info` that are taken over, or that only describe a model. */
+const INFO_KNOWN = new Set([
+  'id',
+  'mode',
+  'base_model',
+  'rpm',
+  'tpm',
+  'version',
+  'db_model',
+  ...PRICED,
+]);
+
+/** Reports the fields of an entry that are left out while the entry itself is imported. */
+function noteFields({ given, info, others }: Parts, path: string, report: ImportReport): void {
+  const message = 'has no counterpart';
+  for (const field of Object.keys(fieldsOf(given))) {
+    if (KNOWN.includes(field) || NOT_NEEDED.has(field)) continue;
+    report.omitField(`${path}.litellm_params.${field}`, field, message);
+  }
+  for (const field of Object.keys(info)) {
+    if (INFO_KNOWN.has(field) || /^(?:max_|supports_|litellm_)/.test(field)) continue;
+    report.omitField(`${path}.model_info.${field}`, `model_info.${field}`, message);
+  }
+  for (const field of Object.keys(others)) {
+    if (field !== 'rpm' && field !== 'tpm') {
+      report.omitField(`${path}.${field}`, `.${field}`, message);
+    }
+  }
+}

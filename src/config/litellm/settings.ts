@@ -1,0 +1,257 @@
+// Step 2, of LiteLLM's lists of deployments: what the rest of a document says. check-config.ts lists all steps.
+
+import type { Fallback, GroupOptions } from '../model-groups.ts';
+import { budgetOf, type Budget } from './budgets.ts';
+import { missingVariable, resolveValue, type Environment } from './environment.ts';
+import { entriesOf, fieldsOf, type Fields } from './fields.ts';
+import type { ImportReport } from './import-report.ts';
+
+/** Settings of a document that apply to all deployments. */
+export interface Settings extends GroupOptions {
+  /** Slots of deployments that name none. */
+  readonly maxParallel: number | null;
+  /** Limits over all models together. */
+  readonly overall: { readonly maxConcurrency: number | null; readonly budget: Budget | null };
+  /** Budgets by the name of a provider, with the path of each. */
+  readonly providerBudgets: ReadonlyMap<string, { readonly path: string; readonly budget: Budget }>;
+  /** Base URL of OpenAI's deployments that name none. */
+  readonly openaiBase: string | undefined;
+  readonly goesByTags: boolean;
+}
+
+type Section = 'general_settings' | 'litellm_settings' | 'router_settings';
+
+const RETRIES_MAX = 10;
+const HOLD_MS_MAX = 3_600_000;
+
+/** Why settings that decide where calls go, what they cost or who may call are left out. */
+const REASONS: Readonly<Record<string, string>> = {
+  master_key: 'is not imported: make keys of callers with headgate keys create',
+  routing_strategy:
+    'has no counterpart: a group chooses among members with room by weight, and keeps an agent at its member',
+  context_window_fallbacks:
+    'has no counterpart: a call that is too long for its model is answered with its refusal',
+  content_policy_fallbacks: 'has no counterpart: such a call is answered with its refusal',
+  request_timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
+  timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
+  allowed_fails: 'has no counterpart: breaker.threshold of the groups is a share of calls',
+  enable_pre_call_checks:
+    'has no counterpart: Headgate does not compare calls with context windows',
+  cache: 'has no counterpart: every call goes to an upstream, and costs what it costs there',
+};
+
+/** Reads settings one by one, and reports those that nobody asked for. */
+class SettingsReader {
+  readonly #used = new Set<string>();
+  readonly #sections: ReadonlyMap<Section, Fields>;
+  readonly #environment: Environment;
+  readonly #report: ImportReport;
+
+  constructor(document: Fields, environment: Environment, report: ImportReport) {
+    const names: readonly Section[] = ['general_settings', 'litellm_settings', 'router_settings'];
+    this.#sections = new Map(names.map((name) => [name, fieldsOf(document[name])]));
+    this.#environment = environment;
+    this.#report = report;
+  }
+
+  /** Takes a setting. Undefined: it is not there, or is left out because its variable is not set. */
+  take(section: Section, field: string): unknown {
+    this.#used.add(`${section}.${field}`);
+    const written = this.#sections.get(section)?.[field];
+    if (written === undefined || written === null) return undefined;
+    const resolved = resolveValue(written, this.#environment);
+    if ('value' in resolved) return resolved.value;
+    this.#report.omit(`${section}.${field}`, missingVariable(resolved.missing));
+    return undefined;
+  }
+
+  /** Takes a number. Undefined as above, or it is none. */
+  number(section: Section, field: string): number | undefined {
+    const value = this.take(section, field);
+    if (value === undefined || (typeof value === 'number' && value >= 0)) return value;
+    this.#report.omit(`${section}.${field}`, 'expected a number of at least 0');
+    return undefined;
+  }
+
+  /** Reports all settings that were not taken. */
+  reportOthers(): void {
+    for (const [section, fields] of this.#sections) {
+      for (const [field, value] of Object.entries(fields)) {
+        const path = `${section}.${field}`;
+        if (this.#used.has(path) || value === null || value === false) continue;
+        this.#report.omit(path, REASONS[field] ?? 'has no counterpart');
+      }
+    }
+  }
+}
+
+/** Reads the settings of a document. */
+export function readSettings(
+  document: Fields,
+  titles: readonly string[],
+  environment: Environment,
+  report: ImportReport,
+): Settings {
+  const reader = new SettingsReader(document, environment, report);
+  const openaiBase = reader.take('litellm_settings', 'api_base');
+  const read: Settings = {
+    fallbacks: fallbacksOf(reader, titles, report),
+    aliases: aliasesOf(reader.take('router_settings', 'model_group_alias'), report),
+    settings: groupSettings(reader, report),
+    maxParallel:
+      slotsOf(reader, 'router_settings', 'default_max_parallel_requests') ??
+      slotsOf(reader, 'general_settings', 'max_parallel_requests'),
+    overall: {
+      maxConcurrency: slotsOf(reader, 'general_settings', 'global_max_parallel_requests'),
+      budget: overallBudget(reader, report),
+    },
+    providerBudgets: providerBudgets(
+      reader.take('router_settings', 'provider_budget_config'),
+      environment,
+      report,
+    ),
+    openaiBase: typeof openaiBase === 'string' ? openaiBase : undefined,
+    goesByTags: reader.take('router_settings', 'enable_tag_filtering') === true,
+  };
+  // The default there is close to what members do.
+  if (reader.take('router_settings', 'routing_strategy') !== 'simple-shuffle') {
+    reportStrategy(document, report);
+  }
+  reader.reportOthers();
+  return read;
+}
+
+function reportStrategy(document: Fields, report: ImportReport): void {
+  const { routing_strategy: strategy } = fieldsOf(document['router_settings']);
+  if (strategy === undefined || strategy === null) return;
+  report.omit('router_settings.routing_strategy', REASONS['routing_strategy'] ?? '');
+}
+
+function slotsOf(reader: SettingsReader, section: Section, field: string): number | null {
+  // 0 is the default there, and means no limit.
+  return reader.number(section, field) || null;
+}
+
+function groupSettings(reader: SettingsReader, report: ImportReport): Settings['settings'] {
+  const general = reader.number('litellm_settings', 'num_retries');
+  const retries = reader.number('router_settings', 'num_retries') ?? general;
+  const cooldown =
+    reader.number('router_settings', 'cooldown_time') ??
+    reader.number('litellm_settings', 'cooldown_time');
+  const isOff = reader.take('router_settings', 'disable_cooldowns') === true;
+  if (retries !== undefined && retries > RETRIES_MAX) {
+    report.omit('router_settings.num_retries', `is more than ${RETRIES_MAX}, which is set instead`);
+  }
+  const hold = Math.min(HOLD_MS_MAX, Math.max(100, Math.round((cooldown ?? 0) * 1_000)));
+  return {
+    ...(retries === undefined
+      ? {}
+      : { retries: { max: Math.min(RETRIES_MAX, Math.round(retries)) } }),
+    ...(cooldown === undefined && !isOff
+      ? {}
+      : {
+          breaker: {
+            ...(isOff ? { threshold: null } : {}),
+            ...(cooldown === undefined
+              ? {}
+              : { hold_ms: hold, hold_max_ms: Math.max(hold, 60_000) }),
+          },
+        }),
+  };
+}
+
+/** Reads the fallbacks of both sections; those of the router come first. Default ones are of models that have none. */
+function fallbacksOf(
+  reader: SettingsReader,
+  titles: readonly string[],
+  report: ImportReport,
+): Fallback[] {
+  const found = new Map<string, Fallback>();
+  const defaults: Pick<Fallback, 'path' | 'to'>[] = [];
+  const sections = ['router_settings', 'litellm_settings'] as const;
+  for (const section of sections) {
+    const listed = entriesOf(reader.take(section, 'fallbacks'));
+    for (const [at, entry] of listed.entries()) {
+      const path = `${section}.fallbacks[${at}]`;
+      for (const [from, to] of Object.entries(fieldsOf(entry))) {
+        const names = namesOf(to, path, report);
+        if (from === '*') defaults.push({ path, to: names });
+        else if (!found.has(from)) found.set(from, { path, from, to: names, isDefault: false });
+      }
+    }
+  }
+  for (const section of sections) {
+    const names = namesOf(
+      reader.take(section, 'default_fallbacks') ?? [],
+      `${section}.default_fallbacks`,
+      report,
+    );
+    if (names.length > 0) defaults.push({ path: `${section}.default_fallbacks`, to: names });
+  }
+  const [first] = defaults;
+  if (first !== undefined) {
+    const [inside] = first.to;
+    for (const from of titles) {
+      if (!found.has(from) && from !== inside) found.set(from, { ...first, from, isDefault: true });
+    }
+  }
+  return [...found.values()];
+}
+
+function namesOf(value: unknown, path: string, report: ImportReport): string[] {
+  const entries = typeof value === 'string' ? [value] : entriesOf(value);
+  const names = entries.filter((entry) => typeof entry === 'string');
+  if (names.length < entries.length || (entries.length === 0 && !Array.isArray(value))) {
+    report.omit(path, 'expected a list of names of models');
+  }
+  return names;
+}
+
+function aliasesOf(value: unknown, report: ImportReport): Settings['aliases'] {
+  return Object.entries(fieldsOf(value)).flatMap(([name, target]) => {
+    const path = `router_settings.model_group_alias.${name}`;
+    const of = typeof target === 'string' ? target : fieldsOf(target)['model'];
+    if (typeof of === 'string' && !name.includes('*') && name.length <= 200) {
+      return [{ path, name, of }];
+    }
+    report.omit(
+      'router_settings.model_group_alias',
+      'expected names of models by other names of them',
+    );
+    return [];
+  });
+}
+
+function overallBudget(reader: SettingsReader, report: ImportReport): Budget | null {
+  const usd = reader.number('litellm_settings', 'max_budget');
+  const duration = reader.take('litellm_settings', 'budget_duration');
+  // 0 is how a budget is switched off there.
+  if (usd === undefined || usd === 0) return null;
+  const budget = budgetOf(usd, typeof duration === 'string' ? duration : undefined);
+  if (budget === null) {
+    report.omit('litellm_settings.budget_duration', 'is no period that can be read');
+  }
+  return budget ?? budgetOf(usd, undefined);
+}
+
+function providerBudgets(
+  value: unknown,
+  environment: Environment,
+  report: ImportReport,
+): Settings['providerBudgets'] {
+  const budgets = new Map<string, { path: string; budget: Budget }>();
+  for (const [name, written] of Object.entries(fieldsOf(value))) {
+    const path = `router_settings.provider_budget_config.${name}`;
+    const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(written);
+    const usd = resolveValue(most, environment);
+    const period = times['time_period'] ?? times['budget_duration'];
+    const budget =
+      'value' in usd && typeof usd.value === 'number' && usd.value >= 0
+        ? budgetOf(usd.value, typeof period === 'string' ? period : undefined)
+        : null;
+    if (budget === null) {
+      report.omit(path, 'expected a budget_limit in USD, and a time_period like 30d');
+    } else budgets.set(name.toLowerCase(), { path, budget });
+  }
+  return budgets;
+}

@@ -1,0 +1,136 @@
+/** A provider as LiteLLM knows it by the name in front of a model. */
+export interface LitellmProvider {
+  /** Id of the provider here. Absent: none that is known here. */
+  readonly id?: string;
+  /** Where it calls a provider that is not built in here, in OpenAI's dialect. Absent: `api_base` must say it. */
+  readonly baseUrl?: string;
+  /** Environment variable that it takes the key from. Absent: the name in upper case and `_API_KEY`. */
+  readonly keyVariable?: string;
+  /** False: calls there are in a dialect of its own, which nothing here passes on. */
+  readonly isReachable?: false;
+}
+
+const OTHER_DIALECT: LitellmProvider = { isReachable: false };
+
+/**
+ * Names of providers in LiteLLM that are not the id of one here. Names that are neither here nor an id are a part of the
+ * model's name.
+ *
+ * Source: `litellm/litellm_core_utils/get_llm_provider_logic.py` and `litellm/types/utils.py` of BerriAI/litellm, 2026-11-27.
+ */
+const NAMES: Readonly<Record<string, LitellmProvider>> = {
+  'text-completion-openai': { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
+  aiohttp_openai: { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
+  azure_text: { id: 'azure', keyVariable: 'AZURE_API_KEY' },
+  azure_ai: { id: 'azure' },
+  anthropic_text: { id: 'anthropic', keyVariable: 'ANTHROPIC_API_KEY' },
+  vertex_ai: { id: 'vertex' },
+  vertex_ai_beta: { id: 'vertex' },
+  bedrock: { id: 'bedrock', keyVariable: 'AWS_BEARER_TOKEN_BEDROCK' },
+  bedrock_converse: { id: 'bedrock', keyVariable: 'AWS_BEARER_TOKEN_BEDROCK' },
+  cohere_chat: { id: 'cohere', keyVariable: 'COHERE_API_KEY' },
+  dashscope: { id: 'dashscope-intl' },
+  fireworks_ai: { id: 'fireworks' },
+  nvidia_nim: { id: 'nvidia' },
+  perplexity: { id: 'perplexity', keyVariable: 'PERPLEXITYAI_API_KEY' },
+  together_ai: { id: 'together', keyVariable: 'TOGETHERAI_API_KEY' },
+  vercel_ai_gateway: { id: 'vercel' },
+  ollama: { id: 'ollama-local' },
+  ollama_chat: { id: 'ollama-local' },
+  ai21: { baseUrl: 'https://api.ai21.com/studio/v1' },
+  ai21_chat: { baseUrl: 'https://api.ai21.com/studio/v1', keyVariable: 'AI21_API_KEY' },
+  anyscale: { baseUrl: 'https://api.endpoints.anyscale.com/v1' },
+  codestral: { baseUrl: 'https://codestral.mistral.ai/v1' },
+  empower: { baseUrl: 'https://app.empower.dev/api/v1' },
+  friendliai: { baseUrl: 'https://api.friendli.ai/serverless/v1' },
+  galadriel: { baseUrl: 'https://api.galadriel.com/v1' },
+  github: { baseUrl: 'https://models.inference.ai.azure.com' },
+  meta_llama: { baseUrl: 'https://api.llama.com/compat/v1', keyVariable: 'LLAMA_API_KEY' },
+  volcengine: { baseUrl: 'https://ark.cn-beijing.volces.com/api/v3' },
+  custom_openai: {},
+  hosted_vllm: {},
+  infinity: {},
+  litellm_proxy: {},
+  llamafile: {},
+  lm_studio: {},
+  openai_like: {},
+  oobabooga: {},
+  vllm: {},
+  xinference: {},
+  ...Object.fromEntries(
+    [
+      'aleph_alpha',
+      'assemblyai',
+      'clarifai',
+      'cloudflare',
+      'databricks',
+      'deepgram',
+      'elevenlabs',
+      'github_copilot',
+      'jina_ai',
+      'maritalk',
+      'nlp_cloud',
+      'oci',
+      'palm',
+      'petals',
+      'predibase',
+      'replicate',
+      'sagemaker',
+      'sagemaker_chat',
+      'snowflake',
+      'text-completion-codestral',
+      'topaz',
+      'triton',
+      'voyage',
+      'watsonx',
+      'watsonx_text',
+    ].map((name) => [name, OTHER_DIALECT]),
+  ),
+};
+
+/** Finds what LiteLLM means by a provider's name, in lower case. Null: it is none that differs from ours. */
+export function litellmProvider(name: string): LitellmProvider | null {
+  return Object.hasOwn(NAMES, name) ? (NAMES[name] ?? null) : null;
+}
+
+/** A vendor that LiteLLM takes the bare name of a model for, where the vendors' own patterns here say another. */
+interface BareName {
+  /** In lower case. */
+  readonly name: RegExp;
+  readonly provider: string;
+}
+
+/**
+ * Bare names that LiteLLM does not call at the maker of the model. Its list of Gemini models is Vertex AI's.
+ *
+ * Source: as above.
+ */
+export const LITELLM_BARE_NAMES: readonly BareName[] = [
+  { name: /^ft:gpt-/, provider: 'openai' },
+  {
+    name: /^(?:gemini-|imagen|text-embedding-00|textembedding-gecko|chat-bison|text-bison)/,
+    provider: 'vertex_ai',
+  },
+  { name: /^claude-[^/]*@/, provider: 'vertex_ai' },
+  {
+    name: /^(?:[a-z]{2,6}\.)?(?:anthropic|amazon|meta|cohere|mistral|ai21)\./,
+    provider: 'bedrock',
+  },
+];
+
+/** Keys that mean none: servers that people run themselves are given one of these. */
+export const PLACEHOLDER_KEYS: ReadonlySet<string> = new Set(
+  [
+    '',
+    'none',
+    'null',
+    'empty',
+    'na',
+    'n/a',
+    'fake',
+    'fake-key',
+    'dummy',
+    'no-key',
+    'not-needed',
+  ].concat(['sk-no-key-required', 'anything', 'any', 'x']),
+);
