@@ -69,7 +69,7 @@ function placeOf(deployment: Deployment, wanted: Dialect): Place | null {
   const url = new URL(address);
   url.pathname = url.pathname.replace(/\/+$/, '').replace(ROUTE, '');
   // Whatever stands behind it, the API of an Azure resource begins at its host.
-  if (own?.id === 'azure' && own.hosts?.test(url.host) === true) {
+  if (dialect === 'azure' && own?.hosts?.test(url.host) === true) {
     url.pathname = url.pathname.replace(/\/openai(?:\/.*)?$/, '');
   }
   const place = {

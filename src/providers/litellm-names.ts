@@ -8,9 +8,32 @@ export interface LitellmProvider {
   readonly keyVariable?: string;
   /** False: calls there are in a dialect of its own, which nothing here passes on. */
   readonly isReachable?: false;
+  /** Where each region has its own address, `*` standing for its name. */
+  readonly regionalUrl?: string;
+  /** Why a deployment without `api_base` cannot be called from here. Absent: it can be. */
+  readonly wantsBase?: string;
+  /** The part of a model's name that says how LiteLLM calls it, and that is removed. */
+  readonly modelPrefix?: RegExp;
+  /** Id of the provider at addresses that are not its own. Absent: the same. */
+  readonly elsewhere?: string;
 }
 
 const OTHER_DIALECT: LitellmProvider = { isReachable: false };
+
+const VERTEX: LitellmProvider = {
+  id: 'vertex',
+  wantsBase:
+    'is a model of Vertex AI, which takes short-lived tokens of Google Cloud, and Headgate makes none. Write gemini/ in front for the Gemini API, or let callers send their tokens to /vertex',
+};
+
+const BEDROCK: LitellmProvider = {
+  id: 'bedrock',
+  keyVariable: 'AWS_BEARER_TOKEN_BEDROCK',
+  regionalUrl: 'https://bedrock-runtime.*.amazonaws.com',
+  wantsBase:
+    'is a model of Amazon Bedrock without a region; add aws_region_name, and a Bedrock API key as api_key, because Headgate does not sign calls',
+  modelPrefix: /^(?:converse|converse_like|invoke)\//,
+};
 
 /**
  * Names of providers in LiteLLM that are not the id of one here. Names that are neither here nor an id are a part of the
@@ -22,12 +45,13 @@ const NAMES: Readonly<Record<string, LitellmProvider>> = {
   'text-completion-openai': { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
   aiohttp_openai: { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
   azure_text: { id: 'azure', keyVariable: 'AZURE_API_KEY' },
-  azure_ai: { id: 'azure' },
+  // Models of Azure's catalogue are at hosts of Azure OpenAI, or speak OpenAI's dialect at their own.
+  azure_ai: { id: 'azure', elsewhere: 'openai' },
   anthropic_text: { id: 'anthropic', keyVariable: 'ANTHROPIC_API_KEY' },
-  vertex_ai: { id: 'vertex' },
-  vertex_ai_beta: { id: 'vertex' },
-  bedrock: { id: 'bedrock', keyVariable: 'AWS_BEARER_TOKEN_BEDROCK' },
-  bedrock_converse: { id: 'bedrock', keyVariable: 'AWS_BEARER_TOKEN_BEDROCK' },
+  vertex_ai: VERTEX,
+  vertex_ai_beta: VERTEX,
+  bedrock: BEDROCK,
+  bedrock_converse: BEDROCK,
   cohere_chat: { id: 'cohere', keyVariable: 'COHERE_API_KEY' },
   dashscope: { id: 'dashscope-intl' },
   fireworks_ai: { id: 'fireworks' },

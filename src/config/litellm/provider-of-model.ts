@@ -16,6 +16,10 @@ export interface Named {
   readonly keyVariable: string;
   /** Whether the provider is called without a key, because people run it themselves. */
   readonly isLocal: boolean;
+  /** Address of a region, `*` standing for its name. */
+  readonly regionalUrl?: string | undefined;
+  /** Why a deployment without an address cannot be called. */
+  readonly wantsBase?: string | undefined;
 }
 
 /** Finds the provider of a deployment. A text: why there is none. */
@@ -63,22 +67,18 @@ function known(name: string, model: string, base: string | undefined): Named | s
   }
   const id = special?.id ?? (providerNamed(name) === null ? null : name);
   if (special === null && id === null) return null;
-  const isLocal = LOCAL_SERVERS.some((server) => server.id === id);
+  const isElsewhere =
+    base !== undefined && id !== null && providerOf({ id: '', baseUrl: base })?.id !== id;
   return {
-    // Models of Azure's catalogue are at hosts of Azure OpenAI, or speak OpenAI's dialect at their own.
-    provider: name === 'azure_ai' && !isAzure(base) ? 'openai' : (id ?? name),
-    model: id === 'bedrock' ? model.replace(BEDROCK_ROUTE, '') : model,
+    provider: (isElsewhere ? special?.elsewhere : undefined) ?? id ?? name,
+    model: special?.modelPrefix === undefined ? model : model.replace(special.modelPrefix, ''),
     base: special?.baseUrl,
     keyVariable: special?.keyVariable ?? variableOf(name),
-    isLocal,
+    isLocal: LOCAL_SERVERS.some((server) => server.id === id),
+    regionalUrl: special?.regionalUrl,
+    wantsBase: special?.wantsBase,
   };
 }
-
-/** Routes that stand in front of models of Bedrock, and say how LiteLLM calls them. */
-const BEDROCK_ROUTE = /^(?:converse|converse_like|invoke)\//;
-
-const isAzure = (base: string | undefined): boolean =>
-  base === undefined || providerOf({ id: '', baseUrl: base })?.id === 'azure';
 
 /** Finds the provider of a model that names none: by its address, or by its name. */
 function bare(model: string, base: string | undefined): Named | string {

@@ -198,7 +198,7 @@ function steeringField(
 
 /** Finds where a deployment is. A text: why it cannot be called. */
 function placedAt(
-  { provider, model, base: usual }: Named,
+  { provider, model, base: usual, regionalUrl, wantsBase }: Named,
   params: Params,
   { baseOf, system }: ListContext,
 ): Pick<Deployment, 'provider' | 'model' | 'base'> | string {
@@ -208,22 +208,17 @@ function placedAt(
     return 'has a base URL in environment_variables or litellm_settings that is none';
   }
   if (base !== undefined) return { provider, model, base };
-  if (provider === 'vertex') {
-    return 'is a model of Vertex AI, which takes short-lived tokens of Google Cloud, and Headgate makes none. Write gemini/ in front for the Gemini API, or let callers send their tokens to /vertex';
-  }
-  if (provider !== 'bedrock') return { provider, model, base: usual };
-  const inModel = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/.exec(model);
+  const inModel = regionalUrl === undefined ? null : REGION_IN_MODEL.exec(model);
   const region = params.aws_region_name ?? inModel?.[1];
-  if (region === undefined) {
-    return 'is a model of Amazon Bedrock without a region; add aws_region_name, and a Bedrock API key as api_key, because Headgate does not sign calls';
+  if (regionalUrl === undefined || region === undefined) {
+    return wantsBase ?? { provider, model, base: usual };
   }
   if (!/^[a-z0-9-]{4,32}$/.test(region)) return 'has an aws_region_name that is none';
-  return {
-    provider,
-    model: inModel?.[2] ?? model,
-    base: `https://bedrock-runtime.${region}.amazonaws.com`,
-  };
+  return { provider, model: inModel?.[2] ?? model, base: regionalUrl.replace('*', region) };
 }
+
+/** A region in front of a model, as in `eu-west-1/some.model`. */
+const REGION_IN_MODEL = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/;
 
 /** Names the secret that a deployment's key is to be set as. Keys themselves are neither taken over nor repeated. */
 function keyOf(

@@ -19,6 +19,7 @@ const MAY_NAME = [
   'providers/dialects.ts',
   'providers/foreign-facts.ts',
   'providers/hosted-servers.ts',
+  'providers/litellm-names.ts',
   'providers/prices/lists/',
 ];
 
