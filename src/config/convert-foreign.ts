@@ -48,7 +48,7 @@ const FOREIGN_SHAPES: readonly ForeignShape[] = [
   {
     systems: ['litellm'],
     fields: ['model_list'],
-    convert: (document, { env }) => convertModelList(document, { env }),
+    convert: (document, { env }) => convertModelList(document, env),
   },
   {
     systems: ['clawith'],

@@ -4,7 +4,6 @@ import * as z from 'zod';
 import type { ConfigInput } from '../contract/config/config.ts';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
 import { litellmProvider } from '../providers/litellm-names.ts';
-import type { NamingSystem } from '../providers/provider.ts';
 import { quoteName } from './field-error.ts';
 import { refused, type Converted } from './foreign-groups.ts';
 import { groupDeployments } from './model-groups.ts';
@@ -13,16 +12,9 @@ import { environmentOf, resolveValue, type Environment } from './litellm/environ
 import { entriesOf, fieldsOf, type Fields } from './litellm/fields.ts';
 import { ImportReport } from './litellm/import-report.ts';
 import { readDeployments, type ReadDeployment } from './litellm/read-deployments.ts';
-import { readSettings, type Settings } from './litellm/settings.ts';
+import { readSettings, type LitellmSettings } from './litellm/settings.ts';
 
 type Group = NonNullable<ConfigInput['groups']>[number];
-
-/** Where a list comes from. */
-interface ListSource {
-  /** Another system that has the list, and names providers its own way. */
-  readonly system?: NamingSystem | undefined;
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
-}
 
 const listSchema = z.looseObject({
   model_list: z.array(z.unknown()).min(1).max(1_000),
@@ -66,19 +58,21 @@ function reportOthers(names: readonly string[], report: ImportReport): void {
 }
 
 /** Turns the deployments of one name into a group with them as its members. */
-export function convertModelList(document: unknown, source: ListSource = {}): Converted {
+export function convertModelList(
+  document: unknown,
+  env: Readonly<Record<string, string | undefined>> = {},
+): Converted {
   const parsed = listSchema.safeParse(document);
   if (!parsed.success) return refused(parsed.error, modelListSchema, document);
   const { model_list: list, ...others } = parsed.data;
   const report = new ImportReport();
-  const environment = environmentOf(document, source.env);
+  const environment = environmentOf(document, env);
   const titles = new Set(
     list.map((entry) => fieldsOf(entry)['model_name']).filter((title) => typeof title === 'string'),
   );
   const settings = readSettings(others, [...titles], environment, report);
   reportOthers(Object.keys(others), report);
   const deployments = readDeployments(list, {
-    system: source.system,
     environment,
     credentials: credentialsOf(others, environment),
     maxParallel: settings.maxParallel,
@@ -119,7 +113,7 @@ function credentialsOf(document: Fields, environment: Environment): ReadonlyMap<
 }
 
 /** Finds the base URL that a document sets for all deployments of a provider. */
-function basesOf(environment: Environment, { openaiBase }: Settings) {
+function basesOf(environment: Environment, { openaiBase }: LitellmSettings) {
   return (named: string): string | undefined => {
     const word = named.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
     const set = environment(`${word}_API_BASE`) ?? environment(`${word}_BASE_URL`);
@@ -130,7 +124,7 @@ function basesOf(environment: Environment, { openaiBase }: Settings) {
 /** Makes the budgets of members: their own, and those of their providers. What several share is divided among them. */
 function budgetsOfMembers(
   madeOf: readonly (readonly ReadDeployment[])[],
-  { providerBudgets }: Settings,
+  { providerBudgets }: LitellmSettings,
   report: ImportReport,
 ) {
   const all = madeOf.flat();
@@ -169,7 +163,7 @@ const PATTERNS_MAX = 200;
 /** Makes the group over all imported models that limits of the whole proxy become. */
 function overallGroup(
   groups: readonly Group[],
-  { overall: { maxConcurrency, budget } }: Settings,
+  { overall: { maxConcurrency, budget } }: LitellmSettings,
   report: ImportReport,
 ): Group[] {
   if (maxConcurrency === null && budget === null) return [];

@@ -7,12 +7,12 @@ import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerNamed, providerOf } from '../providers/index.ts';
 import { LOCAL_SERVERS } from '../providers/local-servers.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { Deployment } from './model-groups.ts';
+import type { ListedDeployment } from './model-groups.ts';
 
 type Upstream = NonNullable<ConfigInput['upstreams']>[number];
 
 /** Where the calls of a deployment go. */
-interface Place {
+interface DeploymentPlace {
   /** A built-in upstream. Null: one that is made, at `base`. */
   readonly builtIn: Provider | null;
   readonly base: string;
@@ -22,7 +22,7 @@ interface Place {
 }
 
 /** Takes the dialect in which a deployment is called by default. */
-export function dialectOfDeployment({ provider }: Pick<Deployment, 'provider'>): Dialect {
+export function dialectOfDeployment({ provider }: Pick<ListedDeployment, 'provider'>): Dialect {
   const local = LOCAL_SERVERS.find(({ id }) => id === provider);
   return local?.dialect ?? providerNamed(provider)?.dialect ?? 'openai';
 }
@@ -54,7 +54,7 @@ function builtInAt(base: string, wanted: Dialect): Provider | null {
 /** Routes that operators leave at the end of a base URL. */
 const ROUTE = /\/(?:chat\/completions|completions|embeddings|messages)$/;
 
-function placeOf(deployment: Deployment, wanted: Dialect): Place | null {
+function placeOf(deployment: ListedDeployment, wanted: Dialect): DeploymentPlace | null {
   const { provider, base } = deployment;
   const local = LOCAL_SERVERS.find(({ id }) => id === provider);
   const own = providerNamed(provider);
@@ -83,7 +83,7 @@ function placeOf(deployment: Deployment, wanted: Dialect): Place | null {
 }
 
 /** Takes a place in OpenAI's dialect, where its provider speaks that below another path. */
-function inDialect(place: Place, wanted: Dialect): Place {
+function inDialect(place: DeploymentPlace, wanted: Dialect): DeploymentPlace {
   if (wanted !== 'openai' || (place.dialect !== 'azure' && place.dialect !== 'ollama')) {
     return place;
   }
@@ -94,9 +94,9 @@ function inDialect(place: Place, wanted: Dialect): Place {
 }
 
 /** An upstream that is made, or a built-in one that gets prices or aliases. */
-interface Made {
+interface DraftUpstream {
   readonly upstream: Upstream;
-  readonly place: Place;
+  readonly place: DeploymentPlace;
   /** The part in front of models that its id was made of. Null: it was made of its address. */
   readonly prefix: string | null;
   /** Secrets of its deployments in the current group, with the model of each. */
@@ -107,7 +107,7 @@ interface Made {
 /** The upstreams of deployments, each made once. */
 export class DeploymentUpstreams {
   readonly notes: string[] = [];
-  readonly #made: Made[] = [];
+  readonly #made: DraftUpstream[] = [];
 
   /**
    * Places a deployment of a group. Two deployments of one account in a group need an upstream each.
@@ -115,7 +115,7 @@ export class DeploymentUpstreams {
    * @returns the upstream and the name of its member, or why it cannot be placed
    */
   place(
-    deployment: Deployment,
+    deployment: ListedDeployment,
     title: string,
     dialect: Dialect,
   ): { readonly upstream: string; readonly name: string | undefined } | string {
@@ -124,7 +124,7 @@ export class DeploymentUpstreams {
     const { secret, model, price, baseModel } = deployment;
     const account = secret ?? '';
     const prefix = prefixOf(title);
-    const isFree = (made: Made): boolean =>
+    const isFree = (made: DraftUpstream): boolean =>
       isSamePlace(made.place, place) &&
       hasRoomFor(made.upstream, deployment) &&
       made.prefix === prefix &&
@@ -161,7 +161,7 @@ export class DeploymentUpstreams {
     });
   }
 
-  #make(place: Place, prefix: string | null): Made {
+  #make(place: DeploymentPlace, prefix: string | null): DraftUpstream {
     const { builtIn, base, dialect, beginsAtBase } = place;
     const taken = new Set(this.#made.map(({ upstream }) => upstream.id));
     const isBuiltIn = builtIn !== null && !taken.has(builtIn.id) && prefix === null;
@@ -185,12 +185,15 @@ function prefixOf(title: string): string | null {
 
 const isBuiltInId = (id: string): boolean => typeof providerNamed(id)?.baseUrl === 'string';
 
-function isSamePlace(a: Place, b: Place): boolean {
+function isSamePlace(a: DeploymentPlace, b: DeploymentPlace): boolean {
   return a.builtIn?.id === b.builtIn?.id && a.base === b.base && a.dialect === b.dialect;
 }
 
 /** Tells whether an upstream can have the price and the public name of a deployment's model beside those that it has. */
-function hasRoomFor({ prices = {}, aliases = {} }: Upstream, deployment: Deployment): boolean {
+function hasRoomFor(
+  { prices = {}, aliases = {} }: Upstream,
+  deployment: ListedDeployment,
+): boolean {
   const { model, price, baseModel } = deployment;
   const [known, alias] = [prices[model], aliases[model]];
   return (

@@ -13,7 +13,7 @@ type Member = NonNullable<Group['members']>[number];
 type Price = NonNullable<NonNullable<ConfigInput['upstreams']>[number]['prices']>[string];
 
 /** A place where calls of a model can run, as another system lists it. */
-export interface Deployment {
+export interface ListedDeployment {
   /** Its place in `model_list`. */
   readonly at: number;
   /** The name by which callers know the model, or a pattern of names. */
@@ -72,7 +72,7 @@ interface Grouped {
   /** Translates a path in the configuration back into the list. */
   readonly pathOf: (path: string) => string;
   /** The deployment that each member was made of, by group. */
-  readonly madeOf: readonly (readonly Deployment[])[];
+  readonly madeOf: readonly (readonly ListedDeployment[])[];
 }
 
 /** Maximum tier of a member. */
@@ -84,12 +84,12 @@ interface Draft {
   /** Other names of the model. */
   readonly others: readonly string[];
   readonly dialect: Dialect;
-  readonly places: { readonly deployment: Deployment; readonly tier: number | undefined }[];
+  readonly places: { readonly deployment: ListedDeployment; readonly tier: number | undefined }[];
 }
 
 /** Makes a group of the deployments of each model. */
 export function groupDeployments(
-  deployments: readonly Deployment[],
+  deployments: readonly ListedDeployment[],
   { fallbacks, aliases, settings }: GroupOptions,
 ): Grouped {
   const omitted: FieldError[] = [];
@@ -99,7 +99,7 @@ export function groupDeployments(
   const names = new Set<string>();
   const notes: string[] = [];
   const groups: Group[] = [];
-  const madeOf: Deployment[][] = [];
+  const madeOf: ListedDeployment[][] = [];
   for (const { title, others, dialect, places } of drafts) {
     const made = places.flatMap(({ deployment, tier }) => {
       const member = upstreams.place(deployment, title, dialect);
@@ -137,7 +137,7 @@ export function groupDeployments(
 
 /** Sorts deployments by title, and leaves out those whose calls could not be told apart from others'. */
 function draftsOf(
-  deployments: readonly Deployment[],
+  deployments: readonly ListedDeployment[],
   aliases: GroupOptions['aliases'],
   omitted: FieldError[],
 ): Draft[] {
@@ -176,7 +176,7 @@ function draftsOf(
 }
 
 /** Says why a pattern of names cannot be a group: its calls would have to be renamed by a pattern too. */
-function wrongPattern({ title, model }: Deployment): string | null {
+function wrongPattern({ title, model }: ListedDeployment): string | null {
   if (!title.includes('*') && !model.includes('*')) return null;
   if (title === model) return null;
   const slash = title.indexOf('/');
@@ -291,7 +291,7 @@ function addFallbacks(
 }
 
 /** Says why calls of a model cannot go on to a deployment of another one. Null: they can. */
-function whyNot(from: Draft, deployment: Deployment): string | null {
+function whyNot(from: Draft, deployment: ListedDeployment): string | null {
   if (from.title.includes('*') || deployment.title.includes('*')) {
     return 'calls of a pattern have no one name there';
   }
@@ -302,13 +302,16 @@ function whyNot(from: Draft, deployment: Deployment): string | null {
 }
 
 /** Tells whether a deployment can be called in a dialect: its own, or OpenAI's where its provider speaks that too. */
-function speaks(deployment: Deployment, dialect: Dialect): boolean {
+function speaks(deployment: ListedDeployment, dialect: Dialect): boolean {
   const own = dialectOfDeployment(deployment);
   return own === dialect || (dialect === 'openai' && (own === 'azure' || own === 'ollama'));
 }
 
 /** Makes the names of a model there, by the names of callers. */
-function modelsOf({ title, model }: Deployment, names: readonly string[]): Record<string, string> {
+function modelsOf(
+  { title, model }: ListedDeployment,
+  names: readonly string[],
+): Record<string, string> {
   if (title.includes('*')) return {};
   const all = names.flatMap((name) => {
     const [, prefix = '', rest = ''] = /^([^/]+)\/(.+)$/.exec(name) ?? [];
@@ -319,7 +322,7 @@ function modelsOf({ title, model }: Deployment, names: readonly string[]): Recor
 }
 
 function memberOf(
-  { secret, limits, weight, firstTokenMs }: Deployment,
+  { secret, limits, weight, firstTokenMs }: ListedDeployment,
   { upstream, name }: { readonly upstream: string; readonly name: string | undefined },
   tier: number | undefined,
   models: Record<string, string>,
@@ -346,7 +349,7 @@ function freeName(wanted: string, taken: Set<string>): string {
 }
 
 /** Translates a path back into the list, by the places in it that each group was made of. */
-function pathBack(groups: readonly (readonly Deployment[])[]): (path: string) => string {
+function pathBack(groups: readonly (readonly ListedDeployment[])[]): (path: string) => string {
   const fields: Readonly<Record<string, string>> = {
     secret: 'api_key',
     tier: 'order',

@@ -1,12 +1,10 @@
 import { LITELLM_BARE_NAMES, litellmProvider } from '../../providers/litellm-names.ts';
 import { providerNamed, providerOf, PROVIDERS } from '../../providers/index.ts';
 import { LOCAL_SERVERS } from '../../providers/local-servers.ts';
-import type { NamingSystem } from '../../providers/provider.ts';
 import { compileGlobs } from '../../routing/glob.ts';
-import { providerIdOf } from '../foreign-groups.ts';
 
 /** The provider of a deployment, and the name of its model there. */
-export interface Named {
+export interface NamedModel {
   /** Id of the provider here, or the name of one that is not built in. */
   readonly provider: string;
   readonly model: string;
@@ -23,21 +21,17 @@ export interface Named {
 }
 
 /** Finds the provider of a deployment. A text: why there is none. */
-export function providerOfModel(
-  {
-    model,
-    custom,
-    base,
-  }: {
-    readonly model: string;
-    readonly custom: string | undefined;
-    readonly base: string | undefined;
-  },
-  system: NamingSystem | undefined,
-): Named | string {
+export function providerOfModel({
+  model,
+  custom,
+  base,
+}: {
+  readonly model: string;
+  readonly custom: string | undefined;
+  readonly base: string | undefined;
+}): NamedModel | string {
   const slash = model.indexOf('/');
   const prefix = slash === -1 ? null : model.slice(0, slash).toLowerCase();
-  if (system !== undefined) return namedBy(system, prefix ?? 'openai', model.slice(slash + 1));
   if (custom !== undefined) {
     const name = custom.toLowerCase();
     return known(name, prefix === name ? model.slice(slash + 1) : model, base) ?? unknownProvider();
@@ -46,21 +40,8 @@ export function providerOfModel(
   return named ?? bare(model, base);
 }
 
-/** Finds a provider as another system than LiteLLM names it. */
-function namedBy(system: NamingSystem, name: string, model: string): Named {
-  const local = LOCAL_SERVERS.find(({ namedBy: names }) => names[system]?.includes(name));
-  const provider = local?.id ?? providerIdOf(name, system);
-  return {
-    provider,
-    model,
-    base: undefined,
-    keyVariable: variableOf(provider),
-    isLocal: local !== undefined,
-  };
-}
-
 /** Finds the provider of a name in front of a model. Null: the name is none of a provider. */
-function known(name: string, model: string, base: string | undefined): Named | string | null {
+function known(name: string, model: string, base: string | undefined): NamedModel | string | null {
   const special = litellmProvider(name);
   if (special?.isReachable === false) {
     return `names the provider "${name}", which speaks a dialect that Headgate does not`;
@@ -81,7 +62,7 @@ function known(name: string, model: string, base: string | undefined): Named | s
 }
 
 /** Finds the provider of a model that names none: by its address, or by its name. */
-function bare(model: string, base: string | undefined): Named | string {
+function bare(model: string, base: string | undefined): NamedModel | string {
   const there = base === undefined ? null : providerOf({ id: '', baseUrl: base });
   if (there !== null) return makerNamed(there.id, model);
   if (model === '*') {
@@ -97,7 +78,7 @@ function bare(model: string, base: string | undefined): Named | string {
   return unknownProvider();
 }
 
-function makerNamed(provider: string, model: string): Named {
+function makerNamed(provider: string, model: string): NamedModel {
   return { provider, model, base: undefined, keyVariable: variableOf(provider), isLocal: false };
 }
 

@@ -3,27 +3,24 @@
 import * as z from 'zod';
 import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
-import type { NamingSystem } from '../../providers/provider.ts';
 import { explainIssues } from '../explain-issues.ts';
 import { groupNameOf } from '../foreign-groups.ts';
-import type { Deployment } from '../model-groups.ts';
+import type { ListedDeployment } from '../model-groups.ts';
 import { budgetOf, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
 import { fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
-import { providerOfModel, type Named } from './provider-of-model.ts';
+import { providerOfModel, type NamedModel } from './provider-of-model.ts';
 
-type Params = z.output<typeof litellmParamsSchema>;
+type LitellmParams = z.output<typeof litellmParamsSchema>;
 
 /** A deployment, and the budget that it has alone. */
-export interface ReadDeployment extends Deployment {
+export interface ReadDeployment extends ListedDeployment {
   readonly budget: Budget | null;
 }
 
 /** Parts of a document that its deployments depend on. */
 export interface ListContext {
-  /** Another system that has the list, and names providers its own way. */
-  readonly system: NamingSystem | undefined;
   readonly environment: Environment;
   /** Values of parameters by the name of the credential that has them. */
   readonly credentials: ReadonlyMap<string, Fields>;
@@ -96,7 +93,7 @@ function readDeployment(
   }
   const base = params.api_base ?? undefined;
   const custom = params.custom_llm_provider ?? undefined;
-  const named = providerOfModel({ model: params.model, custom, base }, context.system);
+  const named = providerOfModel({ model: params.model, custom, base });
   if (typeof named === 'string') {
     report.omit(`${path}.litellm_params.model`, named);
     return null;
@@ -153,7 +150,7 @@ function paramsOf(
   { given, info, others }: Parts,
   path: string,
   context: ListContext,
-): Params | null {
+): LitellmParams | null {
   const { report, environment, credentials } = context;
   const own = fieldsOf(given);
   const named = own['litellm_credential_name'];
@@ -198,12 +195,12 @@ function steeringField(
 
 /** Finds where a deployment is. A text: why it cannot be called. */
 function placedAt(
-  { provider, model, base: usual, regionalUrl, wantsBase }: Named,
-  params: Params,
-  { baseOf, system }: ListContext,
-): Pick<Deployment, 'provider' | 'model' | 'base'> | string {
+  { provider, model, base: usual, regionalUrl, wantsBase }: NamedModel,
+  params: LitellmParams,
+  { baseOf }: ListContext,
+): Pick<ListedDeployment, 'provider' | 'model' | 'base'> | string {
   const name = params.custom_llm_provider ?? params.model.split('/')[0] ?? '';
-  const base = params.api_base ?? (system === undefined ? baseOf(name.toLowerCase()) : undefined);
+  const base = params.api_base ?? baseOf(name.toLowerCase());
   if (base !== undefined && !/^https?:$/.test(URL.parse(base)?.protocol ?? '')) {
     return 'has a base URL in environment_variables or litellm_settings that is none';
   }
@@ -222,11 +219,11 @@ const REGION_IN_MODEL = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/;
 
 /** Names the secret that a deployment's key is to be set as. Keys themselves are neither taken over nor repeated. */
 function keyOf(
-  params: Params,
-  { keyVariable, isLocal }: Named,
+  params: LitellmParams,
+  { keyVariable, isLocal }: NamedModel,
   { at, title, path }: { readonly at: number; readonly title: string; readonly path: string },
   secrets: Map<string, string>,
-): Pick<Deployment, 'secret' | 'isKeyless' | 'keyNote'> {
+): Pick<ListedDeployment, 'secret' | 'isKeyless' | 'keyNote'> {
   const key = params.api_key ?? undefined;
   const isOwn = (params.api_base ?? null) !== null || isLocal;
   const none = { secret: null, keyNote: null };
@@ -253,7 +250,7 @@ function secretNamed(variable: string): string {
 }
 
 /** Makes prices per million tokens of prices per token. */
-function priceOf(fields: Fields): Deployment['price'] {
+function priceOf(fields: Fields): ListedDeployment['price'] {
   const perMillion = (name: string): number | undefined => {
     const value = fields[name];
     if (typeof value !== 'number') return undefined;

@@ -7,7 +7,7 @@ import { entriesOf, fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
-export interface Settings extends GroupOptions {
+export interface LitellmSettings extends GroupOptions {
   /** Slots of deployments that name none. */
   readonly maxParallel: number | null;
   /** Limits over all models together. */
@@ -91,10 +91,10 @@ export function readSettings(
   titles: readonly string[],
   environment: Environment,
   report: ImportReport,
-): Settings {
+): LitellmSettings {
   const reader = new SettingsReader(document, environment, report);
   const openaiBase = reader.take('litellm_settings', 'api_base');
-  const read: Settings = {
+  const read: LitellmSettings = {
     fallbacks: fallbacksOf(reader, titles, report),
     aliases: aliasesOf(reader.take('router_settings', 'model_group_alias'), report),
     settings: groupSettings(reader, report),
@@ -132,7 +132,7 @@ function slotsOf(reader: SettingsReader, section: Section, field: string): numbe
   return reader.number(section, field) || null;
 }
 
-function groupSettings(reader: SettingsReader, report: ImportReport): Settings['settings'] {
+function groupSettings(reader: SettingsReader, report: ImportReport): LitellmSettings['settings'] {
   const general = reader.number('litellm_settings', 'num_retries');
   const retries = reader.number('router_settings', 'num_retries') ?? general;
   const cooldown =
@@ -207,7 +207,7 @@ function namesOf(value: unknown, path: string, report: ImportReport): string[] {
   return names;
 }
 
-function aliasesOf(value: unknown, report: ImportReport): Settings['aliases'] {
+function aliasesOf(value: unknown, report: ImportReport): LitellmSettings['aliases'] {
   return Object.entries(fieldsOf(value)).flatMap(([name, target]) => {
     const path = `router_settings.model_group_alias.${name}`;
     const of = typeof target === 'string' ? target : fieldsOf(target)['model'];
@@ -238,7 +238,7 @@ function providerBudgets(
   value: unknown,
   environment: Environment,
   report: ImportReport,
-): Settings['providerBudgets'] {
+): LitellmSettings['providerBudgets'] {
   const budgets = new Map<string, { path: string; budget: Budget }>();
   for (const [name, written] of Object.entries(fieldsOf(value))) {
     const path = `router_settings.provider_budget_config.${name}`;
