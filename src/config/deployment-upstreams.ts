@@ -7,7 +7,7 @@ import { DIALECT_DEFAULTS } from '../providers/dialects.ts';
 import { providerNamed, providerOf } from '../providers/index.ts';
 import { LOCAL_SERVERS } from '../providers/local-servers.ts';
 import type { Provider } from '../providers/provider.ts';
-import type { ListedDeployment } from './model-groups.ts';
+import type { ListedDeployment } from './listed-deployment.ts';
 
 type Upstream = NonNullable<ConfigInput['upstreams']>[number];
 

@@ -5,7 +5,7 @@ import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
 import { explainIssues } from '../explain-issues.ts';
 import { groupNameOf } from '../foreign-groups.ts';
-import type { ListedDeployment } from '../model-groups.ts';
+import type { ListedDeployment } from '../listed-deployment.ts';
 import { budgetOf, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
 import { fieldsOf, type Fields } from './fields.ts';
