@@ -102,7 +102,8 @@ export async function forward(sending: Sending): Promise<Result> {
   if (given === null && held.cutBy === 'slow') return tooSlow(sending);
   const received = given === null ? null : withOwnAddresses(given, candidate, target);
   if (received?.kind === 'rejected') return redirected(sending, held, received);
-  const sent = received?.answer ?? null;
+  const arrived = received?.answer ?? null;
+  const sent = arrived === null ? null : (metering?.withoutPacking(arrived) ?? arrived);
   const inside = await readSent(sending, held, sent, isBare);
   if (held.cutBy === 'slow') return tooSlow(sending);
   const read = inside.answer === null && isCutByUs(held) ? UNSAID : inside;

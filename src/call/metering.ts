@@ -22,7 +22,8 @@ import {
   withTierHeaders,
   type TierPrices,
 } from '../providers/prices/tiers.ts';
-import { isPlain } from '../upstream/body/packing.ts';
+import { logEvent } from '../runtime/log.ts';
+import { isPlain, packingsOf, unpacked } from '../upstream/body/packing.ts';
 import type { CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
@@ -144,9 +145,21 @@ function pricesOf(
   return { price, pricesAt: Object.fromEntries(known.map((each) => [each.id, each.price])) };
 }
 
+/** For an answer in which no usage can be read, and some may have to be removed. */
+const NO_METER: Pick<UsageMeter, 'push'> = { push: () => {} };
+
 /** The expected use of a call. */
 type Estimated = Omit<BodyEstimate, 'leastInputTokens'> &
   Pick<CallEstimate, 'isInputGuess' | 'leastInputTokens'>;
+
+/**
+ * Upstreams of this isolate that compressed a stream in a coding that cannot be undone, although plain bytes were asked for.
+ * Their streams are no longer asked for usage that the caller did not ask for.
+ */
+const unremovable = new Set<string>();
+
+/** Maximum characters of an upstream's header in a log line. */
+const LOGGED_CHARS_MAX = 100;
 
 /** The use of one call before, during and after it, as each of its groups counts it. */
 export class Metering {
@@ -170,7 +183,8 @@ export class Metering {
   constructor(located: Located, estimate: Estimated, fallback: Price | null = null) {
     const { upstream, operation, model } = located;
     const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
-    this.#asksUsage = asks && operation.name === 'chat';
+    const isRemovable = !unremovable.has(upstream.id);
+    this.#asksUsage = asks && isRemovable && operation.name === 'chat';
     this.#estimate = estimate;
     this.#upstream = upstream;
     this.#shape = operation.shape;
@@ -279,6 +293,42 @@ export class Metering {
     return { reason: 'price_unknown', message };
   }
 
+  /**
+   * Decodes an answer from which the usage is removed that the caller did not ask for. Such calls ask for plain bytes, but a
+   * proxy on the way may compress them in spite of that.
+   */
+  withoutPacking(answer: Response): Response {
+    const { status, statusText, body } = answer;
+    const encoding = answer.headers.get('content-encoding');
+    if (!this.#removesFrom(answer) || isPlain(encoding) || body === null) return answer;
+    const packings = packingsOf(encoding);
+    if (packings === null) {
+      unremovable.add(this.#upstream.id);
+      logEvent('usage_not_removed', {
+        upstream: this.#upstream.id,
+        encoding: (encoding ?? '').slice(0, LOGGED_CHARS_MAX),
+      });
+      return answer;
+    }
+    const headers = new Headers(answer.headers);
+    headers.delete('content-encoding');
+    headers.delete('content-length');
+    // The pipes behind it read bytes into a buffer of their own, which only native streams allow.
+    const { readable, writable } = new IdentityTransformStream();
+    // If it fails, so does its reader.
+    unpacked(body, packings)
+      .pipeTo(writable)
+      .catch(() => undefined);
+    return new Response(readable, { status, statusText, headers });
+  }
+
+  /** Whether the answer may hold usage that the caller did not ask for. JSON of a known length is no stream, whatever was asked. */
+  #removesFrom({ ok, headers }: Response): boolean {
+    if (!this.#hasAsked || !ok) return false;
+    const isJson = mediaType(headers.get('content-type')) === 'application/json';
+    return !(isJson && headers.has('content-length'));
+  }
+
   /** Reads the usage of an answer on its way through; null: nothing can be read in it. */
   meterFor({ headers }: Response): UsageMeter | null {
     this.#reported = tiersInAnswer(headers);
@@ -290,11 +340,11 @@ export class Metering {
   }
 
   /** Leads an answer through the meter; null: it need not be looked into. */
-  pipeFor(meter: UsageMeter | null, { headers }: Response): PipeMetering | null {
-    if (meter === null) return null;
-    const isStream = mediaType(headers.get('content-type')) === 'text/event-stream';
-    const mayFilter = this.#hasAsked && isStream && isPlain(headers.get('content-encoding'));
-    return { meter, filter: mayFilter ? createUsageDrop() : null };
+  pipeFor(meter: UsageMeter | null, answer: Response): PipeMetering | null {
+    const isReadable = isPlain(answer.headers.get('content-encoding'));
+    const filter = this.#removesFrom(answer) && isReadable ? createUsageDrop() : null;
+    if (meter === null && filter === null) return null;
+    return { meter: meter ?? NO_METER, filter };
   }
 
   /** Settles what the call has used by now. Undefined: it cannot be told, so what was reserved counts. */
