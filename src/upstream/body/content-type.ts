@@ -18,6 +18,9 @@ const FORM = 'multipart/form-data';
 /** Types under which clients send JSON, the one of plain `fetch` and none at all among them. */
 const JSON_TYPE = /^(?:application\/(?:[\w.+-]+\+)?json|text\/(?:json|plain))?$/;
 
+/** Content types of most bodies. They need no parsing. */
+const USUAL_JSON = /^application\/json(?:; ?charset=utf-8)?$/i;
+
 /** Types as lenient parsers find them: PHP ends the type at a comma or a blank, and others take the last type of several. */
 const ANY_FORM = /(?:^|,)\s*multipart\/form-data(?:[;,\s"]|$)/i;
 const URLENCODED = /(?:^|,)\s*application\/x-www-form-urlencoded(?:[;,\s"]|$)/i;
@@ -70,8 +73,7 @@ export function bodyForm(contentType: string): BodyForm {
 
 /** The same, where the upstream must not be able to take the body for something else than it is read as. */
 export function certainForm(contentType: string): BodyForm {
-  // Most bodies end here.
-  if (contentType === 'application/json') return { kind: 'json' };
+  if (USUAL_JSON.test(contentType)) return { kind: 'json' };
   const form = bodyForm(contentType);
   if (form.kind === 'hidden') return form;
   const isSeveral =
