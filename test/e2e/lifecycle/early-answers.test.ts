@@ -156,7 +156,7 @@ function inPieces(body: Buffer): ReadableStream<Uint8Array> {
   });
 }
 
-/** One connection for all, which is used again after each answer. */
+/** One connection at a time, used again unless an answer says that it closes. */
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
 function byNode(url: string, headers: Headers, size: number): Promise<Read> {
@@ -215,7 +215,7 @@ const CLIENTS: readonly (readonly [string, Send])[] = [
     (url, headers, size) =>
       fetched(url, headers, { body: inPieces(bodyOf(size)), duplex: 'half' } as RequestInit),
   ],
-  ['node:http, over one connection', byNode],
+  ['node:http, with keep-alive', byNode],
   ['the shape of Python', raw('send')],
   ['the shape of Go', raw('both')],
 ];
@@ -237,7 +237,7 @@ it.each(CLIENTS)(
   60_000,
 );
 
-it('a WebSocket whose request has a body is refused with an answer, and its connection goes on', async () => {
+it('a WebSocket whose request has a body is refused with an answer', async () => {
   const read = await raw('send')(
     `${stage.url()}/nowhere/${PATH}`,
     { ...keyed(KEY), ...UPGRADE },
