@@ -71,7 +71,10 @@ export function fingerprint(fingerprintKey: string, credential: string): Promise
   return fingerprintOf(`${fingerprintKey}\n${credential}`);
 }
 
-/** Makes what stands for the user or session of a call in the same way. Callers choose these texts, so they have a cache of their own. */
+/**
+ * Makes what stands for the user or session of a call in the same way. Callers choose these texts, so they have a cache of
+ * their own.
+ */
 export function sessionHash(fingerprintKey: string, session: string): Promise<string> {
   return sessionHashOf(`${fingerprintKey}\nsession ${session}`);
 }
