@@ -11,7 +11,7 @@ import {
   rateLimitModelsSchema,
 } from '../contract/config/foreign-schemas.ts';
 import { convertHermes, HERMES_FIELDS, isHermes } from './convert-hermes.ts';
-import { convertPortkey, isPortkeyConfig } from './convert-portkey.ts';
+import { convertPortkey, isPortkeyConfig, PORTKEY_FIELDS } from './convert-portkey.ts';
 import { convertConcurrencyGroups } from './convert-concurrency-groups.ts';
 import { convertModelList } from './convert-model-list.ts';
 import { convertModelsOfAgents, isModelsOfAgents } from './convert-models-of-agents.ts';
@@ -63,7 +63,7 @@ const FOREIGN_SHAPES: readonly ForeignShape[] = [
   },
   {
     systems: ['portkey'],
-    fields: ['strategy', 'targets', 'provider', 'virtual_key'],
+    fields: PORTKEY_FIELDS,
     isMeant: isPortkeyConfig,
     convert: convertPortkey,
   },

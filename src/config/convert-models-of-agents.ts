@@ -10,6 +10,7 @@ import { explainIssues } from './explain-issues.ts';
 import { below, quoteName, type FieldError } from './field-error.ts';
 import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
 import {
+  MEMBERS_MAX,
   membersOf,
   type Deployment,
   type GroupInput,
@@ -139,10 +140,15 @@ class AgentReading {
     chain: readonly string[],
     byName: ReadonlyMap<string, readonly Entry[]>,
   ): { readonly group: GroupInput; readonly paths: readonly string[] } | null {
-    const tiers = [own, ...chain.map((name) => byName.get(name) ?? [])];
-    const deployments = tiers.flatMap((entries, index) =>
-      entries.flatMap((entry) => this.#deployments(entry, tiers.length > 1 ? index + 1 : null)),
+    const tiers = [own, ...chain.map((each) => byName.get(each) ?? [])];
+    const tier = tiers.length > 1 ? (index: number): number | null => index + 1 : () => null;
+    const entries = tiers.flatMap((each, index) =>
+      each.slice(0, MEMBERS_MAX + 1).map((entry) => ({ entry, tier: tier(index) })),
     );
+    // The first that is too many is omitted, and says so for those behind it.
+    const deployments = entries
+      .slice(0, MEMBERS_MAX + 1)
+      .flatMap((each) => this.#deployments(each.entry, each.tier));
     const spoken = own.map(({ model }) => spokenBy(providerOf(model).provider));
     const kept = spoken.every((each) => each === 'anthropic') ? 'anthropic' : null;
     const made = membersOf(deployments, [title], this.made, kept);

@@ -15,10 +15,19 @@ import { deploymentOf, listUnread, modelOf, type Collected } from './portkey-tar
 import { omitNested, strategySettings } from './portkey-settings.ts';
 import { readNode, tiersOf, type PortkeyNode, type Tiers } from './portkey-tree.ts';
 
-/** Tells a config of Portkey's from other documents with a field `provider` or `targets`. */
+/** Fields by which such a config is known. */
+export const PORTKEY_FIELDS: readonly string[] = [
+  'strategy',
+  'targets',
+  'provider',
+  'virtual_key',
+  'override_params',
+];
+
+/** Tells a config of Portkey's from other documents with such a field. */
 export function isPortkeyConfig(document: Readonly<Record<string, unknown>>): boolean {
-  const { strategy, targets, provider, virtual_key: key } = document;
-  if (targets !== undefined || strategy !== undefined) return true;
+  const { strategy, targets, provider, virtual_key: key, override_params: params } = document;
+  if (targets !== undefined || strategy !== undefined || params !== undefined) return true;
   return (typeof provider === 'string' || typeof key === 'string') && !('model' in document);
 }
 

@@ -30,8 +30,10 @@ export interface MadeMembers {
   readonly omitted: readonly FieldError[];
 }
 
-/** Maximum members of a group, and maximum tier of a member. */
-const MEMBERS_MAX = 32;
+/** Maximum members of a group. */
+export const MEMBERS_MAX = 32;
+
+/** Maximum tier of a member. */
 const TIER_MAX = 10;
 
 /**
@@ -55,7 +57,7 @@ export function membersOf(
   for (const { at, place, secret, model, member = {} } of spoken) {
     if (members.length === MEMBERS_MAX) {
       omitted.push({ path: at, message: `a group has at most ${MEMBERS_MAX} members` });
-      continue;
+      break;
     }
     const there = made.add(place);
     const key = `${there.id} ${secret ?? ''}`;

@@ -30,21 +30,21 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
     return node === null ? [] : [{ at, node: { ...node, override_params: merged(root, node) } }];
   });
   const models = new Map<string, string[]>();
+  const taken = new TakenModels();
   for (const [index, { query, then }] of conditions.entries()) {
-    const path = `strategy.conditions[${index}]`;
+    const path = `strategy.conditions[${index}].query`;
     const asked = modelsOf(query);
     if (asked === null) {
       const message = `cannot be expressed: a group is chosen by the model of a call. Let callers ask for a model of its own in place of "${then}"`;
-      omitted.push({ path: `${path}.query`, message });
+      omitted.push({ path, message });
       continue;
     }
-    const before = [...models].flatMap(([name, taken]) => taken.map((model) => ({ name, model })));
     const free = [...new Set(asked)].filter((model) => {
-      const same = before.find((other) => globsMayOverlap(model, other.model));
-      if (same === undefined) return true;
+      const same = taken.add(model, then);
+      if (same === null) return true;
       if (same.name === then && same.model === model) return false;
       const message = `"${model}" is taken by an earlier condition ("${same.model}"), and a call goes to one group with members`;
-      omitted.push({ path: `${path}.query`, message });
+      omitted.push({ path, message });
       return false;
     });
     if (free.length > 0) models.set(then, [...(models.get(then) ?? []), ...free]);
@@ -57,13 +57,39 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
   });
   const other = targets.find(({ node }) => node.name === usual);
   if (other === undefined) return branches;
-  return [...branches, ...otherwise(other, [...models.values()].flat(), omitted)];
+  return [...branches, ...otherwise(other, taken, omitted)];
+}
+
+/** A model that a condition takes, and the target that it is for. */
+interface TakenModel {
+  readonly model: string;
+  readonly name: string;
+}
+
+/** The models that conditions take. Most are single names, of which no two have to be compared. */
+class TakenModels {
+  readonly #names = new Map<string, TakenModel>();
+  readonly #globs: TakenModel[] = [];
+
+  /** Adds a model, unless an earlier one takes some call of it. Null: none does. */
+  add(model: string, name: string): TakenModel | null {
+    const isGlob = model.includes('*');
+    const overlaps = (other: TakenModel): boolean => globsMayOverlap(model, other.model);
+    const same =
+      this.#names.get(model.toLowerCase()) ??
+      this.#globs.find(overlaps) ??
+      (isGlob ? [...this.#names.values()].find(overlaps) : undefined);
+    if (same !== undefined) return same;
+    if (isGlob) this.#globs.push({ model, name });
+    else this.#names.set(model.toLowerCase(), { model, name });
+    return null;
+  }
 }
 
 /** Makes the branch of all other calls, which asks for a model as groups are found by them. */
 function otherwise(
   target: { readonly at: string; readonly node: PortkeyNode },
-  taken: readonly string[],
+  taken: TakenModels,
   omitted: FieldError[],
 ): Branch[] {
   const [first] = tiersOf(target.node, target.at, [])
@@ -75,7 +101,7 @@ function otherwise(
     omitted.push({ path, message });
     return [];
   }
-  if (taken.some((model) => globsMayOverlap(model, first))) return [];
+  if (taken.add(first, '') !== null) return [];
   return [
     {
       ...target,

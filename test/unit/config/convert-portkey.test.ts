@@ -273,6 +273,11 @@ describe('stored providers', () => {
     ]);
   });
 
+  it('may be named by the model alone', () => {
+    const { groups } = taken(model('@openai-prod/gpt-4o'));
+    expect(placesOf(groups[0])).toEqual([['openai', 'UPSTREAM_OPENAI_PROD', {}, 1]]);
+  });
+
   it('that are keys themselves are never repeated', () => {
     const document = {
       ...strategy('fallback'),
