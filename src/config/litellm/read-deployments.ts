@@ -204,7 +204,7 @@ function placedAt(
   if (base !== undefined && !/^https?:$/.test(URL.parse(base)?.protocol ?? '')) {
     return 'has a base URL in environment_variables or litellm_settings that is none';
   }
-  if (base !== undefined) return { provider, model, base };
+  if (base !== undefined) return hasMoreThanPath(base) ?? { provider, model, base };
   const inModel = regionalUrl === undefined ? null : REGION_IN_MODEL.exec(model);
   const region = params.aws_region_name ?? inModel?.[1];
   if (regionalUrl === undefined || region === undefined) {
@@ -212,6 +212,13 @@ function placedAt(
   }
   if (!/^[a-z0-9-]{4,32}$/.test(region)) return 'has an aws_region_name that is none';
   return { provider, model: inModel?.[2] ?? model, base: regionalUrl.replace('*', region) };
+}
+
+/** Says why an address may not be taken over: it would be repeated, with what may open something. */
+function hasMoreThanPath(base: string): string | null {
+  const { username, password, search, hash } = new URL(base);
+  if (username + password + search + hash === '') return null;
+  return 'has an api_base with a user name, a password, a query or a fragment; keys become secrets of their own';
 }
 
 /** A region in front of a model, as in `eu-west-1/some.model`. */

@@ -21,6 +21,7 @@ export interface LitellmSettings extends GroupOptions {
 
 type Section = 'general_settings' | 'litellm_settings' | 'router_settings';
 
+const SLOTS_MAX = 100_000;
 const RETRIES_MAX = 10;
 const HOLD_MS_MAX = 3_600_000;
 
@@ -128,8 +129,10 @@ function reportStrategy(document: Fields, report: ImportReport): void {
 }
 
 function slotsOf(reader: SettingsReader, section: Section, field: string): number | null {
+  const slots = reader.number(section, field);
   // 0 is the default there, and means no limit.
-  return reader.number(section, field) || null;
+  if (slots === undefined || slots === 0) return null;
+  return Math.min(SLOTS_MAX, Math.max(1, Math.floor(slots)));
 }
 
 function groupSettings(reader: SettingsReader, report: ImportReport): LitellmSettings['settings'] {

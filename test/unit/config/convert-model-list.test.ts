@@ -218,6 +218,11 @@ describe('a deployment is left out, with the path', () => {
       'model_list[1].litellm_params.organization: chooses the organization that pays',
     ],
     [
+      'at an address with a password, which is not repeated',
+      deployment('m', 'openai/m', { api_base: 'https://me:word-4711@llm.example.com/v1' }),
+      'model_list[1].litellm_params.model: has an api_base with a user name, a password',
+    ],
+    [
       'with a limit that is none',
       deployment('m', 'gpt-5', { rpm: -1 }),
       'model_list[1].litellm_params.rpm: expected at least 0, got -1',
@@ -263,7 +268,9 @@ describe('a deployment is left out, with the path', () => {
       'model_list[1].litellm_params.budget_duration: is no period',
     ],
   ])('%s', (_what, entry, message) => {
-    const { config, omitted } = taken(good, entry);
+    const imported = taken(good, entry);
+    const { config, omitted } = imported;
+    expect(JSON.stringify(imported)).not.toContain('4711');
     expect(config.groups.map(({ name }) => name)).toEqual(['good']);
     expect(omitted.map(({ path, message: why }) => `${path}: ${why}`)).toEqual([
       expect.stringContaining(message),
