@@ -498,8 +498,7 @@ export class NaiveGroup extends NaiveLeases {
       const why = ticket.isTry || paused ? null : this.#stoppedBy(waiter);
       return why === null ? this.#decline(waiter) : this.#reject(waiter, why);
     }
-    const busy = (): NaiveRejection => this.room.rejectionForSlots(ticket, this.now);
-    const why = this.#stoppedBy(waiter) ?? (ticket.wait ? null : busy());
+    const why = this.#stoppedBy(waiter) ?? (ticket.wait ? null : this.#busy(waiter));
     if (why !== null) return this.#reject(waiter, why);
     const { tenant, agent } = ticket.holder;
     const ofTenant = this.#waiters.filter((each) => each.ticket.holder.tenant === tenant);
@@ -622,6 +621,14 @@ export class NaiveGroup extends NaiveLeases {
         this.#decline(waiter);
       }
     }
+  }
+
+  /** Rejects a call that does not allow queueing, with the cause if it is not that all slots are in use. */
+  #busy(waiter: NaiveWaiter): NaiveRejection {
+    const rejection = this.room.rejectionForSlots(waiter.ticket, this.now);
+    const { cause } = this.#waitReason(waiter);
+    const isOfSlots = ['slots', 'upstream_pause', 'members_out', 'operator_pause'].includes(cause);
+    return isOfSlots ? rejection : { ...rejection, cause };
   }
 
   /** Names the stop that outlasts a waiter. null if there is none. */

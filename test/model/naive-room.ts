@@ -1,3 +1,4 @@
+import type { WaitCause } from '../../src/core/parts/decision-log.ts';
 import { allows, nextChangeAt as breakerChangesAt } from '../../src/core/parts/breaker.ts';
 import { slotsMaxNow, type CeilingSettings } from '../../src/core/parts/ceiling.ts';
 import { letsOthersTry } from '../../src/core/parts/evidence.ts';
@@ -39,6 +40,8 @@ export interface NaiveBlock {
 
 /** The contents of a rejection for a stop, or for slots. */
 export interface NaiveRejection {
+  /** The cause of `busy`, if it is not that all slots are in use. */
+  readonly cause?: WaitCause;
   readonly reason: 'paused' | 'upstream_limited' | 'breaker_open' | 'members_out' | 'busy';
   readonly until?: number | null;
   readonly probeAt?: number | null;
