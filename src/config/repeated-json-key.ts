@@ -13,7 +13,7 @@ interface Open {
   at: PropertyKey;
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]/g;
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g;
 
 /**
  * Finds the first duplicate key in a text that is known to be valid JSON. `JSON.parse` keeps the last value of such a

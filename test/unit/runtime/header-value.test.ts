@@ -52,10 +52,10 @@ describe('a value with parameters', () => {
 
   it('says whether it follows the grammar', () => {
     for (const text of ['a', 'a;b=c', 'a; b = "c\\"d" ;']) {
-      expect(parseHeaderValue(text).isValid, text).toBe(true);
+      expect(parseHeaderValue(text).isValid).toBe(true);
     }
     for (const text of ['a;b', 'a;b="c', 'a;b=c d', 'a;b=c:d', 'a;b="c"d', 'a;b=']) {
-      expect(parseHeaderValue(text).isValid, text).toBe(false);
+      expect(parseHeaderValue(text).isValid).toBe(false);
     }
   });
 
@@ -65,12 +65,11 @@ describe('a value with parameters', () => {
   });
 
   it('is read in time that grows with its length', () => {
+    // In quadratic time, each of these would take hours.
     for (const piece of [';a="', ';a="\\"', ';"', '\\"', ';a=b ', '"', ';']) {
-      const text = `x${piece.repeat(20_000)}`;
-      const start = performance.now();
-      parseHeaderValue(text);
-      listItems(text);
-      expect(performance.now() - start, piece).toBeLessThan(5_000);
+      const text = `x${piece.repeat(200_000)}`;
+      expect(parseHeaderValue(text).isValid).toBeTypeOf('boolean');
+      expect(listItems(text).length).toBeGreaterThan(0);
     }
   });
 });
