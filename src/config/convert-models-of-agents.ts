@@ -7,7 +7,7 @@ import { providerNamed } from '../providers/index.ts';
 import { chainsOf } from './agent-fallbacks.ts';
 import { isPrivateHost } from './check/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
-import { below, quoteName, type FieldError } from './field-error.ts';
+import { below, type FieldError } from './field-error.ts';
 import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
 import {
   MEMBERS_MAX,
@@ -24,6 +24,7 @@ import {
   type Place,
 } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
+import { quoteNoKey } from './key-like.ts';
 
 type AgentModel = z.output<typeof agentModelSchema>;
 
@@ -226,7 +227,7 @@ class AgentReading {
     const place = placeNamed(provider, 'picoclaw');
     if (place === null) {
       const path = `${at}.${model.provider ? 'provider' : 'model'}`;
-      const message = `names no provider with an address of its own (${quoteName(provider)}); add api_base`;
+      const message = `names no provider with an address of its own (${quoteNoKey(provider)}); add api_base`;
       this.#omitOnce({ path, message });
     }
     return place;

@@ -9,7 +9,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import { SIGNED_IN_BY_HERMES } from '../providers/foreign-facts.ts';
 import { isPrivateHost } from './check/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
-import { below, formatPath, quoteName, type FieldError } from './field-error.ts';
+import { below, formatPath, type FieldError } from './field-error.ts';
 import {
   addressProblem,
   MadeUpstreams,
@@ -18,6 +18,7 @@ import {
   upstreamIdOf,
   type Place,
 } from './foreign-places.ts';
+import { quoteNoKey } from './key-like.ts';
 
 export type Endpoint = z.output<typeof hermesEndpointSchema>;
 type NamedEndpoint = z.output<typeof hermesProviderSchema>;
@@ -111,7 +112,7 @@ export class HermesPlaces {
     if (place !== null) return this.made.add(place);
     this.#omitted.push({
       path,
-      message: `${quoteName(name)} has no address that is known here. Set base_url`,
+      message: `${quoteNoKey(name)} has no address that is known here. Set base_url`,
     });
     return null;
   }

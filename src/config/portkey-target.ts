@@ -13,7 +13,7 @@ import { providerIdOf } from './foreign-groups.ts';
 import type { Deployment } from './foreign-members.ts';
 import { addressProblem, placeAt, placeNamed, type Place } from './foreign-places.ts';
 import type { ForeignSecrets } from './foreign-secrets.ts';
-import { isKeyLike } from './key-like.ts';
+import { isKeyLike, quoteNoKey } from './key-like.ts';
 import type { Leaf, PortkeyNode } from './portkey-tree.ts';
 
 /** Parts that a conversion collects while it reads targets. */
@@ -156,7 +156,7 @@ function placeOf(node: PortkeyNode, slug: string | null): Found {
   return place === null
     ? {
         path: 'provider',
-        message: `${quoteName(node.provider)} has no address that is known here. Set custom_host`,
+        message: `${quoteNoKey(node.provider)} has no address that is known here. Set custom_host`,
       }
     : { place };
 }

@@ -261,6 +261,14 @@ describe('endpoints', () => {
   });
 });
 
+it.each([
+  [{ model: { provider: 'sk-4711', default: 'm' } }],
+  [{ model_list: [{ model_name: 'a', model: 'm', provider: 'sk-4711' }] }],
+  [{ strategy: { mode: 'single' }, targets: [{ provider: 'sk-4711' }] }],
+])('repeats no key that stands in place of a provider: %j', (document) => {
+  expect(JSON.stringify(importConfig(document))).not.toContain('4711');
+});
+
 it('leaves to Hermes what it does by itself, and says so', () => {
   const { notes, left } = taken({
     _config_version: 50,
