@@ -44,14 +44,14 @@ const SIGNATURE = /^AWS4-/i;
 export function readCredentials(headers: Headers, query: URLSearchParams): Credentials {
   const authorization = headers.get('authorization') ?? '';
   const signed = SIGNATURE.test(authorization);
+  const [named = null, ...others] = namedKeys((headers.get(GATEWAY_HEADER) ?? '').trim());
   const places = [
-    signed ? [] : keysOfAuthorization(authorization),
-    ...KEY_HEADERS.map((name) => keysIn((headers.get(name) ?? '').trim())),
-    ...KEY_PARAMETERS.flatMap((name) => query.getAll(name).map(keysIn)),
+    signed ? [] : keysOfAuthorization(authorization, named),
+    ...KEY_HEADERS.map((name) => keysIn((headers.get(name) ?? '').trim(), named)),
+    ...KEY_PARAMETERS.flatMap((name) => query.getAll(name).map((value) => keysIn(value, named))),
     keysInSubprotocols(headers),
   ];
   const candidates = places.flat();
-  const [named = null, ...others] = namedKeys((headers.get(GATEWAY_HEADER) ?? '').trim());
   const found = candidates.filter((value) => isGatewayKey(value, null));
   const gatewayKey = named ?? found[0] ?? null;
   const providerKeys = new Set(candidates.filter((value) => !isGatewayKey(value, gatewayKey)));
@@ -84,13 +84,14 @@ const MISWRITTEN = /[,"']|^bearer\s/i;
 
 /**
  * The keys in a credential. A gateway key counts also if the credential repeats it, separated by commas, or if it stands in
- * quotes or behind another `Bearer`. A provider's key is as it came, because its provider decides what it accepts.
+ * quotes or behind another `Bearer`. A provider's key is as it came, because its provider decides what it accepts. `own`: the key
+ * that the call names as its gateway key.
  */
-function keysIn(value: string): readonly string[] {
+function keysIn(value: string, own: string | null): readonly string[] {
   if (value === '') return [];
   if (!MISWRITTEN.test(value)) return [value];
   const keys = bareKeys(value);
-  return keys.some((key) => isGatewayKey(key, null)) ? keys : [value];
+  return keys.some((key) => isGatewayKey(key, own)) ? keys : [value];
 }
 
 /** The keys in `headgate-key`, which need not begin as Headgate's own do. */
@@ -152,16 +153,16 @@ export function placeCredentials(
   // Without a gateway key of its own, what the caller sent is what the upstream gets.
   if (injected === null && gatewayKey === null) return;
   const authorization = headers.get('authorization');
-  if (authorization !== null && leavesAny(keysOfAuthorization(authorization))) {
+  if (authorization !== null && leavesAny(keysOfAuthorization(authorization, gatewayKey))) {
     headers.delete('authorization');
   }
   for (const name of KEY_HEADERS) {
     const value = headers.get(name);
-    if (value !== null && leavesAny(keysIn(value.trim()))) headers.delete(name);
+    if (value !== null && leavesAny(keysIn(value.trim(), gatewayKey))) headers.delete(name);
   }
   for (const name of KEY_PARAMETERS) {
     for (const value of new Set(query.getAll(name))) {
-      if (leavesAny(keysIn(value))) query.delete(name, value);
+      if (leavesAny(keysIn(value, gatewayKey))) query.delete(name, value);
     }
   }
   dropSubprotocols(headers, leaves);
@@ -279,12 +280,12 @@ export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
  * The keys of an `Authorization` header: the token of `Bearer <token>`, and the gateway keys that are the user or the password
  * of `Basic`; of any other scheme the whole value.
  */
-function keysOfAuthorization(value: string): readonly string[] {
+function keysOfAuthorization(value: string, own: string | null): readonly string[] {
   if (value === '') return [];
   const [, encoded] = BASIC.exec(value) ?? [];
   const named = encoded === undefined ? [] : decoded(encoded).split(':');
-  const gatewayKeys = named.filter((each) => isGatewayKey(each, null));
-  return gatewayKeys.length > 0 ? gatewayKeys : keysIn(value.replace(BEARER, '').trim());
+  const gatewayKeys = named.filter((each) => isGatewayKey(each, own));
+  return gatewayKeys.length > 0 ? gatewayKeys : keysIn(value.replace(BEARER, '').trim(), own);
 }
 
 /** Decodes base64; other text holds nothing. */

@@ -110,6 +110,21 @@ describe('readCredentials', () => {
     expect([...headers]).toEqual([]);
   });
 
+  it.each<Record<string, string>>([
+    { authorization: 'Bearer own, Bearer own' },
+    { authorization: 'Bearer "own"' },
+    { authorization: `Basic ${btoa('own:')}` },
+    { authorization: `Basic ${btoa('user:own')}` },
+    { 'x-api-key': 'Bearer own' },
+    { 'api-key': '"own"' },
+  ])('removes a miswritten key that headgate-key names too: %j', (given) => {
+    const headers = new Headers({ 'headgate-key': 'own', ...given });
+    const credentials = readCredentials(headers, new URLSearchParams());
+    expect(credentials).toMatchObject({ gatewayKey: 'own', providerKey: null });
+    placeCredentials(headers, new URLSearchParams(), credentials, null);
+    expect([...headers]).toEqual([]);
+  });
+
   it.each<[string, Record<string, string>]>([
     ['two gateway keys in one header', { authorization: 'Bearer hg_1, Bearer hg_2' }],
     ['two gateway keys in two headers', { authorization: 'Bearer hg_1', 'x-api-key': 'hg_2' }],
