@@ -10,9 +10,16 @@ const QUOTED_MAX = 300;
 
 const NOT_SERVED: ReadonlySet<number> = new Set([404, 405]);
 
+/** Words of errors about something that a call names. The upstream looks it up only where it serves the route. */
+const ABOUT_A_NAME =
+  /model|deployment|engine|endpoints? found|file|image|response|conversation|\bitem|thread|assistant|prompt|agent|account|organi[sz]ation|project|session|voice|adapter|\bllm\b|access to|with id|模型/i;
+
+/** Many upstreams repeat the path, in which `/models/` may stand. */
+const PATHS = /\/[^\s"]*/g;
+
 /**
- * Names the right base URL where the upstream has no such route. Its answer passes unchanged if it is about a model, because
- * then the upstream serves the route.
+ * Names the right base URL where the upstream has no such route. Its answer passes unchanged if it is about a model or something
+ * else that the call names, because then the upstream serves the route.
  */
 export async function withCure(
   result: Answered,
@@ -25,8 +32,9 @@ export async function withCure(
   if (cure === null) return result;
   const { text, answer } = await peekAnswer(result.response, undefined, call.after);
   const { message } = readErrorFields(text, answer.headers);
-  // Many upstreams repeat the path, in which `/models/` may stand.
-  if (/\bmodel/i.test(message?.replace(/\/\S*/g, '') ?? '')) return { ...result, response: answer };
+  // The words of a page mean nothing: it comes from a server in between.
+  const words = text.trimStart().startsWith('<') ? '' : text.replace(PATHS, '');
+  if (ABOUT_A_NAME.test(words)) return { ...result, response: answer };
   answer.body?.cancel().catch(() => {});
   const said = message === null ? '' : ` (${message.slice(0, QUOTED_MAX)})`;
   const what = `You called \`${call.url.pathname.slice(0, 100)}\`, and the upstream ${upstream.id} answered ${status}${said}.`;

@@ -9,9 +9,11 @@ import type { Upstream } from '../contract/config/upstream.ts';
 import { nearestName } from '../config/nearest-names.ts';
 import { forbiddenUpstream } from '../routing/key-access.ts';
 import { isDeploymentPath, routeIn } from '../upstream/operation/operation.ts';
+import { newestKnown } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
 import { errorResponse } from './errors/wire-error.ts';
-import { calledOrigin } from './called-url.ts';
+import { calledOrigin, splitPath } from './called-url.ts';
+import { dialectOfClient } from './models/models-request.ts';
 
 type Calling = Pick<KnownCall, 'request' | 'url' | 'table' | 'caller'>;
 
@@ -46,7 +48,7 @@ export function noUpstream(call: Calling): ErrorReply {
   const added = addedIn(pathname, call);
   const isRoute = added !== null && (added.start === 0 || /^v\d/i.test(first));
   if (isRoute) return wrong(`You called \`${shown(pathname)}\`.`, cure(call, added, []));
-  const nearest = nearestName(first, [...call.table.upstreams.keys()]);
+  const nearest = nearestUpstream(first, call);
   const meant = nearest === null ? '' : ` Did you mean \`${nearest}\`?`;
   const what = `There is no upstream \`${shown(first)}\`.${meant}`;
   const near = call.table.upstreams.get(nearest ?? '');
@@ -63,12 +65,37 @@ export function noUpstream(call: Calling): ErrorReply {
   );
 }
 
+/** The upstream whose id is nearest to a name, of those that the caller's key may use. */
+export function nearestUpstream(
+  name: string,
+  { table: { upstreams, routes }, caller: { key } }: Pick<Calling, 'table' | 'caller'>,
+): string | null {
+  const open = [...upstreams.values()].filter((each) => isOpenTo(key, each, routes));
+  return nearestName(
+    name,
+    open.map(({ id }) => id),
+  );
+}
+
+function isOpenTo(
+  key: Calling['caller']['key'],
+  upstream: Upstream,
+  routes: Calling['table']['routes'],
+): boolean {
+  return key === null || forbiddenUpstream(key, upstream, routes) === null;
+}
+
 /** The error of a call to `/`, which only says what this is. */
 export function rootIsNoRoute(request: Request, allow: readonly string[]): Response {
-  const origin = calledOrigin({ request, url: new URL(request.url) });
-  const dialect = dialectOf(request.headers);
-  const [base, more] =
-    ROOT_CURES[dialect === 'anthropic' || dialect === 'gemini' ? dialect : 'openai'];
+  const url = new URL(request.url);
+  const origin = calledOrigin({ request, url });
+  const dialect = dialectOfClient(request.headers, url.searchParams);
+  const upstreams = newestKnown()?.upstreams;
+  const isThere = (base: string): boolean => {
+    const { id } = splitPath(base);
+    return id === '' || id === 'v1' || (upstreams?.has(id) ?? true);
+  };
+  const [base = '/v1', more] = ROOT_CURES[dialect].filter(isThere);
   const message = `\`/\` is no route for calls. Set the base URL to \`${origin}${base}\`${more === undefined ? '' : `, or for models of all upstreams to \`${origin}${more}\``}.`;
   return errorResponse(dialect, { reason: 'method_unknown', message, allow });
 }
@@ -84,14 +111,18 @@ const ROOT_CURES = {
 const DOUBLED =
   /^(?<base>.*?)\/(?:chat\/completions|completions|responses|messages|embeddings)(?<version>\/v\d\w*)?\/(?:chat\/completions|completions|responses|messages|embeddings|models)$/i;
 
-/** The error of a path with one endpoint behind another, which no provider has; null: it is another path. */
-export function endpointAsBase(call: Calling): ErrorReply | null {
-  const { base, version = '' } = DOUBLED.exec(call.url.pathname)?.groups ?? {};
+/**
+ * The error of a path with one endpoint behind another, which no provider has; null: it is another path. `id`: the upstream that
+ * the path begins with, which may be named like an endpoint.
+ */
+export function endpointAsBase(call: Calling, id: string | null): ErrorReply | null {
+  const own = id === null ? '' : `/${id}`;
+  const { base, version = '' } = DOUBLED.exec(call.url.pathname.slice(own.length))?.groups ?? {};
   if (base === undefined) return null;
   const isAdded = version !== '' && base.toLowerCase().endsWith(version.toLowerCase());
   const set = isAdded ? base.slice(0, -version.length) : base;
   const what = `You called \`${shown(call.url.pathname)}\`, so the base URL of your client ends with an endpoint.`;
-  return wrong(what, ` Set the base URL to \`${calledOrigin(call)}${set}\`.`);
+  return wrong(what, ` Set the base URL to \`${calledOrigin(call)}${own}${set}\`.`);
 }
 
 /** Help for an error about a path below /v1 whose dialect is not served there; empty: none. */
@@ -142,22 +173,16 @@ function isOneVersion(mount: string): boolean {
 }
 
 /** Finds the route that a client added to its base URL; null: none that is known. */
-function addedIn(path: string, { request }: Calling): AddedAt | null {
+function addedIn(path: string, { request, url }: Calling): AddedAt | null {
   const route = path === '' ? null : routeIn(path, 'openai');
   if (route === null || (!route.limited && route.name !== 'models')) return null;
   const { shape, start } = route;
   return {
-    shape: shape ?? dialectOf(request.headers),
+    shape: shape ?? dialectOfClient(request.headers, url.searchParams),
     isOfAll: shape === null,
     start,
     isVersioned: VERSION_AT_END.test(path.slice(0, start)),
   };
-}
-
-/** The dialect of a client by its headers, for paths that several dialects have. */
-function dialectOf(headers: Headers): Dialect {
-  if (headers.has('anthropic-version')) return 'anthropic';
-  return headers.has('x-goog-api-key') || headers.has('x-goog-api-client') ? 'gemini' : 'openai';
 }
 
 /** The sentence that says what to set. `preferred`: upstreams that the caller most likely meant. */
@@ -225,8 +250,7 @@ function upstreamFor(
   const rest = [...upstreams.values()].filter(({ dialect }) => dialect === shape);
   const all = [...preferred, ...(providers === undefined ? [] : [providers]), ...rest];
   const isOpen = (each: Upstream): boolean =>
-    basesAt(each, shape, '').length > 0 &&
-    (key === null || forbiddenUpstream(key, each, routes) === null);
+    basesAt(each, shape, '').length > 0 && isOpenTo(key, each, routes);
   return all.find(isOpen) ?? null;
 }
 

@@ -8,9 +8,8 @@ import {
   type UnifiedShape,
 } from '../routing/choose-upstream.ts';
 import { classify } from '../upstream/operation/operation.ts';
-import { nearestName } from '../config/nearest-names.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
-import { notUnified } from './base-url.ts';
+import { nearestUpstream, notUnified } from './base-url.ts';
 import { splitPath } from './called-url.ts';
 import type { KnownCall } from './call.ts';
 import { modelInPath, modelsRequest } from './models/models-request.ts';
@@ -100,7 +99,7 @@ function choose(of: Parameters<typeof choosePath>[0], call: Asked) {
         message: `Several upstreams serve this model: ${choice.ids.join(', ')}. Name one in the header headgate-upstream, or in front of the model as in ${choice.ids[0] ?? ''}/<model>.`,
       });
     case 'unknown': {
-      const help = notUnified(of) || nearUpstream(call, [...upstreams.keys()]);
+      const help = notUnified(of) || nearUpstream(call, of);
       return rejected({
         reason: call.model === null || call.header !== null ? 'upstream_unknown' : 'model_unknown',
         message: `No upstream was found for this call. Tried: ${choice.tried.join('; ')}.${help}`,
@@ -110,10 +109,10 @@ function choose(of: Parameters<typeof choosePath>[0], call: Asked) {
 }
 
 /** The upstream that a header, or the prefix of a model, most likely means. */
-function nearUpstream({ header, model }: Asked, ids: readonly string[]): string {
+function nearUpstream({ header, model }: Asked, of: Parameters<typeof choosePath>[0]): string {
   const [prefix = '', ...more] = model?.split('/') ?? [];
   const named = header ?? (more.length > 0 ? prefix : null);
-  const nearest = named === null ? null : nearestName(named, ids);
+  const nearest = named === null ? null : nearestUpstream(named, of);
   return nearest === null ? '' : ` Did you mean the upstream \`${nearest}\`?`;
 }
 

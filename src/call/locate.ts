@@ -80,7 +80,8 @@ export function locate(
   const { url, table } = call;
   const { id, rest } = splitPath(url.pathname);
   const upstream = isUnified(url) ? undefined : table.upstreams.get(id);
-  const doubled = upstream?.dialect === 'opaque' ? null : endpointAsBase(call);
+  const doubled =
+    upstream?.dialect === 'opaque' ? null : endpointAsBase(call, upstream?.id ?? null);
   if (doubled !== null) return Promise.resolve(rejected(doubled));
   if (isUnified(url)) return locateUnified(call, earlier);
   if (upstream === undefined) return Promise.resolve(rejected(noUpstream(call)));

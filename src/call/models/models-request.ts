@@ -36,20 +36,20 @@ export function modelsRequest(
   { pathname, searchParams }: URL,
   table: Pick<RoutingTable, 'upstreams'> | null,
 ): ModelsRequest | null {
-  if (method !== 'GET') return null;
+  if (method !== 'GET' && method !== 'HEAD') return null;
   const [, version] = PATH.exec(pathname) ?? [];
   if (version === undefined || table?.upstreams.has(version) === true) return null;
   const id = modelNamedBy(pathname);
-  if (version !== 'v1' || isGemini(headers, searchParams)) {
-    return { dialect: 'gemini', id: id?.replace(/^models\/(?=.)/, '') ?? null };
-  }
-  const isAnthropic = headers.has('anthropic-version') || headers.has('x-api-key');
-  return { dialect: isAnthropic ? 'anthropic' : 'openai', id };
+  const dialect = version === 'v1' ? dialectOfClient(headers, searchParams) : 'gemini';
+  return { dialect, id: dialect === 'gemini' ? (id?.replace(/^models\/(?=.)/, '') ?? null) : id };
 }
 
-/** Gemini's clients send their key in a header or parameter of their own. */
-function isGemini(headers: Headers, query: URLSearchParams): boolean {
-  return headers.has('x-goog-api-key') || headers.has('x-goog-api-client') || query.has('key');
+/** The dialect of a client by its headers, for paths that several dialects have. Clients send their keys in places of their own. */
+export function dialectOfClient(headers: Headers, query: URLSearchParams): ModelsDialect {
+  if (headers.has('x-goog-api-key') || headers.has('x-goog-api-client') || query.has('key')) {
+    return 'gemini';
+  }
+  return headers.has('anthropic-version') || headers.has('x-api-key') ? 'anthropic' : 'openai';
 }
 
 /** Malformed escapes stay as they came: no model is named like that. */

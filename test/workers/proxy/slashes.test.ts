@@ -1,5 +1,6 @@
 // Repeated and trailing slashes never change the meaning of a request, at any door, and lead around no rule.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { closeAll, connect } from '../sockets/client.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, configure } from '../support/worker.ts';
@@ -24,6 +25,7 @@ beforeAll(async () => {
       { id: 'versioned', base_url: `${base_url}//mount///v1//` },
       { id: 'stored', base_url, auth },
       { id: 'blind', base_url, dialect: 'opaque' },
+      { id: 'turns', base_url, websocket: 'turns' },
     ],
     groups: [
       { name: 'custom', match: { upstreams: ['sim'], paths: ['/v1/custom/*'] } },
@@ -139,6 +141,43 @@ describe('no rule is passed', () => {
       await opened.text();
     },
   );
+});
+
+describe('a WebSocket takes its slot, and its upstream gets the clean path', () => {
+  it.each([
+    ['//sim//v1//realtime/?model=sim-1', 'all', '/v1/realtime'],
+    ['/sim/v1/v1/realtime?model=sim-1', 'all', '/v1/realtime'],
+    ['/versioned/v1//realtime?model=m', 'all', '/mount/v1/realtime'],
+  ])('%s', async (path, groups, expected) => {
+    const client = await connect(path, OWN);
+    expect(client.response.headers.get('headgate-groups')).toBe(groups);
+    expect((await strict.stats()).sockets.at(-1)?.path).toContain(expected);
+    client.close(1000);
+  });
+
+  it('turns too', async () => {
+    await connect('//turns//v1//responses/', OWN);
+    expect((await strict.stats()).sockets.at(-1)).toMatchObject({ kind: 'responses' });
+    closeAll();
+  });
+
+  it.each(['/claude/v1/realtime?model=m', '//claude//v1//realtime/?model=m'])(
+    'a key without access to a group has none: %s',
+    async (path) => {
+      const headers = { ...OWN, 'headgate-key': NARROW, upgrade: 'websocket' };
+      const answer = await call(path, { headers });
+      expect([answer.status, answer.headers.get('headgate-reason')]).toEqual([
+        403,
+        'key_forbidden',
+      ]);
+      await answer.text();
+    },
+  );
+});
+
+it.each(['/v1/models', '//v1//models/', '/v1beta/models'])('HEAD %s is 200', async (path) => {
+  const answer = await call(path, { method: 'HEAD', headers: { 'headgate-key': KEY } });
+  expect([answer.status, await answer.text()]).toEqual([200, '']);
 });
 
 describe('routes of our own', () => {

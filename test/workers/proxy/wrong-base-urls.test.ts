@@ -1,8 +1,9 @@
 // A wrong base URL is answered with the right one, in the dialect of the caller; a path that its upstream may have goes out.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { call, configure } from '../support/worker.ts';
+import type { ConfigInput } from '../../../src/contract/config/config.ts';
+import { admin, call, configure } from '../support/worker.ts';
 
 const AT = 'https://headgate.test';
 
@@ -10,15 +11,20 @@ let strict: Strict;
 
 beforeAll(async () => {
   strict = await strictScope('wrong-base-urls');
-  await configure({
+  await configure(config());
+});
+
+function config(): ConfigInput {
+  return {
     upstreams: [
       { id: 'house', base_url: strict.url, openai_at: '/v1' },
       { id: 'mounted', base_url: `${strict.url}/api/v3` },
       { id: 'pathed', base_url: `${strict.url}/api` },
       { id: 'openai', base_url: strict.url, openai_at: '/v1' },
+      { id: 'completions', base_url: strict.url, openai_at: '/v1' },
     ],
-  });
-});
+  };
+}
 
 afterAll(nothingLeaks);
 
@@ -109,6 +115,8 @@ describe('a path that its upstream may have goes out', () => {
     '/mounted/v1/chat/completions',
     '/openai/chat/completions',
     '/openai/deployments/d/chat/completions',
+    '/completions/v1/completions',
+    '/completions/completions',
   ])('%s', async (path) => {
     const { total } = await strict.stats();
     expect(await ask(path)).toMatchObject({ status: 200, reason: null });
@@ -147,5 +155,74 @@ describe('where the upstream answers 404', () => {
     '/openai/v1/models/none',
   ])('the answer to %s passes as it came', async (path) => {
     expect(await ask(path)).toMatchObject({ status: 404, reason: null });
+  });
+});
+
+describe('an answer about something that the call names passes as it came', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  const json = { 'content-type': 'application/json' };
+  const answering = (body: string, headers: HeadersInit = json): void => {
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async () =>
+      Promise.resolve(new Response(body, { status: 404, headers })),
+    );
+  };
+
+  it.each([
+    '{"error":{"message":"The model `m` does not exist or you do not have access to it."}}',
+    '{"error":{"code":"model_not_found","message":"Not found (POST /chat/completions)"}}',
+    '{"error":{"code":"DeploymentNotFound","message":"The resource does not exist."}}',
+    '{"error":"llm m is unknown"}',
+    '{"errors":["Unknown model m"]}',
+    '{"description":"no such model"}',
+    '{"error":{"message":"No endpoints found for m.","code":404}}',
+    '{"error":{"message":"No such File object: file-1"}}',
+    '{"error":{"message":"Previous response with id resp_1 not found."}}',
+    '{"code":"1211","message":"模型不存在"}',
+    'model m not found',
+  ])('%s', async (body) => {
+    answering(body);
+    expect(await ask('/house/chat/completions')).toMatchObject({
+      status: 404,
+      reason: null,
+      text: body,
+    });
+  });
+
+  it.each([
+    '',
+    '{"detail":"Not Found"}',
+    '{"error":{"message":"Invalid URL (POST /models/chat/completions)"}}',
+    '404 page not found',
+    '<html><body>No page of this model</body></html>',
+  ])('another one names the base URL: %s', async (body) => {
+    answering(body);
+    const { reason, text } = await ask('/house/chat/completions');
+    expect(reason).toBe('upstream_unknown');
+    expect(text).toContain(`${AT}/house/v1`);
+  });
+});
+
+describe('to a key that may not use an upstream', () => {
+  beforeAll(async () => {
+    const { hash } = (await admin('POST', '/fingerprint', { key: 'hg_narrow' })).json;
+    const keys = [{ id: 'narrow', hash, groups: ['house'] }];
+    const groups = ['house', 'mounted'].map((id) => ({ name: id, match: { upstreams: [id] } }));
+    await configure({ ...config(), groups, keys });
+  });
+  afterAll(() => configure(config()));
+
+  it.each([
+    ['/mountd/chat/completions', {}],
+    ['/mountd', {}],
+    ['/mountd/files', {}],
+    ['/v1/chat/completions', { 'headgate-upstream': 'mountd' }],
+  ])('%s does not name it', async (path, headers) => {
+    const own = { 'headgate-key': 'hg_narrow' };
+    const { status, text } = await ask(path, 'POST', { ...own, ...headers });
+    expect(status).toBe(404);
+    expect(text).not.toContain('mounted');
+    const huose = await ask('/huose/chat/completions', 'POST', own);
+    expect(huose.text).toContain(`Did you mean \`house\`?`);
   });
 });
