@@ -40,7 +40,9 @@ export function convertHermes(document: unknown): Converted {
   const pools = reading.pools();
   const used = new Map<string, Used>();
   for (const each of [...(main === null ? [] : [main]), ...named, ...pools]) {
-    if (!used.has(each.place.id)) used.set(each.place.id, each);
+    const before = used.get(each.place.id);
+    if (before === undefined) used.set(each.place.id, each);
+    else omitted.push(...conflictOf(before, each));
   }
   const fallbacks = main === null ? [] : reading.fallbacks(main);
   const groups: GroupInput[] = [];
@@ -62,6 +64,19 @@ export function convertHermes(document: unknown): Converted {
       return group === undefined ? path : (paths[Number(group)] ?? path);
     },
   };
+}
+
+/** Finds what an endpoint says otherwise than one at the same address, whose upstream it would be. */
+function conflictOf(before: Used, other: Used): FieldError[] {
+  if (before.entryAt !== null && before.entryAt === other.entryAt) return [];
+  const fields = ['secrets', 'slots', 'startsPerS', 'models'] as const;
+  const isOtherwise = fields.some((field) => {
+    const said = JSON.stringify(other[field]);
+    return !['null', '[]', JSON.stringify(before[field])].includes(said);
+  });
+  if (!isOtherwise) return [];
+  const message = `has the address of ${before.at}, with another key or limit, and one upstream has one of each. Make it an upstream of its own, and lead Hermes there`;
+  return [{ path: other.at, message }];
 }
 
 /** Makes the groups of an upstream. None: nothing is said of it that a group holds. */

@@ -43,7 +43,12 @@ const OTHER_PARTS = new Set([
 ]);
 
 /** Reports the parts of a document that are not read. */
-function reportOthers(names: readonly string[], report: ImportReport): void {
+function reportOthers(document: Fields, report: ImportReport): void {
+  const names = Object.keys(document);
+  const { credential_list: credentials } = document;
+  if (credentials !== undefined && credentials !== null && !Array.isArray(credentials)) {
+    report.omit('credential_list', 'expected a list');
+  }
   const ignored = names.filter((name) => !READ_PARTS.has(name) && !OTHER_PARTS.has(name));
   for (const name of names) {
     if (OTHER_PARTS.has(name)) report.omit(name, 'has no counterpart');
@@ -71,8 +76,8 @@ export function convertModelList(
     list.map((entry) => fieldsOf(entry)['model_name']).filter((title) => typeof title === 'string'),
   );
   const settings = readSettings(others, [...titles], environment, report);
-  reportOthers(Object.keys(others), report);
-  const deployments = readDeployments(list, {
+  reportOthers(others, report);
+  const all = readDeployments(list, {
     environment,
     credentials: credentialsOf(others, environment),
     maxParallel: settings.maxParallel,
@@ -80,6 +85,8 @@ export function convertModelList(
     goesByTags: settings.goesByTags,
     report,
   });
+  const unlimited = providersWithoutBudget(settings);
+  const deployments = all.filter(({ provider }) => !unlimited.has(provider));
   const grouped = groupDeployments(deployments, settings);
   const members = budgetsOfMembers(grouped.madeOf as ReadDeployment[][], settings, report);
   const groups = (grouped.config.groups ?? []).map((group, at) => ({
@@ -121,6 +128,17 @@ function basesOf(environment: Environment, { openaiBase }: LitellmSettings) {
   };
 }
 
+/** Lists providers whose budget cannot be taken over. Their models would cost more than was allowed. */
+function providersWithoutBudget({ providerBudgets }: LitellmSettings): ReadonlySet<string> {
+  return new Set(
+    [...providerBudgets].flatMap(([name, { budget }]) => (budget === null ? [idOf(name)] : [])),
+  );
+}
+
+function idOf(provider: string): string {
+  return litellmProvider(provider)?.id ?? provider;
+}
+
 /** Makes the budgets of members: their own, and those of their providers. What several share is divided among them. */
 function budgetsOfMembers(
   madeOf: readonly (readonly ReadDeployment[])[],
@@ -141,7 +159,8 @@ function budgetsOfMembers(
     add(deployment, budget);
   }
   for (const [name, { path, budget }] of providerBudgets) {
-    const id = litellmProvider(name)?.id ?? name;
+    if (budget === null) continue;
+    const id = idOf(name);
     const places = all.filter(({ provider }) => provider === id).length;
     if (places === 0) {
       report.omit(path, 'names a provider that no imported model is at');

@@ -93,6 +93,12 @@ export function convertModelsOfAgents(document: unknown): Converted {
     const message = `would become the group "${built.group.name}", as another name does`;
     reading.omitted.push({ path: `${own[0]?.at}.model_name`, message });
   }
+  for (const { at, model } of entries) {
+    const inGroups = paths.filter((own) => own.includes(at)).length;
+    if (!model.rpm || inGroups < 2) continue;
+    const message = `counts in each of the ${inGroups} groups alone that have this entry, so that up to ${inGroups} times as many calls may go there`;
+    reading.omitted.push({ path: `${at}.rpm`, message });
+  }
   const kept = [
     ...Object.keys(others).filter((name) => name !== 'version'),
     ...(agents === undefined ? [] : ['agents']),

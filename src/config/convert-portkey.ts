@@ -141,13 +141,18 @@ function nameable({ models, at }: Branch, tiers: Tiers, { omitted }: Collected):
   });
 }
 
+/** Minimum weight of a member. */
+const WEIGHT_MIN = 0.01;
+
 /** Takes over a weight. 0 stops calls, and others are scaled into the bounds of a member. */
 function weightOf(weight: number | null, tiers: Tiers) {
-  if (weight === null || weight === 1) return {};
+  if (weight === null) return {};
   if (weight === 0) return { enabled: false };
-  const largest = Math.max(...tiers.flat().map((leaf) => leaf.weight ?? 1));
-  const scale = largest > 1_000 ? 1_000 / largest : 1;
-  return { weight: Math.max(0.01, Math.round(weight * scale * 10_000) / 10_000) };
+  const weights = tiers.flat().flatMap((leaf) => leaf.weight || []);
+  const [least, largest] = [Math.min(...weights), Math.max(...weights)];
+  const scale = Math.min(1_000 / largest, Math.max(1, WEIGHT_MIN / least));
+  if (scale === 1 && weight === 1) return {};
+  return { weight: Math.max(WEIGHT_MIN, Math.round(weight * scale * 10_000) / 10_000) };
 }
 
 function freeName(wanted: string, taken: Set<string>): string {

@@ -86,6 +86,10 @@ export function membersOf(
       ...(member.tier === undefined ? {} : { tier: Math.min(member.tier, TIER_MAX) }),
     });
     paths.push(at);
+    if ((member.tier ?? 1) > TIER_MAX) {
+      const message = `keeps no order behind tier ${TIER_MAX}, which it shares with those before it`;
+      omitted.push({ path: at, message });
+    }
     if (own.isLocal && secret === null) made.setAuth(own.id, 'none');
   }
   return { members, paths, notes, omitted };

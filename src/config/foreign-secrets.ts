@@ -1,5 +1,7 @@
 // Step 2, the keys of other systems. check-config.ts lists all steps.
 
+import { isKeyLike } from './key-like.ts';
+
 /** Beginnings of variables that documents put in place of a key, as in `${NAME}`, `{{NAME}}` and `env.NAME`. */
 const REFERENCE = /^(?:\$\{?|\{\{\s*)?(?:(?:process\.)?env[.:](?:\/\/)?|os\.environ\/)?/;
 
@@ -19,8 +21,15 @@ export class ForeignSecrets {
     return [...this.#notes.values()];
   }
 
-  /** Names the secret of an environment variable. */
+  /** Names the secret of an environment variable. A key that stands in place of its name is not repeated. */
   ofVariable(variable: string): string {
+    if (isKeyLike(variable)) {
+      return this.#named(
+        `key ${variable}`,
+        secretName('KEY'),
+        'a provider, which stands in place of the name of a variable',
+      );
+    }
     const name = secretName(variable);
     this.#note(name, `Set the secret ${name} to what the environment variable ${variable} held.`);
     return name;

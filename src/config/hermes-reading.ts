@@ -44,6 +44,8 @@ export interface Used {
   readonly place: Place;
   /** Path in the document. */
   readonly at: string;
+  /** Path of the endpoint that it is by its name. Null: of none. */
+  readonly entryAt: string | null;
   /** Secrets of its keys, the first one first. Empty: Hermes sends its key itself, or none is needed. */
   readonly secrets: readonly string[];
   readonly isInTurn: boolean;
@@ -191,6 +193,7 @@ export class HermesReading {
     return {
       place,
       at,
+      entryAt: named?.at ?? null,
       secrets,
       isInTurn: strategy !== undefined && strategy !== 'fill_first',
       slots: own.max_concurrent ?? entry?.max_concurrent ?? null,

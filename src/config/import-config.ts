@@ -40,10 +40,11 @@ const OWN_KEYS = Object.keys(configSchema.shape);
  * A part of a foreign document that cannot be taken over is listed in `omitted`, and the rest is
  * imported. With nothing left, what was omitted are the errors.
  */
-export function importConfig(document: unknown, source: ForeignSource = {}): Imported {
+export function importConfig(written: unknown, source: ForeignSource = {}): Imported {
+  const document = withoutSchemaName(written);
   const shapes = foreignShapesOf(document, source);
   const [shape] = shapes;
-  if (shape === undefined) return importOwn(withoutSchemaName(document));
+  if (shape === undefined) return importOwn(document);
   const mixed = mixedKeys(document, shapes);
   if (mixed !== null) return { ok: false, errors: [mixed] };
   const converted = shape.convert(source);

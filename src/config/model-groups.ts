@@ -251,6 +251,10 @@ function addFallbacks(
       for (const { deployment, tier = 1 } of others) {
         const whyNotThere = whyNot(draft, deployment);
         if (whyNotThere === null) {
+          if (last + tier > TIER_MAX) {
+            const message = `keeps no order behind tier ${TIER_MAX}, which model_list[${deployment.at}] shares with those before it`;
+            omitted.push({ path, message });
+          }
           draft.places.push({ deployment, tier: Math.min(TIER_MAX, last + tier) });
         } else {
           const message = `does not lead from "${from}" to model_list[${deployment.at}]: ${whyNotThere}`;

@@ -40,6 +40,10 @@ export function strategySettings(
   if (node.strategy?.on_status_codes !== undefined) {
     to.omitted.push({ path: below(at, 'strategy.on_status_codes'), message: AFTER });
   }
+  if (attempts > RETRIES_MAX) {
+    const message = `is more than ${RETRIES_MAX}, which is set instead`;
+    to.omitted.push({ path: below(at, 'retry.attempts'), message });
+  }
   return {
     ...(attempts > 0 && { retries: { max: Math.min(RETRIES_MAX, attempts) } }),
     ...affinityOf(node, at, to),

@@ -11,7 +11,14 @@ import {
 } from '../../../src/config/foreign-places.ts';
 import { ForeignSecrets } from '../../../src/config/foreign-secrets.ts';
 import { poolsOf, SLOTS_MAX } from './pools.ts';
-import { countOf, lastOf, readSections, type Flags, type Section } from './read-flags.ts';
+import {
+  countOf,
+  lastOf,
+  readSections,
+  unreadableFlags,
+  type Flags,
+  type Section,
+} from './read-flags.ts';
 import { settingsOf } from './settings.ts';
 
 /** Slots of the pool of routes that name none, where nothing else is said. */
@@ -121,6 +128,7 @@ function groupsOf(section: Section, base: string, isOneOfSeveral: boolean, to: C
     });
   }
   setAuth(flags, place, to);
+  omitted.push(...unreadableFlags(flags));
   listUnused(flags, to);
   return groups;
 }
@@ -153,6 +161,10 @@ function setAuth(flags: Flags, { id }: Place, { made, secrets, omitted }: Collec
   if (variable !== undefined) made.setAuth(id, { secret: secrets.ofVariable(variable) });
   else if (file !== undefined) {
     made.setAuth(id, { secret: secrets.ofOther(`file ${file}`, `${id}_API_KEY`, '-auth-source') });
+  } else if (!['', 'none', 'client'].includes(source)) {
+    const message =
+      'expected env:NAME or file:PATH. Calls go out with the key of the caller instead';
+    omitted.push({ path: '-auth-source', message });
   }
   const mode = lastOf(flags, 'auth-mode');
   if (mode !== undefined && !['auto', 'none'].includes(mode)) {

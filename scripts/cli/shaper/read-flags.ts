@@ -1,4 +1,5 @@
 import { parseArgsStringToArgv } from 'string-argv';
+import type { FieldError } from '../../../src/config/field-error.ts';
 
 /** Flags of one upstream, by name. A flag that is given several times has several values. */
 export type Flags = ReadonlyMap<string, readonly string[]>;
@@ -91,13 +92,48 @@ export function switchOf(flags: Flags, name: string): boolean | null {
   return written === undefined ? null : !/^(?:false|f|0)$/i.test(written);
 }
 
+/** Flags whose value is a count. */
+const COUNTS = [
+  'concurrency',
+  'global-concurrency',
+  'queue-depth',
+  'retry',
+  'retry-max-body-mb',
+  'cb-threshold',
+];
+
+/** Flags whose value is a duration. */
+const DURATIONS = [
+  'queue-timeout',
+  'queue-comments',
+  'release-cooldown',
+  'cancel-cooldown',
+  'failure-hold',
+  'cb-penalty',
+  'cb-window',
+  'cb-open-timeout',
+  'cb-max-open-timeout',
+];
+
+/** Lists the flags whose value is not what it has to be. They limit nothing. */
+export function unreadableFlags(flags: Flags): FieldError[] {
+  const check = (name: string, pattern: RegExp, expected: string): FieldError[] => {
+    const written = lastOf(flags, name);
+    if (written === undefined || pattern.test(written)) return [];
+    return [{ path: `-${name} ${written.slice(0, 40)}`, message: `expected ${expected}` }];
+  };
+  return [
+    ...COUNTS.flatMap((name) => check(name, name === 'retry' ? /^-?\d+$/ : /^\d+$/, 'a count')),
+    ...DURATIONS.flatMap((name) => check(name, DURATION, 'a duration, as in 1m30s')),
+  ];
+}
+
 /** Reads a count, lowered to its maximum here. Null: it is absent or not a count. */
 export function countOf(flags: Flags, name: string, max: number, notes: string[]): number | null {
   const written = lastOf(flags, name);
   if (written === undefined) return null;
-  if (/^\d+$/.test(written)) return atMost(Number(written), max, `-${name} ${written}`, notes);
-  notes.push(`-${name} ${written}: expected a count. It was left out.`);
-  return null;
+  if (!/^\d+$/.test(written)) return null;
+  return atMost(Number(written), max, `-${name} ${written}`, notes);
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = {
@@ -115,11 +151,7 @@ const DURATION = /^(?:0|(?:\d+(?:\.\d*)?(?:ms|us|µs|ns|h|m|s))+)$/;
 /** Reads a duration as Go writes it, as in `1m30s`, lowered to its maximum here. Null: it is absent or not a duration. */
 export function msOf(flags: Flags, name: string, maxMs: number, notes: string[]): number | null {
   const written = lastOf(flags, name);
-  if (written === undefined) return null;
-  if (!DURATION.test(written)) {
-    notes.push(`-${name} ${written}: expected a duration, as in 1m30s. It was left out.`);
-    return null;
-  }
+  if (written === undefined || !DURATION.test(written)) return null;
   const parts = [...written.matchAll(/([\d.]+)([a-zµ]+)/g)];
   const ms = parts.reduce(
     (sum, [, amount, unit = '']) => sum + Number(amount) * (UNITS_MS[unit] ?? 0),

@@ -32,14 +32,11 @@ const PERIODS = [
 ] as const;
 
 /**
- * Turns a budget for any period into one of the periods here, so that no more is spent in its own. Null: the period
- * cannot be read.
+ * Turns a budget for any period into one of the periods here, so that no more is spent in its own. Null: it has no
+ * period, or one that cannot be read.
  */
 export function budgetOf(usd: number, duration: string | undefined): Budget | null {
-  if (duration === undefined) {
-    const note = `The budget of ${usd} USD never resets there, and each month here`;
-    return { budget: { per_month: usd }, note };
-  }
+  if (duration === undefined) return null;
   const [, amount, unit = ''] = /^(\d{1,6})\s*(s|m|h|d|w|mo)$/.exec(duration.trim()) ?? [];
   const seconds = Number(amount) * (UNIT_S[unit] ?? Number.NaN);
   if (!(seconds > 0)) return null;
@@ -51,6 +48,14 @@ export function budgetOf(usd: number, duration: string | undefined): Budget | nu
   if (seconds === period.seconds) return { budget };
   const written = `${usd} USD in ${duration.trim()}`;
   return { budget, note: `The budget of ${written} became ${part} USD per ${period.name}` };
+}
+
+/** Says why a budget cannot be taken over as it is. */
+export function whyNoBudget(duration: unknown): string {
+  if (duration === undefined || duration === null) {
+    return 'has no period: it never resets there, and budgets here are per hour, day or month. Give it a period, as in 30d';
+  }
+  return 'has a period that cannot be read. Write it as in 30d';
 }
 
 /** Divides a budget among places that each count alone. */

@@ -1,3 +1,4 @@
+import { isKeyLike } from '../key-like.ts';
 import { fieldsOf } from './fields.ts';
 
 const PREFIX = 'os.environ/';
@@ -17,9 +18,14 @@ export function environmentOf(
   };
 }
 
-/** Takes the name of the variable that a value stands for. Null: it is a value itself. */
+/**
+ * Takes the name of the variable that a value stands for. Null: it is a value itself. A key that was written behind the
+ * prefix by mistake is no name, because names are repeated.
+ */
 export function variableOf(value: unknown): string | null {
-  return typeof value === 'string' && value.startsWith(PREFIX) ? value.slice(PREFIX.length) : null;
+  if (typeof value !== 'string' || !value.startsWith(PREFIX)) return null;
+  const name = value.slice(PREFIX.length);
+  return isKeyLike(name) ? null : name;
 }
 
 /** A value with its variable resolved, or the name of the variable that has none. */

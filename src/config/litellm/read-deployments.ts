@@ -6,7 +6,7 @@ import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
 import { explainIssues } from '../explain-issues.ts';
 import { groupNameOf } from '../foreign-groups.ts';
 import type { ListedDeployment } from '../listed-deployment.ts';
-import { budgetOf, type Budget } from './budgets.ts';
+import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
 import { fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
@@ -39,6 +39,9 @@ const PRICED = ['input_cost_per_token', 'output_cost_per_token'] as const;
 
 /** Fields that change where calls go or who pays for them, and that nothing here takes over. */
 const STEERING: Readonly<Record<string, string>> = {
+  deployment_id:
+    'names the deployment in place of model; write it there, as in azure/my-deployment',
+  use_litellm_proxy: 'leads calls to another proxy; write its address as api_base',
   organization: 'chooses the organization that pays, and Headgate sends no such header',
   extra_headers: 'adds headers to each call, and Headgate adds none',
   headers: 'adds headers to each call, and Headgate adds none',
@@ -84,9 +87,12 @@ function readDeployment(
     report.omit(`${path}.model_name`, 'expected text of 1 to 200 characters');
     return null;
   }
-  const params = paramsOf({ given, info: fieldsOf(info), others }, path, context);
+  const all = withCredential(fieldsOf(given), path, context);
+  if (all === null) return null;
+  const parts = { given: all, info: fieldsOf(info), others };
+  const params = paramsOf(parts, path, context);
   if (params === null) return null;
-  const steering = steeringField(fieldsOf(given), context);
+  const steering = steeringField(all, context);
   if (steering !== null) {
     report.omit(`${path}.litellm_params.${steering.field}`, steering.message);
     return null;
@@ -106,13 +112,10 @@ function readDeployment(
   const usd = params.max_budget ?? null;
   const budget = usd === null ? null : budgetOf(usd, params.budget_duration ?? undefined);
   if (usd !== null && budget === null) {
-    report.omit(
-      `${path}.litellm_params.budget_duration`,
-      'is no period that can be read, as in 30d',
-    );
+    report.omit(`${path}.litellm_params.max_budget`, whyNoBudget(params.budget_duration));
     return null;
   }
-  noteFields({ given: fieldsOf(given), info: fieldsOf(info), others }, path, report);
+  noteFields(parts, path, report);
   const key = keyOf(params, named, { at, title: name.data, path }, secrets);
   return {
     at,
@@ -127,8 +130,8 @@ function readDeployment(
     weight: params.weight ?? undefined,
     tier: params.order ?? undefined,
     firstTokenMs: millisecondsOf(params.stream_timeout),
-    price: priceOf({ ...fieldsOf(info), ...fieldsOf(given), ...params }),
-    baseModel: baseModelOf(fieldsOf(info), context),
+    price: priceOf({ ...parts.info, ...all, ...params }),
+    baseModel: baseModelOf(parts.info, context),
     budget,
     isAlone: budget !== null,
   };
@@ -140,19 +143,18 @@ function millisecondsOf(seconds: number | null | undefined): number | undefined 
 
 /** Parts of an entry. */
 interface Parts {
-  readonly given: unknown;
+  /** Its parameters, those of its credential included. */
+  readonly given: Fields;
   readonly info: Fields;
   readonly others: Fields;
 }
 
-/** Takes the parameters of an entry, with credentials and variables resolved. Null: it was left out. */
-function paramsOf(
-  { given, info, others }: Parts,
+/** Adds the values of the credential that an entry names. Null: it names one that is not there, and was left out. */
+function withCredential(
+  own: Fields,
   path: string,
-  context: ListContext,
-): LitellmParams | null {
-  const { report, environment, credentials } = context;
-  const own = fieldsOf(given);
+  { report, credentials }: ListContext,
+): Fields | null {
   const named = own['litellm_credential_name'];
   const credential = typeof named === 'string' ? credentials.get(named) : {};
   if (credential === undefined) {
@@ -160,7 +162,18 @@ function paramsOf(
     report.omit(`${path}.litellm_params.litellm_credential_name`, message);
     return null;
   }
-  const all: Record<string, unknown> = { ...credential, ...own };
+  const { base_url: base, ...all } = { ...credential, ...own };
+  // LiteLLM's other name of the same field, which counts where both stand.
+  return base === undefined || base === null ? all : { ...all, api_base: base };
+}
+
+/** Reads the parameters of an entry, with variables resolved. Null: it was left out. */
+function paramsOf(
+  { given, info, others }: Parts,
+  path: string,
+  { report, environment }: ListContext,
+): LitellmParams | null {
+  const all: Record<string, unknown> = { ...given };
   for (const field of ['rpm', 'tpm', ...PRICED]) all[field] ??= others[field] ?? info[field];
   for (const field of KNOWN) {
     if (field === 'api_key' || all[field] === undefined) continue;
@@ -201,7 +214,10 @@ function placedAt(
 ): Pick<ListedDeployment, 'provider' | 'model' | 'base'> | string {
   const name = params.custom_llm_provider ?? params.model.split('/')[0] ?? '';
   const base = params.api_base ?? baseOf(name.toLowerCase());
-  if (base !== undefined && !/^https?:$/.test(URL.parse(base)?.protocol ?? '')) {
+  // The command line runs this under Node 20, which has no URL.parse.
+  const isUrl =
+    base !== undefined && URL.canParse(base) && /^https?:$/.test(new URL(base).protocol);
+  if (base !== undefined && !isUrl) {
     return 'has a base URL in environment_variables or litellm_settings that is none';
   }
   if (base !== undefined) return hasMoreThanPath(base) ?? { provider, model, base };
@@ -298,7 +314,7 @@ const INFO_KNOWN = new Set([
 /** Reports the fields of an entry that are left out while the entry itself is imported. */
 function noteFields({ given, info, others }: Parts, path: string, report: ImportReport): void {
   const message = 'has no counterpart';
-  for (const field of Object.keys(fieldsOf(given))) {
+  for (const field of Object.keys(given)) {
     if (KNOWN.includes(field) || NOT_NEEDED.has(field)) continue;
     report.omitField(`${path}.litellm_params.${field}`, field, message);
   }

@@ -1,7 +1,7 @@
 // Step 2, of LiteLLM's lists of deployments: what the rest of a document says. check-config.ts lists all steps.
 
 import type { Fallback, GroupOptions } from '../model-groups.ts';
-import { budgetOf, type Budget } from './budgets.ts';
+import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, type Environment } from './environment.ts';
 import { entriesOf, fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
@@ -12,8 +12,11 @@ export interface LitellmSettings extends GroupOptions {
   readonly maxParallel: number | null;
   /** Limits over all models together. */
   readonly overall: { readonly maxConcurrency: number | null; readonly budget: Budget | null };
-  /** Budgets by the name of a provider, with the path of each. */
-  readonly providerBudgets: ReadonlyMap<string, { readonly path: string; readonly budget: Budget }>;
+  /** Budgets by the name of a provider, with the path of each. Null: it cannot be taken over, nor can its models. */
+  readonly providerBudgets: ReadonlyMap<
+    string,
+    { readonly path: string; readonly budget: Budget | null }
+  >;
   /** Base URL of OpenAI's deployments that name none. */
   readonly openaiBase: string | undefined;
   readonly goesByTags: boolean;
@@ -50,9 +53,20 @@ class SettingsReader {
 
   constructor(document: Fields, environment: Environment, report: ImportReport) {
     const names: readonly Section[] = ['general_settings', 'litellm_settings', 'router_settings'];
-    this.#sections = new Map(names.map((name) => [name, fieldsOf(document[name])]));
     this.#environment = environment;
     this.#report = report;
+    this.#sections = new Map(names.map((name) => [name, this.#map(name, document[name])]));
+  }
+
+  /** Takes a setting that is a map. Empty: it is not there, or is left out. */
+  map(section: Section, field: string): Fields {
+    return this.#map(`${section}.${field}`, this.take(section, field));
+  }
+
+  #map(path: string, value: unknown): Fields {
+    const isMap = typeof value === 'object' && !Array.isArray(value);
+    if (value !== undefined && !isMap) this.#report.omit(path, 'expected a map');
+    return fieldsOf(value);
   }
 
   /** Takes a setting. Undefined: it is not there, or is left out because its variable is not set. */
@@ -97,7 +111,7 @@ export function readSettings(
   const openaiBase = reader.take('litellm_settings', 'api_base');
   const read: LitellmSettings = {
     fallbacks: fallbacksOf(reader, titles, report),
-    aliases: aliasesOf(reader.take('router_settings', 'model_group_alias'), report),
+    aliases: aliasesOf(reader.map('router_settings', 'model_group_alias'), report),
     settings: groupSettings(reader, report),
     maxParallel:
       slotsOf(reader, 'router_settings', 'default_max_parallel_requests') ??
@@ -107,7 +121,7 @@ export function readSettings(
       budget: overallBudget(reader, report),
     },
     providerBudgets: providerBudgets(
-      reader.take('router_settings', 'provider_budget_config'),
+      reader.map('router_settings', 'provider_budget_config'),
       environment,
       report,
     ),
@@ -173,9 +187,15 @@ function fallbacksOf(
   const defaults: Pick<Fallback, 'path' | 'to'>[] = [];
   const sections = ['router_settings', 'litellm_settings'] as const;
   for (const section of sections) {
-    const listed = entriesOf(reader.take(section, 'fallbacks'));
-    for (const [at, entry] of listed.entries()) {
+    const written = reader.take(section, 'fallbacks');
+    if (written !== undefined && !Array.isArray(written)) {
+      report.omit(`${section}.fallbacks`, 'expected a list, as in [{ gpt-4o: [gpt-4.1] }]');
+    }
+    for (const [at, entry] of entriesOf(written).entries()) {
       const path = `${section}.fallbacks[${at}]`;
+      if (Object.keys(fieldsOf(entry)).length === 0) {
+        report.omit(path, 'expected a model and a list of others, as in { gpt-4o: [gpt-4.1] }');
+      }
       for (const [from, to] of Object.entries(fieldsOf(entry))) {
         const names = namesOf(to, path, report);
         if (from === '*') defaults.push({ path, to: names });
@@ -210,8 +230,8 @@ function namesOf(value: unknown, path: string, report: ImportReport): string[] {
   return names;
 }
 
-function aliasesOf(value: unknown, report: ImportReport): LitellmSettings['aliases'] {
-  return Object.entries(fieldsOf(value)).flatMap(([name, target]) => {
+function aliasesOf(aliases: Fields, report: ImportReport): LitellmSettings['aliases'] {
+  return Object.entries(aliases).flatMap(([name, target]) => {
     const path = `router_settings.model_group_alias.${name}`;
     const of = typeof target === 'string' ? target : fieldsOf(target)['model'];
     if (typeof of === 'string' && !name.includes('*') && name.length <= 200) {
@@ -231,21 +251,21 @@ function overallBudget(reader: SettingsReader, report: ImportReport): Budget | n
   // 0 is how a budget is switched off there.
   if (usd === undefined || usd === 0) return null;
   const budget = budgetOf(usd, typeof duration === 'string' ? duration : undefined);
-  if (budget === null) {
-    report.omit('litellm_settings.budget_duration', 'is no period that can be read');
-  }
-  return budget ?? budgetOf(usd, undefined);
+  if (budget !== null) return budget;
+  const message = `${whyNoBudget(duration)}. Until then the group over all models has it per month, so that more may be spent`;
+  report.omit('litellm_settings.max_budget', message);
+  return { budget: { per_month: usd } };
 }
 
 function providerBudgets(
-  value: unknown,
+  written: Fields,
   environment: Environment,
   report: ImportReport,
 ): LitellmSettings['providerBudgets'] {
-  const budgets = new Map<string, { path: string; budget: Budget }>();
-  for (const [name, written] of Object.entries(fieldsOf(value))) {
+  const budgets = new Map<string, { path: string; budget: Budget | null }>();
+  for (const [name, entry] of Object.entries(written)) {
     const path = `router_settings.provider_budget_config.${name}`;
-    const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(written);
+    const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(entry);
     const usd = resolveValue(most, environment);
     const period = times['time_period'] ?? times['budget_duration'];
     const budget =
@@ -253,8 +273,12 @@ function providerBudgets(
         ? budgetOf(usd.value, typeof period === 'string' ? period : undefined)
         : null;
     if (budget === null) {
-      report.omit(path, 'expected a budget_limit in USD, and a time_period like 30d');
-    } else budgets.set(name.toLowerCase(), { path, budget });
+      report.omit(
+        path,
+        'expected a budget_limit in USD, and a time_period as in 30d. Models at this provider are left out, because nothing would limit what they cost',
+      );
+    }
+    budgets.set(name.toLowerCase(), { path, budget });
   }
   return budgets;
 }

@@ -134,6 +134,11 @@ describe('settings', () => {
     });
   });
 
+  it('of a key from elsewhere than a variable or a file are omitted', () => {
+    const { omitted } = taken(`${OPENAI} -auth-source cmd:print`);
+    expect(omitted).toEqual([expect.stringContaining('-auth-source: expected env:NAME')]);
+  });
+
   it('without a counterpart are omitted, each once', () => {
     const { notes, omitted } = taken(
       `# ours\n${OPENAI} -tui -bind :8080 -cb-max-penalty 2s -cb-max-penalty 3s -unheard-of x`,
@@ -260,11 +265,11 @@ describe('the breaker', () => {
   });
 
   it.each(['-cb-threshold few', '-cb-threshold -1', '-cb-window 10', '-cb-open-timeout -5s'])(
-    'leaves out what is no value of its flag, with a note: %s',
+    'leaves out what is no value of its flag, and lists it: %s',
     (flags) => {
       expect(breakerOf(flags)).toBeUndefined();
-      expect(taken(`${OPENAI} ${flags}`).notes).toEqual([
-        expect.stringMatching(/: expected a (count|duration).* left out\.$/),
+      expect(taken(`${OPENAI} ${flags}`).omitted).toEqual([
+        expect.stringMatching(/: expected a (count|duration)/),
       ]);
     },
   );
@@ -327,10 +332,10 @@ describe('values that Headgate does not accept', () => {
     '-concurrency -3',
     '-concurrency 1.5',
     '-retry often',
-  ])('are left out, and told of: %s', (flag) => {
-    const { groups, notes } = taken(`${OPENAI} ${flag}`);
+  ])('are left out and listed, so that the exit code says it: %s', (flag) => {
+    const { groups, omitted } = taken(`${OPENAI} ${flag}`);
     expect(groups).toEqual(taken(OPENAI).groups);
-    expect(notes).toEqual([expect.stringMatching(/: expected a (count|duration).* left out\.$/)]);
+    expect(omitted).toEqual([expect.stringMatching(/: expected a (count|duration)/)]);
   });
 
   it('are read in every unit of Go', () => {

@@ -86,6 +86,32 @@ describe('max_concurrent', () => {
     expect(groups.map(({ name, limits }) => [name, limits.max_concurrency])).toEqual([['work', 1]]);
   });
 
+  it('of a second endpoint at one address is listed, with its key', () => {
+    const at = { base_url: 'https://w.example.com/v1' };
+    const { groups, omitted } = taken({
+      custom_providers: [
+        { name: 'one', ...at, key_env: 'ONE_KEY', max_concurrent: 2 },
+        { name: 'two', ...at, key_env: 'TWO_KEY', max_concurrent: 9 },
+      ],
+    });
+    expect(groups.map(({ name, limits }) => [name, limits.max_concurrency])).toEqual([['one', 2]]);
+    expect(JSON.stringify(omitted)).toContain('custom_providers[1]');
+  });
+
+  it('and a key in place of the name of a variable are not repeated', () => {
+    const imported = taken({
+      custom_providers: [
+        {
+          name: 'one',
+          base_url: 'https://w.example.com/v1',
+          key_env: 'sk-4711',
+          max_concurrent: 2,
+        },
+      ],
+    });
+    expect(JSON.stringify(imported)).not.toContain('4711');
+  });
+
   it('is for each key of a pool, whose keys are members', () => {
     const { groups, notes } = taken({
       model: { provider: 'openrouter', default: 'x/y', max_concurrent: 5 },

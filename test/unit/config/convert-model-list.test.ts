@@ -265,7 +265,17 @@ describe('a deployment is left out, with the path', () => {
     [
       'with a budget for no period',
       deployment('m', 'gpt-5', { max_budget: 5, budget_duration: 'often' }),
-      'model_list[1].litellm_params.budget_duration: is no period',
+      'model_list[1].litellm_params.max_budget: has a period that cannot be read',
+    ],
+    [
+      'with a budget that never resets',
+      deployment('m', 'gpt-5', { max_budget: 5 }),
+      'model_list[1].litellm_params.max_budget: has no period',
+    ],
+    [
+      'with a deployment of Azure in place of its model',
+      deployment('m', 'azure/gpt-5', { ...AZURE, deployment_id: 'eu' }),
+      'model_list[1].litellm_params.deployment_id: names the deployment',
     ],
   ])('%s', (_what, entry, message) => {
     const imported = taken(good, entry);
@@ -298,6 +308,12 @@ describe('a key in a list of deployments', () => {
       'Set the secret UPSTREAM_THIRD_3_KEY to the api_key of model_list[2]; keys are not taken over.',
     );
     expect(JSON.stringify([config, notes])).not.toContain('sk-proj');
+  });
+
+  it('is not repeated either where it stands in place of the name of a variable', () => {
+    const imported = taken(deployment('m', 'gpt-5', { api_key: 'os.environ/sk-proj-1' }));
+    expect(imported.config.groups[0]?.members[0]?.secret).toBe('UPSTREAM_M_1_KEY');
+    expect(JSON.stringify(imported).toLowerCase()).not.toMatch(/sk.proj/);
   });
 
   it('that means none makes an upstream that is sent none', () => {
@@ -435,6 +451,28 @@ describe('variables in a list of deployments', () => {
   });
 });
 
+describe('parameters of a deployment', () => {
+  it('count where they stand: under another name, or in its credential', () => {
+    const imported = importConfig({
+      credential_list: [
+        { credential_name: 'paid', credential_values: { api_key: 'k', organization: 'org-1' } },
+      ],
+      model_list: [
+        deployment('house', 'openai/llama', { base_url: 'https://llm.example.com/v1' }),
+        deployment('paid', 'gpt-5', { litellm_credential_name: 'paid' }),
+      ],
+    });
+    if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+    expect(imported.config.upstreams.map(({ base_url: base }) => base)).toEqual([
+      'https://llm.example.com/v1',
+    ]);
+    expect(imported.config.groups.map(({ name }) => name)).toEqual(['house']);
+    expect(imported.omitted.map(({ path }) => path)).toEqual([
+      'model_list[1].litellm_params.organization',
+    ]);
+  });
+});
+
 describe('limits and settings of a list of deployments', () => {
   const settings = (more: object, ...model_list: object[]) => {
     const imported = importConfig({ model_list, ...more });
@@ -537,6 +575,41 @@ describe('limits and settings of a list of deployments', () => {
       undefined,
     ]);
     expect(notes.join(' ')).toContain('is divided among 2 members');
+  });
+
+  it('are no budgets without a period that can be read: models at such a provider are left out', () => {
+    const { config, omitted } = settings(
+      {
+        litellm_settings: { max_budget: 100 },
+        router_settings: { provider_budget_config: { openai: { budget_limit: 10 } } },
+      },
+      ...two,
+      deployment('c', 'claude-sonnet-4-6'),
+    );
+    expect(config.groups.map(({ name }) => name)).toEqual(['c', 'all-models']);
+    expect(omitted.map(({ path }) => path)).toEqual([
+      'litellm_settings.max_budget',
+      'router_settings.provider_budget_config.openai',
+    ]);
+  });
+
+  it('of another form than they have are listed, never dropped', () => {
+    const { omitted } = settings(
+      {
+        router_settings: { fallbacks: { a: ['b'] }, model_group_alias: ['c'] },
+        litellm_settings: { fallbacks: ['a'] },
+        general_settings: ['master_key'],
+        credential_list: { eu: {} },
+      },
+      ...two,
+    );
+    expect(omitted.map(({ path }) => path).toSorted()).toEqual([
+      'credential_list',
+      'general_settings',
+      'litellm_settings.fallbacks[0]',
+      'router_settings.fallbacks',
+      'router_settings.model_group_alias',
+    ]);
   });
 
   it('are prices and public names of models, at their upstreams', () => {

@@ -53,6 +53,14 @@ describe('targets', () => {
     expect(JSON.stringify(notes)).not.toContain('471');
   });
 
+  it('of small weights keep their shares', () => {
+    const { groups } = taken({
+      ...strategy('loadbalance'),
+      targets: [openai('a', { weight: 0.999 }), openai('b', { weight: 0.001 })],
+    });
+    expect(groups[0]?.members.map(({ weight }) => weight)).toEqual([9.99, 0.01]);
+  });
+
   it('of large weights are scaled, and shares of nested ones multiplied', () => {
     const { groups } = taken({
       ...strategy('loadbalance'),

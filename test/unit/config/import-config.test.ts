@@ -294,6 +294,14 @@ describe('the name of a JSON schema', () => {
     expect(imported.ok && '$schema' in imported.config).toBe(false);
   });
 
+  it('is dropped from the shapes of other systems, too', () => {
+    const imported = importConfig({
+      $schema: 'https://example.com/other.json',
+      concurrency_groups: [{ name: 'a', max_concurrency: 1, models: ['gpt-5'] }],
+    });
+    expect(imported).toMatchObject({ ok: true, omitted: [] });
+  });
+
   it.each([{ $schema: 5 }, { groups: [{ name: 'a', $schema: 'https://example.com/x.json' }] }])(
     'is an unknown field anywhere else: %j',
     (document) => {
