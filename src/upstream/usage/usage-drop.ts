@@ -71,8 +71,10 @@ class UsageDrop implements ByteFilter {
     return out.joined();
   }
 
+  /** Clients that read line by line take an event without the empty line at its end for a whole one. */
   end(): Uint8Array {
-    return this.#held.bytes;
+    const isDropped = this.#hasEmptyArray && this.#isUsage(new Uint8Array());
+    return isDropped ? new Uint8Array() : this.#held.bytes;
   }
 
   /** Whether the event ends with this byte: the end of an empty line. */

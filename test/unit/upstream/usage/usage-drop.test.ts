@@ -78,10 +78,21 @@ describe.each(LINE_ENDS)('with lines that end in %j', (lineEnd) => {
       fc.property(runs, ([list, rest, cuts]) => {
         const kept = list.filter((event) => !DROPPED.includes(event));
         const out = passed(cutAt(encode(written(list) + rest), cuts)).join('');
-        expect(out).toBe(latin1(written(kept) + rest));
+        expect(out).toBe(latin1(written(kept) + (rest.includes(USAGE) ? '' : rest)));
       }),
       { numRuns: 500 },
     );
+  });
+
+  test('a stream that ends before the empty line behind the usage passes without it', () => {
+    const before = written([OTHERS[0] ?? '']);
+    const event = `data: ${USAGE}`;
+    const ends = [event, event + lineEnd, event + lineEnd + lineEnd];
+    expect(ends.map((end) => passed([encode(before + end)]).join(''))).toEqual(
+      ends.map(() => latin1(before)),
+    );
+    const cut = before + event.slice(0, -1);
+    expect(passed([encode(cut)]).join('')).toBe(latin1(cut));
   });
 
   test('each event goes on as soon as it is whole', () => {
