@@ -2,7 +2,7 @@ import { ADMIN_ROLES, TOKEN_ACTOR, type AdminRole } from '../../contract/config/
 import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
-import { howToSet, readSecret, secretFault, wayToSet } from '../../runtime/secrets.ts';
+import { cleanSecret, howToSet, readSecret, secretFault, wayToSet } from '../../runtime/secrets.ts';
 import type { AdminContext, Who } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
@@ -34,7 +34,9 @@ export function requireOpen(env: Env): void {
 /** Checks a token that somebody gives. Failures are slowed down. */
 export async function checkToken(context: AdminContext, given: string): Promise<Known> {
   refuseBlocked(context);
-  const known = await knownByToken(context.env, given);
+  // Forms and files add white space at its ends, as they do to the secret itself.
+  const { value } = cleanSecret(given);
+  const known = value === null ? null : await knownByToken(context.env, value);
   if (known !== null) return known;
   await slowDown(context);
   throw unknown('The token is not known here.');

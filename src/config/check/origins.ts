@@ -26,8 +26,8 @@ export function originWarnings({ cors_origins: origins }: Config): string[] {
   if (!origins.includes(OPAQUE)) return [];
   return [
     'cors_origins lists null, which is the origin of local files, data: addresses and sandboxed frames. Any web page can open a ' +
-      'sandboxed frame, so pages of all sites may call Headgate from a browser that reaches it. Serve your page from an origin ' +
-      'of its own and list that instead.',
+      'sandboxed frame, so pages of all sites may call Headgate from a browser that reaches it, also upstreams that need no ' +
+      'key. Serve your page from an origin of its own and list that instead.',
   ];
 }
 

@@ -192,6 +192,17 @@ describe('a session', () => {
     expect(/; Secure/.test(response.headers.get('set-cookie') ?? '')).toBe(isSecure);
   });
 
+  it.each(['test-admin-token\n', ' test-admin-token', '\ttest-admin-token \r\n'])(
+    'is opened by %j: white space at the ends of a token does not count',
+    async (token) => {
+      expect((await signIn(token)).status).toBe(200);
+    },
+  );
+
+  it.each([' ', 'test-admin -token'])('is not opened by %j', async (token) => {
+    expect((await signIn(token, { 'cf-connecting-ip': '192.0.2.31' })).status).toBe(401);
+  });
+
   it('has the rights of its key, until the key is removed', async () => {
     const cookie = cookieOf(await signIn(await keyOf('operator')));
     const browser = clientWith({ cookie });
