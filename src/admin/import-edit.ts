@@ -101,6 +101,6 @@ function replacedGroups(before: Config, after: Config): string[] {
   const now = new Set(after.groups.map((group) => group.name));
   const gone = before.groups.map((group) => group.name).filter((name) => !now.has(name));
   const stay =
-    'The document has groups only: upstreams that there are, keys and the rest stay as they were.';
+    'The document replaces only the groups. Existing upstreams, keys and all other settings stay unchanged.';
   return gone.length === 0 ? [stay] : [stay, `Groups no longer there: ${gone.join(', ')}.`];
 }

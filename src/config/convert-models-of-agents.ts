@@ -113,7 +113,7 @@ export function convertModelsOfAgents(document: unknown): Converted {
       ...reading.secrets.notes,
       ...(kept.length === 0
         ? []
-        : [`PicoClaw keeps these settings, and goes on by them: ${listed}.`]),
+        : [`PicoClaw keeps these settings and still uses them: ${listed}.`]),
     ],
     omitted: reading.omitted,
     pathOf: (path) => {
@@ -195,7 +195,7 @@ class AgentReading {
     const place = this.#placeOf(entry, provider);
     if (place === null) return [];
     if (model.enabled === false) {
-      this.notes.add(`${at} is switched off there, and its member here.`);
+      this.notes.add(`${at} is disabled there, so its member is disabled here.`);
     }
     const timeout = Math.ceil((model.request_timeout ?? 0) * 1_000);
     const member = {
@@ -217,7 +217,7 @@ class AgentReading {
     const { auth_method: method, api_base: base } = model;
     if (method === 'oauth' || method === 'token') {
       const message =
-        'signs in by itself, with tokens that do not last. PicoClaw goes on calling it directly';
+        'uses a sign-in of PicoClaw, whose tokens expire. PicoClaw still calls it directly';
       this.#omitOnce({ path: `${at}.auth_method`, message });
       return null;
     }

@@ -123,7 +123,7 @@ function withTimeouts({ members, paths }: MadeMembers, { omitted }: Collected) {
   return members.map(({ first_token_ms: timeout, ...member }, index) => {
     if (timeout !== undefined) {
       const message =
-        'means something where another target can take the call. Clients have time-outs of their own';
+        'takes effect only if another target can take the call. Clients have their own time-outs';
       omitted.push({ path: below(paths[index] ?? '', 'request_timeout'), message });
     }
     return member;

@@ -133,7 +133,7 @@ export class DeploymentUpstreams {
       (made) => isSamePlace(made.place, place) && made.inGroup.get(account) === model,
     );
     if (same !== undefined) {
-      return 'is where another deployment of this name is, with the same key and model';
+      return 'is the same place as another deployment of this name, with the same key and model';
     }
     const made = this.#made.find(isFree) ?? this.#make(place, prefix);
     made.inGroup.set(account, model);

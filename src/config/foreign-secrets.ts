@@ -60,7 +60,7 @@ export class ForeignSecrets {
       name = `${wanted.slice(0, 56)}_${number}`;
     }
     this.#names.set(identity, name);
-    this.#note(name, `Set the secret ${name} to the key of ${at}; keys are not taken over.`);
+    this.#note(name, `Set the secret ${name} to the key of ${at}; keys are not imported.`);
     return name;
   }
 

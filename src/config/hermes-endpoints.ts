@@ -99,7 +99,7 @@ export class HermesPlaces {
     const path = `${at}.provider`;
     if (SIGNED_IN_BY_HERMES.has(name)) {
       const message =
-        'Hermes signs in there by itself, with tokens that do not last. Its calls go there as before';
+        'Hermes signs in there itself, with tokens that expire. Its calls still go there directly';
       this.#omitted.push({ path, message });
       return null;
     }

@@ -86,7 +86,7 @@ export class HermesReading {
     return [
       ...this.notes,
       ...this.secrets.notes,
-      ...(kept.length === 0 ? [] : [`Hermes keeps these settings, and goes on by them: ${list}.`]),
+      ...(kept.length === 0 ? [] : [`Hermes keeps these settings and still uses them: ${list}.`]),
     ];
   }
 
@@ -153,7 +153,7 @@ export class HermesReading {
     });
     if (spills.length > 0) {
       this.notes.add(
-        `A call that finds no room at ${main.place.id} for ${FALLBACK_AFTER_MS / 1_000} s, or that is refused there, goes on to ${spills.map(({ upstream }) => upstream).join(', ')} (on_saturated). Hermes falls back once its retries are used up.`,
+        `A call that waits ${FALLBACK_AFTER_MS / 1_000} s at ${main.place.id}, or is refused there, spills to ${spills.map(({ upstream }) => upstream).join(', ')} (on_saturated). Hermes falls back once its retries are used up.`,
       );
     }
     return spills;
@@ -220,7 +220,7 @@ export class HermesReading {
     const command = endpoint['key_cmd'] ?? named?.entry['key_cmd'];
     if (command !== undefined) {
       const message =
-        'prints keys that do not last, and a secret lasts. Hermes goes on sending them itself';
+        'prints keys that expire, and a secret does not change. Hermes still sends them itself';
       this.#omitOnce({ path: `${named?.at ?? at}.key_cmd`, message });
       return [];
     }
@@ -245,7 +245,7 @@ export class HermesReading {
       const { auth_type: type, source, priority } = parsed.data;
       if ((type ?? 'api_key') !== 'api_key') {
         const message =
-          'is a sign-in whose tokens do not last, and a secret lasts. Hermes goes on using it itself';
+          'is a sign-in whose tokens expire, and a secret does not change. Hermes still uses it itself';
         this.#omitOnce({ path: at, message });
         return [];
       }
@@ -300,7 +300,7 @@ function whyNoSpill(from: Used, to: Used): string | null {
     return `speaks ${to.place.dialect}, and the main model speaks ${dialect}: nothing is translated`;
   }
   if (to.secrets.length === 0 && !to.place.isLocal) {
-    return 'has no key that lasts, and calls that go on need one of yours';
+    return 'has no permanent key, and spilled calls need one of yours';
   }
   return null;
 }

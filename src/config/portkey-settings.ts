@@ -13,7 +13,7 @@ const RETRIED = new Set([429, 500, 502, 503, 504]);
 
 /** Answers after which a call goes on, for those who chose others. */
 const AFTER =
-  'has no counterpart: a call goes on to the next member after 429, 5xx, a broken connection, and 401, 402 and 403 for the key';
+  'has no counterpart: a call is retried at the next member after 429, 5xx, a broken connection, and 401, 402 and 403 for the key';
 
 type Settings = Pick<GroupInput, 'affinity' | 'breaker' | 'retries'>;
 
@@ -34,7 +34,7 @@ export function strategySettings(
     (codes.size !== RETRIED.size || [...codes].some((code) => !RETRIED.has(code)))
   ) {
     const message =
-      'has no counterpart: overloads, 5xx and broken connections are tried again, and 429 waits in the queue';
+      'has no counterpart: overloads, 5xx and broken connections are retried, and 429 waits in the queue';
     to.omitted.push({ path: below(at, 'retry.on_status_codes'), message });
   }
   if (node.strategy?.on_status_codes !== undefined) {
@@ -53,7 +53,8 @@ export function strategySettings(
 
 /** Lists what a strategy below another one says for itself: a group has one of each. */
 export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: Collected): void {
-  const message = 'holds for a part of the targets, and a group has one for all of its members';
+  const message =
+    'applies to a part of the targets, and a group has one setting for all of its members';
   for (const name of ['sticky', 'cb_config']) {
     if (strategy?.[name] !== undefined) {
       omitted.push({ path: below(at, `strategy.${name}`), message });

@@ -119,7 +119,7 @@ function placeOf(node: PortkeyNode, slug: string | null): Found {
   if (node['passthrough'] === true) {
     return {
       path: 'passthrough',
-      message: 'the call names the provider. Callers do so here by the base URL or the model',
+      message: 'the call names the provider. Here, callers name it in the base URL or the model',
     };
   }
   const id = slug === null ? providerIdOf(node.provider ?? '', 'portkey') : providerOfSlug(slug);
@@ -150,7 +150,7 @@ function placeOf(node: PortkeyNode, slug: string | null): Found {
     };
   }
   if (node.provider === undefined) {
-    return { path: 'provider', message: 'is missing, so that nobody knows where the calls go' };
+    return { path: 'provider', message: 'is missing, so it is not known where the calls go' };
   }
   const place = placeNamed(node.provider, 'portkey');
   return place === null

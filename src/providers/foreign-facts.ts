@@ -48,7 +48,7 @@ export const PORTKEY_SIGN_INS: readonly SignIn[] = [
     provider: 'vertex',
     fields: [],
     message:
-      'Vertex AI takes tokens that last an hour, and a secret lasts. Callers can call it with tokens of their own',
+      'Vertex AI takes tokens that expire after an hour, and a secret does not change. Callers can call it with their own tokens',
   },
   {
     provider: 'azure',

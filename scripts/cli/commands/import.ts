@@ -79,7 +79,7 @@ function warningsOf(config: Config): string[] {
   const onCloudflare = checkConfig(config, BUILT_IN_UPSTREAMS, there).errors;
   return [
     ...onCloudflare.map(
-      ({ path, message }) => `On Cloudflare headgate apply refuses this: ${path}: ${message}.`,
+      ({ path, message }) => `On Cloudflare, headgate apply refuses this: ${path}: ${message}.`,
     ),
     ...warnings,
     ...ownKeys,

@@ -38,8 +38,8 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 const WHY_NOT: Readonly<Record<string, string>> = {
   'cb-max-penalty':
     'has no counterpart: each failure holds its slot for the same time (holds.failure_hold_ms)',
-  'retry-wait-min': 'has no counterpart: a call that is tried again waits in the queue',
-  'retry-wait-max': 'has no counterpart: a call that is tried again waits in the queue',
+  'retry-wait-min': 'has no counterpart: a retried call waits in the queue',
+  'retry-wait-max': 'has no counterpart: a retried call waits in the queue',
   'retry-min-delay':
     'has no counterpart: a slot stays down after a failure instead (holds.failure_hold_ms)',
   'upstream-disable-keep-alives': 'has no counterpart: the platform keeps the connections',

@@ -56,7 +56,9 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): P
     const name = groupNameOf(group ?? own) || DEFAULT_NAME;
     const pool = pools.get(name) ?? { slots: null, routes: [] };
     if (pool.slots !== null && slots !== null && pool.slots !== slots) {
-      notes.push(`-limit "${route}": the group ${name} has ${pool.slots} already, which is kept.`);
+      notes.push(
+        `-limit "${route}": the group ${name} has ${pool.slots} already, and keeps that limit.`,
+      );
     }
     pool.slots ??= slots;
     pool.routes.push(parsed.route);

@@ -137,7 +137,7 @@ const WHY_BUSY: Readonly<Record<BusyCause, (named: string, ms: number) => string
     `The ${named} starts no calls for the next ${ms} ms, because it has just restarted, moved or verified its first key, and earlier calls go first`,
   cap: (named) => `This caller or agent has as many slots of the ${named} in use as one may have`,
   rates: (named) =>
-    `The ${named} has free slots, but its limits of requests or tokens are used up at the moment`,
+    `The ${named} has free slots, but its limits of requests or tokens are currently used up`,
   member: (named) => `The member of the ${named} that this call prefers has no free slot`,
   order: (named) => `Earlier calls get the next slots of the ${named}`,
   breaker: (named) => `The circuit breaker of the ${named} is waiting for the result of a probe`,

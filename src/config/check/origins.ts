@@ -38,7 +38,7 @@ function problemOf(origin: string): string | null {
     return 'has a wildcard; list each origin, as in https://app.example.com';
   }
   if (WITHOUT_ORIGIN.test(origin)) {
-    return 'never is an origin: browsers send null for such pages; write "null" to allow all pages without an origin';
+    return 'is never an origin. Browsers send null for such pages; write "null" to allow all pages without an origin';
   }
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(origin)) {
     return 'expected a scheme, a host and perhaps a port, as in https://app.example.com or app://obsidian.md';

@@ -54,7 +54,7 @@ const STEERING: Readonly<Record<string, string>> = {
   aws_profile_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
   aws_role_name: 'signs calls, which Headgate does not do; use a Bedrock API key as api_key',
   aws_bedrock_runtime_endpoint: 'is an address of Bedrock; write it as api_base',
-  region_name: 'chooses the calls that may go there, and nothing here does that',
+  region_name: 'chooses the calls that may go there, which Headgate cannot do',
   fallbacks: 'leads calls elsewhere; write it in router_settings.fallbacks',
   auto_router_config: 'chooses a model by what a call says, and Headgate does not',
 };
@@ -202,7 +202,7 @@ function steeringField(
   if (!goesByTags || given['tags'] === undefined) return null;
   return {
     field: 'tags',
-    message: 'chooses the calls that may go there, and nothing here goes by tags',
+    message: 'chooses the calls that may go there, and Headgate reads no tags',
   };
 }
 
@@ -263,7 +263,7 @@ function keyOf(
   if (known !== undefined) return { secret: known, isKeyless: false, keyNote: null };
   const secret = secretNamed(`${groupNameOf(title).slice(0, 32)}_${at + 1}_KEY`);
   secrets.set(literal, secret);
-  const keyNote = `Set the secret ${secret} to the api_key of ${path}; keys are not taken over.`;
+  const keyNote = `Set the secret ${secret} to the api_key of ${path}; keys are not imported.`;
   return { secret, isKeyless: false, keyNote };
 }
 

@@ -30,7 +30,7 @@ const HOLD_MS_MAX = 3_600_000;
 
 /** Why settings that decide where calls go, what they cost or who may call are left out. */
 const REASONS: Readonly<Record<string, string>> = {
-  master_key: 'is not imported: make keys of callers with headgate keys create',
+  master_key: 'is not imported; create gateway keys with headgate keys create',
   routing_strategy:
     'has no counterpart: a group chooses among members with room by weight, and keeps an agent at its member',
   context_window_fallbacks:

@@ -51,7 +51,7 @@ export const litellmParamsSchema = z.looseObject({
     .string()
     .max(10_000)
     .nullish()
-    .describe('Where its key is: `os.environ/NAME`. A key itself is not taken over.'),
+    .describe('Where its key is: `os.environ/NAME`. A key itself is not imported.'),
   max_parallel_requests: z.int().min(0).max(100_000).nullish().meta({
     description: 'Calls in flight at once. Null: no limit.',
     unit: 'slots',
@@ -63,7 +63,7 @@ export const litellmParamsSchema = z.looseObject({
     unit: 'parts',
   }),
   order: z.int().min(1).max(10).nullish().meta({
-    description: 'Those of a lower one come first.',
+    description: 'Lower tiers come first.',
     unit: 'tier',
   }),
   stream_timeout: z.number().min(0.001).max(3_600).nullish().meta({
@@ -71,7 +71,7 @@ export const litellmParamsSchema = z.looseObject({
     unit: 's',
   }),
   max_budget: z.number().min(0).max(1_000_000_000).nullish().meta({
-    description: 'Most that its calls may cost in `budget_duration`.',
+    description: 'Maximum cost of its calls in `budget_duration`.',
     unit: 'USD',
   }),
   budget_duration: text.nullish().describe('Period of `max_budget`, as in `30d`.'),
@@ -124,7 +124,7 @@ export const agentModelSchema = z.looseObject({
   rpm: rate.meta({ description: 'Requests per minute. 0: no limit.', unit: 'requests' }),
   enabled: z.boolean().optional().describe('`false`: switched off. Absent: on.'),
   request_timeout: z.number().min(0).optional().meta({
-    description: 'Longest time of a call. 0: 120 seconds.',
+    description: 'Maximum time of a call. 0 means 120 seconds.',
     unit: 's',
   }),
   fallbacks: z.array(text).max(100).default([]).describe('Models that take over, by their names.'),

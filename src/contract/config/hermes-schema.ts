@@ -11,7 +11,7 @@ const endpoint = {
   provider: z.string().trim().max(200).nullish().describe('Provider, or the name of an endpoint.'),
   model: z.string().trim().max(200).nullish().describe('Model there.'),
   base_url: z.string().trim().max(2_000).nullish().describe('Base URL. Absent: the provider’s.'),
-  api_key: z.string().max(10_000).nullish().describe('Key, which is not taken over.'),
+  api_key: z.string().max(10_000).nullish().describe('Key, which is not imported.'),
   key_env: z.string().trim().max(200).nullish().describe('Variable with the key.'),
   api_mode: z.string().trim().max(100).nullish().describe('API that is spoken there.'),
 };

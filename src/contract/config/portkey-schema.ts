@@ -33,7 +33,7 @@ export const portkeyNodeSchema = z.looseObject({
   targets: z.array(z.unknown()).min(1).max(100).optional().describe('Where calls go.'),
   provider: name.optional().describe('Name of the provider, or `@` and the slug of a stored one.'),
   virtual_key: name.optional().describe('Slug of a stored key.'),
-  api_key: z.string().max(10_000).optional().describe('Key, which is not taken over.'),
+  api_key: z.string().max(10_000).optional().describe('Key, which is not imported.'),
   custom_host: name.optional().describe('Base URL. Absent: the provider’s.'),
   weight: z.number().min(0).optional().describe('Its part of the calls. 0: none.'),
   override_params: z
@@ -43,12 +43,12 @@ export const portkeyNodeSchema = z.looseObject({
   retry: z
     .looseObject({
       attempts: z.int().min(0).meta({ description: 'Further attempts.', unit: 'attempts' }),
-      on_status_codes: codes.optional().describe('Answers after which it is sent again.'),
+      on_status_codes: codes.optional().describe('Statuses after which the call is retried.'),
     })
     .optional()
-    .describe('How often a call is sent again.'),
+    .describe('Retries of a call.'),
   request_timeout: z.number().min(0).optional().meta({
-    description: 'Longest wait for an answer, before the next target is tried.',
+    description: 'Maximum wait for an answer before the next target is tried.',
     unit: 'ms',
   }),
 });

@@ -343,7 +343,7 @@ describe('configuring', () => {
     expect(out).toContain('failure_hold_ms: 60000');
     expect(err).toContain("counts calls with callers' own provider keys");
     expect(err).toContain('-failure-hold 90s: 60000 is the maximum of a group here');
-    expect(err).toContain('On Cloudflare headgate apply refuses this: upstreams[0].base_url');
+    expect(err).toContain('On Cloudflare, headgate apply refuses this: upstreams[0].base_url');
     expect((await headgate(['diff', await file('imported.yaml', out)])).code).toBe(1);
   });
 
@@ -603,7 +603,7 @@ describe('import', () => {
       'hermes',
       'model: { provider: openrouter, default: x/y, max_concurrent: 4 }\nterminal: {}\n',
       'max_concurrency: 4',
-      'Hermes keeps these settings, and goes on by them: terminal.',
+      'Hermes keeps these settings and still uses them: terminal.',
     ],
     [
       'portkey',

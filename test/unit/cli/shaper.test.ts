@@ -63,7 +63,7 @@ describe('pools', () => {
     const text = `${OPENAI} -limit "POST /chat/completions:2@a" -limit "POST /responses:3@a"`;
     expect(poolsOf(text)).toEqual([['a', 2, 'chat responses']]);
     expect(taken(text).notes).toEqual([
-      '-limit "POST /responses:3@a": the group a has 2 already, which is kept.',
+      '-limit "POST /responses:3@a": the group a has 2 already, and keeps that limit.',
     ]);
   });
 

@@ -192,7 +192,7 @@ describe('fallbacks', () => {
       after_ms: 60_000,
     });
     expect(upstreams.find(({ id }) => id === 'localhost-8000')?.auth).toBe('none');
-    expect(notes).toContainEqual(expect.stringContaining('goes on to zai, localhost-8000'));
+    expect(notes).toContainEqual(expect.stringContaining('spills to zai, localhost-8000'));
   });
 
   it('may be one, in the older field', () => {
@@ -304,7 +304,7 @@ it('leaves to Hermes what it does by itself, and says so', () => {
     terminal: { backend: 'local' },
   });
   expect(notes.at(-1)).toBe(
-    'Hermes keeps these settings, and goes on by them: delegation, terminal.',
+    'Hermes keeps these settings and still uses them: delegation, terminal.',
   );
   expect(left).toEqual(['model.provider']);
 });

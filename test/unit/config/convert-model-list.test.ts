@@ -305,7 +305,7 @@ describe('a key in a list of deployments', () => {
     const secrets = config.groups.map(({ members }) => members[0]?.secret);
     expect(secrets).toEqual(['UPSTREAM_MY_M_1_KEY', 'UPSTREAM_MY_M_1_KEY', 'UPSTREAM_THIRD_3_KEY']);
     expect(notes).toContain(
-      'Set the secret UPSTREAM_THIRD_3_KEY to the api_key of model_list[2]; keys are not taken over.',
+      'Set the secret UPSTREAM_THIRD_3_KEY to the api_key of model_list[2]; keys are not imported.',
     );
     expect(JSON.stringify([config, notes])).not.toContain('sk-proj');
   });

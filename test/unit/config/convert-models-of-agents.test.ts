@@ -50,10 +50,10 @@ it('becomes groups with members, each with its rate, its host, its key and its n
     { id: 'llm-example-com', base_url: 'https://llm.example.com/v1' },
   ]);
   expect(notes).toEqual([
-    'Set the secret UPSTREAM_FAST_1_KEY to the key of model_list[0]; keys are not taken over.',
-    'Set the secret UPSTREAM_FAST_1_KEY_2 to the key of model_list[0].api_keys[1]; keys are not taken over.',
-    'Set the secret UPSTREAM_MOONSHOT_CN_API_KEY to the key of moonshot-cn; keys are not taken over.',
-    'PicoClaw keeps these settings, and goes on by them: agents.',
+    'Set the secret UPSTREAM_FAST_1_KEY to the key of model_list[0]; keys are not imported.',
+    'Set the secret UPSTREAM_FAST_1_KEY_2 to the key of model_list[0].api_keys[1]; keys are not imported.',
+    'Set the secret UPSTREAM_MOONSHOT_CN_API_KEY to the key of moonshot-cn; keys are not imported.',
+    'PicoClaw keeps these settings and still uses them: agents.',
   ]);
   expect(omitted).toEqual([]);
 });
@@ -203,9 +203,11 @@ it('switches off the members of entries that are off, and takes a key in the old
     [{ upstream: 'openai', secret: 'UPSTREAM_OPENAI_API_KEY', enabled: true }],
   ]);
   expect(imported.notes).toContain(
-    'Set the secret UPSTREAM_A_1_KEY to the key of model_list[0]; keys are not taken over.',
+    'Set the secret UPSTREAM_A_1_KEY to the key of model_list[0]; keys are not imported.',
   );
-  expect(imported.notes).toContain('model_list[2] is switched off there, and its member here.');
+  expect(imported.notes).toContain(
+    'model_list[2] is disabled there, so its member is disabled here.',
+  );
   expect(JSON.stringify(imported)).not.toContain('4711');
 });
 
