@@ -6,7 +6,8 @@ import { modelListSchema } from '../contract/config/foreign-schemas.ts';
 import { litellmProvider } from '../providers/litellm-names.ts';
 import { quoteName } from './field-error.ts';
 import { refused, type Converted } from './foreign-groups.ts';
-import { groupDeployments } from './model-groups.ts';
+import type { ListedDeployment } from './listed-deployment.ts';
+import { groupDeployments, type Grouped } from './model-groups.ts';
 import { sharedBudget, stricterBudget, type Budget } from './litellm/budgets.ts';
 import { environmentOf, resolveValue, type Environment } from './litellm/environment.ts';
 import { entriesOf, fieldsOf, type Fields } from './litellm/fields.ts';
@@ -88,6 +89,7 @@ export function convertModelList(
   const unlimited = providersWithoutBudget(settings);
   const deployments = all.filter(({ provider }) => !unlimited.has(provider));
   const grouped = groupDeployments(deployments, settings);
+  reportSharedLimits(grouped, report);
   const members = budgetsOfMembers(grouped.madeOf as ReadDeployment[][], settings, report);
   const groups = (grouped.config.groups ?? []).map((group, at) => ({
     ...group,
@@ -137,6 +139,28 @@ function providersWithoutBudget({ providerBudgets }: LitellmSettings): ReadonlyS
 
 function idOf(provider: string): string {
   return litellmProvider(provider)?.id ?? provider;
+}
+
+/** Fields of a deployment that limit it, by the limits that they become. */
+const LIMIT_FIELDS = [
+  ['max_concurrency', 'max_parallel_requests'],
+  ['rpm', 'rpm'],
+  ['tpm', 'tpm'],
+] as const;
+
+/** Reports limits of deployments that are members of several groups: each group counts for itself. */
+function reportSharedLimits({ madeOf, config }: Grouped, report: ImportReport): void {
+  const groupsOf = new Map<ListedDeployment, string[]>();
+  for (const [index, deployments] of madeOf.entries()) {
+    const name = quoteName(config.groups?.[index]?.name ?? '');
+    for (const each of deployments) groupsOf.set(each, [...(groupsOf.get(each) ?? []), name]);
+  }
+  for (const [{ at, limits }, groups] of groupsOf) {
+    const [, field] = LIMIT_FIELDS.find(([limit]) => typeof limits[limit] === 'number') ?? [];
+    if (field === undefined || groups.length < 2) continue;
+    const message = `counts in each of the groups ${groups.join(', ')} alone, so that up to ${groups.length} times as many calls may go there`;
+    report.omit(`model_list[${at}].litellm_params.${field}`, message);
+  }
 }
 
 /** Makes the budgets of members: their own, and those of their providers. What several share is divided among them. */

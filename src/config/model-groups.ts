@@ -36,7 +36,7 @@ export interface GroupOptions {
 }
 
 /** Groups that were made of deployments. */
-interface Grouped {
+export interface Grouped {
   readonly config: ConfigInput;
   readonly notes: readonly string[];
   readonly omitted: readonly FieldError[];

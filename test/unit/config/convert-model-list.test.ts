@@ -612,6 +612,20 @@ describe('limits and settings of a list of deployments', () => {
     ]);
   });
 
+  it('say so where a limit counts in several groups, each alone', () => {
+    const { omitted } = settings(
+      { router_settings: { fallbacks: [{ a: ['b'] }] } },
+      deployment('a', 'gpt-5'),
+      deployment('b', 'gpt-5-mini', { rpm: 60 }),
+    );
+    expect(omitted).toEqual([
+      {
+        path: 'model_list[1].litellm_params.rpm',
+        message: expect.stringContaining('counts in each of the groups "a", "b" alone'),
+      },
+    ]);
+  });
+
   it('are prices and public names of models, at their upstreams', () => {
     const priced = { input_cost_per_token: 0.000_002_5, output_cost_per_token: 0.000_01 };
     const { config } = settings(
