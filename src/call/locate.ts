@@ -167,7 +167,8 @@ async function locateUnified(
   if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
     const named = headers.model ?? modelNamedBy(url.pathname);
     const goesHome = headers.upstream === null && named === null && operation.name !== UNKNOWN_NAME;
-    return locateNamed(call, shape, named, goesHome ? await homeUpstream(call, shape) : null);
+    const home = goesHome ? await homeUpstream(call, shape) : null;
+    return isRejected(home) ? home : locateNamed(call, shape, named, home);
   }
   const wantsStream = isInBody && (headers.wantsKeepalive || table.routes.keepsSomeAlive);
   const proof = isInBody && maybeTrue(call) ? UNSAID : null;
@@ -184,6 +185,7 @@ async function locateUnified(
   // The remix of a video names no model, but the video.
   const goesHome = model === null && referenceInPath(url.pathname) !== null;
   const home = goesHome ? await homeUpstream(call, shape) : null;
+  if (isRejected(home)) return home;
   const chosen = choosePath(atHome(call, home), shape, model);
   if (chosen.kind === 'rejected') {
     return rejected(chosen.reply, {
@@ -263,6 +265,10 @@ function withCure({ url, headers }: KnownCall, from: Rejected, named: string | n
   const path = url.pathname.slice(0, 100);
   const message = `${reply.message} What the same key made at /v1 within 30 days is found by its id, unless the answer did not say that it is stored. Name the upstream that made it in the header headgate-upstream, or in the path: /{upstream}${path}.`;
   return { ...from, reply: { ...reply, message } };
+}
+
+function isRejected(home: string | null | Rejected): home is Rejected {
+  return home !== null && typeof home === 'object';
 }
 
 /** A call as if it named the upstream where what it is about was made. */

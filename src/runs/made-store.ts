@@ -33,11 +33,13 @@ const BOUNDS: MadeBounds = {
 export class MadeStore {
   readonly #sql: SqlStorage;
   readonly #bounds: MadeBounds;
-  #writes = 0;
+  /** Instances mostly end before `pruneEvery` writes: they begin anywhere, so that one in so many writes prunes all the same. */
+  #writes: number;
 
   constructor(sql: SqlStorage, bounds = BOUNDS) {
     this.#sql = sql;
     this.#bounds = bounds;
+    this.#writes = Math.floor(Math.random() * bounds.pruneEvery);
     sql.exec(TABLE);
   }
 

@@ -20,6 +20,7 @@ const LASTING: ReadonlySet<string> = new Set([
   'directory_unreachable',
   'feed_failed',
   'hand_over_failed',
+  'made_not_looked_up',
   'made_not_noted',
   'pools_not_told',
   'run_not_held',

@@ -4,11 +4,16 @@ import { forbiddenUpstream } from '../../routing/key-access.ts';
 import type { KnownCall } from '../call.ts';
 import { goesByMembers } from '../members/goes-by-members.ts';
 import { secretOfMember } from '../members/key-without-slot.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { rejected, type Rejected } from '../result.ts';
 import { upstreamThatMade } from './made-ids.ts';
 
 /** Maximum segments of a path that are looked up as ids, and maximum length of an id. */
 const IDS_MAX = 4;
 const ID_MAX = 500;
+
+const NOT_LOOKED_UP =
+  'Headgate could not look up which upstream made what this path names: its record did not answer in time. Try again, or name the upstream in the header headgate-upstream.';
 
 /** The upstream that a call to `/v1` goes to which names none, and whether there is no other one for its caller. */
 interface Fallback {
@@ -18,15 +23,26 @@ interface Fallback {
 
 /**
  * Finds the upstream of a call to `/v1` that names none, neither by a header nor by a model: the one that made what its
- * path names, or the one that such calls of the caller go to. Null: it is not known.
+ * path names, or the one that such calls of the caller go to. Null: it is not known. Rejected: that cannot be looked up, and
+ * another upstream would say that what it did not make does not exist.
  */
-export async function homeUpstream(call: KnownCall, shape: UnifiedShape): Promise<string | null> {
+export async function homeUpstream(
+  call: KnownCall,
+  shape: UnifiedShape,
+): Promise<string | null | Rejected> {
   const fallback = fallbackOf(call, shape);
   if (fallback?.isOnly === true) return fallback.upstream.id;
   const ids = idsIn(call.url.pathname);
-  const made = ids.length === 0 ? null : await upstreamThatMade(call, ids);
-  const isThere = made !== null && call.table.upstreams.has(made);
-  return isThere ? made : (fallback?.upstream.id ?? null);
+  try {
+    const made = ids.length === 0 ? null : await upstreamThatMade(call, ids);
+    if (made === null) return fallback?.upstream.id ?? null;
+    if (call.table.upstreams.has(made)) return made;
+    const message = `The upstream ${made}, which made what this path names, has been removed.`;
+    return rejected({ reason: 'upstream_unknown', message });
+  } catch {
+    logEvent('made_not_looked_up', {});
+    return rejected({ reason: 'limiter_unavailable', message: NOT_LOOKED_UP });
+  }
 }
 
 /** Whether a call asks for something by its id. */

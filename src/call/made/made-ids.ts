@@ -15,8 +15,8 @@ import type { KnownCall } from '../call.ts';
 /** Number of objects that ids of gateway keys are spread over, and as many for ids of other callers. */
 const OBJECTS = 16;
 
-/** How long an object may take to an answer, in milliseconds. */
-const ANSWER_LOST_MS = 2_000;
+/** How long an object may take to an answer, in milliseconds. Callers hear of it within 2 s. */
+const ANSWER_LOST_MS = 1_800;
 
 /** Maximum ids that this isolate remembers itself: what was made is mostly asked for soon. */
 const REMEMBERED_MAX = 2_000;
@@ -39,7 +39,7 @@ export async function noteMade(
   }
 }
 
-/** Finds the upstream that made one of these objects for the caller; null: it is not known. */
+/** Finds the upstream that made one of these objects for the caller; null: it is not known. Fails if that cannot be looked up. */
 export async function upstreamThatMade(
   call: KnownCall,
   ids: readonly string[],
@@ -47,12 +47,8 @@ export async function upstreamThatMade(
   const { caller, hashes } = await hashed(call, ids);
   const known = hashes.map((hash) => remembered.get(hash)).find((one) => one !== undefined);
   if (known !== undefined) return known;
-  try {
-    const asked = objectOf(call, caller)?.madeBy(hashes);
-    return await within(ANSWER_LOST_MS, asked ?? Promise.resolve(null), call.after);
-  } catch {
-    return null;
-  }
+  const asked = objectOf(call, caller)?.madeBy(hashes);
+  return within(ANSWER_LOST_MS, asked ?? Promise.resolve(null), call.after);
 }
 
 async function hashed({ caller: { id }, table }: KnownCall, ids: readonly string[]) {

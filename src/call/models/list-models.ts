@@ -1,14 +1,6 @@
-import {
-  keepHeaders,
-  mayGoElsewhere,
-  upstreamRequestHeaders,
-} from '../../upstream/transfer/request-headers.ts';
-import {
-  dropAccounts,
-  dropCredentials,
-  keyToPlace,
-  placeCredentials,
-} from '../../upstream/transfer/credentials.ts';
+import { deleteHeaders } from '../../upstream/transfer/hop-by-hop.ts';
+import { upstreamRequestHeaders } from '../../upstream/transfer/request-headers.ts';
+import { dropAccounts, keyToPlace, placeCredentials } from '../../upstream/transfer/credentials.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { ACCOUNT_SELECTORS } from '../../providers/accounts.ts';
 import { modelsAt } from '../../routing/choose-upstream.ts';
@@ -144,7 +136,7 @@ async function listingOf(upstream: Upstream, call: KnownCall): Promise<Listing> 
   const hidden = await hiddenKeyOf(call, upstream, key);
   const version = table.snapshot.version;
   const whose = `${version} ${upstream.id} ${url} ${key.fingerprint} ${hidden}`;
-  const variant = key.injected === null ? variantOf(headers) : '';
+  const variant = isShared(upstream, key) ? '' : variantOf(headers);
   const asked = { fetcher: fetcherOf(upstream.via, call.env), url, headers };
   const list = await modelLists.get(
     { whose, variant, waitMs: LIST_WAIT_MS },
@@ -159,10 +151,21 @@ function noList(fault: Fault): Listing {
   return { models: [], chars: 0, fault };
 }
 
+/** Whether callers share an upstream's list. Then it is asked for with no header of theirs, which could spoil it for others. */
+function isShared({ isKeyless }: Upstream, { injected }: UpstreamKey): boolean {
+  return isKeyless || injected !== null;
+}
+
 /** Makes the headers by which an upstream is asked for its list. */
-function headersFor(upstream: Upstream, { injected }: UpstreamKey, call: KnownCall): Headers {
+function headersFor(upstream: Upstream, key: UpstreamKey, call: KnownCall): Headers {
   const { credentials } = call.caller;
-  const headers = upstreamRequestHeaders(call.request.headers, null, credentials.gatewayKey);
+  const { injected } = key;
+  const headers = isShared(upstream, key)
+    ? new Headers({ 'user-agent': 'headgate' })
+    : upstreamRequestHeaders(call.request.headers, null, credentials.gatewayKey);
+  // A condition or a range that the caller meant for its own answer would leave no list.
+  deleteHeaders(headers, (name) => /^(?:if-.+|range)$/.test(name));
+  headers.set('accept', 'application/json');
   headers.set('accept-encoding', 'identity');
   for (const name of OVERRIDE_HEADERS) headers.delete(name);
   if (upstream.dialect === 'anthropic' && !headers.has(ANTHROPIC_VERSION)) {
@@ -171,12 +174,6 @@ function headersFor(upstream: Upstream, { injected }: UpstreamKey, call: KnownCa
   const shape = upstream.openaiAt === null ? 'anthropic' : 'openai';
   const placed = keyToPlace(upstream, shape, injected);
   const noQuery = new URLSearchParams();
-  // With the operator's key, the list is asked of upstreams that the caller did not name.
-  if (placed !== null) {
-    dropAccounts(headers, noQuery, ACCOUNT_SELECTORS);
-    keepHeaders(headers, mayGoElsewhere);
-    dropCredentials(headers, noQuery);
-  }
   placeCredentials(headers, noQuery, credentials, placed ?? keyOfQuery(upstream, shape, call));
   return headers;
 }

@@ -186,6 +186,47 @@ describe('with answers of its own', () => {
     expect(urls.length).toBeLessThanOrEqual(10);
   });
 
+  it('is not spoiled for other keys by the headers of one, where callers share it', async () => {
+    const secret = { secret: 'UPSTREAM_TEST_KEY' };
+    const keys = ['one', 'two'].map(async (id) => {
+      const { json } = await admin('POST', '/fingerprint', { key: `hg_shared-${id}` });
+      return { id, hash: json.hash as string };
+    });
+    await configure({
+      upstreams: [
+        { id: 'paid', base_url: strict.url, dialect: 'anthropic', auth: secret },
+        { id: 'free', base_url: strict.url, auth: 'none' },
+      ],
+      keys: await Promise.all(keys),
+    });
+    const sent: Headers[] = [];
+    vi.spyOn(globalThis, 'fetch').mockImplementation((_, init) => {
+      const headers = new Headers(init?.headers);
+      sent.push(headers);
+      const isOdd = headers.has('if-none-match') || headers.get('anthropic-version') === 'odd';
+      return Promise.resolve(isOdd ? new Response(null, { status: 304 }) : page(['a']));
+    });
+    for (let at = 0; at < 20; at += 1) {
+      const odd = { 'if-none-match': '"x"', range: 'bytes=0-1', 'anthropic-version': 'odd' };
+      const headers = {
+        authorization: 'Bearer hg_shared-one',
+        'openai-project': `p-${at}`,
+        ...odd,
+      };
+      await call('/v1/models', { headers });
+    }
+    expect(await listed('hg_shared-two')).toEqual({ ids: ['paid/a', 'free/a'], missing: null });
+    expect(sent).toHaveLength(2);
+  });
+
+  it('answers a HEAD as a GET, without its body', async () => {
+    const urls = answering(() => page(['a']));
+    const headers = { authorization: 'Bearer hg_shared-one' };
+    const answer = await call('/v1/models', { method: 'HEAD', headers });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json']);
+    expect(urls.length).toBeLessThanOrEqual(2);
+  });
+
   it('names an upstream whose secret is not set', async () => {
     const { json } = await admin('POST', '/fingerprint', { key: 'hg_kept-lists' });
     await configure({

@@ -1,6 +1,6 @@
 // Which upstream made what a caller asks for by its id: how long that is known, how much of it, and where it is not kept.
 import { runInDurableObject } from 'cloudflare:test';
-import { expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { MadeStore } from '../../../src/runs/made-store.ts';
 import { strictScope } from '../support/strict.ts';
 import { admin, call, configure, env, until } from '../support/worker.ts';
@@ -89,4 +89,58 @@ it('is kept under hashes, and only where the upstream is not found without it', 
   expect((await rows()).join()).toMatch(/^m:[0-9a-f]{24} m:[0-9a-f]{24}$/);
   expect((await call(`/v1/responses/${noted}`, { headers })).status).toBe(200);
   await strict.endRun('completed');
+});
+
+it('is pruned though no instance lives for many writes', async () => {
+  await inStore('made:short-lives', (sql) => {
+    const bounds = { caller: 10, instance: 25, pruneEvery: 8 };
+    for (let at = 1; at <= 1_000; at += 1) {
+      new MadeStore(sql, bounds).put(made('a', `id-${at}`), NOW + at);
+    }
+    const [row] = sql.exec<{ count: number }>('SELECT count(*) AS count FROM made').toArray();
+    expect(row?.count).toBeLessThan(300);
+  });
+});
+
+describe('where the record of ids does not answer, or names a removed upstream', () => {
+  const key = 'hg_made-lost';
+  const headers = { authorization: `Bearer ${key}` };
+
+  async function configureWith(ids: readonly string[], url: string): Promise<void> {
+    const { json } = await admin('POST', '/fingerprint', { key });
+    const auth = { secret: 'UPSTREAM_TEST_KEY' };
+    await configure({
+      upstreams: ids.map((id) => ({ id, base_url: url, auth })),
+      default_upstream: ids[0] ?? null,
+      keys: [{ id: 'lost', hash: json.hash as string, allow: ['responses'] }],
+    });
+  }
+
+  afterEach(() => vi.restoreAllMocks());
+
+  it('refuses what it cannot look up for now, rather than have another upstream not find it', async () => {
+    const strict = await strictScope('made-lost', { runs: true });
+    await configureWith(['first', 'second'], strict.url);
+    const spied = vi.spyOn(MadeStore.prototype, 'find').mockImplementation(() => {
+      throw new Error('lost');
+    });
+    const answer = await call('/v1/responses/resp_elsewhere', { headers, method: 'DELETE' });
+    expect(spied).toHaveBeenCalled();
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('headgate-reason')).toBe('limiter_unavailable');
+    expect((await strict.stats()).uncounted).toBe(0);
+  });
+
+  it('names the removed upstream that made it', async () => {
+    const strict = await strictScope('made-removed', { runs: true });
+    await configureWith(['first', 'second', 'third'], strict.url);
+    const asked = { model: 'third/gpt-5', background: true, input: 'x' };
+    const started = await call('/v1/responses', { json: asked, headers });
+    const { id } = await started.json<{ id: string }>();
+    await strict.endRun('completed');
+    await configureWith(['first', 'second'], strict.url);
+    const answer = await call(`/v1/responses/${id}`, { headers });
+    expect(answer.status).toBe(404);
+    expect(await answer.text()).toContain('The upstream third, which made');
+  });
 });
