@@ -539,9 +539,13 @@ describe('whoever asks', () => {
   });
 
   it('a token that is none is not sent, nor repeated', async () => {
-    for (const HEADGATE_TOKEN of ['wrong\n4711', 'wrong–4711']) {
+    const wrong = {
+      'wrong\n4711': 'HEADGATE_TOKEN has white space or control characters inside',
+      'wrong–4711': 'The token is empty, or has',
+    };
+    for (const [HEADGATE_TOKEN, why] of Object.entries(wrong)) {
       const { code, err } = await headgate(['status'], { env: { HEADGATE_TOKEN } });
-      expect([code, err]).toEqual([2, expect.stringContaining('The token is empty, or has')]);
+      expect([code, err]).toEqual([2, expect.stringContaining(why)]);
       expect(err).not.toContain('4711');
     }
   });
