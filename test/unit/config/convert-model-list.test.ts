@@ -245,7 +245,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'that is there already',
       good,
-      'model_list[1].litellm_params.model: is where another deployment of this name is',
+      'model_list[1].litellm_params.model: is the same place as another deployment of this name',
     ],
     [
       'for every model, at the provider of its name',
