@@ -1,4 +1,5 @@
 import { request, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
 import type { Stage } from '../support/lifecycle-stage.ts';
@@ -46,4 +47,27 @@ it('a caller that stops reading is cut after stalled_ms, and the next one gets i
   ]);
   expect({ peak, rejected429 }).toEqual({ peak: 1, rejected429: 0 });
   stalled.destroy();
+});
+
+it('a caller that closes its side of the connection has left, and the next one gets its slot', async () => {
+  stage.upstream.reset();
+  const content = '[[strict silent-after-chunks=1]]';
+  const messages = [{ role: 'user', content }];
+  const body = JSON.stringify({ model: 'practice', stream: true, messages });
+  const { hostname: host, port, host: name } = new URL(stage.url());
+  const socket = connect({ host, port: Number(port), allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  const begun = new Promise((resolve) => socket.once('data', resolve));
+  socket.write(
+    `POST /practice/v1/chat/completions HTTP/1.1\r\nHost: ${name}\r\nX-Label: half\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  await begun;
+  socket.end();
+  const next = openChat(stage.url(), { label: 'next' });
+  expect(await next.answered).toBe(200);
+  expect(await next.ended).toBe('complete');
+  await stage.admin.untilIdle();
+  expect(stage.upstream.stats().arrivals.map(({ state }) => state)).toEqual(['aborted', 'done']);
+  socket.destroy();
 });

@@ -41,6 +41,13 @@ describe('parseConfigText', () => {
     expect(read).toThrow(message);
   });
 
+  it('goes by the type alone, not by words in its parameters', () => {
+    expect(parseConfigText('a: 1', 'application/yaml; profile="json"')).toEqual({ a: 1 });
+    expect(parseConfigText('a: 1', 'text/plain; charset=utf-8; note=json')).toEqual({ a: 1 });
+    const json = (): unknown => parseConfigText('{ a: 1 }', 'application/json; note=yaml');
+    expect(json).toThrow('not valid JSON');
+  });
+
   it.each([
     ['a: &a [*a]', 'line 1, column 8'],
     ['&a [ *a ]', 'line 1, column 6'],

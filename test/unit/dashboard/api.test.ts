@@ -22,6 +22,22 @@ describe('an answer', () => {
     expect(await api('getConfig')).toMatchObject({ ok: true, body: 'groups: []\n' });
   });
 
+  it.each(['Application/JSON', 'application/problem+json ; charset=utf-8'])(
+    'of the type %s is read as JSON',
+    async (type) => {
+      answering(() => new Response('{"version":3}', { headers: { 'content-type': type } }));
+      expect(await api('listGroups')).toMatchObject({ ok: true, body: { version: 3 } });
+    },
+  );
+
+  it.each(['text/html; profile="a/json"', 'text/html; x=application/json', 'text/html; a=yaml'])(
+    'of the type %s is a problem',
+    async (type) => {
+      answering(() => new Response('{"version":3}', { headers: { 'content-type': type } }));
+      expect(await api('listGroups')).toMatchObject({ ok: false });
+    },
+  );
+
   it('of a proxy is a problem, whatever its status', async () => {
     const headers = { 'content-type': 'text/html' };
     for (const status of [200, 403, 502]) {
