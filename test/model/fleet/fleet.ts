@@ -443,15 +443,16 @@ export class Fleet {
     if (now < grantsFrom || (settings.members.length === 0 && lending.slots > 0)) return;
     const waiters = [...queue.byTicket.values()].filter(({ sliceEndsAt }) => sliceEndsAt !== null);
     const free = serving.map(({ id, settings: { slotsMax } }) => slotsMax - this.#usedAt(id));
-    const widest = Math.max(...free);
     const { by, waitMs } = settings.affinity;
-    for (const waiter of waiters) {
-      const { slots, holder } = waiter.ticket;
-      const hasRoom = serving.some(({ id }, index) => {
+    const hasRoom = ({ ticket: { slots, holder } }: Waiter): boolean =>
+      serving.some(({ id }, index) => {
         return slots <= (free[index] ?? 0) && !this.#refusals.mayHold(id, holder, now);
       });
-      const isBarred = waiters.some(({ ticket }) => ticket.slots > Math.max(slots, widest));
-      if (!hasRoom || isBarred) continue;
+    const roomless = waiters.filter((waiter) => !hasRoom(waiter));
+    for (const waiter of waiters) {
+      const { slots } = waiter.ticket;
+      const isBarred = roomless.some(({ ticket }) => ticket.slots > slots);
+      if (!hasRoom(waiter) || isBarred) continue;
       const since = this.#couldGoFrom.get(waiter) ?? now;
       this.#couldGoFrom.set(waiter, since);
       const mayWait = by !== 'none' && now < since + waitMs;
