@@ -419,7 +419,8 @@ it('tell who waited', async () => {
   await change('DELETE', `/groups/${named.wide}`);
   await change('PATCH', `/groups/${named.up}`, { limits: { max_concurrency: 1 } });
   const secret = await newKey(`slow${scenes}`);
-  await strict.configure({ chunks: 2, chunkDelayMs: 50 });
+  // Long enough that all of them have arrived before the first one ends.
+  await strict.configure({ firstByteDelayMs: 500 });
   const calls = [ask(secret), ask(secret), ask(secret)];
   expect(await Promise.all(calls)).toEqual([200, 200, 200]);
   await untilCosts('by=key', `slow${scenes}`, { calls: 3, waited_calls: 2 });
