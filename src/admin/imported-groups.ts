@@ -51,7 +51,7 @@ export function differingUpstreams(present: Config, imported: Config): FieldErro
   ]);
 }
 
-/** Tells whether calls to an upstream as it is configured go where the imported one leads. */
+/** Whether a configured upstream and the imported one send calls to the same address. */
 function leadsThere(imported: UpstreamConfig, known: UpstreamConfig): boolean {
   // An import says nothing of the address of a built-in upstream.
   if (imported.base_url === undefined) return true;

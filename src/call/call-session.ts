@@ -36,7 +36,7 @@ const known = new WeakMap<CallBody, string | null>();
  * only once the call has to wait.
  */
 export interface SessionOfCall {
-  /** Whether nobody has looked for it yet. */
+  /** Whether the headers and the body were not searched for it yet. */
   readonly isUnread: boolean;
   /** Its hash. null if there is none, or it is unread. */
   readonly hash: string | null;

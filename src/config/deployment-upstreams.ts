@@ -189,7 +189,7 @@ function isSamePlace(a: DeploymentPlace, b: DeploymentPlace): boolean {
   return a.builtIn?.id === b.builtIn?.id && a.base === b.base && a.dialect === b.dialect;
 }
 
-/** Tells whether an upstream can have the price and the public name of a deployment's model beside those that it has. */
+/** Whether the price and public name of a deployment's model fit beside those that the upstream has. */
 function hasRoomFor(
   { prices = {}, aliases = {} }: Upstream,
   deployment: ListedDeployment,

@@ -182,7 +182,7 @@ function openaiBaseOf(base: string, dialect: Dialect, provider: Provider | null)
   return path === '' || openaiAt.startsWith(path) ? `${origin}${openaiAt}` : null;
 }
 
-/** Tells whether an address is one of those that the built-in upstream of a provider serves. */
+/** Whether the built-in upstream of a provider serves an address. */
 function isOwnAddress(provider: Provider, base: string): boolean {
   if (provider.baseUrl === null) return false;
   const url = new URL(base);

@@ -12,7 +12,7 @@ const KEY_PREFIXES: readonly string[] = [
   ...PROVIDERS.flatMap(({ keyPrefixes = [] }) => keyPrefixes),
 ];
 
-/** Tells whether a text begins as keys do, so that it may not be repeated. */
+/** Whether a text begins like a key, so that it may not be repeated. */
 export function isKeyLike(text: string): boolean {
   const lower = text.toLowerCase();
   return KEY_PREFIXES.some((prefix) => lower.startsWith(prefix));

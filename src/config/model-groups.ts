@@ -207,7 +207,7 @@ function withoutOverlaps(drafts: readonly Draft[], omitted: FieldError[]): Draft
   return kept;
 }
 
-/** Tells whether a call of one model may match another, also where a name has the id of an upstream in front. */
+/** Whether a call for one model may match another, also with the id of an upstream in front of a name. */
 function meets(one: Draft, two: Draft): boolean {
   const names = [two.title, ...two.others];
   return [one.title, ...one.others].some((pattern) => {
@@ -276,7 +276,7 @@ function whyNot(from: Draft, deployment: ListedDeployment): string | null {
   return deployment.isAlone === true ? 'its budget would count in each group alone' : null;
 }
 
-/** Tells whether a deployment can be called in a dialect: its own, or OpenAI's where its provider speaks that too. */
+/** Whether a deployment can be called in a dialect: its own, or OpenAI's if its provider speaks that too. */
 function speaks(deployment: ListedDeployment, dialect: Dialect): boolean {
   const own = dialectOfDeployment(deployment);
   return own === dialect || (dialect === 'openai' && (own === 'azure' || own === 'ollama'));

@@ -3,7 +3,7 @@
 import { isAlias, isMap, isNode, isPair, isScalar, isSeq, visit } from 'yaml';
 import type { Alias, Document, Node, Pair, YAMLMap } from 'yaml';
 
-/** Tells whether a pair merges other maps into its own. A quoted `"<<"` is a key like any other. */
+/** Whether a pair merges other maps into its own. A quoted `"<<"` is a key like any other. */
 function isMerge({ key }: Pair): boolean {
   return isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
 }

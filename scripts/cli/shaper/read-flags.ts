@@ -86,7 +86,7 @@ export function lastOf(flags: Flags, name: string): string | undefined {
   return flags.get(name)?.at(-1);
 }
 
-/** Tells whether a switch is on. Go reads these words; null: it is not given. */
+/** Whether a switch is on, in the words that Go reads. null if the switch is absent. */
 export function switchOf(flags: Flags, name: string): boolean | null {
   const written = lastOf(flags, name);
   return written === undefined ? null : !/^(?:false|f|0)$/i.test(written);

@@ -19,7 +19,7 @@ export function newTicket({ headers, caller }: Pick<KnownCall, 'headers' | 'call
   return { enqueuedAt: ticketTime(), maxWaitMs, ...of, rounds: new Rounds() };
 }
 
-/** The ticket of a call whose client receives comments while it waits, so that it does not give up for want of bytes. */
+/** The ticket of a call whose client receives comments while it waits. They satisfy time-outs that end with the next bytes. */
 export function ticketKeptAlive(
   ticket: Ticket,
   { request, headers }: Pick<KnownCall, 'request' | 'headers'>,

@@ -46,7 +46,7 @@ export interface ListedModels {
 /**
  * Lists the models of the upstreams that this caller may use without naming one: those whose key the operator
  * stored, behind a gateway key, those that take no key, and the default upstream. A caller's own provider key is shown to no
- * upstream but the default one: it belongs to a single provider, and nobody else may see it. Of the
+ * upstream but the default one: it belongs to a single provider, and no other may see it. Of the
  * others, and of those that give no list, there are the models that the configuration names. A gateway key
  * that lists groups sees the upstreams and the models that it may call by them. `only`: one upstream.
  */
@@ -82,7 +82,7 @@ function isOpen({ caller: { key }, table: { routes } }: KnownCall, upstream: Ups
   return key === null || forbiddenUpstream(key, upstream, routes) === null;
 }
 
-/** Tells whether an upstream is asked for its list on behalf of this caller. */
+/** Whether an upstream is asked for its list on behalf of this caller. */
 function mayAsk(call: KnownCall, upstream: Upstream): boolean {
   if (modelsAt(upstream) === null) return false;
   if (upstream.id === call.table.snapshot.config.default_upstream) return true;
@@ -198,7 +198,7 @@ function variantOf(headers: Headers): string {
   return JSON.stringify([...headers].filter(([name]) => !others.has(name)));
 }
 
-/** Tells whether the caller's key lets it call a model in some way: groups may be for some operations only. */
+/** Whether the caller's key may call a model in some way. Groups may allow some operations only. */
 function mayCall(
   call: KnownCall,
   upstream: Upstream,

@@ -61,7 +61,7 @@ export class ModelLists {
       const asking = this.#asking.get(name);
       // A request whose caller disconnected may never report its end.
       if (asking === undefined || now - asking.since >= ASK_TIMEOUT_MS) break;
-      // One that took so long already is slow: nobody else waits for it.
+      // An upstream that took this long is slow, so no other call waits for it.
       if (now >= Math.min(until, asking.since + waitMs)) return late(asking);
       await pause(LOOK_MS);
     }

@@ -6,7 +6,7 @@ import type { ModelsDialect } from './models-request.ts';
 /** Maximum models of one page, as at Anthropic and at Gemini. Without a limit, a page has all of them. */
 const PAGE_MAX = 1_000;
 
-/** Headers that the list depends on, besides its address. */
+/** Headers that the list depends on, in addition to its address. */
 const VARY = [
   ...CREDENTIAL_HEADERS,
   'anthropic-version',
@@ -128,7 +128,7 @@ function parameterIn(query: URLSearchParams, names: readonly string[]): readonly
   return name === undefined ? ['', ''] : [name, query.get(name) ?? ''];
 }
 
-/** Writes a model in a dialect, with what its upstream says of it besides. */
+/** Writes a model in a dialect, with the other fields of its upstream's entry. */
 function modelAs(listed: ListedModel, dialect: ModelsDialect): object {
   const { id, upstream, model } = listed;
   if (dialect === 'gemini') return geminiModel(listed);

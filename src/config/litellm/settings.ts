@@ -44,7 +44,7 @@ const REASONS: Readonly<Record<string, string>> = {
   cache: 'has no counterpart: every call goes to an upstream, and costs what it costs there',
 };
 
-/** Reads settings one by one, and reports those that nobody asked for. */
+/** Reads settings one by one, and reports those that were not read. */
 class SettingsReader {
   readonly #used = new Set<string>();
   readonly #sections: ReadonlyMap<Section, Fields>;
