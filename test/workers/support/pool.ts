@@ -10,7 +10,7 @@ import type {
   ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
 import { memberId } from '../../../src/core/words/ids.ts';
-import { HOLD_SAMPLES_MIN } from '../../../src/core/words/settings.ts';
+import { HOLD_SAMPLES_MIN, LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { INVARIANTS } from '../../../src/core/parts/totals.ts';
 import type { BoundRow } from '../../../src/core/parts/bound.ts';
@@ -291,6 +291,8 @@ export function loseNextAnswer(isWritten: boolean) {
 }
 
 const KEPT = Object.fromEntries(INVARIANTS.map((invariant) => [invariant, 0]));
+/** Slots whose end a reset lost count for one TTL after it. */
+const EXPIRED_MS = LEASE_TTL_MS + 8_000;
 const EMPTY = { in_use: 0, cooling: 0, unclaimed: 0, queued: 0, mark: 0, violations: KEPT };
 
 /**
@@ -313,6 +315,6 @@ export async function nothingLeaks(): Promise<void> {
         },
       );
       expect(found).toMatchObject(EMPTY);
-    });
+    }, EXPIRED_MS);
   }
 }

@@ -90,12 +90,12 @@ export function chat(path: string, label: string, init: CallInit = {}): Promise<
 }
 
 /** Waits until `check` no longer throws; for as long as a machine takes that is busy with other things. */
-export function until(check: () => unknown): Promise<void> {
+export function until(check: () => unknown, timeoutMs = 25_000): Promise<void> {
   return vi.waitFor(
     async () => {
       await check();
     },
-    { timeout: 25_000, interval: 10 },
+    { timeout: timeoutMs, interval: 10 },
   );
 }
 
