@@ -189,7 +189,9 @@ describe("LiteLLM's list of deployments", () => {
     const same = await admin('PUT', '/config', { model_list: [model_list[0], model_list[0]] });
     expect(same.status).toBe(200);
     expect(same.json.warnings).toContainEqual(
-      expect.stringContaining('Not imported: model_list[1].litellm_params.model: is the same place'),
+      expect.stringContaining(
+        'Not imported: model_list[1].litellm_params.model: is the same place',
+      ),
     );
     const config = (await admin('GET', '/config')).json;
     expect(config.groups.map(({ members }: { members: unknown[] }) => members.length)).toEqual([1]);
