@@ -85,7 +85,7 @@ function choose(
     case 'ambiguous':
       return {
         reason: 'model_ambiguous',
-        message: `Several upstreams serve this model: ${choice.ids.join(', ')}.`,
+        message: `Several upstreams serve this model: ${choice.upstreams.map(({ id }) => id).join(', ')}.`,
       };
     case 'unknown':
       return {

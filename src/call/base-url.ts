@@ -7,7 +7,7 @@ import type { Dialect } from '../contract/dialect.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { nearestName } from '../config/nearest-names.ts';
-import { forbiddenUpstream } from '../routing/key-access.ts';
+import { isUpstreamAllowed } from '../routing/key-access.ts';
 import { isDeploymentPath, routeIn } from '../upstream/operation/operation.ts';
 import { newestKnown } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
@@ -70,19 +70,11 @@ export function nearestUpstream(
   name: string,
   { table: { upstreams, routes }, caller: { key } }: Pick<Calling, 'table' | 'caller'>,
 ): string | null {
-  const open = [...upstreams.values()].filter((each) => isOpenTo(key, each, routes));
+  const open = [...upstreams.values()].filter((each) => isUpstreamAllowed(key, each, routes));
   return nearestName(
     name,
     open.map(({ id }) => id),
   );
-}
-
-function isOpenTo(
-  key: Calling['caller']['key'],
-  upstream: Upstream,
-  routes: Calling['table']['routes'],
-): boolean {
-  return key === null || forbiddenUpstream(key, upstream, routes) === null;
 }
 
 /** The error of a call to `/`, which only says what this is. */
@@ -250,7 +242,7 @@ function upstreamFor(
   const rest = [...upstreams.values()].filter(({ dialect }) => dialect === shape);
   const all = [...preferred, ...(providers === undefined ? [] : [providers]), ...rest];
   const isOpen = (each: Upstream): boolean =>
-    basesAt(each, shape, '').length > 0 && isOpenTo(key, each, routes);
+    basesAt(each, shape, '').length > 0 && isUpstreamAllowed(key, each, routes);
   return all.find(isOpen) ?? null;
 }
 

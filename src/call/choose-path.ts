@@ -7,6 +7,7 @@ import {
   unifiedPath,
   type UnifiedShape,
 } from '../routing/choose-upstream.ts';
+import { isUpstreamAllowed } from '../routing/key-access.ts';
 import { classify } from '../upstream/operation/operation.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import { nearestUpstream, notUnified } from './base-url.ts';
@@ -94,10 +95,7 @@ function choose(of: Parameters<typeof choosePath>[0], call: Asked) {
     case 'found':
       return choice;
     case 'ambiguous':
-      return rejected({
-        reason: 'model_ambiguous',
-        message: `Several upstreams serve this model: ${choice.ids.join(', ')}. Name one in the header headgate-upstream, or in front of the model as in ${choice.ids[0] ?? ''}/<model>.`,
-      });
+      return rejected(ambiguous(choice.upstreams, of));
     case 'unknown': {
       const help = notUnified(of) || nearUpstream(call, of);
       return rejected({
@@ -106,6 +104,18 @@ function choose(of: Parameters<typeof choosePath>[0], call: Asked) {
       });
     }
   }
+}
+
+/** The error of a model that several upstreams serve. It names those that the caller may use. */
+function ambiguous(
+  upstreams: readonly Upstream[],
+  { caller, table: { routes } }: Parameters<typeof choosePath>[0],
+): ErrorReply {
+  const allowed = upstreams.filter((each) => isUpstreamAllowed(caller.key, each, routes));
+  const ids = allowed.map(({ id }) => id);
+  const which = ids.length === 0 ? '' : `: ${ids.join(', ')}`;
+  const message = `Several upstreams serve this model${which}. Name one in the header headgate-upstream, or in front of the model as in ${ids[0] ?? 'upstream'}/<model>.`;
+  return { reason: 'model_ambiguous', message };
 }
 
 /** The upstream that a header, or the prefix of a model, most likely means. */

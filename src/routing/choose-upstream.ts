@@ -23,8 +23,8 @@ export type UpstreamChoice =
       /** The part to be removed from the start of the body's model, slash included; '' for nothing. */
       readonly prefix: string;
     }
-  /** Several upstreams' patterns match the model. */
-  | { readonly kind: 'ambiguous'; readonly ids: readonly string[] }
+  /** Several upstreams' patterns match the model. Ordered by id. */
+  | { readonly kind: 'ambiguous'; readonly upstreams: readonly Upstream[] }
   /** All that was looked at, in order, in words for the caller. */
   | { readonly kind: 'unknown'; readonly tried: readonly string[] };
 
@@ -63,7 +63,10 @@ export function chooseUpstream(
     const [only, second] = served;
     const ofMember = served.length === 1 ? null : upstreamOfMember(model, hasRoutes);
     if (ofMember !== null) return { kind: 'found', upstream: ofMember, prefix: '' };
-    if (second !== undefined) return { kind: 'ambiguous', ids: served.map(({ id }) => id).sort() };
+    if (second !== undefined) {
+      const byId = served.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      return { kind: 'ambiguous', upstreams: byId };
+    }
     if (only !== undefined) return { kind: 'found', upstream: only, prefix: '' };
     tried.push(`the upstreams' model patterns for ${quote(model)}`);
   }

@@ -77,6 +77,15 @@ export function forbiddenUpstream(
   return names.some(compiled(key)) ? null : forbidden(key.id, `the upstream ${upstream.id}`);
 }
 
+/** Whether a caller may use an upstream without a slot. `key`: its gateway key; null: it has none. */
+export function isUpstreamAllowed(
+  key: Pick<GatewayKeyConfig, 'id' | 'groups'> | null,
+  upstream: Upstream,
+  routes: Routes,
+): boolean {
+  return key === null || forbiddenUpstream(key, upstream, routes) === null;
+}
+
 /** The right of a key to be charged the usage that its leases report, not their reservation. */
 export const LEASE_USAGE = 'lease_usage';
 

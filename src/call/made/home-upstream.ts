@@ -1,6 +1,6 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { unifiedPath, type UnifiedShape } from '../../routing/choose-upstream.ts';
-import { forbiddenUpstream } from '../../routing/key-access.ts';
+import { isUpstreamAllowed } from '../../routing/key-access.ts';
 import type { KnownCall } from '../call.ts';
 import { goesByMembers } from '../members/goes-by-members.ts';
 import { secretOfMember } from '../members/key-without-slot.ts';
@@ -88,7 +88,7 @@ function isUsable(call: KnownCall, upstream: Upstream): boolean {
   if (credentials.providerKey !== null || !goesByMembers(caller, upstream)) return false;
   const secret = upstream.secret ?? secretOfMember(upstream, null, call);
   if (secret === null && !upstream.isKeyless && upstream.via === null) return false;
-  return key === null || forbiddenUpstream(key, upstream, table.routes) === null;
+  return isUpstreamAllowed(key, upstream, table.routes);
 }
 
 /** Malformed escapes stay as they came. */

@@ -5,7 +5,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { ACCOUNT_SELECTORS } from '../../providers/accounts.ts';
 import { modelsAt } from '../../routing/choose-upstream.ts';
 import { configuredModels } from '../../routing/configured-models.ts';
-import { forbiddenFor, forbiddenUpstream } from '../../routing/key-access.ts';
+import { forbiddenFor, isUpstreamAllowed } from '../../routing/key-access.ts';
 import { OVERRIDE_HEADERS } from '../../upstream/operation/method-override.ts';
 import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';
 import type { KnownCall } from '../call.ts';
@@ -79,7 +79,7 @@ function listed(upstream: Upstream, model: Model): ListedModel {
 }
 
 function isOpen({ caller: { key }, table: { routes } }: KnownCall, upstream: Upstream): boolean {
-  return key === null || forbiddenUpstream(key, upstream, routes) === null;
+  return isUpstreamAllowed(key, upstream, routes);
 }
 
 /** Whether an upstream is asked for its list on behalf of this caller. */

@@ -21,7 +21,7 @@ const upstreams = byId(
 function chosen(call: Partial<UnifiedCall>, fallback: string | null = null) {
   const choice = choose(call, fallback);
   if (choice.kind === 'found') return [choice.upstream.id, choice.prefix];
-  return choice.kind === 'ambiguous' ? choice.ids : null;
+  return choice.kind === 'ambiguous' ? choice.upstreams.map(({ id }) => id) : null;
 }
 
 function choose(call: Partial<UnifiedCall>, fallback: string | null): UpstreamChoice {

@@ -225,4 +225,16 @@ describe('to a key that may not use an upstream', () => {
     const huose = await ask('/huose/chat/completions', 'POST', own);
     expect(huose.text).toContain(`Did you mean \`house\`?`);
   });
+
+  it('a model that several upstreams serve does not name it', async () => {
+    const upstreams = config().upstreams?.map((each) => ({ ...each, models: ['m'] })) ?? [];
+    const { hash } = (await admin('POST', '/fingerprint', { key: 'hg_narrow' })).json;
+    const groups = [{ name: 'house', match: { upstreams: ['house'] } }];
+    await configure({ upstreams, groups, keys: [{ id: 'narrow', hash, groups: ['house'] }] });
+    const { reason, text } = await ask('/v1/chat/completions', 'POST', {
+      'headgate-key': 'hg_narrow',
+    });
+    expect(reason).toBe('model_ambiguous');
+    expect(text).toContain('Several upstreams serve this model: house. Name one');
+  });
 });
