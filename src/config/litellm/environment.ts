@@ -31,13 +31,12 @@ export function variableOf(value: unknown): string | null {
 /** A value with its variable resolved, or the name of the variable that has none. */
 type Resolved = { readonly value: unknown } | { readonly missing: string };
 
-/** Resolves a value that may be the name of a variable. Texts that are a number or a truth value are read as that. */
+/** Resolves a value that may be the name of a variable. Texts that are a truth value are read as that. */
 export function resolveValue(value: unknown, environment: Environment): Resolved {
   const name = variableOf(value);
   if (name === null) return { value };
   const set = environment(name);
   if (set === undefined) return { missing: name };
-  if (/^-?\d+(?:\.\d+)?$/.test(set)) return { value: Number(set) };
   return { value: /^(?:true|false)$/i.test(set) ? set.toLowerCase() === 'true' : set };
 }
 

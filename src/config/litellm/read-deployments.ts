@@ -8,7 +8,7 @@ import { groupNameOf } from '../foreign-groups.ts';
 import type { ListedDeployment } from '../listed-deployment.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
-import { fieldsOf, type Fields } from './fields.ts';
+import { fieldsOf, withoutQuotes, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 import { providerOfModel, type NamedModel } from './provider-of-model.ts';
 
@@ -35,7 +35,18 @@ export interface ListContext {
 
 const KNOWN: readonly string[] = Object.keys(litellmParamsSchema.shape);
 
+/** Parameters that are texts, also where these look like numbers. */
+const TEXTS: ReadonlySet<string> = new Set([
+  'model',
+  'custom_llm_provider',
+  'api_base',
+  'budget_duration',
+  'aws_region_name',
+]);
+
 const PRICED = ['input_cost_per_token', 'output_cost_per_token'] as const;
+
+const PRICED_CACHE = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'] as const;
 
 /** Fields that change where calls go or who pays for them, and that nothing here takes over. */
 const STEERING: Readonly<Record<string, string>> = {
@@ -174,7 +185,8 @@ function paramsOf(
   { report, environment }: ListContext,
 ): LitellmParams | null {
   const all: Record<string, unknown> = { ...given };
-  for (const field of ['rpm', 'tpm', ...PRICED]) all[field] ??= others[field] ?? info[field];
+  for (const field of ['rpm', 'tpm', ...PRICED, ...PRICED_CACHE])
+    all[field] ??= others[field] ?? info[field];
   for (const field of KNOWN) {
     if (field === 'api_key' || all[field] === undefined) continue;
     const resolved = resolveValue(all[field], environment);
@@ -182,7 +194,8 @@ function paramsOf(
       report.omit(`${path}.litellm_params.${field}`, missingVariable(resolved.missing));
       return null;
     }
-    all[field] = resolved.value === '' ? null : resolved.value;
+    const value = TEXTS.has(field) ? resolved.value : withoutQuotes(resolved.value);
+    all[field] = value === '' ? null : value;
   }
   const parsed = litellmParamsSchema.safeParse(all);
   if (parsed.success) return parsed.data;
@@ -197,13 +210,19 @@ function steeringField(
   { goesByTags }: ListContext,
 ): { readonly field: string; readonly message: string } | null {
   for (const [field, message] of Object.entries(STEERING)) {
-    if (given[field] !== undefined && given[field] !== null) return { field, message };
+    if (isSaid(given[field])) return { field, message };
   }
   if (!goesByTags || given['tags'] === undefined) return null;
   return {
     field: 'tags',
     message: 'chooses the calls that may go there, and Headgate reads no tags',
   };
+}
+
+/** Whether a field says something: it is neither switched off nor empty. */
+function isSaid(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
+  return value !== undefined && value !== null && value !== false && value !== '';
 }
 
 /** Finds where a deployment is. A text: why it cannot be called. */
@@ -282,9 +301,7 @@ function priceOf(fields: Fields): ListedDeployment['price'] {
   };
   const [input, output] = PRICED.map(perMillion);
   if (input === undefined && output === undefined) return undefined;
-  const [read, write] = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'].map(
-    perMillion,
-  );
+  const [read, write] = PRICED_CACHE.map(perMillion);
   return {
     input: input ?? 0,
     output: output ?? 0,
@@ -309,13 +326,14 @@ const INFO_KNOWN = new Set([
   'version',
   'db_model',
   ...PRICED,
+  ...PRICED_CACHE,
 ]);
 
 /** Reports the fields of an entry that are left out while the entry itself is imported. */
 function noteFields({ given, info, others }: Parts, path: string, report: ImportReport): void {
   const message = 'has no counterpart';
   for (const field of Object.keys(given)) {
-    if (KNOWN.includes(field) || NOT_NEEDED.has(field)) continue;
+    if (KNOWN.includes(field) || NOT_NEEDED.has(field) || !isSaid(given[field])) continue;
     report.omitField(`${path}.litellm_params.${field}`, field, message);
   }
   for (const field of Object.keys(info)) {

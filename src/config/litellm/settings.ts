@@ -3,7 +3,7 @@
 import type { Fallback, GroupOptions } from '../model-groups.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, type Environment } from './environment.ts';
-import { entriesOf, fieldsOf, type Fields } from './fields.ts';
+import { entriesOf, fieldsOf, withoutQuotes, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
@@ -82,10 +82,21 @@ class SettingsReader {
 
   /** Takes a number. Undefined as above, or it is none. */
   number(section: Section, field: string): number | undefined {
-    const value = this.take(section, field);
+    const value = withoutQuotes(this.take(section, field));
     if (value === undefined || (typeof value === 'number' && value >= 0)) return value;
     this.#report.omit(`${section}.${field}`, 'expected a number of at least 0');
     return undefined;
+  }
+
+  /** Takes a switch, which YAML 1.1 also writes as `yes` and `on`. */
+  isOn(section: Section, field: string): boolean {
+    const value = this.take(section, field);
+    if (typeof value === 'boolean' || value === undefined) return value === true;
+    const isOn = /^(?:y|yes|on|true)$/i.test(String(value));
+    if (!isOn && !/^(?:n|no|off|false)$/i.test(String(value))) {
+      this.#report.omit(`${section}.${field}`, 'expected true or false');
+    }
+    return isOn;
   }
 
   /** Reports all settings that were not taken. */
@@ -126,7 +137,7 @@ export function readSettings(
       report,
     ),
     openaiBase: typeof openaiBase === 'string' ? openaiBase : undefined,
-    goesByTags: reader.take('router_settings', 'enable_tag_filtering') === true,
+    goesByTags: reader.isOn('router_settings', 'enable_tag_filtering'),
   };
   // The default there is close to what members do.
   if (reader.take('router_settings', 'routing_strategy') !== 'simple-shuffle') {
@@ -155,7 +166,7 @@ function groupSettings(reader: SettingsReader, report: ImportReport): LitellmSet
   const cooldown =
     reader.number('router_settings', 'cooldown_time') ??
     reader.number('litellm_settings', 'cooldown_time');
-  const isOff = reader.take('router_settings', 'disable_cooldowns') === true;
+  const isOff = reader.isOn('router_settings', 'disable_cooldowns');
   if (retries !== undefined && retries > RETRIES_MAX) {
     report.omit('router_settings.num_retries', `is more than ${RETRIES_MAX}, which is set instead`);
   }
@@ -267,10 +278,11 @@ function providerBudgets(
     const path = `router_settings.provider_budget_config.${name}`;
     const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(entry);
     const usd = resolveValue(most, environment);
+    const amount = 'value' in usd ? withoutQuotes(usd.value) : null;
     const period = times['time_period'] ?? times['budget_duration'];
     const budget =
-      'value' in usd && typeof usd.value === 'number' && usd.value >= 0
-        ? budgetOf(usd.value, typeof period === 'string' ? period : undefined)
+      typeof amount === 'number' && amount >= 0
+        ? budgetOf(amount, typeof period === 'string' ? period : undefined)
         : null;
     if (budget === null) {
       report.omit(

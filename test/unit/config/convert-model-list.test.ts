@@ -451,7 +451,74 @@ describe('variables in a list of deployments', () => {
   });
 });
 
+describe('numbers and switches that are written as text', () => {
+  it('are read as LiteLLM reads them', () => {
+    const document = {
+      model_list: [
+        {
+          ...deployment('m', 'openai/m', {
+            rpm: 'os.environ/RPM',
+            max_parallel_requests: '4',
+            weight: '2.5',
+            input_cost_per_token: '1e-6',
+          }),
+          tpm: '90_000',
+          model_info: { output_cost_per_token: '.000002', cache_read_input_token_cost: '1e-7' },
+        },
+        deployment('1', 'openai/4', { tags: ['a'] }),
+      ],
+      router_settings: {
+        num_retries: '2',
+        enable_tag_filtering: 'yes',
+        disable_cooldowns: 'off',
+        provider_budget_config: { openai: { budget_limit: '10', time_period: '1d' } },
+      },
+      litellm_settings: { cooldown_time: 'soon' },
+    };
+    const imported = importConfig(document, { system: 'litellm', env: { RPM: '60' } });
+    if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+    expect(imported.config.groups).toMatchObject([
+      {
+        retries: { max: 2 },
+        members: [
+          {
+            weight: 2.5,
+            limits: {
+              rpm: 60,
+              tpm: 90_000,
+              max_concurrency: 4,
+              budget_usd: { per_day: 10 },
+            },
+          },
+        ],
+      },
+    ]);
+    expect(imported.config.upstreams).toMatchObject([
+      { prices: { m: { input: 1, output: 2, cache_read: 0.1 } } },
+    ]);
+    expect(imported.omitted.map(({ path }) => path)).toEqual([
+      'litellm_settings.cooldown_time',
+      'model_list[1].litellm_params.tags',
+    ]);
+  });
+});
+
 describe('parameters of a deployment', () => {
+  it('that are switched off or empty leave nothing out', () => {
+    const { config, omitted } = taken(
+      deployment('m', 'openai/m', {
+        use_litellm_proxy: false,
+        extra_headers: {},
+        organization: '',
+      }),
+      deployment('n', 'openai/n', { use_litellm_proxy: true }),
+    );
+    expect(config.groups.map(({ name }) => name)).toEqual(['m']);
+    expect(omitted.map(({ path }) => path)).toEqual([
+      'model_list[1].litellm_params.use_litellm_proxy',
+    ]);
+  });
+
   it('count where they stand: under another name, or in its credential', () => {
     const imported = importConfig({
       credential_list: [
