@@ -28,27 +28,46 @@ export class ConfigShapeError extends ConfigSyntaxError {
 
 /**
  * Reads a configuration's text. What says `yaml` in its content type is YAML 1.2, what says `json`
- * is JSON, and anything else is JSON when it begins like it.
+ * is JSON. Anything else is JSON if it begins like JSON and can be read as that, and YAML otherwise.
  *
  * @throws ConfigSyntaxError
  */
 export function parseConfigText(text: string, contentType: string | null): unknown {
   const type = mediaType(contentType);
-  const looksJson = /^\s*[{[]/.test(text);
-  // Everything that is JSON is YAML too, so text of an unknown type loses nothing as YAML.
-  const isJson = type.includes('json') || (!type.includes('yaml') && looksJson);
-  let value: unknown;
+  let read: ReadText;
   try {
-    value = isJson ? parseJson(text) : parseYaml(text);
+    if (type.includes('json')) read = { value: parseJson(text), isJson: true };
+    else if (type.includes('yaml') || !/^\s*[{[]/.test(text)) {
+      read = { value: parseYaml(text), isJson: false };
+    } else read = parseEither(text);
   } catch (error) {
     // The parsers recurse into each level and would overflow the stack.
     if (error instanceof RangeError) throw tooDeep();
     throw error;
   }
-  checkShape(value);
+  checkShape(read.value);
   // Only now: the search relies on a document that is valid and not too deep.
-  if (isJson) refuseRepeatedKey(text);
-  return value;
+  if (read.isJson) refuseRepeatedKey(text);
+  return read.value;
+}
+
+interface ReadText {
+  readonly value: unknown;
+  readonly isJson: boolean;
+}
+
+const JSON_COMMENT = /[{[,]\s*\/[/*]/;
+
+/** Reads text that begins like JSON. The maps and lists of YAML may begin so too, without quotes around their keys. */
+function parseEither(text: string): ReadText {
+  try {
+    return { value: parseJson(text), isJson: true };
+  } catch (error) {
+    // As YAML, a comment of JSON would be the beginning of the key behind it.
+    if (!(error instanceof ConfigSyntaxError) || JSON_COMMENT.test(text)) throw error;
+    const isQuoted = !/^\s*(?:\[\s*)*\{\s*[^\s"}]/.test(text);
+    return { value: parseYaml(text, isQuoted ? error : undefined), isJson: false };
+  }
 }
 
 /** Refuses JSON with a duplicate key, of which `JSON.parse` keeps the last value only. */
@@ -104,7 +123,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-function parseYaml(text: string): unknown {
+/** @param instead Error to throw for text that is not YAML. Absent: one that says so. */
+function parseYaml(text: string, instead?: ConfigSyntaxError): unknown {
   const lines = new LineCounter();
   const document = parseDocument(text, {
     schema: 'core',
@@ -128,6 +148,7 @@ function parseYaml(text: string): unknown {
   const problem = document.errors[0] ?? document.warnings[0];
   if (problem?.code === 'RESOURCE_EXHAUSTION') throw tooDeep();
   if (problem !== undefined) {
+    if (instead !== undefined) throw instead;
     refuse(problem.pos[0], problem.code.toLowerCase().replaceAll('_', ' '));
   }
   const repeated = repeatedKey(document);

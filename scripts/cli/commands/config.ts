@@ -32,7 +32,9 @@ export async function readText(file: string): Promise<string> {
 export async function readDocument(file: string): Promise<unknown> {
   const written = await readText(file);
   try {
-    return parseConfigText(written, /\.ya?ml$/.test(file) ? 'application/yaml' : null);
+    const [, ending] = /\.(json|ya?ml)$/i.exec(file) ?? [];
+    const type = ending?.toLowerCase() === 'json' ? 'application/json' : 'application/yaml';
+    return parseConfigText(written, ending === undefined ? null : type);
   } catch (error) {
     if (error instanceof ConfigShapeError) throw new Failure(EXIT.usage, error.message);
     if (error instanceof ConfigSyntaxError) throw new Failure(EXIT.invalid, error.message);

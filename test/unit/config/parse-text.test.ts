@@ -113,19 +113,43 @@ describe('parseConfigText', () => {
     expect(Math.min(...many)).toBeLessThan(40 * Math.max(10, few ?? 0));
   });
 
-  it.each(['{"key": sk-live-4711}', 'key: "sk-live-4711', '{"sk-live-4711"}'])(
-    'repeats nothing of a document that it cannot read: %s',
-    (text) => {
-      let message = '';
-      try {
-        parseConfigText(text, null);
-      } catch (error) {
-        message = String(error);
-      }
-      expect(message).toContain('not valid');
-      expect(message).not.toContain('4711');
-    },
-  );
+  it.each([
+    ['{model_list: [{model_name: a}]}', { model_list: [{ model_name: 'a' }] }],
+    ['[{a: 1}, b]', [{ a: 1 }, 'b']],
+    ['{"a": 1,}', { a: 1 }],
+    ['{\n# A comment.\na: yes}', { a: 'yes' }],
+  ])('reads YAML that begins like JSON, unless it is said to be JSON: %j', (text, document) => {
+    expect(parseConfigText(text, null)).toEqual(document);
+    expect(() => parseConfigText(text, 'application/json')).toThrow('not valid JSON');
+  });
+
+  it.each([
+    ['{"a": {"b": 1}', 'not valid JSON at line 1, column 15'],
+    ['{"a": 1 "b": 2}', 'not valid JSON at line 1, column 9'],
+    ['{"a": 1}\nfoo', 'not valid JSON at line 2, column 1'],
+    ['{"a": 1, // why\n"b": 2}', 'not valid JSON at line 1, column 10'],
+    ['{ /* why */ "b": 2}', 'not valid JSON at line 1, column 3'],
+    ['{a: [1', 'not valid YAML at line 1, column 7'],
+    ['{a: 1}}', 'not valid YAML at line 1, column 7'],
+  ])('says what text that is neither was meant to be: %j', (text, message) => {
+    expect(() => parseConfigText(text, null)).toThrow(message);
+  });
+
+  it.each([
+    '{"key": sk-live-4711',
+    'key: "sk-live-4711',
+    '{"sk-live-4711" 1}',
+    '{k: [sk-live-4711',
+  ])('repeats nothing of a document that it cannot read: %s', (text) => {
+    let message = '';
+    try {
+      parseConfigText(text, null);
+    } catch (error) {
+      message = String(error);
+    }
+    expect(message).toContain('not valid');
+    expect(message).not.toContain('4711');
+  });
 
   it('reads a date or a no as text or as YAML 1.2 says, never as something else', () => {
     expect(parseConfigText('a: 2026-01-01\nb: no\nc: 0o17\nd: 1e3', 'text/yaml')).toEqual({
