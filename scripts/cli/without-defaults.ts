@@ -2,18 +2,37 @@ import { isDeepStrictEqual } from 'node:util';
 import { groupSchema } from '../../src/contract/config/group.ts';
 import { upstreamSchema } from '../../src/contract/config/upstream-config.ts';
 
-const GROUP = groupSchema.parse({ name: 'x' });
+/** Groups and upstreams with nothing but their defaults. What they have to have is never left out. */
+const GROUP = { ...groupSchema.parse({ name: 'x' }), name: '' };
+const SPILLING = groupSchema.parse({ name: 'x', on_saturated: { spill_to: ['x'] } }).on_saturated;
 const [MEMBER] = groupSchema.parse({ name: 'x', members: [{ upstream: 'x' }] }).members;
-const UPSTREAM = upstreamSchema.parse({ id: 'x', base_url: 'https://x.example' });
+const UPSTREAM = {
+  ...upstreamSchema.parse({ id: 'x', base_url: 'https://x.example' }),
+  id: '',
+  base_url: '',
+};
 
 /** Leaves out of a group whatever is as it would be anyway. */
 export function shortGroup(group: object): object {
-  const { members } = group as { readonly members?: readonly object[] };
+  const { members, on_saturated: saturated } = group as {
+    readonly members?: readonly object[];
+    readonly on_saturated?: unknown;
+  };
   return {
     ...without(group, GROUP),
+    ...(isPlain(saturated) ? { on_saturated: shortSpilling(saturated) } : {}),
     ...(members === undefined || members.length === 0
       ? {}
       : { members: members.map((each) => without(each, { ...MEMBER, upstream: '' })) }),
+  };
+}
+
+/** Leaves out of a rule for spilling what is as it would be anyway, in its targets too. */
+function shortSpilling(saturated: object): object {
+  const { spill_to: targets, ...rest } = saturated as { readonly spill_to?: readonly unknown[] };
+  return {
+    spill_to: targets?.map((each) => (isPlain(each) ? without(each, { model: null }) : each)),
+    ...(isPlain(SPILLING) ? without(rest, SPILLING) : rest),
   };
 }
 

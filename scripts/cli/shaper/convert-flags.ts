@@ -120,13 +120,19 @@ function groupsOf(section: Section, base: string, isOneOfSeveral: boolean, to: C
   const all = countOf(flags, 'global-concurrency', SLOTS_MAX, notes) ?? 0;
   if (all > 0) {
     const isTaken = pools.some(({ name }) => name === `${id}-all`);
+    const name = groupNameOf(isTaken ? `${id}-total` : `${id}-all`);
+    notes.push(
+      `-global-concurrency ${all} became the group "${name}". Calls that take no slot here, such as lists of models, do not count in it.`,
+    );
     groups.push({
-      name: groupNameOf(isTaken ? `${id}-total` : `${id}-all`),
+      name,
       match: { upstreams: [id] },
       limits: { max_concurrency: all },
       ...settings,
     });
   }
+  const prefix = lastOf(flags, 'prefix');
+  if (prefix !== undefined) notes.push(`-prefix ${prefix}: clients call /${id}/… instead.`);
   setAuth(flags, place, to);
   omitted.push(...unreadableFlags(flags));
   listUnused(flags, to);

@@ -39,6 +39,10 @@ export interface Pool {
 export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): Pool[] {
   const written = flags.get('limit') ?? [];
   if (switchOf(flags, 'limit-all') === true) {
+    for (const route of written) {
+      const message = 'has no slots of its own, because -limit-all puts every call into one pool';
+      omitted.push({ path: `-limit "${route}"`, message });
+    }
     const all = { paths: ['*'], methods: [...METHODS] };
     return [{ name: DEFAULT_NAME, slots: null, match: all, shapes: [] }];
   }

@@ -88,6 +88,21 @@ describe('pools', () => {
     expect(taken(text).notes).toEqual([expect.stringContaining('routes of several methods')]);
   });
 
+  it('over all calls, and the prefix of a provider, are said in notes', () => {
+    const { notes } = taken(`${OPENAI} -global-concurrency 10 -prefix /o`);
+    expect(notes).toEqual([
+      expect.stringContaining('-global-concurrency 10 became the group "openai-all"'),
+      '-prefix /o: clients call /openai/… instead.',
+    ]);
+    expect(taken(`${OPENAI} -global-concurrency 0`).notes).toEqual([]);
+  });
+
+  it('beside -limit-all are listed', () => {
+    const { groups, omitted } = taken(`${OPENAI} -limit-all -limit "POST /v1/rank:3"`);
+    expect(groups).toHaveLength(1);
+    expect(omitted).toEqual([expect.stringContaining('-limit "POST /v1/rank:3": has no slots')]);
+  });
+
   it('take every call with -limit-all', () => {
     expect(taken(`${OPENAI} -limit-all`).groups[0]?.match).toMatchObject({
       paths: ['*'],

@@ -57,6 +57,31 @@ test.each(SYSTEMS)('%s becomes what the page shows', async (name) => {
   expect(checkConfig(imported.config, BUILT_IN_UPSTREAMS, options).errors).toEqual([]);
 });
 
+/** Functions that Node 20 does not have, under which the command line runs too. */
+const NEWER: readonly (readonly [object, string])[] = [
+  [URL, 'parse'],
+  [Map, 'groupBy'],
+  [Object, 'groupBy'],
+  [Array, 'fromAsync'],
+];
+
+test.each(SYSTEMS)('%s is imported without what Node 20 lacks', async (name) => {
+  const { given = '', file = '' } = STEPS.find(({ system }) => system === name) ?? {};
+  const from = join(folder, `old-${file}`);
+  writeFileSync(from, given);
+  const output = { isJson: false, out: () => {}, note: () => {} };
+  const kept = NEWER.map(([of, each]) => [of, each, Reflect.get(of, each) as unknown] as const);
+  for (const [of, each] of NEWER) Reflect.deleteProperty(of, each);
+  try {
+    expect('parse' in URL).toBe(false);
+    expect(await importFile(output, name, from, join(folder, 'old.yaml'))).toBe(8);
+  } finally {
+    for (const [of, each, value] of kept) {
+      Reflect.defineProperty(of, each, { value, writable: true, configurable: true });
+    }
+  }
+});
+
 test('the configuration that takes the place of a semaphore is right where Headgate is self-hosted', () => {
   const [, yaml = ''] = /## A semaphore of your own[\s\S]*?```yaml\n([^`]*)```/.exec(PAGE) ?? [];
   const imported = importConfig(parseConfigText(yaml, 'application/yaml'));
