@@ -1,46 +1,17 @@
 // Step 2, the fallbacks of agents. check-config.ts lists all steps.
 
-import * as z from 'zod';
-import type { FieldError } from './field-error.ts';
-
-const names = z.array(z.string()).catch([]);
-
-/** The parts of `agents` that say which models take over for others. */
-const agentsSchema = z
-  .looseObject({
-    defaults: z
-      .looseObject({
-        model_name: z.string().optional().catch(undefined),
-        model_fallbacks: names.optional(),
-        image_model: z.string().optional().catch(undefined),
-        image_model_fallbacks: names.optional(),
-      })
-      .optional()
-      .catch(undefined),
-    list: z
-      .array(
-        z.looseObject({
-          model: z
-            .looseObject({ primary: z.string().optional(), fallbacks: names.optional() })
-            .optional()
-            .catch(undefined),
-        }),
-      )
-      .catch([])
-      .optional(),
-  })
-  .catch({});
+import { quoteName, type FieldError } from './field-error.ts';
 
 /** A model, the models that take over for it, and where the document says so. */
 interface Chain {
   readonly at: string;
-  readonly model: string | undefined;
-  readonly fallbacks: readonly string[] | undefined;
+  readonly model: unknown;
+  readonly fallbacks: unknown;
 }
 
 /**
  * Lists the models that take over for each model: those of its own entries first, then those of the agents that begin with it.
- * Names that no model has, and a second chain that says otherwise, are omitted.
+ * Names that no model has, a second chain that says otherwise, and what cannot be read are omitted.
  */
 export function chainsOf(
   own: readonly (readonly [model: string, fallbacks: readonly string[]])[],
@@ -49,37 +20,27 @@ export function chainsOf(
 ): ReadonlyMap<string, readonly string[]> {
   const known = new Set(own.map(([model]) => model));
   const chains = new Map<string, readonly string[]>();
-  const { defaults, list = [] } = agentsSchema.parse(agents ?? {});
   const all: Chain[] = [
     ...own.map(([model, fallbacks]) => ({
       at: `model_list (${model}).fallbacks`,
       model,
       fallbacks,
     })),
-    {
-      at: 'agents.defaults.model_fallbacks',
-      model: defaults?.model_name,
-      fallbacks: defaults?.model_fallbacks,
-    },
-    {
-      at: 'agents.defaults.image_model_fallbacks',
-      model: defaults?.image_model,
-      fallbacks: defaults?.image_model_fallbacks,
-    },
-    ...list.map(({ model }, index) => ({
-      at: `agents.list[${index}].model.fallbacks`,
-      model: model?.primary,
-      fallbacks: model?.fallbacks,
-    })),
+    ...chainsOfAgents(agents, omitted),
   ];
-  for (const { at, model, fallbacks = [] } of all) {
-    if (model === undefined || fallbacks.length === 0) continue;
-    const unknown = fallbacks.filter((name) => !known.has(name));
-    for (const name of unknown) {
-      omitted.push({ path: at, message: `"${name}" is the model_name of no entry` });
+  for (const { at, model, fallbacks } of all) {
+    const names = namesOf(fallbacks);
+    if (names === null) omitted.push({ path: at, message: 'expected a list of model_names' });
+    if (names === null || names.length === 0) continue;
+    if (typeof model !== 'string' || !known.has(model)) {
+      const name = typeof model === 'string' ? `${quoteName(model)} is the model_name of` : 'names';
+      omitted.push({ path: at, message: `takes over for a model, and ${name} no entry` });
+      continue;
     }
-    if (!known.has(model)) continue;
-    const chain = [...new Set(fallbacks)].filter((name) => known.has(name) && name !== model);
+    for (const name of names.filter((each) => !known.has(each))) {
+      omitted.push({ path: at, message: `${quoteName(name)} is the model_name of no entry` });
+    }
+    const chain = [...new Set(names)].filter((name) => known.has(name) && name !== model);
     const before = chains.get(model);
     if (before === undefined) chains.set(model, chain);
     else if (before.join('\n') !== chain.join('\n')) {
@@ -88,4 +49,52 @@ export function chainsOf(
     }
   }
   return chains;
+}
+
+/** Lists the chains of `agents`. What is of a wrong type is omitted. */
+function chainsOfAgents(agents: unknown, omitted: FieldError[]): Chain[] {
+  const { defaults, list } = fieldsAt(agents, 'agents', omitted);
+  const usual = fieldsAt(defaults, 'agents.defaults', omitted);
+  if (list !== undefined && list !== null && !Array.isArray(list)) {
+    omitted.push({ path: 'agents.list', message: 'expected a list of agents' });
+  }
+  const each = Array.isArray(list) ? (list as unknown[]) : [];
+  return [
+    {
+      at: 'agents.defaults.model_fallbacks',
+      model: usual['model_name'] || usual['model'],
+      fallbacks: usual['model_fallbacks'],
+    },
+    {
+      at: 'agents.defaults.image_model_fallbacks',
+      model: usual['image_model'],
+      fallbacks: usual['image_model_fallbacks'],
+    },
+    ...each.flatMap((agent, index): Chain[] => {
+      const at = `agents.list[${index}].model`;
+      const { model } = fieldsAt(agent, `agents.list[${index}]`, omitted);
+      // A text is a model without fallbacks.
+      if (typeof model === 'string') return [];
+      const { primary, fallbacks } = fieldsAt(model, at, omitted);
+      return [{ at: `${at}.fallbacks`, model: primary, fallbacks }];
+    }),
+  ];
+}
+
+function fieldsAt(
+  value: unknown,
+  path: string,
+  omitted: FieldError[],
+): Readonly<Record<string, unknown>> {
+  if (value === undefined || value === null) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Record<string, unknown>;
+  omitted.push({ path, message: 'expected an object' });
+  return {};
+}
+
+/** Reads a list of names. Null: it is none. */
+function namesOf(value: unknown): readonly string[] | null {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) return null;
+  return value.every((name) => typeof name === 'string') ? value : null;
 }

@@ -1,8 +1,9 @@
 // Step 2, of the configuration of Hermes Agent. check-config.ts lists all steps.
 
-import { hermesSchema } from '../contract/config/hermes-schema.ts';
+import { hermesPartsSchema } from '../contract/config/hermes-schema.ts';
 import type { FieldError } from './field-error.ts';
-import { groupNameOf, refused, type Converted } from './foreign-groups.ts';
+import { readWithoutWrong } from './foreign-fields.ts';
+import { groupNameOf, type Converted } from './foreign-groups.ts';
 import type { GroupInput } from './foreign-members.ts';
 import { FALLBACK_AFTER_MS, HermesReading, type Spill, type Used } from './hermes-reading.ts';
 
@@ -30,10 +31,12 @@ export function isHermes({ model, ...rest }: Readonly<Record<string, unknown>>):
  * fallbacks into other upstreams that calls spill to. Hermes itself goes on as it is, with base URLs that lead here.
  */
 export function convertHermes(document: unknown): Converted {
-  const parsed = hermesSchema.safeParse(document);
-  if (!parsed.success) return refused(parsed.error, hermesSchema, document);
-  const { data } = parsed;
   const omitted: FieldError[] = [];
+  const data = readWithoutWrong(hermesPartsSchema, document, '', omitted, ([part, name]) => {
+    if (part === undefined) return null;
+    return name === undefined ? [part] : [part, name];
+  });
+  if (data === null) return { ok: false, errors: omitted };
   const reading = new HermesReading(data, omitted);
   const main = reading.main();
   const named = reading.named();
@@ -43,8 +46,9 @@ export function convertHermes(document: unknown): Converted {
     const before = used.get(each.place.id);
     if (before === undefined) used.set(each.place.id, each);
     else omitted.push(...conflictOf(before, each));
+    reading.noteAddress(each);
   }
-  const fallbacks = main === null ? [] : reading.fallbacks(main);
+  const fallbacks = reading.fallbacks(main);
   const groups: GroupInput[] = [];
   const paths: string[] = [];
   for (const each of used.values()) {
@@ -56,7 +60,7 @@ export function convertHermes(document: unknown): Converted {
   }
   return {
     ok: true,
-    config: { upstreams: reading.places.made.list, groups },
+    config: { upstreams: reading.upstreams([...used.keys()], fallbacks), groups },
     notes: reading.allNotes(),
     omitted,
     pathOf: (path) => {

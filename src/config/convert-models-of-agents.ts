@@ -8,6 +8,7 @@ import { chainsOf } from './agent-fallbacks.ts';
 import { isPrivateHost } from './check/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
 import { below, type FieldError } from './field-error.ts';
+import { withNumbers } from './foreign-fields.ts';
 import { groupNameOf, providerIdOf, refused, type Converted } from './foreign-groups.ts';
 import {
   MEMBERS_MAX,
@@ -49,11 +50,8 @@ export function isModelsOfAgents(document: unknown): boolean {
   const { model_list: list } = Object(document) as { readonly model_list?: unknown };
   return (
     Array.isArray(list) &&
-    list.length > 0 &&
-    list.every((entry) => {
-      const { litellm_params: params, model } = Object(entry) as Readonly<Record<string, unknown>>;
-      return params === undefined && typeof model === 'string';
-    })
+    list.every((entry) => Object(entry).litellm_params === undefined) &&
+    list.some((entry) => typeof Object(entry).model === 'string')
   );
 }
 
@@ -132,9 +130,10 @@ class AgentReading {
 
   entry(value: unknown, index: number): Entry[] {
     const at = `model_list[${index}]`;
-    const parsed = agentModelSchema.safeParse(value);
+    const document = withNumbers(value, ['rpm', 'request_timeout']);
+    const parsed = agentModelSchema.safeParse(document);
     if (parsed.success) return [{ at, index, model: parsed.data }];
-    for (const { path, message } of explainIssues(parsed.error, agentModelSchema, value)) {
+    for (const { path, message } of explainIssues(parsed.error, agentModelSchema, document)) {
       this.omitted.push({ path: below(at, path), message });
     }
     return [];

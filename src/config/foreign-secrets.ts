@@ -69,6 +69,11 @@ export class ForeignSecrets {
   }
 }
 
+/** Finds the secret that a note asks for. Null: the note is about something else. */
+export function secretOfNote(note: string): string | null {
+  return /^Set the secret (UPSTREAM_\w+) to /.exec(note)?.[1] ?? null;
+}
+
 /** Finds the variable that stands in place of a key. Null: it is a key itself. */
 function variableIn(key: string): string | null {
   const name = key.replace(REFERENCE, '').replace(/\s*\}{1,2}$/, '');

@@ -10,6 +10,7 @@ import { SIGNED_IN_BY_HERMES } from '../providers/foreign-facts.ts';
 import { isPrivateHost } from './check/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
 import { below, formatPath, type FieldError } from './field-error.ts';
+import { withNumbers } from './foreign-fields.ts';
 import {
   addressProblem,
   MadeUpstreams,
@@ -141,6 +142,18 @@ function plainName(name: string): string {
   return name.trim().toLowerCase().replaceAll(' ', '-');
 }
 
+/** Reads the limits of an endpoint, and of its models, that are written as text. */
+function usualNumbers(value: unknown): unknown {
+  const read = withNumbers(value, ['max_concurrent', 'rate_limit_delay']);
+  const { models } = Object(read) as { readonly models?: unknown };
+  if (typeof models !== 'object' || models === null || Array.isArray(models)) return read;
+  const each = Object.entries(models).map(([name, model]: [string, unknown]) => [
+    name,
+    withNumbers(model, ['max_concurrent']),
+  ]);
+  return { ...Object(read), models: Object.fromEntries(each) };
+}
+
 /** Lists the endpoints that a document names, in a list and by their names. */
 export function namedEndpoints(
   list: readonly unknown[],
@@ -156,7 +169,7 @@ export function namedEndpoints(
     })),
   ];
   return entries.flatMap(({ at, key, value }) => {
-    const document = usualNames(value);
+    const document = usualNumbers(usualNames(value));
     const parsed = hermesProviderSchema.safeParse(document);
     if (!parsed.success) {
       const errors = explainIssues(parsed.error, hermesProviderSchema, document);

@@ -4,10 +4,12 @@ import type * as z from 'zod';
 import {
   hermesCredentialSchema,
   hermesEndpointSchema,
-  type hermesSchema,
+  hermesMainSchema,
+  type hermesPartsSchema,
 } from '../contract/config/hermes-schema.ts';
 import { explainIssues } from './explain-issues.ts';
 import { below, formatPath, type FieldError } from './field-error.ts';
+import { readWithoutWrong, withNumbers } from './foreign-fields.ts';
 import type { Place } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import {
@@ -18,10 +20,13 @@ import {
   type Named,
 } from './hermes-endpoints.ts';
 
-type Hermes = z.output<typeof hermesSchema>;
+type Hermes = z.output<typeof hermesPartsSchema>;
 
 /** How long a call waits at the main provider before it goes on to a fallback: about as long as Hermes tries again. */
 export const FALLBACK_AFTER_MS = 60_000;
+
+/** Maximum time between two starts of a group. */
+const DELAY_MAX_S = 100;
 
 /** Maximum upstreams that a group spills to. */
 const SPILLS_MAX = 8;
@@ -93,11 +98,12 @@ export class HermesReading {
   main(): Used | null {
     const { model } = this.#document;
     if (model === undefined || model === null) return null;
-    const document = typeof model === 'string' ? { model } : usualNames(model);
-    const endpoint = this.#endpoint(document, 'model');
-    if (endpoint === null) return null;
-    const { max_concurrent: slots } = document as { readonly max_concurrent?: number | null };
-    return this.#used(endpoint, 'model', { max_concurrent: slots });
+    const document =
+      typeof model === 'string' ? { model } : withNumbers(usualNames(model), ['max_concurrent']);
+    const main = readWithoutWrong(hermesMainSchema, document, 'model', this.#omitted, ([field]) =>
+      field === 'max_concurrent' || field === 'model' ? [field] : null,
+    );
+    return main === null ? null : this.#used(main, 'model', main);
   }
 
   /** Lists the endpoints that have names. */
@@ -105,7 +111,8 @@ export class HermesReading {
     return this.#named.flatMap(({ at, entry }) => {
       // Without an address it only changes what Hermes does at a provider of its own.
       const isOwn = Boolean(entry.base_url);
-      if (!isOwn && !entry.max_concurrent && !entry.models) return [];
+      const isLimited = entry.max_concurrent || entry.models || entry.rate_limit_delay;
+      if (!isOwn && !isLimited) return [];
       return this.#used(entry, at, entry) ?? [];
     });
   }
@@ -118,12 +125,24 @@ export class HermesReading {
     });
   }
 
+  /** Lists the upstreams to make: those that are used. Fallbacks that were omitted may be at others. */
+  upstreams(used: readonly string[], spills: readonly Spill[]) {
+    const ids = new Set([...used, ...spills.map(({ upstream }) => upstream)]);
+    return this.places.made.list.filter(({ id }) => ids.has(id));
+  }
+
   /** Lists the upstreams that calls of the main one go on to. */
-  fallbacks(main: Used): Spill[] {
+  fallbacks(main: Used | null): Spill[] {
     const { fallback_providers: several, fallback_model: one } = this.#document;
     const [field, list] = several?.length
       ? (['fallback_providers', several] as const)
       : (['fallback_model', Array.isArray(one) ? one : one ? [one] : []] as const);
+    if (main === null) {
+      const message =
+        'takes calls over from the main model, which is not imported. Hermes still falls back by itself';
+      if (list.length > 0) this.#omitted.push({ path: field, message });
+      return [];
+    }
     const spills = list.flatMap((value: unknown, index): Spill[] => {
       const at = field === 'fallback_model' && !Array.isArray(one) ? field : `${field}[${index}]`;
       const endpoint = this.#endpoint(usualNames(value), at);
@@ -137,7 +156,6 @@ export class HermesReading {
       }
       const used = this.#used(endpoint, at, {});
       if (used === null) return [];
-      this.setAuth(used.place, used.secrets);
       const why =
         index < SPILLS_MAX
           ? whyNoSpill(main, used)
@@ -149,6 +167,8 @@ export class HermesReading {
         });
         return [];
       }
+      this.setAuth(used.place, used.secrets);
+      this.noteAddress(used);
       return [{ upstream: used.place.id, model: endpoint.model }];
     });
     if (spills.length > 0) {
@@ -188,8 +208,6 @@ export class HermesReading {
       named !== undefined && (!endpoint.base_url || endpoint.base_url === named.entry.base_url);
     const entry = isAtName ? named.entry : undefined;
     const strategy = this.#strategyOf(endpoint.provider);
-    this.#noteAddress(place, named?.at ?? at, secrets.length > 0);
-    const delay = Number(entry?.['rate_limit_delay']);
     return {
       place,
       at,
@@ -197,19 +215,30 @@ export class HermesReading {
       secrets,
       isInTurn: strategy !== undefined && strategy !== 'fill_first',
       slots: own.max_concurrent ?? entry?.max_concurrent ?? null,
-      startsPerS: delay > 0 ? Math.min(100_000, Math.max(0.01, 1 / delay)) : null,
+      startsPerS: this.#startsPerS(entry?.rate_limit_delay ?? 0, named?.at ?? at),
       models: modelSlots(entry?.models),
     };
   }
 
   /** Says where Hermes has to call from now on, once for each upstream. */
-  #noteAddress({ id, dialect, base, openaiBase }: Place, at: string, hasKey: boolean): void {
+  noteAddress({ place, at, entryAt, secrets }: Used): void {
+    const { id, dialect, base, openaiBase } = place;
     if (this.#addressed.has(id)) return;
     this.#addressed.add(id);
     const rest = dialect === 'anthropic' ? '' : (openaiBase ?? base).slice(base.length);
     const url = `https://<your Headgate>/${id}${rest}`;
-    const key = hasKey ? ', and its key to a gateway key' : '';
-    this.notes.add(`In Hermes set base_url of ${at} to ${url}${key}.`);
+    const key = secrets.length > 0 ? ', and its key to a gateway key' : '';
+    this.notes.add(`In Hermes set base_url of ${entryAt ?? at} to ${url}${key}.`);
+  }
+
+  /** Turns the time between two starts into starts in a second. */
+  #startsPerS(delayS: number, at: string): number | null {
+    if (delayS === 0) return null;
+    if (delayS > DELAY_MAX_S) {
+      const message = `is more than ${DELAY_MAX_S} s, which is set instead`;
+      this.#omitOnce({ path: `${at}.rate_limit_delay`, message });
+    }
+    return Math.min(100_000, 1 / Math.min(DELAY_MAX_S, delayS));
   }
 
   /** Names the secret of the one key of an endpoint. */

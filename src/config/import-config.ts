@@ -11,6 +11,7 @@ import { laneNotes } from './check/lanes.ts';
 import { sayingMore } from './check/configured-auto-groups.ts';
 import { withImpliedWay } from '../routing/configured-auto-groups.ts';
 import { foreignShapesOf, type FittingShape, type ForeignSource } from './convert-foreign.ts';
+import { secretOfNote } from './foreign-secrets.ts';
 import { pruneRefused } from './prune-refused.ts';
 
 export { ConfigShapeError, ConfigSyntaxError, parseConfigText } from './parse-text.ts';
@@ -85,11 +86,23 @@ export function importPruned(
   if (!imported.ok) return imported;
   return {
     ...imported,
-    notes: [...notes],
+    notes: notesOf(imported.config, notes),
     omitted: all,
     groupsOnly: true,
     pathOf: (path) => pathOf(pruned.pathOf(path)),
   };
+}
+
+/** Leaves out notes about secrets of parts that were left out. */
+function notesOf({ groups, upstreams }: Config, notes: readonly string[]): string[] {
+  const secrets = new Set([
+    ...upstreams.map(({ auth }) => (typeof auth === 'object' ? auth.secret : null)),
+    ...groups.flatMap(({ members }) => members.map(({ secret }) => secret ?? null)),
+  ]);
+  return notes.filter((note) => {
+    const secret = secretOfNote(note);
+    return secret === null || secrets.has(secret);
+  });
 }
 
 /** Words the parts of a foreign document that were not taken over, one sentence for each. */

@@ -1,7 +1,9 @@
 // Step 2, conditions of Portkey's. check-config.ts lists all steps.
 
+import { portkeyConditionSchema } from '../contract/config/portkey-schema.ts';
 import { globsMayOverlap } from '../routing/glob.ts';
 import type { FieldError } from './field-error.ts';
+import { readWithoutWrong } from './foreign-fields.ts';
 import { readNode, tiersOf, type PortkeyNode } from './portkey-tree.ts';
 import { modelOf } from './portkey-target.ts';
 
@@ -31,8 +33,12 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
   });
   const models = new Map<string, string[]>();
   const taken = new TakenModels();
-  for (const [index, { query, then }] of conditions.entries()) {
-    const path = `strategy.conditions[${index}].query`;
+  for (const [index, value] of conditions.entries()) {
+    const at = `strategy.conditions[${index}]`;
+    const condition = readWithoutWrong(portkeyConditionSchema, value, at, omitted, () => null);
+    if (condition === null) continue;
+    const { query, then } = condition;
+    const path = `${at}.query`;
     const asked = modelsOf(query);
     if (asked === null) {
       const message = `cannot be expressed: a group is chosen by the model of a call. Let callers ask for a model of its own in place of "${then}"`;

@@ -1,6 +1,7 @@
 // Step 2, settings of Portkey's strategies. check-config.ts lists all steps.
 
 import { below } from './field-error.ts';
+import { numberIn } from './foreign-fields.ts';
 import type { GroupInput } from './foreign-members.ts';
 import type { Collected } from './portkey-target.ts';
 import type { PortkeyNode, Tiers } from './portkey-tree.ts';
@@ -68,14 +69,14 @@ export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: C
 /** Reads stickiness. Calls that are spread by weight follow the weights alone, as there. */
 function affinityOf({ strategy }: PortkeyNode, at: string, to: Collected): Settings {
   if (strategy?.mode !== 'loadbalance') return {};
-  const sticky = objectOf(strategy['sticky']);
+  const sticky = objectOf(strategy['sticky'], below(at, 'strategy.sticky'), to);
   if (sticky?.['enabled'] !== true) return { affinity: { by: 'none' } };
   if (sticky['hash_fields'] !== undefined) {
     const message =
       'has no counterpart: calls of one caller, or of one agent run, stay at their member (affinity.by)';
     to.omitted.push({ path: below(at, 'strategy.sticky.hash_fields'), message });
   }
-  const seconds = numberOf(sticky['ttl']) ?? 3_600;
+  const seconds = numberOf(sticky, 'ttl', below(at, 'strategy.sticky'), to) ?? 3_600;
   return {
     affinity: { by: 'agent', for: `${Math.min(86_400, Math.max(1, Math.round(seconds)))}s` },
   };
@@ -83,9 +84,9 @@ function affinityOf({ strategy }: PortkeyNode, at: string, to: Collected): Setti
 
 /** Reads the circuit breaker of a strategy. */
 function breakerOf({ strategy }: PortkeyNode, at: string, to: Collected): Settings {
-  const written = objectOf(strategy?.['cb_config']);
-  if (written === null) return {};
   const path = below(at, 'strategy.cb_config');
+  const written = objectOf(strategy?.['cb_config'], path, to);
+  if (written === null) return {};
   for (const name of Object.keys(written)) {
     if (name === 'failure_status_codes') {
       const message =
@@ -93,10 +94,11 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: Collected): Settin
       to.omitted.push({ path: `${path}.${name}`, message });
     }
   }
-  const share = numberOf(written['failure_threshold_percentage']);
-  const failures = numberOf(written['failure_threshold']);
-  const least = numberOf(written['minimum_requests']) ?? failures;
-  const cooldown = numberOf(written['cooldown_interval']);
+  const read = (name: string): number | null => numberOf(written, name, path, to);
+  const share = read('failure_threshold_percentage');
+  const failures = read('failure_threshold');
+  const least = read('minimum_requests') ?? failures;
+  const cooldown = read('cooldown_interval');
   if (failures !== null) {
     to.notes.add(
       `${path}.failure_threshold ${failures}: the breaker opens when a share of at least ${failures} calls failed (breaker.threshold, breaker.min_calls).`,
@@ -114,10 +116,22 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: Collected): Settin
 const within = (value: number, least: number, most: number): number =>
   Math.min(most, Math.max(least, value));
 
-function objectOf(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Reads an object. Null: it is absent, or is none and was listed. */
+function objectOf(value: unknown, path: string, { omitted }: Collected): Fields | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'object' && !Array.isArray(value)) return value as Fields;
+  omitted.push({ path, message: 'expected an object' });
+  return null;
 }
 
-function numberOf(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+/** Reads a number. Null: it is absent, or is none and was listed. */
+function numberOf(fields: Fields, name: string, at: string, { omitted }: Collected): number | null {
+  const value = numberIn(fields[name]);
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  if (value !== undefined && value !== null) {
+    omitted.push({ path: below(at, name), message: 'expected a number' });
+  }
+  return null;
 }

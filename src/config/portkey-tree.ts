@@ -2,8 +2,8 @@
 
 import type * as z from 'zod';
 import { portkeyNodeSchema } from '../contract/config/portkey-schema.ts';
-import { explainIssues } from './explain-issues.ts';
 import { below, type FieldError } from './field-error.ts';
+import { readWithoutWrong } from './foreign-fields.ts';
 
 export type PortkeyNode = z.output<typeof portkeyNodeSchema>;
 
@@ -24,13 +24,21 @@ const INHERITED = ['custom_host', 'request_timeout', 'override_params', 'retry']
 
 /** Reads a config or a target, whose mistakes are listed in `omitted`. Null: it cannot be read. */
 export function readNode(value: unknown, at: string, omitted: FieldError[]): PortkeyNode | null {
-  const document = snakeKeys(value, 2);
-  const parsed = portkeyNodeSchema.safeParse(document);
-  if (parsed.success) return parsed.data;
-  for (const { path, message } of explainIssues(parsed.error, portkeyNodeSchema, document)) {
-    omitted.push({ path: below(at, path), message });
-  }
-  return null;
+  return readWithoutWrong(portkeyNodeSchema, snakeKeys(value, 2), at, omitted, spareAt);
+}
+
+/** Parts that decide neither where calls go nor how they are spread. */
+const SPARE: readonly (readonly string[])[] = [
+  ['name'],
+  ['retry'],
+  ['request_timeout'],
+  ['strategy', 'on_status_codes'],
+  ['strategy', 'conditions'],
+  ['strategy', 'default'],
+];
+
+function spareAt(path: readonly PropertyKey[]): readonly string[] | null {
+  return SPARE.find((spare) => spare.every((name, index) => path[index] === name)) ?? null;
 }
 
 /** SDKs write the same fields with capitals. Fields of bodies stay as they are. */

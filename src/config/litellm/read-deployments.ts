@@ -4,11 +4,12 @@ import * as z from 'zod';
 import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
 import { explainIssues } from '../explain-issues.ts';
+import { numberIn } from '../foreign-fields.ts';
 import { groupNameOf } from '../foreign-groups.ts';
 import type { ListedDeployment } from '../listed-deployment.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
-import { fieldsOf, withoutQuotes, type Fields } from './fields.ts';
+import { fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 import { providerOfModel, type NamedModel } from './provider-of-model.ts';
 
@@ -194,7 +195,7 @@ function paramsOf(
       report.omit(`${path}.litellm_params.${field}`, missingVariable(resolved.missing));
       return null;
     }
-    const value = TEXTS.has(field) ? resolved.value : withoutQuotes(resolved.value);
+    const value = TEXTS.has(field) ? resolved.value : numberIn(resolved.value);
     all[field] = value === '' ? null : value;
   }
   const parsed = litellmParamsSchema.safeParse(all);

@@ -1,9 +1,10 @@
 // Step 2, of LiteLLM's lists of deployments: what the rest of a document says. check-config.ts lists all steps.
 
 import type { Fallback, GroupOptions } from '../model-groups.ts';
+import { numberIn } from '../foreign-fields.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, type Environment } from './environment.ts';
-import { entriesOf, fieldsOf, withoutQuotes, type Fields } from './fields.ts';
+import { entriesOf, fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
@@ -82,7 +83,7 @@ class SettingsReader {
 
   /** Takes a number. Undefined as above, or it is none. */
   number(section: Section, field: string): number | undefined {
-    const value = withoutQuotes(this.take(section, field));
+    const value = numberIn(this.take(section, field));
     if (value === undefined || (typeof value === 'number' && value >= 0)) return value;
     this.#report.omit(`${section}.${field}`, 'expected a number of at least 0');
     return undefined;
@@ -278,7 +279,7 @@ function providerBudgets(
     const path = `router_settings.provider_budget_config.${name}`;
     const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(entry);
     const usd = resolveValue(most, environment);
-    const amount = 'value' in usd ? withoutQuotes(usd.value) : null;
+    const amount = 'value' in usd ? numberIn(usd.value) : null;
     const period = times['time_period'] ?? times['budget_duration'];
     const budget =
       typeof amount === 'number' && amount >= 0

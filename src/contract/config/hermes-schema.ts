@@ -23,6 +23,10 @@ export const hermesProviderSchema = z.looseObject({
   ...endpoint,
   name: name.nullish().describe('Name of the endpoint.'),
   max_concurrent: slots,
+  rate_limit_delay: z.number().min(0).max(86_400).nullish().meta({
+    description: 'Minimum time between the starts of calls.',
+    unit: 's',
+  }),
   models: z
     .union([
       z.record(name, z.looseObject({ max_concurrent: slots }).nullable()),
@@ -41,19 +45,16 @@ export const hermesCredentialSchema = z.looseObject({
   base_url: endpoint.base_url,
 });
 
+/** The main model. */
+export const hermesMainSchema = z.looseObject({
+  ...endpoint,
+  default: name.nullish().describe('Model there.'),
+  max_concurrent: slots,
+});
+
 /** The configuration of Hermes Agent: `config.yaml`, with the pools of `auth.json` beside it or alone. */
 export const hermesSchema = z.looseObject({
-  model: z
-    .union([
-      name,
-      z.looseObject({
-        ...endpoint,
-        default: name.nullish().describe('Model there.'),
-        max_concurrent: slots,
-      }),
-    ])
-    .nullish()
-    .describe('The main model.'),
+  model: z.union([name, hermesMainSchema]).nullish().describe('The main model.'),
   custom_providers: z.array(z.unknown()).max(200).nullish().describe('Endpoints, in a list.'),
   providers: z.record(name, z.unknown()).nullish().describe('Endpoints, by their names.'),
   fallback_providers: z.array(z.unknown()).max(100).nullish().describe('Models that take over.'),
@@ -67,3 +68,6 @@ export const hermesSchema = z.looseObject({
     .nullish()
     .describe('Ways in which keys take turns, by provider.'),
 });
+
+/** The same with a main model that is still to be read, so that a mistake in it costs no other part. */
+export const hermesPartsSchema = hermesSchema.extend({ model: z.unknown().optional() });

@@ -112,6 +112,43 @@ describe('max_concurrent', () => {
     expect(JSON.stringify(imported)).not.toContain('4711');
   });
 
+  it.each([0, -1, 2.5, 'many', null, [3]].map((slots) => [slots]))(
+    'of the main model that is %j costs no other part',
+    (slots) => {
+      const { groups, left } = taken({
+        model: { provider: 'zai', default: 'glm-5', max_concurrent: slots },
+        custom_providers: [{ name: 'a', base_url: 'https://a.example/v1', max_concurrent: 2 }],
+      });
+      expect(groups.map(({ name, limits }) => [name, limits.max_concurrency])).toEqual([
+        ['zai', null],
+        ['a', 2],
+      ]);
+      expect(left).toEqual(slots === null ? [] : ['model.max_concurrent']);
+    },
+  );
+
+  it('and a delay between calls may be written as text', () => {
+    const { groups } = taken({
+      model: { provider: 'zai', default: 'glm-5', max_concurrent: '3' },
+      custom_providers: [
+        {
+          name: 'a',
+          base_url: 'https://a.example/v1',
+          max_concurrent: '2',
+          rate_limit_delay: '0.5',
+          models: { m: { max_concurrent: '1' } },
+        },
+      ],
+    });
+    expect(
+      groups.map(({ name, limits }) => [name, limits.max_concurrency, limits.starts_per_s]),
+    ).toEqual([
+      ['zai', 3, null],
+      ['a', 2, 2],
+      ['a-m', 1, null],
+    ]);
+  });
+
   it('is for each key of a pool, whose keys are members', () => {
     const { groups, notes } = taken({
       model: { provider: 'openrouter', default: 'x/y', max_concurrent: 5 },
@@ -237,6 +274,34 @@ describe('fallbacks', () => {
   });
 });
 
+describe('fallbacks that are omitted', () => {
+  it('ask for no secret, and make no upstream', () => {
+    const { upstreams, notes, left } = taken({
+      model: { provider: 'zai', default: 'glm-5' },
+      fallback_providers: [
+        { provider: 'custom', base_url: 'https://a.example/anthropic', key_env: 'A', model: 'c' },
+      ],
+    });
+    expect(left).toEqual(['fallback_providers[0]']);
+    expect(upstreams.map(({ id }) => id)).toEqual(['zai']);
+    expect(notes.join('\n')).not.toContain('UPSTREAM_A');
+    expect(notes.join('\n')).not.toContain('a.example');
+  });
+
+  it.each([
+    { model: { provider: 'nous', default: 'hermes-4' } },
+    { model: { provider: 'zai', base_url: 5 } },
+    {},
+  ])('are listed where the main model is not imported: %j', (main) => {
+    const { left } = taken({
+      ...main,
+      fallback_providers: [{ provider: 'deepseek', model: 'deepseek-chat' }],
+      custom_providers: [{ name: 'a', base_url: 'https://a.example/v1', max_concurrent: 2 }],
+    });
+    expect(left).toContain('fallback_providers');
+  });
+});
+
 describe('endpoints', () => {
   it.each([
     ['kimi-coding', 'moonshot'],
@@ -267,6 +332,36 @@ describe('endpoints', () => {
       { id: 'gw', base: 'https://gw.example.com/v1', dialect: 'openai', auth: 'passthrough' },
     ]);
     expect(left).toEqual(['providers.gw.key_cmd']);
+  });
+
+  it('without an address are imported for the time between their calls', () => {
+    const { groups, left } = taken({
+      model: { provider: 'zai', default: 'glm-5' },
+      providers: { anthropic: { rate_limit_delay: 200 } },
+    });
+    expect(groups[1]).toMatchObject({ name: 'anthropic', limits: { starts_per_s: 0.01 } });
+    expect(left).toEqual(['providers.anthropic.rate_limit_delay']);
+  });
+
+  it('are imported beside parts of a wrong type, which are listed', () => {
+    const { groups, left } = taken({
+      model: { provider: 'zai', default: 5, max_concurrent: 2 },
+      custom_providers: 'none',
+      providers: { a: { base_url: 'https://a.example/v1', rate_limit_delay: 'soon' } },
+      credential_pool: { openai: [{ source: 'env:A' }, { source: 'env:B' }], zai: 'key' },
+      credential_pool_strategies: { openai: 7 },
+    });
+    expect(groups.map(({ name, members }) => [name, members.length])).toEqual([
+      ['zai', 0],
+      ['openai', 2],
+    ]);
+    expect(left).toEqual([
+      'custom_providers',
+      'credential_pool.zai',
+      'credential_pool_strategies.openai',
+      'providers.a.rate_limit_delay',
+      'model.model',
+    ]);
   });
 
   it('that are wrong are omitted, and the others imported', () => {

@@ -220,3 +220,54 @@ it('without an address is refused at its place', () => {
     },
   ]);
 });
+
+it('lists the rate of an entry that is in several groups, and reads one that is written as text', () => {
+  const { config, omitted } = taken({
+    model_list: [
+      { model_name: 'a', model: 'openai/a', api_keys: ['k'], fallbacks: ['b'] },
+      { model_name: 'b', model: 'openai/b', api_keys: ['l'], rpm: '60', request_timeout: '5' },
+      { model_name: 'c', model: 'openai/c', api_keys: ['m'], rpm: 7 },
+    ],
+  });
+  expect(config.groups.map(({ members }) => members.map(({ limits }) => limits.rpm))).toEqual([
+    [null, 60],
+    [60],
+    [7],
+  ]);
+  expect(config.groups[1]?.holds.max_hold_ms).toBe(5_000);
+  expect(omitted).toEqual([
+    { path: 'model_list[1].rpm', message: expect.stringContaining('2 groups') },
+  ]);
+});
+
+it('is known by its other entries, and lists what is of a wrong type', () => {
+  const entry = (model_name: string) => ({
+    model_name,
+    model: `openai/${model_name}`,
+    api_key: 'k',
+  });
+  const { config, omitted } = taken({
+    model_list: [entry('a'), entry('b'), { model_name: 'c', model: 5 }, 'd'],
+    agents: {
+      defaults: { model_name: 'a', model_fallbacks: 'b' },
+      list: [{ model: { primary: 'b', fallbacks: [1] } }, 7, { model: 'a' }, { model: 3 }],
+    },
+  });
+  expect(config.groups.map(({ members }) => members.length)).toEqual([1, 1]);
+  expect(omitted.map(({ path }) => path)).toEqual([
+    'model_list[2].model',
+    'model_list[3]',
+    'agents.list[1]',
+    'agents.list[3].model',
+    'agents.defaults.model_fallbacks',
+    'agents.list[0].model.fallbacks',
+  ]);
+});
+
+it('lists fallbacks of a model that no entry has', () => {
+  const { omitted } = taken({
+    model_list: [{ model_name: 'a', model: 'openai/a', api_key: 'k' }],
+    agents: { defaults: { model_name: 'gone', model_fallbacks: ['a'] } },
+  });
+  expect(omitted.map(({ path }) => path)).toEqual(['agents.defaults.model_fallbacks']);
+});

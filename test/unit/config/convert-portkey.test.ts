@@ -447,3 +447,71 @@ it('is refused with its paths if nothing of it can be read', () => {
     'targets',
   ]);
 });
+
+describe('bounds and types', () => {
+  it('of tiers and retries are kept, and what is beyond them is listed', () => {
+    const { groups, left } = taken({
+      ...strategy('fallback'),
+      retry: { attempts: 12 },
+      targets: Array.from({ length: 12 }, (_, at) => openai(`{{KEY_${at}}}`, model('m'))),
+    });
+    expect(groups[0]?.retries.max).toBe(10);
+    expect(groups[0]?.members.map(({ tier }) => tier)).toEqual([
+      1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 10,
+    ]);
+    expect(left.toSorted()).toEqual(['retry.attempts', 'targets[10]', 'targets[11]']);
+  });
+
+  it('of parts that decide nothing about where calls go cost no other part', () => {
+    const { groups, left } = taken({
+      name: 5,
+      retry: { attempts: 'x' },
+      request_timeout: '5s',
+      ...strategy('loadbalance', {
+        on_status_codes: ['429'],
+        sticky: true,
+        cb_config: { failure_threshold: 'five', cooldown_interval: '30000' },
+      }),
+      targets: [
+        openai('{{A}}', { ...model('m'), retry: { attempts: -1 } }),
+        openai('{{B}}', { ...model('m'), weight: 'x' }),
+      ],
+    });
+    expect(groups[0]?.members.map(({ secret }) => secret)).toEqual(['UPSTREAM_A']);
+    expect(groups[0]?.breaker.hold_ms).toBe(30_000);
+    expect(left.toSorted()).toEqual([
+      'name',
+      'request_timeout',
+      'retry.attempts',
+      'strategy.cb_config.failure_threshold',
+      'strategy.on_status_codes[0]',
+      'strategy.sticky',
+      'targets[0].retry.attempts',
+      'targets[1].weight',
+    ]);
+  });
+
+  it('of conditions are checked one by one', () => {
+    const { groups, left } = taken({
+      ...strategy('conditional', {
+        conditions: [when({ 'params.model': 'a' }, 'x'), { query: { 'params.model': 'b' } }, 7],
+        default: 5,
+      }),
+      targets: [openai('{{A}}', { name: 'x' })],
+    });
+    expect(groups.map(({ match }) => match.models)).toEqual([['a']]);
+    expect(left).toEqual([
+      'strategy.default',
+      'strategy.conditions[1].then',
+      'strategy.conditions[2]',
+    ]);
+  });
+
+  it.each([
+    [{ ...strategy('quickest'), targets: [openai('{{A}}')] }, 'strategy.mode'],
+    [{ ...strategy('single'), override_params: 5, targets: [openai('{{A}}')] }, 'override_params'],
+  ])('of what decides where calls go refuse the config: %j', (document, path) => {
+    const imported = importConfig(document, { system: 'portkey' });
+    expect(imported.ok ? [] : imported.errors.map((error) => error.path)).toEqual([path]);
+  });
+});
