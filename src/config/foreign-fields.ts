@@ -50,12 +50,12 @@ export function readWithoutWrong<Schema extends z.ZodType>(
   return left.success ? left.data : null;
 }
 
-function without(value: unknown, [name, ...below]: readonly PropertyKey[]): unknown {
+function without(value: unknown, [name, ...inside]: readonly PropertyKey[]): unknown {
   if (typeof value !== 'object' || value === null || name === undefined) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, inner]: [string, unknown]) => {
       if (key !== name) return [[key, inner]];
-      return below.length === 0 ? [] : [[key, without(inner, below)]];
+      return inside.length === 0 ? [] : [[key, without(inner, inside)]];
     }),
   );
 }

@@ -186,8 +186,9 @@ function paramsOf(
   { report, environment }: ListContext,
 ): LitellmParams | null {
   const all: Record<string, unknown> = { ...given };
-  for (const field of ['rpm', 'tpm', ...PRICED, ...PRICED_CACHE])
+  for (const field of ['rpm', 'tpm', ...PRICED, ...PRICED_CACHE]) {
     all[field] ??= others[field] ?? info[field];
+  }
   for (const field of KNOWN) {
     if (field === 'api_key' || all[field] === undefined) continue;
     const resolved = resolveValue(all[field], environment);

@@ -93,8 +93,9 @@ class SettingsReader {
   isOn(section: Section, field: string): boolean {
     const value = this.take(section, field);
     if (typeof value === 'boolean' || value === undefined) return value === true;
-    const isOn = /^(?:y|yes|on|true)$/i.test(String(value));
-    if (!isOn && !/^(?:n|no|off|false)$/i.test(String(value))) {
+    const text = typeof value === 'string' ? value.toLowerCase() : '';
+    const isOn = ['y', 'yes', 'on', 'true'].includes(text);
+    if (!isOn && !['n', 'no', 'off', 'false'].includes(text)) {
       this.#report.omit(`${section}.${field}`, 'expected true or false');
     }
     return isOn;
