@@ -79,11 +79,12 @@ export function locate(
 ): Promise<Located | Rejected | Left> {
   const { url, table } = call;
   const { id, rest } = splitPath(url.pathname);
-  const upstream = isUnified(url) ? undefined : table.upstreams.get(id);
+  const goesByModel = isUnified(url);
+  const upstream = goesByModel ? undefined : table.upstreams.get(id);
   const doubled =
     upstream?.dialect === 'opaque' ? null : endpointAsBase(call, upstream?.id ?? null);
   if (doubled !== null) return Promise.resolve(rejected(doubled));
-  if (isUnified(url)) return locateUnified(call, earlier);
+  if (goesByModel) return locateUnified(call, earlier);
   if (upstream === undefined) return Promise.resolve(rejected(noUpstream(call)));
   const { baseUrl, dialect } = upstream;
   const path = repeatsVersion(baseUrl, rest, dialect) ? splitPath(rest).rest : rest;

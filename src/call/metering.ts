@@ -298,9 +298,10 @@ export class Metering {
    * proxy on the way may compress them in spite of that.
    */
   withoutPacking(answer: Response): Response {
+    if (!this.#removesFrom(answer)) return answer;
     const { status, statusText, body } = answer;
     const encoding = answer.headers.get('content-encoding');
-    if (!this.#removesFrom(answer) || isPlain(encoding) || body === null) return answer;
+    if (isPlain(encoding) || body === null) return answer;
     const packings = packingsOf(encoding);
     if (packings === null) {
       unremovable.add(this.#upstream.id);
@@ -323,8 +324,9 @@ export class Metering {
   }
 
   /** Whether the answer may hold usage that the caller did not ask for. JSON of a known length is no stream, whatever was asked. */
-  #removesFrom({ ok, headers }: Response): boolean {
-    if (!this.#hasAsked || !ok) return false;
+  #removesFrom(answer: Response): boolean {
+    if (!this.#hasAsked || !answer.ok) return false;
+    const { headers } = answer;
     const isJson = mediaType(headers.get('content-type')) === 'application/json';
     return !(isJson && headers.has('content-length'));
   }

@@ -52,8 +52,8 @@ function sdkRetriesIn(headers: Headers): number {
 
 /** The tries of one call: how often it was sent, and why it was sent again. */
 export class Tries {
-  /** Number of times that the SDK has sent this call before by itself. */
-  readonly #sdkRetries: number;
+  /** Headers of the call, which say how often its SDK has sent it before. */
+  readonly #headers: Headers;
   #sent = 0;
   /** Upstreams whose groups the call may have stopped, and members. */
   readonly #stopped = new Set<string>();
@@ -69,7 +69,7 @@ export class Tries {
   #retried = 0;
 
   constructor(headers: Headers) {
-    this.#sdkRetries = sdkRetriesIn(headers);
+    this.#headers = headers;
   }
 
   get sent(): number {
@@ -119,7 +119,7 @@ export class Tries {
    * retry.
    */
   mayHop(max: number, budget: RetryBudget, share: number): boolean {
-    if (this.#sdkRetries > 0) return false;
+    if (sdkRetriesIn(this.#headers) > 0) return false;
     if (this.#retried > 0) return this.mayRetry(max, budget, share);
     this.#retried += 1;
     return true;
@@ -130,7 +130,8 @@ export class Tries {
    * is not multiplied.
    */
   mayRetry(max: number, budget: RetryBudget, share: number): boolean {
-    if (this.#sdkRetries > 0 || this.#retried >= max || !budget.take(share)) return false;
+    if (this.#retried >= max || sdkRetriesIn(this.#headers) > 0 || !budget.take(share))
+      return false;
     this.#retried += 1;
     return true;
   }

@@ -22,7 +22,7 @@ const STORES_NONE: ReadonlySet<string> = new Set(['count_tokens', 'health', 'mod
 export function noterOf(call: KnownCall, { upstream, operation }: Located): NoteMade | null {
   const { request, url, env, ctx } = call;
   const { name, limited } = operation;
-  if (request.method !== 'POST' || !isUnified(url) || env.RUNS === undefined) return null;
+  if (env.RUNS === undefined || !isUnified(url) || request.method !== 'POST') return null;
   if (limited ? !STORES.has(name) : STORES_NONE.has(name) || /\/cancel\/?$/.test(url.pathname)) {
     return null;
   }

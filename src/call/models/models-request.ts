@@ -32,15 +32,17 @@ export function modelNamedBy(pathname: string): string | null {
 
 /** Reads a request for models of all upstreams. Null: it is for something else. */
 export function modelsRequest(
-  { method, headers }: Pick<Request, 'method' | 'headers'>,
-  { pathname, searchParams }: URL,
+  request: Pick<Request, 'method' | 'headers'>,
+  url: URL,
   table: Pick<RoutingTable, 'upstreams'> | null,
 ): ModelsRequest | null {
-  if (method !== 'GET' && method !== 'HEAD') return null;
+  const { pathname } = url;
   const [, version] = PATH.exec(pathname) ?? [];
   if (version === undefined || table?.upstreams.has(version) === true) return null;
+  const { method, headers } = request;
+  if (method !== 'GET' && method !== 'HEAD') return null;
   const id = modelNamedBy(pathname);
-  const dialect = version === 'v1' ? dialectOfClient(headers, searchParams) : 'gemini';
+  const dialect = version === 'v1' ? dialectOfClient(headers, url.searchParams) : 'gemini';
   return { dialect, id: dialect === 'gemini' ? (id?.replace(/^models\/(?=.)/, '') ?? null) : id };
 }
 

@@ -4,8 +4,8 @@ import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
 /** Tells whether a call comes as a WebSocket, which is a GET (RFC 6455, 4.1): of any other the header means nothing. */
-export function isUpgrade({ method, headers }: Pick<Request, 'method' | 'headers'>): boolean {
-  return method === 'GET' && headers.get('upgrade')?.toLowerCase() === 'websocket';
+export function isUpgrade(request: Pick<Request, 'method' | 'headers'>): boolean {
+  return request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket';
 }
 
 /** The error reply to an upgrade that announces a body: the runtime would wait for that body while the slot is held. */
@@ -17,10 +17,10 @@ export const UPGRADE_WITH_BODY: ErrorReply = {
 
 /** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
 export function methodOf(
-  { method }: Pick<Request, 'method'>,
+  request: Pick<Request, 'method'>,
   { socket, countsAs }: Pick<Operation, 'socket' | 'countsAs'>,
 ): string {
-  return socket === 'turns' ? 'POST' : (countsAs ?? method);
+  return socket === 'turns' ? 'POST' : (countsAs ?? request.method);
 }
 
 /** The error reply to a WebSocket whose request names another method than GET; null: it does not. */
