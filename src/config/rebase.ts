@@ -1,4 +1,4 @@
-import { namedParts } from './named-parts.ts';
+import { below, namedParts } from './field-paths.ts';
 
 /** Tells whether two values are the same JSON, whatever the order of their fields. */
 export function isSame(a: unknown, b: unknown): boolean {
@@ -44,7 +44,7 @@ export function rebase(
   const clashes: Clash[] = [];
   const merged: [string, unknown][] = [];
   for (const name of inOrder(keysOf(left), keysOf(middle), keysOf(right))) {
-    const inner = left.isList ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+    const inner = below(path, name, left.isList);
     const [own, was, now] = [middle, left, right].map(({ parts }) => parts.get(name));
     const part = rebase(was, own, now, prefer, inner);
     if (part.value !== undefined) merged.push([name, part.value]);
