@@ -1,22 +1,20 @@
 // Step 2, of lists of groups that name models and providers. check-config.ts lists all steps.
 
 import type * as z from 'zod';
-import type { ConfigInput } from '../contract/config/config.ts';
 import { concurrencyGroupsSchema } from '../contract/config/foreign-schemas.ts';
 import { providerNamed } from '../providers/index.ts';
-import { LOCAL_SERVERS } from '../providers/local-servers.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { FieldError } from './field-error.ts';
 import { named, providerIdOf, refused, type Converted, type Origin } from './foreign-groups.ts';
+import { placeNamed, type UpstreamInput } from './foreign-places.ts';
 
 type Entry = z.output<typeof concurrencyGroupsSchema>['concurrency_groups'][number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
 
-/** Where the calls of a provider go, by the name that the document has for it. */
-interface Place {
+/** Upstreams that the calls of a provider go to, by the name that the document has for it. */
+interface ProviderUpstreams {
   readonly id: string;
   /** An upstream that has to be made, at its address there. */
-  readonly upstream?: Upstream;
+  readonly upstream?: UpstreamInput;
   /** Set where accounts have hosts of their own, so that one id cannot stand for all of them. */
   readonly hosts?: NonNullable<Provider['hostGlobs']>;
 }
@@ -47,14 +45,10 @@ export function convertConcurrencyGroups(document: unknown): Converted {
 }
 
 /** Finds where a provider is, by its name in the system whose shape this is. */
-function placeOf(provider: string): Place {
-  const name = provider.toLowerCase();
-  const local = LOCAL_SERVERS.find(({ namedBy }) => namedBy.clawith?.includes(name) === true);
-  if (local !== undefined) {
-    const { id, baseUrl, dialect } = local;
-    return { id, upstream: { id, base_url: baseUrl, dialect } };
-  }
-  const id = providerIdOf(provider, 'clawith');
+function placeOf(provider: string): ProviderUpstreams {
+  const { id = providerIdOf(provider, 'clawith'), upstream } =
+    placeNamed(provider, 'clawith') ?? {};
+  if (upstream !== undefined) return { id, upstream };
   const hosts = providerNamed(id)?.hostGlobs;
   return { id, ...(hosts === undefined ? {} : { hosts }) };
 }
@@ -74,7 +68,7 @@ function matchOf({ models, providers }: Entry) {
 }
 
 /** Lists the addresses of a provider. Empty: nobody knows them here. */
-function baseUrlsOf({ id, hosts, upstream }: Place): readonly string[] {
+function baseUrlsOf({ id, hosts, upstream }: ProviderUpstreams): readonly string[] {
   const one = upstream?.base_url ?? providerNamed(id)?.baseUrl ?? null;
   return hosts ?? (one === null ? [] : [one]);
 }
@@ -128,7 +122,7 @@ function bothNote({ name, models, providers }: Entry): string[] {
 /** Translates paths back: providers that nobody knows, addresses that may not be called, a group with another rank. */
 function pathBack(
   entries: readonly Entry[],
-  upstreams: readonly Upstream[],
+  upstreams: readonly UpstreamInput[],
 ): (path: string) => string {
   const firstWith = (id: string | undefined): string | null => {
     for (const [at, { providers }] of entries.entries()) {

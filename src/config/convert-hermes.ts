@@ -3,12 +3,9 @@
 import { hermesPartsSchema } from '../contract/config/hermes-schema.ts';
 import type { FieldError } from './field-error.ts';
 import { readWithoutWrong } from './foreign-fields.ts';
-import { groupNameOf, type Converted } from './foreign-groups.ts';
-import type { GroupInput } from './foreign-members.ts';
+import { freeName, groupNameOf, type Converted } from './foreign-groups.ts';
+import { TIER_MAX, type GroupInput } from './foreign-members.ts';
 import { FALLBACK_AFTER_MS, HermesReading, type Spill, type Used } from './hermes-reading.ts';
-
-/** Maximum tier of a member. */
-const TIER_MAX = 10;
 
 /** Fields by which such a document is known. */
 export const HERMES_FIELDS: readonly string[] = [
@@ -54,7 +51,10 @@ export function convertHermes(document: unknown): Converted {
   for (const each of used.values()) {
     const isMain = each.place.id === main?.place.id;
     for (const group of groupsOf(each, isMain, isMain ? fallbacks : [], reading)) {
-      groups.push({ ...group, name: freeName(group.name, groups) });
+      const name = freeName(group.name, (wanted) =>
+        groups.some(({ name: taken }) => taken === wanted),
+      );
+      groups.push({ ...group, name });
       paths.push(each.at);
     }
   }
@@ -126,12 +126,4 @@ function groupsOf(
     limits: { max_concurrency: own * Math.max(1, secrets.length) },
   }));
   return [...(isSaid ? [whole] : []), ...ofModels];
-}
-
-function freeName(wanted: string, groups: readonly GroupInput[]): string {
-  let name = wanted;
-  for (let number = 2; groups.some((group) => group.name === name); number += 1) {
-    name = `${wanted.slice(0, 60)}-${number}`;
-  }
-  return name;
 }

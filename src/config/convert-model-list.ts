@@ -1,12 +1,13 @@
 // Step 2, of LiteLLM's lists of deployments. check-config.ts lists all steps.
 
 import * as z from 'zod';
-import type { ConfigInput } from '../contract/config/config.ts';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
 import { litellmProvider } from '../providers/litellm-names.ts';
 import { quoteName } from './field-error.ts';
 import { refused, type Converted } from './foreign-groups.ts';
-import type { ListedDeployment } from './listed-deployment.ts';
+import type { GroupInput } from './foreign-members.ts';
+import { MadeUpstreams } from './foreign-places.ts';
+import { ForeignSecrets } from './foreign-secrets.ts';
 import { groupDeployments, type Grouped } from './model-groups.ts';
 import { sharedBudget, stricterBudget, type Budget } from './litellm/budgets.ts';
 import { environmentOf, resolveValue, type Environment } from './litellm/environment.ts';
@@ -14,8 +15,6 @@ import { entriesOf, fieldsOf, type Fields } from './litellm/fields.ts';
 import { ImportReport } from './litellm/import-report.ts';
 import { readDeployments, type ReadDeployment } from './litellm/read-deployments.ts';
 import { readSettings, type LitellmSettings } from './litellm/settings.ts';
-
-type Group = NonNullable<ConfigInput['groups']>[number];
 
 const listSchema = z.looseObject({
   model_list: z.array(z.unknown()).min(1).max(1_000),
@@ -78,20 +77,23 @@ export function convertModelList(
   );
   const settings = readSettings(others, [...titles], environment, report);
   reportOthers(others, report);
+  const secrets = new ForeignSecrets();
   const all = readDeployments(list, {
     environment,
     credentials: credentialsOf(others, environment),
     maxParallel: settings.maxParallel,
     baseOf: basesOf(environmentOf(document), settings),
     goesByTags: settings.goesByTags,
+    secrets,
     report,
   });
   const unlimited = providersWithoutBudget(settings);
   const deployments = all.filter(({ provider }) => !unlimited.has(provider));
-  const grouped = groupDeployments(deployments, settings);
+  const made = new MadeUpstreams();
+  const grouped = groupDeployments(deployments, settings, made);
   reportSharedLimits(grouped, report);
-  const members = budgetsOfMembers(grouped.madeOf as ReadDeployment[][], settings, report);
-  const groups = (grouped.config.groups ?? []).map((group, at) => ({
+  const members = budgetsOfMembers(grouped.madeOf, settings, report);
+  const groups = grouped.groups.map((group, at) => ({
     ...group,
     members: (group.members ?? []).map((member, index) => {
       const budget = members[at]?.[index];
@@ -101,10 +103,36 @@ export function convertModelList(
   }));
   return {
     ok: true,
-    config: { ...grouped.config, groups: [...groups, ...overallGroup(groups, settings, report)] },
-    notes: [...grouped.notes, ...report.notes],
+    config: {
+      upstreams: made.list,
+      groups: [...groups, ...overallGroup(groups, settings, report)],
+    },
+    notes: [
+      ...grouped.notes,
+      ...made.list.flatMap(({ id, base_url: base }) =>
+        base === undefined ? [] : [`${base} became the upstream "${id}".`],
+      ),
+      ...secrets.notes,
+      ...report.notes,
+    ],
     omitted: [...report.omitted(), ...grouped.omitted],
-    pathOf: grouped.pathOf,
+    pathOf: pathBack(grouped.madeOf),
+  };
+}
+
+/** Translates a path back into the list, by the places in it that each group was made of. */
+function pathBack(groups: readonly (readonly ReadDeployment[])[]): (path: string) => string {
+  const fields: Readonly<Record<string, string>> = {
+    secret: 'api_key',
+    tier: 'order',
+    upstream: 'model',
+  };
+  return (path) => {
+    const [, group, member = '0', field] =
+      /^groups\[(\d+)\](?:\.members\[(\d+)\](?:\.(\w+))?)?/.exec(path) ?? [];
+    const at = groups[Number(group)]?.[Number(member)]?.at;
+    if (at === undefined) return path;
+    return field === undefined ? at : `${at}.litellm_params.${fields[field] ?? field}`;
   };
 }
 
@@ -149,17 +177,19 @@ const LIMIT_FIELDS = [
 ] as const;
 
 /** Reports limits of deployments that are members of several groups: each group counts for itself. */
-function reportSharedLimits({ madeOf, config }: Grouped, report: ImportReport): void {
-  const groupsOf = new Map<ListedDeployment, string[]>();
-  for (const [index, deployments] of madeOf.entries()) {
-    const name = quoteName(config.groups?.[index]?.name ?? '');
-    for (const each of deployments) groupsOf.set(each, [...(groupsOf.get(each) ?? []), name]);
-  }
-  for (const [{ at, limits }, groups] of groupsOf) {
-    const [, field] = LIMIT_FIELDS.find(([limit]) => typeof limits[limit] === 'number') ?? [];
-    if (field === undefined || groups.length < 2) continue;
-    const message = `counts in each of the groups ${groups.join(', ')} alone, so that up to ${groups.length} times as many calls may go there`;
-    report.omit(`model_list[${at}].litellm_params.${field}`, message);
+function reportSharedLimits(
+  { madeOf, groups }: Grouped<ReadDeployment>,
+  report: ImportReport,
+): void {
+  for (const deployment of new Set(madeOf.flat())) {
+    const { at, member: { limits } = {} } = deployment;
+    const names = groups.flatMap(({ name }, index) =>
+      madeOf[index]?.includes(deployment) === true ? [quoteName(name)] : [],
+    );
+    const [, field] = LIMIT_FIELDS.find(([limit]) => typeof limits?.[limit] === 'number') ?? [];
+    if (field === undefined || names.length < 2) continue;
+    const message = `counts in each of the groups ${names.join(', ')} alone, so that up to ${names.length} times as many calls may go there`;
+    report.omit(`${at}.litellm_params.${field}`, message);
   }
 }
 
@@ -178,7 +208,7 @@ function budgetsOfMembers(
   for (const deployment of all) {
     if (deployment.budget === null) continue;
     const { budget, note } = deployment.budget;
-    const path = `model_list[${deployment.at}].litellm_params.max_budget`;
+    const path = `${deployment.at}.litellm_params.max_budget`;
     if (note !== undefined) report.notes.add(`${note} (${path}).`);
     add(deployment, budget);
   }
@@ -205,10 +235,10 @@ const PATTERNS_MAX = 200;
 
 /** Makes the group over all imported models that limits of the whole proxy become. */
 function overallGroup(
-  groups: readonly Group[],
+  groups: readonly GroupInput[],
   { overall: { maxConcurrency, budget } }: LitellmSettings,
   report: ImportReport,
-): Group[] {
+): GroupInput[] {
   if (maxConcurrency === null && budget === null) return [];
   if (budget?.note !== undefined) report.notes.add(`${budget.note} (litellm_settings.max_budget).`);
   const models = groups.flatMap(({ match }) => match?.models ?? []);

@@ -242,14 +242,9 @@ class AgentReading {
   #secretsOf({ at, index, model }: Entry, place: Place): (string | null)[] {
     const keys = [...new Set(keysOf(model))];
     if (keys.length > 0) {
-      const word = model.model_name
-        .toUpperCase()
-        .replaceAll(/[^A-Z0-9]+/g, '_')
-        .slice(0, 36);
       return keys.map((key, which) => {
-        const suffix = which === 0 ? '' : `_${which + 1}`;
-        const what = which === 0 ? at : `${at}.api_keys[${which}]`;
-        return this.secrets.ofOther(`${at} ${key}`, `${word}_${index + 1}_KEY${suffix}`, what);
+        const of = which === 0 ? at : `${at}.api_keys[${which}]`;
+        return this.secrets.ofEntry(`${at} ${key}`, model.model_name, index, of, which);
       });
     }
     if (place.upstream !== undefined && (place.isLocal || model.api_base)) return [null];

@@ -1,7 +1,7 @@
 // Step 2, of configs of Portkey's. check-config.ts lists all steps.
 
 import { below, type FieldError } from './field-error.ts';
-import { groupNameOf, type Converted } from './foreign-groups.ts';
+import { freeName, groupNameOf, type Converted } from './foreign-groups.ts';
 import {
   membersOf,
   type Deployment,
@@ -47,7 +47,9 @@ export function convertPortkey(document: unknown): Converted {
   const built = branchesOf(root, omitted).flatMap((branch) => {
     const group = groupOf(branch, root, made, to);
     if (group === null) return [];
-    return [{ ...group, input: { ...group.input, name: freeName(group.input.name, names) } }];
+    const name = freeName(group.input.name, (each) => names.has(each));
+    names.add(name);
+    return [{ ...group, input: { ...group.input, name } }];
   });
   return {
     ok: true,
@@ -153,13 +155,6 @@ function weightOf(weight: number | null, tiers: Tiers) {
   const scale = Math.min(1_000 / largest, Math.max(1, WEIGHT_MIN / least));
   if (scale === 1 && weight === 1) return {};
   return { weight: Math.max(WEIGHT_MIN, Math.round(weight * scale * 10_000) / 10_000) };
-}
-
-function freeName(wanted: string, taken: Set<string>): string {
-  let name = wanted;
-  for (let number = 2; taken.has(name); number += 1) name = `${wanted.slice(0, 60)}-${number}`;
-  taken.add(name);
-  return name;
 }
 
 /** Translates a path of the configuration back into the document. */

@@ -76,6 +76,21 @@ export function groupNameOf(title: string): string {
     .replace(/-+$/, '');
 }
 
+/** Makes a name that is not taken: the wanted one, or that with a number at its end. */
+export function freeName(
+  wanted: string,
+  isTaken: (name: string) => boolean,
+  most = 64,
+  joint = '-',
+): string {
+  let name = wanted;
+  for (let number = 2; isTaken(name); number += 1) {
+    const end = `${joint}${number}`;
+    name = `${wanted.slice(0, most - end.length).replace(/[-_]+$/, '')}${end}`;
+  }
+  return name;
+}
+
 /** Words the mistakes of a document by the schema of its shape. */
 export function refused(error: z.ZodError, schema: z.core.$ZodType, document: unknown): Converted {
   return { ok: false, errors: explainIssues(error, schema, document) };

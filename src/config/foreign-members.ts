@@ -3,7 +3,14 @@
 import type { ConfigInput } from '../contract/config/config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import type { FieldError } from './field-error.ts';
-import { asOpenai, type MadeUpstreams, type Place } from './foreign-places.ts';
+import {
+  asOpenai,
+  isBuiltInId,
+  isSamePlace,
+  type MadeUpstreams,
+  type ModelFacts,
+  type Place,
+} from './foreign-places.ts';
 
 export type GroupInput = NonNullable<ConfigInput['groups']>[number];
 type MemberInput = NonNullable<GroupInput['members']>[number];
@@ -17,6 +24,8 @@ export interface Deployment {
   readonly secret: string | null;
   /** Model there. Null: the one that the call asks for. */
   readonly model: string | null;
+  /** Price and name of the model. Absent: the document says nothing of it. */
+  readonly facts?: ModelFacts;
   /** The rest of the member, as far as the document says it. */
   readonly member?: Pick<MemberInput, 'enabled' | 'first_token_ms' | 'limits' | 'tier' | 'weight'>;
 }
@@ -34,7 +43,7 @@ export interface MadeMembers {
 export const MEMBERS_MAX = 32;
 
 /** Maximum tier of a member. */
-const TIER_MAX = 10;
+export const TIER_MAX = 10;
 
 /**
  * Makes the members of one group. All of them have one dialect, because nothing is translated: deployments of several
@@ -53,33 +62,32 @@ export function membersOf(
   const members: MemberInput[] = [];
   const paths: string[] = [];
   const notes: string[] = [];
-  const places = new Map<string, { readonly at: string; readonly models: Set<string> }>();
-  for (const { at, place, secret, model, member = {} } of spoken) {
+  const used: (Deployment & { readonly id: string })[] = [];
+  for (const deployment of spoken) {
+    const { at, place, secret, model, facts, member = {} } = deployment;
     if (members.length === MEMBERS_MAX) {
-      omitted.push({ path: at, message: `a group has at most ${MEMBERS_MAX} members` });
-      break;
+      const message = `a group has at most ${MEMBERS_MAX} members`;
+      // Deployments of several keys have one path.
+      if (omitted.at(-1)?.path !== at) omitted.push({ path: at, message });
+      continue;
     }
-    const there = made.add(place);
-    const key = `${there.id} ${secret ?? ''}`;
-    const before = places.get(key);
-    const name = model ?? '';
-    if (before?.models.has(name) === true) {
-      const message = `is the same place as ${before.at}, with the same key and model. It is one member`;
+    const account = used.filter((each) => each.secret === secret);
+    const there = account.filter((each) => isSamePlace(each.place, place));
+    const same = there.find((each) => each.model === model);
+    if (same !== undefined) {
+      const message = `is the same place as ${same.at}, with the same key and model. It is one member`;
       omitted.push({ path: at, message });
       continue;
     }
-    const own = before === undefined ? there : made.addCopy(there);
-    if (own !== there) {
+    const { id } = made.add(place, facts, (other) => account.some((each) => each.id === other));
+    if (there[0] !== undefined) {
       notes.push(
-        `${at} has the address and the key of ${before?.at}, and another model. It became the upstream "${own.id}", because one upstream with one key is one member.`,
+        `${at} has the address and the key of ${there[0].at}, and another model. It became the upstream "${id}", because one upstream with one key is one member.`,
       );
     }
-    places.set(key, {
-      at: before?.at ?? at,
-      models: new Set([...(before?.models ?? []), name]),
-    });
+    used.push({ ...deployment, id });
     members.push({
-      upstream: own.id,
+      upstream: id,
       ...(secret === null ? {} : { secret }),
       ...renamed(asked, model),
       ...member,
@@ -90,16 +98,26 @@ export function membersOf(
       const message = `keeps no order behind tier ${TIER_MAX}, which it shares with those before it`;
       omitted.push({ path: at, message });
     }
-    if (own.isLocal && secret === null) made.setAuth(own.id, 'none');
+    if (place.isLocal && place.upstream !== undefined && secret === null) made.setAuth(id, 'none');
   }
   return { members, paths, notes, omitted };
 }
 
 /** Names the model of a member for each name that callers have for it. */
 function renamed(asked: readonly string[], model: string | null): Pick<MemberInput, 'models'> {
-  const others = asked.filter((name) => model !== null && name !== model && !name.includes('*'));
-  if (model === null || others.length === 0) return {};
-  return { models: Object.fromEntries(others.map((name) => [name, model])) };
+  if (model === null) return {};
+  const names = asked.filter((name) => !name.includes('*')).flatMap(withAndWithoutId);
+  const others = names.filter((name) => name !== model);
+  return others.length === 0
+    ? {}
+    : { models: Object.fromEntries(others.map((name) => [name, model])) };
+}
+
+/** Lists the names that a call for a model may reach its member under: the id of a built-in upstream is removed. */
+function withAndWithoutId(name: string): string[] {
+  const slash = name.indexOf('/');
+  const isRemoved = slash > 0 && isBuiltInId(name.slice(0, slash).toLowerCase());
+  return isRemoved && slash < name.length - 1 ? [name, name.slice(slash + 1)] : [name];
 }
 
 function inOneDialect(
@@ -110,7 +128,7 @@ function inOneDialect(
   if (dialects.size < 2) return { spoken: deployments, omitted: [] };
   const omitted: FieldError[] = [];
   const spoken = deployments.flatMap((deployment) => {
-    const place = inDialect(deployment.place, kept);
+    const place = inDialect(deployment.place, kept ?? 'openai');
     if (place !== null) return [{ ...deployment, place }];
     const message = `speaks ${deployment.place.dialect}, and its calls are of another dialect. Nothing is translated: give it a group of its own`;
     omitted.push({ path: deployment.at, message });
@@ -119,7 +137,8 @@ function inOneDialect(
   return { spoken, omitted };
 }
 
-function inDialect(place: Place, kept: Dialect | null): Place | null {
-  if (kept === null || kept === 'openai') return asOpenai(place);
-  return place.dialect === kept ? place : null;
+/** Makes a place one of a dialect. Null: it speaks another one only. */
+export function inDialect(place: Place, dialect: Dialect): Place | null {
+  if (dialect === 'openai') return asOpenai(place);
+  return place.dialect === dialect ? place : null;
 }

@@ -8,7 +8,7 @@ import { providerNamed, providerOf } from '../providers/index.ts';
 import { HOSTED_SERVERS } from '../providers/hosted-servers.ts';
 import { LOCAL_SERVERS, type NamedServer } from '../providers/local-servers.ts';
 import type { NamingSystem, Provider } from '../providers/provider.ts';
-import { providerIdOf } from './foreign-groups.ts';
+import { freeName, providerIdOf } from './foreign-groups.ts';
 
 export type UpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
 
@@ -27,6 +27,16 @@ export interface Place {
   readonly speaksAnthropic: boolean;
   /** It is a server that people run themselves, which needs no key. */
   readonly isLocal: boolean;
+  /** True: callers write its id in front of models, so that no upstream of another id will do. */
+  readonly isPrefix?: true;
+}
+
+/** Price and name of a model at a place, as far as a document says them. */
+export interface ModelFacts {
+  readonly model: string;
+  readonly price?: NonNullable<UpstreamInput['prices']>[string] | undefined;
+  /** Its public name, where `model` is the name of a deployment. */
+  readonly publicName?: string | undefined;
 }
 
 /** Ends of addresses that name a route and not a place. Some systems take both. */
@@ -57,15 +67,20 @@ export function placeAt(address: string, spoken?: Dialect): Place {
   const provider = providerOf({ id: '', baseUrl: base });
   // A built-in upstream has one dialect, in which its members have to be called.
   const isAsBuiltIn = spoken === undefined || spoken === (provider?.dialect ?? 'openai');
-  if (provider !== null && isAsBuiltIn && isOwnAddress(provider, base)) return builtIn(provider);
+  const isOwn = provider !== null && isAsBuiltIn && isOwnAddress(provider, base, spoken);
+  if (isOwn) return builtIn(provider);
   const dialect = spoken ?? provider?.dialect ?? 'openai';
   return made({ id: upstreamIdOf(new URL(base).host), base_url: base, dialect }, provider, false);
 }
 
-/** Finds the upstream that another system means by the name of a provider. Null: it has no address of its own. */
-export function placeNamed(name: string, system: NamingSystem): Place | null {
+/**
+ * Finds the upstream that another system means by the name of a provider. Null: it has no address of its own.
+ *
+ * @param system Absent: the name is the id of a provider here.
+ */
+export function placeNamed(name: string, system?: NamingSystem): Place | null {
   const isNamed = ({ namedBy }: NamedServer): boolean =>
-    namedBy[system]?.includes(name.toLowerCase()) === true;
+    system !== undefined && namedBy[system]?.includes(name.toLowerCase()) === true;
   const local = LOCAL_SERVERS.find(isNamed);
   const server = local ?? HOSTED_SERVERS.find(isNamed);
   if (server !== undefined) {
@@ -80,7 +95,8 @@ export function placeNamed(name: string, system: NamingSystem): Place | null {
 export function asOpenai(place: Place): Place | null {
   if (place.dialect === 'openai') return place;
   if (place.openaiBase === null) return null;
-  const id = `${place.id.slice(0, 25)}-openai`;
+  const isOfHost = place.id === upstreamIdOf(new URL(place.base).host);
+  const id = isOfHost || place.isPrefix === true ? place.id : `${place.id.slice(0, 25)}-openai`;
   return {
     ...place,
     id,
@@ -90,41 +106,99 @@ export function asOpenai(place: Place): Place | null {
   };
 }
 
+/** Makes a place an upstream whose id callers write in front of models. */
+export function prefixedBy(id: string, place: Place): Place {
+  return { ...place, id, upstream: { ...ownUpstream(place), id }, isPrefix: true };
+}
+
+/** Whether two places are one, whatever the id of its upstream is to be. */
+export function isSamePlace(a: Place, b: Place): boolean {
+  const idOf = ({ id, upstream, isPrefix }: Place): string | null =>
+    upstream === undefined || isPrefix === true ? id : null;
+  return a.base === b.base && a.dialect === b.dialect && idOf(a) === idOf(b);
+}
+
 /** The upstreams that an import makes: one for each address and dialect. */
 export class MadeUpstreams {
-  readonly #made = new Map<string, UpstreamInput>();
+  readonly #made: { readonly place: Place; upstream: UpstreamInput }[] = [];
 
+  /** Lists the upstreams that a configuration needs: built-in ones only where it says something of them. */
   get list(): UpstreamInput[] {
-    return [...this.#made.values()];
-  }
-
-  /** Adds the upstream of a place, unless it is there already, under an id that no other has. */
-  add(place: Place): Place {
-    const { upstream } = place;
-    if (upstream === undefined) return place;
-    const same = this.list.find(
-      ({ base_url: base, dialect }) => base === upstream.base_url && dialect === upstream.dialect,
+    return this.#made.flatMap(({ upstream }) =>
+      Object.keys(upstream).length > 1 ? [upstream] : [],
     );
-    return same === undefined ? this.#put(place, upstream) : { ...place, id: same.id };
   }
 
-  /** Adds a place once more under an id of its own: two deployments of one account are two upstreams. */
-  addCopy(place: Place): Place {
-    const { id, dialect, base } = place;
-    return this.#put(place, { ...this.#made.get(id), id, base_url: base, dialect });
+  /**
+   * Adds the upstream of a place, unless it is there already, under an id that no other has.
+   *
+   * @param facts What is said of a model there. One upstream has one price for each.
+   * @param isTaken Tells the ids of upstreams that will not do.
+   */
+  add(
+    place: Place,
+    facts: ModelFacts | null = null,
+    isTaken: (id: string) => boolean = () => false,
+  ): Place {
+    const there = this.#made.find(
+      (each) =>
+        isSamePlace(each.place, place) &&
+        !isTaken(each.upstream.id) &&
+        (facts === null || hasRoomFor(each.upstream, facts)),
+    );
+    const { upstream } = there ?? this.#make(place);
+    if (facts !== null) addFacts(upstream, facts);
+    return { ...place, id: upstream.id };
   }
 
-  /** Sets what an upstream is called with, a built-in one too. */
+  /** Sets what an upstream is called with. */
   setAuth(id: string, auth: NonNullable<UpstreamInput['auth']>): void {
-    this.#made.set(id, { ...(this.#made.get(id) ?? { id }), auth });
+    const there = this.#made.find(({ upstream }) => upstream.id === id);
+    if (there !== undefined) there.upstream.auth = auth;
   }
 
-  #put(place: Place, upstream: UpstreamInput): Place {
-    const isTaken = (id: string): boolean => this.#made.has(id) || providerNamed(id) !== null;
-    let id = place.id;
-    for (let number = 2; isTaken(id); number += 1) id = `${place.id.slice(0, 28)}-${number}`;
-    this.#made.set(id, { ...upstream, id });
-    return { ...place, id, upstream: { ...upstream, id } };
+  #make(place: Place) {
+    const isMade = (id: string): boolean => this.#made.some(({ upstream }) => upstream.id === id);
+    const isBuiltIn = place.upstream === undefined && !isMade(place.id);
+    const isTaken = (id: string): boolean => isMade(id) || isBuiltInId(id);
+    const upstream: UpstreamInput = isBuiltIn
+      ? { id: place.id }
+      : { ...ownUpstream(place), id: freeName(place.id, isTaken, 32) };
+    const added = { place, upstream };
+    this.#made.push(added);
+    return added;
+  }
+}
+
+/** Whether an upstream that needs no configuration has an id. */
+export function isBuiltInId(id: string): boolean {
+  return typeof providerNamed(id)?.baseUrl === 'string';
+}
+
+/** Makes the upstream of a place that is not the built-in one. */
+function ownUpstream({ id, base, dialect, upstream }: Place): UpstreamInput {
+  if (upstream !== undefined) return upstream;
+  // Nothing but its address says where the routes of such an upstream begin.
+  const { openaiAt } = providerNamed(id) ?? {};
+  return { id, base_url: `${base}${dialect === 'openai' ? (openaiAt ?? '') : ''}`, dialect };
+}
+
+/** Whether what is said of a model is not otherwise at an upstream. */
+function hasRoomFor({ prices, aliases }: UpstreamInput, facts: ModelFacts): boolean {
+  const { model, price, publicName } = facts;
+  const [known, alias] = [prices?.[model], aliases?.[model]];
+  return (
+    (known === undefined ||
+      price === undefined ||
+      JSON.stringify(known) === JSON.stringify(price)) &&
+    (alias === undefined || publicName === undefined || alias === publicName)
+  );
+}
+
+function addFacts(upstream: UpstreamInput, { model, price, publicName }: ModelFacts): void {
+  if (price !== undefined) upstream.prices = { ...upstream.prices, [model]: price };
+  if (publicName !== undefined && publicName !== model) {
+    upstream.aliases = { ...upstream.aliases, [model]: publicName };
   }
 }
 
@@ -183,7 +257,7 @@ function openaiBaseOf(base: string, dialect: Dialect, provider: Provider | null)
 }
 
 /** Whether the built-in upstream of a provider serves an address. */
-function isOwnAddress(provider: Provider, base: string): boolean {
+function isOwnAddress(provider: Provider, base: string, spoken?: Dialect): boolean {
   if (provider.baseUrl === null) return false;
   const url = new URL(base);
   if (url.host !== new URL(provider.baseUrl).host || url.protocol !== 'https:') return false;
@@ -191,7 +265,11 @@ function isOwnAddress(provider: Provider, base: string): boolean {
   const { openaiAt, anthropicAt } = routesOf(provider);
   const isBefore = (at: string | null): boolean =>
     at === path || at?.startsWith(`${path}/`) === true;
-  return path === '' || isBefore(openaiAt) || isBefore(anthropicAt);
+  // The own routes of Gemini's API begin there, too.
+  const isVersion = provider.dialect === 'gemini' && path === '/v1';
+  return (
+    path === '' || isVersion || isBefore(openaiAt) || (spoken !== 'openai' && isBefore(anthropicAt))
+  );
 }
 
 function withoutRoute(address: string): string {

@@ -1,5 +1,6 @@
 // Step 2, the keys of other systems. check-config.ts lists all steps.
 
+import { freeName } from './foreign-groups.ts';
 import { isKeyLike } from './key-like.ts';
 
 /** Beginnings of variables that documents put in place of a key, as in `${NAME}`, `{{NAME}}` and `env.NAME`. */
@@ -51,14 +52,22 @@ export class ForeignSecrets {
     return this.#named(`other ${what}`, secretName(owner), at);
   }
 
+  /**
+   * Names the secret of a key of an entry in a list.
+   *
+   * @param which Place of the key among those of the entry, from 0.
+   */
+  ofEntry(what: string, title: string, index: number, at: string, which = 0): string {
+    const end = `_${index + 1}_KEY${which === 0 ? '' : `_${which + 1}`}`;
+    return this.#named(`other ${what}`, `${secretName(title, 36)}${end}`, at);
+  }
+
   #named(identity: string, wanted: string, at: string): string {
     const known = this.#names.get(identity);
     if (known !== undefined) return known;
     const taken = new Set(this.#names.values());
-    let name = wanted;
-    for (let number = 2; taken.has(name) || this.#notes.has(name); number += 1) {
-      name = `${wanted.slice(0, 56)}_${number}`;
-    }
+    const isTaken = (name: string): boolean => taken.has(name) || this.#notes.has(name);
+    const name = freeName(wanted, isTaken, 59, '_');
     this.#names.set(identity, name);
     this.#note(name, `Set the secret ${name} to the key of ${at}; keys are not imported.`);
     return name;
@@ -82,11 +91,11 @@ function variableIn(key: string): string | null {
 }
 
 /** Makes the name of a secret, which begins with `UPSTREAM_`. */
-function secretName(text: string): string {
+function secretName(text: string, most = 47): string {
   const word = text
     .toUpperCase()
     .replace(/[^A-Z0-9]+/g, '_')
     .replace(/^_+|_+$/g, '')
     .replace(/^UPSTREAM_/, '');
-  return `UPSTREAM_${word.slice(0, 47) || 'KEY'}`;
+  return `UPSTREAM_${word.slice(0, most) || 'KEY'}`;
 }

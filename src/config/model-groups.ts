@@ -1,16 +1,24 @@
 // Step 2, of lists of deployments, whichever system they are of. check-config.ts lists all steps.
 
-import type { ConfigInput } from '../contract/config/config.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import { globsMayOverlap } from '../routing/glob.ts';
 import { providerNamed } from '../providers/index.ts';
 import type { FieldError } from './field-error.ts';
-import { groupNameOf } from './foreign-groups.ts';
-import type { ListedDeployment } from './listed-deployment.ts';
-import { DeploymentUpstreams, dialectOfDeployment } from './deployment-upstreams.ts';
+import { freeName, groupNameOf } from './foreign-groups.ts';
+import { inDialect, membersOf, type Deployment, type GroupInput } from './foreign-members.ts';
+import type { MadeUpstreams } from './foreign-places.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Member = NonNullable<Group['members']>[number];
+/** A deployment in a list of another system. */
+export interface ListedDeployment extends Deployment {
+  /** The name by which callers know the model, or a pattern of names. */
+  readonly title: string;
+  /** Id of the provider here, or the name of one that is not built in. */
+  readonly provider: string;
+  /** The name of the model there, or a pattern of names. */
+  readonly name: string;
+  /** True: it has limits that several groups could not count together, so it is a member of one only. */
+  readonly isAlone: boolean;
+}
 
 /** Models whose calls go on to other models, where nothing of their own takes them. */
 export interface Fallback {
@@ -32,22 +40,17 @@ export interface GroupOptions {
     readonly of: string;
   }[];
   /** Settings of every group. */
-  readonly settings: Omit<Group, 'name' | 'match' | 'members'>;
+  readonly settings: Omit<GroupInput, 'name' | 'match' | 'members'>;
 }
 
 /** Groups that were made of deployments. */
-export interface Grouped {
-  readonly config: ConfigInput;
+export interface Grouped<Listed extends ListedDeployment> {
+  readonly groups: readonly GroupInput[];
   readonly notes: readonly string[];
   readonly omitted: readonly FieldError[];
-  /** Translates a path in the configuration back into the list. */
-  readonly pathOf: (path: string) => string;
   /** The deployment that each member was made of, by group. */
-  readonly madeOf: readonly (readonly ListedDeployment[])[];
+  readonly madeOf: readonly (readonly Listed[])[];
 }
-
-/** Maximum tier of a member. */
-const TIER_MAX = 10;
 
 /** A group in the making. */
 interface Draft {
@@ -59,51 +62,35 @@ interface Draft {
 }
 
 /** Makes a group of the deployments of each model. */
-export function groupDeployments(
-  deployments: readonly ListedDeployment[],
+export function groupDeployments<Listed extends ListedDeployment>(
+  deployments: readonly Listed[],
   { fallbacks, aliases, settings }: GroupOptions,
-): Grouped {
+  upstreams: MadeUpstreams,
+): Grouped<Listed> {
   const omitted: FieldError[] = [];
   const drafts = draftsOf(deployments, aliases, omitted);
   addFallbacks(drafts, fallbacks, omitted);
-  const upstreams = new DeploymentUpstreams();
+  const byPath = new Map(deployments.map((each) => [each.at, each]));
   const names = new Set<string>();
   const notes: string[] = [];
-  const groups: Group[] = [];
-  const madeOf: ListedDeployment[][] = [];
+  const groups: GroupInput[] = [];
+  const madeOf: Listed[][] = [];
   for (const { title, others, dialect, places } of drafts) {
-    const made = places.flatMap(({ deployment, tier }) => {
-      const member = upstreams.place(deployment, title, dialect);
-      if (typeof member === 'string') {
-        omitted.push({
-          path: `model_list[${deployment.at}].litellm_params.model`,
-          message: member,
-        });
-        return [];
-      }
-      const models = modelsOf(deployment, [title, ...others]);
-      return [{ deployment, member: memberOf(deployment, member, tier, models) }];
-    });
-    if (made.length === 0) continue;
-    const name = freeName(groupNameOf(title), names);
+    const models = [title, ...others];
+    const placed = places.map(({ deployment, tier }) => ({
+      ...deployment,
+      member: { ...deployment.member, ...(tier === undefined ? {} : { tier }) },
+    }));
+    const made = membersOf(placed, models, upstreams, dialect);
+    omitted.push(...made.omitted);
+    if (made.members.length === 0) continue;
+    const name = freeName(groupNameOf(title) || 'any-model', (each) => names.has(each));
+    names.add(name);
     if (name !== title) notes.push(`"${title}" became the group "${name}".`);
-    upstreams.endGroup();
-    groups.push({
-      name,
-      match: { models: [title, ...others] },
-      members: made.map(({ member }) => member),
-      ...settings,
-    });
-    madeOf.push(made.map(({ deployment }) => deployment));
+    groups.push({ name, match: { models }, members: [...made.members], ...settings });
+    madeOf.push(made.paths.flatMap((path) => byPath.get(path) ?? []));
   }
-  const keyNotes = madeOf.flat().flatMap(({ keyNote }) => keyNote ?? []);
-  return {
-    config: { upstreams: upstreams.list(), groups },
-    notes: [...notes, ...upstreams.notes, ...new Set(keyNotes)],
-    omitted,
-    pathOf: pathBack(madeOf),
-    madeOf,
-  };
+  return { groups, notes, omitted, madeOf };
 }
 
 /** Sorts deployments by title, and leaves out those whose calls could not be told apart from others'. */
@@ -115,25 +102,28 @@ function draftsOf(
   const drafts = new Map<string, Draft>();
   for (const deployment of deployments) {
     const { at, title } = deployment;
-    const path = `model_list[${at}].model_name`;
+    const path = `${at}.model_name`;
     const wrong = wrongPattern(deployment) ?? sameInOtherLetters(title, drafts.keys());
     if (wrong !== null) {
       omitted.push({ path, message: wrong });
       continue;
     }
     const draft = drafts.get(title);
-    if (draft !== undefined) draft.places.push({ deployment, tier: deployment.tier });
+    const own = { deployment, tier: deployment.member?.tier };
+    if (draft !== undefined) draft.places.push(own);
     else {
-      const places = [{ deployment, tier: deployment.tier }];
-      drafts.set(title, { title, others: [], dialect: dialectOfDeployment(deployment), places });
+      const { dialect } = deployment.place;
+      drafts.set(title, { title, others: [], dialect, places: [own] });
     }
   }
   for (const [title, draft] of drafts) {
     // Members of one dialect are needed, and OpenAI's is the one that several providers speak beside their own.
-    const speaksOpenai = draft.places.some(
-      ({ deployment }) => dialectOfDeployment(deployment) === 'openai',
-    );
-    const dialect = speaksOpenai ? 'openai' : draft.dialect;
+    const [first] = draft.places;
+    const isOpenai =
+      draft.places.some(({ deployment }) => deployment.place.dialect === 'openai') &&
+      first !== undefined &&
+      inDialect(first.deployment.place, 'openai') !== null;
+    const dialect = isOpenai ? 'openai' : draft.dialect;
     drafts.set(title, { ...draft, dialect, others: aliasesOf(title, aliases, drafts, omitted) });
   }
   for (const { path, of } of aliases) {
@@ -147,12 +137,12 @@ function draftsOf(
 }
 
 /** Says why a pattern of names cannot be a group: its calls would have to be renamed by a pattern too. */
-function wrongPattern({ title, model }: ListedDeployment): string | null {
-  if (!title.includes('*') && !model.includes('*')) return null;
-  if (title === model) return null;
+function wrongPattern({ title, name }: ListedDeployment): string | null {
+  if (!title.includes('*') && !name.includes('*')) return null;
+  if (title === name) return null;
   const slash = title.indexOf('/');
   // Headgate removes the id of an upstream, and a slash, from the beginning of a model.
-  if (slash > 0 && title.slice(slash + 1) === model) {
+  if (slash > 0 && title.slice(slash + 1) === name) {
     if (/^[a-z0-9][a-z0-9-]{0,31}$/.test(title.slice(0, slash))) return null;
     return `names models by the prefix "${title.slice(0, slash)}", which cannot be the id of an upstream: use a-z, 0-9 and dash`;
   }
@@ -200,7 +190,7 @@ function withoutOverlaps(drafts: readonly Draft[], omitted: FieldError[]): Draft
       continue;
     }
     omitted.push({
-      path: `model_list[${draft.places[0]?.deployment.at ?? 0}].model_name`,
+      path: `${draft.places[0]?.deployment.at ?? 'model_list'}.model_name`,
       message: `matches calls of "${other.title}" too, and a call goes to the members of one group; list its models one by one`,
     });
   }
@@ -250,14 +240,9 @@ function addFallbacks(
       const last = Math.max(...draft.places.map(({ tier = 1 }) => tier));
       for (const { deployment, tier = 1 } of others) {
         const whyNotThere = whyNot(draft, deployment);
-        if (whyNotThere === null) {
-          if (last + tier > TIER_MAX) {
-            const message = `keeps no order behind tier ${TIER_MAX}, which model_list[${deployment.at}] shares with those before it`;
-            omitted.push({ path, message });
-          }
-          draft.places.push({ deployment, tier: Math.min(TIER_MAX, last + tier) });
-        } else {
-          const message = `does not lead from "${from}" to model_list[${deployment.at}]: ${whyNotThere}`;
+        if (whyNotThere === null) draft.places.push({ deployment, tier: last + tier });
+        else {
+          const message = `does not lead from "${from}" to ${deployment.at}: ${whyNotThere}`;
           omitted.push({ path, message });
         }
       }
@@ -270,73 +255,8 @@ function whyNot(from: Draft, deployment: ListedDeployment): string | null {
   if (from.title.includes('*') || deployment.title.includes('*')) {
     return 'calls of a pattern have no one name there';
   }
-  if (!speaks(deployment, from.dialect)) {
+  if (inDialect(deployment.place, from.dialect) === null) {
     return 'they speak two dialects, and Headgate does not translate';
   }
-  return deployment.isAlone === true ? 'its budget would count in each group alone' : null;
-}
-
-/** Whether a deployment can be called in a dialect: its own, or OpenAI's if its provider speaks that too. */
-function speaks(deployment: ListedDeployment, dialect: Dialect): boolean {
-  const own = dialectOfDeployment(deployment);
-  return own === dialect || (dialect === 'openai' && (own === 'azure' || own === 'ollama'));
-}
-
-/** Makes the names of a model there, by the names of callers. */
-function modelsOf(
-  { title, model }: ListedDeployment,
-  names: readonly string[],
-): Record<string, string> {
-  if (title.includes('*')) return {};
-  const all = names.flatMap((name) => {
-    const [, prefix = '', rest = ''] = /^([^/]+)\/(.+)$/.exec(name) ?? [];
-    const isStripped = typeof providerNamed(prefix.toLowerCase())?.baseUrl === 'string';
-    return isStripped ? [name, rest] : [name];
-  });
-  return Object.fromEntries(all.filter((name) => name !== model).map((name) => [name, model]));
-}
-
-function memberOf(
-  { secret, limits, weight, firstTokenMs }: ListedDeployment,
-  { upstream, name }: { readonly upstream: string; readonly name: string | undefined },
-  tier: number | undefined,
-  models: Record<string, string>,
-): Member {
-  return {
-    ...(name === undefined ? {} : { name }),
-    upstream,
-    ...(secret === null ? {} : { secret }),
-    ...(Object.keys(models).length === 0 ? {} : { models }),
-    limits,
-    ...(weight === undefined ? {} : { weight }),
-    ...(tier === undefined ? {} : { tier }),
-    ...(firstTokenMs === undefined ? {} : { first_token_ms: firstTokenMs }),
-  };
-}
-
-/** Makes a name that no group has yet. */
-function freeName(wanted: string, taken: Set<string>): string {
-  const base = wanted === '' ? 'any-model' : wanted;
-  let name = base;
-  for (let count = 2; taken.has(name); count += 1) name = `${base.slice(0, 60)}-${count}`;
-  taken.add(name);
-  return name;
-}
-
-/** Translates a path back into the list, by the places in it that each group was made of. */
-function pathBack(groups: readonly (readonly ListedDeployment[])[]): (path: string) => string {
-  const fields: Readonly<Record<string, string>> = {
-    secret: 'api_key',
-    tier: 'order',
-    upstream: 'model',
-  };
-  return (path) => {
-    const [, group, member = '0', field] =
-      /^groups\[(\d+)\](?:\.members\[(\d+)\](?:\.(\w+))?)?/.exec(path) ?? [];
-    const at = groups[Number(group)]?.[Number(member)]?.at;
-    if (at === undefined) return path;
-    return field === undefined
-      ? `model_list[${at}]`
-      : `model_list[${at}].litellm_params.${fields[field] ?? field}`;
-  };
+  return deployment.isAlone ? 'its budget would count in each group alone' : null;
 }

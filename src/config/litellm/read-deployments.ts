@@ -5,12 +5,14 @@ import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
 import { explainIssues } from '../explain-issues.ts';
 import { numberIn } from '../foreign-fields.ts';
-import { groupNameOf } from '../foreign-groups.ts';
-import type { ListedDeployment } from '../listed-deployment.ts';
+import type { ModelFacts } from '../foreign-places.ts';
+import type { ForeignSecrets } from '../foreign-secrets.ts';
+import type { ListedDeployment } from '../model-groups.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
 import { fieldsOf, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
+import { placeDeployment } from './place-deployment.ts';
 import { providerOfModel, type NamedModel } from './provider-of-model.ts';
 
 type LitellmParams = z.output<typeof litellmParamsSchema>;
@@ -31,6 +33,7 @@ export interface ListContext {
   readonly baseOf: (named: string) => string | undefined;
   /** True: calls go by their tags. */
   readonly goesByTags: boolean;
+  readonly secrets: ForeignSecrets;
   readonly report: ImportReport;
 }
 
@@ -81,20 +84,23 @@ const NOT_NEEDED = new Set([
 
 /** Reads the deployments of a list. One that cannot be taken over is left out, with its place. */
 export function readDeployments(list: readonly unknown[], context: ListContext): ReadDeployment[] {
-  const secrets = new Map<string, string>();
-  return list.flatMap((entry, at) => readDeployment(entry, at, context, secrets) ?? []);
+  return list.flatMap((entry, index) => readDeployment(entry, index, context) ?? []);
 }
 
 function readDeployment(
   entry: unknown,
-  at: number,
+  index: number,
   context: ListContext,
-  secrets: Map<string, string>,
 ): ReadDeployment | null {
   const { report } = context;
-  const path = `model_list[${at}]`;
-  const { model_name: title, litellm_params: given, model_info: info, ...others } = fieldsOf(entry);
-  const name = z.string().trim().min(1).max(200).safeParse(title);
+  const path = `model_list[${index}]`;
+  const {
+    model_name: called,
+    litellm_params: given,
+    model_info: info,
+    ...others
+  } = fieldsOf(entry);
+  const name = z.string().trim().min(1).max(200).safeParse(called);
   if (!name.success) {
     report.omit(`${path}.model_name`, 'expected text of 1 to 200 characters');
     return null;
@@ -116,9 +122,10 @@ function readDeployment(
     report.omit(`${path}.litellm_params.model`, named);
     return null;
   }
-  const placed = placedAt(named, params, context);
-  if (typeof placed === 'string') {
-    report.omit(`${path}.litellm_params.model`, placed);
+  const title = name.data;
+  const placed = placeDeployment(title, named, params, context.baseOf);
+  if ('message' in placed) {
+    report.omit(`${path}.litellm_params.${placed.path}`, placed.message);
     return null;
   }
   const usd = params.max_budget ?? null;
@@ -128,29 +135,39 @@ function readDeployment(
     return null;
   }
   noteFields(parts, path, report);
-  const key = keyOf(params, named, { at, title: name.data, path }, secrets);
+  const { place, model } = placed;
+  const { secret, isKeyless } = keyOf(params, named, { index, title, path }, context.secrets);
   return {
-    at,
-    title: name.data,
-    ...placed,
-    ...key,
-    limits: {
-      max_concurrency: params.max_parallel_requests ?? context.maxParallel,
-      rpm: params.rpm,
-      tpm: params.tpm,
+    at: path,
+    title,
+    provider: named.provider,
+    name: model,
+    model: title.includes('*') ? null : model,
+    place: { ...place, isLocal: isKeyless },
+    secret,
+    facts: {
+      model,
+      price: priceOf({ ...parts.info, ...all, ...params }),
+      publicName: baseModelOf(parts.info, context),
     },
-    weight: params.weight ?? undefined,
-    tier: params.order ?? undefined,
-    firstTokenMs: millisecondsOf(params.stream_timeout),
-    price: priceOf({ ...parts.info, ...all, ...params }),
-    baseModel: baseModelOf(parts.info, context),
+    member: memberOf(params, context),
     budget,
     isAlone: budget !== null,
   };
 }
 
-function millisecondsOf(seconds: number | null | undefined): number | undefined {
-  return typeof seconds === 'number' ? Math.max(1, Math.round(seconds * 1_000)) : undefined;
+function memberOf(
+  { max_parallel_requests: slots, rpm, tpm, weight, order, stream_timeout: timeout }: LitellmParams,
+  { maxParallel }: ListContext,
+): NonNullable<ReadDeployment['member']> {
+  return {
+    limits: { max_concurrency: slots ?? maxParallel, rpm, tpm },
+    ...(typeof weight === 'number' && { weight }),
+    ...(typeof order === 'number' && { tier: order }),
+    ...(typeof timeout === 'number' && {
+      first_token_ms: Math.max(1, Math.round(timeout * 1_000)),
+    }),
+  };
 }
 
 /** Parts of an entry. */
@@ -227,74 +244,25 @@ function isSaid(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false && value !== '';
 }
 
-/** Finds where a deployment is. A text: why it cannot be called. */
-function placedAt(
-  { provider, model, base: usual, regionalUrl, wantsBase }: NamedModel,
-  params: LitellmParams,
-  { baseOf }: ListContext,
-): Pick<ListedDeployment, 'provider' | 'model' | 'base'> | string {
-  const name = params.custom_llm_provider ?? params.model.split('/')[0] ?? '';
-  const base = params.api_base ?? baseOf(name.toLowerCase());
-  // The command line runs this under Node 20, which has no URL.parse.
-  const isUrl =
-    base !== undefined && URL.canParse(base) && /^https?:$/.test(new URL(base).protocol);
-  if (base !== undefined && !isUrl) {
-    return 'has a base URL in environment_variables or litellm_settings that is none';
-  }
-  if (base !== undefined) return hasMoreThanPath(base) ?? { provider, model, base };
-  const inModel = regionalUrl === undefined ? null : REGION_IN_MODEL.exec(model);
-  const region = params.aws_region_name ?? inModel?.[1];
-  if (regionalUrl === undefined || region === undefined) {
-    return wantsBase ?? { provider, model, base: usual };
-  }
-  if (!/^[a-z0-9-]{4,32}$/.test(region)) return 'has an aws_region_name that is none';
-  return { provider, model: inModel?.[2] ?? model, base: regionalUrl.replace('*', region) };
-}
-
-/** Says why an address may not be taken over: it would be repeated, with what may open something. */
-function hasMoreThanPath(base: string): string | null {
-  const { username, password, search, hash } = new URL(base);
-  if (username + password + search + hash === '') return null;
-  return 'has an api_base with a user name, a password, a query or a fragment; keys become secrets of their own';
-}
-
-/** A region in front of a model, as in `eu-west-1/some.model`. */
-const REGION_IN_MODEL = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/;
-
 /** Names the secret that a deployment's key is to be set as. Keys themselves are neither taken over nor repeated. */
 function keyOf(
   params: LitellmParams,
   { keyVariable, isLocal }: NamedModel,
-  { at, title, path }: { readonly at: number; readonly title: string; readonly path: string },
-  secrets: Map<string, string>,
-): Pick<ListedDeployment, 'secret' | 'isKeyless' | 'keyNote'> {
+  { index, title, path }: { readonly index: number; readonly title: string; readonly path: string },
+  secrets: ForeignSecrets,
+): { readonly secret: string | null; readonly isKeyless: boolean } {
   const key = params.api_key ?? undefined;
   const isOwn = (params.api_base ?? null) !== null || isLocal;
-  const none = { secret: null, keyNote: null };
-  if (key === undefined && isOwn) return { ...none, isKeyless: isLocal };
+  if (key === undefined && isOwn) return { secret: null, isKeyless: isLocal };
   const variable = key === undefined ? keyVariable : variableOf(key);
-  if (variable !== null) {
-    const secret = secretNamed(variable);
-    const keyNote = `Set the secret ${secret} to what the environment variable ${variable} held.`;
-    return { secret, isKeyless: false, keyNote };
-  }
+  if (variable !== null) return { secret: secrets.ofVariable(variable), isKeyless: false };
   const literal = key ?? '';
-  if (PLACEHOLDER_KEYS.has(literal.toLowerCase())) return { ...none, isKeyless: isOwn };
-  const known = secrets.get(literal);
-  if (known !== undefined) return { secret: known, isKeyless: false, keyNote: null };
-  const secret = secretNamed(`${groupNameOf(title).slice(0, 32)}_${at + 1}_KEY`);
-  secrets.set(literal, secret);
-  const keyNote = `Set the secret ${secret} to the api_key of ${path}; keys are not imported.`;
-  return { secret, isKeyless: false, keyNote };
-}
-
-function secretNamed(variable: string): string {
-  const name = variable.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
-  return `UPSTREAM_${name.replace(/^UPSTREAM_/, '').slice(0, 50)}`;
+  if (PLACEHOLDER_KEYS.has(literal.toLowerCase())) return { secret: null, isKeyless: isOwn };
+  return { secret: secrets.ofEntry(literal, title, index, path), isKeyless: false };
 }
 
 /** Makes prices per million tokens of prices per token. */
-function priceOf(fields: Fields): ListedDeployment['price'] {
+function priceOf(fields: Fields): ModelFacts['price'] {
   const perMillion = (name: string): number | undefined => {
     const value = fields[name];
     if (typeof value !== 'number') return undefined;

@@ -220,7 +220,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'at an address with a password, which is not repeated',
       deployment('m', 'openai/m', { api_base: 'https://me:word-4711@llm.example.com/v1' }),
-      'model_list[1].litellm_params.model: has an api_base with a user name, a password',
+      'model_list[1].litellm_params.api_base: has a user name or a password',
     ],
     [
       'with a limit that is none',
@@ -245,7 +245,7 @@ describe('a deployment is left out, with the path', () => {
     [
       'that is there already',
       good,
-      'model_list[1].litellm_params.model: is the same place as another deployment of this name',
+      'model_list[1]: is the same place as model_list[0], with the same key and model',
     ],
     [
       'for every model, at the provider of its name',
@@ -305,7 +305,7 @@ describe('a key in a list of deployments', () => {
     const secrets = config.groups.map(({ members }) => members[0]?.secret);
     expect(secrets).toEqual(['UPSTREAM_MY_M_1_KEY', 'UPSTREAM_MY_M_1_KEY', 'UPSTREAM_THIRD_3_KEY']);
     expect(notes).toContain(
-      'Set the secret UPSTREAM_THIRD_3_KEY to the api_key of model_list[2]; keys are not imported.',
+      'Set the secret UPSTREAM_THIRD_3_KEY to the key of model_list[2]; keys are not imported.',
     );
     expect(JSON.stringify([config, notes])).not.toContain('sk-proj');
   });
@@ -707,6 +707,55 @@ describe('limits and settings of a list of deployments', () => {
         id: 'openai',
         prices: { 'gpt-5': { input: 2.5, output: 10 }, 'gpt-5-mini': { input: 2.5, output: 10 } },
       },
+    ]);
+  });
+
+  it('have their last tier in common with those of later fallbacks', () => {
+    const models = Array.from({ length: 12 }, (_, at) => `m${at}`);
+    const { config, omitted } = settings(
+      { router_settings: { fallbacks: [{ m0: models.slice(1) }] } },
+      ...models.map((name) => deployment(name, 'gpt-5', { api_key: `os.environ/${name}` })),
+    );
+    expect(config.groups[0]?.members.map(({ tier }) => tier).slice(-4)).toEqual([9, 10, 10, 10]);
+    expect(omitted).toEqual(
+      [10, 11].map((at) => ({
+        path: `model_list[${at}]`,
+        message: 'keeps no order behind tier 10, which it shares with those before it',
+      })),
+    );
+  });
+
+  it('are those of 32 members: a group has no more', () => {
+    const { config, omitted } = taken(
+      ...Array.from({ length: 34 }, (_, at) =>
+        deployment('m', 'gpt-5', { api_key: `os.environ/K${at}` }),
+      ),
+    );
+    expect(config.groups[0]?.members).toHaveLength(32);
+    expect(omitted).toEqual(
+      [32, 33].map((at) => ({
+        path: `model_list[${at}]`,
+        message: 'a group has at most 32 members',
+      })),
+    );
+  });
+
+  it('have prices of one model that contradict at an upstream each', () => {
+    const priced = (dollars: number) => ({ input_cost_per_token: dollars / 1e6 });
+    const { config } = taken(
+      deployment('a', 'groq/llama', priced(1)),
+      deployment('b', 'groq/llama', priced(2)),
+      deployment('c', 'groq/llama'),
+    );
+    expect(config.groups.map(({ members }) => members[0]?.upstream)).toEqual([
+      'groq',
+      'groq-2',
+      'groq',
+    ]);
+    expect(config.upstreams).toMatchObject([
+      { id: 'groq', prices: { llama: { input: 1 } } },
+      // Nothing but the address of a second one says where its routes begin.
+      { id: 'groq-2', base_url: 'https://api.groq.com/openai/v1', prices: { llama: { input: 2 } } },
     ]);
   });
 

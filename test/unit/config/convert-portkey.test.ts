@@ -97,7 +97,7 @@ describe('targets', () => {
       ['openai', 'UPSTREAM_OPENAI_API_KEY', {}, 1],
       ['anthropic-openai', 'UPSTREAM_ANTHROPIC_API_KEY', { 'gpt-4o': 'claude-sonnet-4-6' }, 2],
       [
-        'team-eu-openai-azure-com-openai',
+        'team-eu-openai-azure-com',
         'UPSTREAM_TEAM_EU_OPENAI_AZURE_COM_API_KEY',
         { 'gpt-4o': 'eu-4o' },
         3,
@@ -136,6 +136,17 @@ describe('targets', () => {
       ['openai-2', 'UPSTREAM_OPENAI_API_KEY', { 'gpt-4o-mini': 'gpt-4o' }, 1],
     ]);
     expect(upstreams).toMatchObject([{ id: 'openai-2', base_url: 'https://api.openai.com' }]);
+  });
+
+  it('of one key and several models have upstreams that know where the routes of their provider begin', () => {
+    const { upstreams } = taken({
+      ...strategy('loadbalance'),
+      targets: [
+        { provider: 'groq', api_key: 'a', ...model('llama-3') },
+        { provider: 'groq', api_key: 'a', ...model('qwen-3') },
+      ],
+    });
+    expect(upstreams).toMatchObject([{ id: 'groq-2', base_url: 'https://api.groq.com/openai/v1' }]);
   });
 
   it('of one place twice are one member', () => {
