@@ -1,6 +1,7 @@
 import { EventData } from '../events/event-data.ts';
 import { isLineEnd } from '../json/json-string.ts';
 import { KeptBytes } from '../json/kept-bytes.ts';
+import { usageMember } from './usage-member.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -8,10 +9,7 @@ const SPACE = 0x20;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/**
- * Maximum bytes of an event that is looked at. The chunk that is looked for takes some hundred; a longer event
- * goes on as it comes.
- */
+/** Maximum bytes of an event that is looked at. Most chunks take some hundred; a longer event goes on as it comes. */
 const EVENT_BYTES_MAX = 16_384;
 
 /** Takes something out of a stream of bytes. */
@@ -23,11 +21,12 @@ export interface ByteFilter {
 }
 
 /**
- * Takes out of an event stream the chunk with `choices: []` and usage that OpenAI adds where a call asks
- * for it. Everything else goes on byte for byte, each event as soon as it is whole: with a part of one no
- * client can do anything.
+ * Takes out of an event stream what OpenAI adds where a call asks for usage: the chunk with `choices: []` and usage, and
+ * `usage: null` of all other chunks. Some servers, such as Gemini's, send the usage in a chunk with choices instead, so the
+ * member is taken out whatever it holds. Everything else goes on byte for byte, each event as soon as it is whole: with a
+ * part of one no client can do anything.
  *
- * Where an upstream sends such a chunk without being asked, its clients miss it as well.
+ * Where an upstream sends usage without being asked, its clients miss it as well.
  */
 export function createUsageDrop(): ByteFilter {
   return new UsageDrop();
@@ -58,11 +57,7 @@ class UsageDrop implements ByteFilter {
         continue;
       }
       if (!this.#endsEvent(byte)) continue;
-      const isDropped = this.#hasEmptyArray && this.#isUsage(chunk.subarray(start, at + 1));
-      if (!isDropped) {
-        out.addCopy(this.#held.bytes);
-        out.add(start, at + 1);
-      }
+      const isDropped = this.#takeOut(chunk, start, at + 1, out);
       if (byte === CR) this.#beforeLf = isDropped ? 'dropped' : 'passed';
       this.#beginEvent();
       start = at + 1;
@@ -73,8 +68,29 @@ class UsageDrop implements ByteFilter {
 
   /** Clients that read line by line take an event without the empty line at its end for a whole one. */
   end(): Uint8Array {
-    const isDropped = this.#hasEmptyArray && this.#isUsage(new Uint8Array());
-    return isDropped ? new Uint8Array() : this.#held.bytes;
+    const nothing = new Uint8Array();
+    const out = new Pieces(nothing);
+    this.#takeOut(nothing, 0, 0, out);
+    return out.joined();
+  }
+
+  /** Passes an event that ends with a part of a chunk, without its usage. Returns whether all of it was taken out. */
+  #takeOut(chunk: Uint8Array, from: number, to: number, out: Pieces): boolean {
+    const held = this.#held.bytes;
+    const event = this.#isLong ? null : concatenated(held, chunk.subarray(from, to));
+    if (event !== null && this.#hasEmptyArray && isUsageEvent(event)) return true;
+    const member = event === null ? null : usageMember(event);
+    if (event === null || member === null) {
+      out.addCopy(held);
+      out.add(from, to);
+    } else if (held.length === 0) {
+      out.add(from, from + member.start);
+      out.add(from + member.end, to);
+    } else {
+      out.addCopy(event.subarray(0, member.start));
+      out.addCopy(event.subarray(member.end));
+    }
+    return false;
   }
 
   /** Whether the event ends with this byte: the end of an empty line. */
@@ -118,19 +134,17 @@ class UsageDrop implements ByteFilter {
       this.#held.add(chunk, start, chunk.length);
     }
   }
+}
 
-  #isUsage(rest: Uint8Array): boolean {
-    if (this.#isLong) return false;
-    const decoder = new TextDecoder();
-    let json = '';
-    const data = new EventData(
-      (piece) => (json += decoder.decode(piece, { stream: true })),
-      () => {},
-    );
-    data.push(this.#held.bytes);
-    data.push(rest);
-    return isUsageChunk(json);
-  }
+function isUsageEvent(event: Uint8Array): boolean {
+  const decoder = new TextDecoder();
+  let json = '';
+  const data = new EventData(
+    (piece) => (json += decoder.decode(piece, { stream: true })),
+    () => {},
+  );
+  data.push(event);
+  return isUsageChunk(json);
 }
 
 function isUsageChunk(json: string): boolean {
@@ -196,7 +210,12 @@ class Pieces {
 /** Filters a complete body. */
 export function filterWhole(filter: ByteFilter, bytes: Uint8Array): Uint8Array {
   const first = filter.push(bytes).slice();
-  const last = filter.end();
+  return concatenated(first, filter.end());
+}
+
+/** The bytes of both, without a copy if the first is empty. */
+function concatenated(first: Uint8Array, last: Uint8Array): Uint8Array {
+  if (first.length === 0) return last;
   const whole = new Uint8Array(first.length + last.length);
   whole.set(first);
   whole.set(last, first.length);

@@ -32,7 +32,8 @@ const USAGE =
   'data: {"id":"c","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}\n\n';
 const DONE = 'data: [DONE]\n\n';
 const WITHOUT = EVENTS.join('') + DONE;
-const WITH = EVENTS.join('') + USAGE + DONE;
+/** Beside the chunk with the usage, a call that asks for it gets the member in each other chunk. */
+const WITH = EVENTS.join('').replaceAll('}]}', '}],"usage":null}') + USAGE + DONE;
 
 type Pack = (text: Buffer) => Buffer;
 
@@ -170,6 +171,18 @@ describe.each(Object.entries(PACKINGS))('a stream in %j', (encoding, pack) => {
     expect(left).toBe(encoding.trim());
     expect(bytes).toEqual(pack(Buffer.from(WITH)));
   });
+});
+
+it('usage in the last chunk with choices does not reach the caller either', async () => {
+  const usage = '"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}';
+  const last = WITHOUT.lastIndexOf('}\n\ndata: [DONE]');
+  const bytes = (text: Buffer): Buffer =>
+    text.equals(Buffer.from(WITH))
+      ? Buffer.from(`${WITHOUT.slice(0, last)},${usage}${WITHOUT.slice(last)}`)
+      : text;
+  answer = { headers: EVENT_STREAM, bytes, piece: 9 };
+  expect((await call()).bytes.toString()).toBe(WITHOUT);
+  expect(asked).toEqual([true]);
 });
 
 it.each([

@@ -23,10 +23,19 @@ const LOOSE = '{"id": "c", "choices": [ ], "usage": {"prompt_tokens": 1}}';
 
 /** Events without their end, that go on. */
 const OTHERS = [
-  'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße 😀"}}],"usage":null}',
-  'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}],"usage":null}',
+  'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße 😀"}}]}',
   'data: {"choices":[]}',
-  'data: {"choices":[{"delta":{"tool_calls":[]}}],"usage":{"prompt_tokens":1}}',
+  'data: {"choices":[{"delta":{"content":"usage"},"usage":null}]}',
+  'data: {"choices":[{"delta":{"content":", \\"usage\\": null"}}],"x":"usage"}',
+  'data: {"choices":[1],"usage":null}}',
+  'data: {"choices":[1],"usage":null]',
+  'data: {"choices":[1],"usage":null} x',
+  'data: {"choices":[1],"usage":[null]}',
+  'data: [{"choices":[1],"usage":null}]',
+  'data: {"choices":[1],\ndata: "usage":null}',
+  'data: {"choices":[1],"usage":null',
+  'data: {"error":{"message":"x"},"usage":null}',
+  'note: {"choices":[1],"usage":null}',
   'data: {"choices":[],"usage":7}',
   'data: {"choices":[],"usage":{',
   'data: {"usage":{"note":"[]"},"object":"response"}',
@@ -36,6 +45,31 @@ const OTHERS = [
   ': []',
   '',
   'data: [DONE]',
+];
+
+/** Events with usage beside something else, and what goes on of them. */
+const CUT: readonly (readonly [event: string, rest: string])[] = [
+  [
+    'data: {"choices":[{"index":0,"delta":{"content":"Grüße 😀"}}],"usage":null}',
+    'data: {"choices":[{"index":0,"delta":{"content":"Grüße 😀"}}]}',
+  ],
+  [
+    'data: {"choices":[1],"usage":null,"obfuscation":"x"}',
+    'data: {"choices":[1],"obfuscation":"x"}',
+  ],
+  ['data: {"choices": [1], "usage": null, "x": 1}', 'data: {"choices": [1], "x": 1}'],
+  ['data: {"choices": [1] , "usage" : null }', 'data: {"choices": [1]  }'],
+  ['data: {"usage": null, "choices": [1]}', 'data: {"choices": [1]}'],
+  ['data:{"usage":null , "choices":[1]}', 'data:{"choices":[1]}'],
+  [
+    'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}],"usage":null}',
+    'data: {"choices":[],"prompt_filter_results":[{"prompt_index":0}]}',
+  ],
+  [
+    'data: {"choices":[{"delta":{"tool_calls":[]},"usage":null}],"usage":{"prompt_tokens":1,"prompt_tokens_details":{"note":"}"}},"x":1}',
+    'data: {"choices":[{"delta":{"tool_calls":[]},"usage":null}],"x":1}',
+  ],
+  ['event: chunk\ndata: {"choices":[1],"usage":null}', 'event: chunk\ndata: {"choices":[1]}'],
 ];
 
 /** Events that do not. */
@@ -59,6 +93,11 @@ describe.each(LINE_ENDS)('with lines that end in %j', (lineEnd) => {
     expect(passed([encode(text)]).join('')).toBe(latin1(text));
   });
 
+  test.each(CUT)('%j goes on as %j', (event, rest) => {
+    const text = (one: string): string => written([one, 'data: next', one]);
+    expect(passed([encode(text(event))]).join('')).toBe(latin1(text(rest)));
+  });
+
   test.each(DROPPED)('%j is taken out, and nothing else', (event) => {
     const before = written([OTHERS[0] ?? '']);
     const after = written(['data: [DONE]']);
@@ -67,17 +106,21 @@ describe.each(LINE_ENDS)('with lines that end in %j', (lineEnd) => {
   });
 
   test('what goes on is the same wherever the bytes are cut', () => {
-    const events = fc.array(fc.constantFrom(...OTHERS, ...DROPPED), { maxLength: 6 });
+    const all = [...OTHERS.map((event) => [event, event] as const), ...CUT];
+    const events = fc.array(
+      fc.constantFrom(...all, ...DROPPED.map((event) => [event, null] as const)),
+      { maxLength: 6 },
+    );
     const end = fc.constantFrom('', 'data: cut', `data: ${USAGE}`, `data: ${USAGE}${lineEnd}`);
-    const runs = fc
-      .tuple(events, end)
-      .chain(([list, rest]) =>
-        fc.tuple(fc.constant(list), fc.constant(rest), cutsOf(encode(written(list) + rest).length)),
-      );
+    const runs = fc.tuple(events, end).chain(([list, rest]) => {
+      const text = written(list.map(([event]) => event)) + rest;
+      return fc.tuple(fc.constant(list), fc.constant(rest), cutsOf(encode(text).length));
+    });
     fc.assert(
       fc.property(runs, ([list, rest, cuts]) => {
-        const kept = list.filter((event) => !DROPPED.includes(event));
-        const out = passed(cutAt(encode(written(list) + rest), cuts)).join('');
+        const text = written(list.map(([event]) => event)) + rest;
+        const kept = list.flatMap(([, left]) => left ?? []);
+        const out = passed(cutAt(encode(text), cuts)).join('');
         expect(out).toBe(latin1(written(kept) + (rest.includes(USAGE) ? '' : rest)));
       }),
       { numRuns: 500 },

@@ -1,0 +1,118 @@
+/**
+ * Finds the member `usage` of a chunk of an OpenAI chat stream. Streams have a chunk for each token, so nothing is parsed: the
+ * number of brackets that are closed behind a member says at which depth it stands.
+ */
+
+const LF = 0x0a;
+const CR = 0x0d;
+const TAB = 0x09;
+const SPACE = 0x20;
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+const encoder = new TextEncoder();
+const FIELD = encoder.encode('data:');
+const CHOICES = encoder.encode('"choices"');
+const USAGE = encoder.encode('"usage"');
+const NULL = encoder.encode('null');
+
+/** A part of an event, from its first byte up to the position behind its last one. */
+interface Part {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Finds the last member `usage` of an event, with the comma that separates it from another member. null if there is none in a
+ * chunk that is one line, or if it holds neither an object nor null.
+ */
+export function usageMember(event: Uint8Array): Part | null {
+  const start = lastOf(event, USAGE);
+  const colonAt = blanksFrom(event, start + USAGE.length);
+  if (start < 0 || event[colonAt] !== COLON) return null;
+  const valueAt = blanksFrom(event, colonAt + 1);
+  const isObject = event[valueAt] === OPEN_BRACE;
+  if (!isObject && !holds(event, valueAt, NULL)) return null;
+  const end = isObject ? skip(event, valueAt, 0) : valueAt + NULL.length;
+  if (end < 0 || !isLastLevel(event, end) || !isOfChunk(event, start)) return null;
+  let before = start;
+  while (isBlank(event[before - 1])) before -= 1;
+  if (event[before - 1] === COMMA) return { start: before - 1, end };
+  const behind = blanksFrom(event, end);
+  return { start, end: event[behind] === COMMA ? blanksFrom(event, behind + 1) : end };
+}
+
+/** Whether a position is in a line with data that begins an object, and the event has choices. */
+function isOfChunk(event: Uint8Array, position: number): boolean {
+  let lineAt = position;
+  while (lineAt > 0 && !isLineEnd(event[lineAt - 1])) lineAt -= 1;
+  if (!holds(event, lineAt, FIELD)) return false;
+  if (event[blanksFrom(event, lineAt + FIELD.length)] !== OPEN_BRACE) return false;
+  return lastOf(event, CHOICES) >= 0;
+}
+
+/** The last position of a text that begins with a quote; -1: none. */
+function lastOf(event: Uint8Array, text: Uint8Array): number {
+  for (let at = event.length - text.length; at >= 0; at -= 1) {
+    if (event[at] === QUOTE && holds(event, at, text)) return at;
+  }
+  return -1;
+}
+
+/** Whether one object alone is open at a position, and its end is the end of the line. */
+function isLastLevel(event: Uint8Array, position: number): boolean {
+  const end = skip(event, position, 1);
+  if (end < 0 || event[end - 1] !== CLOSE_BRACE) return false;
+  const behind = blanksFrom(event, end);
+  return behind === event.length || isLineEnd(event[behind]);
+}
+
+/** The position behind the bracket that closes so many levels and those that are opened on the way; -1: none in this line. */
+function skip(event: Uint8Array, from: number, levels: number): number {
+  let open = levels;
+  let at = from;
+  while (at < event.length) {
+    const byte = event[at];
+    if (isLineEnd(byte)) return -1;
+    at = byte === QUOTE ? behindString(event, at) : at + 1;
+    if (byte === OPEN_BRACE || byte === OPEN_BRACKET) open += 1;
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
+      open -= 1;
+      if (open === 0) return at;
+    }
+  }
+  return -1;
+}
+
+function behindString(event: Uint8Array, from: number): number {
+  let at = from + 1;
+  while (at < event.length && event[at] !== QUOTE) at += event[at] === BACKSLASH ? 2 : 1;
+  return at + 1;
+}
+
+function blanksFrom(event: Uint8Array, from: number): number {
+  let at = from;
+  while (isBlank(event[at])) at += 1;
+  return at;
+}
+
+function isBlank(byte: number | undefined): boolean {
+  return byte === SPACE || byte === TAB;
+}
+
+function isLineEnd(byte: number | undefined): boolean {
+  return byte === LF || byte === CR;
+}
+
+function holds(event: Uint8Array, at: number, text: Uint8Array): boolean {
+  for (let index = 0; index < text.length; index += 1) {
+    if (event[at + index] !== text[index]) return false;
+  }
+  return true;
+}
