@@ -128,7 +128,7 @@ async function refusedNow(
 }
 
 /** How long a request may be parked. `Prefer: wait=10` (RFC 7240) says less, in seconds. */
-function parkedMs({ headers }: Request): number {
+export function parkedMs({ headers }: Pick<Request, 'headers'>): number {
   const waits = listItems(headers.get('prefer') ?? '').map(
     (item) => parameterOf(parseHeaderValue(`;${item}`), 'wait')?.value ?? '',
   );

@@ -1,6 +1,7 @@
 // Leases over HTTP: asked for, renewed, released, each answer once more and with the same effect; and who may do so.
 import { afterAll, expect, it } from 'vitest';
 import { leasesOpenApi } from '../../../src/contract/leases-openapi.ts';
+import { parkedMs } from '../../../src/call/leases/post-lease.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { crashPool, nothingLeaks, passAwake, pool, untilStatus } from '../support/pool.ts';
 import { call } from '../support/worker.ts';
@@ -72,6 +73,18 @@ it('waits in the queue over several requests, with its place, and may leave it',
   expect(await pool('queue').status()).toMatchObject({ queued: 0 });
   expect(await post({ group: 'queue', ticket: second.ticket })).toMatchObject({ status: 410 });
   await del(lease.lease);
+});
+
+it.each([
+  ['wait=10', 10_000],
+  ['Wait = "10"; x=1', 10_000],
+  ['respond-async, wait=0', 0],
+  ['x="a, wait=9", wait=0', 0],
+  ['x-wait=3', 25_000],
+  ['wait=soon', 25_000],
+  ['wait=600', 25_000],
+])('the wait in Prefer is parsed by its grammar: %s', (prefer, waitMs) => {
+  expect(parkedMs({ headers: new Headers({ prefer }) })).toBe(waitMs);
 });
 
 it('a parked request is granted as soon as there is a slot', async () => {

@@ -2,7 +2,7 @@
 import { tracing } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
 import { answerWaiting, LastPlace } from '../../../src/call/keepalive.ts';
-import { rejected, type FinalResult } from '../../../src/call/result.ts';
+import { answered, rejected, type FinalResult } from '../../../src/call/result.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -64,11 +64,11 @@ it('headgate-keepalive: sse is enough where the group says nothing', async () =>
   const json = bodyOf('asked');
   const askedAt = Date.now();
   const answer = chat(CHAT, '', { json, headers: { 'headgate-keepalive': 'sse' } });
-  const answered = answer.then((response) => ({ response, afterMs: Date.now() - askedAt }));
+  const first = answer.then((response) => ({ response, afterMs: Date.now() - askedAt }));
   await untilStatus(group, { queued: 1 });
   // A call looks at the clock after its first second, when this has passed and a little is left.
   passTime(13_500);
-  const { response, afterMs } = await answered;
+  const { response, afterMs } = await first;
   // Nothing is sent before, so that an error can still have its status.
   expect(afterMs).toBeGreaterThanOrEqual(15_000);
   expect(response.status).toBe(200);
@@ -199,6 +199,24 @@ it('a comment that cannot be written tells that the caller has gone', async () =
   await until(() => expect(leave).toHaveBeenCalled());
   answer.resolve(rejected({ reason: 'busy', message: '' }));
 });
+
+it.each([
+  ['Text/Event-Stream ; charset="utf-8"', 'data: 1\n\n'],
+  ['text/event-stream;x="application/json"', 'data: 1\n\n'],
+  ['text/html; x="text/event-stream"', 'data: {"error":'],
+  ['text/event-stream-like', 'data: {"error":'],
+])(
+  'an answer goes on behind the comments if its media type is an event stream: %s',
+  async (type, rest) => {
+    const headers = { 'content-type': type };
+    const answer = Promise.resolve(answered(new Response('data: 1\n\n', { headers })));
+    const waiting = { request: new Request('https://h/'), ctx: { waitUntil() {} }, after: onTimer };
+    const keepalive = { shape: 'openai', model: null, afterMs: 0, everyMs: 1_000 } as const;
+    const response = answerWaiting(keepalive, new LastPlace(1_000), answer, waiting, () => {});
+    const text = withoutSignsOfLife(await response.text());
+    expect(text.slice(0, rest.length)).toBe(rest);
+  },
+);
 
 it('a client that leaves the stream behind its comments frees the slot', async () => {
   await configureKeepalive();

@@ -247,11 +247,22 @@ describe('a meter', () => {
     ['audio', 'openai', 'audio/mpeg', null],
     ['an answer without a type', 'openai', null, null],
     ['an answer of an opaque upstream', 'opaque', JSON_TYPE, null],
+    ['a type named in a parameter', 'openai', 'text/html; x="application/json"', null],
+    ['a type that another begins with', 'openai', 'application/json-seq', null],
   ])('does not exist for %s', (_, shape, contentType, contentEncoding) => {
     expect(createUsageMeter(shape, contentType, contentEncoding)).toBeNull();
   });
 
   test('exists for an answer that says it is not compressed', () => {
     expect(createUsageMeter('openai', 'Application/JSON', ' Identity')).not.toBeNull();
+  });
+
+  test.each([
+    ['Text/Event-Stream ; charset="utf-8"', 'data: {"choices":[],"usage":{"prompt_tokens":7}}\n\n'],
+    ['text/event-stream;x="application/json"', 'data: {"usage":{"prompt_tokens":7}}\n\n'],
+    ['application/json; x=text/event-stream', '{"usage":{"prompt_tokens":7}}'],
+    ['APPLICATION/X-NDJSON;charset=utf-8', '{"usage":{"prompt_tokens":7}}\n'],
+  ])('reads an answer by its media type alone: %s', (type, text) => {
+    expect(meteredText('openai', type, text)?.usage).toMatchObject({ inputTokens: 7 });
   });
 });
