@@ -9,10 +9,10 @@ interface Who {
 }
 
 /** Why nobody gets in, and what mends it where the server says so. */
-export type Closed = Pick<Problem, 'detail' | 'command' | 'afterwards'>;
+export type Closed = Pick<Problem, 'detail' | 'command' | 'afterwards' | 'fault'>;
 
 /**
- * `asking`: not known yet. `signed_out`: a token is needed. `closed`: no ADMIN_TOKEN is set, so nobody
+ * `asking`: not known yet. `signed_out`: a token is needed. `closed`: ADMIN_TOKEN is not set or refused, so nobody
  * gets in. `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
  * session, so the page waits behind a question for the token, with everything that was typed.
  */
@@ -57,8 +57,8 @@ export async function askSession(): Promise<void> {
     : withoutSession(result.status, result.problem);
 }
 
-function withoutSession(status: number, { detail, command, afterwards }: Problem): Session {
-  if (status === 403) return { state: 'closed', detail, command, afterwards };
+function withoutSession(status: number, { detail, command, afterwards, fault }: Problem): Session {
+  if (status === 403) return { state: 'closed', detail, command, afterwards, fault };
   return { state: 'signed_out', reason: status === 401 ? null : detail };
 }
 

@@ -1,5 +1,6 @@
 import type { FieldError } from '../config/field-error.ts';
 import { logEvent } from '../runtime/log.ts';
+import type { SecretFault } from '../runtime/secrets.ts';
 
 const TITLES = {
   400: 'Unreadable request',
@@ -24,8 +25,12 @@ interface ProblemExtras {
   /** Number of errors beyond those that are listed. */
   readonly more?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The line that mends it, and what is to be done after it. */
-  readonly way?: { readonly command: string; readonly afterwards: string };
+  /** The line that mends it, what is to be done after it, and what is wrong with the secret that it sets. */
+  readonly way?: {
+    readonly command: string;
+    readonly afterwards: string;
+    readonly fault?: SecretFault;
+  };
 }
 
 /** A request that ends in a problem. The routes throw it; their one error boundary answers with it. */

@@ -165,7 +165,8 @@ function secretOf(upstream: Upstream | null, env: Env) {
 
 function secretNamed(name: string, env: Env) {
   const fault = secretFault(env, name);
-  return { name, is_set: fault === null, set_with: howToSet(env, name), ...wayToSet(env, name) };
+  const set_with = howToSet(env, name);
+  return { name, is_set: fault === null, fault, set_with, ...wayToSet(env, name) };
 }
 
 /** Lists the secrets that members of groups name for an upstream. */

@@ -1,6 +1,6 @@
 import type { WebhookConfig } from '../contract/config/config.ts';
 import { webhookSchema } from '../contract/config/webhook.ts';
-import { readSecret } from '../runtime/secrets.ts';
+import { secretFault } from '../runtime/secrets.ts';
 import { testWebhook, webhookDependencies } from '../runtime/webhook.ts';
 import { changeConfig, note } from './change.ts';
 import type { AdminApp } from './context.ts';
@@ -56,6 +56,8 @@ function shown(env: object, webhook: WebhookConfig | null) {
   if (webhook === null) return null;
   // A configuration of an older release has an address and a secret alone.
   const { url, secret, format, kinds } = webhookSchema.parse(webhook);
-  const is_secret_set = secret === null ? null : readSecret(env, secret) !== null;
-  return { address: `${new URL(url).origin}/(hidden)`, secret, format, kinds, is_secret_set };
+  const secret_fault = secret === null ? null : secretFault(env, secret);
+  const is_secret_set = secret === null ? null : secret_fault === null;
+  const address = `${new URL(url).origin}/(hidden)`;
+  return { address, secret, format, kinds, is_secret_set, secret_fault };
 }

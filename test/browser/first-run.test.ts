@@ -190,6 +190,7 @@ it('without a token it says as code how to set one', async () => {
     page = await browser.open();
     await page.goto(`${other.url}/admin`);
     await page.locator('pre', { hasText: "export ADMIN_TOKEN='…'" }).waitFor();
+    await page.getByText('The secret ADMIN_TOKEN is not set').waitFor();
     expect(await page.getByRole('main').textContent()).not.toMatch(/wrangler|`/);
     await expectAccessible(page);
   } finally {

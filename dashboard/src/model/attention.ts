@@ -101,7 +101,7 @@ const PLAIN: ReadonlySet<Rule> = new Set([
   isSlow,
 ]);
 
-/** Upstreams with a secret that is not set: all their calls are refused, or none runs at members of groups. */
+/** Upstreams with a secret that is not set or refused: all their calls are refused, or none runs at members of groups. */
 export function missingSecrets(
   upstreams: readonly Pick<UpstreamInfo, 'id' | 'secret' | 'member_secrets'>[],
 ): { readonly id: string; readonly says: string }[] {
@@ -110,8 +110,10 @@ export function missingSecrets(
     return [
       ...(secret === null || secret.is_set
         ? []
-        : [`the secret ${secret.name} is not set: its calls are refused`]),
-      ...missing.map(({ name }) => `the secret ${name} is not set: no call runs at its members`),
+        : [`the secret ${secret.name} ${secret.fault}: its calls are refused`]),
+      ...missing.map(
+        ({ name, fault }) => `the secret ${name} ${fault}: no call runs at its members`,
+      ),
     ].map((says) => ({ id, says }));
   });
 }

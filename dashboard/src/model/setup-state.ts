@@ -61,14 +61,14 @@ function secretItems(upstreams: readonly UpstreamInfo[]): SetupItem[] {
 
 function secretItem({ id, secret }: UpstreamInfo): SetupItem[] {
   if (secret === null) return [];
-  const { name, is_set: isSet, command, afterwards } = secret;
+  const { name, is_set: isSet, fault, command, afterwards } = secret;
   return [
     isSet
       ? { title: `Key for ${id}`, state: 'ready', says: `${name} is set.` }
       : {
           title: `Key for ${id}`,
           state: 'todo',
-          says: `${name} is not set, so calls to ${id} are refused:`,
+          says: `${name} ${fault}, so calls to ${id} are refused:`,
           command,
           afterwards,
         },

@@ -1,7 +1,7 @@
 import type { Closed } from '../session.ts';
 
-/** Shown where no ADMIN_TOKEN is set: nobody gets in, and how to change that where this Headgate runs. */
-export function ClosedPage({ detail, command, afterwards }: Closed) {
+/** Shown where ADMIN_TOKEN is not set or refused: nobody gets in, and how to change that where this Headgate runs. */
+export function ClosedPage({ detail, command, afterwards, fault }: Closed) {
   return (
     <main class="gate">
       <h1>Headgate</h1>
@@ -10,7 +10,7 @@ export function ClosedPage({ detail, command, afterwards }: Closed) {
       ) : (
         <>
           <p>
-            No <code>ADMIN_TOKEN</code> is set, so nobody gets in. Set one:
+            The secret <code>ADMIN_TOKEN</code> {fault}, so nobody gets in. Set it:
           </p>
           <pre>{command}</pre>
           <p>{afterwards}</p>

@@ -27,7 +27,7 @@ export function requireOpen(env: Env): void {
   throw new ProblemError(
     403,
     `The secret ADMIN_TOKEN ${fault}, so the admin routes are closed. Set it: ${howToSet(env, 'ADMIN_TOKEN')}`,
-    { way: wayToSet(env, 'ADMIN_TOKEN') },
+    { way: { fault, ...wayToSet(env, 'ADMIN_TOKEN') } },
   );
 }
 

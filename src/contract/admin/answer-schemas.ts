@@ -42,6 +42,10 @@ export const problemSchema = z.object({
       'The line that mends it, where there is one, as it is typed where this Headgate runs.',
     ),
   afterwards: z.string().optional().describe('What is to be done after that line, for people.'),
+  fault: z
+    .string()
+    .optional()
+    .describe('What is wrong with the secret that the line sets, as in "the secret X is not set".'),
 });
 
 /** A list that goes on where `next_cursor` is sent back as `cursor`. */
@@ -103,7 +107,11 @@ export const newAdminKeySchema = changedSchema.extend({ admin_key: adminKeyInfoS
 
 const secretSchema = z.object({
   name: z.string().describe('Name of the secret.'),
-  is_set: z.boolean().describe('It is there.'),
+  is_set: z.boolean().describe('Whether it can be used. One with white space inside cannot.'),
+  fault: z
+    .string()
+    .nullable()
+    .describe('Why it cannot be used, as in "the secret X is not set". Null: it can be used.'),
   set_with: z.string().describe('How it is set where this Headgate runs, for people.'),
   command: z.string().describe('The line to type for that, where this Headgate runs.'),
   afterwards: z.string().describe('What is to be done after it, for people.'),

@@ -9,7 +9,11 @@ const shownWebhookSchema = webhookSchema.omit({ url: true }).extend({
   is_secret_set: z
     .boolean()
     .nullable()
-    .describe('Whether the secret has a value. Null: none is named.'),
+    .describe('Whether the secret can be used. Null: none is named.'),
+  secret_fault: z
+    .string()
+    .nullable()
+    .describe('Why the secret cannot be used, as in "the secret X is not set". Null: it can be.'),
 });
 
 const webhookDocumentSchema = webhookSchema

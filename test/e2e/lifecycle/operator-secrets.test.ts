@@ -140,13 +140,26 @@ it('secrets with white space inside are refused and named, at the start and at /
     headers: { authorization: `Bearer ${given.METRICS_TOKEN}` },
   });
   expect(metrics.status).toBe(401);
-  const change = await fetch(`${url}/admin/api/groups/another`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${STAGE_TOKEN}`, 'content-type': 'application/json' },
-    body: '{}',
-  });
-  const { warnings } = (await change.json()) as { readonly warnings: readonly string[] };
+  const admin = async (method: string, path: string, body?: unknown): Promise<unknown> => {
+    const answer = await fetch(`${url}/admin/api${path}`, {
+      method,
+      headers: { authorization: `Bearer ${STAGE_TOKEN}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return answer.json();
+  };
+  const made = await admin('PUT', '/groups/another', {});
+  const { warnings } = made as { readonly warnings: readonly string[] };
   expect(warnings.filter((warning) => /METRICS_TOKEN|UPSTREAM_TWO/.test(warning))).toHaveLength(2);
+  // What the dashboard shows.
+  const fault = 'has white space or control characters inside';
+  await admin('PUT', '/upstreams/two', {
+    base_url: 'https://two.example',
+    auth: { secret: 'UPSTREAM_TWO' },
+  });
+  expect(await admin('GET', '/upstreams/two')).toMatchObject({
+    secret: { name: 'UPSTREAM_TWO', is_set: false, fault },
+  });
   expect(page + (script?.output() ?? '') + warnings.join()).not.toMatch(/for-prometheus|sk-one/);
 });
 
@@ -154,9 +167,10 @@ it('an ADMIN_TOKEN with white space inside closes the admin routes, and they say
   const url = await served({ ...SECRETS, ADMIN_TOKEN: 'stage admin' });
   const headers = { authorization: 'Bearer stage admin' };
   const answer = await fetch(`${url}/admin/api/status`, { headers });
-  expect([answer.status, await answer.text()]).toEqual([
+  const fault = 'has white space or control characters inside';
+  expect([answer.status, await answer.json()]).toEqual([
     403,
-    expect.stringContaining('ADMIN_TOKEN has white space or control characters inside'),
+    expect.objectContaining({ fault, detail: expect.stringContaining(`ADMIN_TOKEN ${fault}`) }),
   ]);
   expect(await (await fetch(url)).text()).toContain(
     'CLOSED: the secret ADMIN_TOKEN has white space',

@@ -209,10 +209,11 @@ describe('the order of the groups', () => {
   });
 });
 
-it('names the upstreams with a secret that is not set, each secret once', () => {
-  const secret = (isSet: boolean, name = 'UPSTREAM_KEY') => ({
+it('names the upstreams with a secret that is not set or refused, each secret once', () => {
+  const secret = (isSet: boolean, name = 'UPSTREAM_KEY', fault = 'is not set') => ({
     name,
     is_set: isSet,
+    fault: isSet ? null : fault,
     set_with: `${name}=…`,
     command: `${name}=…`,
     afterwards: '',
@@ -223,9 +224,11 @@ it('names the upstreams with a secret that is not set, each secret once', () => 
       { id: 'bare', secret: null, member_secrets: [] },
       { id: 'set', secret: secret(true), member_secrets: [] },
       { id: 'unset', secret: secret(false), member_secrets: ofMembers },
+      { id: 'two', secret: secret(false, 'UPSTREAM_C', 'has white space'), member_secrets: [] },
     ]),
   ).toEqual([
     { id: 'unset', says: 'the secret UPSTREAM_KEY is not set: its calls are refused' },
     { id: 'unset', says: 'the secret UPSTREAM_B is not set: no call runs at its members' },
+    { id: 'two', says: 'the secret UPSTREAM_C has white space: its calls are refused' },
   ]);
 });

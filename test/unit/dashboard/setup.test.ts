@@ -122,11 +122,12 @@ describe('a test call', () => {
 });
 
 describe('what is missing', () => {
-  const stored = (isSet: boolean): UpstreamInfo => ({
+  const stored = (isSet: boolean, fault = 'is not set'): UpstreamInfo => ({
     ...OPENAI,
     secret: {
       name: 'UPSTREAM_OPENAI_KEY',
       is_set: isSet,
+      fault: isSet ? null : fault,
       set_with: 'UPSTREAM_OPENAI_KEY=… where it runs',
       command: 'export UPSTREAM_OPENAI_KEY=…',
       afterwards: 'Restart it.',
@@ -155,6 +156,15 @@ describe('what is missing', () => {
       command: 'export UPSTREAM_OPENAI_KEY=…',
       afterwards: 'Restart it.',
     });
+  });
+
+  it('says what is wrong with a secret that is refused', () => {
+    const upstreams = [stored(false, 'has white space inside')];
+    expect(setupItems({ groups: 0, keys: 0, upstreams })).toContainEqual(
+      expect.objectContaining({
+        says: 'UPSTREAM_OPENAI_KEY has white space inside, so calls to openai are refused:',
+      }),
+    );
   });
 
   it('is nothing where all is set up', () => {

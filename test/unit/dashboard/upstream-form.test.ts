@@ -16,6 +16,7 @@ const VLLM: UpstreamInfo = {
   secret: {
     name: 'UPSTREAM_VLLM',
     is_set: true,
+    fault: null,
     set_with: 'UPSTREAM_VLLM=…',
     command: 'x',
     afterwards: 'y',

@@ -102,6 +102,7 @@ describe('an upstream', () => {
     expect(secretOf('openai')).toEqual({
       name: 'UPSTREAM_TEST_KEY',
       is_set: true,
+      fault: null,
       set_with: 'npx wrangler secret put UPSTREAM_TEST_KEY',
       command: 'npx wrangler secret put UPSTREAM_TEST_KEY',
       afterwards: 'It asks for the value, and puts it in force at once.',
@@ -109,6 +110,7 @@ describe('an upstream', () => {
     expect(secretOf('groq')).toEqual({
       name: 'UPSTREAM_NOT_THERE',
       is_set: false,
+      fault: 'is not set',
       set_with: 'npx wrangler secret put UPSTREAM_NOT_THERE',
       command: 'npx wrangler secret put UPSTREAM_NOT_THERE',
       afterwards: 'It asks for the value, and puts it in force at once.',

@@ -55,6 +55,7 @@ it('is set, tested, changed without its address, and taken away', async () => {
     format: 'generic',
     kinds: null,
     is_secret_set: true,
+    secret_fault: null,
   };
   expect((await admin('GET', '/webhook')).json.webhook).toEqual(shown);
   answer = () => new Response('thank you', { status: 202 });
@@ -120,7 +121,7 @@ it('warns of a secret that is not set, and a redirect goes nowhere', async () =>
     warnings: [
       'Webhook: the secret WEBHOOK_NOBODY_SET is not set. Until it is set, no warning is sent.',
     ],
-    webhook: { is_secret_set: false },
+    webhook: { is_secret_set: false, secret_fault: 'is not set' },
   });
   expect((await admin('POST', '/webhook/test')).json).toMatchObject({
     delivered: false,

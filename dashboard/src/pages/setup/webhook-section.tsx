@@ -47,7 +47,7 @@ function formKey(shown: Shown | null): string {
 }
 
 function SentTo({
-  webhook: { address, format, secret, is_secret_set, kinds },
+  webhook: { address, format, secret, secret_fault, kinds },
 }: {
   readonly webhook: Shown;
 }) {
@@ -61,7 +61,7 @@ function SentTo({
         </>
       )}
       {kinds !== null && `; only ${kinds.map((kind) => kind.replaceAll('_', ' ')).join(', ')}`}.
-      {is_secret_set === false && <strong class="missing"> That secret is not set.</strong>}
+      {secret_fault !== null && <strong class="missing"> That secret {secret_fault}.</strong>}
     </>
   );
 }

@@ -139,7 +139,7 @@ function Secret({ upstream: { secret } }: { readonly upstream: UpstreamInfo }) {
     </>
   ) : (
     <strong class="missing">
-      secret <code>{secret.name}</code> is not set
+      secret <code>{secret.name}</code> {secret.fault}
     </strong>
   );
 }
