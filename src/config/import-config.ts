@@ -42,7 +42,7 @@ const OWN_KEYS = Object.keys(configSchema.shape);
  * imported. With nothing left, what was omitted are the errors.
  */
 export function importConfig(written: unknown, source: ForeignSource = {}): Imported {
-  const document = withoutSchemaName(written);
+  const document = withoutExtensions(written);
   const shapes = foreignShapesOf(document, source);
   const [shape] = shapes;
   if (shape === undefined) return importOwn(document);
@@ -110,11 +110,16 @@ export function omissionTexts(omitted: readonly FieldError[]): string[] {
   return omitted.map(({ path, message }) => `Not imported: ${path}: ${message}.`);
 }
 
-/** Drops the name of a JSON schema, which editors read and which configures nothing. */
-function withoutSchemaName(document: unknown): unknown {
+/**
+ * Drops what configures nothing at the top of a document: the name of a JSON schema, which editors read, and keys that begin
+ * with `x-`, which hold values for YAML aliases.
+ */
+function withoutExtensions(document: unknown): unknown {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) return document;
-  const { $schema: name, ...rest } = document as Readonly<Record<string, unknown>>;
-  return typeof name === 'string' ? rest : document;
+  const isExtension = (key: string, value: unknown): boolean =>
+    key.startsWith('x-') || (key === '$schema' && typeof value === 'string');
+  const fields = Object.entries(document).filter(([key, value]) => !isExtension(key, value));
+  return Object.fromEntries(fields);
 }
 
 /** Writes a whole configuration, every default included. */

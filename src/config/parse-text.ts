@@ -16,6 +16,9 @@ const DEPTH_MAX = 100;
 
 const NO_MAP = 'the key << merges maps. Give it an alias of a map, or a list of such aliases';
 
+const NO_ANCHOR =
+  'no anchor in front of this alias has its name. Set one with & where the value is used first';
+
 /** A document that is not JSON or YAML at all. Its message repeats nothing of the document. */
 export class ConfigSyntaxError extends Error {
   override readonly name: string = 'ConfigSyntaxError';
@@ -162,6 +165,7 @@ function parseYaml(text: string, instead?: ConfigSyntaxError): unknown {
       throw new ConfigShapeError(`The document uses more than ${ALIASES_MAX} YAML aliases.`);
     }
     const anchored = targets.get(node);
+    if (anchored === undefined) refuse(node.range?.[0] ?? 0, NO_ANCHOR);
     if (anchored === undefined || !path.includes(anchored)) return;
     const { line, col } = lines.linePos(node.range?.[0] ?? 0);
     const message = `The document contains itself: the YAML alias at line ${line}, column ${col} is inside the value that it repeats. Remove it.`;

@@ -313,6 +313,34 @@ describe('the name of a JSON schema', () => {
   );
 });
 
+describe('keys that begin with x-', () => {
+  it('hold values for aliases at the top, and are not kept', () => {
+    const text = `
+      x-small: &small { limits: { max_concurrency: 2 }, queue: { timeout_ms: 5000 } }
+      groups:
+        - { <<: *small, name: a }
+        - { <<: *small, name: b, queue: { max_length: 3 } }`;
+    const imported = importConfig(parseConfigText(text, 'application/yaml'));
+    expect(imported).toMatchObject({
+      ok: true,
+      config: {
+        groups: [
+          { name: 'a', limits: { max_concurrency: 2 }, queue: { timeout_ms: 5_000 } },
+          { name: 'b', limits: { max_concurrency: 2 }, queue: { max_length: 3 } },
+        ],
+      },
+    });
+    expect(imported.ok && 'x-small' in imported.config).toBe(false);
+  });
+
+  it('are unknown fields anywhere else', () => {
+    const imported = importConfig({ groups: [{ name: 'a', 'x-note': 'b' }] });
+    expect(imported.ok ? [] : imported.errors.map(({ message }) => message)).toEqual([
+      expect.stringContaining('unknown field "x-note"'),
+    ]);
+  });
+});
+
 describe('a part of a foreign document that cannot be imported', () => {
   const group = (name: string, max_concurrency: number) => ({
     name,

@@ -34,7 +34,12 @@ describe('parseConfigText', () => {
     ['a: !!js/function f', 'text/yaml', 'at line 1, column 4: tag resolve failed.'],
     ['a: !ours f', 'text/yaml', 'at line 1, column 4: tag resolve failed.'],
     ['a: 1\n---\nb: 2', 'text/yaml', 'multiple docs.'],
-    ['a: *nowhere', 'text/yaml', 'The YAML aliases of the document cannot be resolved.'],
+    [
+      'b: 1\na: *nowhere',
+      'text/yaml',
+      'line 2, column 4: no anchor in front of this alias has its name',
+    ],
+    ['a: *later\nb: &later 1', 'text/yaml', 'line 1, column 4: no anchor'],
   ])('refuses %j', (text, type, message) => {
     const read = () => parseConfigText(text, type);
     expect(read).toThrow(ConfigSyntaxError);
