@@ -1,6 +1,6 @@
 import { readErrorFields } from '../upstream/refusal/error-fields.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
-import { cureAt } from './base-url.ts';
+import { cureAt, cureBehindV1 } from './base-url.ts';
 import type { KnownCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { rejected, type Answered, type Rejected } from './result.ts';
@@ -27,8 +27,8 @@ export async function withCure(
   { upstream, path, chosenBy }: Located,
 ): Promise<Answered | Rejected> {
   const { status } = result.response;
-  if (!NOT_SERVED.has(status) || chosenBy !== null || call.early.hasBegun) return result;
-  const cure = cureAt(call, upstream, path);
+  if (!NOT_SERVED.has(status) || call.early.hasBegun) return result;
+  const cure = chosenBy === null ? cureAt(call, upstream, path) : cureBehindV1(call);
   if (cure === null) return result;
   const { text, answer } = await peekAnswer(result.response, undefined, call.after);
   const { message } = readErrorFields(text, answer.headers);

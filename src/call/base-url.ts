@@ -8,7 +8,11 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { nearestName } from '../config/nearest-names.ts';
 import { isUpstreamAllowed } from '../routing/key-access.ts';
-import { isDeploymentPath, routeIn } from '../upstream/operation/operation.ts';
+import {
+  isDeploymentPath,
+  routeIn,
+  withoutTrailingSlashes,
+} from '../upstream/operation/operation.ts';
 import { newestKnown } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
 import { errorResponse } from './errors/wire-error.ts';
@@ -117,8 +121,19 @@ export function endpointAsBase(call: Calling, id: string | null): ErrorReply | n
   return wrong(what, ` Set the base URL to \`${calledOrigin(call)}${own}${set}\`.`);
 }
 
-/** Help for an error about a path below /v1 whose dialect is not served there; empty: none. */
+/** The base URL for a path that names its upstream behind /v1: `/v1/openai/chat/completions`. null if it names none there. */
+export function cureBehindV1(call: Calling): string | null {
+  const { pathname } = call.url;
+  const [, , id = ''] = pathname.split('/', 3);
+  const named = call.table.upstreams.get(id);
+  const added = named === undefined ? null : addedIn(pathname.slice(`/v1/${id}`.length), call);
+  return named === undefined || added === null ? null : cure(call, added, [named]);
+}
+
+/** Help for an error about a path below /v1 whose dialect is not served there, or that names its upstream there; empty: none. */
 export function notUnified(call: Calling): string {
+  const behind = cureBehindV1(call);
+  if (behind !== null) return behind;
   const added = addedIn(call.url.pathname, call);
   if (added === null || added.shape === 'openai' || added.shape === 'anthropic') return '';
   return cure(call, added, []);
@@ -132,12 +147,18 @@ export function cureAt(call: Calling, upstream: Upstream, path: string): string 
   const { dialect, openaiAt, anthropicAt, baseUrl } = upstream;
   if (dialect === 'opaque') return null;
   const own = `${calledOrigin(call)}/${upstream.id}`;
-  if (path === '' || path === '/' || (path !== '' && (path === openaiAt || path === anthropicAt))) {
-    const bases = [openaiAt, anthropicAt].filter((at) => at !== null).map((at) => `${own}${at}`);
+  const bare = withoutTrailingSlashes(path);
+  if (MISPLACED.test(bare) || bare === openaiAt || bare === anthropicAt) {
+    const shapes = [dialect, 'openai', 'anthropic'] as const;
+    const bases = [...new Set(shapes.flatMap((shape) => basesAt(upstream, shape, own)))];
     return ` This is a base URL, and a route stands behind it. Set the base URL to ${listed(bases.length === 0 ? [own] : bases)}, and let your client add the route.`;
   }
   if (isDeploymentPath(path)) {
-    return dialect === 'openai' ? cure(call, { shape: 'azure', isVersioned: false }, []) : null;
+    if (dialect === 'openai') return cure(call, { shape: 'azure', isVersioned: false }, []);
+    if (dialect !== 'azure' || /^\/openai\/deployments\//i.test(path)) return null;
+    // Clients add `/openai` to an endpoint, and nothing to a base URL.
+    const at = path.toLowerCase().startsWith('/deployments/') ? '/openai' : '';
+    return ` Set the base URL to \`${own}${at}\`.`;
   }
   const added = addedIn(path, call);
   if (added === null) return null;
@@ -168,7 +189,10 @@ function isOneVersion(mount: string): boolean {
 function addedIn(path: string, { request, url }: Calling): AddedAt | null {
   const route = path === '' ? null : routeIn(path, 'openai');
   if (route === null || (!route.limited && route.name !== 'models')) return null;
-  const { shape, start } = route;
+  const { shape } = route;
+  // A few routes of the table begin with their version.
+  const [version = ''] = /^\/v\d\w*(?=\/)/i.exec(path.slice(route.start)) ?? [];
+  const start = route.start + version.length;
   return {
     shape: shape ?? dialectOfClient(request.headers, url.searchParams),
     isOfAll: shape === null,

@@ -277,7 +277,7 @@ function isOfRoute(segment: string, match: RegExpExecArray, path: string): boole
 }
 
 /** A regular expression would take quadratic time over a path of slashes. */
-function withoutTrailingSlashes(path: string): string {
+export function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end -= 1;
   return path.slice(0, end);

@@ -22,6 +22,10 @@ function config(): ConfigInput {
       { id: 'pathed', base_url: `${strict.url}/api` },
       { id: 'openai', base_url: strict.url, openai_at: '/v1' },
       { id: 'completions', base_url: strict.url, openai_at: '/v1' },
+      { id: 'azure', base_url: strict.url, dialect: 'azure' },
+      { id: 'gemini', base_url: strict.url },
+      { id: 'ollama', base_url: strict.url, dialect: 'ollama' },
+      { id: 'anthropic', base_url: strict.url },
     ],
   };
 }
@@ -69,6 +73,8 @@ describe.each<[string, string, 'openai' | 'anthropic' | 'gemini', string]>([
   ['GET', '/opnai', 'openai', `Did you mean \`openai\`?`],
   ['POST', '/v1', 'openai', `\`${AT}/v1\``],
   ['POST', '/v1/', 'openai', `\`${AT}/v1\``],
+  ['POST', '/v1/house/chat/completions', 'openai', `Set the base URL to \`${AT}/house/v1\``],
+  ['POST', '/v1/anthropic/v1/messages', 'anthropic', `Set the base URL to \`${AT}/anthropic\``],
   ['POST', '/v1/chat/completions/chat/completions', 'openai', `\`${AT}/v1\``],
   ['POST', '/v1/chat/completions/responses', 'openai', `\`${AT}/v1\``],
   ['GET', '/openai/v1/chat/completions/models', 'openai', `\`${AT}/openai/v1\``],
@@ -138,12 +144,30 @@ describe('where the upstream answers 404', () => {
     ['/openai', `${AT}/openai/v1`],
     ['/openai/', `${AT}/openai/v1`],
     ['/openai/v1', `${AT}/openai/v1`],
-    ['/openai/deployments/d/chat/completions', 'dialect: azure'],
+    ['/openai/v1/', `${AT}/openai/v1`],
+    ['/anthropic/v1/', `\`${AT}/anthropic\` or \`${AT}/anthropic/v1\`,`],
+    ['/gemini', `\`${AT}/gemini\` or`],
+    ['/gemini/v1beta/', `\`${AT}/gemini\` or`],
+    ['/ollama/api', `\`${AT}/ollama\` or \`${AT}/ollama/v1\`,`],
+    ['/azure/openai/', `\`${AT}/azure\` or`],
+    ['/azure/openai/openai/deployments/d/chat/completions', `URL to \`${AT}/azure\`.`],
+    ['/azure/deployments/d/chat/completions', `URL to \`${AT}/azure/openai\`.`],
+    ['/openai/deployments/d/chat/completions', `URL to \`${AT}/azure\`.`],
+    ['/openai/model/m/converse', 'dialect: bedrock'],
   ])('%s is answered with the right base URL', async (path, expected) => {
     const seen = await ask(path);
     expect(seen).toMatchObject({ status: 404, reason: 'upstream_unknown' });
     expect(seen.text).toContain(expected);
     expect(seen.text).toContain('answered 404');
+  });
+
+  it('an upstream that is named behind /v1 goes before it', async () => {
+    const headers = { 'headgate-upstream': 'house' };
+    const seen = await ask('/v1/house/v1/chat/completions', 'POST', headers);
+    expect(seen).toMatchObject({ status: 404, reason: 'upstream_unknown' });
+    expect(seen.text).toContain(`Set the base URL to \`${AT}/house/v1\``);
+    const unnamed = await ask('/v1/none/v1/chat/completions', 'POST', headers);
+    expect(unnamed).toMatchObject({ status: 404, reason: null });
   });
 
   it.each([
@@ -153,6 +177,8 @@ describe('where the upstream answers 404', () => {
     '/house/together/v1/chat/completions',
     '/mounted/chat/completions',
     '/openai/v1/models/none',
+    '/anthropic/v1/complete',
+    '/azure/openai/deployments/d/chat/completions',
   ])('the answer to %s passes as it came', async (path) => {
     expect(await ask(path)).toMatchObject({ status: 404, reason: null });
   });
