@@ -130,8 +130,9 @@ export class Tries {
    * is not multiplied.
    */
   mayRetry(max: number, budget: RetryBudget, share: number): boolean {
-    if (this.#retried >= max || sdkRetriesIn(this.#headers) > 0 || !budget.take(share))
+    if (this.#retried >= max || sdkRetriesIn(this.#headers) > 0 || !budget.take(share)) {
       return false;
+    }
     this.#retried += 1;
     return true;
   }
