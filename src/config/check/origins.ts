@@ -4,11 +4,14 @@ import type { FieldError } from '../field-error.ts';
 /** The origin of pages that have none of their own, as browsers serialize it. */
 const OPAQUE = 'null';
 
+/** The origin of local files in apps such as Electron's and Cordova's. Browsers send `null` for such pages. */
+const FILE = 'file://';
+
 /** An origin of another scheme than http: `app://obsidian.md`. Browsers send its host as it stands in the page's address. */
 const OTHER = /^([a-z][a-z0-9+.-]*):\/\/([\w.~!$&'()+,;=%-]+|\[[\da-f:.]+\])(?::([1-9]\d{0,4}))?$/;
 
 /** Schemes of addresses whose pages have no origin of their own. */
-const WITHOUT_ORIGIN = /^(?:file|data|blob|about|javascript):/i;
+const WITHOUT_ORIGIN = /^(?:data|blob|about|javascript):/i;
 
 /**
  * Finds entries of `cors_origins` that no browser sends, by the grammar of RFC 6454. Origins are compared exactly, so such an
@@ -21,24 +24,38 @@ export function originErrors({ cors_origins: origins }: Config): FieldError[] {
   });
 }
 
-/** Warns about `null`, which pages of any site can send. */
+/** Warns about `null`, which pages of any site can send, and about `file://`, which pages of any app can send. */
 export function originWarnings({ cors_origins: origins }: Config): string[] {
-  if (!origins.includes(OPAQUE)) return [];
-  return [
-    'cors_origins lists null, which is the origin of local files, data: addresses and sandboxed frames. Any web page can open a ' +
-      'sandboxed frame, so pages of all sites may call Headgate from a browser that reaches it, also upstreams that need no ' +
-      'key. Serve your page from an origin of its own and list that instead.',
-  ];
+  const warnings: ReadonlyMap<string, string> = new Map([
+    [OPAQUE, NULL_WARNING],
+    [FILE, FILE_WARNING],
+  ]);
+  return origins.flatMap((origin) => warnings.get(origin) ?? []);
 }
+
+const NULL_WARNING =
+  'cors_origins lists null, which is the origin of local files, data: addresses and sandboxed frames. Any web page can open a ' +
+  'sandboxed frame, so pages of all sites may call Headgate from a browser that reaches it, also upstreams that need no ' +
+  'key. Serve your page from an origin of its own and list that instead.';
+
+const FILE_WARNING =
+  "cors_origins lists file://, which the pages of all apps send that load them from local files, such as Electron's. If " +
+  'yours can, give its pages a scheme of their own, and list that instead, as in app://my-app.';
 
 /** Why no browser sends this origin, and what to write instead. Null: one may send it. */
 function problemOf(origin: string): string | null {
-  if (origin === OPAQUE) return null;
+  if (origin === OPAQUE || origin === FILE) return null;
   if (origin.includes('*')) {
     return 'has a wildcard; list each origin, as in https://app.example.com';
   }
+  if (/^file:/i.test(origin)) {
+    return 'is not as it is sent for local files; write file:// for pages of an app, or null for pages in a browser';
+  }
   if (WITHOUT_ORIGIN.test(origin)) {
     return 'is never an origin. Browsers send null for such pages; write "null" to allow all pages without an origin';
+  }
+  if (/[\s,]/.test(origin.trim())) {
+    return 'has a comma or white space inside; list each origin on its own, as in ["https://app.example.com", "app://obsidian.md"]';
   }
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(origin)) {
     return 'expected a scheme, a host and perhaps a port, as in https://app.example.com or app://obsidian.md';

@@ -27,6 +27,7 @@ it.each([
   'vscode-file://vscode-app',
   'my-app+beta.2://pages.internal:8080',
   'null',
+  'file://',
 ])('%s is accepted', (origin) => {
   expect(originErrors(listing(origin))).toEqual([]);
 });
@@ -53,8 +54,8 @@ it.each([
 it.each([
   ['*', 'has a wildcard'],
   ['https://*.example.com', 'has a wildcard'],
-  ['file://', 'write "null"'],
-  ['file:///home/me/page.html', 'write "null"'],
+  ['file:///home/me/page.html', 'write file:// for pages of an app, or null'],
+  ['https://a.example,https://b.example', 'list each origin on its own'],
   ['data:text/html,x', 'write "null"'],
   ['app.example.com', 'expected a scheme'],
   ['localhost:3000', 'expected a scheme'],
@@ -62,13 +63,13 @@ it.each([
   ['NULL', 'expected a scheme'],
   [' https://app.example.com', 'expected a scheme'],
   ['https://', 'no valid host'],
-  ['https://a b', 'no valid host'],
+  ['https://a b', 'white space inside'],
   ['https://app.example.com:99999', 'no valid host'],
   ['app://', 'no valid host'],
   ['app://host:99999', 'no valid host or port'],
   ['app://host:080', 'no valid host or port'],
   ['app://hö.st', 'no valid host'],
-  ['app://a, app://b', 'no valid host'],
+  ['app://a, app://b', 'list each origin on its own'],
 ])('%s is refused: %s', (origin, message) => {
   expect(messageOf(origin)).toContain(message);
 });
@@ -83,6 +84,10 @@ describe('null', () => {
     expect(originWarnings(listing('app://obsidian.md', 'null'))).toEqual([
       expect.stringContaining('sandboxed frame'),
     ]);
+  });
+
+  it('like file://, the origin of pages of all apps with local files, has a warning', () => {
+    expect(originWarnings(listing('file://'))).toEqual([expect.stringContaining('file://')]);
   });
 
   it('brings no warning where it is not listed', () => {
