@@ -100,11 +100,12 @@ async function providerFindings(target: Target, options: DoctorOptions): Promise
     const isUsed = each.configured !== null || each.secret !== null || each.groups.length > 0;
     if (!each.enabled || !(isUsed || options.all)) continue;
     if (each.secret?.is_set === false) {
-      const { name, set_with: how } = each.secret;
+      const { name, fault, set_with: how } = each.secret;
       findings.push({
         check: each.id,
         result: 'missing',
-        detail: `the secret ${name} is not set or refused. ${how}`,
+        // A server of an older release does not say what is wrong.
+        detail: `the secret ${name} ${fault ?? 'is not set'}. ${how}`,
       });
     }
     const at = each.openai_at ?? each.anthropic_at;
