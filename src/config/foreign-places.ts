@@ -258,6 +258,7 @@ function openaiBaseOf(base: string, dialect: Dialect, provider: Provider | null)
 
 /** Whether the built-in upstream of a provider serves an address. */
 function isOwnAddress(provider: Provider, base: string, spoken?: Dialect): boolean {
+  const { dialect } = provider;
   if (provider.baseUrl === null) return false;
   const url = new URL(base);
   if (url.host !== new URL(provider.baseUrl).host || url.protocol !== 'https:') return false;
@@ -266,7 +267,7 @@ function isOwnAddress(provider: Provider, base: string, spoken?: Dialect): boole
   const isBefore = (at: string | null): boolean =>
     at === path || at?.startsWith(`${path}/`) === true;
   // The own routes of Gemini's API begin there, too.
-  const isVersion = provider.dialect === 'gemini' && path === '/v1';
+  const isVersion = dialect === 'gemini' && path === '/v1';
   return (
     path === '' || isVersion || isBefore(openaiAt) || (spoken !== 'openai' && isBefore(anthropicAt))
   );
