@@ -28,6 +28,8 @@ type NamedEndpoint = z.output<typeof hermesProviderSchema>;
 export interface Named {
   readonly at: string;
   readonly name: string;
+  /** Its name among the others, if it is not in a list. Providers are named by either. */
+  readonly key: string;
   readonly entry: NamedEndpoint;
 }
 
@@ -80,8 +82,9 @@ export class HermesPlaces {
   constructor(named: readonly Named[], omitted: FieldError[]) {
     this.#omitted = omitted;
     for (const each of named) {
-      const name = plainName(each.name);
-      if (!this.#named.has(name)) this.#named.set(name, each);
+      for (const name of [each.name, each.key].map(plainName).filter(Boolean)) {
+        if (!this.#named.has(name)) this.#named.set(name, each);
+      }
     }
   }
 
@@ -94,11 +97,12 @@ export class HermesPlaces {
   placeOf(endpoint: Endpoint, at: string): Place | null {
     const { provider, base_url: base, api_mode: mode } = endpoint;
     const named = this.entryOf(provider);
-    if (base) return this.#at(base, spokenIn(mode, base), at, named?.name);
-    if (named?.entry.base_url) return this.placeOf(named.entry, named.at);
     const name = plainName(provider ?? '');
     const path = `${at}.provider`;
-    if (SIGNED_IN_BY_HERMES.has(name)) {
+    const isSignedIn = !named?.entry.base_url && SIGNED_IN_BY_HERMES.has(name);
+    if (base && !isSignedIn) return this.#at(base, spokenIn(mode, base), at, named?.name);
+    if (named?.entry.base_url) return this.placeOf(named.entry, named.at);
+    if (isSignedIn) {
       const message =
         'Hermes signs in there itself, with tokens that expire. Its calls still go there directly';
       this.#omitted.push({ path, message });
@@ -178,7 +182,7 @@ export function namedEndpoints(
     }
     const name = parsed.data.name ?? key;
     if (name !== '') {
-      return [{ at, name, entry: { ...parsed.data, provider: parsed.data.provider ?? name } }];
+      return [{ at, name, key, entry: { ...parsed.data, provider: parsed.data.provider ?? name } }];
     }
     omitted.push({ path: `${at}.name`, message: 'is missing: expected text' });
     return [];

@@ -2,7 +2,6 @@
 
 import type * as z from 'zod';
 import {
-  hermesCredentialSchema,
   hermesEndpointSchema,
   hermesMainSchema,
   type hermesPartsSchema,
@@ -12,6 +11,7 @@ import { below, formatPath, type FieldError } from './field-error.ts';
 import { readWithoutWrong, withNumbers } from './foreign-fields.ts';
 import type { Place } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
+import { baseOfPool, secretsOfPool } from './hermes-pool.ts';
 import {
   HermesPlaces,
   namedEndpoints,
@@ -119,9 +119,10 @@ export class HermesReading {
 
   /** Lists the providers that only a pool of keys is about. */
   pools(): Used[] {
-    return Object.keys(this.#document.credential_pool ?? {}).flatMap((provider) => {
+    return Object.entries(this.#document.credential_pool ?? {}).flatMap(([provider, keys]) => {
       const at = formatPath(['credential_pool', provider]);
-      return this.#used({ provider }, at, {}) ?? [];
+      const base = this.places.entryOf(provider) === undefined ? baseOfPool(provider, keys) : null;
+      return this.#used({ provider, base_url: base }, at, {}) ?? [];
     });
   }
 
@@ -202,7 +203,10 @@ export class HermesReading {
     const place = this.places.placeOf(endpoint, at);
     if (place === null) return null;
     const named = this.places.entryOf(endpoint.provider);
-    const pool = this.#poolOf(endpoint, named);
+    const pools = this.#document.credential_pool ?? {};
+    const pool = secretsOfPool(pools, { endpoint, named, place }, this.secrets, (error) =>
+      this.#omitOnce(error),
+    );
     const secrets = pool.length > 0 ? pool : this.#keyOf(endpoint, named, place, at);
     const isAtName =
       named !== undefined && (!endpoint.base_url || endpoint.base_url === named.entry.base_url);
@@ -255,44 +259,6 @@ export class HermesReading {
     }
     if (place.isLocal) return [];
     return [this.secrets.ofOther(`place ${place.id}`, `${place.id}_API_KEY`, place.id)];
-  }
-
-  /** Names the secrets of the keys in the pool of a provider, in the order in which they are used. */
-  #poolOf({ provider }: Endpoint, named: Named | undefined): string[] {
-    const names = [provider ?? '', named?.name ?? '', `custom:${named?.name ?? ''}`];
-    const wanted = new Set(names.map((name) => name.trim().toLowerCase()).filter(Boolean));
-    const pools = Object.entries(this.#document.credential_pool ?? {});
-    const [name, pool] = pools.find(([key]) => wanted.has(key.toLowerCase())) ?? [];
-    if (name === undefined || pool === undefined) return [];
-    const keys = pool.flatMap((value, index) => {
-      const at = formatPath(['credential_pool', name, index]);
-      const parsed = hermesCredentialSchema.safeParse(value);
-      if (!parsed.success) {
-        this.#omitOnce({ path: at, message: 'is no key of a pool' });
-        return [];
-      }
-      const { auth_type: type, source, priority } = parsed.data;
-      if ((type ?? 'api_key') !== 'api_key') {
-        const message =
-          'is a sign-in whose tokens expire, and a secret does not change. Hermes still uses it itself';
-        this.#omitOnce({ path: at, message });
-        return [];
-      }
-      if (parsed.data.base_url) {
-        const message = 'has an address of its own. List it as an endpoint under custom_providers';
-        this.#omitOnce({ path: `${at}.base_url`, message });
-        return [];
-      }
-      const variable = /^env:(\w+)$/.exec(source ?? '')?.[1];
-      const owner = `${name.replace(/^custom:/, '')}_API_KEY`;
-      const secret =
-        variable === undefined
-          ? this.secrets.ofOther(at, owner, at)
-          : this.secrets.ofVariable(variable);
-      return [{ secret, priority: priority ?? index }];
-    });
-    const sorted = keys.toSorted((a, b) => a.priority - b.priority).map(({ secret }) => secret);
-    return [...new Set(sorted)];
   }
 
   /** Lists a part that is read for each endpoint which it is about. */

@@ -11,6 +11,9 @@ export const SIGNED_IN_BY_HERMES: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
+/** Beginning of tokens that expire, which Hermes keeps beside keys, whatever it says of their kind. */
+export const SIGN_IN_TOKEN_OF_HERMES = 'sk-ant-oat';
+
 /** A field of a target of Portkey's that makes an address. */
 interface AddressField {
   /** Id of the provider that has it. */

@@ -9,6 +9,7 @@ export const openai = {
   namedBy: {
     clawith: ['openai-response', 'openai_response', 'openairesponses'],
     picoclaw: ['gpt'],
+    hermes: ['openai-api'],
   },
   baseUrl: 'https://api.openai.com',
   models: [

@@ -200,6 +200,44 @@ describe('credential pools', () => {
     ]);
   });
 
+  it('have the address of their provider beside each key, as auth.json has it', () => {
+    const key = (more: object) => ({ auth_type: 'api_key', access_token: 'sk-4711', ...more });
+    const { groups, upstreams, notes, left } = taken({
+      version: 1,
+      providers: { nous: { access_token: 'ey4711', inference_base_url: 'https://n.example' } },
+      credential_pool: {
+        openrouter: [
+          key({ source: 'env:OPENROUTER_API_KEY', base_url: 'https://openrouter.ai/api/v1' }),
+          key({ source: 'manual', base_url: 'https://openrouter.ai/api/v1' }),
+          key({ source: 'manual', base_url: 'https://elsewhere.example/v1' }),
+          key({ source: 'manual', last_status: 'dead' }),
+        ],
+        'custom:farm': [
+          key({ source: 'config:farm', base_url: 'https://farm.example/v1' }),
+          key({ source: 'manual', base_url: 'https://farm.example/v1' }),
+        ],
+        anthropic: [
+          key({ source: 'env:ANTHROPIC_API_KEY', base_url: 'https://api.anthropic.com' }),
+          { source: 'env:CLAUDE_CODE_OAUTH_TOKEN', access_token: 'sk-ant-oat01-4711' },
+        ],
+      },
+    });
+    expect(groups.map(({ match, members }) => [match.upstreams, members.length])).toEqual([
+      [['openrouter'], 2],
+      [['farm-example'], 2],
+    ]);
+    expect(upstreams.map(({ id, base }) => [id, base])).toEqual([
+      ['farm-example', 'https://farm.example/v1'],
+      ['anthropic', undefined],
+    ]);
+    expect(left).toEqual([
+      'credential_pool.openrouter[2].base_url',
+      'credential_pool.openrouter[3].last_status',
+      'credential_pool.anthropic[1]',
+    ]);
+    expect(JSON.stringify(notes)).not.toContain('4711');
+  });
+
   it('leave out what signs in by itself, each once', () => {
     const { groups, left } = taken({
       model: { provider: 'anthropic', default: 'claude-opus-4-6' },
@@ -312,6 +350,7 @@ describe('endpoints', () => {
     ['xiaomi', 'mimo'],
     ['hf', 'huggingface'],
     ['google', 'gemini'],
+    ['openai-api', 'openai'],
   ])('are named as there: %s', (provider, id) => {
     expect(taken({ model: { provider, default: 'm' } }).groups[0]?.match.upstreams).toEqual([id]);
   });
@@ -321,6 +360,32 @@ describe('endpoints', () => {
       model: { default: 'a/b', provider: 'auto', base_url: 'https://openrouter.ai/api/v1' },
     });
     expect(groups[0]?.match.upstreams).toEqual(['openrouter']);
+  });
+
+  it('in providers are named by their key or by their name', () => {
+    const { groups, left } = taken({
+      model: { provider: 'farm-launch', default: 'm' },
+      providers: {
+        'farm-launch': { name: 'Farm', api: 'https://farm.example.com/v1', key_env: 'FARM_KEY' },
+        spare: { name: 'Spare', api: 'https://spare.example.com/v1', key_env: 'SPARE_KEY' },
+      },
+      fallback_providers: [{ provider: 'custom:Spare', model: 'n' }],
+    });
+    expect(groups).toMatchObject([
+      {
+        match: { upstreams: ['farm'] },
+        on_saturated: { spill_to: [{ upstream: 'spare', model: 'n' }] },
+      },
+    ]);
+    expect(left).toEqual([]);
+  });
+
+  it('that Hermes signs in to are omitted, also where it wrote their address down', () => {
+    const { left } = taken({
+      model: { provider: 'nous', base_url: 'https://inference-api.nousresearch.com/v1' },
+      custom_providers: [{ name: 'a', base_url: 'https://a.example/v1', max_concurrent: 2 }],
+    });
+    expect(left).toEqual(['model.provider']);
   });
 
   it('with a command for keys keep it: Hermes sends the key', () => {
