@@ -132,7 +132,9 @@ function groupsOf(section: Section, base: string, isOneOfSeveral: boolean, to: C
     });
   }
   const prefix = lastOf(flags, 'prefix');
-  if (prefix !== undefined) notes.push(`-prefix ${prefix}: clients call /${id}/… instead.`);
+  if (prefix !== undefined) {
+    notes.push(`-prefix ${prefix}: clients call /${id}${pathBehind(place, base)}/… instead.`);
+  }
   setAuth(flags, place, to);
   omitted.push(...unreadableFlags(flags));
   listUnused(flags, to);
@@ -146,17 +148,21 @@ function upstreamAt(base: string, shapes: readonly string[], { made, notes }: Co
   const spoken = others.length > 0 ? undefined : DIALECTS.find((dialect) => dialect === shape);
   const isUnknown = known.upstream !== undefined && known.dialect === 'openai';
   const place = made.add(isUnknown && spoken !== undefined ? placeAt(base, spoken) : known);
-  const { pathname } = new URL(base);
   if (place.upstream !== undefined) {
     notes.push(
       `${base} became the upstream "${place.id}"; its dialect is taken for ${place.dialect}.`,
     );
-  } else if (pathname !== '/') {
+  } else if (pathBehind(place, base) !== '') {
     notes.push(
-      `${base} is the upstream "${place.id}": clients call /${place.id}${pathname.replace(/\/+$/, '')}/….`,
+      `${base} is the upstream "${place.id}": clients call /${place.id}${pathBehind(place, base)}/….`,
     );
   }
   return place;
+}
+
+/** The path that clients write behind the id of an upstream: a built-in one begins at its host. */
+function pathBehind({ upstream }: Place, base: string): string {
+  return upstream === undefined ? new URL(base).pathname.replace(/\/+$/, '') : '';
 }
 
 /** Takes over the key that the shaper sends, by the name of a secret. */

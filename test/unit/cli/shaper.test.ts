@@ -95,6 +95,8 @@ describe('pools', () => {
       '-prefix /o: clients call /openai/… instead.',
     ]);
     expect(taken(`${OPENAI} -global-concurrency 0`).notes).toEqual([]);
+    const zai = '-upstream https://api.z.ai/api/paas/v4 -prefix /z';
+    expect(taken(zai).notes).toContain('-prefix /z: clients call /zai/api/paas/v4/… instead.');
   });
 
   it('beside -limit-all are listed', () => {
