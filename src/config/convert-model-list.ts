@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { modelListSchema } from '../contract/config/foreign-schemas.ts';
-import { litellmProvider } from '../providers/litellm-names.ts';
+import { LITELLM_PARTS_OF_PROVIDERS, litellmProvider } from '../providers/litellm-names.ts';
 import { quoteName } from './field-error.ts';
 import { refused, type Converted } from './foreign-groups.ts';
 import type { GroupInput } from './foreign-members.ts';
@@ -15,6 +15,7 @@ import { entriesOf, fieldsOf, type Fields } from './litellm/fields.ts';
 import { ImportReport } from './litellm/import-report.ts';
 import { readDeployments, type ReadDeployment } from './litellm/read-deployments.ts';
 import { readSettings, type LitellmSettings } from './litellm/settings.ts';
+import { inTiers } from './litellm/tiers.ts';
 
 const listSchema = z.looseObject({
   model_list: z.array(z.unknown()).min(1).max(1_000),
@@ -31,7 +32,9 @@ const READ_PARTS = new Set([
 
 /** Parts that LiteLLM reads, and that have no counterpart. It ignores all others, which hold anchors. */
 const OTHER_PARTS = new Set([
+  'assistant_settings',
   'callback_settings',
+  ...LITELLM_PARTS_OF_PROVIDERS,
   'files_settings',
   'finetune_settings',
   'guardrails',
@@ -73,12 +76,15 @@ export function convertModelList(
   const report = new ImportReport();
   const environment = environmentOf(document, env);
   const titles = new Set(
-    list.map((entry) => fieldsOf(entry)['model_name']).filter((title) => typeof title === 'string'),
+    list.flatMap((entry) => {
+      const title = resolveValue(fieldsOf(entry)['model_name'], environment);
+      return 'value' in title && typeof title.value === 'string' ? [title.value] : [];
+    }),
   );
   const settings = readSettings(others, [...titles], environment, report);
   reportOthers(others, report);
   const secrets = new ForeignSecrets();
-  const all = readDeployments(list, {
+  const read = readDeployments(list, {
     environment,
     credentials: credentialsOf(others, environment),
     maxParallel: settings.maxParallel,
@@ -87,6 +93,7 @@ export function convertModelList(
     secrets,
     report,
   });
+  const all = inTiers(read, report);
   const unlimited = providersWithoutBudget(settings);
   const deployments = all.filter(({ provider }) => !unlimited.has(provider));
   const made = new MadeUpstreams();
@@ -239,7 +246,8 @@ function overallGroup(
   { overall: { maxConcurrency, budget } }: LitellmSettings,
   report: ImportReport,
 ): GroupInput[] {
-  if (maxConcurrency === null && budget === null) return [];
+  // Without models, the group would be over everything else that Headgate serves.
+  if (groups.length === 0 || (maxConcurrency === null && budget === null)) return [];
   if (budget?.note !== undefined) report.notes.add(`${budget.note} (litellm_settings.max_budget).`);
   const models = groups.flatMap(({ match }) => match?.models ?? []);
   const names = new Set(groups.map(({ name }) => name));

@@ -210,7 +210,10 @@ function meets(one: Draft, two: Draft): boolean {
       (name) =>
         !(/^\*+$/.test(rest) && name.includes('/')) &&
         globsMayOverlap(rest, name) &&
-        (isThere || provider.models?.some((model) => globsMayOverlap(model, name)) === true),
+        // A pattern may stand for names that no call has. A name is asked for.
+        (!rest.includes('*') ||
+          isThere ||
+          provider.models?.some((model) => globsMayOverlap(model, name)) === true),
     );
   });
 }

@@ -42,6 +42,8 @@ const BEDROCK: LitellmProvider = {
  * Source: `litellm/litellm_core_utils/get_llm_provider_logic.py` and `litellm/types/utils.py` of BerriAI/litellm, 2026-11-27.
  */
 const NAMES: Readonly<Record<string, LitellmProvider>> = {
+  openai: { id: 'openai', modelPrefix: /^responses\// },
+  azure: { id: 'azure', modelPrefix: /^(?:responses|o_series|gpt5_series)\// },
   'text-completion-openai': { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
   aiohttp_openai: { id: 'openai', keyVariable: 'OPENAI_API_KEY' },
   azure_text: { id: 'azure', keyVariable: 'AZURE_API_KEY' },
@@ -141,6 +143,9 @@ export const LITELLM_BARE_NAMES: readonly BareName[] = [
     provider: 'bedrock',
   },
 ];
+
+/** Parts of a document that are about one provider, and whose calls bypass the list of deployments. */
+export const LITELLM_PARTS_OF_PROVIDERS: readonly string[] = ['default_vertex_config'];
 
 /** Keys that mean none: servers that people run themselves are given one of these. */
 export const PLACEHOLDER_KEYS: ReadonlySet<string> = new Set(

@@ -8,6 +8,12 @@ export function fieldsOf(value: unknown): Fields {
     : {};
 }
 
+/** Whether a field says something: it is neither switched off nor empty. */
+export function isSaid(value: unknown): boolean {
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
+  return value !== undefined && value !== null && value !== false && value !== '';
+}
+
 /** Takes the entries of a list. Empty: it is none. */
 export function entriesOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];

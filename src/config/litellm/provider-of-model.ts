@@ -48,6 +48,7 @@ function known(name: string, model: string, base: string | undefined): NamedMode
   }
   const id = special?.id ?? (providerNamed(name) === null ? null : name);
   if (special === null && id === null) return null;
+  if (model === '') return `names the provider "${name}", and no model; write it behind the slash`;
   const isElsewhere =
     base !== undefined && id !== null && providerOf({ id: '', baseUrl: base })?.id !== id;
   return {
@@ -71,7 +72,10 @@ function bare(model: string, base: string | undefined): NamedModel | string {
   const lower = model.toLowerCase();
   const special = LITELLM_BARE_NAMES.find(({ name }) => name.test(lower));
   if (special !== undefined) return known(special.provider, model, base) ?? unknownProvider();
-  const makers = PROVIDERS.filter(({ models = [] }) => compileGlobs(models)(lower));
+  // An unknown provider stands in front of a slash: what follows says nothing of where it is.
+  const makers = PROVIDERS.filter(
+    ({ models = [] }) => !lower.includes('/') && compileGlobs(models)(lower),
+  );
   const [maker] = makers;
   if (maker !== undefined && makers.length === 1) return makerNamed(maker.id, model);
   if (base !== undefined) return makerNamed('openai', model);

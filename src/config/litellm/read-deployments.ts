@@ -10,7 +10,7 @@ import type { ForeignSecrets } from '../foreign-secrets.ts';
 import type { ListedDeployment } from '../model-groups.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
-import { fieldsOf, type Fields } from './fields.ts';
+import { fieldsOf, isSaid, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 import { placeDeployment } from './place-deployment.ts';
 import { providerOfModel, type NamedModel } from './provider-of-model.ts';
@@ -95,12 +95,17 @@ function readDeployment(
   const { report } = context;
   const path = `model_list[${index}]`;
   const {
-    model_name: called,
+    model_name: written,
     litellm_params: given,
     model_info: info,
     ...others
   } = fieldsOf(entry);
-  const name = z.string().trim().min(1).max(200).safeParse(called);
+  const called = resolveValue(written, context.environment);
+  if ('missing' in called) {
+    report.omit(`${path}.model_name`, missingVariable(called.missing));
+    return null;
+  }
+  const name = z.string().trim().min(1).max(200).safeParse(called.value);
   if (!name.success) {
     report.omit(`${path}.model_name`, 'expected text of 1 to 200 characters');
     return null;
@@ -238,12 +243,6 @@ function steeringField(
   };
 }
 
-/** Whether a field says something: it is neither switched off nor empty. */
-function isSaid(value: unknown): boolean {
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
-  return value !== undefined && value !== null && value !== false && value !== '';
-}
-
 /** Names the secret that a deployment's key is to be set as. Keys themselves are neither taken over nor repeated. */
 function keyOf(
   params: LitellmParams,
@@ -303,7 +302,8 @@ const INFO_KNOWN = new Set([
 function noteFields({ given, info, others }: Parts, path: string, report: ImportReport): void {
   const message = 'has no counterpart';
   for (const field of Object.keys(given)) {
-    if (KNOWN.includes(field) || NOT_NEEDED.has(field) || !isSaid(given[field])) continue;
+    if (KNOWN.includes(field) || NOT_NEEDED.has(field)) continue;
+    if (field !== 'ssl_verify' && !isSaid(given[field])) continue;
     report.omitField(`${path}.litellm_params.${field}`, field, message);
   }
   for (const field of Object.keys(info)) {

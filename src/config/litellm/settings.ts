@@ -1,10 +1,11 @@
 // Step 2, of LiteLLM's lists of deployments: what the rest of a document says. check-config.ts lists all steps.
 
+import { formatPath } from '../field-error.ts';
 import type { Fallback, GroupOptions } from '../model-groups.ts';
 import { numberIn } from '../foreign-fields.ts';
 import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
 import { missingVariable, resolveValue, type Environment } from './environment.ts';
-import { entriesOf, fieldsOf, type Fields } from './fields.ts';
+import { entriesOf, fieldsOf, isSaid, type Fields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
@@ -40,6 +41,7 @@ const REASONS: Readonly<Record<string, string>> = {
   request_timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
   timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
   allowed_fails: 'has no counterpart: breaker.threshold of the groups is a share of calls',
+  ssl_verify: 'has no counterpart: Headgate checks the certificate of each upstream',
   enable_pre_call_checks:
     'has no counterpart: Headgate does not compare calls with context windows',
   cache: 'has no counterpart: every call goes to an upstream, and costs what it costs there',
@@ -106,7 +108,8 @@ class SettingsReader {
     for (const [section, fields] of this.#sections) {
       for (const [field, value] of Object.entries(fields)) {
         const path = `${section}.${field}`;
-        if (this.#used.has(path) || value === null || value === false) continue;
+        // This one alone says something where it is false: certificates are not checked.
+        if (this.#used.has(path) || (field !== 'ssl_verify' && !isSaid(value))) continue;
         this.#report.omit(path, REASONS[field] ?? 'has no counterpart');
       }
     }
@@ -123,8 +126,8 @@ export function readSettings(
   const reader = new SettingsReader(document, environment, report);
   const openaiBase = reader.take('litellm_settings', 'api_base');
   const read: LitellmSettings = {
-    fallbacks: fallbacksOf(reader, titles, report),
-    aliases: aliasesOf(reader.map('router_settings', 'model_group_alias'), report),
+    fallbacks: fallbacksOf(reader, titles, environment, report),
+    aliases: aliasesOf(reader.map('router_settings', 'model_group_alias'), environment, report),
     settings: groupSettings(reader, report),
     maxParallel:
       slotsOf(reader, 'router_settings', 'default_max_parallel_requests') ??
@@ -194,6 +197,7 @@ function groupSettings(reader: SettingsReader, report: ImportReport): LitellmSet
 function fallbacksOf(
   reader: SettingsReader,
   titles: readonly string[],
+  environment: Environment,
   report: ImportReport,
 ): Fallback[] {
   const found = new Map<string, Fallback>();
@@ -209,8 +213,10 @@ function fallbacksOf(
       if (Object.keys(fieldsOf(entry)).length === 0) {
         report.omit(path, 'expected a model and a list of others, as in { gpt-4o: [gpt-4.1] }');
       }
-      for (const [from, to] of Object.entries(fieldsOf(entry))) {
-        const names = namesOf(to, path, report);
+      for (const [from, models] of Object.entries(fieldsOf(entry))) {
+        const to = resolveValue(models, environment);
+        if ('missing' in to) report.omit(path, missingVariable(to.missing));
+        const names = 'value' in to ? namesOf(to.value, path, report) : [];
         if (from === '*') defaults.push({ path, to: names });
         else if (!found.has(from)) found.set(from, { path, from, to: names, isDefault: false });
       }
@@ -243,17 +249,24 @@ function namesOf(value: unknown, path: string, report: ImportReport): string[] {
   return names;
 }
 
-function aliasesOf(aliases: Fields, report: ImportReport): LitellmSettings['aliases'] {
+function aliasesOf(
+  aliases: Fields,
+  environment: Environment,
+  report: ImportReport,
+): LitellmSettings['aliases'] {
   return Object.entries(aliases).flatMap(([name, target]) => {
-    const path = `router_settings.model_group_alias.${name}`;
-    const of = typeof target === 'string' ? target : fieldsOf(target)['model'];
+    const path = formatPath(['router_settings', 'model_group_alias', name]);
+    const written = typeof target === 'string' ? target : fieldsOf(target)['model'];
+    const resolved = resolveValue(written, environment);
+    if ('missing' in resolved) {
+      report.omit(path, missingVariable(resolved.missing));
+      return [];
+    }
+    const of = resolved.value;
     if (typeof of === 'string' && !name.includes('*') && name.length <= 200) {
       return [{ path, name, of }];
     }
-    report.omit(
-      'router_settings.model_group_alias',
-      'expected names of models by other names of them',
-    );
+    report.omit(path, 'expected the name of a model, without * in the other name of it');
     return [];
   });
 }
@@ -281,7 +294,8 @@ function providerBudgets(
     const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(entry);
     const usd = resolveValue(most, environment);
     const amount = 'value' in usd ? numberIn(usd.value) : null;
-    const period = times['time_period'] ?? times['budget_duration'];
+    const time = resolveValue(times['time_period'] ?? times['budget_duration'], environment);
+    const period = 'value' in time ? time.value : undefined;
     const budget =
       typeof amount === 'number' && amount >= 0
         ? budgetOf(amount, typeof period === 'string' ? period : undefined)

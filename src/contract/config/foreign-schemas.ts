@@ -37,7 +37,7 @@ export const rateLimitModelsSchema = z.strictObject({
   models: rateLimitListSchema.describe('A limit for each model.'),
 });
 
-const cost = z.number().min(0).max(1_000).nullish();
+const cost = z.number().min(0).max(1).nullish();
 
 /** Parameters of a deployment of LiteLLM's. Each other one is left out, and that is reported. */
 export const litellmParamsSchema = z.looseObject({
@@ -62,9 +62,9 @@ export const litellmParamsSchema = z.looseObject({
     description: 'Its part of the calls.',
     unit: 'parts',
   }),
-  order: z.int().min(1).max(10).nullish().meta({
-    description: 'Lower tiers come first.',
-    unit: 'tier',
+  order: z.int().nullish().meta({
+    description: 'Deployments with the lowest order come first, those without one last.',
+    unit: 'order',
   }),
   stream_timeout: z.number().min(0.001).max(3_600).nullish().meta({
     description: 'Maximum time to the first content of a stream.',

@@ -29,7 +29,7 @@ function refused(...model_list: object[]): string[] {
 describe('deployments of one name', () => {
   it('become a group with members, each with its address, key, names and limits', () => {
     const { config, notes, omitted } = taken(
-      deployment('gpt-4o', 'azure/eu-4o', { ...AZURE, rpm: 60, tpm: 90_000, weight: 2 }),
+      deployment('gpt-4o', 'azure/eu-4o', { ...AZURE, rpm: 60, tpm: 90_000, weight: 2, order: 1 }),
       deployment('gpt-4o', 'openai/gpt-4o', {
         api_key: 'os.environ/OPENAI_API_KEY',
         max_parallel_requests: 5,
@@ -379,6 +379,25 @@ describe('the provider of a model', () => {
   });
 });
 
+describe('a name in front of a model', () => {
+  it.each(['claude-agent-sdk/sonnet', 'gpt-proxy/gpt-5', 'azure/', 'openai/'])(
+    'is no maker, and stands in front of something: %s',
+    (model) => {
+      const { omitted } = taken(deployment('m', model), deployment('n', 'openai/n'));
+      expect(omitted.map(({ path }) => path)).toEqual(['model_list[0].litellm_params.model']);
+    },
+  );
+
+  it.each([
+    ['openai/responses/gpt-5', 'gpt-5'],
+    ['azure/responses/eu-5', 'eu-5'],
+    ['azure/o_series/eu-o3', 'eu-o3'],
+  ])('may be followed by the way of calling it, which is removed: %s', (model, there) => {
+    const { config } = taken(deployment('m', model, model.startsWith('azure') ? AZURE : {}));
+    expect(config.groups[0]?.members[0]?.models).toEqual({ m: there });
+  });
+});
+
 describe('an address of a deployment', () => {
   it.each([
     ['openai/x', 'https://api.openai.com/v2/x', 'https://api.openai.com/v2/x', undefined],
@@ -451,6 +470,47 @@ describe('variables in a list of deployments', () => {
   });
 });
 
+describe('variables outside of parameters', () => {
+  const document = {
+    environment_variables: { NAME: 'chat', PERIOD: '1d' },
+    model_list: [
+      deployment('os.environ/NAME', 'openai/gpt-5'),
+      deployment('b', 'openai/gpt-5-mini'),
+      deployment('os.environ/OTHER', 'openai/gpt-5'),
+    ],
+    router_settings: {
+      model_group_alias: { x: 'os.environ/NAME', y: 'os.environ/NONE' },
+      fallbacks: [{ b: 'os.environ/NAME' }],
+      provider_budget_config: { openai: { budget_limit: 8, time_period: 'os.environ/PERIOD' } },
+    },
+  };
+
+  it('are resolved in names of models, in other names, in fallbacks and in periods', () => {
+    const imported = importConfig(document, { system: 'litellm' });
+    if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+    const { groups } = imported.config;
+    expect(groups.map(({ match, members }) => [match.models, members.length])).toEqual([
+      [['chat', 'x'], 1],
+      [['b'], 2],
+    ]);
+    expect(groups[0]?.members[0]?.limits.budget_usd.per_day).toBeCloseTo(8 / 3, 5);
+    expect(imported.omitted.map(({ path }) => path)).toEqual([
+      'router_settings.model_group_alias.y',
+      'model_list[2].model_name',
+    ]);
+  });
+
+  it('without a value leave no limit of the whole proxy over everything else', () => {
+    const imported = importConfig({
+      model_list: [deployment('os.environ/NONE', 'openai/gpt-5')],
+      litellm_settings: { max_budget: 20, budget_duration: '1d' },
+    });
+    expect(imported.ok ? [] : imported.errors.map(({ path }) => path)).toEqual([
+      'model_list[0].model_name',
+    ]);
+  });
+});
+
 describe('numbers and switches that are written as text', () => {
   it('are read as LiteLLM reads them', () => {
     const document = {
@@ -503,7 +563,65 @@ describe('numbers and switches that are written as text', () => {
   });
 });
 
+describe('the order of deployments', () => {
+  it('makes tiers by name, whatever the numbers are, and those without one come last', () => {
+    const { config, omitted } = taken(
+      deployment('m', 'openai/a', { order: 90 }),
+      deployment('m', 'openai/b'),
+      deployment('m', 'openai/c', { order: 0 }),
+      deployment('m', 'openai/d', { order: '5' }),
+      deployment('m', 'openai/e', { order: 0 }),
+      deployment('n', 'openai/a', { order: 7 }),
+      deployment('o', 'openai/a'),
+    );
+    const tiers = config.groups.map(({ members }) => members.map(({ tier }) => tier));
+    expect(tiers).toEqual([[3, 4, 1, 2, 1], [1], [1]]);
+    expect(omitted).toEqual([]);
+  });
+
+  it('is listed where a group has no tier for it', () => {
+    const { config, omitted } = taken(
+      ...Array.from({ length: 12 }, (_, at) => deployment('m', `openai/m${at}`, { order: at })),
+    );
+    expect(config.groups[0]?.members.map(({ tier }) => tier).slice(-3)).toEqual([10, 10, 10]);
+    expect(omitted).toEqual([
+      {
+        path: 'model_list[10].litellm_params.order',
+        message: expect.stringContaining('(so in model_list[11].litellm_params.order)'),
+      },
+    ]);
+  });
+});
+
 describe('parameters of a deployment', () => {
+  it('that say something where they are false are listed, and empty lists of settings are not', () => {
+    const imported = importConfig({
+      model_list: [
+        deployment('m', 'openai/m', { ssl_verify: false, api_base: 'https://m.example' }),
+      ],
+      litellm_settings: { ssl_verify: false, success_callback: [], cache: false },
+      router_settings: { model_group_alias: { other: ['m'] } },
+      assistant_settings: { custom_llm_provider: 'openai' },
+    });
+    if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+    expect(imported.omitted.map(({ path }) => path).toSorted()).toEqual([
+      'assistant_settings',
+      'litellm_settings.ssl_verify',
+      'model_list[0].litellm_params.ssl_verify',
+      'router_settings.model_group_alias.other',
+    ]);
+  });
+
+  it('whose price is none are listed with their place', () => {
+    const { omitted } = taken(
+      deployment('m', 'openai/m', { input_cost_per_token: 300 }),
+      deployment('n', 'openai/n'),
+    );
+    expect(omitted.map(({ path }) => path)).toEqual([
+      'model_list[0].litellm_params.input_cost_per_token',
+    ]);
+  });
+
   it('that are switched off or empty leave nothing out', () => {
     const { config, omitted } = taken(
       deployment('m', 'openai/m', {
@@ -586,10 +704,10 @@ describe('limits and settings of a list of deployments', () => {
         'a',
         [
           ['gpt-5', 1],
-          ['gpt-5-mini', 3],
+          ['gpt-5-mini', 2],
         ],
       ],
-      ['b', [['gpt-5-mini', 2]]],
+      ['b', [['gpt-5-mini', 1]]],
       ['claude', [['claude-sonnet-4-6', 1]]],
     ]);
     expect(omitted.map(({ path }) => path)).toEqual([
@@ -770,6 +888,19 @@ describe('limits and settings of a list of deployments', () => {
     ]);
     const options = { privateUpstreams: false, jurisdiction: null };
     expect(checkConfig(config, BUILT_IN_UPSTREAMS, options).errors).toEqual([]);
+  });
+});
+
+describe('two names that one call matches', () => {
+  it('are one group, and the second is listed, wherever its model is', () => {
+    const { config, notes, omitted } = taken(
+      deployment('llama-4', 'together_ai/llama-4'),
+      deployment('groq/llama-4', 'groq/llama-4'),
+      deployment('groq/llama-3', 'groq/llama-3'),
+    );
+    expect(config.groups.map(({ name }) => name)).toEqual(['llama-4', 'groq-llama-3']);
+    expect(omitted.map(({ path }) => path)).toEqual(['model_list[1].model_name']);
+    expect(notes.join()).not.toContain('too_many_groups');
   });
 });
 
