@@ -11,6 +11,8 @@ import type { AbortSource } from '../runtime/plain-abort.ts';
 /** One proxied call as it arrived, and the configuration that it goes by. */
 export interface ProxyCall {
   readonly request: Request;
+  /** That of the request. Each read of it there crosses into the runtime. */
+  readonly method: string;
   /** Aborts when the caller has gone, as far as anybody notices. */
   readonly signal: AbortSource;
   readonly url: URL;

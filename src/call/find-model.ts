@@ -38,15 +38,17 @@ export function looksIntoBody(
 
 /** Tells whether comments may be sent to a call if it asks for a stream in its body. */
 export function mayStream(
-  { request, table, headers, caller: { keyIds, keyTimeoutMs } }: KnownCall,
+  known: KnownCall,
   upstream: Upstream,
   path: string,
   operation: Operation,
 ): boolean {
+  const { table, headers, caller } = known;
+  const { keyIds, keyTimeoutMs } = caller;
   const { name, limited, model } = operation;
   if (!limited || model.from !== 'body') return false;
   if (keepaliveForWaitMs(keyTimeoutMs ?? 0) !== null) return true;
-  const method = methodOf(request, operation);
+  const method = methodOf(known, operation);
   const call = { upstream, operation: name, method, path, keyIds };
   return headers.wantsKeepalive || table.routes.mayKeepAlive(call);
 }

@@ -46,7 +46,7 @@ export async function forward(sending: Sending): Promise<Result> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located, members, member } = candidate;
   const { ticket, tries, hasNext } = turn;
-  const { request, ctx, after, body } = call;
+  const { request, method, ctx, after, body } = call;
   const { upstream } = located;
   const waitMs = Math.round(steadyClock.now() - ticket.enqueuedAt);
   const held = new HeldCall(call.signal, rules.hold, after);
@@ -72,7 +72,7 @@ export async function forward(sending: Sending): Promise<Result> {
     await admission.release('unused');
     return notRenamed(candidate, member, turn);
   }
-  const isBare = mayGoBare(request.method);
+  const isBare = mayGoBare(method);
   const bare = isBare ? await bareOf(sending, held) : 'with body';
   if (typeof bare === 'object') return bare;
   const watchesRun = watchRun(candidate);
@@ -82,7 +82,7 @@ export async function forward(sending: Sending): Promise<Result> {
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
   const open = (): BodyInit | null => (bare === 'bare' ? null : body.open(pace, metering?.asking));
-  const init = { method: request.method, headers: target.headers, body: open() };
+  const init = { method, headers: target.headers, body: open() };
   const openAgain = (): BodyInit | null => {
     tries.noteSent();
     logEvent('upstream_not_http', { upstream: upstream.id });
@@ -242,7 +242,7 @@ async function bareOf(
   held: HeldCall,
 ): Promise<'bare' | 'with body' | Rejected | Left> {
   const { call } = candidate;
-  const looking = bareBody(call.request.method, call.body, held.signal, held.pace());
+  const looking = bareBody(call.method, call.body, held.signal, held.pace());
   const bare = await looking.catch(() => noAnswer(candidate, held));
   if (typeof bare !== 'object') return bare;
   held.giveUp();

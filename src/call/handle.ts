@@ -99,7 +99,8 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   if (wrong !== null) {
     return refusedWithoutTable(request, { reason: 'setting_invalid', message: wrong });
   }
-  const mayAskPool = GENERATING.has(request.method);
+  const { method } = request;
+  const mayAskPool = GENERATING.has(method);
   const table = await (mayAskPool ? routingTable(env, ctx) : sureTable(env, ctx));
   if (table === null) return refusedWithoutTable(request, UNCONFIRMED);
   const url = calledUrl(request.url, table);
@@ -110,7 +111,7 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const query = url.search === '' ? NO_QUERY : url.searchParams;
   const body = new CallBody();
   const early = new EarlyAnswer();
-  const call = { request, signal, url, query, env, ctx, table, after, body, early };
+  const call = { request, method, signal, url, query, env, ctx, table, after, body, early };
   const answering = answer(call, null)
     .then((result) => orByNewest(result, call))
     // Whatever came of the call: nobody else gives its body up.
@@ -159,7 +160,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
       if (listed !== null) return listed;
     }
     // Before anything of its body is read: what a slow upload takes counts as its wait.
-    const isSocket = isUpgrade(call.request);
+    const isSocket = isUpgrade(call);
     const overridden = isSocket ? overriddenUpgrade(call.request.headers, call.query) : null;
     if (overridden !== null) return rejected(overridden);
     const ticket = isSocket ? sessionTicket(known) : newTicket(known);
@@ -221,7 +222,7 @@ async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
   const { request, table, query } = call;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
-  if (isUpgrade(request) && request.body !== null) return rejected(UPGRADE_WITH_BODY);
+  if (isUpgrade(call) && request.body !== null) return rejected(UPGRADE_WITH_BODY);
   const identified = await identify(table, request.headers, query);
   if (identified.kind === 'rejected') {
     if (identified.reply.reason === 'key_invalid') await delayUnknownKey(call);

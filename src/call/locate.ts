@@ -106,7 +106,7 @@ async function locateDirect(
     const reply = disagreement({ said, shown, where: 'path' }, upstream, table);
     if (reply !== null) return rejected(reply);
   }
-  const several = rule.isTrue ? severalInPath(request, operation, path, upstream) : null;
+  const several = rule.isTrue ? severalInPath(call, operation, path, upstream) : null;
   if (several !== null) return rejected(several);
   const asked = { said, upstream, path, operation };
   const inQuery = shown === null ? null : againstQuery(rule, asked, shown, call);
@@ -158,12 +158,12 @@ async function locateUnified(
   call: KnownCall,
   earlier: EarlierRead | null,
 ): Promise<Located | Rejected | Left> {
-  const { request, url, table, headers } = call;
+  const { method, url, table, headers } = call;
   const shape = unifiedShape(url.pathname);
-  if (isUpgrade(request)) return locateSocket(call, shape);
+  if (isUpgrade(call)) return locateSocket(call, shape);
   const operation = operationAt(call, url.pathname, shape);
   // A count takes no slot, but its upstream is found by its model like that of the call it is for.
-  const isCount = operation.name === 'count_tokens' && request.method === 'POST';
+  const isCount = operation.name === 'count_tokens' && method === 'POST';
   const isInBody = operation.model.from === 'body';
   if (headers.upstream !== null || headers.model !== null || !(isInBody || isCount)) {
     const named = headers.model ?? modelNamedBy(url.pathname);
@@ -201,7 +201,7 @@ async function locateUnified(
   const there = operationOf(call, upstream, path);
   const rule = modelRule(call, upstream, path, there);
   const { isTrue } = rule;
-  const several = isTrue ? severalInPath(request, there, path, upstream) : null;
+  const several = isTrue ? severalInPath(call, there, path, upstream) : null;
   if (several !== null) return rejected(several);
   if (!isTrue) call.body.unprove();
   const isProven = isTrue && proof !== null;

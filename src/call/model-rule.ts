@@ -22,13 +22,14 @@ const UNLIMITED: ModelRule = { isWanted: false, isTrue: false };
 
 /** Tells the rule for a call to an upstream. */
 export function modelRule(
-  { table, caller, request }: KnownCall,
+  known: KnownCall,
   upstream: Upstream,
   path: string,
   operation: Operation,
 ): ModelRule {
   if (!operation.limited) return UNLIMITED;
-  const method = methodOf(request, operation);
+  const { table, caller } = known;
+  const method = methodOf(known, operation);
   const { keyIds } = caller;
   const call = { upstream, operation: operation.name, method, path, keyIds };
   const use = table.routes.useOfModel(call);
@@ -61,9 +62,13 @@ interface Asked {
 export function proofOf(
   rule: ModelRule,
   { said, upstream, path, operation }: Asked,
-  { table, request, caller: { keyIds } }: KnownCall,
+  known: KnownCall,
 ): Proof {
-  const method = methodOf(request, operation);
+  const {
+    table,
+    caller: { keyIds },
+  } = known;
+  const method = methodOf(known, operation);
   const call = { upstream, operation: operation.name, method, path, keyIds };
   return {
     isBound: rule.isWanted,
@@ -112,13 +117,13 @@ export function againstQuery(
 
 /** The error reply to a path in which servers may read several models, because only one is counted; null: at most one. */
 export function severalInPath(
-  request: Request,
+  known: Pick<KnownCall, 'method'>,
   operation: Operation,
   path: string,
   { dialect }: Upstream,
 ): ErrorReply | null {
   if (!operation.limited || operation.socket !== undefined) return null;
-  const models = modelsInReadings(methodOf(request, operation), path, dialect);
+  const models = modelsInReadings(methodOf(known, operation), path, dialect);
   if (models.length < 2) return null;
   const names = models.map((each) =>
     each.from === 'path' ? quote(each.value) : 'one in the body',

@@ -20,10 +20,10 @@ export function operationOf(
   path: string,
   first: Operation | null = null,
 ): Operation {
-  const { request, query, caller, table } = call;
+  const { query, caller, table } = call;
   const { keyIds } = caller;
   // A WebSocket is something else than a GET of the same path.
-  if (isUpgrade(request)) {
+  if (isUpgrade(call)) {
     const session = classifyUpgrade(path, query, upstream);
     const at = { upstream, operation: session.name, method: 'GET', path, keyIds };
     const isNamed = session.socket === 'session' && table.routes.namedPath(at) === NAMED;
@@ -42,7 +42,7 @@ export function operationOf(
 
 /** Finds the operation of a call by its path alone, before its upstream is known. */
 export function operationAt(
-  call: Pick<KnownCall, 'request' | 'query'>,
+  call: Pick<KnownCall, 'request' | 'method' | 'query'>,
   path: string,
   dialect: Dialect,
 ): Operation {
@@ -51,10 +51,10 @@ export function operationAt(
 
 /** Finds the operation of a call by its method and, if that takes no slot, by the methods that may override it. */
 function strictest(
-  { request, query }: Pick<KnownCall, 'request' | 'query'>,
+  { request, method, query }: Pick<KnownCall, 'request' | 'method' | 'query'>,
   by: (method: string) => Operation,
 ): Operation {
-  const asSent = by(request.method);
+  const asSent = by(method);
   if (asSent.limited) return asSent;
   const override = methodOverride(request.headers, query);
   if (override === null) return asSent;

@@ -18,18 +18,18 @@ export async function passThrough(
 ): Promise<Answered | Rejected> {
   const { call, located } = candidate;
   const { url, headers, fetcher } = target;
-  const { request, ctx, body } = call;
+  const { request, method, ctx, body } = call;
   ctx.waitUntil(body.sent);
   // The incoming signal does not reach subrequests by itself, so it is bridged.
   const left = new AbortController();
   request.signal.addEventListener('abort', () => left.abort(), { once: true });
   body.onFault(() => left.abort());
   try {
-    const bare = await bareBody(request.method, body, left.signal);
+    const bare = await bareBody(method, body, left.signal);
     if (typeof bare === 'object') return bare;
     const goesBare = bare === 'bare';
     const outgoing: RequestInit = {
-      method: request.method,
+      method,
       headers,
       body: goesBare ? null : body.open(),
       signal: left.signal,

@@ -64,7 +64,7 @@ export async function planAt(
   const calledKey = found.kind === 'key' ? found.key : NO_KEY;
   const account = operation.limited ? await accountOf(call, upstream, calledKey) : null;
   const at = { upstream, path, operation: operation.name, model };
-  const method = methodOf(call.request, operation);
+  const method = methodOf(call, operation);
   const routed = { ...routedCall(call, at, calledKey), method, account };
   const placed = placementsOf(call, routed);
   const members = mayLackKey ? membersFor(call, located, placed, spilledFrom) : null;
@@ -126,13 +126,13 @@ export function atMember(candidate: Candidate, member: MemberPlace): Candidate {
 
 /** A call of the caller as groups see it, whether it is made or not. */
 export function routedCall(
-  { request, caller }: KnownCall,
+  { request, method, caller }: KnownCall,
   at: Pick<RoutedCall, 'upstream' | 'path' | 'operation' | 'model'>,
   key: UpstreamKey,
 ): RoutedCall {
   return {
     ...at,
-    method: request.method,
+    method,
     caller: caller.id,
     keyIds: caller.keyIds,
     keyFingerprint: key.fingerprint,

@@ -130,9 +130,8 @@ export class Tries {
    * is not multiplied.
    */
   mayRetry(max: number, budget: RetryBudget, share: number): boolean {
-    if (this.#retried >= max || sdkRetriesIn(this.#headers) > 0 || !budget.take(share)) {
-      return false;
-    }
+    if (this.#retried >= max || sdkRetriesIn(this.#headers) > 0) return false;
+    if (!budget.take(share)) return false;
     this.#retried += 1;
     return true;
   }

@@ -73,7 +73,8 @@ async function answerBy(
   }
   const { after } = new CallClock();
   const { caller } = identified;
-  const parts = { url, query, table, after, caller, headers: headers.value };
+  const { method } = request;
+  const parts = { method, url, query, table, after, caller, headers: headers.value };
   return answer({
     kind: 'known',
     ...asked,

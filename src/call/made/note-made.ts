@@ -20,9 +20,9 @@ const STORES_NONE: ReadonlySet<string> = new Set(['count_tokens', 'health', 'mod
  * path, makes nothing, or is found at its upstream anyway.
  */
 export function noterOf(call: KnownCall, { upstream, operation }: Located): NoteMade | null {
-  const { request, url, env, ctx } = call;
+  const { method, url, env, ctx } = call;
   const { name, limited } = operation;
-  if (env.RUNS === undefined || !isUnified(url) || request.method !== 'POST') return null;
+  if (env.RUNS === undefined || !isUnified(url) || method !== 'POST') return null;
   if (limited ? !STORES.has(name) : STORES_NONE.has(name) || /\/cancel\/?$/.test(url.pathname)) {
     return null;
   }

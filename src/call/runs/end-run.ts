@@ -12,8 +12,8 @@ import { isJson, readBeginning, RUN_BYTES_MAX, type Looked } from './hold-run.ts
 import { isRunStream, readerOf, readThrough } from './run-stream.ts';
 
 /** Tells whether the answer to a call may say that a run has ended. */
-export function mayEndRun({ request, env }: KnownCall, { path }: Located): boolean {
-  return env.RUNS !== undefined && request.method !== 'HEAD' && asksForRun(path);
+export function mayEndRun({ method, env }: KnownCall, { path }: Located): boolean {
+  return env.RUNS !== undefined && method !== 'HEAD' && asksForRun(path);
 }
 
 /** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */

@@ -22,7 +22,7 @@ const PAUSES_MS = [0, 250, 1_000, 3_000];
 
 /** Whether the answer to a call may start a run. */
 export function mayStartRun({ call, located, rules }: Candidate): boolean {
-  if (call.request.method === 'HEAD' || rules.hold.maxRunMs === 0) return false;
+  if (call.method === 'HEAD' || rules.hold.maxRunMs === 0) return false;
   return mayStartRunAt(located.path);
 }
 

@@ -3,9 +3,15 @@ import { methodOverride } from '../../upstream/operation/method-override.ts';
 import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
+/** What is needed of a call. */
+interface Asked {
+  readonly method: string;
+  readonly request: Pick<Request, 'headers'>;
+}
+
 /** Tells whether a call comes as a WebSocket, which is a GET (RFC 6455, 4.1): of any other the header means nothing. */
-export function isUpgrade(request: Pick<Request, 'method' | 'headers'>): boolean {
-  return request.method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket';
+export function isUpgrade({ method, request }: Asked): boolean {
+  return method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket';
 }
 
 /** The error reply to an upgrade that announces a body: the runtime would wait for that body while the slot is held. */
@@ -17,10 +23,10 @@ export const UPGRADE_WITH_BODY: ErrorReply = {
 
 /** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
 export function methodOf(
-  request: Pick<Request, 'method'>,
+  { method }: Pick<Asked, 'method'>,
   { socket, countsAs }: Pick<Operation, 'socket' | 'countsAs'>,
 ): string {
-  return socket === 'turns' ? 'POST' : (countsAs ?? request.method);
+  return socket === 'turns' ? 'POST' : (countsAs ?? method);
 }
 
 /** The error reply to a WebSocket whose request names another method than GET; null: it does not. */

@@ -7,5 +7,6 @@ it.each([
   ['GET', 'h2c', false],
   ['POST', 'websocket', false],
 ])('a %s with Upgrade: %s is a WebSocket: %s', (method, upgrade, expected) => {
-  expect(isUpgrade({ method, headers: new Headers({ upgrade }) })).toBe(expected);
+  const request = new Request('https://example.com/', { headers: { upgrade } });
+  expect(isUpgrade({ method, request })).toBe(expected);
 });
