@@ -3,7 +3,7 @@ import { methodOverride } from '../../upstream/operation/method-override.ts';
 import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
-/** What is needed of a call. */
+/** The method and the headers of a call. */
 interface Asked {
   readonly method: string;
   readonly request: Pick<Request, 'headers'>;
