@@ -8,12 +8,12 @@ interface Who {
   readonly role: AdminRole;
 }
 
-/** Why nobody gets in, and what mends it where the server says so. */
+/** Why the dashboard is closed, and how to open it if the server says so. */
 export type Closed = Pick<Problem, 'detail' | 'command' | 'afterwards' | 'fault'>;
 
 /**
- * `asking`: not known yet. `signed_out`: a token is needed. `closed`: ADMIN_TOKEN is not set or refused, so nobody
- * gets in. `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
+ * `asking`: not known yet. `signed_out`: a token is needed. `closed`: ADMIN_TOKEN is not set or refused.
+ * `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
  * session, so the page waits behind a question for the token, with everything that was typed.
  */
 type Session =

@@ -86,7 +86,7 @@ function nameOf(item: unknown): string | null {
   return typeof own === 'string' ? own : null;
 }
 
-/** Tells a member apart by its id. It may be one that somebody is about to type. */
+/** Returns the id of a member. In the editor of the dashboard, the member may still be incomplete. */
 function memberNameOf(item: unknown): string | null {
   const { upstream, secret = '' } = Object(item) as Partial<Record<string, unknown>>;
   if (typeof upstream !== 'string' || typeof secret !== 'string') return nameOf(item);

@@ -24,7 +24,7 @@ export interface Deployment {
   readonly secret: string | null;
   /** Model there. Null: the one that the call asks for. */
   readonly model: string | null;
-  /** Price and name of the model. Absent: the document says nothing of it. */
+  /** Price and name of the model. Absent: the document has none. */
   readonly facts?: ModelFacts;
   /** The rest of the member, as far as the document says it. */
   readonly member?: Pick<MemberInput, 'enabled' | 'first_token_ms' | 'limits' | 'tier' | 'weight'>;

@@ -1,6 +1,6 @@
 import type { Closed } from '../session.ts';
 
-/** Shown where ADMIN_TOKEN is not set or refused: nobody gets in, and how to change that where this Headgate runs. */
+/** Shown while ADMIN_TOKEN is not set or refused: the dashboard is closed. Says how to set it where this Headgate runs. */
 export function ClosedPage({ detail, command, afterwards, fault }: Closed) {
   return (
     <main class="gate">
@@ -10,7 +10,7 @@ export function ClosedPage({ detail, command, afterwards, fault }: Closed) {
       ) : (
         <>
           <p>
-            The secret <code>ADMIN_TOKEN</code> {fault}, so nobody gets in. Set it:
+            The secret <code>ADMIN_TOKEN</code> {fault}, so the dashboard is closed. Set it:
           </p>
           <pre>{command}</pre>
           <p>{afterwards}</p>

@@ -72,7 +72,7 @@ function bare(model: string, base: string | undefined): NamedModel | string {
   const lower = model.toLowerCase();
   const special = LITELLM_BARE_NAMES.find(({ name }) => name.test(lower));
   if (special !== undefined) return known(special.provider, model, base) ?? unknownProvider();
-  // An unknown provider stands in front of a slash: what follows says nothing of where it is.
+  // The text before a slash names a provider, which is unknown here. The name behind it does not say where calls go.
   const makers = PROVIDERS.filter(
     ({ models = [] }) => !lower.includes('/') && compileGlobs(models)(lower),
   );

@@ -191,6 +191,10 @@ it.each([
   { 'content-type': 'Text/Event-Stream; charset=utf-8' },
   { 'content-type': 'application/json' },
   { 'content-type': 'text/event-stream', 'content-length': String(WITH.length) },
+  {
+    'content-type': 'text/event-stream; x="application/json"',
+    'content-length': String(WITH.length),
+  },
   { 'content-type': 'application/octet-stream', 'content-encoding': 'gzip' },
 ])('a stream with the headers %j reaches the caller without the usage', async (headers) => {
   const isPacked = 'content-encoding' in headers;

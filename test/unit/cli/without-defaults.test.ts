@@ -14,7 +14,7 @@ describe('what is written', () => {
   it.each([
     [{ spill_to: ['a', { upstream: 'b' }], after_ms: 0, first_byte_ms: null }, ['a', 'b']],
     [{ spill_to: [{ upstream: 'a', model: 'm' }], after_ms: 5, first_byte_ms: 7 }, ['a']],
-  ])('says nothing of spilling that goes without saying: %j', (saturated, upstreams) => {
+  ])('leaves out the defaults of spilling: %j', (saturated, upstreams) => {
     const group = groupSchema.parse({ name: 'g', on_saturated: saturated });
     const short = shortGroup(group) as { readonly on_saturated: object };
     expect(JSON.stringify(short)).not.toMatch(/null|"after_ms":0/);

@@ -381,7 +381,7 @@ describe('the provider of a model', () => {
 
 describe('a name in front of a model', () => {
   it.each(['claude-agent-sdk/sonnet', 'gpt-proxy/gpt-5', 'azure/', 'openai/'])(
-    'is no maker, and stands in front of something: %s',
+    'is omitted with an unknown provider or without a model behind it: %s',
     (model) => {
       const { omitted } = taken(deployment('m', model), deployment('n', 'openai/n'));
       expect(omitted.map(({ path }) => path)).toEqual(['model_list[0].litellm_params.model']);
