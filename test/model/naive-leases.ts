@@ -581,6 +581,8 @@ export abstract class NaiveLeases {
   protected endNesting(id: string): void {
     for (const lease of this.nestedIn(id)) {
       const chargedMs = this.now - lease.grantedAt;
+      // Its run begins here if it was idle for long: a nested call uses no slots of its own until now.
+      this.order.see(lease.holder, this.now, this.view());
       Object.assign(lease, { slots: lease.nested?.slots, chargedMs });
     }
   }
