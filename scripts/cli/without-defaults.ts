@@ -27,7 +27,7 @@ export function shortGroup(group: object): object {
   };
 }
 
-/** Leaves out of a rule for spilling what is as it would be anyway, in its targets too. */
+/** Removes the default values of a spill rule and its targets. */
 function shortSpilling(saturated: object): object {
   const { spill_to: targets, ...rest } = saturated as { readonly spill_to?: readonly unknown[] };
   return {

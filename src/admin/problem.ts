@@ -25,7 +25,7 @@ interface ProblemExtras {
   /** Number of errors beyond those that are listed. */
   readonly more?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The line that mends it, what is to be done after it, and what is wrong with the secret that it sets. */
+  /** The command that fixes it, the next step, and what is wrong with the secret that the command sets. */
   readonly way?: {
     readonly command: string;
     readonly afterwards: string;

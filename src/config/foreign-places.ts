@@ -74,7 +74,7 @@ export function placeAt(address: string, spoken?: Dialect): Place {
 }
 
 /**
- * Finds the upstream that another system means by the name of a provider. Null: it has no address of its own.
+ * Finds the upstream of a provider by its name in another system. null if the provider has no address of its own.
  *
  * @param system Absent: the name is the id of a provider here.
  */
@@ -183,7 +183,7 @@ function ownUpstream({ id, base, dialect, upstream }: Place): UpstreamInput {
   return { id, base_url: `${base}${dialect === 'openai' ? (openaiAt ?? '') : ''}`, dialect };
 }
 
-/** Whether what is said of a model is not otherwise at an upstream. */
+/** Whether the facts of a model contradict none that the upstream has. */
 function hasRoomFor({ prices, aliases }: UpstreamInput, facts: ModelFacts): boolean {
   const { model, price, publicName } = facts;
   const [known, alias] = [prices?.[model], aliases?.[model]];

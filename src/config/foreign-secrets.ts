@@ -78,7 +78,7 @@ export class ForeignSecrets {
   }
 }
 
-/** Finds the secret that a note asks for. Null: the note is about something else. */
+/** Returns the secret that a note asks for. null if it asks for none. */
 export function secretOfNote(note: string): string | null {
   return /^Set the secret (UPSTREAM_\w+) to /.exec(note)?.[1] ?? null;
 }

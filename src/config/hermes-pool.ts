@@ -51,7 +51,7 @@ export function secretsOfPool(
   return [...new Set(sorted)];
 }
 
-/** Finds the address of an endpoint that only a pool is about: the one that all of its keys have. Null: they have none. */
+/** Returns the address that all keys of a pool share, for an endpoint without an own entry. null if there is none. */
 export function baseOfPool(provider: string, keys: readonly unknown[]): string | null {
   if (!provider.toLowerCase().startsWith('custom:')) return null;
   const bases = new Set(

@@ -104,7 +104,7 @@ async function providerFindings(target: Target, options: DoctorOptions): Promise
       findings.push({
         check: each.id,
         result: 'missing',
-        // A server of an older release does not say what is wrong.
+        // Servers of older releases send no fault.
         detail: `the secret ${name} ${fault ?? 'is not set'}. ${how}`,
       });
     }

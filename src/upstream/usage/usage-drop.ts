@@ -9,7 +9,7 @@ const SPACE = 0x20;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** Maximum bytes of an event that is looked at. Most chunks take some hundred; a longer event goes on as it comes. */
+/** Maximum bytes of an event that is inspected. Most chunks take a few hundred. Longer events pass unchanged. */
 const EVENT_BYTES_MAX = 16_384;
 
 /** Takes something out of a stream of bytes. */
@@ -21,12 +21,12 @@ export interface ByteFilter {
 }
 
 /**
- * Takes out of an event stream what OpenAI adds where a call asks for usage: the chunk with `choices: []` and usage, and
+ * Removes from an event stream what OpenAI adds where a call asks for usage: the chunk with `choices: []` and usage, and
  * `usage: null` of all other chunks. Some servers, such as Gemini's, send the usage in a chunk with choices instead, so the
- * member is taken out whatever it holds. Everything else goes on byte for byte, each event as soon as it is whole: with a
- * part of one no client can do anything.
+ * member is removed whatever it holds. All other bytes pass unchanged, each event as soon as it is complete: no client can
+ * use a part of an event.
  *
- * Where an upstream sends usage without being asked, its clients miss it as well.
+ * The usage of upstreams that send it without being asked is removed as well.
  */
 export function createUsageDrop(): ByteFilter {
   return new UsageDrop();

@@ -1,11 +1,11 @@
-// Groups and upstreams as the command line writes them: without what is as it would be anyway.
+// Groups and upstreams as the command line writes them: without default values.
 import { describe, expect, it } from 'vitest';
 import { shortGroup, shortUpstream } from '../../../scripts/cli/without-defaults.ts';
 import { groupSchema } from '../../../src/contract/config/group.ts';
 import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
 
-describe('what is written', () => {
-  it('has a name and an address, whatever they are', () => {
+describe('the short form', () => {
+  it('keeps the name and the address', () => {
     expect(shortGroup(groupSchema.parse({ name: 'x' }))).toEqual({ name: 'x' });
     const upstream = { id: 'x', base_url: 'https://x.example' };
     expect(shortUpstream(upstreamSchema.parse(upstream))).toEqual(upstream);

@@ -240,7 +240,7 @@ it('lists the rate of an entry that is in several groups, and reads one that is 
   ]);
 });
 
-it('is known by its other entries, and lists what is of a wrong type', () => {
+it('imports the valid entries, and lists those of a wrong type', () => {
   const entry = (model_name: string) => ({
     model_name,
     model: `openai/${model_name}`,

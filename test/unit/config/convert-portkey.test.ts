@@ -460,7 +460,7 @@ it('is refused with its paths if nothing of it can be read', () => {
 });
 
 describe('bounds and types', () => {
-  it('of tiers and retries are kept, and what is beyond them is listed', () => {
+  it('of tiers and retries are kept, and values above them are listed', () => {
     const { groups, left } = taken({
       ...strategy('fallback'),
       retry: { attempts: 12 },

@@ -206,7 +206,7 @@ it.each([
   ['text/html; x="text/event-stream"', 'data: {"error":'],
   ['text/event-stream-like', 'data: {"error":'],
 ])(
-  'an answer goes on behind the comments if its media type is an event stream: %s',
+  'a response follows the comments if its media type is an event stream: %s',
   async (type, rest) => {
     const headers = { 'content-type': type };
     const answer = Promise.resolve(answered(new Response('data: 1\n\n', { headers })));

@@ -47,7 +47,7 @@ const OTHERS = [
   'data: [DONE]',
 ];
 
-/** Events with usage beside something else, and what goes on of them. */
+/** Events with usage and other members, and the bytes that reach the caller. */
 const CUT: readonly (readonly [event: string, rest: string])[] = [
   [
     'data: {"choices":[{"index":0,"delta":{"content":"Grüße 😀"}}],"usage":null}',
