@@ -28,14 +28,28 @@ interface Part {
   readonly end: number;
 }
 
+/** Maximum number of texts `"usage"` in an event that are looked at: each may take a walk to the end of the event. */
+const CANDIDATES_MAX = 16;
+
 /**
- * Finds the last member `usage` of an event, with the comma that separates it from another member. null if there is none in a
- * chunk that is one line, or if it holds neither an object nor null.
+ * Finds the last member `usage` of an event that is not inside another value, with the comma that separates it from another
+ * member. null if there is none in a chunk that is one line, or if it holds neither an object nor null.
  */
 export function usageMember(event: Uint8Array): Part | null {
-  const start = lastOf(event, USAGE);
+  let start = lastOf(event, USAGE, event.length);
+  for (let looked = 0; start >= 0 && looked < CANDIDATES_MAX; looked += 1) {
+    const member = memberAt(event, start);
+    if (member !== null) return member;
+    start = lastOf(event, USAGE, start);
+  }
+  return null;
+}
+
+/** The member whose name is at a position; null: no member of the chunk itself. */
+function memberAt(event: Uint8Array, start: number): Part | null {
   const colonAt = blanksFrom(event, start + USAGE.length);
-  if (start < 0 || event[colonAt] !== COLON) return null;
+  // A quote behind a backslash is inside a string.
+  if (event[colonAt] !== COLON || event[start - 1] === BACKSLASH) return null;
   const valueAt = blanksFrom(event, colonAt + 1);
   const isObject = event[valueAt] === OPEN_BRACE;
   if (!isObject && !holds(event, valueAt, NULL)) return null;
@@ -54,12 +68,12 @@ function isOfChunk(event: Uint8Array, position: number): boolean {
   while (lineAt > 0 && !isLineEnd(event[lineAt - 1])) lineAt -= 1;
   if (!holds(event, lineAt, FIELD)) return false;
   if (event[blanksFrom(event, lineAt + FIELD.length)] !== OPEN_BRACE) return false;
-  return lastOf(event, CHOICES) >= 0;
+  return lastOf(event, CHOICES, event.length) >= 0;
 }
 
-/** The last position of a text that begins with a quote; -1: none. */
-function lastOf(event: Uint8Array, text: Uint8Array): number {
-  for (let at = event.length - text.length; at >= 0; at -= 1) {
+/** The last position of a text that begins with a quote and ends before another position; -1: none. */
+function lastOf(event: Uint8Array, text: Uint8Array, before: number): number {
+  for (let at = before - text.length; at >= 0; at -= 1) {
     if (event[at] === QUOTE && holds(event, at, text)) return at;
   }
   return -1;

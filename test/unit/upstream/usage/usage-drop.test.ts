@@ -70,6 +70,15 @@ const CUT: readonly (readonly [event: string, rest: string])[] = [
     'data: {"choices":[{"delta":{"tool_calls":[]},"usage":null}],"x":1}',
   ],
   ['event: chunk\ndata: {"choices":[1],"usage":null}', 'event: chunk\ndata: {"choices":[1]}'],
+  [
+    'data: {"choices":[1],"usage":null,"x_groq":{"usage":{"prompt_tokens":1}}}',
+    'data: {"choices":[1],"x_groq":{"usage":{"prompt_tokens":1}}}',
+  ],
+  [
+    'data: {"usage":null,"choices":[{"delta":{"content":"usage"}}]}',
+    'data: {"choices":[{"delta":{"content":"usage"}}]}',
+  ],
+  ['data: {"usage":null,"choices":[1],"\\"usage":null}', 'data: {"choices":[1],"\\"usage":null}'],
 ];
 
 /** Events that do not. */
