@@ -12,7 +12,7 @@ const BLANK_ESCAPES = new Set([0x62, 0x66, 0x6e, 0x72, 0x74]);
 const NEAR_BYTES = 64;
 
 /** Whether a byte ends a line, in an event stream as well. */
-export function isLineEnd(byte: number): boolean {
+export function isLineEnd(byte: number | undefined): boolean {
   return byte === LF || byte === CR;
 }
 

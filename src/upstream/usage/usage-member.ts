@@ -3,8 +3,8 @@
  * number of brackets that are closed behind a member says at which depth it stands.
  */
 
-const LF = 0x0a;
-const CR = 0x0d;
+import { isLineEnd } from '../json/json-string.ts';
+
 const TAB = 0x09;
 const SPACE = 0x20;
 const QUOTE = 0x22;
@@ -118,10 +118,6 @@ function blanksFrom(event: Uint8Array, from: number): number {
 
 function isBlank(byte: number | undefined): boolean {
   return byte === SPACE || byte === TAB;
-}
-
-function isLineEnd(byte: number | undefined): boolean {
-  return byte === LF || byte === CR;
 }
 
 function holds(event: Uint8Array, at: number, text: Uint8Array): boolean {
