@@ -36,41 +36,45 @@ export interface Named {
 /** Names that mean no provider by themselves. */
 const OPEN = new Set(['', 'auto', 'custom', 'main', 'ollama', 'vllm', 'llamacpp', 'local']);
 
-const SPOKEN: Readonly<Record<string, Dialect>> = {
-  chat_completions: 'openai',
-  codex_responses: 'openai',
-  anthropic_messages: 'anthropic',
-  bedrock_converse: 'bedrock',
-};
+const SPOKEN: ReadonlyMap<string, Dialect> = new Map(
+  Object.entries({
+    chat_completions: 'openai',
+    codex_responses: 'openai',
+    anthropic_messages: 'anthropic',
+    bedrock_converse: 'bedrock',
+  }),
+);
 
 /** Older and longer names of the same fields. */
-const ALIASES: Readonly<Record<string, string>> = {
-  url: 'base_url',
-  api: 'base_url',
-  transport: 'api_mode',
-  api_key_env: 'key_env',
-  default_model: 'model',
-  default: 'model',
-  baseUrl: 'base_url',
-  apiKey: 'api_key',
-  keyEnv: 'key_env',
-  apiKeyEnv: 'key_env',
-  apiMode: 'api_mode',
-  defaultModel: 'model',
-};
+const ALIASES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    url: 'base_url',
+    api: 'base_url',
+    transport: 'api_mode',
+    api_key_env: 'key_env',
+    default_model: 'model',
+    default: 'model',
+    baseUrl: 'base_url',
+    apiKey: 'api_key',
+    keyEnv: 'key_env',
+    apiKeyEnv: 'key_env',
+    apiMode: 'api_mode',
+    defaultModel: 'model',
+  }),
+);
 
 /** Renames the fields of an endpoint that have other names as well. The usual name counts where both stand. */
 export function usualNames(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value).map(([key, inner]: [string, unknown]) => [
-    ALIASES[key] ?? key,
+    ALIASES.get(key) ?? key,
     inner,
   ]);
   return { ...Object.fromEntries(entries), ...withoutAliases(value) };
 }
 
 function withoutAliases(value: object): object {
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !(key in ALIASES)));
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !ALIASES.has(key)));
 }
 
 /** Finds the upstreams that endpoints are, by the names that the document has for them. */
@@ -138,7 +142,7 @@ export class HermesPlaces {
 }
 
 function spokenIn(mode: string | null | undefined, base: string): Dialect | undefined {
-  if (mode) return SPOKEN[mode];
+  if (mode) return SPOKEN.get(mode);
   return /\/anthropic\/*$/.test(base) ? 'anthropic' : undefined;
 }
 

@@ -37,25 +37,27 @@ const NO_CHANGE = 'Headgate changes nothing of a body but the model';
 const PAYER = 'is a header that decides who pays, and members send none. Use a key of that account';
 
 /** Why fields of a target are not taken over. Others have no counterpart. */
-const WHY_NOT: Readonly<Record<string, string>> = {
-  cache: 'Headgate keeps no answers, so that each call is paid',
-  input_guardrails: NO_LOOK,
-  output_guardrails: NO_LOOK,
-  default_input_guardrails: NO_LOOK,
-  default_output_guardrails: NO_LOOK,
-  before_request_hooks: NO_LOOK,
-  after_request_hooks: NO_LOOK,
-  default_params: NO_CHANGE,
-  drop_params: NO_CHANGE,
-  openai_organization: PAYER,
-  openai_project: PAYER,
-  forward_headers:
-    'headers other than credentials are forwarded anyway, and calls to members go out with the key of the member',
-  api_version:
-    'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
-  azure_api_version:
-    'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
-};
+const WHY_NOT: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    cache: 'Headgate keeps no answers, so that each call is paid',
+    input_guardrails: NO_LOOK,
+    output_guardrails: NO_LOOK,
+    default_input_guardrails: NO_LOOK,
+    default_output_guardrails: NO_LOOK,
+    before_request_hooks: NO_LOOK,
+    after_request_hooks: NO_LOOK,
+    default_params: NO_CHANGE,
+    drop_params: NO_CHANGE,
+    openai_organization: PAYER,
+    openai_project: PAYER,
+    forward_headers:
+      'headers other than credentials are forwarded anyway, and calls to members go out with the key of the member',
+    api_version:
+      'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
+    azure_api_version:
+      'callers choose it with the parameter api-version, and the routes below /openai/v1 need none',
+  }),
+);
 
 /** Turns a target into a deployment. Null: it is omitted. */
 export function deploymentOf(
@@ -243,7 +245,7 @@ function secretOf(
 export function listUnread(at: string, node: PortkeyNode, { omitted }: Collected): void {
   for (const [name, value] of Object.entries(node)) {
     if (value === undefined || value === null || READ.has(name)) continue;
-    omitted.push({ path: below(at, name), message: WHY_NOT[name] ?? 'has no counterpart' });
+    omitted.push({ path: below(at, name), message: WHY_NOT.get(name) ?? 'has no counterpart' });
   }
   for (const name of Object.keys(node.override_params ?? {})) {
     if (name !== 'model') {

@@ -25,28 +25,33 @@ import { settingsOf } from './settings.ts';
 const DEFAULT_SLOTS = 4;
 
 /** Flags that need no counterpart, and what does their work here. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  bind: 'is --port and --host of headgate serve',
-  tui: 'is the dashboard at /admin, and headgate status',
-  'metrics-bind': 'is /metrics',
-  'adaptive-headroom': 'is not needed: a limit follows what the upstream refuses (adaptive)',
-  'adaptive-headroom-window': 'is not needed: a limit follows what the upstream refuses (adaptive)',
-  'retry-skip-429': 'is not needed: a call that is refused for its rate waits in the queue again',
-};
+const ELSEWHERE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    bind: 'is --port and --host of headgate serve',
+    tui: 'is the dashboard at /admin, and headgate status',
+    'metrics-bind': 'is /metrics',
+    'adaptive-headroom': 'is not needed: a limit follows what the upstream refuses (adaptive)',
+    'adaptive-headroom-window':
+      'is not needed: a limit follows what the upstream refuses (adaptive)',
+    'retry-skip-429': 'is not needed: a call that is refused for its rate waits in the queue again',
+  }),
+);
 
 /** Why flags are not taken over. Others have no counterpart. */
-const WHY_NOT: Readonly<Record<string, string>> = {
-  'cb-max-penalty':
-    'has no counterpart: each failure holds its slot for the same time (holds.failure_hold_ms)',
-  'retry-wait-min': 'has no counterpart: a retried call waits in the queue',
-  'retry-wait-max': 'has no counterpart: a retried call waits in the queue',
-  'retry-min-delay':
-    'has no counterpart: a slot stays down after a failure instead (holds.failure_hold_ms)',
-  'upstream-disable-keep-alives': 'has no counterpart: the platform keeps the connections',
-  'transcode-model': 'renames a model. Give the group members with models instead',
-  'transcode-profile': 'renames a model. Give the group members with models instead',
-  'model-table': 'leads models to providers. Name them in models of each upstream instead',
-};
+const WHY_NOT: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'cb-max-penalty':
+      'has no counterpart: each failure holds its slot for the same time (holds.failure_hold_ms)',
+    'retry-wait-min': 'has no counterpart: a retried call waits in the queue',
+    'retry-wait-max': 'has no counterpart: a retried call waits in the queue',
+    'retry-min-delay':
+      'has no counterpart: a slot stays down after a failure instead (holds.failure_hold_ms)',
+    'upstream-disable-keep-alives': 'has no counterpart: the platform keeps the connections',
+    'transcode-model': 'renames a model. Give the group members with models instead',
+    'transcode-profile': 'renames a model. Give the group members with models instead',
+    'model-table': 'leads models to providers. Name them in models of each upstream instead',
+  }),
+);
 
 const TAKEN = new Set(
   (
@@ -189,10 +194,10 @@ function setAuth(flags: Flags, { id }: Place, { made, secrets, omitted }: Collec
 function listUnused(flags: Flags, { notes, omitted }: Collected): void {
   for (const name of flags.keys()) {
     if (TAKEN.has(name)) continue;
-    const elsewhere = ELSEWHERE[name];
+    const elsewhere = ELSEWHERE.get(name);
     if (elsewhere !== undefined) notes.push(`-${name} ${elsewhere}.`);
     else if (!omitted.some(({ path }) => path === `-${name}`)) {
-      omitted.push({ path: `-${name}`, message: WHY_NOT[name] ?? 'has no counterpart' });
+      omitted.push({ path: `-${name}`, message: WHY_NOT.get(name) ?? 'has no counterpart' });
     }
   }
 }

@@ -14,7 +14,8 @@ export function environmentOf(
   const own = fieldsOf(fieldsOf(document)['environment_variables']);
   return (name) => {
     const set = own[name];
-    return typeof set === 'string' || typeof set === 'number' ? String(set) : outside[name];
+    if (typeof set === 'string' || typeof set === 'number') return String(set);
+    return Object.hasOwn(outside, name) ? outside[name] : undefined;
   };
 }
 

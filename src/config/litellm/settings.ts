@@ -31,21 +31,23 @@ const RETRIES_MAX = 10;
 const HOLD_MS_MAX = 3_600_000;
 
 /** Why settings that decide where calls go, what they cost or who may call are left out. */
-const REASONS: Readonly<Record<string, string>> = {
-  master_key: 'is not imported; create gateway keys with headgate keys create',
-  routing_strategy:
-    'has no counterpart: a group chooses among members with room by weight, and keeps an agent at its member',
-  context_window_fallbacks:
-    'has no counterpart: a call that is too long for its model is answered with its refusal',
-  content_policy_fallbacks: 'has no counterpart: such a call is answered with its refusal',
-  request_timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
-  timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
-  allowed_fails: 'has no counterpart: breaker.threshold of the groups is a share of calls',
-  ssl_verify: 'has no counterpart: Headgate checks the certificate of each upstream',
-  enable_pre_call_checks:
-    'has no counterpart: Headgate does not compare calls with context windows',
-  cache: 'has no counterpart: every call goes to an upstream, and costs what it costs there',
-};
+const REASONS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    master_key: 'is not imported; create gateway keys with headgate keys create',
+    routing_strategy:
+      'has no counterpart: a group chooses among members with room by weight, and keeps an agent at its member',
+    context_window_fallbacks:
+      'has no counterpart: a call that is too long for its model is answered with its refusal',
+    content_policy_fallbacks: 'has no counterpart: such a call is answered with its refusal',
+    request_timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
+    timeout: 'has no counterpart: set holds.idle_ms and holds.max_hold_ms of the groups',
+    allowed_fails: 'has no counterpart: breaker.threshold of the groups is a share of calls',
+    ssl_verify: 'has no counterpart: Headgate checks the certificate of each upstream',
+    enable_pre_call_checks:
+      'has no counterpart: Headgate does not compare calls with context windows',
+    cache: 'has no counterpart: every call goes to an upstream, and costs what it costs there',
+  }),
+);
 
 /** Reads settings one by one, and reports those that were not read. */
 class SettingsReader {
@@ -110,7 +112,7 @@ class SettingsReader {
         const path = `${section}.${field}`;
         // This one alone says something where it is false: certificates are not checked.
         if (this.#used.has(path) || (field !== 'ssl_verify' && !isSaid(value))) continue;
-        this.#report.omit(path, REASONS[field] ?? 'has no counterpart');
+        this.#report.omit(path, REASONS.get(field) ?? 'has no counterpart');
       }
     }
   }
@@ -155,7 +157,7 @@ export function readSettings(
 function reportStrategy(document: Fields, report: ImportReport): void {
   const { routing_strategy: strategy } = fieldsOf(document['router_settings']);
   if (strategy === undefined || strategy === null) return;
-  report.omit('router_settings.routing_strategy', REASONS['routing_strategy'] ?? '');
+  report.omit('router_settings.routing_strategy', REASONS.get('routing_strategy') ?? '');
 }
 
 function slotsOf(reader: SettingsReader, section: Section, field: string): number | null {

@@ -158,7 +158,7 @@ describe('settings', () => {
 
   it('without a counterpart are omitted, each once', () => {
     const { notes, omitted } = taken(
-      `# ours\n${OPENAI} -tui -bind :8080 -cb-max-penalty 2s -cb-max-penalty 3s -unheard-of x`,
+      `# ours\n${OPENAI} -tui -bind :8080 -cb-max-penalty 2s -cb-max-penalty 3s -unheard-of x -constructor x`,
     );
     expect(notes).toEqual([
       '-tui is the dashboard at /admin, and headgate status.',
@@ -167,6 +167,7 @@ describe('settings', () => {
     expect(omitted).toEqual([
       '-cb-max-penalty: has no counterpart: each failure holds its slot for the same time (holds.failure_hold_ms)',
       '-unheard-of: has no counterpart',
+      '-constructor: has no counterpart',
     ]);
   });
 });

@@ -468,3 +468,13 @@ it('leaves to Hermes what it does by itself, and says so', () => {
   );
   expect(left).toEqual(['model.provider']);
 });
+
+describe('names that every object has', () => {
+  it.each(['constructor', '__proto__', 'toString'])('are no api_mode: %s', (mode) => {
+    const { upstreams, notes } = taken({
+      model: { provider: 'custom', base_url: 'https://llm.example/v1', api_mode: mode },
+    });
+    expect(upstreams).toMatchObject([{ base: 'https://llm.example/v1', dialect: 'openai' }]);
+    expect(notes.join('\n')).not.toMatch(/native code|\[object/);
+  });
+});

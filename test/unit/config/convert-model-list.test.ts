@@ -922,3 +922,20 @@ describe('a pattern of models', () => {
     expect(config.upstreams).toMatchObject([{ id: 'engine', base_url: 'https://api.x.ai' }]);
   });
 });
+
+describe('names that every object has', () => {
+  const model_list = [deployment('gpt-4o', 'openai/gpt-4o')];
+
+  it.each(['constructor', 'toString'])('are left out like other settings: %s', (field) => {
+    const imported = importConfig({ model_list, router_settings: { [field]: 1 } });
+    expect(imported).toMatchObject({
+      omitted: [{ path: `router_settings.${field}`, message: 'has no counterpart' }],
+    });
+  });
+
+  it('are variables that are not set', () => {
+    expect(refused(deployment('gpt-4o', 'openai/gpt-4o', { rpm: 'os.environ/valueOf' }))).toEqual([
+      'model_list[0].litellm_params.rpm: is the environment variable valueOf, which is not set here. Set it where you run headgate import, or write its value',
+    ]);
+  });
+});

@@ -526,3 +526,12 @@ describe('bounds and types', () => {
     expect(imported.ok ? [] : imported.errors.map((error) => error.path)).toEqual([path]);
   });
 });
+
+describe('fields that every object has', () => {
+  it.each(['constructor', 'toString'])('are left out like others: %s', (field) => {
+    const { omitted } = taken({ ...strategy('single'), targets: [openai('sk-1', { [field]: 1 })] });
+    // The fields of SDKs have capitals.
+    const path = `targets[0].${field.replace('S', '_s')}`;
+    expect(omitted).toEqual([{ path, message: 'has no counterpart' }]);
+  });
+});
