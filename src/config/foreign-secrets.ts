@@ -65,9 +65,7 @@ export class ForeignSecrets {
   #named(identity: string, wanted: string, at: string): string {
     const known = this.#names.get(identity);
     if (known !== undefined) return known;
-    const taken = new Set(this.#names.values());
-    const isTaken = (name: string): boolean => taken.has(name) || this.#notes.has(name);
-    const name = freeName(wanted, isTaken, 59, '_');
+    const name = freeName(wanted, (each) => this.#notes.has(each), 59, '_');
     this.#names.set(identity, name);
     this.#note(name, `Set the secret ${name} to the key of ${at}; keys are not imported.`);
     return name;

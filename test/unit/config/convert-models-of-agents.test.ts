@@ -271,3 +271,16 @@ it('lists fallbacks of a model that no entry has', () => {
   });
   expect(omitted.map(({ path }) => path)).toEqual(['agents.defaults.model_fallbacks']);
 });
+
+it('names the secrets of tens of thousands of keys in a time that grows with their number', () => {
+  // With a comparison of all names for each key, this runs into the time-out of the test.
+  const keys = (entry: number) => Array.from({ length: 100 }, (_, at) => `of-${entry}-${at}`);
+  const { notes } = taken({
+    model_list: Array.from({ length: 200 }, (_, at) => ({
+      model_name: `m${at}`,
+      model: 'openai/x',
+      api_keys: keys(at),
+    })),
+  });
+  expect(notes.length).toBeGreaterThan(5_000);
+});
