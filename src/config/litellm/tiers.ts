@@ -1,8 +1,6 @@
+import { TIER_MAX } from '../foreign-members.ts';
 import type { ImportReport } from './import-report.ts';
 import type { ReadDeployment } from './read-deployments.ts';
-
-/** Maximum tier of a member. */
-const TIER_MAX = 10;
 
 /**
  * Makes tiers of the orders of the deployments of each name. The lowest order is the first tier. Deployments without an
