@@ -39,6 +39,14 @@ const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
 const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
 
+/** On a machine that is busy with other things, starting a server or a browser takes a while. */
+const PATIENT = {
+  testTimeout: 300_000,
+  hookTimeout: 180_000,
+  // What a person sees comes over the feed, at most once a second.
+  expect: { poll: { timeout: 60_000, interval: 50 } },
+};
+
 /** Fails every test in which a Headgate that it has started says that it broke an invariant. */
 const WATCHES_SERVE = 'test/support/serve-violations.ts';
 
@@ -59,8 +67,7 @@ const workersProject = (name: string, test: TestProjectInlineConfiguration['test
     deps: { optimizer: { ssr: { enabled: true, include: BUNDLED } } },
     setupFiles: ['test/workers/support/pool-violations.ts'],
     globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    ...PATIENT,
     ...test,
   },
 });
@@ -102,8 +109,7 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...PATIENT,
           ...SIDE_BY_SIDE,
         },
       },
@@ -113,10 +119,7 @@ export default defineConfig({
           include: ['test/browser/**/*.test.ts'],
           setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          // What a person sees comes over the feed, at most once a second.
-          expect: { poll: { timeout: 15_000, interval: 100 } },
+          ...PATIENT,
           fileParallelism: false,
         },
       },

@@ -258,7 +258,7 @@ it('the host of a redirect is logged, without its path and query', async () => {
     headers: { location: 'https://logged.test/path?token=1' },
   });
   await expect
-    .poll(() => serve.logs(), { timeout: 20_000 })
+    .poll(() => serve.logs(), { timeout: 120_000 })
     .toMatch(/"event":"upstream_redirects".*"upstream":"ours".*"host":"logged\.test"/);
   expect(serve.logs()).not.toContain('token=1');
 });

@@ -48,7 +48,7 @@ it('npm run dev answers, prints a token that opens the admin routes, and ends at
   await once(other, 'listening').catch(() => undefined);
   const dev = runScript(['scripts/dev.ts', '--persist-to', join(folder, 'state')]);
   try {
-    const [, url = ''] = await dev.untilPrinted(/Headgate +(http:\S+)/, 50_000);
+    const [, url = ''] = await dev.untilPrinted(/Headgate +(http:\S+)/);
     const [, token = ''] = await dev.untilPrinted(/admin token +(\S+)/);
     expect(await argumentsOfAll()).not.toContain(token);
     expect((await stat(join(folder, 'state'))).mode & 0o077).toBe(0);

@@ -59,7 +59,7 @@ it('a trace says by the names of the GenAI conventions what a call was and what 
         'headgate.tries': 1,
       });
     },
-    { timeout: 45_000 },
+    { timeout: 120_000 },
   );
   expect(JSON.stringify([...worker.attributes()])).not.toMatch(/secret|sk-traced/);
   expect(worker.attributes().has('error.type')).toBe(false);
@@ -68,6 +68,6 @@ it('a trace says by the names of the GenAI conventions what a call was and what 
 it('the trace of a call that was refused says why', async () => {
   expect(await chat({ 'headgate-max-wait': 'soon' })).toBe(400);
   await vi.waitFor(() => expect(worker.attributes().get('error.type')).toBe('header_invalid'), {
-    timeout: 45_000,
+    timeout: 120_000,
   });
 });

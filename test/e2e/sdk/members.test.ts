@@ -105,7 +105,7 @@ describe.each(CALLERS.map((caller, index) => ({ caller, ...UPSTREAMS[index] })))
           return outageOf(id, 'a');
         },
         // What was learned of it before may keep calls from it for a while.
-        { timeout: 30_000 },
+        { timeout: 120_000 },
       );
       const callsAtA = (): number => stage.strict.stats().keys[a]?.total ?? 0;
       const before = callsAtA();

@@ -51,7 +51,7 @@ async function output(
   args: readonly string[],
 ): Promise<string> {
   try {
-    const { stdout } = await run(tool, args, { cwd: folder, timeout: 60_000 });
+    const { stdout } = await run(tool, args, { cwd: folder, timeout: 180_000 });
     return stdout;
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';

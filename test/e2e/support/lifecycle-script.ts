@@ -64,7 +64,7 @@ export function runProgram(command: readonly string[], env: NodeJS.ProcessEnv): 
     pid: child.pid,
     output: () => printed,
     exited,
-    async untilPrinted(pattern, withinMs = 45_000) {
+    async untilPrinted(pattern, withinMs = 150_000) {
       let match = pattern.exec(printed);
       const isThere = (): boolean => {
         match = pattern.exec(printed);

@@ -222,7 +222,7 @@ describe('a limit of a day', () => {
     const waits = pool('tpd').acquire(
       request('tpd', 'd', { estimate, sliceMs: 3_600_000 } as never),
     );
-    await vi.waitFor(async () => expect((await pool('tpd').status()).queued).toBe(1));
+    await expect.poll(async () => (await pool('tpd').status()).queued).toBe(1);
     expect((await pool('tpd').warnings())[0]).toMatchObject({
       kind: 'day_limit_spent',
       figures: { percent: 100, used: 90, limit: 100 },

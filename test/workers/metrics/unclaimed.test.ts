@@ -1,6 +1,6 @@
 // What operators see of a pool that has just been reset: how many slots nobody has claimed, and until when.
 import { exports } from 'cloudflare:workers';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { NEVER } from '../../../src/core/state.ts';
 import { after } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
@@ -30,10 +30,9 @@ async function resetGroup(name: string): Promise<void> {
   await take(name, `${name}-a`);
   await take(name, `${name}-b`);
   // The directory hears of the first use beside the call.
-  await vi.waitFor(async () => {
-    const known = await directoryOf(env).presence();
-    expect(known.find(({ group }) => group === name)?.said).toBeNull();
-  });
+  const said = async () =>
+    (await directoryOf(env).presence()).find(({ group }) => group === name)?.said;
+  await expect.poll(said).toBeNull();
   // The call that asks for the reset dies with the instance.
   await inside(name, async (_instance, state) => {
     await state.storage.sync();

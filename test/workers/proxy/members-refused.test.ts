@@ -1,6 +1,6 @@
 // A refusal is about the member: the call goes to another one at once, with its age, and its caller sees a refusal only where
 // no member is left.
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { MemberStatus } from '../../../src/contract/status.ts';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -290,7 +290,7 @@ describe('a member is out', () => {
       settings: { here: { byKey: { [A]: behaviour } } },
     });
     expect(await servedAt(at, 'first')).toBe('b');
-    await vi.waitFor(async () => expect(await outs(at)).toEqual([reason, null]));
+    await expect.poll(() => outs(at)).toEqual([reason, null]);
     expect(await servedAt(at, 'second')).toBe('b');
     expect(await keysAt(at.here)).toEqual([A, B, B]);
   });
@@ -322,14 +322,14 @@ describe('a member is out', () => {
       settings: { here: { byKey: { [A]: { fail: 'quota' } } } },
     });
     expect(await servedAt(at, 'first')).toBe('b');
-    await vi.waitFor(async () => expect(await outs(at)).toEqual(['quota', null]));
+    await expect.poll(() => outs(at)).toEqual(['quota', null]);
     passTime(61_000);
     await at.here.configure({ byKey: { [A]: { status: 400 } } });
     expect((await ask(at, 'mistaken')).status).toBe(400);
     expect(await outs(at)).toEqual(['quota', null]);
     await at.here.configure({ byKey: {} });
     expect(await servedAt(at, 'probe')).toBe('a');
-    await vi.waitFor(async () => expect(await outs(at)).toEqual([null, null]));
+    await expect.poll(() => outs(at)).toEqual([null, null]);
   });
 });
 

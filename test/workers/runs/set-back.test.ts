@@ -82,7 +82,7 @@ it('in one process the next instance has a timer as well, which no step back put
     await state.storage.setAlarm(Date.now() + RENEW_EVERY_MS);
     const setTimer = vi.spyOn(globalThis, 'setTimeout');
     new RunsObject(state, { ...env, BOOT_ID: 'one process' });
-    await vi.waitFor(() => expect(setTimer).toHaveBeenCalled());
+    await until(() => expect(setTimer).toHaveBeenCalled());
     const [, delayMs] = setTimer.mock.lastCall ?? [];
     expect(delayMs).toBeLessThanOrEqual(RENEW_EVERY_MS);
     setTimer.mockRestore();

@@ -15,3 +15,23 @@ ViolationLog.prototype.note = function noted(violations, now) {
 };
 
 failByViolations();
+
+/*
+ * The test plugin resolves the Worker's main module at every call and alarm of an object, each time with a message to
+ * Node. A message that is under way when a test file ends fails the whole run, so the module is resolved once.
+ */
+interface ModuleRunner {
+  import(id: string): Promise<unknown>;
+}
+
+declare const __vitest_mocker__: { readonly moduleRunner: ModuleRunner };
+
+const { moduleRunner } = __vitest_mocker__;
+const original = Object.getPrototypeOf(moduleRunner) as ModuleRunner;
+let mainModule: unknown;
+
+moduleRunner.import = async (id) => {
+  if (!id.endsWith('/src/index.ts')) return original.import.call(moduleRunner, id);
+  mainModule ??= await original.import.call(moduleRunner, id);
+  return mainModule;
+};

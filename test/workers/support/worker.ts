@@ -90,7 +90,7 @@ export function chat(path: string, label: string, init: CallInit = {}): Promise<
 }
 
 /** Waits until `check` no longer throws; for as long as a machine takes that is busy with other things. */
-export function until(check: () => unknown, timeoutMs = 25_000): Promise<void> {
+export function until(check: () => unknown, timeoutMs = 120_000): Promise<void> {
   return vi.waitFor(
     async () => {
       await check();
