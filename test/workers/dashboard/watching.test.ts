@@ -1,8 +1,9 @@
 // What the live feed asks of a pool, what it costs, and what becomes of it after a reset.
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { PoolSaid } from '../../../src/contract/rpc/presence-rpc.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
-import { directoryOf } from '../../../src/env.ts';
+import { directoryOf, feedOf } from '../../../src/env.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { inside, pool, queueUp, request, resetPool, take } from '../support/pool.ts';
@@ -209,23 +210,29 @@ describe('pools that rest', () => {
     status: vi.spyOn(GroupObject.prototype, 'status'),
   });
 
-  async function rest(name: string): Promise<void> {
+  async function rest(name: string): Promise<PoolSaid> {
     const held = await take(name, 'before');
     await held.lease.release('success', 200);
+    let said: unknown;
     await until(async () => {
       passTime(400_000);
       await runDurableObjectAlarm(pool(name) as never);
       const known = await directoryOf(env).presence();
-      expect(known.find(({ group }) => group === name)?.said).toBeTypeOf('string');
+      ({ said } = known.find(({ group }) => group === name) ?? {});
+      expect(said).toBeTypeOf('string');
     });
+    return JSON.parse(said as string) as PoolSaid;
   }
 
   it('are shown, and not woken, also by later looks and after a change', async () => {
     const [name = '', never = ''] = await withGroups(2);
-    await rest(name);
+    const said = await rest(name);
     const asked = watchPools();
     const reader = await snapshotOf();
-    const { groups } = reader.of('snapshot')[0];
+    const { groups, version } = reader.of('snapshot')[0];
+    // It told its readers of itself a moment after the directory.
+    const last = { at: said.at + 35, configVersion: version, status: said.metrics.status };
+    await feedOf(env).push(keyOf(name), { ...last, detail: null });
     expect(groups).toMatchObject([
       { name, granted_total: 1, as_of: expect.any(String) },
       { name: never, granted_total: 0 },
