@@ -39,13 +39,11 @@ const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
 const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
 
-/** On a machine that is busy with other things, starting a server or a browser takes a while. */
-const PATIENT = {
-  testTimeout: 300_000,
-  hookTimeout: 180_000,
-  // What a person sees comes over the feed, at most once a second.
-  expect: { poll: { timeout: 60_000, interval: 50 } },
-};
+/** The default of one second is too short for a machine that is busy with other things. */
+const POLL = { expect: { poll: { timeout: 60_000, interval: 50 } } };
+
+/** On such a machine, starting a server or a browser takes a while. */
+const PATIENT = { ...POLL, testTimeout: 300_000, hookTimeout: 180_000 };
 
 /** Fails every test in which a Headgate that it has started says that it broke an invariant. */
 const WATCHES_SERVE = 'test/support/serve-violations.ts';
@@ -65,7 +63,7 @@ const workersProject = (name: string, test: TestProjectInlineConfiguration['test
   test: {
     name,
     deps: { optimizer: { ssr: { enabled: true, include: BUNDLED } } },
-    setupFiles: ['test/workers/support/pool-violations.ts'],
+    setupFiles: ['test/workers/support/setup.ts'],
     globalSetup: ['test/support/build-setup.ts', 'test/support/upstream-setup.ts'],
     ...PATIENT,
     ...test,
@@ -81,7 +79,8 @@ export default defineConfig({
           ...SHARED_PROCESSES,
           setupFiles: ['test/support/shared-clock.ts'],
           include: ['test/unit/**/*.test.ts'],
-          testTimeout: 30_000,
+          ...POLL,
+          testTimeout: 90_000,
         },
       },
       {
@@ -130,7 +129,8 @@ export default defineConfig({
           setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts', 'test/agents/install.ts'],
           testTimeout: 300_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
+          ...POLL,
         },
       },
       {
@@ -140,7 +140,8 @@ export default defineConfig({
           setupFiles: [WATCHES_SERVE],
           globalSetup: ['test/support/build-setup.ts'],
           testTimeout: 900_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
+          ...POLL,
         },
       },
     ],

@@ -181,7 +181,7 @@ function detailNews(one: PoolReply<PoolReport> | undefined): string | null {
  */
 function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | undefined): boolean {
   if (known === undefined || !('answer' in known) || !('answer' in one)) return false;
-  // Of a pool that rests the status is made anew by a newer configuration, as of what the pool said last.
+  // A pool at rest is shown with the limits of a newer configuration, although its last report is no newer.
   if (one.answer.configVersion > known.answer.configVersion) return false;
   const aheadMs = known.answer.at - one.answer.at;
   return aheadMs > 0 && aheadMs <= OVERTAKEN_MS_MAX;

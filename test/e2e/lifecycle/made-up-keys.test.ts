@@ -16,10 +16,14 @@ const MADE_UP = 800;
 /** Enough that every one of them would be seen. */
 const FILES_MORE_MAX = 20;
 
-/** More than may be under way, how many may (of an address that must wait: fewer), and how much memory they may add. */
+/** Calls that are sent at once: more than may be in flight. */
 const AT_ONCE = 2_000;
-const UNDER_WAY_MAX = 1_000;
-const UNDER_WAY_WAITING_MAX = 500;
+const IN_FLIGHT_MAX = 1_000;
+
+/** Maximum of calls in flight from an address whose keys were refused. */
+const IN_FLIGHT_REFUSED_MAX = 500;
+
+/** Maximum of memory that they may add. */
 const MEGABYTES_MORE_MAX = 500;
 
 const PATH = '/zai/api/paas/v4/chat/completions';
@@ -53,7 +57,7 @@ it('keys that are made up leave no file and no pool behind, while right ones, kn
   expect(await burst('known')).toEqual(ALL_SERVED);
   const before = await footprint(stage.workerdPid(), dataDir);
   const made = { url: stage.url(), keys: MADE_UP, keysPerSecond: 100, path: PATH };
-  const storming = storm({ ...made, atOnceMax: UNDER_WAY_WAITING_MAX - 10 });
+  const storming = storm({ ...made, inFlightMax: IN_FLIGHT_REFUSED_MAX - 10 });
   await until('the storm is on', () => upstream.stats().total > 100);
   expect(await burst('known')).toEqual(ALL_SERVED);
   expect(await burst('new')).toEqual(ALL_SERVED);
@@ -87,7 +91,7 @@ it('however many come at once, few are under way, and a key that had its success
   expect(await burst('known')).toEqual(ALL_SERVED);
   const { statuses } = await storming;
   expect((statuses[401] ?? 0) + (statuses[429] ?? 0)).toBe(AT_ONCE);
-  expect(upstream.stats().peak).toBeLessThanOrEqual(UNDER_WAY_MAX + 1);
+  expect(upstream.stats().peak).toBeLessThanOrEqual(IN_FLIGHT_MAX + 1);
   const after = await footprint(stage.workerdPid(), dataDir);
   expect(after.megabytes - before.megabytes).toBeLessThan(MEGABYTES_MORE_MAX);
   // Who was turned away, or comes for the first time, is served as well.

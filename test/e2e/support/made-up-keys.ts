@@ -9,8 +9,8 @@ export interface StormOptions {
   /** Keys that are made up, one call each. */
   readonly keys: number;
   readonly keysPerSecond: number;
-  /** Calls under way at once; the rate falls on a machine that is too busy for it. @default no maximum */
-  readonly atOnceMax?: number;
+  /** Maximum of calls in flight. On a slow machine the rate falls instead. @default no maximum */
+  readonly inFlightMax?: number;
   /** Where they are sent; the upstream behind it takes `x-strict-status`. */
   readonly path: string;
   /** @default none */
@@ -33,7 +33,7 @@ const BODY = JSON.stringify({
 
 /** Sends calls with keys that the upstream refuses, each with one of its own, at a steady rate. */
 export async function storm(options: StormOptions): Promise<StormResult> {
-  const { url, keys, keysPerSecond, atOnceMax = keys, path, headers = {}, from } = options;
+  const { url, keys, keysPerSecond, inFlightMax = keys, path, headers = {}, from } = options;
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 4_000,
@@ -61,18 +61,18 @@ export async function storm(options: StormOptions): Promise<StormResult> {
       outgoing.once('error', () => resolve(0));
       outgoing.end(BODY);
     });
-  const underWay = new Set<Promise<void>>();
+  const inFlight = new Set<Promise<void>>();
   for (let sent = 0; sent < keys; sent += 1) {
     const dueMs = (sent / keysPerSecond) * 1_000 - (performance.now() - startedAt);
     if (dueMs > 5) await delay(dueMs);
-    if (underWay.size >= atOnceMax) await Promise.race(underWay);
+    if (inFlight.size >= inFlightMax) await Promise.race(inFlight);
     const one = call(sent).then((status) => {
       statuses[status] = (statuses[status] ?? 0) + 1;
-      underWay.delete(one);
+      inFlight.delete(one);
     });
-    underWay.add(one);
+    inFlight.add(one);
   }
-  await Promise.all(underWay);
+  await Promise.all(inFlight);
   agent.destroy();
   return { statuses, tookMs: performance.now() - startedAt };
 }

@@ -64,7 +64,7 @@ const closed = (one: Client, meanwhile: () => void = () => undefined): boolean =
 };
 
 const untilClosed = (one: Client, meanwhile?: () => void): Promise<void> =>
-  expect.poll(() => closed(one, meanwhile), { timeout: 10_000 }).toBe(true);
+  expect.poll(() => closed(one, meanwhile)).toBe(true);
 
 it('a partial or slow head ends its connection with an answer of the Worker', async () => {
   await start({ headMs: 200 });

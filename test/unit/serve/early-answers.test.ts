@@ -13,7 +13,6 @@ import { LateBytes } from '../../../scripts/serve/late-bytes.ts';
 const READ_BYTES = 65_536;
 const NO = 'HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno';
 const GET = 'GET /next HTTP/1.1\r\nHost: h\r\n\r\n';
-const PATIENT = { timeout: 20_000 };
 
 let server: Server;
 let forwarder: Forwarder;
@@ -79,9 +78,9 @@ describe('an answer before the end of its body', () => {
         client(post(`Content-Length: ${size}\r\n`), Buffer.alloc(size, 'x')),
       );
       for (const { socket, text, ends } of all) {
-        await expect.poll(text, PATIENT).toBe(NO);
+        await expect.poll(text).toBe(NO);
         socket.write(GET);
-        await expect.poll(text, PATIENT).toBe(NO + NO);
+        await expect.poll(text).toBe(NO + NO);
         expect(ends()).toEqual([]);
       }
     },
@@ -97,7 +96,7 @@ describe('an answer before the end of its body', () => {
       client(post(`Content-Length: ${body.length}\r\n`) + body.toString() + GET + GET),
     ];
     const answers = [NO + NO, NO + NO, NO + NO + NO];
-    await expect.poll(() => pairs.map(({ text }) => text()), PATIENT).toEqual(answers);
+    await expect.poll(() => pairs.map(({ text }) => text())).toEqual(answers);
     expect(heads.toSorted()).toEqual(
       ['/large', '/next']
         .flatMap((path) => [path, path, path])
@@ -110,20 +109,20 @@ describe('an answer before the end of its body', () => {
     await start();
     const lines = 'Content-Length: 5000000\r\nConnection: close\r\n';
     const { text, ends } = client(post(lines), Buffer.alloc(5_000_000, 'x'));
-    await expect.poll(text, PATIENT).toBe(NO);
-    await expect.poll(ends, PATIENT).toEqual(['end']);
+    await expect.poll(text).toBe(NO);
+    await expect.poll(ends).toEqual(['end']);
   });
 
   it('ends the connection in order if the rest of the body is malformed', async () => {
     await start();
     const chunk = `${(200_000).toString(16)}\r\n${'x'.repeat(200_000)}`;
     const { socket, text, ends } = client(post('Transfer-Encoding: chunked\r\n'), chunk);
-    await expect.poll(text, PATIENT).toBe(NO);
+    await expect.poll(text).toBe(NO);
     socket.write(`no chunk ${GET}`);
-    await expect.poll(ends, PATIENT).toEqual(['end']);
+    await expect.poll(ends).toEqual(['end']);
     socket.write(Buffer.alloc(300_000));
     socket.end();
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
     expect(ends()).toEqual(['end']);
     expect(heads).toEqual(['/large']);
   });
@@ -132,11 +131,11 @@ describe('an answer before the end of its body', () => {
 it('a client that is silent in its body after the answer is ended in order and then disconnected', async () => {
   await start();
   const { text, ends } = client(post('Content-Length: 5000000\r\n'), Buffer.alloc(300_000));
-  await expect.poll(text, PATIENT).toBe(NO);
+  await expect.poll(text).toBe(NO);
   expect(forwarder.connections()).toBe(1);
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => (now += 2_500));
-  await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+  await expect.poll(() => forwarder.connections()).toBe(0);
   expect(ends()[0]).toBe('end');
 });
 

@@ -31,9 +31,6 @@ async function join(more: Partial<ForwarderOptions> = {}): Promise<Pair> {
 
 const GET = 'GET / HTTP/1.1\r\nHost: h\r\n\r\n';
 
-/** However busy the machine is. */
-const PATIENT = { timeout: 20_000 };
-
 /** Has each look at the clock see it five seconds later. */
 function letTimePass(): void {
   let now = performance.now();
@@ -87,7 +84,7 @@ describe('forwarder', () => {
     const [data] = (await once(client, 'data')) as [Buffer];
     expect(data.toString()).toBe('served');
     client.destroy();
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
     const next = connect({ port: forwarder.port, host: '127.0.0.1' });
     const [served] = (await once(server, 'connection')) as [Socket];
     for (const socket of [next, served]) socket.on('error', () => undefined);
@@ -131,7 +128,7 @@ describe('forwarder', () => {
     let received = 0;
     target.on('data', (data) => (received += data.length));
     target.resume();
-    await expect.poll(() => received, PATIENT).toBe(size + head.length);
+    await expect.poll(() => received).toBe(size + head.length);
   });
 
   it('notices that a client leaves whose body the server has not read', async () => {
@@ -140,7 +137,7 @@ describe('forwarder', () => {
     const size = 16_000_000;
     client.write(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${size}\r\n\r\n`);
     client.end(Buffer.alloc(size));
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
   });
 
   describe('where the server answers before it has read a body, and closes the connection', () => {
@@ -162,15 +159,15 @@ describe('forwarder', () => {
 
     it('lets the client go on until it has read the answer', async () => {
       const client = await refused(64_000_000);
-      await expect.poll(() => client.writableLength, PATIENT).toBe(0);
+      await expect.poll(() => client.writableLength).toBe(0);
       client.end();
-      await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+      await expect.poll(() => forwarder.connections()).toBe(0);
     });
 
     it('cuts off a client that never ends its body', async () => {
       await refused(1_000);
       letTimePass();
-      await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+      await expect.poll(() => forwarder.connections()).toBe(0);
       vi.restoreAllMocks();
     });
   });
@@ -183,7 +180,7 @@ describe('forwarder', () => {
     client.resume();
     await once(client, 'end');
     letTimePass();
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
     vi.restoreAllMocks();
   });
 

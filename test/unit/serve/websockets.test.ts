@@ -25,9 +25,6 @@ async function lead(targetPort: number, more: Partial<ForwarderOptions> = {}): P
   forwarder = await startForwarder({ host: '127.0.0.1', port: 0, targetPort, ...more });
 }
 
-/** However busy the machine is. */
-const PATIENT = { timeout: 20_000 };
-
 /** Bytes that a socket has received so far. */
 function heard(socket: Socket): () => string {
   let text = '';
@@ -53,14 +50,14 @@ async function asked(behind = ''): Promise<Pair> {
   for (const socket of [client, target]) socket.on('error', () => undefined);
   const [byClient, byTarget] = [heard(client), heard(target)];
   client.write(UPGRADE + behind, 'latin1');
-  await expect.poll(byTarget, PATIENT).toContain('\r\n\r\n');
+  await expect.poll(byTarget).toContain('\r\n\r\n');
   return { client, target, byClient, byTarget };
 }
 
 async function opened(): Promise<Pair> {
   const pair = await asked();
   pair.target.write(SWITCHED);
-  await expect.poll(pair.byClient, PATIENT).toBe(SWITCHED);
+  await expect.poll(pair.byClient).toBe(SWITCHED);
   return pair;
 }
 
@@ -95,7 +92,7 @@ it('pass messages of any size both ways', async () => {
   socket.close(4000, 'bye');
   const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
   expect([code, reason.toString()]).toEqual([4000, 'bye']);
-  await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+  await expect.poll(() => forwarder.connections()).toBe(0);
 });
 
 it('are never idle', async () => {
@@ -122,7 +119,7 @@ it('whose client does not read hold the server back', async () => {
   let bytes = 0;
   socket.on('message', (data) => (bytes += (data as Buffer).length));
   socket.resume();
-  await expect.poll(() => bytes, PATIENT).toBe(floodBytes);
+  await expect.poll(() => bytes).toBe(floodBytes);
   socket.terminate();
 });
 
@@ -143,7 +140,7 @@ it('whose server does not read hold the client back', async () => {
   await standstill(() => written);
   expect(written).toBeLessThan(size);
   target.resume();
-  await expect.poll(() => byTarget().length, PATIENT).toBe(UPGRADE.length + size);
+  await expect.poll(() => byTarget().length).toBe(UPGRADE.length + size);
 });
 
 describe('what comes behind the request', () => {
@@ -151,28 +148,28 @@ describe('what comes behind the request', () => {
     const { client, target, byClient, byTarget } = await asked(FRAME);
     client.write(FRAME, 'latin1');
     target.write(SWITCHED.slice(0, 20));
-    await expect.poll(byClient, PATIENT).toBe(SWITCHED.slice(0, 20));
+    await expect.poll(byClient).toBe(SWITCHED.slice(0, 20));
     expect(byTarget()).toBe(UPGRADE);
     target.write(`${SWITCHED.slice(20)}${FRAME}`, 'latin1');
-    await expect.poll(byTarget, PATIENT).toBe(UPGRADE + FRAME + FRAME);
+    await expect.poll(byTarget).toBe(UPGRADE + FRAME + FRAME);
     expect(byClient()).toBe(SWITCHED + FRAME);
   });
 
   it('is a request where that was refused', async () => {
     const { client, target, byClient, byTarget } = await asked(GET);
     target.write(REFUSED);
-    await expect.poll(byTarget, PATIENT).toBe(UPGRADE + GET);
+    await expect.poll(byTarget).toBe(UPGRADE + GET);
     target.write(REFUSED);
-    await expect.poll(byClient, PATIENT).toBe(REFUSED + REFUSED);
+    await expect.poll(byClient).toBe(REFUSED + REFUSED);
     client.write(FRAME, 'latin1');
-    await expect.poll(byTarget, PATIENT).toContain('/!malformed/header');
+    await expect.poll(byTarget).toContain('/!malformed/header');
   });
 
   it('is not kept without end', async () => {
     const { client } = await asked();
     client.write(Buffer.alloc(65_537));
     await once(client, 'error');
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
   });
 });
 
@@ -185,7 +182,7 @@ describe('an end', () => {
     expect(byTarget().length).toBe(UPGRADE.length + size);
     target.end(FRAME);
     await once(client, 'end');
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
   });
 
   it('of the client that the server does not answer is over after a while', async () => {
@@ -194,7 +191,7 @@ describe('an end', () => {
     await once(target, 'end');
     const now = performance.now();
     vi.spyOn(performance, 'now').mockReturnValue(now + 5_000);
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
   });
 
   it('of the server passes behind all that it sent', async () => {
@@ -204,7 +201,7 @@ describe('an end', () => {
     await once(client, 'end');
     expect(byClient().length).toBe(SWITCHED.length + size);
     client.end();
-    await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+    await expect.poll(() => forwarder.connections()).toBe(0);
   });
 
   it.each(['client', 'target'] as const)(
@@ -216,7 +213,7 @@ describe('an end', () => {
       pair[who].resetAndDestroy();
       const [error] = (await fails) as [NodeJS.ErrnoException];
       expect(error.code).toBe('ECONNRESET');
-      await expect.poll(() => forwarder.connections(), PATIENT).toBe(0);
+      await expect.poll(() => forwarder.connections()).toBe(0);
     },
   );
 
@@ -224,7 +221,7 @@ describe('an end', () => {
     const { client, byTarget } = await opened();
     forwarder.stopAccepting();
     client.write(FRAME, 'latin1');
-    await expect.poll(byTarget, PATIENT).toBe(UPGRADE + FRAME);
+    await expect.poll(byTarget).toBe(UPGRADE + FRAME);
     const fails = once(client, 'error');
     await forwarder.close();
     await fails;

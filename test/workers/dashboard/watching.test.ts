@@ -230,7 +230,7 @@ describe('pools that rest', () => {
     const asked = watchPools();
     const reader = await snapshotOf();
     const { groups, version } = reader.of('snapshot')[0];
-    // It told its readers of itself a moment after the directory.
+    // The pool sent its last report to the dashboards a moment after the one to the directory.
     const last = { at: said.at + 35, configVersion: version, status: said.metrics.status };
     await feedOf(env).push(keyOf(name), { ...last, detail: null });
     expect(groups).toMatchObject([

@@ -1,4 +1,4 @@
-// Set-up of tests in workerd: every pool of theirs is looked at after every event.
+// Set-up of tests in workerd: each fails if a pool breaks an invariant, and resolves the Worker's main module once.
 import { ViolationLog } from '../../../src/group/observe/violation-log.ts';
 import { failByViolations, noteViolation } from '../../support/violations.ts';
 
