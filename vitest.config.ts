@@ -39,8 +39,11 @@ const SIDE_BY_SIDE = { maxWorkers: 6, sequence: { groupOrder: 1 } };
 /** Thousands of calls in one process: beside others it would find the machine too busy for them, so they come last. */
 const LARGE = ['test/workers/group/herd.test.ts', 'test/workers/leases/faults.test.ts'];
 
-/** The default of one second is too short for a machine that is busy with other things. */
-const POLL = { expect: { poll: { timeout: 60_000, interval: 50 } } };
+/**
+ * The default of one second is too short for a machine that is busy with other things. Less than a lease lasts without a
+ * renewal (45 s): one that is never released must not pass as released.
+ */
+const POLL = { expect: { poll: { timeout: 40_000, interval: 50 } } };
 
 /** On such a machine, starting a server or a browser takes a while. */
 const PATIENT = { ...POLL, testTimeout: 300_000, hookTimeout: 180_000 };

@@ -169,7 +169,7 @@ it('clients that leave as the answer begins leave no slot behind', async () => {
   await Promise.all(clients);
   await stage.admin.untilIdle();
   await vi.waitFor(() => expect(stage.upstream.stats().inFlight).toBe(0), {
-    timeout: 120_000,
+    timeout: 40_000,
   });
   await stage.admin.setLimit('practice', 1);
 });

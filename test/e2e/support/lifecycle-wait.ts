@@ -10,7 +10,10 @@ export const clock = (): number => performance.timeOrigin + performance.now();
 export const FIGURE = { retry: 3 };
 
 export interface UntilOptions {
-  /** More than a machine takes that is busy with other things. @default 120000 */
+  /**
+   * More than a machine takes that is busy with other things. Less than a lease lasts without a renewal (45 s): one that is
+   * never released must not pass as released. @default 40000
+   */
   readonly withinMs?: number;
   /** Pause between two looks. @default 2 */
   readonly everyMs?: number;
@@ -20,7 +23,7 @@ export interface UntilOptions {
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  { withinMs = 120_000, everyMs = 2 }: UntilOptions = {},
+  { withinMs = 40_000, everyMs = 2 }: UntilOptions = {},
 ): Promise<void> {
   const deadline = clock() + withinMs;
   while (!(await condition())) {

@@ -4,7 +4,7 @@ import type { ClientOptions, RawData } from 'ws';
 import { WebSocket } from 'ws';
 
 /** However busy the machine is. */
-export const PATIENT = { timeout: 120_000 };
+export const PATIENT = { timeout: 40_000 };
 
 /** A message as it came: text, or bytes. */
 export type Message = string | Buffer;

@@ -18,20 +18,24 @@ failByViolations();
 
 /*
  * The test plugin resolves the Worker's main module at every call and alarm of an object, each time with a message to
- * Node. A message that is under way when a test file ends fails the whole run, so the module is resolved once.
+ * Node. A message that is under way when a test file ends fails the whole run, so a loaded module is taken as it is.
  */
 interface ModuleRunner {
+  readonly evaluatedModules: {
+    getModuleById(
+      id: string,
+    ): { readonly evaluated: boolean; readonly exports?: unknown } | undefined;
+  };
   import(id: string): Promise<unknown>;
 }
 
 declare const __vitest_mocker__: { readonly moduleRunner: ModuleRunner };
 
 const { moduleRunner } = __vitest_mocker__;
-const original = Object.getPrototypeOf(moduleRunner) as ModuleRunner;
-let mainModule: unknown;
+const load = moduleRunner.import.bind(moduleRunner);
 
 moduleRunner.import = async (id) => {
-  if (!id.endsWith('/src/index.ts')) return original.import.call(moduleRunner, id);
-  mainModule ??= await original.import.call(moduleRunner, id);
-  return mainModule;
+  const known = moduleRunner.evaluatedModules.getModuleById(id);
+  const isLoaded = id.endsWith('/src/index.ts') && known?.evaluated === true;
+  return isLoaded ? known.exports : load(id);
 };

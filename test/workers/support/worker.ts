@@ -89,8 +89,11 @@ export function chat(path: string, label: string, init: CallInit = {}): Promise<
   return call(path, { json, ...init });
 }
 
-/** Waits until `check` no longer throws; for as long as a machine takes that is busy with other things. */
-export function until(check: () => unknown, timeoutMs = 120_000): Promise<void> {
+/**
+ * Waits until `check` no longer throws; for as long as a machine takes that is busy with other things, but for less than a
+ * lease lasts without a renewal: one that is never released must not pass as released.
+ */
+export function until(check: () => unknown, timeoutMs = 40_000): Promise<void> {
   return vi.waitFor(
     async () => {
       await check();
