@@ -136,6 +136,21 @@ export function noteCall(state: GroupState, holder: Holder, now: InstantMs): voi
   for (const member of state.members.values()) prune(state, member, now);
 }
 
+/** Moves lessons of members to separate controls where calls wait to which they do not apply. */
+export function separateFromWaiting(state: GroupState, now: InstantMs): void {
+  for (const member of state.serving) {
+    if (!areWaitingIn(state, member.controls.scopes.about)) narrow(state, member, now);
+  }
+}
+
+function areWaitingIn({ queue }: GroupState, scope: Scope): boolean {
+  if (isSameScope(scope, ALL_CALLS)) return true;
+  for (const { ticket } of queue.byTicket.values()) {
+    if (!mayContain(scope, namesOf(ticket.holder))) return false;
+  }
+  return true;
+}
+
 /** Whether a call certainly belongs to a limiter. An unread call may belong to a narrower scope. */
 export function isSurelyIn(limiter: Limiter | ScopeLimiter, holder: Holder): boolean {
   if (!('scope' in limiter) || holder.isUnread !== true) return true;
@@ -212,7 +227,7 @@ function limiterAt(
   const isBlank =
     member.reports.unconfirmed === null &&
     isForgotten(member.controls, member.settings.breaker, now);
-  if (isBlank && (isAll || areAllIn(scope, state.seen, now))) {
+  if (isBlank && areWaitingIn(state, scope) && (isAll || areAllIn(scope, state.seen, now))) {
     setAbout(scopes, scope);
     return member;
   }

@@ -9,7 +9,7 @@ import { setProbing } from './parts/pause.ts';
 import { countAt, type Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
-import { enterScopes, leaveScopes } from './scopes.ts';
+import { enterScopes, leaveScopes, separateFromWaiting } from './scopes.ts';
 import type { GroupState, Lease } from './state.ts';
 import { noteEnded } from './upstream-signals.ts';
 
@@ -52,6 +52,8 @@ export function serveMembers(state: GroupState, now: InstantMs): void {
   });
   state.guessRates = guessRatesOf(state);
   placeLeases(state, now);
+  // A member comes back with what it learned about some calls. Others may have queued meanwhile.
+  separateFromWaiting(state, now);
   for (const member of state.members.values()) {
     if (!state.serving.includes(member)) retire(state, member);
   }

@@ -47,6 +47,21 @@ describe('a model that is full', () => {
     expect(group.release('running')).toContain('grant flash.1');
   });
 
+  test('stops no call of another model that has waited for a long time', () => {
+    const waits = { sliceMs: 3_000_000, timeoutMs: 3_000_000 };
+    const group = new TestGroup({ slotsMax: 1 });
+    group.ask('full', PRO);
+    group.ask('flash', { ...FLASH, ...waits });
+    group.ask('pro', { ...PRO, ...waits });
+    for (let minutes = 0; minutes < 11; minutes += 0.5) {
+      group.advance(30_000);
+      group.renew('full');
+    }
+    group.report('full', FULL);
+    const effects = group.release('full', 'failed');
+    expect(effects).toContain('grant flash.1');
+  });
+
   test('does not lower the limits of the group', () => {
     const rates = { ...new TestGroup().state.settings.rates, rpm: 600 };
     const group = new TestGroup({ rates, isMetered: true });
@@ -470,6 +485,18 @@ describe('a group with members', () => {
     expect(isGranted(group, 'three', PRO)).toBe(false);
     expect(isGranted(group, 'flash', FLASH)).toBe(true);
     expect(group.lease('flash').member).toBe(at);
+  });
+
+  test('starts calls of other models that queued while a member with a full model was away', () => {
+    const group = new TestGroup({ slotsMax: 8, members: [someMember('a')] });
+    refuse(group, 'full', PRO, FULL);
+    group.reconfigure({ members: [someMember('b', { slotsMax: 0 })] });
+    expect(isGranted(group, 'pro', PRO)).toBe(false);
+    expect(isGranted(group, 'flash', FLASH)).toBe(false);
+    const effects = group.reconfigure({ members: [someMember('a')] });
+    expect(effects).toContain('grant flash.1');
+    expect(effects).not.toContain('grant pro.1');
+    expect(group.advance(20_000)).toContain('grant pro.1');
   });
 });
 
