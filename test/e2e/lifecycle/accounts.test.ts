@@ -10,8 +10,9 @@ import { until } from '../support/lifecycle-wait.ts';
  */
 const PATH = '/zai/api/paas/v4/chat/completions';
 
-/** The provider is known to take one call at a time of this model. */
+/** The provider is known to take one call at a time of this model. On a busy machine calls wait for long, and the limit grows. */
 const MODEL = 'glm-5.1';
+const GROUP = `auto:zai/${MODEL}`;
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const token = (timestamp: number): string =>
@@ -34,6 +35,16 @@ async function burst(key: string): Promise<number[]> {
 
 const SERVED = [200, 200, 200, 200];
 
+/** Expects that no more calls of the account ran at once than its pool allows. */
+async function expectWithinLimit(): Promise<void> {
+  const group = (await stage.admin.groups()).find(({ name }) => name === GROUP);
+  const pool = group?.partitions.find(({ partition }) => partition?.startsWith('acct_'));
+  const limit = pool?.limit?.effective ?? 0;
+  const { peak, total } = stage.upstream.stats().accounts['mine'] ?? { peak: 0, total: 0 };
+  expect(total).toBe(12);
+  expect(peak, `with a limit of ${limit}`).toBeLessThanOrEqual(limit);
+}
+
 it('an account has its limit whatever key its calls come with, and a restart forgets no key', async () => {
   stage = await startStage({
     config: ({ url }) => ({ upstreams: [{ id: 'zai', base_url: url }] }),
@@ -46,16 +57,16 @@ it('an account has its limit whatever key its calls come with, and a restart for
   const { upstream, admin } = stage;
   for (const one of TOKENS) expect(await burst(one)).toEqual(SERVED);
   await admin.untilIdle();
-  expect(upstream.stats().accounts['mine']).toMatchObject({ peak: 1, total: 12 });
+  await expectWithinLimit();
   await stage.kill9();
   upstream.reset();
   await stage.start();
   // All at once: one that is not known would have a call beside the others.
   const bursts = await Promise.all(TOKENS.map(burst));
   expect(bursts).toEqual(TOKENS.map(() => SERVED));
-  expect(upstream.stats().accounts['mine']).toMatchObject({ peak: 1, total: 12 });
+  await expectWithinLimit();
   await until('the pool of the account is the only one', async () => {
-    const names = (await admin.groups()).filter(({ name }) => name === `auto:zai/${MODEL}`);
+    const names = (await admin.groups()).filter(({ name }) => name === GROUP);
     return names.length === 1 && names[0]?.partitions.length === 1;
   });
 });

@@ -12,7 +12,12 @@ interface GroupGauges {
   readonly expired_total: number;
   readonly resurrected_total: number;
   readonly rejected_total: Readonly<Record<string, number>>;
-  readonly partitions: readonly { readonly in_use?: number; readonly queued?: number }[];
+  readonly partitions: readonly {
+    readonly partition: string | null;
+    readonly limit?: { readonly effective: number | null };
+    readonly in_use?: number;
+    readonly queued?: number;
+  }[];
 }
 
 interface LeaseLine {
