@@ -25,6 +25,7 @@ export function* all<Value>(processes: readonly Process<Value>[]): Process<Value
   return yield* wait<Value[]>((resume) => {
     const values: Value[] = [];
     let left = processes.length;
+    if (left === 0) resume(values);
     for (const [index, process] of processes.entries()) {
       start(
         (function* () {
