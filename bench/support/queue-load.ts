@@ -95,7 +95,6 @@ export class Crowd {
       wait: true,
       isTry: false,
       waitsElsewhere: false,
-      holdsNarrower: false,
       parents: [],
       estimate: null,
     };

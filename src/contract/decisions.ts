@@ -199,13 +199,9 @@ const placedSchema = z.object({
 });
 
 /** Decisions that a pool may make on a call. */
-export const outcomeSchema = z.enum([
-  'granted',
-  'rejected',
-  'declined',
-  'left',
-  'moved',
-]) satisfies z.ZodType<Decision['decided']>;
+export const outcomeSchema = z.enum(['granted', 'rejected', 'left', 'moved']) satisfies z.ZodType<
+  Decision['decided']
+>;
 
 export const upstreamSaidSchema = z.enum([
   'served',

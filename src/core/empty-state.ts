@@ -6,6 +6,7 @@ import { nothingAhead } from './parts/ahead.ts';
 import { emptyBound } from './parts/bound.ts';
 import { emptyDecisionLog } from './parts/decision-log.ts';
 import { noLending } from './parts/loans.ts';
+import { nobodyPassedOver } from './parts/pass-over.ts';
 import { emptyQueue } from './parts/queue.ts';
 import { noRepeatRefusals } from './parts/repeat-refusals.ts';
 import { Tombstones } from './parts/tombstones.ts';
@@ -58,6 +59,8 @@ export function emptyState(
     waitersDueAt: NEVER,
     holdMeanMs: HOLD_GUESS_MS,
     holdSamples: 0,
+    passedOver: nobodyPassedOver(),
+    lastEndAt: instant(-Infinity),
     nextSequence: 0,
     nextAttachment: firstAttachment,
     controls,

@@ -9,6 +9,7 @@ import {
   leastAgentService,
   catchUp,
   tenantAccount,
+  type Account,
 } from './parts/accounts.ts';
 import type { WaitCause, WaitReason } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
@@ -23,12 +24,12 @@ import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import type { Member } from './member.ts';
 import { notExcluded } from './members.ts';
-import { ageOf, isUnderCap } from './order.ts';
-import { askForNames, letGo, noteNamesRead, park, tellPlace } from './parking.ts';
-import { isStoppedFor, scopesHolding } from './scope-holds.ts';
+import { ageOf, expectedWaitMs, isUnderCap } from './order.ts';
+import { askForNames, declineInPlace, letGo, noteNamesRead, park, tellPlace } from './parking.ts';
+import { scopesHolding } from './scope-holds.ts';
 import type { ScopeLimiter } from './limiter.ts';
 import { aboutCalls, goesByNames, noteCall } from './scopes.ts';
-import { rejectionAtDoor, rejectionOfStopped, rejectionInQueue } from './rejections.ts';
+import { rejectionAtDoor, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
 import { hasEnded } from './unclaimed.ts';
@@ -75,7 +76,8 @@ export function joinQueue(
     park(state, known, event, now);
     askForNames(state, now, effects);
     pump(state, now, effects);
-    if (known.sliceEndsAt !== null) letGo(state, known, event, now, effects);
+    if (ticket.isTry) declineInPlace(state, known, now, effects);
+    else if (known.sliceEndsAt !== null) letGo(state, known, event, now, effects);
     return;
   }
   const claimed = claimGranted(state, event, now);
@@ -134,16 +136,12 @@ function noteWaits({ bound, queue, grantsFrom }: GroupState, waiter: Waiter, now
 /** Decides what becomes of a newcomer that cannot be granted now. */
 function decide(state: GroupState, waiter: Waiter, now: InstantMs, effects: Effect[]): void {
   const { ticket } = waiter;
-  const { settings } = state;
   if (!ticket.isTry) noteArrival(state, waiter, now);
   if (waitsForItself(state, ticket)) {
     leave(state, waiter, rejected({ reason: 'nested', retryAfterMs: null }), now, effects);
-  } else if (ticket.isTry || (ticket.holdsNarrower && isStoppedFor(state, ticket, now))) {
-    // It waits without what it holds, unless it would wait in vain. An operator's pause may end at any time.
-    const mayWait = ticket.isTry || settings.paused;
-    const stopped = mayWait ? null : rejectionOfStopped(state, waiter, now);
-    if (stopped === null) leave(state, waiter, { kind: 'declined' }, now, effects);
-    else leave(state, waiter, rejected(stopped), now, effects);
+  } else if (ticket.isTry) {
+    const waitMs = expectedWaitMs(state, waiter, now);
+    leave(state, waiter, { kind: 'declined', waitMs }, now, effects);
   } else {
     const found = rejectionInQueue(state, waiter, now);
     if (found === null) return;
@@ -192,15 +190,19 @@ function lineUp(state: GroupState, waiter: Waiter): () => void {
   const { tenant, agent } = waiter;
   const shares = [...LANES.map((lane) => tenant.shares[lane]), agent];
   const levels = shares.map(({ service, floor }) => ({ service, floor }));
+  const { needs, enqueuedAt } = waiter.ticket;
+  // A call that waited for another group since before all others had gone was no idle time.
+  const wasWaiting = ({ activeAt }: Account): boolean =>
+    needs !== undefined && enqueuedAt <= activeAt;
   for (const lane of LANES) {
     const { lines, byTenant } = queue.lanes[lane];
-    if (byTenant.has(tenant)) continue;
+    if (byTenant.has(tenant) || wasWaiting(tenant)) continue;
     catchUp(
       tenant.shares[lane],
       lines[0]?.tenant.shares[lane].service ?? accounts.lastService[lane],
     );
   }
-  if (settings.byAgent && agent.waiting === 0) {
+  if (settings.byAgent && agent.waiting === 0 && !wasWaiting(agent)) {
     const least = leastAgentService(tenant);
     catchUp(agent, least === Infinity ? tenant.lastAgentService : least);
   }
@@ -238,7 +240,7 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
     deadlineAt: instant(Math.min(ticket.deadlineAt ?? Infinity, after(enqueuedAt, timeoutMs))),
     age: ageOf(ticket, startedAt, state.settings),
     lane: ticket.lane,
-    isPromoted: false,
+    isPromoted: ticket.hadTurn === true,
     isAnew: false,
     sliceEndsAt: null,
     orphanAt: now,
@@ -246,9 +248,9 @@ function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
   };
 }
 
-/** Dates an arrival: while the group settles, from when the call came, unless it waited for another group. */
+/** Dates an arrival: while the group settles, from when the call came. */
 function arrivalOf({ grantsFrom }: GroupState, ticket: Ticket, now: InstantMs): InstantMs {
-  if (now >= grantsFrom || ticket.holdsNarrower) return now;
+  if (now >= grantsFrom) return now;
   return instant(Math.min(now, ticket.enqueuedAt));
 }
 

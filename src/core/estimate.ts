@@ -125,6 +125,23 @@ export function estimateAtEnd(state: GroupState, now: InstantMs): number {
   return estimateWaitMs(state, queueLength(state.queue), now);
 }
 
+/** Mean time between the ends of calls while all slots are in use, in milliseconds. */
+export function endGapMs(state: GroupState): number {
+  return state.holdMeanMs / Math.max(1, slotsLearned(state));
+}
+
+/** Shortest time without an end after which a group may count as stalled, in milliseconds. */
+const STALLED_AFTER_MS_MIN = 2_000;
+
+/** The same, in mean times between two ends. */
+const STALLED_AFTER_GAPS = 5;
+
+/** Whether calls have ended so recently that an estimate by their ends means something. */
+export function isMoving(state: GroupState, now: InstantMs): boolean {
+  const stalledAfterMs = Math.max(STALLED_AFTER_MS_MIN, STALLED_AFTER_GAPS * endGapMs(state));
+  return now - state.lastEndAt <= stalledAfterMs;
+}
+
 /** A number in [0, 1) that depends on the text alone: the core has no randomness. FNV-1a. */
 function fraction(text: string): number {
   let hash = 2_166_136_261;

@@ -45,6 +45,8 @@ export type GroupEvent =
       /** Noted, and nothing follows from it. */
       readonly notes?: CallNotes;
     }
+  /** Another pool is full for about so long: calls that need slots there too are passed over. */
+  | { readonly kind: 'pass_over'; readonly pool: string; readonly forMs: number }
   /** The upstream answered the call. `isRepeat`: it said so to this call before. */
   | {
       readonly kind: 'report';
@@ -142,8 +144,8 @@ export type Effect =
       readonly askAgainMs: number | null;
     }
   | { readonly kind: 'reject'; readonly ticketId: TicketId; readonly rejection: Rejection }
-  /** A try that cannot be granted now, or a wait that would hold narrower slots through a pause. */
-  | { readonly kind: 'declined'; readonly ticketId: TicketId; readonly isPaused: boolean }
+  /** A try that cannot be granted now, with the expected wait. Null: nothing ends, so none can be foreseen. */
+  | { readonly kind: 'declined'; readonly ticketId: TicketId; readonly waitMs: number | null }
   /** The attempt has ended, before it was asked for or while it waited. */
   | { readonly kind: 'gone'; readonly ticketId: TicketId }
   | { readonly kind: 'moved'; readonly ticketId: TicketId }

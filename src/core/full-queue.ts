@@ -14,11 +14,15 @@ interface Fullness {
   readonly queueLengthMax: number;
 }
 
-/** Finds the bound of waiters that the newcomer, which stands in the queue already, exceeds. */
+/**
+ * Finds the bound of waiters that the newcomer, which stands in the queue already, exceeds. None counts for one whose turn has come
+ * before: it had its place, and there are no more of them than slots.
+ */
 export function fullness(
   { settings, queue }: GroupState,
-  { tenant, agent }: Waiter,
+  { tenant, agent, ticket }: Waiter,
 ): Fullness | null {
+  if (ticket.hadTurn === true) return null;
   const { queueLengthMaxEach, queueLengthMaxEachAgent } = settings;
   if (isNamedAgent(agent) && agent.waiting > queueLengthMaxEachAgent) {
     return { of: 'agent', queueLengthMax: queueLengthMaxEachAgent };

@@ -266,6 +266,8 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed 
 function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): void {
   const slots = sign * lease.slots;
   const { tenant, agent } = accountsOf(state, lease, now);
+  tenant.activeAt = now;
+  agent.activeAt = now;
   countInAll(memberOf(state, lease), lease, sign);
   state.slotsInUse += slots;
   state.slotsNested += sign * (boundSlotsOf(lease) - lease.slots);
@@ -393,7 +395,10 @@ export function endLease(
   }
   const isUnused = outcome === 'unused' || settlement === 'unused';
   if (isUnused) noteUnused(state, lease, now);
-  else noteEndThere(state, lease, now);
+  else {
+    noteEndThere(state, lease, now);
+    state.lastEndAt = now;
+  }
   const heldMs = now - lease.grantedAt;
   state.tombstones.add(lease.id, now);
   effects.push({ kind: 'ended', leaseId: lease.id });

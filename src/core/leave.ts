@@ -2,7 +2,6 @@ import type { InstantMs, TicketId } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
 import { dequeue, type Waiter } from './parts/queue.ts';
 import type { Effect } from './events.ts';
-import { isStoppedFor } from './scope-holds.ts';
 import type { GroupState } from './state.ts';
 import { noteDeparture, noteRejection } from './stats.ts';
 
@@ -10,8 +9,8 @@ import { noteDeparture, noteRejection } from './stats.ts';
 type Departure =
   /** The group rejects it. */
   | { readonly kind: 'rejected'; readonly rejection: Rejection }
-  /** It may not wait here as things are. That does not count as a rejection. */
-  | { readonly kind: 'declined' }
+  /** It was a try, and would have to wait. */
+  | { readonly kind: 'declined'; readonly waitMs: number | null }
   /** Its call may go another way from now on. */
   | { readonly kind: 'moved' }
   /** Its attempt has ended, and its caller may still be parked. */
@@ -32,8 +31,12 @@ export function leave(
   now: InstantMs,
   effects: Effect[],
 ): void {
-  const { id: ticketId, isTry } = waiter.ticket;
+  const { id: ticketId } = waiter.ticket;
   dequeue(state.queue, waiter);
+  if (how.kind !== 'declined') {
+    waiter.tenant.activeAt = now;
+    waiter.agent.activeAt = now;
+  }
   switch (how.kind) {
     case 'rejected':
       noteRejection(state, waiter, how.rejection, now);
@@ -41,12 +44,7 @@ export function leave(
       break;
     case 'declined':
       // A try leaves no trace.
-      if (!isTry) noteDeparture(state, waiter, 'declined', now);
-      effects.push({
-        kind: 'declined',
-        ticketId,
-        isPaused: isStoppedFor(state, waiter.ticket, now),
-      });
+      effects.push({ kind: 'declined', ticketId, waitMs: how.waitMs });
       break;
     case 'moved':
       noteDeparture(state, waiter, 'moved', now);

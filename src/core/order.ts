@@ -9,9 +9,9 @@ import {
   type TenantAccount,
 } from './parts/accounts.ts';
 import { laneTurns } from './parts/lanes.ts';
+import { isPassedOver } from './parts/pass-over.ts';
 import { compareWaiters, placeOf, resettleAll, type Line, type Waiter } from './parts/queue.ts';
-import { slotsLearned } from './capacity.ts';
-import { waitersAhead } from './estimate.ts';
+import { estimateWaitMs, isMoving } from './estimate.ts';
 import { notExcluded } from './members.ts';
 import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
 import { fullScopes, scopesHolding } from './scope-holds.ts';
@@ -180,8 +180,9 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
   if (isFull(tenant, slotsMaxEach, view)) return false;
   if (isNamedAgent(agent) && isFull(agent, slotsMaxEachAgent, view)) return false;
   if (isHeldBackEverywhere(view.state, ticket) || isInBarredScopes(ticket, view)) return false;
+  if (isPassedOver(view.state.passedOver, ticket, view.now)) return false;
   if (!ticket.waitsElsewhere) return true;
-  return !view.barred.has('elsewhere') && !wouldHoldTooMuch(view.state, 1);
+  return !view.barred.has('elsewhere') && !wouldProbeTooMuch(view.state);
 }
 
 /**
@@ -283,24 +284,45 @@ function fullAheadOf(state: GroupState, { ticket }: Waiter, now: InstantMs): Rea
   return isInSome(state, ticket, full) ? NONE_FULL : full;
 }
 
-/** Estimates how many waiters start before this one. Held waiters do not count. */
+/**
+ * Estimates how many waiters start before this one: those of higher lanes, those of its own tenant that stand before it, and of
+ * every other tenant in its lane as many as bring that tenant level with its own. Those that are held or passed over do not
+ * count.
+ */
 export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): number {
-  const ahead = waitersAhead(state, waiter);
-  const full = ahead === 0 ? NONE_FULL : fullAheadOf(state, waiter, now);
-  if (full.size === 0) return ahead;
-  let held = 0;
-  const countHeld = (waiters: readonly Waiter[]): void => {
-    for (const { ticket } of waiters) if (isInSome(state, ticket, full)) held += 1;
+  if (waiter.isPromoted) return 0;
+  const { queue, passedOver, holdMeanMs } = state;
+  const full = fullAheadOf(state, waiter, now);
+  const doAllCount = full.size === 0 && passedOver.size === 0;
+  const count = (waiters: readonly Waiter[]): number => {
+    if (doAllCount) return waiters.length;
+    const those = waiters.filter(({ ticket }) => {
+      return !isInSome(state, ticket, full) && !isPassedOver(passedOver, ticket, now);
+    });
+    return those.length;
   };
+  let ahead = 0;
   for (const lane of LANES.slice(0, LANES.indexOf(waiter.lane))) {
-    for (const { waiters } of state.queue.lanes[lane].lines) countHeld(waiters);
+    for (const { waiters } of queue.lanes[lane].lines) ahead += count(waiters);
   }
-  const { lines, byTenant } = state.queue.lanes[waiter.lane];
-  const own = placeOf(byTenant.get(waiter.tenant)?.waiters ?? [], waiter, compareWaiters);
-  for (const { tenant, waiters } of lines) {
-    countHeld(waiters.slice(0, tenant === waiter.tenant ? own : own + 1));
+  const { lines, byTenant } = queue.lanes[waiter.lane];
+  const { waiters: line = [] } = byTenant.get(waiter.tenant) ?? {};
+  const own = count(line.slice(0, placeOf(line, waiter, compareWaiters)));
+  for (const { tenant, lane, waiters } of lines) {
+    if (tenant === waiter.tenant) continue;
+    const behindMs = hadBy(waiter) - hadBy({ tenant, lane });
+    const turns = Math.floor(own + 1 + behindMs / Math.max(1, holdMeanMs));
+    if (turns > 0) ahead += Math.min(turns, count(waiters));
   }
-  return ahead - held;
+  return ahead + own;
+}
+
+/**
+ * Estimates how long a waiter will wait, in milliseconds. Null: no call has ended recently, so nothing is known of when the
+ * next one will.
+ */
+export function expectedWaitMs(state: GroupState, waiter: Waiter, now: InstantMs): number | null {
+  return isMoving(state, now) ? estimateWaitMs(state, turnsAhead(state, waiter, now), now) : null;
 }
 
 /** Lists the oldest of every other line, and of every other agent in its own. */
@@ -339,22 +361,18 @@ function fullCap(
   const { slots, waitsElsewhere } = ticket;
   if (tenant.slots + slots > slotsMaxEach) return tenant;
   if (isNamedAgent(agent) && agent.slots + slots > slotsMaxEachAgent) return agent;
-  return waitsElsewhere && wouldHoldTooMuch(state, slots) ? 'elsewhere' : undefined;
+  return waitsElsewhere && wouldProbeTooMuch(state) ? 'elsewhere' : undefined;
 }
 
 /**
- * At most a quarter of a group may be held by calls that wait in another one, but at least one slot. Only one
- * while a breaker is not closed or a pause is probed: such calls take their permits when they are sent, perhaps all at
- * once.
+ * Only one call that waits in another group may hold slots while a breaker is not closed or a pause is probed: such calls
+ * take their permits when they are sent, perhaps all at once.
  */
-function wouldHoldTooMuch(state: GroupState, slots: number): boolean {
-  const { slotsWaitingElsewhere, serving } = state;
-  const isProbing = serving.some(
+function wouldProbeTooMuch({ slotsWaitingElsewhere, serving }: GroupState): boolean {
+  if (slotsWaitingElsewhere === 0) return false;
+  return serving.some(
     ({ controls: { breaker, pause } }) => breaker.phase !== 'closed' || pause.waitMs > 0,
   );
-  if (slotsWaitingElsewhere > 0 && isProbing) return true;
-  const quarter = Math.floor(slotsLearned(state) / 4);
-  return slotsWaitingElsewhere > 0 && slotsWaitingElsewhere + slots > quarter;
 }
 
 /** Whether no cap of its own, and none of calls that wait elsewhere, keeps a waiter from its slots. */

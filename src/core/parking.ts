@@ -10,7 +10,7 @@ import { queueLength, type Waiter } from './parts/queue.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { leave, rejected } from './leave.ts';
-import { areSurelyAhead, turnsAhead } from './order.ts';
+import { areSurelyAhead, expectedWaitMs, turnsAhead } from './order.ts';
 import { rejectionAtDeadline } from './rejections.ts';
 import { holdsByNames, noteCall } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
@@ -94,12 +94,11 @@ export function letGo(
 }
 
 /**
- * Whether a waiter's turn is known to be so far off that nobody need be parked for it. One that holds slots of other
- * groups, or may pass on those of its parent, does not wait for its turn alone.
+ * Whether a waiter's turn is known to be so far off that nobody need be parked for it. One that may pass on the slots of
+ * its parent does not wait for its turn alone.
  */
 function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
-  const { holdsNarrower, parents } = waiter.ticket;
-  if (holdsNarrower || parents.length > 0) return false;
+  if (waiter.ticket.parents.length > 0) return false;
   // A guess that is too high would leave slots free, in a new group and after each reset.
   if (state.holdSamples < HOLD_SAMPLES_MIN) return false;
   const likely = turnsAhead(state, waiter, now);
@@ -134,6 +133,19 @@ export function tellPlace(
   if (!mayAskLater || now < state.grantsFrom || !isWaiting(state, waiter)) return;
   if (waitersAhead(state, waiter) < TOLD_FROM_PLACE) return;
   unpark(state, waiter, null, now, effects);
+}
+
+/** Answers a try of a call that waits here by an earlier request. It keeps its place. */
+export function declineInPlace(
+  state: GroupState,
+  waiter: Waiter,
+  now: InstantMs,
+  effects: Effect[],
+): void {
+  if (!isWaiting(state, waiter)) return;
+  leaveUnparked(state, waiter, 0, now);
+  const waitMs = expectedWaitMs(state, waiter, now);
+  effects.push({ kind: 'declined', ticketId: waiter.ticket.id, waitMs });
 }
 
 function isWaiting({ queue }: GroupState, waiter: Waiter): boolean {

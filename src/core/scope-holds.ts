@@ -93,23 +93,15 @@ function blockAt(member: Member, holder: Holder, now: InstantMs): Block | null {
  * members, no member serves the call.
  */
 export function blockFor(state: GroupState, ticket: Ticket, now: InstantMs): Block | null {
-  return blockAtAll(notExcluded(state, ticket), ticket, now);
-}
-
-function blockAtAll(members: readonly Member[], ticket: Ticket, now: InstantMs): Block | null {
-  let soonest: Block | null = null;
+  const members = notExcluded(state, ticket);
   if (members.length === 0) return { reason: 'members_out', until: NEVER };
+  let soonest: Block | null = null;
   for (const member of members) {
     const block = blockAt(member, ticket.holder, now);
     if (block === null) return null;
     if (soonest === null || block.until < soonest.until) soonest = block;
   }
   return soonest;
-}
-
-/** Whether the group stops a call: by an operator's pause, or because its upstreams refused calls of its scopes. */
-export function isStoppedFor(state: GroupState, ticket: Ticket, now: InstantMs): boolean {
-  return state.settings.paused || blockAtAll(state.serving, ticket, now) !== null;
 }
 
 /** Returns when a scope gains room by time alone. NEVER if none does. */

@@ -9,6 +9,7 @@ import type { Affinity } from './parts/affinity.ts';
 import type { Bound } from './parts/bound.ts';
 import type { GuessRates } from './parts/demand.ts';
 import type { Decision, DecisionLog } from './parts/decision-log.ts';
+import type { PassedOver } from './parts/pass-over.ts';
 import type { Queue } from './parts/queue.ts';
 import type { Lending } from './parts/loans.ts';
 import type { RepeatRefusals } from './parts/repeat-refusals.ts';
@@ -163,6 +164,10 @@ export interface GroupState {
   holdMeanMs: number;
   /** Calls that went into it. */
   holdSamples: number;
+  /** Other pools that are full. */
+  readonly passedOver: PassedOver;
+  /** When a call last ended; -Infinity: none has since the state began. */
+  lastEndAt: InstantMs;
   nextSequence: number;
   nextAttachment: number;
   /** Use of the group's own limits. Of a group that names no members it is that of its only one. */

@@ -71,10 +71,10 @@ export function noteRejectedAtDoor(
 export function noteDeparture(
   state: GroupState,
   waiter: Waiter,
-  decided: 'declined' | 'left' | 'moved',
+  decided: 'left' | 'moved',
   now: InstantMs,
 ): void {
-  if (decided !== 'declined') state.totals[decided] += 1;
+  state.totals[decided] += 1;
   note(state, waiter, decided, null, now);
 }
 
@@ -200,7 +200,6 @@ export function bareTicket(
     wait: true,
     isTry: false,
     waitsElsewhere: false,
-    holdsNarrower: false,
     parents: [],
     estimate: null,
   };
@@ -250,7 +249,7 @@ function note(
     endedAt: null,
   };
   addDecision(decisions, decision);
-  if (decided !== 'moved' && decided !== 'declined') noteWait(totals, decision);
+  if (decided !== 'moved') noteWait(totals, decision);
   return decision;
 }
 

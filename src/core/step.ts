@@ -25,6 +25,7 @@ import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
 import { noteVacated } from './parts/heirs.ts';
 import { noLag } from './parts/lag.ts';
 import { noOutage } from './parts/outage.ts';
+import { endPassedOver, passOver } from './parts/pass-over.ts';
 import { emptyPause } from './parts/pause.ts';
 import { queueLength } from './parts/queue.ts';
 import { refundDebts } from './parts/rates.ts';
@@ -75,7 +76,7 @@ import { waitsForItself } from './nesting.ts';
 import { askForNames, expireWaiters } from './parking.ts';
 import { takeOver } from './take-over.ts';
 import type { Limiter } from './limiter.ts';
-import { isStoppedFor, scopesDueAt } from './scope-holds.ts';
+import { scopesDueAt } from './scope-holds.ts';
 import { forgetScopes } from './scopes.ts';
 import { endReports, forgetReports, reportsDueAt } from './reports.ts';
 import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
@@ -187,15 +188,12 @@ function grantAndDrop(state: GroupState, before: Stops, now: InstantMs, effects:
   grantAndDrop(state, stops, now, effects);
 }
 
-/** Drops those who cannot wait as long as the group is stopped now, or must not. */
+/** Drops those who cannot wait as long as the group is stopped now. */
 function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (state.settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
     const stopped = rejectionOfStopped(state, waiter, now);
     if (stopped !== null) leave(state, waiter, rejected(stopped), now, effects);
-    else if (waiter.ticket.holdsNarrower && isStoppedFor(state, waiter.ticket, now)) {
-      leave(state, waiter, { kind: 'declined' }, now, effects);
-    }
   }
 }
 
@@ -217,7 +215,8 @@ export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
   const room = Math.min(state.roomDueAt, state.overtakingDueAt, held);
   const heirs = heirsDueAt(state, now);
   const taught = reportsDueAt(state);
-  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs, taught));
+  const passed = endPassedOver(state.passedOver, now);
+  return instant(Math.min(leases, state.waitersDueAt, settled, room, tried, heirs, taught, passed));
 }
 
 function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Effect[]): void {
@@ -232,6 +231,8 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
       return report(state, event, now, effects);
     case 'release':
       return release(state, event, now, effects);
+    case 'pass_over':
+      return passOver(state.passedOver, event.pool, event.forMs, now);
     case 'detach':
       return detach(state, event, now, effects);
     case 'cancel':
@@ -470,11 +471,8 @@ function reconfigure(
   }
   if (settings.isDryRun) return;
   for (const waiter of state.queue.byTicket.values()) {
-    const { ticket } = waiter;
-    const tooLarge = rejectionOfTooLarge(state, ticket);
-    const mayNotWait = settings.paused && ticket.holdsNarrower;
+    const tooLarge = rejectionOfTooLarge(state, waiter.ticket);
     if (tooLarge !== null) leave(state, waiter, rejected(tooLarge), now, effects);
-    else if (mayNotWait) leave(state, waiter, { kind: 'declined' }, now, effects);
   }
 }
 

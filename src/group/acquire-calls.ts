@@ -4,7 +4,6 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
-import { isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { standing } from '../core/parking.ts';
 import { hasEnded, isOfNewer } from '../core/unclaimed.ts';
@@ -13,7 +12,6 @@ import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
-import type { PauseWaiters } from './pause-waiters.ts';
 import { claimFrom, expiryBy, ticketFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
 
@@ -21,13 +19,12 @@ interface AcquireCallsParts {
   readonly shell: Shell;
   readonly link: DirectoryLink;
   readonly parked: ParkedAcquires;
-  readonly pauseWaiters: PauseWaiters;
   readonly handOver: HandOver;
   /** Attempts that ended in an earlier instance. Some of them may have been returned unused. */
   readonly endedBefore: ReadonlySet<LeaseId>;
 }
 
-/** Callers' side of a pool: calls for a slot, for one that is held already, and for the end of a pause. */
+/** Callers' side of a pool: calls for a slot, and for one that is held already. */
 export class AcquireCalls {
   readonly #parts: AcquireCallsParts;
   #passedUnlimited = 0;
@@ -90,17 +87,6 @@ export class AcquireCalls {
 
   cancel(id: TicketId): void {
     this.#parts.shell.apply({ kind: 'cancel', ticketId: id });
-  }
-
-  /** Resolves when the group is not paused (true) or the slice is over. */
-  opened(sliceMs: number): Promise<boolean> {
-    const { shell, link, pauseWaiters } = this.#parts;
-    const now = shell.now();
-    if (!isStopped(shell.state, now)) return Promise.resolve(true);
-    link.hear();
-    const opened = pauseWaiters.park(sliceMs, now);
-    shell.arm();
-    return opened;
   }
 
   /**

@@ -81,10 +81,6 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#pool.acquires.cancel(ticketId(ticket));
   }
 
-  opened(sliceMs: number): Promise<boolean> {
-    return this.#pool.acquires.opened(sliceMs);
-  }
-
   keepLoan(report: LoanReport): Promise<KeepLoanAnswer> {
     return this.#pool.loans.keep(report);
   }

@@ -33,6 +33,7 @@ export interface LeaseKeeper {
   ): Promise<void> | void;
   confirm(leaseId: LeaseId): Promise<void> | void;
   detach(leaseId: LeaseId, attachment: number): Promise<void> | void;
+  passOver(pool: string, forMs: number): Promise<void> | void;
 }
 
 /**
@@ -57,6 +58,10 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
 
   async confirm(): Promise<void> {
     await this.#keeper.confirm(this.#leaseId);
+  }
+
+  async passOver(pool: string, forMs: number): Promise<void> {
+    await this.#keeper.passOver(pool, forMs);
   }
 
   async release(

@@ -140,6 +140,10 @@ export class Leases implements LeaseKeeper {
     this.#parts.shell.apply({ kind: 'confirm', leaseId: id });
   }
 
+  passOver(pool: string, forMs: number): void {
+    this.#parts.shell.apply({ kind: 'pass_over', pool, forMs });
+  }
+
   detach(id: LeaseId, attachment: number): void {
     this.#forget(id, attachment);
     this.#parts.shell.apply({ kind: 'detach', leaseId: id, attachment });

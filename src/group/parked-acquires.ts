@@ -149,7 +149,7 @@ export class ParkedAcquires {
       case 'declined':
         return {
           kind: 'declined',
-          isPaused: effect.isPaused,
+          waitMs: effect.waitMs,
           configVersion: this.#configVersion(),
         };
       case 'moved':

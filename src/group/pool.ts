@@ -2,6 +2,7 @@ import { isOfProviderKey, isProvedLater } from '../contract/pool-name.ts';
 import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
 import { rateRooms } from '../core/parts/rate-room.ts';
 import { recover } from '../core/recover.ts';
+import { endGapMs } from '../core/estimate.ts';
 import { queueLength } from '../core/parts/queue.ts';
 import type { GroupState } from '../core/state.ts';
 import { wantsAnswer } from '../core/upstream-signals.ts';
@@ -36,7 +37,6 @@ import { Observation } from './observe/observation.ts';
 import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
 import { ParkedAcquires } from './parked-acquires.ts';
-import { PauseWaiters } from './pause-waiters.ts';
 import { Presence } from './presence.ts';
 import { Proof } from './proof.ts';
 import { Removal } from './removal.ts';
@@ -170,7 +170,6 @@ export class Pool {
     );
     const renewals = new Renewals();
     const loanRenewals = new Renewals(LOAN_RENEW_EVERY_MS);
-    const pauseWaiters = new PauseWaiters(waiters);
     const effects = new EffectRunner({
       batch,
       acquires: parked,
@@ -183,13 +182,14 @@ export class Pool {
         configVersion: link.definition.version,
         ...(wantsAnswer(state, lease, now()) ? { wantsServed: true } : {}),
         ...(queueLength(state.queue) > 0 ? { hasWaiters: true } : {}),
+        ...(lease.waitsElsewhere ? { endGapMs: endGapMs(state) } : {}),
         ...ratesNow(state, now()),
       }),
     });
     const presence: Presence = new Presence({
       now,
       after,
-      isInUse: () => isInUse(state) || pauseWaiters.isAwaited,
+      isInUse: () => isInUse(state),
       idleMs: () => idleness.forMs(now()),
       isKept: () => link.isKept,
       windowMs: windowMsOf(env),
@@ -199,7 +199,7 @@ export class Pool {
       waitUntil,
     });
     const onEvent = (): void => host?.onEvent();
-    const parkedHere = { renewals, loanRenewals, pauseWaiters };
+    const parkedHere = { renewals, loanRenewals };
     const turned = { timers, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new Proof({ tables, rows, link, host });
@@ -211,7 +211,6 @@ export class Pool {
       shell,
       link,
       parked,
-      pauseWaiters,
       handOver,
       endedBefore,
     });

@@ -1,4 +1,3 @@
-import { blockOf, isStopped } from '../core/capacity.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { GroupState } from '../core/state.ts';
 import { lostAt } from '../core/parts/bound.ts';
@@ -12,7 +11,6 @@ import type { DirectoryLink } from './directory-link.ts';
 import type { EffectRunner } from './effects.ts';
 import { isInUse, type Idleness } from './idleness.ts';
 import type { Observation } from './observe/observation.ts';
-import type { PauseWaiters } from './pause-waiters.ts';
 import type { Presence } from './presence.ts';
 import type { Renewals } from './renewals.ts';
 import type { RowWriter } from './row-writer.ts';
@@ -37,7 +35,6 @@ interface ShellParts {
   readonly rows: RowWriter;
   readonly renewals: Renewals;
   readonly loanRenewals: Renewals;
-  readonly pauseWaiters: PauseWaiters;
   readonly observation: Observation;
   readonly idleness: Idleness;
   readonly link: DirectoryLink;
@@ -74,7 +71,7 @@ export class Shell {
   }
 
   apply(event: GroupEvent): void {
-    const { batch, observation, idleness, link, presence, pauseWaiters, onEvent } = this.#parts;
+    const { batch, observation, idleness, link, presence, onEvent } = this.#parts;
     const now = this.now();
     if (now >= lostAt(this.state.bound)) this.#parts.rows.giveUpUnlessConfirmed();
     observation.before(now);
@@ -85,7 +82,6 @@ export class Shell {
     idleness.note(this.state, now);
     if (!isInUse(this.state)) link.leave();
     presence.note(!IS_NO_NEWS.has(event.kind));
-    if (pauseWaiters.isAwaited && !isStopped(this.state, now)) pauseWaiters.open();
     this.arm();
     onEvent();
   }
@@ -106,15 +102,11 @@ export class Shell {
 
   /** Sets the timer to what is due next. */
   arm(): void {
-    const { renewals, loanRenewals, pauseWaiters } = this.#parts;
+    const { renewals, loanRenewals } = this.#parts;
     const now = this.now();
-    // Whoever holds nothing and waits for the end of a pause is told when it is over.
-    const opensAt = pauseWaiters.isAwaited ? blockOf(this.state.serving, now)?.until : undefined;
-    const dueAt = Math.min(nextWakeAt(this.state, now), opensAt ?? Infinity);
-    const renewedAt = Math.min(renewals.nextDueAt(), loanRenewals.nextDueAt());
-    const parkedUntil = Math.min(renewedAt, pauseWaiters.nextDueAt());
+    const parkedUntil = Math.min(renewals.nextDueAt(), loanRenewals.nextDueAt());
     const pulseAt = slotsHeld(this.state) > 0 ? now + PULSE_MS : Infinity;
-    this.#timer.arm(Math.min(dueAt, parkedUntil, pulseAt));
+    this.#timer.arm(Math.min(nextWakeAt(this.state, now), parkedUntil, pulseAt));
   }
 
   #step(event: GroupEvent, now: InstantMs): void {
@@ -127,12 +119,11 @@ export class Shell {
 
   /** Does what the timer is late with, before anything that is due by the clock alone ends. */
   #answerDue(now: InstantMs): void {
-    const { renewals, loanRenewals, pauseWaiters } = this.#parts;
+    const { renewals, loanRenewals } = this.#parts;
     const lateMs = this.#timer.takeOver();
     if (lateMs === null) return;
     if (lateMs > HELD_UP_MS) this.#step({ kind: 'held_up', lostMs: lateMs }, now);
     renewals.answerDue(now);
     loanRenewals.answerDue(now);
-    pauseWaiters.answerDue(now);
   }
 }

@@ -10,15 +10,7 @@ import { claimFrom } from './requests.ts';
 /** Calls of `GroupRpc` that a pool takes while it is on trial. */
 export type TrialCalls = Pick<
   GroupRpc,
-  | 'acquire'
-  | 'resume'
-  | 'renew'
-  | 'cancel'
-  | 'release'
-  | 'report'
-  | 'opened'
-  | 'status'
-  | 'reconfigure'
+  'acquire' | 'resume' | 'renew' | 'cancel' | 'release' | 'report' | 'status' | 'reconfigure'
 >;
 
 /** Messages of a trial to the object that it is in. */
@@ -195,6 +187,8 @@ export class Trial {
           () => own.confirm(id),
           ({ lease }) => lease.confirm(),
         ),
+      // A pool on trial has too few calls for any to be passed over.
+      passOver() {},
       detach: (id, attachment) =>
         this.#where<Promise<void> | void>(
           id,
@@ -223,7 +217,6 @@ function trialCalls({ acquires, byId, leases, view, link }: Pool): TrialCalls {
     resume: (request) => acquires.resume(request),
     renew: (id, status, held) => byId.renew(leaseId(id), status, held),
     cancel: async (ticket) => acquires.cancel(ticketId(ticket)),
-    opened: (sliceMs) => acquires.opened(sliceMs),
     release: async (id, outcome, status, settlement, held, notes) =>
       leases.releaseById(leaseId(id), outcome, status, settlement, held && claimFrom(held), notes),
     report: async (id, signal, isRepeat, held) =>

@@ -131,10 +131,6 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     await this.#call(of, (pool) => pool.report(leaseId, signal, isRepeat, held));
   }
 
-  opened(of: ListedPool, sliceMs: number): Promise<boolean> {
-    return this.#call(of, (pool) => pool.opened(sliceMs));
-  }
-
   status(of: ListedPool): Promise<PoolStatus> {
     return this.#call(of, (pool) => pool.status());
   }

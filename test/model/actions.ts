@@ -29,7 +29,7 @@ export interface Told {
 }
 
 /** The manner in which a call that belongs to several groups asks. */
-type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>;
+type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'needs' | 'hadTurn'>;
 
 /**
  * Something that happens in a history. `pick` chooses among the tickets issued so far, the newest first;
@@ -83,7 +83,11 @@ export type Action =
       readonly pick: number;
       readonly sliceMs: number;
       readonly isAnew: boolean;
+      /** It only tries this time. */
+      readonly isTry?: boolean;
     }
+  /** Another pool is full, and calls that need it are passed over. */
+  | { readonly kind: 'pass_over'; readonly pool: string; readonly forMs: number }
   | { readonly kind: 'next_attempt'; readonly pick: number }
   | { readonly kind: 'renew' | 'confirm' | 'cancel' | 'revoke'; readonly pick: number }
   /** A holder tells of its lease, which the group may not know. */
@@ -224,11 +228,13 @@ export const askArb = fc.record({
   lane: fc.constantFrom<Lane>('high', 'normal', 'normal', 'low'),
   slots: fc.constantFrom(1, 1, 1, 2, 3),
   manner: fc.constantFrom<Manner>(
-    ...[1, 2, 3, 4].map(() => ({ isTry: false, waitsElsewhere: false, holdsNarrower: false })),
-    { isTry: true, waitsElsewhere: false, holdsNarrower: false },
-    { isTry: false, waitsElsewhere: true, holdsNarrower: false },
-    { isTry: false, waitsElsewhere: true, holdsNarrower: true },
-    { isTry: false, waitsElsewhere: false, holdsNarrower: true },
+    ...[1, 2, 3, 4].map(() => ({ isTry: false, waitsElsewhere: false })),
+    { isTry: true, waitsElsewhere: false },
+    { isTry: true, waitsElsewhere: false, needs: ['wide'] },
+    { isTry: false, waitsElsewhere: true, needs: [] },
+    { isTry: false, waitsElsewhere: true, needs: ['wide'] },
+    { isTry: false, waitsElsewhere: true, needs: ['wide', 'key:ci'] },
+    { isTry: false, waitsElsewhere: true, needs: [], hadTurn: true },
   ),
   parent: fc.constantFrom(null, null, null, 0, 1),
   mayAskLater: fc.nat(3).map((nat) => nat > 0),
@@ -244,6 +250,12 @@ export const toldArb: fc.Arbitrary<Told> = fc.record({
   hasLapsed: fc.nat(5).map((nat) => nat === 0),
 });
 
+const passOverArb = fc.record({
+  kind: fc.constant('pass_over' as const),
+  pool: fc.constantFrom('wide', 'key:ci'),
+  forMs: fc.constantFrom(0, 100, 1_000, 5_000, 60_000, Infinity),
+});
+
 /** One action. Asking, releasing and time are the most frequent, as in life. */
 export const actionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 8, arbitrary: askArb },
@@ -254,8 +266,10 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
       pick,
       sliceMs: fc.constantFrom(...SLICES_MS),
       isAnew,
+      isTry: fc.nat(4).map((nat) => nat === 0),
     }),
   },
+  { weight: 1, arbitrary: passOverArb },
   { weight: 1, arbitrary: picked('next_attempt') },
   { weight: 3, arbitrary: picked('renew') },
   { weight: 2, arbitrary: picked('confirm') },
@@ -392,6 +406,7 @@ export const busyActionArb: fc.Arbitrary<Action> = fc.oneof(
     arbitrary: askArb.map((ask) => ({ ...ask, ...PATIENT })),
   },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('end' as const), pick, outcome }) },
+  { weight: 1, arbitrary: passOverArb },
   { weight: 1, arbitrary: picked('confirm') },
   { weight: 1, arbitrary: picked('renew') },
   {
@@ -426,7 +441,7 @@ export const PLAIN_ASK: Ask = {
   agentAgeMs: null,
   lane: 'normal',
   slots: 1,
-  manner: { isTry: false, waitsElsewhere: false, holdsNarrower: false },
+  manner: { isTry: false, waitsElsewhere: false },
   parent: null,
   mayAskLater: false,
 };

@@ -50,6 +50,8 @@ export class NaiveGroup extends NaiveLeases {
   readonly #placing: NaivePlacing;
   #waiters: NaiveWaiter[] = [];
   #arrivals = 0;
+  /** Other pools that are full, and until when calls that need them are passed over. */
+  private passedOver = new Map<string, number>();
   #drainsFrom = 0;
   #dispersedAt = 0;
   /** The last event has found that it must be written that nothing is held. */
@@ -98,6 +100,8 @@ export class NaiveGroup extends NaiveLeases {
     this.passedBefore = [];
     this.#waiters = [];
     this.#held = [];
+    this.passedOver = new Map();
+    this.lastEndAt = -Infinity;
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
     this.recoverLearned(learnedBy);
@@ -172,7 +176,8 @@ export class NaiveGroup extends NaiveLeases {
   /** All later instants at which time alone may release waiters. */
   changesAt(now: number): number {
     if (this.#waiters.length === 0) return Infinity;
-    return Math.min(...this.room.changes(now), ...this.#kept(now));
+    const passed = [...this.passedOver.values()].filter((until) => until > now);
+    return Math.min(...this.room.changes(now), ...this.#kept(now), ...passed);
   }
 
   /** Until when calls that belong together are known to. */
@@ -187,8 +192,10 @@ export class NaiveGroup extends NaiveLeases {
 
   protected view(): NaiveView {
     const settings = { ...this.settings, slotsMax: this.slotsMax() };
-    const { room, answering: answers, now } = this;
-    return { settings, waiters: this.#waiters, leases: this.leaseList, room, answers, now };
+    const { room, answering: answers, now, passedOver } = this;
+    const meanHoldMs = this.meanHold();
+    const { leaseList: leases } = this;
+    return { settings, waiters: this.#waiters, leases, room, answers, now, meanHoldMs, passedOver };
   }
 
   #apply(event: GroupEvent): void {
@@ -217,6 +224,9 @@ export class NaiveGroup extends NaiveLeases {
       case 'release':
         if (lease !== undefined) return this.#release(lease, event);
         return this.#releaseUnseen(event);
+      case 'pass_over':
+        this.passedOver.set(event.pool, this.now + Math.min(5_000, event.forMs));
+        return;
       case 'detach':
         if (lease?.attachment !== event.attachment || lease.phase === 'cooling') return;
         if (lease.isById) return;
@@ -244,7 +254,7 @@ export class NaiveGroup extends NaiveLeases {
       case 'move':
         for (const { ticketId } of this.#waiters) this.answers.push(`moved ${ticketId}`);
         if (this.#waiters.length === 0) return;
-        this.#waiters = [];
+        for (const waiter of this.#waiters) this.#remove(waiter);
         this.grantsFrom = Math.max(this.grantsFrom, this.now + 250);
         this.#dispersedAt = this.now;
         return;
@@ -310,7 +320,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   protected forgetWaiter(leaseId: string): void {
-    this.#waiters = this.#waiters.filter((waiter) => waiter.leaseId !== leaseId);
+    for (const waiter of this.#waiters) if (waiter.leaseId === leaseId) this.#remove(waiter);
   }
 
   /** Ends who waits under that id; of a lease of an earlier instance, gives its slots back. */
@@ -368,7 +378,12 @@ export class NaiveGroup extends NaiveLeases {
       this.order.stillWaits(ticket.holder, this.now);
       this.#askForNames();
       this.#grantWhatFits();
-      if (mayAskLater && this.#isFar(known)) this.#unpark(known, sliceMs);
+      if (!this.#waiters.includes(known)) return;
+      if (ticket.isTry) {
+        known.sliceEndsAt = null;
+        known.orphanAt = this.now + 5_000;
+        this.#answerDeclined(known);
+      } else if (mayAskLater && this.#isFar(known)) this.#unpark(known, sliceMs);
       return;
     }
     if (known !== undefined) this.#remove(known);
@@ -400,7 +415,7 @@ export class NaiveGroup extends NaiveLeases {
   /** Whether nobody need be parked for a waiter, which stands far back and waits for its turn alone. */
   #isFar(waiter: NaiveWaiter): boolean {
     const { ticket, deadlineAt, sliceEndsAt } = waiter;
-    if (!this.#waiters.includes(waiter) || ticket.holdsNarrower) return false;
+    if (!this.#waiters.includes(waiter)) return false;
     if (ticket.parents.length > 0 || sliceEndsAt === null) return false;
     if (this.holds.length < 10) return false;
     const isLikely = (ahead: number) => ahead >= 16 && this.#estimateBehind(ahead) > 60_000;
@@ -471,14 +486,18 @@ export class NaiveGroup extends NaiveLeases {
       arrival: this.#arrivals++,
       deadlineAt: Math.min(ticket.deadlineAt ?? Infinity, enqueuedAt + timeoutMs),
       lane: ticket.lane,
-      isPromoted: false,
+      isPromoted: ticket.hadTurn === true,
       isAnew,
       sliceEndsAt: this.now + sliceMs,
       orphanAt: 0,
       heldUntil: null,
       waitsFor: null,
     };
-    const forget = this.order.join(ticket, this.now, this.view());
+    const forget = this.order.join(
+      { ...ticket, enqueuedAt: instant(enqueuedAt) },
+      this.now,
+      this.view(),
+    );
     this.#waiters.push(waiter);
     if (rejection !== null) this.#grant(waiter, ticket.slots);
     this.#grantWhatFits();
@@ -493,10 +512,10 @@ export class NaiveGroup extends NaiveLeases {
     const { ticket } = waiter;
     if (!ticket.isTry) waiter.waitsFor = this.#arrivalOf(waiter);
     if (this.#waitsForItself(ticket)) return this.#reject(waiter, 'nested');
-    const isStopped = ticket.holdsNarrower && this.room.isStopped(ticket, this.now);
-    if (ticket.isTry || isStopped) {
-      const why = ticket.isTry || paused ? null : this.#stoppedBy(waiter);
-      return why === null ? this.#decline(waiter) : this.#reject(waiter, why);
+    if (ticket.isTry) {
+      this.#answerDeclined(waiter);
+      this.#waiters = this.#waiters.filter((other) => other !== waiter);
+      return;
     }
     const why = this.#stoppedBy(waiter) ?? (ticket.wait ? null : this.#busy(waiter));
     if (why !== null) return this.#reject(waiter, why);
@@ -506,7 +525,14 @@ export class NaiveGroup extends NaiveLeases {
     const isAgentFull = agent !== null && ofAgent.length > this.settings.queueLengthMaxEachAgent;
     const isTenantFull = ofTenant.length > this.settings.queueLengthMaxEach;
     const isFull = this.#waiters.length > queueLengthMax;
-    const within = isAgentFull ? ofAgent : isTenantFull ? ofTenant : isFull ? this.#waiters : null;
+    const exceeded = isAgentFull
+      ? ofAgent
+      : isTenantFull
+        ? ofTenant
+        : isFull
+          ? this.#waiters
+          : null;
+    const within = ticket.hadTurn === true ? null : exceeded;
     const evicted = within === null ? null : this.#whoMakesRoom(waiter, within);
     if (within !== null && evicted === null) return this.#reject(waiter, 'queue_full');
     const isSure = this.holds.length >= 10 && !paused;
@@ -583,7 +609,6 @@ export class NaiveGroup extends NaiveLeases {
     for (const waiter of this.#waiters) {
       const rejection = this.#tooWide(waiter.ticket);
       if (rejection !== null) this.#reject(waiter, rejection);
-      else if (settings.paused && waiter.ticket.holdsNarrower) this.#decline(waiter);
     }
   }
 
@@ -611,15 +636,12 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  /** Rejects calls that cannot wait until their stop ends, and declines those that must not wait. */
+  /** Rejects calls that cannot wait until their stop ends. */
   #dropStopped(): void {
     if (this.settings.isDryRun) return;
     for (const waiter of this.#waiters) {
       const why = this.#stoppedBy(waiter);
       if (why !== null) this.#reject(waiter, why);
-      else if (waiter.ticket.holdsNarrower && this.room.isStopped(waiter.ticket, this.now)) {
-        this.#decline(waiter);
-      }
     }
   }
 
@@ -692,7 +714,7 @@ export class NaiveGroup extends NaiveLeases {
       return;
     }
     this.attachments = Math.max(this.attachments, (attachment ?? 0) + 1);
-    this.#waiters = this.#waiters.filter((waiter) => waiter.ticketId !== ticketId);
+    for (const waiter of this.#waiters) if (waiter.ticketId === ticketId) this.#remove(waiter);
     const isLost = this.lease(leaseId) === undefined && !this.#isHere(claim);
     if (claim.isById === true && isLost) {
       this.answers.push(`gone ${ticketId}`);
@@ -907,10 +929,12 @@ export class NaiveGroup extends NaiveLeases {
     if (typeof why !== 'string') this.rejections.push({ ...why, ticketId });
   }
 
-  #decline(waiter: NaiveWaiter): void {
-    this.#remove(waiter);
-    const why = this.room.isStopped(waiter.ticket, this.now) ? ' by a pause' : '';
-    this.answers.push(`declined ${waiter.ticketId}${why}`);
+  /** Tells a try how long its call would wait, if calls have ended recently. */
+  #answerDeclined(waiter: NaiveWaiter): void {
+    const gapMs = this.meanHold() / Math.max(1, this.slotsMax());
+    const isMoving = this.now - this.lastEndAt <= Math.max(2_000, 5 * gapMs);
+    const wait = isMoving ? ` for ${this.#estimate(waiter)}` : '';
+    this.answers.push(`declined ${waiter.ticketId}${wait}`);
   }
 
   #dismiss(waiter: NaiveWaiter | undefined): void {
@@ -920,6 +944,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   #remove(waiter: NaiveWaiter): void {
+    this.order.noteActive(waiter.ticket.holder, this.now);
     this.#waiters = this.#waiters.filter((other) => other !== waiter);
   }
 }

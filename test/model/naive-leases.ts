@@ -99,6 +99,8 @@ export abstract class NaiveLeases {
   settled: boolean[] = [];
   protected bound: NaiveBound;
   protected unclaimedUntil = 0;
+  /** When a call last ended. */
+  protected lastEndAt = -Infinity;
   readonly places: NaivePlaces;
   readonly room: NaiveRoom;
   readonly answering: NaiveAnswers;
@@ -338,6 +340,7 @@ export abstract class NaiveLeases {
     this.knowMember(lease);
     if (lease.isById) this.bound.add({ kind: 'by_id' });
     this.order.see(lease.holder, this.now, this.view());
+    this.order.noteActive(lease.holder, this.now);
     this.leaseList.push(lease);
     this.answering.callable(lease, this.now);
     const isPassed = heirOf.length > 0;
@@ -405,6 +408,7 @@ export abstract class NaiveLeases {
     } as NaiveLease;
     if (isById) this.bound.add({ kind: 'by_id' });
     this.order.see(holder, this.now, this.view());
+    this.order.noteActive(holder, this.now);
     this.leaseList.push(lease);
     this.places.noteRun(lease, this.now);
     const isConcerned = (each: NaiveLease): boolean => each === lease || each.nested?.in === id;
@@ -420,6 +424,7 @@ export abstract class NaiveLeases {
     if (parent.nested !== null && parent.slots === 0) return;
     Object.assign(child, { slots: 0, seeksParent: false });
     this.order.see(child.holder, this.now, this.view());
+    this.order.noteActive(child.holder, this.now);
   }
 
   /** Ends what earlier instances left, once nothing of it is unclaimed. */
@@ -533,7 +538,10 @@ export abstract class NaiveLeases {
 
   protected end(lease: NaiveLease, outcome: Outcome, isUnused = outcome === 'unused'): void {
     if (lease.phase === 'cooling') return;
-    if (!isUnused) this.answering.endedThere(lease, this.now);
+    if (!isUnused) {
+      this.answering.endedThere(lease, this.now);
+      this.lastEndAt = this.now;
+    }
     this.tombstone(lease.id);
     this.answers.push(`ended ${lease.id}`);
     const heldMs = this.now - lease.grantedAt;
@@ -570,6 +578,7 @@ export abstract class NaiveLeases {
   /** Takes a lease out: its slots are free. */
   protected remove(lease: NaiveLease): void {
     this.leaseList = this.leaseList.filter((other) => other !== lease);
+    this.order.noteActive(lease.holder, this.now);
     // What cools down was told of when that began.
     const isTold = lease.phase === 'cooling' || !this.bound.isStored;
     const hasLapsed = lease.phase === 'held' && this.now >= lease.until;
@@ -583,6 +592,7 @@ export abstract class NaiveLeases {
       const chargedMs = this.now - lease.grantedAt;
       // Its run begins here if it was idle for long: a nested call uses no slots of its own until now.
       this.order.see(lease.holder, this.now, this.view());
+      this.order.noteActive(lease.holder, this.now);
       Object.assign(lease, { slots: lease.nested?.slots, chargedMs });
     }
   }

@@ -23,6 +23,8 @@ interface NaiveAccount extends NaiveShare {
   readonly lanes: Record<Lane, NaiveShare>;
   startedAt: number;
   lastSeenAt: number;
+  /** When it last had a call that waits or runs no more. */
+  activeAt: number;
   /** Of a tenant: service of its agent that was granted last, before its charge. */
   lastAgentService: number;
 }
@@ -78,6 +80,10 @@ export interface NaiveView {
   readonly room: NaiveRoom;
   readonly answers: NaiveAnswers;
   readonly now: number;
+  /** Mean time for which calls hold their slots. */
+  readonly meanHoldMs: number;
+  /** Other pools that are full, and until when calls that need them are passed over. */
+  readonly passedOver: ReadonlyMap<string, number>;
 }
 
 const LANES: readonly Lane[] = ['high', 'normal', 'low'];
@@ -93,7 +99,7 @@ export class NaiveOrder {
   account(tenant: string, agent: string | null, now: number): NaiveAccount {
     const found = this.#known(tenant, agent);
     if (found !== undefined) return found;
-    const times = { startedAt: now, lastSeenAt: now };
+    const times = { startedAt: now, lastSeenAt: now, activeAt: -Infinity };
     const none = () => ({ service: 0, floor: 0 });
     const lanes = { high: none(), normal: none(), low: none() };
     const fresh = { tenant, agent, ...none(), lanes, lastAgentService: 0, ...times };
@@ -117,10 +123,15 @@ export class NaiveOrder {
       view.leases.some(({ holder, slots }) => slots > 0 && isAgent(holder, of));
     const isNew = known === undefined || (!isBusy && now - known.lastSeenAt > 900_000);
     const account = this.account(tenant, runOf(of), now);
-    if (isNew) Object.assign(account, { startedAt: at, service: 0, floor: 0 });
+    if (isNew) Object.assign(account, { startedAt: at, activeAt: -Infinity, service: 0, floor: 0 });
     account.startedAt = Math.min(at, account.startedAt);
     account.lastSeenAt = now;
     return account;
+  }
+
+  /** A call has got its slot, has ended, or has left the queue. */
+  noteActive(of: Holder, now: number): void {
+    for (const agent of [null, runOf(of)]) this.account(of.tenant, agent, now).activeAt = now;
   }
 
   stillWaits(of: Holder, now: number): void {
@@ -128,10 +139,14 @@ export class NaiveOrder {
   }
 
   /**
-   * Somebody begins to wait: in each lane where it did not, it starts level with those who do. Returns how
-   * to put them back where they were.
+   * Somebody begins to wait: in each lane where it did not, it starts level with those who do, unless its call waited for
+   * another group since before its other calls had gone. Returns how to put them back where they were.
    */
-  join({ holder }: Ticket, now: number, view: NaiveView): () => void {
+  join(
+    { holder, needs, enqueuedAt }: Pick<Ticket, 'holder' | 'needs' | 'enqueuedAt'>,
+    now: number,
+    view: NaiveView,
+  ): () => void {
     const { tenant } = holder;
     const ofTenant = this.account(tenant, null, now);
     const ofAgent = this.account(tenant, runOf(holder), now);
@@ -143,16 +158,20 @@ export class NaiveOrder {
       share.service = Math.max(share.service, level);
       share.floor = level;
     };
+    const hasWaited = ({ activeAt }: NaiveAccount): boolean =>
+      needs !== undefined && enqueuedAt <= activeAt;
     for (const lane of LANES) {
       const beside = view.waiters.filter((each) => each.lane === lane);
       if (beside.some(({ ticket }) => ticket.holder.tenant === tenant)) continue;
+      if (hasWaited(ofTenant)) continue;
       const services = beside.map(
         ({ ticket }) => this.account(ticket.holder.tenant, null, now).lanes[lane].service,
       );
       catchUp(ofTenant.lanes[lane], services, this.#lastService[lane]);
     }
     const siblings = all.filter((each) => each.tenant === tenant);
-    if (view.settings.byAgent && siblings.every((each) => runOf(each) !== runOf(holder))) {
+    const isFirst = siblings.every((each) => runOf(each) !== runOf(holder));
+    if (view.settings.byAgent && isFirst && !hasWaited(ofAgent)) {
       const services = siblings.map((each) => this.account(tenant, runOf(each), now).service);
       catchUp(ofAgent, services, ofTenant.lastAgentService);
     }
@@ -283,9 +302,32 @@ export class NaiveOrder {
     return this.#before(waiter, view).length;
   }
 
-  /** Number of waiters likely to start first. Held ones do not count, unless their scopes hold this waiter too. */
+  /**
+   * Number of waiters likely to start first: of each other tenant as many as bring it level. Those do not count that are passed
+   * over, or held, unless their scopes hold this waiter too.
+   */
   turnsAhead(waiter: NaiveWaiter, view: NaiveView): number {
-    return this.#before(waiter, view).filter((each) => !isHeldBefore(each, waiter, view)).length;
+    if (waiter.isPromoted) return 0;
+    const counted = view.waiters.filter((each) => {
+      return each === waiter || (!isHeldBefore(each, waiter, view) && !isPassedOver(each, view));
+    });
+    const hadBy = ({ ticket: { holder }, lane }: NaiveWaiter): number =>
+      this.account(holder.tenant, null, view.now).lanes[lane].service;
+    const { tenant } = waiter.ticket.holder;
+    const inLane = counted.filter(({ lane }) => lane === waiter.lane);
+    const own = inLane.filter(({ ticket }) => ticket.holder.tenant === tenant).toSorted(byAge);
+    const before = own.indexOf(waiter);
+    const higher = counted.filter(
+      ({ lane }) => LANES.indexOf(lane) < LANES.indexOf(waiter.lane),
+    ).length;
+    const others = inLane.filter(({ ticket }) => ticket.holder.tenant !== tenant);
+    const lines = Object.values(Object.groupBy(others, ({ ticket }) => ticket.holder.tenant));
+    return lines.reduce((sum, line = []) => {
+      const [first = waiter] = line;
+      const behindMs = hadBy(waiter) - hadBy(first);
+      const turns = Math.floor(before + 1 + behindMs / Math.max(1, view.meanHoldMs));
+      return sum + Math.max(0, Math.min(turns, line.length));
+    }, higher + before);
   }
 
   /** Lists all waiters of higher lanes, those of its tenant ahead of it, and as many of each other tenant. */
@@ -366,17 +408,17 @@ export class NaiveOrder {
     return waiter.sliceEndsAt !== null && this.#isReady(waiter, view);
   }
 
-  #isReady({ ticket }: NaiveWaiter, { settings, leases, room }: NaiveView): boolean {
-    if (room.isHeldBack(ticket)) return false;
+  #isReady(waiter: NaiveWaiter, view: NaiveView): boolean {
+    const { ticket } = waiter;
+    const { settings, leases, room } = view;
+    if (room.isHeldBack(ticket) || isPassedOver(waiter, view)) return false;
     const { tenant, agent } = ticket.holder;
     const ofTenant = slotsOf(leases, ({ holder }) => holder.tenant === tenant);
     const ofAgent = slotsOf(leases, ({ holder }) => isAgent(holder, ticket.holder));
     if (ofTenant >= settings.slotsMaxEach) return false;
     if (agent !== null && ofAgent >= settings.slotsMaxEachAgent) return false;
     if (!ticket.waitsElsewhere) return true;
-    const elsewhere = slotsOf(leases, (lease) => lease.waitsElsewhere);
-    if (elsewhere > 0 && isProbed(room)) return false;
-    return elsewhere === 0 || elsewhere + 1 <= Math.floor(settings.slotsMax / 4);
+    return !isProbed(room) || leases.every((lease) => !lease.waitsElsewhere);
   }
 
   /** Whether no own cap stops a waiter. */
@@ -395,9 +437,7 @@ export class NaiveOrder {
     if (holder.agent !== null && ofAgent + slots > settings.slotsMaxEachAgent) {
       return (other) => isAgent(other.ticket.holder, holder);
     }
-    const elsewhere = slotsOf(leases, (lease) => lease.waitsElsewhere);
-    const isMore = isProbed(room) || elsewhere + slots > Math.floor(settings.slotsMax / 4);
-    const isTooMuch = elsewhere > 0 && isMore;
+    const isTooMuch = isProbed(room) && leases.some((lease) => lease.waitsElsewhere);
     return waitsElsewhere && isTooMuch ? (other) => other.ticket.waitsElsewhere : null;
   }
 }
@@ -417,6 +457,14 @@ function isHeldBefore(
 ): boolean {
   const isOut = room.scopes.rules['a call that its scope holds delays no other call'];
   return isOut && room.isHeld(ticket, now) && !room.isHeld(waiter.ticket, now);
+}
+
+/** Whether a call needs another pool that is full. */
+function isPassedOver(
+  { ticket: { needs = [] } }: NaiveWaiter,
+  { passedOver, now }: NaiveView,
+): boolean {
+  return needs.some((pool) => (passedOver.get(pool) ?? -Infinity) > now);
 }
 
 function isAgent(a: Holder, b: Holder): boolean {

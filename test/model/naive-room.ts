@@ -271,12 +271,6 @@ export class NaiveRoom {
     return this.blockAt(ids, ticket.holder, now);
   }
 
-  /** Whether the group stops a call at all serving members. */
-  isStopped({ holder }: Ticket, now: number): boolean {
-    const ids = this.#site.places.serving().map(({ id }) => id);
-    return this.#site.settings.paused || this.blockAt(ids, holder, now) !== null;
-  }
-
   /**
    * Rejects a call for a stop. If limits hold it at some members, the rejection names the pause that ends first, and of
    * those at one member the longest.

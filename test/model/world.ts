@@ -230,7 +230,7 @@ export class World {
     >,
   ): GroupEvent {
     if (action.kind === 'ask') return this.#newAsk(action);
-    if (action.kind === 'move') return { kind: 'move' };
+    if (action.kind === 'move' || action.kind === 'pass_over') return action;
     if (action.kind === 'relearn') return { kind: 'relearn' };
     if (action.kind === 'answer') return this.#answerTo(action) ?? { kind: 'tick' };
     if (action.kind === 'end') return this.#endOf(action.pick, action.outcome) ?? { kind: 'tick' };
@@ -242,8 +242,9 @@ export class World {
     const leaseId = leaseIdOf(ticket.id, attempt);
     switch (action.kind) {
       case 'ask_again': {
-        const { sliceMs, isAnew } = action;
-        return { kind: 'acquire', ticket, leaseId, sliceMs, mayAskLater, isAnew };
+        const { sliceMs, isAnew, isTry = ticket.isTry } = action;
+        const asked = { ...ticket, isTry };
+        return { kind: 'acquire', ticket: asked, leaseId, sliceMs, mayAskLater, isAnew };
       }
       case 'next_attempt': {
         const next = leaseIdOf(ticket.id, ++issued.attempt);

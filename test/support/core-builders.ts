@@ -108,7 +108,8 @@ export interface AskOptions {
   readonly slots?: number;
   readonly isTry?: boolean;
   readonly waitsElsewhere?: boolean;
-  readonly holdsNarrower?: boolean;
+  readonly needs?: readonly string[];
+  readonly hadTurn?: boolean;
   readonly isById?: boolean;
   /** The isolate of its Worker, which may start calls on slots that it is lent. */
   readonly isolate?: string;
@@ -139,7 +140,6 @@ export function someTicket(name: string, at: InstantMs, changes: Partial<Ticket>
     estimate: null,
     isTry: false,
     waitsElsewhere: false,
-    holdsNarrower: false,
     parents: [],
     ...changes,
   };
@@ -150,8 +150,8 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
   const at = (ms: number | undefined) => (ms === undefined ? null : instant(START + ms));
   const { tenant = SOMEBODY.tenant, agent = null, parents = [] } = options;
   const { caller = tenant, lane = 'normal', slots = 1, wait = true, isTry = false } = options;
-  const { waitsElsewhere = false, holdsNarrower = false, isById = false } = options;
-  const { isolate, timeoutMs, session, mayNameSession = false } = options;
+  const { waitsElsewhere = false, isById = false } = options;
+  const { needs, hadTurn, isolate, timeoutMs, session, mayNameSession = false } = options;
   return someTicket(name, at(options.enqueuedMs) ?? now, {
     holder: {
       ...SOMEBODY,
@@ -169,7 +169,8 @@ function ticketFrom(name: string, now: InstantMs, options: AskOptions): Ticket {
     wait,
     isTry,
     waitsElsewhere,
-    holdsNarrower,
+    ...(needs !== undefined && { needs }),
+    ...(hadTurn !== undefined && { hadTurn }),
     isById,
     agentStartedAt: at(options.agentMs),
     deadlineAt: at(options.deadlineMs),
@@ -203,7 +204,9 @@ export function answersOf(effects: readonly Effect[]): string[] {
       case 'reject':
         return [`reject ${effect.ticketId} ${effect.rejection.reason}`];
       case 'declined':
-        return [`declined ${effect.ticketId}${effect.isPaused ? ' by a pause' : ''}`];
+        return [
+          `declined ${effect.ticketId}${effect.waitMs === null ? '' : ` for ${effect.waitMs}`}`,
+        ];
       case 'gone':
       case 'moved':
       case 'unread':
@@ -362,6 +365,11 @@ export class TestGroup {
 
   resume(name: string, changes: Partial<Claim> = {}): string[] {
     return this.send({ kind: 'resume', claim: someClaim(name, changes) });
+  }
+
+  /** Another pool is full for so long. */
+  passOver(pool: string, forMs: number): string[] {
+    return this.send({ kind: 'pass_over', pool, forMs });
   }
 
   confirm(name: string): string[] {

@@ -79,12 +79,6 @@ function decided(decision: Decision): StoryStep {
         decision.rejection === null ? '' : `, because ${rejectionWords(decision.rejection)}`;
       return { at, text: `It was rejected${why}.`, tone: 'bad' };
     }
-    case 'declined':
-      return {
-        at,
-        text: 'It was sent back, rather than hold slots of other groups through a pause.',
-        tone: 'plain',
-      };
     case 'left':
       return { at, text: 'Its caller left before it was granted anything.', tone: 'bad' };
     case 'moved':

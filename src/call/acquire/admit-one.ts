@@ -13,11 +13,12 @@ import {
 } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
+import type { Outcome } from '../../core/words/outcome.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { ambiguous } from '../../core/words/scope.ts';
 import { within } from '../../runtime/within.ts';
-import { waitsUntil, type GrantedMember, type Ticket } from './admission.ts';
+import { waitsUntil, type GrantedMember, type Settle, type Ticket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
@@ -71,13 +72,18 @@ export interface AdmitContext {
   readonly names: NamesOfCall | null;
   /** Finds the session of the call. Absent or null: it names none. */
   readonly session?: SessionOfCall | null;
+  /** The call needs slots of several groups. Absent: of one. */
+  readonly isOfSeveral?: boolean;
 }
 
 /** How a slot is acquired for. */
 export interface Manner extends Round {
   readonly isTry: boolean;
   readonly waitsElsewhere: boolean;
-  readonly holdsNarrower: boolean;
+  /** Other pools that the call has no slot of yet, by their names. Absent: it is a call of one group. */
+  readonly needs?: readonly string[];
+  /** Its turn came there before, and it gave the slot back while it waited for another group. */
+  readonly hadTurn?: boolean;
 }
 
 /** A slot of the call. */
@@ -88,15 +94,34 @@ interface Leased {
   readonly member: GrantedMember | null;
   /** Room in the group's limits of requests and tokens, this call counted. Absent: it has none. */
   readonly rates?: readonly RateRoom[];
+  /** Mean time between the ends of calls in the group, in milliseconds. Absent: the call needs no other group, or it is unknown. */
+  readonly endGapMs?: number;
 }
 
 export type AdmittedOne =
   | { readonly kind: 'admitted'; readonly placement: Placement; readonly by: Leased | Bypass }
   | Rejected
-  /** Not now, or not before a pause ends. Only tries and calls that hold narrower slots hear it. */
-  | { readonly kind: 'declined'; readonly placement: Placement; readonly isPaused: boolean }
+  /** Not now, with the expected wait in milliseconds. Infinity: none can be foreseen. Only tries hear it. */
+  | { readonly kind: 'declined'; readonly placement: Placement; readonly waitMs: number }
   | Moved
   | Left;
+
+/** A slot of a call in one group, or the permission to run without one. */
+export type Slot = Extract<AdmittedOne, { kind: 'admitted' }>;
+
+/** Gives back what a call holds of one group. */
+export async function endSlot(
+  { placement, by }: Slot,
+  outcome: Outcome,
+  settle?: Settle,
+): Promise<void> {
+  switch (by.kind) {
+    case 'leased':
+      return by.lease.release(outcome, settle?.(placement));
+    case 'bypass':
+      return by.end();
+  }
+}
 
 /** Asks one group for the slots of a call, and waits unless it is a try. */
 export async function admitOne(
@@ -120,7 +145,7 @@ export async function admitOne(
     null;
   if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
   const way =
-    byMembers === null && mayRunOnLent(ticket, placement, manner, { env, metering })
+    byMembers === null && mayRunOnLent(ticket, placement, manner, context)
       ? { name, pool, ctx, after }
       : null;
   const onLent = way === null ? null : runOnLent(way, call, ticket, placement, manner, context);
@@ -154,7 +179,7 @@ export async function admitOne(
   };
   switch (acquired.kind) {
     case 'granted': {
-      const { leaseId, lent: slots, member: id, rates, configVersion } = acquired.granted;
+      const { leaseId, lent: slots, member: id, rates, endGapMs, configVersion } = acquired.granted;
       if (way !== null && slots !== undefined) {
         takeInLent(way, slots, request.configVersion, sentAt);
       }
@@ -164,13 +189,19 @@ export async function admitOne(
       );
       if (acquired.late.length > 0) ctx.waitUntil(lease.adoptLate(acquired.late));
       const member = id === undefined || byMembers === null ? null : { id, configVersion };
-      const by = { kind: 'leased', lease, member, ...(rates !== undefined && { rates }) } as const;
+      const by = {
+        kind: 'leased',
+        lease,
+        member,
+        ...(rates !== undefined && { rates }),
+        ...(endGapMs !== undefined && { endGapMs }),
+      } as const;
       return { kind: 'admitted', placement, by };
     }
     case 'rejected':
       return rejectedAs(replyTo(acquired.rejection, placement), acquired.rates);
     case 'declined':
-      return { kind: 'declined', placement, isPaused: acquired.isPaused };
+      return { kind: 'declined', placement, waitMs: acquired.waitMs ?? Infinity };
     case 'moved':
       return acquired;
     case 'unread': {
@@ -187,7 +218,7 @@ export async function admitOne(
       giveBackBypasses(name, request.passedUnlimited);
       if (acquired.mayBeKnown) cancel();
       // Nothing of other groups is held for the sake of one that does not answer.
-      if (manner.isTry) return { kind: 'declined', placement, isPaused: false };
+      if (manner.isTry) return { kind: 'declined', placement, waitMs: Infinity };
       return rejectedAs(overloaded(placement));
     case 'capped':
       giveBackBypasses(name, request.passedUnlimited);
@@ -317,10 +348,10 @@ function estimateFor(
 function mayRunOnLent(
   { slots, parents, kind }: Ticket,
   placement: Placement,
-  { attempt, isTry, waitsElsewhere, holdsNarrower }: Manner,
-  { env, metering }: Pick<AdmitContext, 'env' | 'metering'>,
+  { attempt }: Manner,
+  { env, metering, isOfSeveral = false }: Pick<AdmitContext, 'env' | 'metering' | 'isOfSeveral'>,
 ): boolean {
-  if (isTry || waitsElsewhere || holdsNarrower || attempt > 1) return false;
+  if (isOfSeveral || attempt > 1) return false;
   // Lent slots are for what is over soon.
   if (placement.isUnproved === true || kind !== undefined) return false;
   return slots === 1 && parents.length === 0 && metering === null && !isOnTrial(env, placement);

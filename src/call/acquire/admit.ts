@@ -1,4 +1,3 @@
-import { steadyClock } from '../../runtime/steady-clock.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
@@ -6,31 +5,18 @@ import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
-import { waitsUntil, type Admission, type Settle, type Ticket } from './admission.ts';
-import { admitOne, type AdmitContext, type AdmittedOne, type Manner } from './admit-one.ts';
+import type { Admission, Ticket } from './admission.ts';
+import { admitOne, endSlot, type AdmitContext, type AdmittedOne, type Slot } from './admit-one.ts';
+import { admitToSeveral, type AdmittedToSeveral } from './admit-several.ts';
 import { noteByNames } from '../call-names.ts';
 import { LeaseHolder, type HeldLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
-import { untilOpened } from './until-opened.ts';
 import { LEFT, rejected } from '../result.ts';
-import { PlainAbort } from '../../runtime/plain-abort.ts';
 
 export type Admitted =
   | { readonly kind: 'admitted'; readonly admission: Admission }
   | Exclude<AdmittedOne, { kind: 'admitted' | 'declined' }>;
-
-type One = Extract<AdmittedOne, { kind: 'admitted' }>;
-type Declined = Extract<AdmittedOne, { kind: 'declined' }>;
-
-/**
- * How long nobody tries all groups at once after one of them queued somebody: it is probably full.
- */
-const QUEUED_RECENTLY_MS = 1_000;
-const QUEUED_MAX = 1_000;
-
-/** When each pool last declined a try, or queued somebody, as far as this isolate knows. */
-const queuedAt = new Map<string, number>();
 
 /** Gets a call its slots in every group that it belongs to (`placed`), or a definite answer why not. */
 export async function admit(
@@ -51,9 +37,13 @@ export async function admit(
     return rejected(tooMany(placements));
   }
   const context = outer.metering === null ? outer : { ...outer, billed: billedOf(placements) };
-  if (wider.length > 0) return admitToSeveral(call, ticket, placements, context);
+  if (wider.length > 0) {
+    const several = await admitToSeveral(call, ticket, placements, context);
+    if (several.kind === 'ended') return withRatesToTell(several);
+    return { kind: 'admitted', admission: admissionOf(several.slots, context) };
+  }
   const round = ticket.rounds.begin();
-  const manner = { ...round, isTry: false, waitsElsewhere: false, holdsNarrower: false };
+  const manner = { ...round, isTry: false, waitsElsewhere: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
   if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one], context) };
   return one.kind === 'declined' ? LEFT : one;
@@ -67,93 +57,8 @@ export function billedOf(placements: readonly Placement[]): Placement | null {
   return placements.find(({ isOfProvider }) => isOfProvider) ?? null;
 }
 
-/**
- * Several groups: all at once if that works, which is one round trip. Otherwise what was granted goes
- * back, and the slots are taken one after the other, narrow first, holding what is held. The order is the
- * same for every call, so nobody waits in a circle; and only what is narrower is held during a wait, so
- * a wide group never stands idle for the sake of a narrow one.
- */
-async function admitToSeveral(
-  call: RoutedCall,
-  ticket: Ticket,
-  placements: readonly Placement[],
-  context: AdmitContext,
-): Promise<Admitted> {
-  // A call that does not want to wait is told by the first group that is full.
-  const mayTry = ticket.maxWaitMs !== 0;
-  for (let openings = 0; ; openings += 1) {
-    if (mayTry && !placements.some(hasQueuedRecently)) {
-      const tried = await tryAll(call, ticket, placements, context);
-      if (tried !== null) return tried;
-    }
-    const taken = await takeInOrder(call, ticket, placements, context);
-    if (taken.kind !== 'declined') return taken;
-    const { group } = taken.placement;
-    const pool = poolSource(context.env, taken.placement, context.table);
-    const until = waitsUntil(ticket, taken.placement);
-    const waited = await untilOpened(pool, { ...context, until, openings });
-    if (waited.kind === 'left') return LEFT;
-    if (waited.kind === 'over') return rejected(stillPaused(group));
-  }
-}
-
-/** Null: some group has no room now, and nothing is held. */
-async function tryAll(
-  call: RoutedCall,
-  ticket: Ticket,
-  placements: readonly Placement[],
-  context: AdmitContext,
-): Promise<Admitted | null> {
-  const round = ticket.rounds.begin();
-  const manner: Manner = { ...round, isTry: true, waitsElsewhere: false, holdsNarrower: false };
-  const tries = await Promise.all(
-    placements.map((placement) => admitOne(call, ticket, placement, manner, context)),
-  );
-  const granted = tries.filter((one) => one.kind === 'admitted');
-  if (granted.length === placements.length) {
-    return { kind: 'admitted', admission: admissionOf(granted, context) };
-  }
-  giveBack(granted, context);
-  for (const [index, one] of tries.entries()) {
-    if (one.kind === 'declined') noteQueued(one.placement);
-    else if (one.kind !== 'admitted') return withRatesToTell(one, placements[index], granted);
-  }
-  return null;
-}
-
-/** Takes the slots one after the other, and gives all of them back if one is not to be had. */
-async function takeInOrder(
-  call: RoutedCall,
-  ticket: Ticket,
-  placements: readonly Placement[],
-  context: AdmitContext,
-): Promise<Admitted | Declined> {
-  const round = ticket.rounds.begin();
-  const held: One[] = [];
-  const signal = new PlainAbort(context.signal);
-  for (const [index, placement] of placements.entries()) {
-    const isLast = index === placements.length - 1;
-    const manner = { ...round, isTry: false, waitsElsewhere: !isLast, holdsNarrower: index > 0 };
-    const one = await admitOne(call, ticket, placement, manner, { ...context, signal });
-    if (one.kind !== 'admitted') {
-      giveBack(held, context);
-      if (one.kind === 'left' && !context.signal.aborted) return takenAway();
-      return withRatesToTell(one, placement, held);
-    }
-    if (!isLast && one.by.kind === 'leased') one.by.lease.keep(() => signal.abort());
-    held.push(one);
-  }
-  for (const { lease } of leasesOf(held.slice(0, -1))) context.ctx.waitUntil(lease.confirm());
-  return { kind: 'admitted', admission: admissionOf(held, context) };
-}
-
-/** Nothing was sent: what was only held for a while costs nobody anything. */
-function giveBack(held: readonly One[], { ctx }: AdmitContext): void {
-  for (const one of held) ctx.waitUntil(end(one, 'unused'));
-}
-
 function admissionOf(
-  held: readonly One[],
+  held: readonly Slot[],
   { env, table, members, names }: AdmitContext,
 ): Admission {
   const leases = leasesOf(held);
@@ -228,7 +133,7 @@ function admissionOf(
     },
     release: async (outcome, settle) => {
       await Promise.all(
-        held.map((one) => end(one, outcomeFor(ofProvider.includes(one), outcome), settle)),
+        held.map((one) => endSlot(one, outcomeFor(ofProvider.includes(one), outcome), settle)),
       );
     },
   };
@@ -240,7 +145,7 @@ interface Limited {
   readonly rates: readonly RateRoom[];
 }
 
-function limitedOf(held: readonly One[]): Limited[] {
+function limitedOf(held: readonly Slot[]): Limited[] {
   return held.flatMap(({ placement: { group }, by }) =>
     by.kind === 'leased' && by.rates !== undefined ? [{ group, rates: by.rates }] : [],
   );
@@ -251,63 +156,30 @@ function ratesToTell(limited: readonly Limited[]): readonly RateRoom[] {
   return (limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0])?.rates ?? [];
 }
 
-/** Has a caller that a group rejects told of the same limits as one that is served. `held`: what it was granted. */
-function withRatesToTell<T extends Exclude<AdmittedOne, One>>(
-  one: T,
-  placement: Placement | undefined,
-  held: readonly One[],
-): T {
-  if (one.kind !== 'rejected' || placement === undefined) return one;
-  const { rates = [] } = one;
-  const own = rates.length === 0 ? [] : [{ group: placement.group, rates }];
-  return { ...one, rates: ratesToTell([...limitedOf(held), ...own]) };
+/** Has a caller that a group rejects told of the same limits as one that is served. */
+function withRatesToTell({
+  end,
+  placement: { group },
+  slots,
+}: Extract<AdmittedToSeveral, { kind: 'ended' }>): Admitted {
+  if (end.kind !== 'rejected') return end;
+  const { rates = [] } = end;
+  const own = rates.length === 0 ? [] : [{ group, rates }];
+  return { ...end, rates: ratesToTell([...limitedOf(slots), ...own]) };
 }
 
 /** The leases among what a call holds, narrow first: fewer where it bypasses a group. */
 function leasesOf(
-  held: readonly One[],
+  held: readonly Slot[],
 ): readonly { readonly placement: Placement; readonly lease: HeldLease }[] {
   return held.flatMap(({ placement, by }) =>
     by.kind === 'leased' ? [{ placement, lease: by.lease }] : [],
   );
 }
 
-/** Gives back what a call holds of one group. */
-async function end({ placement, by }: One, outcome: Outcome, settle?: Settle): Promise<void> {
-  switch (by.kind) {
-    case 'leased':
-      return by.lease.release(outcome, settle?.(placement));
-    case 'bypass':
-      return by.end();
-  }
-}
-
 /** Narrows an outcome: what the provider says is about the groups that stand for it, never about the caller's own. */
 function outcomeFor(isOfProvider: boolean, outcome: Outcome): Outcome {
   return outcome === 'failed' && !isOfProvider ? 'success' : outcome;
-}
-
-function hasQueuedRecently({ group, partition }: Placement): boolean {
-  const name = poolName(group, partition);
-  const at = queuedAt.get(name);
-  if (at === undefined) return false;
-  if (steadyClock.now() - at < QUEUED_RECENTLY_MS) return true;
-  queuedAt.delete(name);
-  return false;
-}
-
-function noteQueued({ group, partition }: Placement): void {
-  if (queuedAt.size >= QUEUED_MAX) queuedAt.clear();
-  queuedAt.set(poolName(group, partition), steadyClock.now());
-}
-
-function stillPaused(group: string): ErrorReply {
-  return { reason: 'paused', message: `The group ${group} is paused.` };
-}
-
-function takenAway(): Admitted {
-  const message = 'A slot that the call held while it waited was taken away by the operator.';
-  return rejected({ reason: 'limiter_unavailable', message });
 }
 
 function tooMany(placements: readonly Placement[]): ErrorReply {

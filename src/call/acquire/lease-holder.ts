@@ -57,6 +57,7 @@ export type HeldLease = Pick<
   | 'report'
   | 'keep'
   | 'confirm'
+  | 'giveWay'
   | 'release'
   | 'forRun'
   | 'letGo'
@@ -181,8 +182,15 @@ export class LeaseHolder {
     try {
       await within(ANSWER_LOST_MS, Promise.resolve(this.#granted.lease?.confirm()), this.#after);
     } catch {
-      // Then a quarter of the group is a little fuller than it need be, until the lease ends.
+      // Then the group takes it for one that waits, until it ends.
     }
+  }
+
+  /** Gives the slot back, because another pool of the call is full for about so long. */
+  async giveWay(pool: string, forMs: number): Promise<void> {
+    // Both arrive in this order. The first may be lost, or an older object may not know it.
+    const told = this.#granted.lease?.passOver(pool, forMs);
+    await Promise.all([Promise.resolve(told).catch(() => {}), this.release('unused')]);
   }
 
   /**

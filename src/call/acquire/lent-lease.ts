@@ -68,6 +68,10 @@ export class LentLease implements HeldLease {
   /** One that waits for other groups has asked. */
   async confirm(): Promise<void> {}
 
+  giveWay(): Promise<void> {
+    return this.release('unused');
+  }
+
   forRun(): Promise<ResumeRequest | null> {
     return this.#isReleased ? Promise.resolve(null) : this.#takeOwn().forRun();
   }

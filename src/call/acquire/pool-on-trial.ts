@@ -30,7 +30,6 @@ export type CallPool = Pick<
   | 'renew'
   | 'keepLoan'
   | 'giveBack'
-  | 'opened'
   | 'status'
 >;
 
@@ -119,11 +118,6 @@ export class PoolOnTrial implements CallPool {
 
   giveBack(request: GiveBackRequest): Promise<void> {
     return this.#stub().giveBack(request);
-  }
-
-  opened(sliceMs: number): Promise<boolean> {
-    if (this.#own !== null) return this.#stub().opened(sliceMs);
-    return this.#ways.trials().opened(this.#ways.of, sliceMs);
   }
 
   status(): Promise<PoolStatus> {

@@ -48,8 +48,8 @@ export type SlotEnd =
       /** Room in the group's limits of requests and tokens. Absent: it has none. */
       readonly rates?: readonly RateRoom[];
     }
-  /** Not now, or not before a pause ends: see `AcquireRequest.isTry` and `holdsNarrower`. */
-  | { readonly kind: 'declined'; readonly isPaused: boolean }
+  /** Not now: see `AcquireRequest.isTry`. */
+  | { readonly kind: 'declined'; readonly waitMs?: number | null }
   /** The names in the body, or with `of` the session, must be read first. See `AcquireAnswer`. */
   | { readonly kind: 'unread'; readonly of?: 'session' }
   /** Route again, no earlier than by that version of the configuration. */

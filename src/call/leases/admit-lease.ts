@@ -1,7 +1,7 @@
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import { GROUPS_PER_CALL_MAX, type Placement } from '../../routing/placement.ts';
+import { GROUPS_PER_CALL_MAX, onSaturatedAt, type Placement } from '../../routing/placement.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
@@ -10,12 +10,13 @@ import { waitsUntil, type Ticket } from '../acquire/admission.ts';
 import { slotRequest, takeOut, type AdmitContext, type Manner } from '../acquire/admit-one.ts';
 import { billedOf } from '../acquire/admit.ts';
 import { giveBackBypasses } from '../acquire/bypasses.ts';
+import { HeldSlots, longestOf, othersOf, type Full } from '../acquire/held-slots.ts';
 import type { Granted } from '../acquire/open-calls.ts';
 import { isOnTrial, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
+import type { Round } from '../acquire/rounds.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
 import type { SlotRequest } from '../acquire/slot-wait.ts';
-import { untilOpened } from '../acquire/until-opened.ts';
 import { noteRejection } from '../observe/analytics.ts';
 import { LEFT, rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import { askById, type Parked } from './ask-by-id.ts';
@@ -31,6 +32,7 @@ interface Held {
   readonly placement: Placement;
   readonly granted: Granted;
   readonly request: SlotRequest;
+  readonly endGapMs: number;
 }
 
 /** All that a lease is asked with. */
@@ -63,23 +65,21 @@ export type LeaseAdmitted =
   | Left;
 
 /**
- * Gets a lease its slots in every group, narrow first, and holds the narrower ones while it waits for a wider one: over several
- * requests if need be, because who asks again with the same attempt has again what it holds.
+ * Gets a lease its slots in every group. It waits as a call does: where the expected wait is longest, with its slots of other
+ * groups only for a short wait. What it holds when its request ends is given back, and its place in that queue is kept.
  */
 export async function admitLease(ask: LeaseAsk): Promise<LeaseAdmitted> {
   const placements = await placesOf(ask.plan);
   if (placements.length > GROUPS_PER_CALL_MAX) return rejected(tooMany(placements));
-  const { plan, signal, after, parkUntil: until } = ask;
-  for (let openings = 0; ; openings += 1) {
-    const taken = await takeInOrder(ask, placements);
-    if (taken.kind !== 'declined') return taken;
-    const pool = poolSource(plan.call.env, taken.placement, plan.call.table);
-    const waited = await untilOpened(pool, { signal, after, until, openings });
-    if (waited.kind === 'left') return LEFT;
-    if (waited.kind === 'opened') continue;
-    const unheard = { position: null, estimateMs: null, askAgainMs: 0 };
-    return { kind: 'parked', ...unheard, pools: placements.map(poolAt) };
-  }
+  const [sole, ...others] = placements;
+  const taken =
+    sole === undefined || others.length > 0
+      ? await takeInAll(ask, placements)
+      : await takeOne(ask, sole, { isTry: false, waitsElsewhere: false }, placements);
+  if ('granted' in taken) return finished([taken], ask, placements);
+  if (taken.kind === 'all') return finished(taken.slots, ask, placements);
+  if (taken.kind === 'parked') return { ...taken, pools: placements.map(poolAt) };
+  return taken.kind === 'declined' ? LEFT : taken;
 }
 
 /** Finds the pools of a lease: a partition of a group that has too many may share one. */
@@ -89,69 +89,89 @@ function placesOf({ call: { env, table }, placements }: LeasePlan): Promise<Plac
   );
 }
 
-type Taken = LeaseAdmitted | { readonly kind: 'declined'; readonly placement: Placement };
+type Taken =
+  | { readonly kind: 'all'; readonly slots: readonly Held[] }
+  | Exclude<TakenOne, Held | Declined>;
 
-async function takeInOrder(ask: LeaseAsk, placements: readonly Placement[]): Promise<Taken> {
-  const held: Held[] = [];
-  for (const [index, placement] of placements.entries()) {
-    const isLast = index === placements.length - 1;
-    const { ticketId, attempt } = ask;
-    const manner: Manner = {
-      ticketId,
-      attempt,
-      isTry: false,
-      waitsElsewhere: !isLast,
-      holdsNarrower: index > 0,
-    };
-    const one = await takeOne(ask, placement, manner, placements);
-    if ('granted' in one) {
-      held.push(one);
-      continue;
+async function takeInAll(ask: LeaseAsk, placements: readonly Placement[]): Promise<Taken> {
+  const held = new HeldSlots<Held>(ask.after, (slot, full) => giveBack(slot, full, ask));
+  for (;;) {
+    const missing = placements.filter((placement) => !held.has(placement));
+    const mayWait = ask.ticket.maxWaitMs !== 0;
+    const tries = await Promise.all(
+      missing.map((placement) => {
+        const isTry = mayWait && onSaturatedAt(placement) !== 'reject';
+        const needs = othersOf(missing, placement);
+        const hadTurn = held.hadTurn(placement);
+        const manner = { isTry, waitsElsewhere: true, needs, hadTurn };
+        return takeOne(ask, placement, manner, placements);
+      }),
+    );
+    const granted = tries.filter((one) => 'granted' in one);
+    if (granted.length === missing.length) {
+      const all = new Map([...held.all, ...granted].map((slot) => [slot.placement, slot]));
+      return { kind: 'all', slots: placements.flatMap((placement) => all.get(placement) ?? []) };
     }
-    switch (one.kind) {
-      case 'parked':
-        // What is held stays so for its TTL, and is had again by the next request.
-        dropStubs(held);
-        return { ...one, pools: placements.map(poolAt) };
-      case 'left':
-        if (ask.isKept) dropStubs(held);
-        else giveBack(held, ask);
+    for (const slot of granted) giveBack(slot, null, ask);
+    const declined: Declined[] = [];
+    for (const one of tries) {
+      if ('granted' in one) continue;
+      if (one.kind !== 'declined') {
+        held.end();
         return one;
-      case 'moved':
-      case 'rejected':
-      case 'declined':
-        giveBack(held, ask);
-        return one;
+      }
+      declined.push(one);
+    }
+    const { placement, waitMs } = longestOf(declined);
+    held.limit(placement, waitMs);
+    const needs = othersOf(missing, placement);
+    const hadTurn = held.hadTurn(placement);
+    const manner = { isTry: false, waitsElsewhere: true, needs, hadTurn };
+    const one = await takeOne(ask, placement, manner, placements);
+    if ('granted' in one) held.add(one);
+    else if (one.kind !== 'declined') {
+      held.end();
+      return one;
     }
   }
+}
+
+/** Answers a lease that has all its slots, after a last check that its caller may have them. */
+async function finished(
+  held: readonly Held[],
+  ask: LeaseAsk,
+  placements: readonly Placement[],
+): Promise<LeaseAdmitted> {
   const refused = await ask.refusedNow(placements);
   if (refused !== null) {
     endAll(held, ask);
     return refused;
   }
   const { ctx } = ask.plan.call;
-  for (const [index, { granted }] of held.entries()) {
-    const isLast = index === held.length - 1;
-    ctx.waitUntil(letGo(granted, isLast ? null : granted.lease.confirm(), ask));
+  const isSole = held.length === 1;
+  for (const { granted } of held) {
+    ctx.waitUntil(letGo(granted, isSole ? null : granted.lease.confirm(), ask));
   }
   return admitted(held, ask);
 }
 
-type TakenOne =
-  | Held
-  | Parked
-  | Rejected
-  | Moved
-  | Left
-  | { readonly kind: 'declined'; readonly placement: Placement };
+/** Not now, with the expected wait in milliseconds. Infinity: none can be foreseen. */
+interface Declined {
+  readonly kind: 'declined';
+  readonly placement: Placement;
+  readonly waitMs: number;
+}
+
+type TakenOne = Held | Parked | Rejected | Moved | Left | Declined;
 
 async function takeOne(
   ask: LeaseAsk,
   placement: Placement,
-  manner: Manner,
+  how: Omit<Manner, keyof Round>,
   all: readonly Placement[],
 ): Promise<TakenOne> {
-  const { plan, ticket, signal, after, parkUntil } = ask;
+  const { plan, ticket, ticketId, attempt, signal, after, parkUntil } = ask;
+  const manner: Manner = { ticketId, attempt, ...how };
   const { call, routed } = plan;
   const { env, table, ctx } = call;
   const context = contextOf(ask, all);
@@ -170,7 +190,9 @@ async function takeOne(
   switch (asked.kind) {
     case 'granted': {
       const { granted } = asked;
-      if (granted.expiresAt !== undefined) return { placement, granted, request };
+      if (granted.expiresAt !== undefined) {
+        return { placement, granted, request, endGapMs: granted.endGapMs ?? 0 };
+      }
       // An object of the release before takes it for a call's, which ends with this request.
       await letGo(granted, granted.lease.release('unused', null), ask);
       return refused(unavailable(placement));
@@ -180,7 +202,7 @@ async function takeOne(
     case 'rejected':
       return refused(replyTo(asked.rejection, placement), asked.rates);
     case 'declined':
-      return { kind: 'declined', placement };
+      return { kind: 'declined', placement, waitMs: asked.waitMs ?? Infinity };
     case 'left':
       // One that can be asked for again keeps its place for a moment, and nobody is parked for it.
       ctx.waitUntil(
@@ -261,14 +283,14 @@ function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
 }
 
 /**
- * Returns the leases that were held only during the wait. Each group keeps a lease that another request of the ticket also
+ * Returns a lease that was held only during the wait. Its group keeps a lease that another request of the ticket also
  * has, and counts the ticket's attempts itself. If each request counted, each would get its own lease.
  */
-function giveBack(held: readonly Held[], ask: LeaseAsk): void {
-  const { ctx } = ask.plan.call;
-  for (const { granted } of held) {
-    ctx.waitUntil(letGo(granted, granted.lease.release('unused', null), ask));
-  }
+function giveBack({ granted }: Held, full: Full | null, ask: LeaseAsk): void {
+  const { lease } = granted;
+  const told = full === null ? null : lease.passOver(full.pool, full.forMs);
+  const last = Promise.allSettled([told, lease.release('unused', null)]);
+  ask.plan.call.ctx.waitUntil(letGo(granted, last, ask));
 }
 
 /** Ends what was granted, also for equal requests: they are of the same caller, who may not have it. */
@@ -278,11 +300,6 @@ function endAll(held: readonly Held[], ask: LeaseAsk): void {
     const pool = poolSourceOfHeld(env, placement, table);
     ctx.waitUntil(letGo(granted, pool().release(granted.leaseId, 'unused', null), ask));
   }
-}
-
-/** Lets go of answers that hold nothing. */
-function dropStubs(held: readonly Held[]): void {
-  for (const { granted } of held) granted.lease[Symbol.dispose]();
 }
 
 /** Drops a stub after its last message: the lease is held by its id. */

@@ -84,10 +84,12 @@ export interface AcquireRequest {
   readonly agentStartedAt?: number | null;
   /** A try for several groups at once: granted now, or `declined` without a trace. */
   readonly isTry?: boolean;
-  /** The slots will be held while the call waits in a wider group; `confirm` ends that. */
+  /** The call needs slots of other groups too, and may hold these while it waits for them; `confirm` ends that. */
   readonly waitsElsewhere?: boolean;
-  /** The call holds slots of narrower groups, and gives them back rather than wait out a pause. */
-  readonly holdsNarrower?: boolean;
+  /** Other pools that the call needs slots of and has none of yet, by their names. Absent: none, or the Worker is older. */
+  readonly needs?: readonly string[];
+  /** Its turn came here before, and it gave its slot back while it waited for another pool: it goes first. Absent: no. */
+  readonly hadTurn?: boolean;
   /** Leases of the call that this one is made for, in whatever groups. */
   readonly parents?: readonly string[];
   /** Estimate of what the call will use of rates and budgets. Absent: one request. */
@@ -151,6 +153,8 @@ export type AcquireAnswer =
       readonly wantsServed?: boolean;
       /** Others wait for a slot as this one is granted. Absent: nobody. */
       readonly hasWaiters?: boolean;
+      /** Mean time between the ends of calls there, in milliseconds. Only where the call waits elsewhere too. */
+      readonly endGapMs?: number;
       /** Room in the limits of requests and tokens, this call counted. Absent: the group has none. */
       readonly rates?: readonly RateRoom[];
       /**
@@ -192,8 +196,16 @@ export type AcquireAnswer =
    * session of the call and ask again.
    */
   | { readonly kind: 'unread'; readonly configVersion: number; readonly of?: 'session' }
-  /** Only to tries and to calls that hold narrower slots: not now, or not before a pause ends. */
-  | { readonly kind: 'declined'; readonly isPaused: boolean; readonly configVersion: number }
+  /** Only to tries: not now. */
+  | {
+      readonly kind: 'declined';
+      /**
+       * Expected wait from where the call would stand in the queue, in milliseconds. Null: no call has ended recently, so none
+       * can be foreseen. Absent: the object is older.
+       */
+      readonly waitMs?: number | null;
+      readonly configVersion: number;
+    }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
   | Gone;
 
@@ -293,6 +305,11 @@ export interface LeaseRpc extends Disposable {
   renew(status: number | null): Promise<RenewAnswer>;
   /** The call has its slots in all its groups. */
   confirm(): Promise<void>;
+  /**
+   * Another pool of the call is full for about so long, so that this lease is given back. Until then calls that need slots there
+   * too are passed over here.
+   */
+  passOver(pool: string, forMs: number): Promise<void>;
   /**
    * Tells what the upstream said to the call, as soon as it is known. `isRepeat`: it said so to this call
    * before, so it is no news of anybody else's.
@@ -473,11 +490,6 @@ export interface GroupRpc {
    * not wait here.
    */
   dismiss(ticketId: string): Promise<boolean>;
-  /**
-   * Resolves when the group is not paused, or after `sliceMs`; at once if too many wait for that already.
-   * True: it is not paused.
-   */
-  opened(sliceMs: number): Promise<boolean>;
   /** Forgets what was learned of the upstream: ceiling, pause and breaker. What was used of limits stays. */
   relearn(): Promise<void>;
   /** Corrects the spend of a budget, once for each id. Null: there is no such member. */

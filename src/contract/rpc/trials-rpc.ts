@@ -46,7 +46,6 @@ export interface TrialsRpc {
     isRepeat: boolean,
     held?: ResumeRequest,
   ): Promise<void>;
-  opened(pool: ListedPool, sliceMs: number): Promise<boolean>;
   status(pool: ListedPool): Promise<PoolStatus>;
   isProved(pool: ListedPool): Promise<boolean>;
 }

@@ -1,4 +1,4 @@
-import type { InstantMs } from '../words/ids.ts';
+import { instant, type InstantMs } from '../words/ids.ts';
 import type { GroupSettings } from '../words/settings.ts';
 import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../words/settings.ts';
 import { LANES, type Holder, type Lane } from '../words/ticket.ts';
@@ -21,6 +21,8 @@ export interface Account {
   waiting: number;
   /** Slots that it holds, cooling ones included. */
   slots: number;
+  /** When it last had a waiter or a slot that it has no more; -Infinity: never. */
+  activeAt: InstantMs;
 }
 
 export interface AgentAccount extends Account, Share {
@@ -72,8 +74,11 @@ export function emptyAccounts(): Accounts {
   return { tenants: new Map(), agentCount: 0, lastService };
 }
 
+/** Before all calls. */
+const NEVER = instant(-Infinity);
+
 function newAccount(key: string): Account {
-  return { key, waiting: 0, slots: 0 };
+  return { key, waiting: 0, slots: 0, activeAt: NEVER };
 }
 
 function emptyShare(): Share {
@@ -111,7 +116,7 @@ export function agentAccount(
     accounts.agentCount += 1;
     forgetAgents(accounts, tenant, account, now);
   } else if (isOver(account, now)) {
-    Object.assign(account, { startedAt: seenAt, ...emptyShare() });
+    Object.assign(account, { startedAt: seenAt, activeAt: NEVER, ...emptyShare() });
   } else if (seenAt < account.startedAt) {
     account.startedAt = seenAt;
   }

@@ -27,6 +27,11 @@ export class BoundedMap<Key, Value> {
     this.#entries.delete(key);
   }
 
+  /** All entries, the oldest first. */
+  entries(): IterableIterator<[Key, Value]> {
+    return this.#entries.entries();
+  }
+
   /** Makes another map with the same entries, in the same order. The values are shared. */
   copy(): BoundedMap<Key, Value> {
     const made = new BoundedMap<Key, Value>(this.#max);

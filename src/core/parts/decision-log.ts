@@ -78,7 +78,7 @@ export interface Decision {
   readonly leaseId: LeaseId;
   readonly arrivedAt: InstantMs;
   readonly decidedAt: InstantMs;
-  readonly decided: 'granted' | 'rejected' | 'declined' | 'left' | 'moved';
+  readonly decided: 'granted' | 'rejected' | 'left' | 'moved';
   /** Null unless it was rejected. */
   readonly rejection: Rejection | null;
   /** Waiters ahead of it when it came; 0: nobody. */

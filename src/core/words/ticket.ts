@@ -63,10 +63,12 @@ export interface Ticket {
   readonly wait: boolean;
   /** A try for several groups at once: granted now, or declined without a trace. */
   readonly isTry: boolean;
-  /** The slots will be held while the call waits in a wider group. */
+  /** The call needs slots of other groups too, and may hold these while it waits for them. */
   readonly waitsElsewhere: boolean;
-  /** It holds slots of narrower groups already, which it must not keep through a pause. */
-  readonly holdsNarrower: boolean;
+  /** Other pools that the call needs slots of and has none of yet, by their names. Absent: none. */
+  readonly needs?: readonly string[];
+  /** Its turn came here before, and it gave its slot back while it waited for another group: it goes first. Absent: no. */
+  readonly hadTurn?: boolean;
   /** Leases of the call that this one is made for, which waits for it. They may be of other groups. */
   readonly parents: readonly LeaseId[];
   /** Its probable use. Null: one request, and nobody counts tokens. */

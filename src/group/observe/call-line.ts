@@ -11,8 +11,7 @@ const TEXT_LENGTH_MAX = 128;
 
 /** Tells whether a call was over with a decision: not where it goes on elsewhere, or asks once more. */
 export function isEnd({ decided, ended }: Decision): boolean {
-  if (decided === 'moved' || decided === 'declined') return false;
-  return ended !== 'unused';
+  return decided !== 'moved' && ended !== 'unused';
 }
 
 /** Finds why a call that is over has a line. Null: it has none. */

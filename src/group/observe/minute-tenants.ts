@@ -52,7 +52,7 @@ export class MinuteTenants {
   }
 
   #noteWait({ decided, waitedFor, ticket, arrivedAt, decidedAt }: Decision): void {
-    if (waitedFor === null || decided === 'moved' || decided === 'declined') return;
+    if (waitedFor === null || decided === 'moved') return;
     add(this.#waited, ticket.holder.tenant, decidedAt - arrivedAt);
   }
 

@@ -21,7 +21,6 @@ export type LimitAction =
       readonly slots: number;
       readonly wait: boolean;
       readonly isTry: boolean;
-      readonly holdsNarrower: boolean;
       readonly patienceMs: number | null;
       /** Names that decide which refusals hold it. Absent if there are none. */
       readonly names?: Pick<Holder, 'model' | 'tier' | 'credential'>;
@@ -113,7 +112,6 @@ const askArb = fc.record({
   slots: fc.constantFrom(1, 1, 1, 1, 3),
   wait: fc.nat(9).map((nat) => nat > 0),
   isTry: fc.nat(9).map((nat) => nat === 0),
-  holdsNarrower: fc.nat(9).map((nat) => nat === 0),
   patienceMs: fc.constantFrom(null, null, null, 1_000, 15_000, 60_000),
 });
 

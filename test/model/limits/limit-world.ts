@@ -162,7 +162,7 @@ export class LimitWorld {
   }
 
   #ask(action: Extract<LimitAction, { kind: 'ask' }>): void {
-    const { size, slots, wait, isTry, holdsNarrower, patienceMs, names } = action;
+    const { size, slots, wait, isTry, patienceMs, names } = action;
     const { isHard, slotsMax } = this.#state.settings;
     const ticket = someTicket(`t${this.#tickets.size}`, this.now, {
       holder: { ...SOMEBODY, ...names },
@@ -170,7 +170,6 @@ export class LimitWorld {
       slots: isHard || slotsMax >= slots ? slots : 1,
       wait,
       isTry,
-      holdsNarrower,
       deadlineAt: patienceMs === null ? null : instant(this.now + patienceMs),
     });
     this.#tickets.set(ticket.id, ticket);
@@ -353,7 +352,6 @@ export class LimitWorld {
   }
 
   #count(effect: Effect): void {
-    if (effect.kind === 'declined' && effect.isPaused) this.seen.stopped += 1;
     if (effect.kind !== 'reject') return;
     assert.notEqual(effect.rejection.reason, 'queue_full');
     if (effect.rejection.reason === 'never_fits') this.seen.tooLarge += 1;

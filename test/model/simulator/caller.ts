@@ -11,47 +11,84 @@ const AHEAD_MS = 1_000;
 const RENEW_MS = 15_000;
 /** After a group declined a try, nobody tries there for so long. */
 const DECLINED_MS = 1_000;
-const REOPENED_POLL_MS = 500;
+/** Shortest time for which a slot may be held while its call waits in another group. */
+const HOLD_MS_MIN = 1_000;
 
 interface Hold {
   readonly group: SimGroup;
   readonly leaseId: LeaseId;
+  readonly endGapMs: number;
 }
 
-type Manner = Partial<Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'holdsNarrower'>>;
+/** When a group declined a try, and the expected wait there. */
+export interface Declined {
+  readonly at: number;
+  readonly waitMs: number;
+}
 
-/** One call that needs slots in several groups, and how it gets them. */
+type Manner = Partial<Pick<Ticket, 'isTry' | 'waitsElsewhere'>>;
+
+/** One call that needs slots in several groups, and how it gets them: as `admit-several.ts` does. */
 export class Caller {
   readonly #clock: Clock;
   readonly #ticket: Ticket;
-  /** In the order in which they are taken: narrow first, unless a test wants it wrong. */
   readonly #groups: readonly SimGroup[];
   #held: Hold[] = [];
-  /** When each group last declined a try, as far as this part of the network knows. */
-  readonly #declinedAt: Map<SimGroup, number>;
+  /** When each group last declined a try, as far as this part of the network knows, and the wait there. */
+  readonly #declined: Map<SimGroup, Declined>;
+  #attempts = 0;
+  /** How often it has given a slot back, and where. */
+  #returns = 0;
+  readonly #hadTurn = new Set<SimGroup>();
   isAlive = true;
 
   constructor(
     clock: Clock,
     ticket: Ticket,
     groups: readonly SimGroup[],
-    declinedAt: Map<SimGroup, number> = new Map(),
+    declined: Map<SimGroup, Declined> = new Map(),
   ) {
     this.#clock = clock;
     this.#ticket = ticket;
     this.#groups = groups;
-    this.#declinedAt = declinedAt;
+    this.#declined = declined;
   }
 
   /** All slots, or false: some group refused. Then nothing is held. */
   *admit(): Process<boolean> {
-    const isAlone = this.#groups.length === 1;
-    for (let attempt = 1; ; attempt += 2) {
-      const mayTry = !isAlone && !this.#groups.some((group) => this.#declinedLately(group));
-      if (mayTry && (yield* this.#tryAll(attempt))) return true;
-      const taken = yield* this.#takeInOrder(attempt + 1);
-      if (taken !== 'paused') return taken;
-      yield* this.#untilOpened();
+    const [sole, ...others] = this.#groups;
+    if (sole !== undefined && others.length === 0) {
+      return (yield* this.#ask(sole, {})).kind === 'granted';
+    }
+    for (let isFirst = true; ; isFirst = false) {
+      const missing = this.#groups.filter((group) => !this.#has(group));
+      const known = isFirst ? missing.filter((one) => this.#isFull(one)) : [];
+      const waits = new Map<SimGroup, number>();
+      if (known.length === 0) {
+        const before = [...this.#held];
+        const answers = yield* all(missing.map((group) => this.#ask(group, { isTry: true })));
+        if (answers.some(({ kind }) => kind === 'refused')) return this.#refused();
+        if (this.#held.length === this.#groups.length) {
+          for (const { group, leaseId } of before) group.send({ kind: 'confirm', leaseId });
+          return true;
+        }
+        for (const hold of this.#held.filter((one) => !before.includes(one))) this.#return(hold);
+        for (const [index, answer] of answers.entries()) {
+          const group = missing[index];
+          if (answer.kind !== 'declined' || group === undefined) continue;
+          const waitMs = answer.waitMs ?? Infinity;
+          waits.set(group, waitMs);
+          if (isFirst) this.#declined.set(group, { at: this.#clock.now, waitMs });
+          known.push(group);
+        }
+      }
+      const waitMsOf = (group: SimGroup): number =>
+        waits.get(group) ?? this.#declined.get(group)?.waitMs ?? Infinity;
+      const longest = known.reduce((one, other) => (waitMsOf(other) > waitMsOf(one) ? other : one));
+      const held = this.#limit(waitMsOf(longest), longest);
+      const answer = yield* this.#ask(longest, { waitsElsewhere: true });
+      for (const one of held) one.isOver = true;
+      if (answer.kind !== 'granted') return this.#refused();
     }
   }
 
@@ -69,48 +106,53 @@ export class Caller {
     this.isAlive = false;
   }
 
-  *#tryAll(attempt: number): Process<boolean> {
-    const answers = yield* all(
-      this.#groups.map((group) => this.#ask(group, attempt, { isTry: true })),
-    );
-    for (const [index, group] of this.#groups.entries()) {
-      if (answers[index]?.kind !== 'granted') this.#declinedAt.set(group, this.#clock.now);
-    }
-    if (this.#held.length === this.#groups.length) return true;
+  /** Gives back what may not be held for that long, now or when its time is over. */
+  #limit(waitMs: number, other: SimGroup): { isOver: boolean }[] {
+    return this.#held.map((hold) => {
+      const entry = { isOver: false };
+      const holdMsMax = Math.max(HOLD_MS_MIN, hold.endGapMs) * (1 + this.#returns);
+      const end = (): void => {
+        if (!entry.isOver && this.#held.includes(hold)) {
+          this.#return(hold, {
+            pool: other.name,
+            forMs: Math.min(5_000, Math.max(100, waitMs - holdMsMax)),
+          });
+        }
+      };
+      if (waitMs > holdMsMax) end();
+      else this.#clock.after(holdMsMax, end);
+      return entry;
+    });
+  }
+
+  #refused(): false {
     this.#giveBack('unused');
     return false;
   }
 
-  *#takeInOrder(attempt: number): Process<boolean | 'paused'> {
-    const last = this.#groups.length - 1;
-    for (const [index, group] of this.#groups.entries()) {
-      const manner = { waitsElsewhere: index < last, holdsNarrower: index > 0 };
-      const answer = yield* this.#ask(group, attempt, manner);
-      if (answer.kind === 'granted') continue;
-      this.#giveBack('unused');
-      return answer.kind === 'declined' ? 'paused' : false;
-    }
-    for (const { group, leaseId } of this.#held.slice(0, -1)) {
-      group.send({ kind: 'confirm', leaseId });
-    }
-    return true;
-  }
-
-  *#untilOpened(): Process {
-    while (this.#groups.some(({ state }) => state.settings.paused)) {
-      yield* this.#pause(REOPENED_POLL_MS);
-    }
+  #has(group: SimGroup): boolean {
+    return this.#held.some((hold) => hold.group === group);
   }
 
   /** Asks slice after slice until there is a definite answer. */
-  *#ask(group: SimGroup, attempt: number, manner: Manner): Process<Answer> {
-    const ticket = { ...this.#ticket, ...manner };
+  *#ask(group: SimGroup, manner: Manner): Process<Answer> {
+    const needs = this.#groups.filter((other) => other !== group && !this.#has(other));
+    const ticket = {
+      ...this.#ticket,
+      ...manner,
+      needs: needs.map(({ name }) => name),
+      ...(this.#hadTurn.has(group) && { hadTurn: true }),
+    };
+    this.#attempts += 1;
+    const attempt = this.#attempts;
     for (;;) {
       const answer = yield* wait<Answer>((resume) =>
         this.#askSlices(group, ticket, attempt, resume),
       );
       if (answer.kind === 'lost') continue;
-      if (answer.kind === 'granted') this.#hold(group, leaseIdOf(ticket.id, attempt));
+      if (answer.kind === 'granted') {
+        this.#hold(group, leaseIdOf(ticket.id, attempt), answer.endGapMs);
+      }
       return answer;
     }
   }
@@ -135,8 +177,8 @@ export class Caller {
     ask();
   }
 
-  #hold(group: SimGroup, leaseId: LeaseId): void {
-    const hold = { group, leaseId };
+  #hold(group: SimGroup, leaseId: LeaseId, endGapMs: number): void {
+    const hold = { group, leaseId, endGapMs };
     this.#held.push(hold);
     const renew = (): void => {
       if (!this.isAlive || !this.#held.includes(hold)) return;
@@ -153,8 +195,18 @@ export class Caller {
     this.#held = [];
   }
 
-  #declinedLately(group: SimGroup): boolean {
-    return this.#clock.now - (this.#declinedAt.get(group) ?? -Infinity) < DECLINED_MS;
+  #return(hold: Hold, full?: { pool: string; forMs: number }): void {
+    if (full !== undefined) {
+      this.#returns += 1;
+      this.#hadTurn.add(hold.group);
+      hold.group.send({ kind: 'pass_over', ...full });
+    }
+    hold.group.release(this.#ticket, hold.leaseId, 'unused');
+    this.#held = this.#held.filter((one) => one !== hold);
+  }
+
+  #isFull(group: SimGroup): boolean {
+    return this.#clock.now - (this.#declined.get(group)?.at ?? -Infinity) < DECLINED_MS;
   }
 
   *#pause(ms: number): Process {

@@ -5,7 +5,7 @@ import { instant } from '../../../src/core/words/ids.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
-import { Caller } from './caller.ts';
+import { Caller, type Declined } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
 import { Random } from './random.ts';
@@ -28,7 +28,7 @@ class Network {
   begun = 0;
   over = 0;
   readonly #random: Random;
-  readonly #declinedAt = new Map<SimGroup, number>();
+  readonly #declined = new Map<SimGroup, Declined>();
 
   constructor(seed: number) {
     this.#random = new Random(seed);
@@ -43,7 +43,6 @@ class Network {
       const writeMs = (): number => random.below(lagMs + 1);
       return new SimGroup(this.clock, `rank-${rank}`, settings, delayMs, writeMs);
     });
-    for (const group of this.groups) watchQuarter(group);
   }
 
   run(): void {
@@ -71,7 +70,7 @@ class Network {
       lane: LANES[random.below(3)] ?? 'normal',
       slots: 1 + random.below(2),
     });
-    const caller = new Caller(this.clock, ticket, groups, this.#declinedAt);
+    const caller = new Caller(this.clock, ticket, groups, this.#declined);
     const isAdmitted = groups.length === 0 || (yield* caller.admit());
     assert.ok(isAdmitted, `${name} was refused`);
     // With the process the call ends at the upstream, and the group hears nothing of either.
@@ -97,15 +96,6 @@ class Network {
       group?.reconfigure({ paused: false });
     }
   }
-}
-
-/** At most a quarter of a group is held by calls that wait elsewhere, or one call. */
-function watchQuarter(group: SimGroup): void {
-  group.onGrant = ({ waitsElsewhere, slots }, { slotsWaitingElsewhere, settings }) => {
-    if (!waitsElsewhere) return;
-    const most = Math.max(Math.floor(settings.slotsMax / 4), slots);
-    assert.ok(slotsWaitingElsewhere <= most, `${group.name}: too much is held by who waits`);
-  };
 }
 
 test('calls of several groups come through, whatever happens to them', () => {

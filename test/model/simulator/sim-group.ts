@@ -9,18 +9,20 @@ import { emptyState } from '../../../src/core/empty-state.ts';
 import type { GroupState, Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
+import { endGapMs } from '../../../src/core/estimate.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
 import { emptyControls } from '../../../src/core/controls.ts';
 import type { Claim } from '../../../src/core/unclaimed.ts';
-import { someSettings, START } from '../../support/core-builders.ts';
+import { answersOf, someSettings, START } from '../../support/core-builders.ts';
 import { Disk } from '../disk.ts';
+import { NaiveGroup } from '../naive-group.ts';
 import type { Clock } from './clock.ts';
 
 /** The answer to a caller. `lost`: the instance was replaced, and its ask went with it. */
 export type Answer =
-  | { readonly kind: 'granted'; readonly leaseId: LeaseId }
-  | { readonly kind: 'declined'; readonly isPaused: boolean }
+  | { readonly kind: 'granted'; readonly leaseId: LeaseId; readonly endGapMs: number }
+  | { readonly kind: 'declined'; readonly waitMs: number | null }
   | { readonly kind: 'refused' | 'lost' };
 
 type Hear = (answer: Answer) => void;
@@ -51,6 +53,8 @@ export class SimGroup {
   readonly #known = new Map<LeaseId, Pick<Lease, 'attachment' | 'nested' | 'grantedAt'>>();
   readonly #disk = new Disk();
   readonly #writeMs: (() => number) | null;
+  /** Handles the same events, and must answer the same. */
+  #twin: NaiveGroup | null = null;
   #wakesAt = Infinity;
   #countedAt = 0;
 
@@ -76,6 +80,12 @@ export class SimGroup {
 
   get state(): GroupState {
     return this.#state;
+  }
+
+  /** Compares every answer with that of a naive group from now on, before the first event of a group that stores nothing. */
+  compare(): this {
+    this.#twin = new NaiveGroup(this.#state.settings, false, this.#now());
+    return this;
   }
 
   /** Asks for slots; whoever asks again for the same ticket is heard in place of the earlier ask. */
@@ -154,6 +164,8 @@ export class SimGroup {
 
   #step(event: GroupEvent): void {
     const effects = step(this.#state, event, this.#now());
+    const answers = this.#twin?.handle(event, this.#now());
+    if (answers !== undefined) assert.deepEqual(answersOf(effects), answers, this.name);
     for (const effect of effects) this.#tell(effect);
     const writes = effects.filter((effect) => effect.kind === 'write');
     if (this.#behind.size > 0 || writes.some(({ isAhead }) => isAhead)) this.#write();
@@ -187,7 +199,7 @@ export class SimGroup {
         this.grants.set(key, (this.grants.get(key) ?? 0) + 1);
       }
     }
-    const answer = answerOf(effect);
+    const answer = answerOf(effect, endGapMs(this.#state));
     if (answer === null || !('ticketId' in effect)) return;
     const hear = this.#parked.get(effect.ticketId);
     this.#parked.delete(effect.ticketId);
@@ -218,12 +230,12 @@ export class SimGroup {
   }
 }
 
-function answerOf(effect: Effect): Answer | null {
+function answerOf(effect: Effect, gapMs: number): Answer | null {
   switch (effect.kind) {
     case 'grant':
-      return { kind: 'granted', leaseId: effect.lease.id };
+      return { kind: 'granted', leaseId: effect.lease.id, endGapMs: gapMs };
     case 'declined':
-      return { kind: 'declined', isPaused: effect.isPaused };
+      return { kind: 'declined', waitMs: effect.waitMs };
     case 'reject':
     case 'gone':
     case 'moved':

@@ -1,7 +1,7 @@
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
-import { Caller } from './caller.ts';
+import { Caller, type Declined } from './caller.ts';
 import type { Clock } from './clock.ts';
 import { start, wait, type Process } from './process.ts';
 import { Random } from './random.ts';
@@ -34,7 +34,7 @@ export class Ledger {
 /** Begins the callers of a crowd. What they had before `fromMs` does not count. */
 export function gather(clock: Clock, crowd: Crowd, fromMs: number, seed: number): Ledger {
   const ledger = new Ledger();
-  const declinedAt = new Map<SimGroup, number>();
+  const declined = new Map<SimGroup, Declined>();
   for (let index = 0; index < crowd.size; index += 1) {
     const random = new Random(seed * 1_000 + index);
     start(member(clock, crowd, `${crowd.tenant}-${crowd.agent ?? ''}-${seed}-${index}`));
@@ -47,7 +47,7 @@ export function gather(clock: Clock, crowd: Crowd, fromMs: number, seed: number)
         if (isOff) yield* rest(time, onOffMs - (time.now % onOffMs));
         if (thinkMs > 0) yield* rest(time, random.exponential(thinkMs));
         const ticket = ticketOf(own, `${name}-${count}`, time.now);
-        const caller = new Caller(time, ticket, own.groups, declinedAt);
+        const caller = new Caller(time, ticket, own.groups, declined);
         const askedAt = time.now;
         if (!(yield* caller.admit())) throw new Error(`${name} was refused`);
         if (time.now >= fromMs) ledger.waitsMs.push(time.now - askedAt);

@@ -78,6 +78,7 @@ function granted(attachment: number) {
   const lease = {
     renew: () => Promise.resolve('ok' as const),
     confirm: () => Promise.resolve(),
+    passOver: () => Promise.resolve(),
     report: () => Promise.resolve(),
     release,
     [Symbol.dispose]: dispose,

@@ -48,6 +48,7 @@ function scriptedLease() {
       return parked.promise;
     }),
     confirm: () => Promise.resolve(),
+    passOver: () => Promise.resolve(),
     report: vi.fn<() => Promise<void>>(() => Promise.resolve()),
     release: vi.fn<() => Promise<void>>(() => Promise.resolve()),
     [Symbol.dispose]: vi.fn<() => void>(),

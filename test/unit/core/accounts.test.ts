@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentAccount, TenantAccount } from '../../../src/core/parts/accounts.ts';
+import { instant } from '../../../src/core/words/ids.ts';
 import { ACCOUNTS_MAX, AGENT_FORGOTTEN_MS, AGENTS_MAX } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
@@ -12,6 +13,7 @@ function idle(key: string) {
     ...none(),
     waiting: 0,
     slots: 0,
+    activeAt: instant(-Infinity),
     shares: { high: none(), normal: none(), low: none() },
   };
 }

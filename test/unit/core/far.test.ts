@@ -143,7 +143,6 @@ describe('a waiter is parked', () => {
 
   test.each([
     ['near the front, whatever the estimate', NEAR_PLACES - 1, {}],
-    ['that holds slots of other groups', NEAR_PLACES, { holdsNarrower: true }],
     ['that may pass on the slots of its parent', NEAR_PLACES, { parents: ['call-0'] }],
   ])('%s', (_, ahead, options) => {
     const group = slowGroup();

@@ -47,7 +47,6 @@ function queued(settings: Partial<GroupSettings>, asks: readonly Ask[]): GroupSt
       wait: true,
       isTry: false,
       waitsElsewhere: false,
-      holdsNarrower: false,
       parents: [],
       estimate: null,
     };

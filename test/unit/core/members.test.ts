@@ -717,14 +717,6 @@ describe('a change of the members', () => {
     expect(group.asksToWrite()).toBe('behind');
   });
 
-  test('keeps who waits with slots of narrower groups, while one of them stops and others serve', () => {
-    const group = groupOf({ a: 1, b: 1 });
-    group.askAll('1', '2');
-    group.ask('narrow', { holdsNarrower: true });
-    group.report('1', { kind: 'requests', retryAfterMs: 30_000 });
-    expect(group.waiting()).toEqual(['narrow']);
-  });
-
   test('to none counts all at the only one', () => {
     const group = groupOf({ a: 2, b: 2 });
     group.askAll('1', '2');

@@ -175,7 +175,7 @@ describe('a dry run', () => {
   test('that begins lets those pass who wait', () => {
     const group = new TestGroup({ slotsMax: 0, paused: true });
     group.ask('a');
-    group.ask('wide', { slots: 3, holdsNarrower: false });
+    group.ask('wide', { slots: 3 });
     expect(group.reconfigure({ isDryRun: true })).toEqual(['grant a.1', 'grant wide.1']);
   });
 

@@ -100,12 +100,6 @@ test('a dry run grants calls whose scope is held, and counts them as calls that 
   expect(group.state.totals.wouldWait).toBe(1);
 });
 
-test('a call that holds narrower slots gives them up while its scope is held, and others keep theirs', () => {
-  const group = withFullPro(new TestGroup({ slotsMax: 4 }));
-  expect(group.ask('pro', { ...PRO, holdsNarrower: true })).toEqual(['declined pro by a pause']);
-  expect(isGranted(group, 'flash', { ...FLASH, holdsNarrower: true })).toBe(true);
-});
-
 test('calls that wait in another group are not at the upstream of their scope before they are confirmed', () => {
   const group = new TestGroup({ slotsMax: 8 });
   withFullPro(group, { kind: 'concurrency', scope: 'model', slotsMax: 1 });

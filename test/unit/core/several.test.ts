@@ -1,9 +1,30 @@
 import { describe, expect, test } from 'vitest';
-import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { GroupState } from '../../../src/core/state.ts';
-import { TestGroup } from '../../support/core-builders.ts';
+import { ORPHAN_GRACE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
+import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
 
-/** The part of a group in calls that belong to several: tries, and slots that are held while waiting. */
+/** The part of a group in calls of several groups: tries, expected waits, who is passed over, and whose wait elsewhere counts. */
+
+/** A group of one slot whose calls take ten seconds. Its first one has just ended, and `second` runs. */
+function busyGroup(): TestGroup {
+  const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+  group.ask('first');
+  group.ask('second');
+  group.advance(10_000);
+  group.release('first');
+  return group;
+}
+
+/** A group whose breaker is open, after ten calls that failed. */
+function brokenGroup(): TestGroup {
+  const group = new TestGroup({ slotsMax: 20, timeoutMs: 600_000, isAdaptive: false });
+  for (let index = 0; index < 10; index += 1) {
+    group.ask(`bad-${index}`);
+    group.report(`bad-${index}`, { kind: 'error' });
+    group.release(`bad-${index}`, 'failed');
+  }
+  return group;
+}
 
 /** Everything of a state that a declined try must leave as it was. */
 function traceIn(state: GroupState): unknown {
@@ -54,10 +75,30 @@ describe('a try', () => {
       const before = traceIn(group.state);
       const told = group.ask(`try-${tenant}`, { tenant, isTry: true });
       if (told[0]?.startsWith('grant') === true) continue;
-      const isPaused = changes.paused === true;
-      expect(told).toEqual([`declined try-${tenant}${isPaused ? ' by a pause' : ''}`]);
+      expect(told).toEqual([`declined try-${tenant}`]);
       expect(traceIn(group.state)).toEqual(before);
     }
+  });
+
+  test('asked of a call that waits here keeps its place, and tells the expected wait', () => {
+    const group = busyGroup();
+    group.ask('a');
+    group.ask('b');
+    expect(group.ask('b', { isTry: true })).toEqual(['declined b for 20000']);
+    expect(group.waiting()).toEqual(['a', 'b']);
+    expect(group.ask('b')).toEqual([]);
+    group.release('second');
+    expect(group.release('a')).toContain('grant b.1');
+  });
+
+  test('keeps its place for as long as a caller may take to come back, and no longer', () => {
+    const group = new TestGroup({ slotsMax: 0 });
+    group.ask('a');
+    group.ask('a', { isTry: true });
+    expect(group.advance(ORPHAN_GRACE_MS - 1)).toEqual([]);
+    expect(group.waiting()).toEqual(['a']);
+    group.advance(1);
+    expect(group.waiting()).toEqual([]);
   });
 
   test('does not go before others that wait for more slots', () => {
@@ -99,62 +140,159 @@ test('the next attempt takes the place of the one before, which gets nothing any
   expect(group.release('holder')).toEqual(['ended holder.1', 'grant a.2']);
 });
 
+describe('the expected wait that a try is told', () => {
+  const tried = (group: TestGroup, options: AskOptions = {}): string | undefined =>
+    group.ask('try', { isTry: true, ...options })[0];
+
+  test('is that of its place in the queue', () => {
+    const group = busyGroup();
+    expect(tried(group)).toBe('declined try for 10000');
+    group.ask('a');
+    expect(tried(group)).toBe('declined try for 20000');
+  });
+
+  test('goes by what tenants have had', () => {
+    const group = busyGroup();
+    group.askAll('a', 'b', 'c', 'd');
+    // The tenant of the others had twenty seconds: this one has two turns before it is their turn.
+    expect(tried(group, { tenant: 'fresh' })).toBe('declined try for 20000');
+    group.ask('fresh', { tenant: 'fresh' });
+    expect(tried(group, { tenant: 'fresh' })).toBe('declined try for 40000');
+  });
+
+  test('does not count calls that are passed over', () => {
+    const group = busyGroup();
+    group.ask('a', { needs: ['wide'], waitsElsewhere: true });
+    expect(tried(group)).toBe('declined try for 20000');
+    group.passOver('wide', 5_000);
+    expect(tried(group)).toBe('declined try for 10000');
+    expect(tried(group, { needs: ['wide'] })).toBe('declined try for 10000');
+  });
+
+  test('is unknown once nothing has ended for longer than five ends usually take', () => {
+    const group = busyGroup();
+    group.renew('second');
+    group.advance(40_000);
+    group.renew('second');
+    group.advance(10_000);
+    expect(tried(group)).toBe('declined try for 10000');
+    group.advance(1);
+    expect(tried(group)).toBe('declined try');
+  });
+
+  test('is unknown before the first call has ended, and when only unused slots came back', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.askAll('a', 'b');
+    expect(tried(group)).toBe('declined try');
+    group.release('a', 'unused');
+    expect(tried(group)).toBe('declined try');
+  });
+});
+
+describe('calls that need another pool', () => {
+  const wide = { needs: ['wide'], waitsElsewhere: true };
+
+  test('are passed over while it is full, and the others go', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.ask('holder');
+    group.ask('both', wide);
+    group.ask('narrow');
+    group.passOver('wide', 3_000);
+    expect(group.release('holder')).toEqual(['ended holder.1', 'grant narrow.1']);
+    expect(group.release('narrow')).toEqual(['ended narrow.1']);
+    expect(group.advance(2_999)).toEqual([]);
+    expect(group.wakesIn()).toBe(1);
+    expect(group.advance(1)).toEqual(['grant both.1']);
+  });
+
+  test('are passed over for five seconds at most', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.passOver('wide', Infinity);
+    group.ask('both', wide);
+    expect(group.advance(4_999)).toEqual([]);
+    expect(group.advance(1)).toEqual(['grant both.1']);
+  });
+
+  test('go on if they have their slot there already, or need a third one', () => {
+    const group = new TestGroup({ slotsMax: 3 });
+    group.passOver('wide', 5_000);
+    expect(group.ask('has-it', { needs: [], waitsElsewhere: true })).toEqual(['grant has-it.1']);
+    expect(group.ask('third', { needs: ['third'] })).toEqual(['grant third.1']);
+    expect(group.ask('both', { ...wide, needs: ['third', 'wide'] })).toEqual([]);
+  });
+});
+
+describe('a call that waited for another group', () => {
+  /** A group of one slot where `one` has had a minute, and `two` nothing since its last call ended. */
+  function shared(): TestGroup {
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000, ageCreditMs: 0 });
+    group.ask('two-0', { tenant: 'two' });
+    group.release('two-0');
+    group.ask('one-0', { tenant: 'one' });
+    group.ask('one-1', { tenant: 'one' });
+    return group;
+  }
+
+  test('is behind nothing that its tenant has not had meanwhile, if it waited since before its last call here', () => {
+    const group = shared();
+    const since = group.now - START - 1;
+    group.advance(40_000);
+    group.renew('one-0');
+    group.ask('two-1', { tenant: 'two', needs: [], enqueuedMs: since });
+    expect(group.state.accounts.tenants.get('two')?.shares.normal.service).toBeLessThan(1_000);
+  });
+
+  test('begins level like any other if it came later than that', () => {
+    const group = shared();
+    group.advance(40_000);
+    group.renew('one-0');
+    group.ask('two-1', { tenant: 'two', needs: [] });
+    const { service = 0 } = group.state.accounts.tenants.get('two')?.shares.normal ?? {};
+    expect(service).toBeGreaterThan(1_000);
+  });
+});
+
+describe('a call whose turn came before', () => {
+  test('goes first', () => {
+    const group = new TestGroup({ slotsMax: 1, timeoutMs: 600_000 });
+    group.ask('holder');
+    group.ask('other', { tenant: 'other', lane: 'high' });
+    group.ask('back', { needs: [], waitsElsewhere: true, hadTurn: true });
+    expect(group.release('holder')).toContain('grant back.1');
+  });
+
+  test('has a place in a full queue, which takes no more of the others', () => {
+    const group = new TestGroup({ slotsMax: 1, queueLengthMax: 1, queueLengthMaxEach: 1 });
+    group.ask('holder');
+    group.ask('first');
+    expect(group.ask('back', { hadTurn: true })).toEqual([]);
+    expect(group.ask('second')).toEqual(['reject second queue_full']);
+    expect(group.waiting()).toEqual(['first', 'back']);
+  });
+});
+
 describe('slots held by calls that wait elsewhere', () => {
   const elsewhere = { waitsElsewhere: true };
 
-  test('are a quarter of the group at most, and the others pass', () => {
-    const group = new TestGroup({ slotsMax: 8 });
-    expect(group.ask('w1', elsewhere)).toEqual(['grant w1.1']);
-    expect(group.ask('w2', elsewhere)).toEqual(['grant w2.1']);
-    expect(group.ask('w3', elsewhere)).toEqual([]);
-    expect(group.ask('plain')).toEqual(['grant plain.1']);
+  test('are as many as there are', () => {
+    const group = new TestGroup({ slotsMax: 3 });
+    for (const name of ['w1', 'w2', 'w3']) {
+      expect(group.ask(name, elsewhere)).toEqual([`grant ${name}.1`]);
+    }
+    expect(group.state.slotsWaitingElsewhere).toBe(3);
+    group.confirm('w1');
+    group.confirm('w1');
     expect(group.state.slotsWaitingElsewhere).toBe(2);
-  });
-
-  test('make room when one of them is confirmed', () => {
-    const group = new TestGroup({ slotsMax: 4 });
-    group.ask('w1', elsewhere);
-    expect(group.ask('w2', elsewhere)).toEqual([]);
-    expect(group.confirm('w1')).toEqual(['grant w2.1']);
-    expect(group.state.slotsWaitingElsewhere).toBe(1);
-    expect(group.confirm('w1')).toEqual([]);
+    group.release('w2', 'unused');
     expect(group.state.slotsWaitingElsewhere).toBe(1);
   });
 
-  test('make room when one of them is given back', () => {
-    const group = new TestGroup({ slotsMax: 4 });
-    group.ask('w1', elsewhere);
-    group.ask('w2', elsewhere);
+  test('are those of one call while a breaker is not closed', () => {
+    const group = brokenGroup();
+    group.ask('w1', { ...elsewhere, sliceMs: 60_000 });
+    group.ask('w2', { ...elsewhere, sliceMs: 60_000 });
+    expect(group.advance(group.wakesIn())).toEqual(['grant w1.1']);
     expect(group.release('w1', 'unused')).toEqual(['ended w1.1', 'grant w2.1']);
-  });
-
-  test('do not count while they cool down', () => {
-    const group = new TestGroup({ slotsMax: 4, failureCooldownMs: 1_000 });
-    group.ask('w1', elsewhere);
-    group.ask('w2', elsewhere);
-    expect(group.release('w1', 'failed')).toEqual(['ended w1.1', 'grant w2.1']);
-  });
-
-  test('do not count once they have lapsed', () => {
-    const group = new TestGroup({ slotsMax: 4, timeoutMs: 600_000 });
-    group.ask('w1', elsewhere);
-    group.ask('w2', { ...elsewhere, sliceMs: 600_000 });
-    expect(group.advance(45_000)).toEqual(['ended w1.1', 'grant w2.1']);
-  });
-
-  test.each([1, 2, 3])('are those of one call at least, in a group of %i', (slotsMax) => {
-    const group = new TestGroup({ slotsMax });
-    expect(group.ask('w1', { ...elsewhere, slots: slotsMax })).toEqual([`grant w1.1`]);
-  });
-
-  test('are not those of a wide call beside another, which bars who waits elsewhere too', () => {
-    const group = new TestGroup({ slotsMax: 8 });
-    group.ask('w1', elsewhere);
-    expect(group.ask('wide', { ...elsewhere, slots: 2 })).toEqual([]);
-    expect(group.ask('w2', elsewhere)).toEqual([]);
-    expect(group.ask('plain')).toEqual(['grant plain.1']);
-    expect(group.confirm('w1')).toEqual(['grant wide.1']);
-    expect(group.confirm('wide')).toEqual(['grant w2.1']);
   });
 
   test('are forgotten at a reset: their callers say nothing of it', () => {
@@ -169,39 +307,5 @@ describe('slots held by calls that wait elsewhere', () => {
   test('confirmed by nobody whom anybody knows change nothing', () => {
     const group = new TestGroup();
     expect(group.confirm('stranger')).toEqual([]);
-  });
-});
-
-describe('a call that holds narrower slots', () => {
-  const holding = { holdsNarrower: true };
-
-  test('waits for a slot like any other', () => {
-    const group = new TestGroup({ slotsMax: 1 });
-    group.ask('holder');
-    expect(group.ask('a', holding)).toEqual([]);
-    expect(group.release('holder')).toContain('grant a.1');
-  });
-
-  test('is declined when it meets a pause', () => {
-    const group = new TestGroup({ paused: true });
-    expect(group.ask('a', holding)).toEqual(['declined a by a pause']);
-    expect(group.waiting()).toEqual([]);
-    expect(group.state.totals.rejected).toEqual({});
-  });
-
-  test('is declined when a pause begins while it waits, and the others go on waiting', () => {
-    const group = new TestGroup({ slotsMax: 0 });
-    group.ask('a', holding);
-    group.ask('plain');
-    expect(group.reconfigure({ paused: true })).toEqual(['declined a by a pause']);
-    expect(group.waiting()).toEqual(['plain']);
-  });
-
-  test('is granted at the settle time after a reset, not declined', () => {
-    const before = TestGroup.stored();
-    before.ask('holder');
-    const group = before.restart();
-    expect(group.ask('a', holding)).toEqual([]);
-    expect(group.advance(500)).toEqual(['grant a.1']);
   });
 });

@@ -105,7 +105,6 @@ describe('the story of a call', () => {
   });
 
   it.each([
-    ['declined', 'It was sent back, rather than hold slots of other groups through a pause.'],
     ['left', 'Its caller left before it was granted anything.'],
     ['moved', 'The groups had changed, so it was routed again and kept its age.'],
   ] as const)('says what became of it: %s', (outcome, text) => {

@@ -213,7 +213,6 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   promote: true,
   dismiss: true,
   dismissAll: true,
-  opened: true,
   relearn: true,
   bringBack: true,
   revoke: true,

@@ -148,11 +148,10 @@ it('equal requests get one lease, however often a group is paused and resumed me
     }
   };
   const asking = Promise.all(Array.from({ length: 4 }, ask));
-  for (let flip = 0; flip < 3; flip += 1) {
-    await untilStatus('flaps-narrow', { in_use: 1 });
-    await limitTo(twoGroups('flaps', { paused: true }));
-    await untilStatus('flaps-narrow', { in_use: 0 });
-    await limitTo(twoGroups('flaps'));
+  for (let flip = 0; flip < 6; flip += 1) {
+    const before = asksOf('flaps-wide');
+    await until(async () => expect(asksOf('flaps-wide')).toBeGreaterThan(before));
+    await limitTo(twoGroups('flaps', { paused: flip % 2 === 0 }));
   }
   await del(held.lease);
   await asking;

@@ -1,8 +1,8 @@
-// Calls that belong to several groups: what they hold, and what they give back. The upstream counts.
+// Calls that belong to several groups: where they wait, and what they hold meanwhile. The upstream counts.
 import { beforeEach, expect, it, vi } from 'vitest';
 import { LeaseHandle } from '../../../src/group/lease-handle.ts';
 import { pool, untilStatus } from '../support/pool.ts';
-import { admin, change, until } from '../support/worker.ts';
+import { admin, change, configure, until } from '../support/worker.ts';
 import {
   allFree,
   arrived,
@@ -37,11 +37,38 @@ async function wideIsFull() {
   return streaming(scene, 'holder', { model: 'other' });
 }
 
-/** A call that holds its narrow slot and waits for the wide one. */
+/** A call that waits for the wide slot, and holds nothing. */
 async function waitsForWide(label = 'waits', headers: Record<string, string> = {}) {
   const one = await queued(wide, label, { headers });
-  await untilStatus(narrow, { in_use: 1, queued: 0 });
+  await untilStatus(narrow, { in_use: 0, queued: 0 });
   return one;
+}
+
+const DIRECT = '/direct/v1/chat/completions';
+
+/**
+ * A call that has the wide slot and waits for the narrow one. That is held by `blocker`, through an upstream that needs no wide
+ * slot, and calls there were quick until now.
+ */
+async function waitsForNarrow() {
+  await configure({
+    upstreams: ['up', 'direct'].map((id) => ({ id, base_url: scene.strict.url })),
+    groups: [
+      groupOf(narrow, 1, { match: { models: ['m'], upstreams: ['up', 'direct'] } }),
+      groupOf(wide, 1),
+    ],
+  });
+  const holder = await streaming(scene, 'holder', { model: 'other' });
+  const waits = await queued(wide, 'waits');
+  await scene.strict.configure({ silentAfterChunks: null });
+  for (let calls = 0; calls < 3; calls += 1) {
+    expect(await ask('quick', { path: DIRECT }).end).toBe('done');
+  }
+  await scene.strict.configure({ silentAfterChunks: 1 });
+  const blocker = await streaming(scene, 'blocker', { path: DIRECT });
+  holder.leave();
+  await untilStatus(narrow, { in_use: 1, queued: 1 });
+  return { waits, blocker };
 }
 
 it('a call in two groups holds a slot in each, and headgate-groups names them narrow first', async () => {
@@ -148,36 +175,69 @@ it('a tenant is not charged for what its call only tried', async () => {
   expect(await arrived(scene)).toEqual(['blocker', 'holder', 'acme', 'bolt']);
 });
 
-it('a pause of the wider group gives the narrower slot back, and the call goes on when it ends', async () => {
+it('a call that waits for a stalled group leaves the slots of its key to the other calls', async () => {
+  const [stalled, free] = [scene.name('stalled'), scene.name('free')];
+  const own = { limits: { max_concurrency: 1 } };
+  await configureGroups(
+    scene,
+    [groupOf(stalled, 1, MODEL), groupOf(free, 4, { match: { models: ['other'] } })],
+    [await keyOf('acme', own), await keyOf('else')],
+  );
+  const holder = await streaming(scene, 'holder', { headers: keyHeader('else') });
+  const waits = await queued(stalled, 'waits', { headers: keyHeader('acme') });
+  const other = await streaming(scene, 'other', { model: 'other', headers: keyHeader('acme') });
+  await finish(scene, [holder, other, waits]);
+  expect(await arrived(scene)).toEqual(['holder', 'other', 'waits']);
+  await allFree(stalled, free, 'key:acme');
+});
+
+it('a call waits out a pause in the queue of the paused group, and holds nothing', async () => {
   const holder = await wideIsFull();
   const one = await waitsForWide();
   await change('POST', `/groups/${wide}/pause`);
-  await untilStatus(narrow, { in_use: 0, queued: 0 });
-  await untilStatus(wide, { in_use: 1, queued: 0 });
   const others = ask('paused', { headers: { 'headgate-max-wait': '300ms' } });
   expect(await refusal(others)).toMatchObject({ status: 503, reason: 'paused' });
+  const late = await queued(wide, 'late');
+  await untilStatus(narrow, { in_use: 0, queued: 0 });
   await change('POST', `/groups/${wide}/resume`);
-  await untilStatus(wide, { in_use: 1, queued: 1 });
-  await finish(scene, [holder, one]);
-  expect(await arrived(scene)).toEqual(['holder', 'waits']);
+  await finish(scene, [holder, one, late]);
+  expect(await arrived(scene)).toEqual(['holder', 'waits', 'late']);
   expect((await scene.strict.stats()).peak).toBe(1);
   await allFree(narrow, wide);
 });
 
-it('a slot that is taken away from a call that holds it while it waits is back, and the call is told', async () => {
-  const holder = await wideIsFull();
-  const one = await waitsForWide();
-  const { json } = await admin('GET', `/groups/${narrow}/leases`);
-  expect(json.leases).toHaveLength(1);
-  await admin('DELETE', `/groups/${narrow}/leases/${json.leases[0].id}`);
-  expect(await refusal(one)).toMatchObject({ status: 503, reason: 'limiter_unavailable' });
-  await allFree(narrow);
-  await untilStatus(wide, { in_use: 1, queued: 0 });
-  await finish(scene, [holder]);
-  expect(await arrived(scene)).toEqual(['holder']);
+it('a slot is kept for a short wait in another group, and is back once that has become a long one', async () => {
+  const { waits, blocker } = await waitsForNarrow();
+  expect(await pool(wide).status()).toMatchObject({ in_use: 1, queued: 0 });
+  await untilStatus(wide, { in_use: 0, queued: 0 });
+  const meanwhile = await streaming(scene, 'meanwhile', { model: 'other' });
+  expect(await pool(narrow).status()).toMatchObject({ in_use: 1, queued: 1 });
+  await finish(scene, [blocker, meanwhile, waits]);
+  expect((await scene.strict.stats()).peak).toBe(2);
+  expect((await arrived(scene)).slice(-3)).toEqual(['blocker', 'meanwhile', 'waits']);
+  await allFree(narrow, wide);
 });
 
-it('a caller that leaves while it holds the narrow slot and waits for the wide one frees both', async () => {
+it('a call that leaves while it has one slot and waits for the other gives it back', async () => {
+  const { waits, blocker } = await waitsForNarrow();
+  waits.leave();
+  await untilStatus(narrow, { in_use: 1, queued: 0 });
+  await allFree(wide);
+  await finish(scene, [blocker]);
+  expect((await arrived(scene)).at(-1)).toBe('blocker');
+});
+
+it('a call whose slot is taken away while it waits for another one is told so, and holds nothing', async () => {
+  const { waits, blocker } = await waitsForNarrow();
+  const [lease] = await pool(wide).leases();
+  await admin('DELETE', `/groups/${wide}/leases/${lease?.id}`);
+  expect(await refusal(waits)).toMatchObject({ status: 503, reason: 'limiter_unavailable' });
+  await untilStatus(narrow, { in_use: 1, queued: 0 });
+  await allFree(wide);
+  await finish(scene, [blocker]);
+});
+
+it('a caller that leaves while it waits leaves nothing behind', async () => {
   const holder = await wideIsFull();
   const one = await waitsForWide();
   one.leave();
@@ -190,17 +250,16 @@ it('a caller that leaves while it holds the narrow slot and waits for the wide o
 it('a call that is routed anew again and again still gets its slots', async () => {
   const holder = await wideIsFull();
   const one = await waitsForWide();
-  const held = async () => (await pool(narrow).leases()).map(({ id }) => id);
+  const moves = async () => {
+    const { json } = await admin('GET', `/groups/${wide}/decisions?outcome=moved`);
+    return json.decisions.length;
+  };
   const other = { limits: { max_concurrency: 1 }, holds: {} };
-  for (let move = 0; move < 10; move += 1) {
-    const before = await held();
+  for (let move = 1; move <= 10; move += 1) {
     const match = { models: [`unused-${move}`] };
     await change('PUT', `/groups/${scene.name('unused')}`, { ...other, match });
-    await until(async () => {
-      expect(await held()).not.toEqual(before);
-      expect(await pool(narrow).status()).toMatchObject({ in_use: 1 });
-      expect(await pool(wide).status()).toMatchObject({ in_use: 1, queued: 1 });
-    });
+    await until(async () => expect(await moves()).toBe(move));
+    await untilStatus(wide, { in_use: 1, queued: 1 });
   }
   await finish(scene, [holder, one]);
   expect(await arrived(scene)).toEqual(['holder', 'waits']);
@@ -219,7 +278,7 @@ it('a call that does not want to wait is told busy by the full group, and holds 
   expect((await ask('free', none).response).status).toBe(200);
 });
 
-it('a slot that was held while waiting is renewed by one loop afterwards', async () => {
+it('the slots of a call that waited are renewed by one loop each', async () => {
   const holder = await wideIsFull();
   const one = await waitsForWide();
   await scene.strict.resume();

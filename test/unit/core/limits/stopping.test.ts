@@ -95,22 +95,7 @@ describe('in a pause', () => {
   });
 
   test('a try is declined', () => {
-    expect(pausedGroup().ask('a', { isTry: true })).toEqual(['declined a by a pause']);
-  });
-
-  test('a newcomer that holds narrower slots is sent away to let go of them', () => {
-    const group = pausedGroup();
-    expect(group.ask('a', { holdsNarrower: true })).toEqual(['declined a by a pause']);
-    expect(group.waiting()).toEqual([]);
-  });
-
-  test('a waiter that holds narrower slots is sent away to let go of them', () => {
-    const group = new TestGroup({ slotsMax: 1 });
-    group.ask('refused');
-    group.ask('a', { holdsNarrower: true });
-    group.ask('b');
-    expect(group.report('refused', pauseOf(10_000))).toEqual(['declined a by a pause']);
-    expect(group.waiting()).toEqual(['b']);
+    expect(pausedGroup().ask('a', { isTry: true })).toEqual(['declined a']);
   });
 
   test('nothing stops a dry run', () => {

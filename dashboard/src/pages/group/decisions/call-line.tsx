@@ -54,7 +54,6 @@ export function CallLine({ group, call, longestMs }: Props) {
 const OUTCOME_WORDS: Readonly<Record<Decision['outcome'], string>> = {
   granted: '✓ granted',
   rejected: '✕ rejected',
-  declined: '↩ sent back',
   left: '⇠ caller left',
   moved: '⇄ routed again',
 };

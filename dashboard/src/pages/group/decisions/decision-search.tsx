@@ -4,7 +4,6 @@ const OUTCOMES = [
   { id: '', name: 'any' },
   { id: 'granted', name: 'granted' },
   { id: 'rejected', name: 'rejected' },
-  { id: 'declined', name: 'sent back' },
   { id: 'left', name: 'caller left' },
   { id: 'moved', name: 'routed again' },
 ];

@@ -19,7 +19,7 @@ interface Found {
   readonly askedAt: string;
 }
 
-const OUTCOMES = ['granted', 'rejected', 'declined', 'left', 'moved'] as const;
+const OUTCOMES = ['granted', 'rejected', 'left', 'moved'] as const;
 
 /** The decisions of a group that fit, asked for when the search changes, with `again`, and when the feed is back. */
 export function useDecisions(name: string, search: Search) {

@@ -1,0 +1,184 @@
+import { onSaturatedAt, type Placement, type RoutedCall } from '../../routing/placement.ts';
+import { PlainAbort } from '../../runtime/plain-abort.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
+import type { Ticket } from './admission.ts';
+import { admitOne, endSlot, type AdmitContext, type Slot } from './admit-one.ts';
+import { HeldSlots, longestOf, nameOf, othersOf, type Full } from './held-slots.ts';
+
+/**
+ * A call of several groups waits where the expected wait is longest, and holds nothing elsewhere: a group that is stalled must
+ * not stop the others. Once it has its slot there, it asks the other groups in one round trip. If one of them is full, it keeps
+ * its slot for a short wait, and gives it back for a long one (see `HeldSlots`).
+ */
+
+export type AdmittedToSeveral =
+  /** Its slots, in the order of its groups. */
+  | { readonly kind: 'admitted'; readonly slots: readonly Slot[] }
+  | {
+      readonly kind: 'ended';
+      readonly end: Rejected | Moved | Left;
+      /** The group that ended it. */
+      readonly placement: Placement;
+      /** Slots that it had in other groups, which are given back. */
+      readonly slots: readonly Slot[];
+    };
+
+/** A slot that is held during the wait for another one. */
+interface HeldSlot {
+  readonly slot: Slot;
+  readonly placement: Placement;
+  readonly endGapMs: number | null;
+}
+
+/** A group where a call would have to wait. */
+interface Wait {
+  readonly placement: Placement;
+  /** Expected wait in milliseconds. Infinity: none can be foreseen. */
+  readonly waitMs: number;
+}
+
+type Tried =
+  | { readonly kind: 'all'; readonly slots: readonly Slot[] }
+  | Extract<AdmittedToSeveral, { kind: 'ended' }>
+  /** Some groups are full. What the others granted is given back. */
+  | { readonly kind: 'full'; readonly longest: Wait };
+
+/** How long a group that declined a try counts as full: calls wait there at once, without a try of all their groups. */
+const FULL_FOR_MS = 1_000;
+const FULL_MAX = 1_000;
+
+/** Groups that declined a try, and the expected waits there, as far as this isolate knows. */
+const fullGroups = new Map<string, { readonly at: number; readonly waitMs: number }>();
+
+/** Gets a call its slots in several groups. */
+export async function admitToSeveral(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  outer: AdmitContext,
+): Promise<AdmittedToSeveral> {
+  const signal = new PlainAbort(outer.signal);
+  const context = { ...outer, signal, isOfSeveral: true };
+  const held = new HeldSlots<HeldSlot>(context.after, ({ slot }, full) =>
+    giveBack(slot, full, context),
+  );
+  const ended = (
+    end: Rejected | Moved | Left,
+    placement: Placement,
+    slots: readonly Slot[],
+  ): AdmittedToSeveral => ({
+    kind: 'ended',
+    end: end.kind === 'left' && !outer.signal.aborted ? takenAway() : end,
+    placement,
+    slots: [...held.end().map(({ slot }) => slot), ...slots],
+  });
+  for (let isFirst = true; ; isFirst = false) {
+    const missing = placements.filter((placement) => !held.has(placement));
+    const known = isFirst && ticket.maxWaitMs !== 0 ? missing.flatMap(knownWait) : [];
+    const tried: Tried =
+      known.length === 0
+        ? await tryAll(call, ticket, missing, held, isFirst, context)
+        : { kind: 'full', longest: longestOf(known) };
+    if (tried.kind === 'all') {
+      const slots = held.all.map(({ slot }) => slot);
+      for (const { by } of slots) {
+        if (by.kind === 'leased') context.ctx.waitUntil(by.lease.confirm());
+      }
+      return { kind: 'admitted', slots: inOrder([...slots, ...tried.slots], placements) };
+    }
+    if (tried.kind === 'ended') return ended(tried.end, tried.placement, tried.slots);
+    const { placement, waitMs } = tried.longest;
+    held.limit(placement, waitMs);
+    const manner = {
+      ...ticket.rounds.begin(),
+      isTry: false,
+      waitsElsewhere: true,
+      needs: othersOf(missing, placement),
+      hadTurn: held.hadTurn(placement),
+    };
+    const one = await admitOne(call, ticket, placement, manner, context);
+    if (one.kind === 'admitted') {
+      const { by } = one;
+      if (by.kind === 'leased') by.lease.keep(() => signal.abort());
+      held.add({
+        slot: one,
+        placement,
+        endGapMs: by.kind === 'leased' ? (by.endGapMs ?? 0) : null,
+      });
+    } else if (one.kind !== 'declined') return ended(one, placement, []);
+  }
+}
+
+/** Asks several groups at once, none of which lets the call wait. */
+async function tryAll(
+  call: RoutedCall,
+  ticket: Ticket,
+  placements: readonly Placement[],
+  held: HeldSlots<HeldSlot>,
+  isFirst: boolean,
+  context: AdmitContext,
+): Promise<Tried> {
+  const round = ticket.rounds.begin();
+  const tries = await Promise.all(
+    placements.map((placement) => {
+      // Where it may not wait it asks outright, to be told so.
+      const isTry = ticket.maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject';
+      const manner = {
+        ...round,
+        isTry,
+        waitsElsewhere: false,
+        needs: othersOf(placements, placement),
+        hadTurn: held.hadTurn(placement),
+      };
+      return admitOne(call, ticket, placement, manner, context);
+    }),
+  );
+  const slots = tries.filter((one) => one.kind === 'admitted');
+  if (slots.length === placements.length) return { kind: 'all', slots };
+  for (const one of slots) giveBack(one, null, context);
+  const declined: Wait[] = [];
+  for (const [index, one] of tries.entries()) {
+    const placement = placements[index];
+    if (one.kind === 'declined') declined.push(one);
+    else if (one.kind !== 'admitted' && placement !== undefined) {
+      return { kind: 'ended', end: one, placement, slots };
+    }
+  }
+  // A later try is of a call that is older than those to come, and waits less.
+  if (isFirst) for (const one of declined) noteFull(one);
+  return { kind: 'full', longest: longestOf(declined) };
+}
+
+/** Nothing was sent: a slot that was only held for a while costs nothing. */
+function giveBack(slot: Slot, full: Full | null, { ctx }: AdmitContext): void {
+  const { by } = slot;
+  const isGivingWay = full !== null && by.kind === 'leased';
+  ctx.waitUntil(isGivingWay ? by.lease.giveWay(full.pool, full.forMs) : endSlot(slot, 'unused'));
+}
+
+function inOrder(slots: readonly Slot[], placements: readonly Placement[]): Slot[] {
+  return slots.toSorted(
+    (a, b) => placements.indexOf(a.placement) - placements.indexOf(b.placement),
+  );
+}
+
+/** The wait in a group that declined a try a moment ago; empty if it did not. */
+function knownWait(placement: Placement): readonly Wait[] {
+  const name = nameOf(placement);
+  const known = fullGroups.get(name);
+  if (known === undefined) return [];
+  if (steadyClock.now() - known.at < FULL_FOR_MS) return [{ placement, waitMs: known.waitMs }];
+  fullGroups.delete(name);
+  return [];
+}
+
+function noteFull({ placement, waitMs }: Wait): void {
+  if (fullGroups.size >= FULL_MAX) fullGroups.clear();
+  fullGroups.set(nameOf(placement), { at: steadyClock.now(), waitMs });
+}
+
+function takenAway(): Rejected {
+  const message = 'A slot that the call held while it waited was taken away by the operator.';
+  return rejected({ reason: 'limiter_unavailable', message });
+}

@@ -1,0 +1,112 @@
+import { poolName } from '../../contract/pool-name.ts';
+import type { Placement } from '../../routing/placement.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+
+/** Shortest time for which a slot may be held while its call waits in another group, in milliseconds. */
+const HOLD_MS_MIN = 1_000;
+
+/** A slot of a call in one group. */
+interface Held {
+  readonly placement: Placement;
+  /** Mean time between the ends of calls in the group, in milliseconds. Null: nothing is lost by holding it. */
+  readonly endGapMs: number | null;
+}
+
+/** A pool that is full, and for about how long, in milliseconds. */
+export interface Full {
+  readonly pool: string;
+  readonly forMs: number;
+}
+
+/** Shortest time that a pool counts as full, in milliseconds. */
+const FULL_MS_MIN = 100;
+
+interface Entry<Slot> {
+  readonly slot: Slot;
+  callOff: () => void;
+}
+
+/**
+ * The slots that a call of several groups has while it waits in another one. Each is held for as long as its group takes to
+ * free one on average, a second at least; twice as long once the call has given a slot back, and so on. So a group that is stalled
+ * costs the others next to nothing, calls that need two full groups get both, and no two calls wait for each other for longer than
+ * that. A slot that is given back costs nothing, and its call goes first when it comes back: its turn had come.
+ */
+export class HeldSlots<Slot extends Held> {
+  readonly #after: Schedule;
+  readonly #giveBack: (slot: Slot, fullElsewhere: Full | null) => void;
+  readonly #held = new Map<Placement, Entry<Slot>>();
+  /** Groups where the call has given a slot back. */
+  readonly #gaveBack = new Set<Placement>();
+  /** How often it has. */
+  #returns = 0;
+
+  constructor(after: Schedule, giveBack: (slot: Slot, fullElsewhere: Full | null) => void) {
+    this.#after = after;
+    this.#giveBack = giveBack;
+  }
+
+  get all(): readonly Slot[] {
+    return [...this.#held.values()].map(({ slot }) => slot);
+  }
+
+  has(placement: Placement): boolean {
+    return this.#held.has(placement);
+  }
+
+  /** Whether the turn of the call has come in a group before, which it could not use. */
+  hadTurn(placement: Placement): boolean {
+    return this.#gaveBack.has(placement);
+  }
+
+  /** Adds a slot, at the end of the wait for it. */
+  add(slot: Slot): void {
+    for (const one of this.#held.values()) one.callOff();
+    this.#held.set(slot.placement, { slot, callOff: () => {} });
+  }
+
+  /** Before a wait of about that long in another pool: gives back what may not be held for it, now or when its time is over. */
+  limit(placement: Placement, waitMs: number): void {
+    const pool = nameOf(placement);
+    for (const one of this.#held.values()) {
+      const { endGapMs } = one.slot;
+      if (endGapMs === null) continue;
+      const holdMsMax = Math.max(HOLD_MS_MIN, endGapMs) * (1 + this.#returns);
+      const full = { pool, forMs: Math.max(FULL_MS_MIN, waitMs - holdMsMax) };
+      if (waitMs > holdMsMax) this.#end(one, full);
+      else one.callOff = this.#after(holdMsMax, () => this.#end(one, full));
+    }
+  }
+
+  /** Gives back everything, and returns what that was. */
+  end(): readonly Slot[] {
+    const { all } = this;
+    for (const one of this.#held.values()) this.#end(one, null);
+    return all;
+  }
+
+  #end(one: Entry<Slot>, full: Full | null): void {
+    one.callOff();
+    const { placement } = one.slot;
+    this.#held.delete(placement);
+    if (full !== null) {
+      this.#gaveBack.add(placement);
+      this.#returns += 1;
+    }
+    this.#giveBack(one.slot, full);
+  }
+}
+
+/** @throws there is none */
+export function longestOf<Each extends { readonly waitMs: number }>(waits: readonly Each[]): Each {
+  return waits.reduce((longest, one) => (one.waitMs > longest.waitMs ? one : longest));
+}
+
+/** Names the other pools among those that a call has no slot of. */
+export function othersOf(missing: readonly Placement[], placement: Placement): string[] {
+  return missing.filter((one) => one !== placement).map(nameOf);
+}
+
+export function nameOf({ group, partition }: Placement): string {
+  return poolName(group, partition);
+}
