@@ -15,7 +15,6 @@ import {
 } from '../upstream/operation/operation.ts';
 import { newestKnown } from '../config/snapshots.ts';
 import type { KnownCall } from './call.ts';
-import { errorResponse } from './errors/wire-error.ts';
 import { calledOrigin, splitPath } from './called-url.ts';
 import { dialectOfClient } from './models/models-request.ts';
 
@@ -82,7 +81,10 @@ export function nearestUpstream(
 }
 
 /** The error of a call to `/`, which only says what this is. */
-export function rootIsNoRoute(request: Request, allow: readonly string[]): Response {
+export function rootIsNoRoute(
+  request: Request,
+  allow: readonly string[],
+): { readonly dialect: Dialect; readonly reply: ErrorReply } {
   const url = new URL(request.url);
   const origin = calledOrigin({ request, url });
   const dialect = dialectOfClient(request.headers, url.searchParams);
@@ -93,7 +95,7 @@ export function rootIsNoRoute(request: Request, allow: readonly string[]): Respo
   };
   const [base = '/v1', more] = ROOT_CURES[dialect].filter(isThere);
   const message = `\`/\` is no route for calls. Set the base URL to \`${origin}${base}\`${more === undefined ? '' : `, or for models of all upstreams to \`${origin}${more}\``}.`;
-  return errorResponse(dialect, { reason: 'method_unknown', message, allow });
+  return { dialect, reply: { reason: 'method_unknown', message, allow } };
 }
 
 /** Base URLs of the built-in upstreams, by dialect. */

@@ -6,6 +6,7 @@ import type { Background } from '../runtime/background.ts';
 import type { CallBody } from './body.ts';
 import type { Caller } from './identity/authenticate.ts';
 import type { EarlyAnswer } from './early-answer.ts';
+import type { FoundFacts } from './refusals/found-facts.ts';
 import type { AbortSource } from '../runtime/plain-abort.ts';
 
 /** One proxied call as it arrived, and the configuration that it goes by. */
@@ -25,6 +26,8 @@ export interface ProxyCall {
   readonly body: CallBody;
   /** Where the call may begin its answer before it has one. */
   readonly early: EarlyAnswer;
+  /** Facts found so far, by which a refusal of the call is counted. */
+  readonly found: FoundFacts;
 }
 
 /** A call of which it is known who makes it, and what its headers say. */

@@ -60,6 +60,8 @@ import { locate, type Located } from './locate.ts';
 import { answerModels } from './models/answer-models.ts';
 import { modelsRequest, type ModelsRequest } from './models/models-request.ts';
 import { planAt, type Candidate } from './plan.ts';
+import { nothingFound } from './refusals/found-facts.ts';
+import { noteRefusal } from './refusals/note-refusal.ts';
 import { respond } from './respond.ts';
 import { rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
 import { openTurns } from './socket/open-turns.ts';
@@ -97,12 +99,15 @@ const GENERATING: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 export async function proxy(request: Request, env: Env, ctx: Background): Promise<Response> {
   const wrong = wrongPlace(env);
   if (wrong !== null) {
-    return refusedWithoutTable(request, { reason: 'setting_invalid', message: wrong });
+    return refusedWithoutTable(
+      { request, env, ctx },
+      { reason: 'setting_invalid', message: wrong },
+    );
   }
   const { method } = request;
   const mayAskPool = GENERATING.has(method);
   const table = await (mayAskPool ? routingTable(env, ctx) : sureTable(env, ctx));
-  if (table === null) return refusedWithoutTable(request, UNCONFIRMED);
+  if (table === null) return refusedWithoutTable({ request, env, ctx }, UNCONFIRMED);
   const url = calledUrl(request.url, table);
   const preflight = preflightResponse(request, corsOf(request, table));
   if (preflight !== null) return preflight;
@@ -111,7 +116,8 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   const query = url.search === '' ? NO_QUERY : url.searchParams;
   const body = new CallBody();
   const early = new EarlyAnswer();
-  const call = { request, method, signal, url, query, env, ctx, table, after, body, early };
+  const found = nothingFound();
+  const call = { request, method, signal, url, query, env, ctx, table, after, body, early, found };
   const answering = answer(call, null)
     .then((result) => orByNewest(result, call))
     // Whatever came of the call: nobody else gives its body up.
@@ -122,7 +128,12 @@ export async function proxy(request: Request, env: Env, ctx: Background): Promis
   return respond(result, call, corsOf(request, newestKnown() ?? table));
 }
 
-function refusedWithoutTable(request: Request, reply: ErrorReply): Response {
+function refusedWithoutTable(
+  asked: Pick<ProxyCall, 'request' | 'env' | 'ctx'>,
+  reply: ErrorReply,
+): Response {
+  const { request } = asked;
+  noteRefusal(asked, reply);
   return errorResponse(errorShape(request, calledUrl(request.url, null), null), reply);
 }
 
@@ -149,6 +160,8 @@ async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalRe
 async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<FinalResult> {
   const known = await know(call);
   if (known.kind === 'rejected') return known;
+  const { found } = call;
+  found.caller = known.caller;
   const ownKey = ownKeyOf(known);
   const place = ownKey === null ? NO_PLACE : takePlace(call, ownKey);
   if (place.kind === 'rejected') return place;
@@ -166,11 +179,13 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     const ticket = isSocket ? sessionTicket(known) : newTicket(known);
     const located = await locate(known, earlier);
     if (located.kind !== 'located') return located;
+    found.located = located;
     const { socket } = located.operation;
     if (socket === 'unserved') return rejected(unserved(call.url));
     if (socket === 'turns') return await turnsFor(known, located, ownKey);
     const candidate = await planAt(known, located);
     if (candidate.kind !== 'planned') return candidate;
+    found.placements = candidate.placements;
     // On the unified routes the path does not say whose key it is.
     const keyHere = `${located.upstream.id} ${candidate.key.fingerprint}`;
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);

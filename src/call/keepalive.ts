@@ -12,6 +12,7 @@ import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
 import type { PlaceListener } from './acquire/slices.ts';
 import type { ProxyCall } from './call.ts';
 import { departures } from './isolate.ts';
+import { noteRefusal } from './refusals/note-refusal.ts';
 import { Opening } from './opening.ts';
 import type { Candidate } from './plan.ts';
 import { answered, LEFT_STATUS, never, type Answered, type FinalResult } from './result.ts';
@@ -107,9 +108,10 @@ export function answerWaiting(
   keepalive: Keepalive,
   place: LastPlace,
   answer: Promise<FinalResult>,
-  { request, ctx, after }: Pick<ProxyCall, 'request' | 'ctx' | 'after'>,
+  call: Pick<ProxyCall, 'request' | 'env' | 'ctx' | 'after' | 'found'>,
   leave: () => void,
 ): Response {
+  const { request, ctx, after } = call;
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const opening = new Opening(keepalive.shape);
@@ -127,7 +129,9 @@ export function answerWaiting(
       const settled = answer.then(() => true);
       do await write(opening.filler(place.comment));
       while (!(await Promise.race([settled, pause(keepalive.everyMs, after).then(() => false)])));
-      await tell((bytes) => write(opening.join(bytes)), keepalive, await answer);
+      const result = await answer;
+      if (result.kind === 'rejected') noteRefusal(call, result.reply, call.found);
+      await tell((bytes) => write(opening.join(bytes)), keepalive, result);
       await write(opening.end());
       await writer.close();
     } catch (error) {

@@ -5,15 +5,15 @@ import { errorShape } from './choose-path.ts';
 import type { ProxyCall } from './call.ts';
 import { errorResponse } from './errors/wire-error.ts';
 import { traceError } from './observe/trace.ts';
+import type { FoundFacts } from './refusals/found-facts.ts';
+import { noteRefusal, type RefusedRequest } from './refusals/note-refusal.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { LEFT_STATUS, never, type FinalResult, type Rejected } from './result.ts';
 
+type Responding = Pick<ProxyCall, 'request' | 'url' | 'table' | 'env' | 'ctx' | 'found'>;
+
 /** The response to a call: an upstream's, or an error in the caller's dialect, with all that Headgate says on it. */
-export function respond(
-  result: FinalResult,
-  call: Pick<ProxyCall, 'request' | 'url' | 'table'>,
-  cors: Headers | null,
-): Response {
+export function respond(result: FinalResult, call: Responding, cors: Headers | null): Response {
   const response = responseOf(result, call);
   const { headers } = response;
   if (result.kind === 'answered') putAnswerHeaders(headers, result.said);
@@ -22,23 +22,31 @@ export function respond(
   return response;
 }
 
-/** The response to what Headgate refuses, with the room in limits that the caller is told of. */
-export function rejectedResponse(dialect: Dialect, { reply, rates = [] }: Rejected): Response {
+/** The response to what Headgate refuses, with the room in limits that the caller is told of. Counts the refusal. */
+export function rejectedResponse(
+  dialect: Dialect,
+  { reply, rates = [] }: Rejected,
+  asked: RefusedRequest,
+  found?: FoundFacts,
+): Response {
+  noteRefusal(asked, reply, found);
   traceError(reply.reason);
   const response = errorResponse(dialect, reply);
   putAnswerHeaders(response.headers, rateHeaders(rates, response.headers));
   return response;
 }
 
-function responseOf(
-  result: FinalResult,
-  { request, url, table }: Pick<ProxyCall, 'request' | 'url' | 'table'>,
-): Response {
+function responseOf(result: FinalResult, call: Responding): Response {
   switch (result.kind) {
     case 'answered':
       return result.response;
     case 'rejected':
-      return rejectedResponse(errorShape(request, url, table), result);
+      return rejectedResponse(
+        errorShape(call.request, call.url, call.table),
+        result,
+        call,
+        call.found,
+      );
     case 'left':
       return new Response(null, { status: LEFT_STATUS });
     default:

@@ -112,6 +112,12 @@ export interface ErrorReply {
   readonly endsInMs?: number;
   /** How often the upstream was called. */
   readonly tries?: number;
+  /** Facts of the refused call that only its error knows, for the count of refusals. Callers do not get them. */
+  readonly about?: {
+    readonly key?: { readonly id: string; readonly team?: string | null };
+    readonly group?: string;
+    readonly upstream?: string;
+  };
   /** Methods that the route serves, sent as `Allow`. Absent: the error does not concern the method. */
   readonly allow?: readonly string[];
 }

@@ -13,6 +13,7 @@ import {
   type VersionInfo,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
+import type { RefusalCount, RefusalTotal } from '../contract/refusals.ts';
 import type { Warning } from '../contract/warnings.ts';
 import { WarningList } from './warning-list.ts';
 import { NOT_TOLD_BEFORE } from '../contract/status.ts';
@@ -45,6 +46,7 @@ import { ownSecretsOf } from './own-secrets.ts';
 import { PastPools } from './past-pools.ts';
 import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
+import { RefusalList } from './refusal-list.ts';
 import { DirectoryStore } from './store.ts';
 import { Telling } from './telling.ts';
 import { TemporaryList, type Temporary } from './temporary-list.ts';
@@ -87,6 +89,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #accounts: AccountList;
   readonly #audit: AuditLog;
   readonly #warnings: WarningList;
+  readonly #refusals: RefusalList;
   readonly #versions: VersionList;
   readonly #temporary: TemporaryList;
   readonly #alarms: Alarms;
@@ -116,6 +119,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#temporary = new TemporaryList(ctx.storage.sql);
     if (this.#temporary.firstUntil !== null) this.#awaitEnd();
     this.#warnings = new WarningList(ctx.storage.sql);
+    this.#refusals = new RefusalList(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
       alarm: this.#alarms.of('telling'),
@@ -409,6 +413,18 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async warnings(limit: number): Promise<Warning[]> {
     return this.#warnings.latest(limit);
+  }
+
+  async noteRefusals(counts: readonly RefusalCount[]): Promise<void> {
+    this.#refusals.note(counts, Date.now());
+  }
+
+  async refusals(sinceMs: number): Promise<RefusalCount[]> {
+    return this.#refusals.since(sinceMs);
+  }
+
+  async refusalTotals(): Promise<RefusalTotal[]> {
+    return this.#refusals.totals();
   }
 
   #snapshot(): Snapshot {

@@ -1,6 +1,6 @@
 // The front door: a URL of ours goes to the route table below, everything else is a call.
 
-import { Hono, type MiddlewareHandler } from 'hono';
+import { Hono, type Context, type MiddlewareHandler } from 'hono';
 import { getPath } from 'hono/utils/url';
 import type { Env } from '../env.ts';
 import { READING_METHODS } from '../contract/methods.ts';
@@ -11,7 +11,9 @@ import { logEvent } from '../runtime/log.ts';
 import { wrongPlace } from '../runtime/places.ts';
 import { errorAt, isOwnUrl, malformed, refusedAtDoor } from './door.ts';
 import { MALFORMED_PATH } from './malformed.ts';
-import { errorResponse } from '../call/errors/wire-error.ts';
+import type { RefusedRequest } from '../call/refusals/note-refusal.ts';
+import { rejectedResponse } from '../call/respond.ts';
+import { rejected } from '../call/result.ts';
 import { createAdminRoutes } from '../admin/admin-routes.ts';
 import { ProblemError, problemResponse } from '../admin/problem.ts';
 import { rootIsNoRoute } from '../call/base-url.ts';
@@ -33,14 +35,14 @@ export function createApp(): ExportedHandler<Env> {
   return {
     async fetch(request, env, ctx) {
       const { method, url } = request;
-      const refused = refusedAtDoor({ method, url }, env);
+      const refused = refusedAtDoor(method, { request, env, ctx });
       if (refused !== null) return refused;
       if (isOwnUrl(url)) return routes.fetch(request, env, ctx);
       // Past the route table: nothing of the framework stands around a call (decision 22).
       try {
         return await proxy(request, env, ctx);
       } catch (error) {
-        return internalError(error);
+        return internalError(error, { request, env, ctx });
       }
     },
   };
@@ -55,7 +57,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get('/', home);
   app.get('/favicon.ico', favicon);
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
-  app.get(`${MALFORMED_PATH}*`, ({ req }) => malformed(req.url));
+  app.get(`${MALFORMED_PATH}*`, (context) => malformed(askedOf(context)));
   app.get(DEPARTED_PATH, ({ req }) => {
     departures.tell(req.raw);
     return new Response(null, { status: 204 });
@@ -74,13 +76,16 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.post('/webhooks/:upstream', webhook);
   app.route('/admin/api', createAdminRoutes());
   app.route('/admin', createDashboardRoutes());
-  app.all('/', ({ req }) => rootIsNoRoute(req.raw, READING_METHODS));
+  app.all('/', (context) => {
+    const { dialect, reply } = rootIsNoRoute(context.req.raw, READING_METHODS);
+    return rejectedResponse(dialect, rejected(reply), askedOf(context));
+  });
   for (const path of ['/favicon.ico', '/healthz', '/metrics', '/status', '/admin/*']) {
-    app.all(path, ({ req }) => wrongMethod(req.url, READING_METHODS));
+    app.all(path, (context) => wrongMethod(context, READING_METHODS));
   }
-  app.all('/webhooks/:upstream', ({ req }) => wrongMethod(req.url, ['POST']));
+  app.all('/webhooks/:upstream', (context) => wrongMethod(context, ['POST']));
   app.all('*', (context) => proxy(context.req.raw, context.env, context.executionCtx));
-  app.onError(internalError);
+  app.onError((error, context) => internalError(error, askedOf(context)));
   return app;
 }
 
@@ -101,17 +106,25 @@ const refuseForeignPages: MiddlewareHandler<{ Bindings: Env }> = async (context,
 };
 
 /** Answers a request to one of our routes with a method that the route does not serve. */
-function wrongMethod(url: string, allow: readonly string[]): Response {
+function wrongMethod(context: RouteContext, allow: readonly string[]): Response {
   const message = `This route does not serve this method. Use ${allow.join(' or ')}.`;
-  return errorAt(url, { reason: 'method_unknown', message, allow });
+  const reply = { reason: 'method_unknown', message, allow } as const;
+  return errorAt(context.req.url, reply, askedOf(context));
 }
 
 /** Answers a bug of ours, not an expected outcome. Its message may hold anything, so only its kind is told. */
-function internalError(error: unknown): Response {
+function internalError(error: unknown, asked: RefusedRequest): Response {
   const { name, stack } = error instanceof Error ? error : new Error('not an error');
   logEvent('internal_error', { name, stack: stackOf(stack ?? '') });
   const message = 'Headgate failed to handle the call.';
-  return errorResponse('openai', { reason: 'internal', message });
+  return rejectedResponse('openai', rejected({ reason: 'internal', message }), asked);
+}
+
+type RouteContext = Context<{ Bindings: Env }>;
+
+/** The request of a route, as refusals are counted by it. */
+function askedOf({ req, env, executionCtx }: RouteContext) {
+  return { request: req.raw, env, ctx: executionCtx };
 }
 
 /** Takes from a stack where it happened, without the message. */

@@ -2,11 +2,12 @@
 
 import { SERVED_METHODS } from '../contract/methods.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
-import type { Env } from '../env.ts';
 import { newestKnown } from '../config/snapshots.ts';
 import { calledUrl } from '../call/called-url.ts';
 import { errorShape } from '../call/choose-path.ts';
-import { errorResponse } from '../call/errors/wire-error.ts';
+import type { RefusedRequest } from '../call/refusals/note-refusal.ts';
+import { rejectedResponse } from '../call/respond.ts';
+import { rejected } from '../call/result.ts';
 import { MALFORMED_PATH, malformedReply, unservedMethod } from './malformed.ts';
 
 /** Pattern of URLs of our own routes, and others that belong to no upstream. */
@@ -20,29 +21,29 @@ export function isOwnUrl(url: string): boolean {
 }
 
 /** Answers a request that is not served, whatever its route; null: it is served. */
-export function refusedAtDoor(
-  { method, url }: Pick<Request, 'method' | 'url'>,
-  { ALLOWED_HOSTS: hosts }: Pick<Env, 'ALLOWED_HOSTS'>,
-): Response | null {
-  if (!SERVED.has(method)) return errorAt(url, unservedMethod());
+export function refusedAtDoor(method: string, asked: RefusedRequest): Response | null {
+  const { url } = asked.request;
+  const { ALLOWED_HOSTS: hosts } = asked.env;
+  if (!SERVED.has(method)) return errorAt(url, unservedMethod(), asked);
   if (hosts === undefined || isAllowed(url, hosts)) return null;
   const message =
     'The Host header names a host that this Headgate does not serve. It listens only on this machine and serves only localhost, 127.0.0.1 and [::1], because a web page could reach it under any other name. Use one of these, or start Headgate with --allow-host and the name.';
-  return errorAt(url, { reason: 'host_unknown', message });
+  return errorAt(url, { reason: 'host_unknown', message }, asked);
 }
 
 /** Answers a malformed HTTP request, in the dialect of its path if it has one. */
-export function malformed(url: string): Response {
-  const { origin, pathname } = new URL(url);
+export function malformed(asked: RefusedRequest): Response {
+  const { origin, pathname } = new URL(asked.request.url);
   const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');
-  return errorAt(`${origin}/${path.join('/')}`, malformedReply(what));
+  return errorAt(`${origin}/${path.join('/')}`, malformedReply(what), asked);
 }
 
 /** Answers with an error in the dialect that is spoken at a URL. */
-export function errorAt(url: string, reply: ErrorReply): Response {
-  if (isOwnUrl(url)) return errorResponse('opaque', reply);
+export function errorAt(url: string, reply: ErrorReply, asked: RefusedRequest): Response {
+  if (isOwnUrl(url)) return rejectedResponse('opaque', rejected(reply), asked);
   const table = newestKnown();
-  return errorResponse(errorShape({ method: 'GET' }, calledUrl(url, table), table), reply);
+  const shape = errorShape({ method: 'GET' }, calledUrl(url, table), table);
+  return rejectedResponse(shape, rejected(reply), asked);
 }
 
 /** Tests URLs by a value of ALLOWED_HOSTS, which is the same for all calls. */

@@ -30,6 +30,11 @@ export function keysByHash(
 
 /** Tells why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
 export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
+  const reply = closedKey(key, hash);
+  return reply === null ? null : { ...reply, about: { key } };
+}
+
+function closedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
   const { revoked_at: revokedAt, expires_at: expiresAt, previous } = key;
   if (revokedAt !== null) return invalid(`The gateway key was revoked on ${revokedAt}.`);
   const isOld = hash !== null && hash !== key.hash;
@@ -54,7 +59,9 @@ export function forbiddenFor(
   const barred = placements.find(
     ({ group, isOfProvider }) => !mayUse(key, group, isOfProvider || group === named),
   );
-  return barred === undefined ? null : forbidden(key.id, `the group ${barred.group}`);
+  if (barred === undefined) return null;
+  const { group } = barred;
+  return { ...forbidden(key.id, `the group ${group}`), about: { group } };
 }
 
 /** Tells whether a key, or a caller without one (null), may take slots of a group. */

@@ -143,7 +143,10 @@ export async function admitOne(
   const unpriced =
     (byMembers === null ? metering?.rejectUnpriced(placement) : metering?.rejectTier(placement)) ??
     null;
-  if (unpriced !== null) return (await changedSince({ table, env, ctx })) ?? rejected(unpriced);
+  if (unpriced !== null) {
+    const about = { group: placement.group };
+    return (await changedSince({ table, env, ctx })) ?? rejected({ ...unpriced, about });
+  }
   const way =
     byMembers === null && mayRunOnLent(ticket, placement, manner, context)
       ? { name, pool, ctx, after }
@@ -171,7 +174,7 @@ export async function admitOne(
   const waitedMs = endedAt - sentAt;
   const rejectedAs = (reply: ErrorReply, rates: readonly RateRoom[] = []): Rejected => {
     noteRejection(env, request, reply.reason, waitedMs);
-    return { ...rejected(reply), rates };
+    return { ...rejected({ ...reply, about: { group: placement.group } }), rates };
   };
   const cancel = (): void => {
     ticket.rounds.noteCancelled();

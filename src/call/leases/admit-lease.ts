@@ -177,7 +177,7 @@ async function takeOne(
   const context = contextOf(ask, all);
   const isByMembers = plan.members?.group === placement.group;
   const unpriced = isByMembers ? null : (context.metering?.rejectUnpriced(placement) ?? null);
-  if (unpriced !== null) return rejected(unpriced);
+  if (unpriced !== null) return rejected({ ...unpriced, about: { group: placement.group } });
   const pool = poolSource(env, placement, table);
   const request = slotRequest(routed, ticket, placement, manner, context);
   const sentAt = steadyClock.now();
@@ -185,7 +185,7 @@ async function takeOne(
   const asked = await askById(pool, request, { signal, after, until, parkUntil });
   const refused = (reply: ErrorReply, rates: readonly RateRoom[] = []): Rejected => {
     noteRejection(env, request, reply.reason, steadyClock.now() - sentAt);
-    return { ...rejected(reply), rates };
+    return { ...rejected({ ...reply, about: { group: placement.group } }), rates };
   };
   switch (asked.kind) {
     case 'granted': {

@@ -9,6 +9,7 @@ import type { KnownCall } from '../call.ts';
 import { EarlyAnswer } from '../early-answer.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayUnknownKey } from '../identity/new-keys.ts';
+import type { FoundFacts } from '../refusals/found-facts.ts';
 import { rejected, type Left, type Rejected } from '../result.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
@@ -28,6 +29,8 @@ export interface Asked {
   readonly signal: AbortSource;
   readonly env: Env;
   readonly ctx: Background;
+  /** Facts found so far, by which a refusal is counted. */
+  readonly found: FoundFacts;
 }
 
 /** Reasons that a newer configuration may do away with; the first ones even if the copy is a second old. */
@@ -73,6 +76,7 @@ async function answerBy(
   }
   const { after } = new CallClock();
   const { caller } = identified;
+  asked.found.caller = caller;
   const { method } = request;
   const parts = { method, url, query, table, after, caller, headers: headers.value };
   return answer({

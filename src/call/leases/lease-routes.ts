@@ -22,8 +22,8 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { KnownCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
-import { errorResponse } from '../errors/wire-error.ts';
 import { comebacks, departures } from '../isolate.ts';
+import { nothingFound } from '../refusals/found-facts.ts';
 import { rejectedResponse } from '../respond.ts';
 import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
@@ -40,10 +40,13 @@ import { PlainAbort } from '../../runtime/plain-abort.ts';
 export async function leases(request: Request, env: Env, ctx: Background): Promise<Response> {
   const wrong = wrongPlace(env);
   if (wrong !== null) {
-    return errorResponse('opaque', { reason: 'setting_invalid', message: wrong });
+    const refused = rejected({ reason: 'setting_invalid', message: wrong });
+    return rejectedResponse('opaque', refused, { request, env, ctx });
   }
   const table = await routingTable(env, ctx);
-  if (table === null) return errorResponse('opaque', UNCONFIRMED);
+  if (table === null) {
+    return rejectedResponse('opaque', rejected(UNCONFIRMED), { request, env, ctx });
+  }
   const cors = corsHeaders(request, table.snapshot.config.cors_origins);
   const preflight = preflightResponse(request, cors);
   if (preflight !== null) return preflight;
@@ -54,19 +57,22 @@ export async function leases(request: Request, env: Env, ctx: Background): Promi
 }
 
 async function respond(
-  { request, env, ctx }: Omit<Asked, 'signal'>,
+  { request, env, ctx }: Omit<Asked, 'signal' | 'found'>,
   table: RoutingTable,
 ): Promise<Response> {
   const refused =
     foreignChange(request, table.snapshot.config.cors_origins) ?? (await unsupportedBody(request));
-  if (refused !== null) return rejectedResponse('opaque', rejected(refused));
+  if (refused !== null) {
+    return rejectedResponse('opaque', rejected(refused), { request, env, ctx });
+  }
   const signal = new PlainAbort(request.signal);
-  const answering = route({ request, signal, env, ctx }, table);
+  const asked = { request, signal, env, ctx, found: nothingFound() };
+  const answering = route(asked, table);
   countInFlight(
     departures.watch(request, answering, () => signal.abort()),
     ctx,
   );
-  return responseTo(await answering);
+  return responseTo(await answering, asked);
 }
 
 type Route = (call: KnownCall) => Promise<Answer>;
@@ -190,7 +196,7 @@ async function spaced({ caller }: KnownCall, answering: Promise<Answer>): Promis
   return { ...answer, reply: comebacks.space(answer.reply, caller.id, steadyClock.now()) };
 }
 
-function responseTo(answer: Answer): Response {
+function responseTo(answer: Answer, asked: Asked): Response {
   switch (answer.kind) {
     case 'said': {
       const { status, body, headers } = answer;
@@ -199,7 +205,7 @@ function responseTo(answer: Answer): Response {
         : Response.json(body, { status, headers });
     }
     case 'rejected':
-      return rejectedResponse('opaque', answer);
+      return rejectedResponse('opaque', answer, asked, asked.found);
     case 'left':
       return new Response(null, { status: LEFT_STATUS });
   }

@@ -77,6 +77,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   const found = await keyFor(upstream, caller, table, env);
   if (found.kind === 'rejected') return found;
   const { key } = found;
+  call.found.located = { upstream, model: wanted.model ?? null };
   const model = wanted.model ?? null;
   const routed: RoutedCall = {
     upstream,
@@ -103,6 +104,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   const placements = mayHash(table.routes, env)
     ? await hashedPlacements(own, env, table.snapshot.fingerprintKey)
     : own;
+  call.found.placements = placements;
   const forbidden = caller.key === null ? null : forbiddenFor(caller.key, placements, wanted.group);
   if (forbidden !== null) return rejected(forbidden);
   const members = isByMembers ? membersFor(call, located, placements) : null;

@@ -23,6 +23,7 @@ import { errorEvent } from '../errors/socket-error.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { bodyBudget, comebacks } from '../isolate.ts';
 import type { Located } from '../locate.ts';
+import { noteRefusal } from '../refusals/note-refusal.ts';
 import { Tries } from '../tries.ts';
 import { Turn } from './turn.ts';
 import { TurnAdmission, type Granted } from './turn-admission.ts';
@@ -53,6 +54,7 @@ const UNREADABLE: ErrorReply = {
 export class Turns {
   readonly #known: KnownCall;
   readonly #shape: Dialect;
+  readonly #upstream: Located['upstream'];
   readonly #over = new AbortController();
   readonly #admission: TurnAdmission;
   readonly #running = new Map<string | null, Turn>();
@@ -75,6 +77,7 @@ export class Turns {
   constructor(known: KnownCall, located: Located, key: UpstreamKey) {
     this.#known = known;
     this.#shape = located.operation.shape;
+    this.#upstream = located.upstream;
     this.#idleMs = idleMsAt(known.table, located.upstream);
     this.#admission = new TurnAdmission({ known, located, key, signal: this.#over.signal });
   }
@@ -274,8 +277,10 @@ export class Turns {
     }
   }
 
-  #refuse({ streamId }: ClientMessage, reply: ErrorReply): void {
+  #refuse({ streamId, model }: ClientMessage, reply: ErrorReply): void {
     const { caller } = this.#known;
+    const located = { upstream: this.#upstream, model };
+    noteRefusal(this.#known, reply, { caller, located, placements: [] });
     const spaced = comebacks.space(reply, caller.id, steadyClock.now());
     this.#pipe?.toCaller(errorEvent(this.#shape, spaced, streamId));
   }

@@ -1,6 +1,7 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
 import type { AuditEntry } from '../audit.ts';
 import type { WatchSpan } from './feed-rpc.ts';
+import type { RefusalCount, RefusalTotal } from '../refusals.ts';
 import type { Warning } from '../warnings.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { KnownCosts } from './costs-rpc.ts';
@@ -176,4 +177,13 @@ export interface DirectoryRpc {
   noteWarning(warning: Warning): Promise<void>;
   /** The last warnings of all pools, the latest first. */
   warnings(limit: number): Promise<Warning[]>;
+  /** Adds the refusals of Headgate's own that an isolate has counted since its last message. */
+  noteRefusals(counts: readonly RefusalCount[]): Promise<void>;
+  /**
+   * Lists refusals of Headgate's own since an instant in epoch milliseconds, up to an hour ago, the latest first. The same facts
+   * have one row a minute.
+   */
+  refusals(sinceMs: number): Promise<RefusalCount[]>;
+  /** Lists refusals since they were first counted, for metrics. */
+  refusalTotals(): Promise<RefusalTotal[]>;
 }

@@ -3,10 +3,11 @@ import { tracing } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
 import { answerWaiting, LastPlace } from '../../../src/call/keepalive.ts';
 import { answered, rejected, type FinalResult } from '../../../src/call/result.ts';
+import { nothingFound } from '../../../src/call/refusals/found-facts.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { untilStatus } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
-import { call, chat, until } from '../support/worker.ts';
+import { call, chat, env, until } from '../support/worker.ts';
 import {
   bytesFromUpstream,
   keptAlive,
@@ -184,11 +185,17 @@ it('a client that cancels the body while it is kept alive leaves the queue', asy
   expect((await scene.strict.stats()).total).toBe(1);
 });
 
+/** A call that waits, as far as its answer needs one. */
+function waitingCall() {
+  const request = new Request('https://h/');
+  return { request, env, ctx: { waitUntil() {} }, after: onTimer, found: nothingFound() };
+}
+
 it('a comment that cannot be written tells that the caller has gone', async () => {
   // No request is aborted here, as where the runtime finds out by a write that fails.
   const answer = Promise.withResolvers<FinalResult>();
   const leave = vi.fn<() => void>();
-  const waiting = { request: new Request('https://h/'), ctx: { waitUntil() {} }, after: onTimer };
+  const waiting = waitingCall();
   const shape = 'openai';
   const keepalive = { shape, model: null, afterMs: 0, everyMs: 20 } as const;
   const response = answerWaiting(keepalive, new LastPlace(20), answer.promise, waiting, leave);
@@ -210,7 +217,7 @@ it.each([
   async (type, rest) => {
     const headers = { 'content-type': type };
     const answer = Promise.resolve(answered(new Response('data: 1\n\n', { headers })));
-    const waiting = { request: new Request('https://h/'), ctx: { waitUntil() {} }, after: onTimer };
+    const waiting = waitingCall();
     const keepalive = { shape: 'openai', model: null, afterMs: 0, everyMs: 1_000 } as const;
     const response = answerWaiting(keepalive, new LastPlace(1_000), answer, waiting, () => {});
     const text = withoutSignsOfLife(await response.text());

@@ -1,0 +1,125 @@
+/**
+ * Counts refusals of Headgate's own. Whatever answers a caller with an error of ours calls `noteRefusal`; the sums of this isolate
+ * go to the directory and into the log behind the calls, and never delay one.
+ */
+import type { ErrorReply } from '../../contract/reasons.ts';
+import { directoryOf, type Env } from '../../env.ts';
+import { newestKnown } from '../../config/snapshots.ts';
+import { pause, type Background } from '../../runtime/background.ts';
+import { logEvent } from '../../runtime/log.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { within } from '../../runtime/within.ts';
+import { shownWords } from '../../upstream/refusal/shown-words.ts';
+import { readCredentials } from '../../upstream/transfer/credentials.ts';
+import { holdsGatewayKey } from '../../upstream/transfer/gateway-key.ts';
+import { splitPath } from '../called-url.ts';
+import { nothingFound, type FoundFacts } from './found-facts.ts';
+import { logRefusals } from './refusal-log.ts';
+import { RefusalSums, type Refused } from './refusal-sums.ts';
+
+/** Time from the first refusal to the flush, and minimum time between two flushes. */
+const FIRST_MS = 1_000;
+const EVERY_MS = 10_000;
+
+/** A flush that is so late has ended with the request that it belonged to. */
+const LOST_MS = 5_000;
+
+/** Maximum time for the directory to take the sums. */
+const ANSWER_MS_MAX = 5_000;
+
+const MODEL_LENGTH_MAX = 100;
+
+/** Headers in which a request may have an id, and the form of one. */
+const REQUEST_ID_HEADERS = ['x-request-id', 'x-client-request-id', 'cf-ray'] as const;
+const REQUEST_ID = /^[\w.:+/=-]{1,64}$/;
+
+/** The request that is refused. */
+export interface RefusedRequest {
+  readonly request: Pick<Request, 'headers' | 'url'>;
+  readonly env: Env;
+  readonly ctx: Background;
+}
+
+const sums = new RefusalSums();
+let flushedAt = -Infinity;
+let pendingUntil = -Infinity;
+
+/** Counts an error that a caller gets. */
+export function noteRefusal(
+  refused: RefusedRequest,
+  reply: ErrorReply,
+  at: FoundFacts = nothingFound(),
+): void {
+  const now = steadyClock.now();
+  sums.note(factsOf(refused, reply, at), now);
+  if (now < pendingUntil) return;
+  const delayMs = Math.max(FIRST_MS, flushedAt + EVERY_MS - now);
+  pendingUntil = now + delayMs + LOST_MS;
+  refused.ctx.waitUntil(pause(delayMs).then(() => flush(refused.env)));
+}
+
+async function flush(env: Env): Promise<void> {
+  pendingUntil = -Infinity;
+  if (sums.isEmpty) return;
+  const counts = sums.take();
+  flushedAt = steadyClock.now();
+  logRefusals(counts, flushedAt);
+  try {
+    await within(ANSWER_MS_MAX, directoryOf(env).noteRefusals(counts));
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    // They go with the next ones.
+    sums.putBack(counts);
+  }
+}
+
+function factsOf(
+  refused: RefusedRequest,
+  reply: ErrorReply,
+  { caller, located, placements }: FoundFacts,
+): Refused {
+  const { reason, about = {} } = reply;
+  const gatewayKey = about.key ?? caller?.key ?? null;
+  const fingerprint = caller?.fingerprint ?? null;
+  return {
+    reason,
+    key: gatewayKey?.id ?? fingerprint,
+    key_kind: gatewayKey !== null ? 'gateway' : fingerprint === null ? null : 'provider',
+    team: gatewayKey?.team ?? null,
+    // Narrow first: the last one stands for the provider.
+    group: about.group ?? placements.at(-1)?.group ?? null,
+    upstream: about.upstream ?? located?.upstream.id ?? upstreamIn(refused.request.url),
+    model: modelOf(located?.model ?? null),
+    requestId: requestIdOf(refused.request.headers),
+    message: () => messageOf(refused.request, reply),
+  };
+}
+
+/** The configured upstream that a URL names. null: none, as on the unified routes. */
+function upstreamIn(url: string): string | null {
+  const { id } = splitPath(new URL(url).pathname);
+  return newestKnown()?.upstreams.has(id) === true ? id : null;
+}
+
+function modelOf(model: string | null): string | null {
+  if (model === null || holdsGatewayKey(model)) return null;
+  return model.slice(0, MODEL_LENGTH_MAX).replaceAll(/\p{C}/gu, ' ');
+}
+
+function requestIdOf(headers: Headers): string | null {
+  for (const name of REQUEST_ID_HEADERS) {
+    const id = headers.get(name);
+    if (id !== null && REQUEST_ID.test(id)) return id;
+  }
+  return null;
+}
+
+/** A message may repeat what the caller sent, and a caller may send its key at a place where none belongs. */
+function messageOf({ headers, url }: RefusedRequest['request'], { message }: ErrorReply): string {
+  const { gatewayKey, providerKey } = readCredentials(headers, new URL(url).searchParams);
+  let shown = message;
+  for (const secret of [gatewayKey, providerKey]) {
+    if (secret !== null && secret !== '') shown = shown.replaceAll(secret, '…');
+  }
+  return shownWords(shown) ?? '';
+}
