@@ -24,6 +24,8 @@ export interface HistoryPoint {
   readonly granted: number;
   readonly rejected: Readonly<Record<string, number>>;
   readonly refusals: Readonly<Record<string, number>>;
+  /** Calls that ended, by outcome. Absent: of an older release. */
+  readonly ended?: Readonly<Record<string, number>>;
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly usd: number;

@@ -200,6 +200,14 @@ export const upstreamCallsSchema = z.object({
           .nullable()
           .meta({ description: 'The wait it asked for. Null: none.', unit: 'ms' }),
         model: z.string().nullable().describe('The model. Null: not known.'),
+        status: z
+          .int()
+          .exactOptional()
+          .describe('Status of its answer. Absent: none came, or its call has not ended.'),
+        message: z
+          .string()
+          .exactOptional()
+          .describe('Its message, shortened and without secrets. Absent if it sent none.'),
       }),
     )
     .describe('Its last refusal of each kind.'),
@@ -235,6 +243,38 @@ const lastHourSchema = z
   .describe(
     'The last 60 minutes by the clock, the present one among them. Of an idle group: of when it was used last, until that is an hour ago.',
   );
+
+/** How far back `lately` reaches, and how long a pool counts as failing after its last call that failed. */
+export const NOTHING_LATELY_AFTER_MS = 600_000;
+export const NOT_FAILING_AFTER_MS = 120_000;
+
+/** How the calls of the last minutes fared, by minutes of the clock. */
+const latelySchema = z
+  .object({
+    served: count.describe('Calls that were served in the last 10 minutes.'),
+    served_at: instant
+      .nullable()
+      .describe('End of the last minute in which a call was served. null: in none of the 10.'),
+    failing_since: instant
+      .nullable()
+      .describe(
+        'Start of the first minute after `served_at` in which a call failed or was refused. null: in none.',
+      ),
+    failed_at: instant
+      .nullable()
+      .describe('End of the last such minute, or now if it is not over. null: there is none.'),
+    is_failing: z
+      .boolean()
+      .describe(
+        'All calls of the last minute failed or were refused: none was served for a minute or longer, and the last failure is at most 2 minutes ago.',
+      ),
+    refusals: totals.describe('Refusals of the upstream since `failing_since`, by kind.'),
+    rejected: totals.describe('Calls refused by Headgate since then, by reason.'),
+    ended: totals.describe(
+      'Calls that ended since then, by outcome: `failed`, `refused` by the upstream, `cancelled` by their callers, `unused`.',
+    ),
+  })
+  .describe('How the calls of the last 10 minutes fared.');
 
 /** Everything that is told of a pool beside its name. Of several pools the figures are added up. */
 export const gaugesSchema = z.object({
@@ -374,6 +414,11 @@ export const gaugesSchema = z.object({
       'The limit of requests or tokens that calls wait for, or that has nothing left for the next one. Null: none.',
     ),
   last_hour: lastHourSchema,
+  lately: latelySchema
+    .exactOptional()
+    .describe(
+      'How the calls of the last 10 minutes fared. Absent: there were none, or the pool is of an older release.',
+    ),
   as_of: instant
     .exactOptional()
     .describe(
@@ -468,6 +513,8 @@ export type RateStatus = Frozen<z.output<typeof rateStatusSchema>>;
 export type SpendStatus = Frozen<z.output<typeof spendStatusSchema>>;
 /** Figures of the last hour. */
 export type LastHour = Frozen<z.output<typeof lastHourSchema>>;
+/** How the calls of the last minutes fared. */
+export type Lately = Frozen<z.output<typeof latelySchema>>;
 export type UpstreamCallsStatus = Frozen<z.output<typeof upstreamCallsSchema>>;
 /** Lessons about the calls of one scope. */
 export type ScopeStatus = Frozen<z.output<typeof scopeStatusSchema>>;

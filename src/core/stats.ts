@@ -10,6 +10,7 @@ import type { Waiter } from './parts/queue.ts';
 import type { Totals } from './parts/totals.ts';
 import {
   noteGrantedThere,
+  noteRefusedStatus,
   noteRefusedThere,
   noteSpentThere,
   noteUnusedThere,
@@ -102,13 +103,15 @@ export function noteRefusal(
   state: GroupState,
   lease: Lease,
   kind: RefusalKind,
-  { retryAfterMs }: UpstreamSignal,
+  { retryAfterMs, words, reportedBy }: UpstreamSignal,
   now: InstantMs,
 ): void {
   const { totals, upstreams } = state;
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
   memberOf(state, lease).totals.refused += 1;
-  const said = { retryAfterMs, model: lease.holder.model };
+  // The message of a report is not the upstream's.
+  const isSaid = words !== undefined && reportedBy === undefined;
+  const said = { retryAfterMs, model: lease.holder.model, ...(isSaid && { words }) };
   noteRefusedThere(upstreams, placeOf(state, lease), kind, said, now);
 }
 
@@ -124,13 +127,19 @@ export function noteSignal(lease: Lease, { kind, retryAfterMs }: UpstreamSignal)
 
 /** Notes what the holder of a lease tells of its call at the end. */
 export function noteAnswer(
-  { totals }: Pick<GroupState, 'totals'>,
+  state: GroupState,
   lease: Lease,
   { status, notes }: Pick<Extract<GroupEvent, { kind: 'release' }>, 'status' | 'notes'>,
 ): void {
-  if (typeof status === 'number') decisionOf(lease).upstreamStatus = status;
+  if (typeof status === 'number') {
+    const decision = decisionOf(lease);
+    decision.upstreamStatus = status;
+    const kind = decision.upstreamSignal?.kind ?? 'served';
+    if (kind !== 'served') noteRefusedStatus(state.upstreams, placeOf(state, lease), kind, status);
+  }
   if (notes === undefined) return;
   decisionOf(lease).notes = notes;
+  const { totals } = state;
   const { cut } = notes;
   if (cut !== undefined) totals.cut[cut] = (totals.cut[cut] ?? 0) + 1;
 }

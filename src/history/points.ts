@@ -52,6 +52,7 @@ export type Sums = Pick<
   | 'granted'
   | 'rejected'
   | 'refusals'
+  | 'ended'
   | 'inputTokens'
   | 'outputTokens'
   | 'usd'
@@ -73,9 +74,19 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd + b.usd,
+    ...addEnded(a, b),
     ...addMembers(a, b),
     ...addWaits(a, b),
   };
+}
+
+type OfEnds = Pick<HistoryPoint, 'ended' | 'granted'>;
+
+/** Adds up how calls ended. Of a point of an older release all that were granted count as served. */
+function addEnded(a: OfEnds, b: OfEnds): Pick<HistoryPoint, 'ended'> {
+  if (a.ended === undefined && b.ended === undefined) return {};
+  const endsOf = ({ ended, granted }: OfEnds): Tallies => ended ?? { success: granted };
+  return { ended: addTallies(endsOf(a), endsOf(b)) };
 }
 
 type OfWaits = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;

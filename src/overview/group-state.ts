@@ -1,4 +1,4 @@
-import type { PoolStatus } from '../contract/status.ts';
+import type { Lately, PoolStatus } from '../contract/status.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { isHolding } from '../routing/scopes-shown.ts';
 
@@ -17,6 +17,7 @@ type Told = Pick<
   | 'rate_used_up'
   | 'about'
   | 'scopes'
+  | 'lately'
 > & { readonly error?: string };
 
 /** Picks the word for what is most worth knowing of a group at this moment. */
@@ -29,9 +30,45 @@ export function stateOf(group: Told, pools: readonly Gauges[]): GroupStatus['sta
   if (group.dry_run) return 'dry run';
   if (group.budget_spent !== null) return 'budget spent';
   if (group.paused_until !== null && isOfAll) return 'paused';
+  const failure = failureOf(group.lately);
+  if (failure?.isPlain === true) return failure.state;
   if (isFull(pools)) return 'full';
   if (isPartlyPaused(group)) return 'partly paused';
+  if (failure !== null) return failure.state;
   return group.rate_used_up === null ? 'flowing' : 'rate limited';
+}
+
+/** Failures in a row that are worth more than being full: fewer may be those of one caller. */
+const PLAIN_FAILURES = 5;
+
+/** Refusals that say that an upstream is ill, or out of reach. */
+const FAULTS: ReadonlySet<string> = new Set(['error']);
+
+interface Failure {
+  readonly state: GroupStatus['state'];
+  readonly isPlain: boolean;
+}
+
+/** Names the failure of a group that serves nothing. null: it serves calls, or has none. */
+function failureOf(lately: Lately | undefined): Failure | null {
+  if (lately?.is_failing !== true) return null;
+  const { refusals, rejected, ended } = lately;
+  const faults = sumOf(refusals, (kind) => FAULTS.has(kind));
+  const refused = sumOf(refusals, (kind) => !FAULTS.has(kind));
+  const rejections = sumOf(rejected, () => true);
+  const isRefused = refused > 0 && refused >= rejections;
+  const failures = faults + refused + rejections + (ended['cancelled'] ?? 0);
+  return {
+    state: isRefused ? 'refused by upstream' : 'nothing served',
+    isPlain: failures >= PLAIN_FAILURES,
+  };
+}
+
+function sumOf(tally: Lately['refusals'], isMeant: (name: string) => boolean): number {
+  return Object.entries(tally).reduce(
+    (sum, [name, count]) => (isMeant(name) ? sum + count : sum),
+    0,
+  );
 }
 
 /** Whether only calls of some models, tiers or keys are stopped. */

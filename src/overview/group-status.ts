@@ -14,6 +14,7 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { stateOf } from './group-state.ts';
 import { latest, longest, longestPause, smallest, sumUp, worstBreaker } from './joins.ts';
 import { joinLastHours } from './last-hours.ts';
+import { joinLately } from './lately.ts';
 import { joinMembers } from './join-members.ts';
 import { joinUpstreams } from './upstream-calls.ts';
 import { joinLimitsSeen } from './limits-seen.ts';
@@ -155,6 +156,7 @@ function totals(all: readonly PoolStatus[]): Omit<Gauges, Settings> {
       : null,
     rate_used_up: pools.flatMap((pool) => pool.rate_used_up ?? [])[0] ?? null,
     last_hour: joinLastHours(pools.map((pool) => pool.last_hour)),
+    ...joinLately(pools.flatMap(({ lately }) => lately ?? [])),
     ...asOf(pools),
     idle_ms: pools.length === 0 ? 0 : Math.min(...pools.map((pool) => pool.idle_ms)),
   };

@@ -16,6 +16,7 @@ import type { PlacedPool } from '../routing/pool.ts';
 import { restingScopes } from '../routing/scopes-shown.ts';
 import { NOTHING_LATELY, restingHour } from './last-hours.ts';
 import { spentNow } from './spent-now.ts';
+import { restingLately } from './lately.ts';
 import { restingUpstreams } from './upstream-calls.ts';
 import { pauseNow, restingMembers, untouchedMembers } from './unasked-members.ts';
 
@@ -115,6 +116,7 @@ export function resting(
     pause: _pause,
     about: _about,
     scopes: _scopes,
+    lately,
     ...rest
   } = status;
   return {
@@ -130,6 +132,7 @@ export function resting(
       budget_spent: restingBudget(status.budget_spent, group, instant(said.at), now),
       rate_used_up: null,
       last_hour: restingHour(status.last_hour, idleMs),
+      ...restingLately(lately, idleMs),
       upstreams: restingUpstreams(status.upstreams, instant(said.at), now),
       ...(group === undefined || isOwnPartition(partition) ? {} : restingMembers(said, group, now)),
       idle_ms: idleMs,

@@ -13,7 +13,7 @@ export function StateWord({ group }: { readonly group: GroupStatus }) {
   return (
     <span class="states">
       <span
-        class={`state ${state.replace(' ', '-')}`}
+        class={`state ${state.replaceAll(' ', '-')}`}
         title={until === null ? undefined : exact(until)}
       >
         {state}

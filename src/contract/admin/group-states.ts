@@ -4,6 +4,8 @@ export const GROUP_STATES = [
   'broken',
   'budget spent',
   'paused',
+  'refused by upstream',
+  'nothing served',
   'full',
   'partly paused',
   'rate limited',

@@ -8,6 +8,10 @@ export interface LastRefusal {
   /** How long to wait, as the upstream says. Null: it does not. */
   readonly retryAfterMs: number | null;
   readonly model: string | null;
+  /** The upstream's message, shortened and without secrets. Absent: it sent none, or a release before noted it. */
+  readonly words?: string;
+  /** Status of its answer. Absent: its call has not ended, or no answer came. */
+  status?: number;
 }
 
 /** The calls of a pool that went to one upstream; where the group names members, to one of them. */
@@ -65,6 +69,17 @@ export function noteRefusedThere(
   const there = turned(calls, upstream, now);
   there.refused[kind] = (there.refused[kind] ?? 0) + 1;
   there.lastRefusals[kind] = { at: now, ...said };
+}
+
+/** Notes the status of the answer that was the last refusal of a kind. */
+export function noteRefusedStatus(
+  calls: UpstreamCalls,
+  upstream: string,
+  kind: RefusalKind,
+  status: number,
+): void {
+  const last = calls.get(upstream)?.lastRefusals[kind];
+  if (last !== undefined) last.status = status;
 }
 
 /** Counts what a call cost there. */

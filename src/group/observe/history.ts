@@ -1,7 +1,8 @@
 import { MINUTE_MS, type HistoryGap, type HistoryPoint } from '../../contract/history.ts';
-import type { LastHour } from '../../contract/status.ts';
+import type { LastHour, Lately } from '../../contract/status.ts';
 import { joinInTime, inSteps, type Sums } from '../../history/points.ts';
 import { lastHourOf } from '../../history/last-hour.ts';
+import { latelyOf } from '../../history/lately.ts';
 import { heldAtMember, heldByCalls, slotsLearned } from '../../core/capacity.ts';
 import { countsSince, emptyCounts, quantileMs } from '../../core/parts/histogram.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
@@ -27,6 +28,7 @@ const NOTHING: Snapshot = {
   granted: 0,
   rejected: {},
   refusals: {},
+  ended: {},
   inputTokens: 0,
   outputTokens: 0,
   usd: 0,
@@ -184,15 +186,25 @@ export class History {
     return countsSince(totals.wait.counts, before?.waits ?? NOTHING.waits);
   }
 
-  /** Adds up the last hour. The minutes that are over are read once in each minute, and only if somebody asks. */
+  /** Adds up the last hour. */
   lastHour(state: GroupState, now: InstantMs): LastHour {
+    return lastHourOf(this.#minutesOfHour(state, now), now);
+  }
+
+  /** Describes how the calls of the last minutes fared. */
+  lately(state: GroupState, now: InstantMs): Lately | null {
+    return latelyOf(this.#minutesOfHour(state, now), now);
+  }
+
+  /** Lists the minutes of the last hour. Those that are over are read once in each minute, and only for a status. */
+  #minutesOfHour(state: GroupState, now: InstantMs): HistoryPoint[] {
     if (this.#hour?.at !== this.#minuteAt) {
       const fromMs = this.#minuteAt - HOUR_MS + MINUTE_MS;
       const written = this.#rows.read(fromMs, this.#minuteAt, MINUTE_MS, now);
       const unwritten = this.#closed.filter(({ at }) => at >= fromMs);
       this.#hour = { at: this.#minuteAt, minutes: [...written, ...unwritten] };
     }
-    return lastHourOf([...this.#hour.minutes, this.#open(state, now)], now);
+    return [...this.#hour.minutes, this.#open(state, now)];
   }
 
   /** Ends the minute. What lies between it and `now` was idle, or a pause of the whole process. */
@@ -258,6 +270,7 @@ export class History {
       granted: now.granted - before.granted,
       rejected: talliesSince(now.rejected, before.rejected),
       refusals: talliesSince(now.refusals, before.refusals),
+      ended: talliesSince(now.ended ?? {}, before.ended ?? {}),
       inputTokens: now.inputTokens - before.inputTokens,
       outputTokens: now.outputTokens - before.outputTokens,
       usd: now.usd - before.usd,
@@ -286,6 +299,7 @@ function snapshotOf(state: GroupState): Snapshot {
     granted,
     rejected: { ...rejected },
     refusals: { ...refusals },
+    ended: { ...totals.ended },
     inputTokens,
     outputTokens,
     usd,

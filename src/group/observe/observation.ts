@@ -204,6 +204,12 @@ export class Observation {
     return this.#history.lastHour(this.#state, now);
   }
 
+  /** Tells what the status shows of the last minutes. */
+  lately(now: InstantMs): Pick<PoolStatus, 'lately'> {
+    const lately = this.#history.lately(this.#state, now);
+    return lately === null ? {} : { lately };
+  }
+
   metrics(status: PoolStatus, now: InstantMs): PoolMetrics {
     const { totals } = this.#state;
     return {

@@ -141,6 +141,7 @@ export class PoolView {
       idleMs: idleness.forMs(now),
       ...observation.waits(now),
       last_hour: observation.lastHour(now),
+      ...observation.lately(now),
     };
     const status = poolStatus(identity, link.definition, this.#state, seen, now);
     return { ...status, ...limitsSeen.status() };

@@ -15,7 +15,7 @@ import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
 /** Figures that the shell has seen, and the core does not know. */
-interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms' | 'last_hour'> {
+interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms' | 'last_hour' | 'lately'> {
   readonly passedUnlimited: number;
   readonly idleMs: number;
 }

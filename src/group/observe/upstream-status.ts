@@ -49,11 +49,13 @@ function told(there: CallsThere | undefined, now: InstantMs): Told {
       spent.beganAt.month === 0
         ? null
         : { day_usd: spentIn(spent, 'day', now), month_usd: spentIn(spent, 'month', now) },
-    last_refusals: Object.entries(lastRefusals).map(([kind, { at, retryAfterMs, model }]) => ({
+    last_refusals: Object.entries(lastRefusals).map(([kind, last]) => ({
       kind,
-      at: isoOf(at),
-      retry_after_ms: retryAfterMs,
-      model,
+      at: isoOf(last.at),
+      retry_after_ms: last.retryAfterMs,
+      model: last.model,
+      ...(last.status !== undefined && { status: last.status }),
+      ...(last.words !== undefined && { message: last.words }),
     })),
   };
 }

@@ -114,3 +114,32 @@ it('the last hour outlives a reset of the object, and the totals since its start
   passTime(3_600_000);
   expect((await shown('hourly')).last_hour).toMatchObject({ granted: 0, refusals: {} });
 });
+
+it('a group whose upstream refuses all calls says so with the message, and flows again once one is served', async () => {
+  await put({ groups: [{ name: 'refusing', limits: { max_concurrency: 2 } }] });
+  const refuse = async (ticket: string) => {
+    const { lease } = await take('refusing', ticket);
+    const said = { retryAfterMs: null, slotsMax: null, hints: [], words: 'quota exceeded' };
+    await lease.report({ kind: 'quota', ...said }, false);
+    await lease.release('failed', 429);
+  };
+  expect(await shown('refusing')).toMatchObject({ state: 'flowing' });
+  for (const ticket of ['a', 'b', 'c', 'd', 'e', 'f']) await refuse(ticket);
+  const told = {
+    state: 'refused by upstream',
+    lately: { served: 0, is_failing: true, refusals: { quota: 6 }, ended: { failed: 6 } },
+    upstreams: [{ last_refusals: [{ kind: 'quota', status: 429, message: 'quota exceeded' }] }],
+  };
+  expect(await shown('refusing')).toMatchObject(told);
+  const { lease } = await take('refusing', 'served');
+  await lease.release('success', 200);
+  expect(await shown('refusing')).toMatchObject({ state: 'flowing', lately: { served: 1 } });
+  // Without calls it is idle, whatever happened before.
+  passTime(60_000);
+  await refuse('later');
+  passTime(60_000);
+  await refuse('later-still');
+  expect((await shown('refusing')).state).toBe('refused by upstream');
+  passTime(240_000);
+  expect((await shown('refusing')).state).toBe('flowing');
+});

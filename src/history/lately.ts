@@ -1,0 +1,88 @@
+import { MINUTE_MS, type HistoryPoint } from '../contract/history.ts';
+import { NOT_FAILING_AFTER_MS, NOTHING_LATELY_AFTER_MS, type Lately } from '../contract/status.ts';
+
+/** How long nothing must have been served for a group to count as failing: a few failures among served calls are none. */
+const UNSERVED_MS = MINUTE_MS;
+
+/** Calls whose callers left before the end. So many in a row without one that was served are a failure. */
+const CANCELLED_MIN = 3;
+
+/** Refusals that the caller asked for, and those for which the group has a state of its own as long as they last. */
+const NO_FAILURES: ReadonlySet<string> = new Set([
+  'busy',
+  'cancelled',
+  'nested',
+  'paused',
+  'draining',
+  'budget_exhausted',
+]);
+
+type Tally = Readonly<Record<string, number>>;
+
+/**
+ * Describes how the calls of the last minutes fared, from points of a minute each in the order of time. Null: nothing was
+ * served, and nothing failed.
+ */
+export function latelyOf(minutes: readonly HistoryPoint[], now: number): Lately | null {
+  const recent = minutes.filter(({ at }) => at > now - NOTHING_LATELY_AFTER_MS);
+  const served = recent.reduce((sum, point) => sum + servedIn(point), 0);
+  const lastServed = recent.findLast((point) => servedIn(point) > 0);
+  const unserved = recent.filter(({ at }) => lastServed === undefined || at > lastServed.at);
+  const failed = unserved.filter(hasFailed);
+  const [first] = failed;
+  const last = failed.at(-1);
+  if (served === 0 && first === undefined) return null;
+  const servedAt = lastServed === undefined ? null : endOf(lastServed, now);
+  const failures = failed.reduce((sum, point) => sum + failuresIn(point), 0);
+  const cancelled = failed.reduce((sum, { ended }) => sum + (ended?.['cancelled'] ?? 0), 0);
+  const isFailing =
+    last !== undefined &&
+    now - endOf(last, now) < NOT_FAILING_AFTER_MS &&
+    (servedAt === null || now - servedAt >= UNSERVED_MS) &&
+    (failures > 0 || cancelled >= CANCELLED_MIN);
+  return {
+    served,
+    served_at: isoOf(servedAt),
+    failing_since: isoOf(first?.at ?? null),
+    failed_at: isoOf(last === undefined ? null : endOf(last, now)),
+    is_failing: isFailing,
+    refusals: sumUp(failed.map(({ refusals }) => refusals)),
+    rejected: sumUp(failed.map(({ rejected }) => rejected)),
+    ended: sumUp(failed.map(({ ended = {} }) => ended)),
+  };
+}
+
+/** Calls that were served. A point of an older release does not count ends: what was granted counts as served. */
+function servedIn({ ended, granted }: HistoryPoint): number {
+  return ended === undefined ? granted : (ended['success'] ?? 0);
+}
+
+function hasFailed(point: HistoryPoint): boolean {
+  return failuresIn(point) + (point.ended?.['cancelled'] ?? 0) > 0;
+}
+
+function failuresIn({ ended = {}, refusals, rejected }: HistoryPoint): number {
+  const atUpstream = (ended['failed'] ?? 0) + (ended['refused'] ?? 0) + total(refusals);
+  const rejections = Object.entries(rejected).filter(([reason]) => !NO_FAILURES.has(reason));
+  return atUpstream + total(Object.fromEntries(rejections));
+}
+
+function total(tally: Tally): number {
+  return Object.values(tally).reduce((sum, count) => sum + count, 0);
+}
+
+function sumUp(all: readonly Tally[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const [name, count] of all.flatMap((each) => Object.entries(each))) {
+    sums[name] = (sums[name] ?? 0) + count;
+  }
+  return sums;
+}
+
+function endOf({ at }: HistoryPoint, now: number): number {
+  return Math.min(at + MINUTE_MS, now);
+}
+
+function isoOf(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}
