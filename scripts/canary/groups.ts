@@ -2,13 +2,12 @@ import type * as z from 'zod';
 import type { AdminClient } from '../../src/contract/admin/client.ts';
 import type { groupDocumentSchema } from '../../src/contract/admin/group-routes.ts';
 import type { GroupStatus } from '../../src/contract/admin/status-schemas.ts';
+import {
+  CANARY_GROUP_PREFIX,
+  CANARY_MODEL_PREFIX,
+  isCanaryGroup,
+} from '../../src/config/canary-groups.ts';
 import { until } from './wait.ts';
-
-/** Beginning of the names of all groups that a canary makes. */
-const GROUP_PREFIX = 'canary-';
-
-/** Beginning of the models by which they match: nobody else asks for such a model. */
-const MODEL_PREFIX = 'headgate-canary-';
 
 /** How long calls that were closed may take until they have left the queue. */
 const EMPTY_WITHIN_MS = 10_000;
@@ -30,7 +29,8 @@ export const CLOSED: GroupBody = {
 
 /** Names a group of a run. */
 export function canaryGroup(run: string, label: string): CanaryGroup {
-  return { name: `${GROUP_PREFIX}${run}-${label}`, model: `${MODEL_PREFIX}${run}-${label}` };
+  const name = `${CANARY_GROUP_PREFIX}${run}-${label}`;
+  return { name, model: `${CANARY_MODEL_PREFIX}${run}-${label}` };
 }
 
 /** An answer of the admin API that a canary cannot go on with. */
@@ -65,11 +65,7 @@ export async function makeGroup(
 /** Finds groups that an earlier canary has made: by their names and by what they match. */
 export async function leftovers(admin: AdminClient): Promise<string[]> {
   const page = bodyOf('listing groups', await admin('listGroups', { query: { limit: 1_000 } }));
-  const isOurs = (name: string, models: readonly string[]): boolean =>
-    name.startsWith(GROUP_PREFIX) && models.some((model) => model.startsWith(MODEL_PREFIX));
-  return page.groups
-    .filter(({ name, match }) => isOurs(name, match.models))
-    .map(({ name }) => name);
+  return page.groups.filter(isCanaryGroup).map(({ name }) => name);
 }
 
 /** Asks for the state of a group. */

@@ -103,11 +103,21 @@ export async function readVersion(env: Env, version: number, field: string): Pro
   const config = await directoryOf(env).configAt(version);
   if (config !== null) return config;
   const versions = await directoryOf(env).versions();
-  const [newest, oldest] = [versions.at(0)?.version, versions.at(-1)?.version];
   const what = field === 'undo' ? `the one before version ${version + 1}, or itself,` : 'it';
-  const range =
-    newest === undefined ? 'none is kept yet' : `kept are ${oldest} to ${newest}, ${what} is not`;
+  const kept = rangesOf(versions.map((each) => each.version));
+  const range = kept === '' ? 'none is kept yet' : `kept are ${kept}, ${what} is not`;
   throw invalid([{ path: field, message: `expected a version that is kept: ${range}` }]);
+}
+
+/** Words versions, the newest first, as in `3 to 7, 9`. Versions of a canary are missing between others. */
+function rangesOf(versions: readonly number[]): string {
+  const ranges: { from: number; to: number }[] = [];
+  for (const version of versions.toReversed()) {
+    const last = ranges.at(-1);
+    if (last?.to === version - 1) last.to = version;
+    else ranges.push({ from: version, to: version });
+  }
+  return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from} to ${to}`)).join(', ');
 }
 
 function changedSince(conflicts: RolledBack['conflicts']): ProblemError {

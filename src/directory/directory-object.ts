@@ -28,6 +28,7 @@ import { PresenceList } from './presence-list.ts';
 import { definedGroup, keyWeights, kindOfLimits } from '../routing/key-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { poolKey, poolOf, takesCalls, type PlacedPool } from '../routing/pool.ts';
+import { isOfCanaryAlone } from '../config/canary-groups.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AccountList } from './account-list.ts';
 import { Alarms, type Alarm } from './alarms.ts';
@@ -203,7 +204,8 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       config,
     });
     this.#temporary.follow(config);
-    this.#versions.add({ version, ...by }, body, this.#temporary.live);
+    const isOfCanary = isOfCanaryAlone(before.config, config);
+    this.#versions.add({ version, ...by, isOfCanary }, body, this.#temporary.live);
     this.#awaitEnd();
     const { changes, omitted } = changesBetween(before.config, config);
     this.#note({ version, ...by, changes, changes_omitted: omitted });

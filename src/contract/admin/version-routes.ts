@@ -44,7 +44,8 @@ export const VERSION_ROUTES = routes({
   listVersions: {
     tag: 'configuration',
     summary: 'The versions that are kept, newest first',
-    description: 'The one in force and the 50 before it.',
+    description:
+      'The one in force and the 50 before it. Changes of `headgate canary` do not count: of consecutive ones the last is kept.',
     role: 'viewer',
     answers: {
       200: z.object({

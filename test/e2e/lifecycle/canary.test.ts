@@ -73,6 +73,14 @@ async function groupNames(url: string): Promise<string[]> {
   return groups.map(({ name }) => name);
 }
 
+/** Asks which versions of the configuration can be restored. */
+async function versionsOf(url: string): Promise<number[]> {
+  const headers = { authorization: `Bearer ${STAGE_TOKEN}` };
+  const response = await fetch(`${url}/admin/api/config/versions`, { headers });
+  const { versions } = (await response.json()) as { versions: { version: number }[] };
+  return versions.map(({ version }) => version);
+}
+
 const reportFile = (): string => join(folder, 'report.json');
 const readReport = async (): Promise<Report> =>
   reportSchema.parse(JSON.parse(await readFile(reportFile(), 'utf8')));
@@ -84,6 +92,7 @@ it(
   'passes, tells what it found, and leaves nothing behind',
   async () => {
     const { url, upstream } = await start({});
+    const versions = await versionsOf(url());
     const all = ['--allow-load', ...CALLS_PRACTICE, ...LITTLE, '--json', reportFile()];
     const run = canary(url(), ...all);
     await toPass(run);
@@ -100,6 +109,7 @@ it(
       expect(found).not.toBe('');
     }
     expect(await groupNames(url())).toEqual(['practice']);
+    expect((await versionsOf(url())).slice(1)).toEqual(versions);
     // Only those calls got there that were meant to.
     expect(upstream.stats().total).toBe(report.sent.calls_to_upstream);
     for (const secret of [STAGE_TOKEN, PROVIDER_KEY]) {

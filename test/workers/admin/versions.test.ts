@@ -64,6 +64,42 @@ describe('versions', () => {
     expect(versions[0]).toBe(await versionNow());
   });
 
+  it('of canaries push out no other, and leave one behind', async () => {
+    const real = bodyOf(await asAdmin('listVersions')).versions.map(({ version }) => version);
+    for (let made = 0; made <= VERSIONS_MAX / 2; made++) {
+      const name = `canary-1f-${made}`;
+      const body = { match: { models: [`headgate-${name}`] }, limits: { max_concurrency: 0 } };
+      bodyOf(await asAdmin('putGroup', { params: { name }, body }));
+      bodyOf(await asAdmin('deleteGroup', { params: { name } }));
+    }
+    const after = bodyOf(await asAdmin('listVersions'));
+    expect(after.versions.map(({ version }) => version)).toEqual([after.version, ...real]);
+    const pruned = await asAdmin('getConfig', { query: { version: after.version - 1 } });
+    const kept = `kept are ${real.at(-1)} to ${real[0]}, ${after.version}, it is not`;
+    expect(pruned).toMatchObject({
+      problem: { errors: [{ message: expect.stringContaining(kept) }] },
+    });
+    // The next change is undone, though a canary made the version before it.
+    const version = await limit(8);
+    bodyOf(await asAdmin('rollBack', { body: { undo: version } }));
+    expect(await limitNow()).toBe(5);
+  });
+
+  it('that change more than groups of a canary count', async () => {
+    const { groups } = bodyOf(await asAdmin('getConfig'));
+    for (const paused of [true, false]) {
+      const canary = { name: 'canary-1f-x', match: { models: ['headgate-canary-1f-x'] } };
+      const all = paused ? [...groups, canary] : groups;
+      bodyOf(await asAdmin('putConfig', { body: { groups: all, paused } }));
+      // The name alone does not make a group one of a canary.
+      const name = `canary-${paused}`;
+      bodyOf(await asAdmin('putGroup', { params: { name }, body: { match: { models: ['gpt'] } } }));
+    }
+    const { version, versions } = bodyOf(await asAdmin('listVersions'));
+    const newest = versions.slice(0, 4).map((each) => each.version);
+    expect(newest).toEqual([version, version - 1, version - 2, version - 3]);
+  });
+
   it('begin with the one that an older release wrote', async () => {
     await runInDurableObject(
       directoryOf(env) as never,
