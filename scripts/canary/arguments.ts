@@ -140,26 +140,28 @@ function fileToken(file: string | undefined, note: (text: string) => void): stri
   }
 }
 
+/** Options of `headgate canary`, as `parseArgs` takes them. */
+export const CANARY_OPTIONS = {
+  url: text,
+  token: text,
+  'token-file': text,
+  only: text,
+  json: text,
+  upstream: text,
+  model: text,
+  load: { ...text, default: '1' },
+  'waits-s': text,
+  'dry-run': flag,
+  long: flag,
+  help: flag,
+  'allow-load': flag,
+  'allow-spend': flag,
+  'during-deploy': flag,
+} as const;
+
 function optionsOf(argv: readonly string[]) {
-  const options = {
-    url: text,
-    token: text,
-    'token-file': text,
-    only: text,
-    json: text,
-    upstream: text,
-    model: text,
-    load: { ...text, default: '1' },
-    'waits-s': text,
-    'dry-run': flag,
-    long: flag,
-    help: flag,
-    'allow-load': flag,
-    'allow-spend': flag,
-    'during-deploy': flag,
-  };
   try {
-    return parseArgs({ args: [...argv], options }).values;
+    return parseArgs({ args: [...argv], options: CANARY_OPTIONS }).values;
   } catch (error) {
     // Its message would repeat what stands there, which may be the token: npm takes options away that have no `--` before them.
     const { code } = error as { readonly code?: string };

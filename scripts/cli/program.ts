@@ -109,7 +109,8 @@ type Run = (
   command: Command,
 ) => Promise<void>;
 
-function programOf(
+/** Makes the table of commands and their options. */
+export function programOf(
   env: NodeJS.ProcessEnv,
   note: (text: string) => void,
   end: (code: ExitCode) => void,

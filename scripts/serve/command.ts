@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
 import { secretFault } from '../../src/runtime/secrets.ts';
 import { ConfigRefused } from './admin-client.ts';
 import { allowedHosts, readAllowedHost } from './allowed-hosts.ts';
@@ -54,22 +54,22 @@ function fail(message: string): never {
   process.exit(1);
 }
 
+/** Options of `headgate serve`, as `parseArgs` takes them. */
+export const SERVE_OPTIONS = {
+  port: { type: 'string', default: '8787' },
+  host: { type: 'string', default: '127.0.0.1' },
+  'allow-host': { type: 'string', multiple: true, default: [] },
+  data: { type: 'string', default: '.headgate' },
+  config: { type: 'string' },
+  'drain-s': { type: 'string', default: '30' },
+  'trusted-proxy': { type: 'string', multiple: true, default: [] },
+  'body-memory-mib': { type: 'string', default: String(BODY_MEMORY_MIB) },
+  help: { type: 'boolean', default: false },
+} satisfies ParseArgsOptionsConfig;
+
 function readArguments(args: readonly string[], program: string): Arguments {
   try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        port: { type: 'string', default: '8787' },
-        host: { type: 'string', default: '127.0.0.1' },
-        'allow-host': { type: 'string', multiple: true, default: [] },
-        data: { type: 'string', default: '.headgate' },
-        config: { type: 'string' },
-        'drain-s': { type: 'string', default: '30' },
-        'trusted-proxy': { type: 'string', multiple: true, default: [] },
-        'body-memory-mib': { type: 'string', default: String(BODY_MEMORY_MIB) },
-        help: { type: 'boolean', default: false },
-      },
-    });
+    const { values } = parseArgs({ args: [...args], options: SERVE_OPTIONS });
     if (values.help) {
       console.log(usageOf(program));
       process.exit(0);

@@ -1,23 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-
-const folders = ['docs', 'docs/decisions'];
-const inFolders = await Promise.all(
-  folders.map(async (folder) => (await readdir(folder)).map((name) => `${folder}/${name}`)),
-);
-const PAGES = [
-  'README.md',
-  'AGENTS.md',
-  'ARCHITECTURE.md',
-  'CHANGELOG.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'packages/client/README.md',
-  'test/strict-upstream/README.md',
-  ...inFolders.flat().filter((path) => path.endsWith('.md')),
-];
+import { PAGES } from './pages.ts';
 
 /** A page without its blocks of code, where brackets are no links and `#` is no heading. */
 async function proseOf(path: string): Promise<string> {
