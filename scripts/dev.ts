@@ -8,6 +8,7 @@ import type { StrictUpstream } from '../test/strict-upstream/strict-upstream.ts'
 import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 import { cleanSecret } from '../src/runtime/secrets.ts';
 import type { AdminTarget } from './serve/admin-client.ts';
+import { signInAddress } from './serve/admin-token.ts';
 import { importFirst, readConfig, untilReady, writeConfig } from './serve/admin-client.ts';
 import { ROOT, WRANGLER } from './serve/build.ts';
 import { allowedHosts, readAllowedHost } from './serve/allowed-hosts.ts';
@@ -146,7 +147,7 @@ function describe(url: string, token: string, upstream: StrictUpstream): void {
   console.log(`
 Headgate      ${url}
 practice      ${upstream.url}, allows ${LIMIT} calls at a time and needs no key
-dashboard     ${url}/admin
+dashboard     ${signInAddress(url, token)}
 admin token   ${token}
 
 A streaming call; start more than ${LIMIT} of them and see them wait:

@@ -49,9 +49,33 @@ export async function checkSession(): Promise<void> {
   if (!result.ok && result.status === 401) endSession();
 }
 
-/** Asks who uses the page: a cookie of before, or Cloudflare Access, may have said it already. */
+/** Fragment of the address that `headgate serve` prints. Browsers send it to no server. */
+const TOKEN_FRAGMENT = /^#token=(.+)$/;
+
+/** Takes the token out of the address, and out of the entry of the history. Null: there is none. */
+function takeToken(): string | null {
+  const [, token] = TOKEN_FRAGMENT.exec(location.hash) ?? [];
+  if (token === undefined) return null;
+  history.replaceState(history.state, '', location.pathname + location.search);
+  try {
+    return decodeURIComponent(token);
+  } catch {
+    return token;
+  }
+}
+
+/**
+ * Finds the user of the page: an earlier cookie, or Cloudflare Access, may have identified one. If there is none, a token in
+ * the address signs in. It never replaces a user, so that a link cannot make anyone act as someone else.
+ */
 export async function askSession(): Promise<void> {
+  const token = takeToken();
   const result = await api('getSession');
+  if (!result.ok && result.status === 401 && token !== null) {
+    const problem = await signIn(token);
+    if (problem !== null) session.value = { state: 'signed_out', reason: problem.detail };
+    return;
+  }
   session.value = result.ok
     ? { state: 'signed_in', who: result.body, hasEnded: false }
     : withoutSession(result.status, result.problem);

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs, type ParseArgsOptionsConfig } from 'node:util';
-import { secretFault } from '../../src/runtime/secrets.ts';
+import { cleanSecret, secretFault } from '../../src/runtime/secrets.ts';
 import { ConfigRefused } from './admin-client.ts';
+import { readFolderToken, signInAddress } from './admin-token.ts';
 import { allowedHosts, readAllowedHost } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
 import { ensureBuilt } from './build.ts';
@@ -23,9 +24,10 @@ const usageOf = (program: string): string => `Usage: ${program} [options]
   --trusted-proxy A    address of a reverse proxy, or a range as in 10.0.0.0/8; may be repeated. Others may each
                        hold a tenth of all connections. Loopback always counts as a proxy
   --body-memory-mib M  how much the bodies of calls may hold together (default ${BODY_MEMORY_MIB})
+  --show-token         print the admin token of the data folder, and exit
 
-Environment: ADMIN_TOKEN opens the admin routes, METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers'
-keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in.
+Environment: ADMIN_TOKEN opens the admin routes and the dashboard; without it the first start makes a token, keeps it
+in the data folder and prints it once. METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers' keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in.
 JURISDICTION has the values of partitions hashed; DIRECTORY_LOCATION means nothing where there is one place.`;
 
 interface Arguments {
@@ -37,6 +39,7 @@ interface Arguments {
   readonly drainMs: number;
   readonly bodyMemoryMib: number;
   readonly trustedProxies: readonly string[];
+  readonly showsToken: boolean;
 }
 
 /** Writes to the log: for people before a terminal, else as JSON, a line each. */
@@ -64,6 +67,7 @@ export const SERVE_OPTIONS = {
   'drain-s': { type: 'string', default: '30' },
   'trusted-proxy': { type: 'string', multiple: true, default: [] },
   'body-memory-mib': { type: 'string', default: String(BODY_MEMORY_MIB) },
+  'show-token': { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } satisfies ParseArgsOptionsConfig;
 
@@ -94,6 +98,7 @@ function readArguments(args: readonly string[], program: string): Arguments {
       drainMs,
       bodyMemoryMib: readBodyMemory(values['body-memory-mib']),
       trustedProxies,
+      showsToken: values['show-token'],
     };
   } catch (error) {
     console.error(
@@ -111,7 +116,47 @@ const openToAll = (url: string): string =>
 /** Maximum number of logged warnings about an imported configuration. */
 const WARNINGS_SHOWN_MAX = 50;
 
-async function describe(serve: Serve, { dataDir, configFile, host }: Arguments): Promise<void> {
+/** The command that prints the admin token of a data folder, as a shell takes it. */
+function showToken(program: string, dataDir: string): string {
+  const isPlain = /^[\w./-]+$/.test(dataDir);
+  const quoted = isPlain ? dataDir : `'${dataDir.replaceAll("'", `'\\''`)}'`;
+  return `${program} --show-token${dataDir === SERVE_OPTIONS.data.default ? '' : ` --data ${quoted}`}`;
+}
+
+/** Logs how to sign in with the token of the data folder. The token itself is logged once, at the start that made it. */
+function describeToken({ folderToken: token, url }: Serve, program: string, dataDir: string): void {
+  if (token === null) return;
+  const again = showToken(program, dataDir);
+  say(
+    token.isNew
+      ? `Sign in to the dashboard: ${signInAddress(url, token.value)} (shown once; to see the token again: ${again})`
+      : `The admin token is the one in ${resolve(dataDir)}. To see it: ${again}`,
+  );
+}
+
+/** Prints the admin token of a data folder: alone on standard output, for scripts. */
+async function printToken({ dataDir, host, port }: Arguments): Promise<never> {
+  const token = await readFolderToken(dataDir);
+  if (token === null) {
+    const where = `There is no admin token in ${resolve(dataDir)}.`;
+    console.error(
+      `${where} The first start without ADMIN_TOKEN makes one. Name the folder with --data, or use the ADMIN_TOKEN that serve was started with.`,
+    );
+    return process.exit(1);
+  }
+  if (cleanSecret(process.env['ADMIN_TOKEN']).fault !== 'is not set') {
+    console.error(
+      'ADMIN_TOKEN is set here. A serve that is started with it uses that one instead.',
+    );
+  }
+  console.log(token);
+  const shown = host.includes(':') ? `[${host}]` : host;
+  console.error(`Sign in to the dashboard: ${signInAddress(`http://${shown}:${port}`, token)}`);
+  return process.exit(0);
+}
+
+async function describe(serve: Serve, args: Arguments, program: string): Promise<void> {
+  const { dataDir, configFile, host } = args;
   say(`Headgate listens on ${serve.url}, its data is in ${resolve(dataDir)}.`);
   if (configFile !== undefined) {
     say(
@@ -126,9 +171,10 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
     if (more > 0) log('warn', 'serve', `The configuration has ${more} more warnings.`);
   }
   const fault = secretFault(process.env, 'ADMIN_TOKEN');
-  if (fault !== null) {
+  if (fault !== null && serve.folderToken === null) {
     say(`ADMIN_TOKEN ${fault}, so the admin routes are closed.`);
   }
+  describeToken(serve, program, dataDir);
   const isLocal = (await allowedHosts(host, [])) !== null;
   if (!isLocal) {
     say('Reached from other machines, it wants TLS in front of it.');
@@ -138,7 +184,7 @@ async function describe(serve: Serve, { dataDir, configFile, host }: Arguments):
   if (files !== null) log('warn', 'serve', files);
 }
 
-async function start(args: Arguments): Promise<void> {
+async function start(args: Arguments, program: string): Promise<void> {
   let stopping = false;
   // Before the umask: the build holds no secret, and other users of a clone may run it.
   const module = await ensureBuilt();
@@ -151,6 +197,7 @@ async function start(args: Arguments): Promise<void> {
     dataDir: args.dataDir,
     bodyMemoryMib: args.bodyMemoryMib,
     trustedProxies: args.trustedProxies,
+    keepsAdminToken: true,
     ...(args.configFile !== undefined && { configFile: args.configFile }),
     onLog: (line) => log('warn', 'workerd', line),
   });
@@ -166,13 +213,15 @@ async function start(args: Arguments): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
-  await describe(serve, args);
+  await describe(serve, args, program);
 }
 
 /** Runs the command until a signal ends it. `program` is how it was called, for its help. */
 export async function runServe(args: readonly string[], program: string): Promise<void> {
   try {
-    await start(readArguments(args, program));
+    const given = readArguments(args, program);
+    if (given.showsToken) await printToken(given);
+    await start(given, program);
   } catch (error) {
     if (error instanceof ConfigRefused) fail(`The configuration was refused: ${error.message}`);
     fail(error instanceof Error ? error.message : String(error));

@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, realpath, stat } from 'node:fs/promises';
+import { access, chmod, constants, lstat, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Permissions of group and others. */
@@ -18,7 +18,7 @@ const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '
  * Throws if something in it belongs to another user, who could read or replace it whatever its permissions are.
  */
 export async function makePrivate(folder: string, onNote: (line: string) => void): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await orUnusable(folder, () => mkdir(folder, { recursive: true, mode: 0o700 }));
   // Windows has no such permissions: a folder there inherits those of its parent.
   const user = process.geteuid?.();
   if (user === undefined) return;
@@ -36,6 +36,21 @@ export async function makePrivate(folder: string, onNote: (line: string) => void
   const narrowed = await narrowBelow(folder, user, onNote);
   if (narrowed > 0) {
     onNote(`${narrowed} files and folders below ${folder} now have the modes 0600 and 0700.`);
+  }
+  await orUnusable(folder, () => access(folder, constants.W_OK));
+}
+
+/** Does something to the data folder, and turns an error of the file system into what an operator can do. */
+async function orUnusable(folder: string, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    const { code = 'unknown error' } = error as NodeJS.ErrnoException;
+    throw new Error(
+      `The data folder ${folder} cannot be created or written to (${code}). Make it writable for this user, or choose ` +
+        'another one with --data.',
+      { cause: error },
+    );
   }
 }
 

@@ -13,6 +13,7 @@ import {
   untilReady,
   untilRouted,
 } from './admin-client.ts';
+import { folderToken, forgetFolderToken, type FolderToken } from './admin-token.ts';
 import { allowedHosts } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB } from './body-memory.ts';
 import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
@@ -53,8 +54,13 @@ export interface ServeOptions {
    * @default true
    */
   readonly forwarder?: boolean;
-  /** Opens the admin routes. @default ADMIN_TOKEN of the environment; without it they are closed */
+  /** Opens the admin routes. @default ADMIN_TOKEN of the environment; without it `keepsAdminToken` decides */
   readonly adminToken?: string;
+  /**
+   * Without an ADMIN_TOKEN the admin routes open with a token that is kept in the data folder, and made at the first start.
+   * @default false: they are closed
+   */
+  readonly keepsAdminToken?: boolean;
   /** JSON or YAML, imported if no configuration was ever written. */
   readonly configFile?: string;
   /** The same, as a value. */
@@ -87,6 +93,8 @@ export interface Serve {
   readonly imported: boolean;
   /** Warnings of the admin API about the imported configuration. */
   readonly warnings: readonly string[];
+  /** The token of the data folder, if that one opens the admin routes. */
+  readonly folderToken: FolderToken | null;
   /** Whether gateway keys were configured at the start. Without them every caller is accepted. */
   readonly hasGatewayKeys: boolean;
   /** Last lines that workerd printed. */
@@ -265,13 +273,26 @@ async function startLocked(options: ServeOptions): Promise<Serve> {
   for (const { secret, fault } of refusedSecrets(env)) {
     options.onLog?.(`The secret ${secret} ${fault}, so it is not used. Set it again and restart.`);
   }
-  const { value } = cleanSecret(options.adminToken ?? env['ADMIN_TOKEN']);
+  const { value, fault } = cleanSecret(options.adminToken ?? env['ADMIN_TOKEN']);
   if (value !== null) return run(options, value);
+  // A token that was given and is refused leaves the routes closed: another one is not what was asked for.
+  if (options.keepsAdminToken === true && fault === 'is not set') return runWithOwn(options);
   const { config, configFile, ...rest } = options;
   const imports = config !== undefined || configFile !== undefined;
   const outcome = imports ? await importAlone(options) : NOT_IMPORTED;
   const { imported, warnings } = outcome;
   return { ...(await run(rest, null)), imported, warnings };
+}
+
+/** Starts with the token of the data folder. One that was made for a start which failed is forgotten. */
+async function runWithOwn(options: ServeOptions): Promise<Serve> {
+  const token = await folderToken(options.dataDir);
+  try {
+    return { ...(await run(options, token.value)), folderToken: token };
+  } catch (error) {
+    if (token.isNew) await forgetFolderToken(options.dataDir);
+    throw error;
+  }
 }
 
 /**
@@ -374,6 +395,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     const known = {
       imported,
       warnings,
+      folderToken: null,
       hasGatewayKeys: await hasGatewayKeys(directUrls(workerd)[0] ?? ''),
       logs: () => lines.join('\n'),
     };
@@ -388,7 +410,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
 function asServe(
   { host = '127.0.0.1' }: ServeOptions,
   parts: Parts,
-  known: Pick<Serve, 'imported' | 'warnings' | 'hasGatewayKeys' | 'logs'>,
+  known: Pick<Serve, 'imported' | 'warnings' | 'hasGatewayKeys' | 'folderToken' | 'logs'>,
 ): Serve {
   const { kept, forwarders } = parts;
   const shown = host.includes(':') ? `[${host}]` : host;

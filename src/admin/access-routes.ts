@@ -20,7 +20,7 @@ export function addAccessRoutes(app: AdminApp): void {
   serve(app, 'getSession', ({ context }) => ({ status: 200, body: shown(context.get('who')) }));
 
   serve(app, 'signIn', async ({ context, body }) => {
-    requireOpen(context.env);
+    requireOpen(context);
     const origin = context.req.header('origin');
     if (origin !== undefined) requireOwnOrigin(context, origin);
     const known = await checkToken(context, body.token);

@@ -1,6 +1,5 @@
 import { upstreamSchema } from '../contract/config/upstream-config.ts';
 import type { Config, UpstreamConfig } from '../contract/config/config.ts';
-import type { Env } from '../env.ts';
 import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -31,7 +30,7 @@ export function addUpstreamRoutes(app: AdminApp): void {
     const { version, config } = directory;
     const { items, next_cursor } = pageByName(allIds(config), (id) => id, query);
     const groups = await statusOfAll(context, directory);
-    const upstreams = items.map((id) => infoOf(id, config, context.env, groups));
+    const upstreams = items.map((id) => infoOf(id, config, context, groups));
     return { status: 200, body: { version, upstreams, next_cursor }, version };
   });
 
@@ -40,7 +39,7 @@ export function addUpstreamRoutes(app: AdminApp): void {
     const { version, config } = directory;
     if (!allIds(config).includes(id)) throw noUpstream(id);
     const groups = await statusOfAll(context, directory);
-    const info = infoOf(id, config, context.env, groups);
+    const info = infoOf(id, config, context, groups);
     const seen = groups.flatMap(({ name, limits_seen = [] }) =>
       limits_seen.filter(({ upstream }) => upstream === id).map((one) => ({ ...one, group: name })),
     );
@@ -121,7 +120,7 @@ function noUpstream(id: string): ProblemError {
   return new ProblemError(404, `There is no upstream "${id}".`);
 }
 
-function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[]) {
+function infoOf(id: string, config: Config, context: AdminContext, all: readonly GroupStatus[]) {
   const upstream = resolveUpstreams(config, BUILT_IN_UPSTREAMS).get(id) ?? null;
   const configured = entryOf(config, id);
   const groups = upstream === null ? [] : standIns(upstream, config, all);
@@ -135,8 +134,8 @@ function infoOf(id: string, config: Config, env: Env, all: readonly GroupStatus[
     openai_at: upstream?.openaiAt ?? null,
     anthropic_at: upstream?.anthropicAt ?? null,
     via: upstream?.via ?? null,
-    secret: secretOf(upstream, env),
-    member_secrets: memberSecretsAt(id, config).map((name) => secretNamed(name, env)),
+    secret: secretOf(upstream, context),
+    member_secrets: memberSecretsAt(id, config).map((name) => secretNamed(name, context)),
     configured,
     groups: groups.map(({ group }) => group.name),
     calls: callsOf(groups),
@@ -158,15 +157,15 @@ function suggestionsFor(id: string, config: Config) {
   }));
 }
 
-function secretOf(upstream: Upstream | null, env: Env) {
+function secretOf(upstream: Upstream | null, context: AdminContext) {
   const name = upstream?.secret ?? null;
-  return name === null ? null : secretNamed(name, env);
+  return name === null ? null : secretNamed(name, context);
 }
 
-function secretNamed(name: string, env: Env) {
+function secretNamed(name: string, { env, req: { url } }: AdminContext) {
   const fault = secretFault(env, name);
-  const set_with = howToSet(env, name);
-  return { name, is_set: fault === null, fault, set_with, ...wayToSet(env, name) };
+  const set_with = howToSet(env, name, url);
+  return { name, is_set: fault === null, fault, set_with, ...wayToSet(env, name, url) };
 }
 
 /** Lists the secrets that members of groups name for an upstream. */

@@ -6,6 +6,7 @@ import {
   membersWithoutSecret,
   refusedSecrets,
   secretFault,
+  whereIsAdminToken,
   withoutSecret,
 } from '../runtime/secrets.ts';
 import { sureTable } from '../config/snapshots.ts';
@@ -34,21 +35,21 @@ export async function home(context: Context<{ Bindings: Env }>): Promise<Respons
       'Set up:',
       `  Directory      ${table === null ? (wrong ?? 'OUT OF REACH: calls may be refused until it answers') : 'ready'}`,
       ...(table === null ? [] : [`  Configuration  version ${table.snapshot.version}`]),
-      `  Admin routes   ${adminFault === null ? `open at ${origin}/admin/api with the ADMIN_TOKEN` : `CLOSED: the secret ADMIN_TOKEN ${adminFault}. Set it: ${howToSet(env, 'ADMIN_TOKEN')}`}`,
+      `  Admin routes   ${adminFault === null ? `open at ${origin}/admin/api with the ADMIN_TOKEN (${whereIsAdminToken(env, req.url)})` : `CLOSED: the secret ADMIN_TOKEN ${adminFault}. Set it: ${howToSet(env, 'ADMIN_TOKEN', req.url)}`}`,
       `  Dashboard      ${origin}/admin`,
       `  Groups         ${groups === 0 ? 'none configured: every provider key has an automatic group with its known or assumed limit' : `${groups} configured`}`,
       `  Gateway keys   ${keys === 0 ? 'none configured: callers bring their own provider keys' : `${keys} configured`}`,
       ...refusedSecrets(env).map(
         ({ secret, fault }) =>
-          `  Secrets        REFUSED: the secret ${secret} ${fault}. Set it: ${howToSet(env, secret)}`,
+          `  Secrets        REFUSED: the secret ${secret} ${fault}. Set it: ${howToSet(env, secret, req.url)}`,
       ),
       ...missing.map(
         ({ id, secret, fault }) =>
-          `  Upstream keys  MISSING: the secret ${secret} ${fault}, so calls to ${id} are refused. Set it: ${howToSet(env, secret)}`,
+          `  Upstream keys  MISSING: the secret ${secret} ${fault}, so calls to ${id} are refused. Set it: ${howToSet(env, secret, req.url)}`,
       ),
       ...ofMembers.map(
         ({ group, member, secret, fault }) =>
-          `  Upstream keys  MISSING: the secret ${secret} ${fault}, so no call of ${group} runs at ${member}. Set it: ${howToSet(env, secret)}`,
+          `  Upstream keys  MISSING: the secret ${secret} ${fault}, so no call of ${group} runs at ${member}. Set it: ${howToSet(env, secret, req.url)}`,
       ),
       '',
     ].join('\n'),

@@ -94,23 +94,60 @@ interface WayToSet {
   readonly afterwards: string;
 }
 
-/** Tells the way to set a secret where this Worker runs. Only Headgate's own server gives it a boot id. */
-export function wayToSet({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, name: string): WayToSet {
-  return bootId === undefined
-    ? {
+/** Hosts at which `wrangler dev` serves. A deployed Worker has none of them. */
+const LOCAL_URL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/;
+
+type Runtime = 'serve' | 'wrangler dev' | 'cloudflare';
+
+/** Where this Worker runs. Only Headgate's own server gives it a boot id. */
+function runtimeOf({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, url: string): Runtime {
+  if (bootId !== undefined) return 'serve';
+  return LOCAL_URL.test(url) ? 'wrangler dev' : 'cloudflare';
+}
+
+/** The way to set a secret where this Worker runs. `url` is the address of the request. */
+export function wayToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): WayToSet {
+  switch (runtimeOf(env, url)) {
+    case 'cloudflare':
+      return {
         command: `npx wrangler secret put ${name}`,
         afterwards: 'It asks for the value, and puts it in force at once.',
-      }
-    : {
+      };
+    case 'wrangler dev':
+      return {
+        command: `echo "${name}='…'" >> .dev.vars`,
+        afterwards:
+          'Run it in the folder of wrangler.toml, and start npm run dev or wrangler dev again.',
+      };
+    case 'serve':
+      return {
         command: `export ${name}='…'`,
         afterwards: 'Say so where Headgate is started, and restart it.',
       };
+  }
 }
 
-/** Tells an operator in one line how to set a secret where this Worker runs. */
-export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string): string {
-  const { command } = wayToSet(env, name);
-  return env.BOOT_ID === undefined
-    ? command
-    : `${command} where Headgate is started, and restart it`;
+/** The way to set a secret where this Worker runs, in one line for an operator. */
+export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): string {
+  const { command } = wayToSet(env, name, url);
+  switch (runtimeOf(env, url)) {
+    case 'cloudflare':
+      return command;
+    case 'wrangler dev':
+      return `${command} in the folder of wrangler.toml, and start npm run dev or wrangler dev again`;
+    case 'serve':
+      return `${command} where Headgate is started, and restart it`;
+  }
+}
+
+/** Where an operator finds the ADMIN_TOKEN that is set. */
+export function whereIsAdminToken(env: Pick<Env, 'BOOT_ID'>, url: string): string {
+  switch (runtimeOf(env, url)) {
+    case 'cloudflare':
+      return `to replace it: ${wayToSet(env, 'ADMIN_TOKEN', url).command}`;
+    case 'wrangler dev':
+      return 'the one in .dev.vars, or the one that npm run dev printed';
+    case 'serve':
+      return 'the one that Headgate was started with, or the one that headgate serve --show-token prints';
+  }
 }

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { STAGE_TOKEN } from '../e2e/support/lifecycle-stage.ts';
 import { expectAccessible } from './support/chromium.ts';
@@ -21,6 +22,45 @@ it('the sign-in page takes the token, and refuses another with a word that helps
     JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
   );
   expect(readable).not.toContain(STAGE_TOKEN);
+});
+
+/** Opens a page, and notes the address and the referrer of each request. */
+async function openNoting(path: string): Promise<{ page: Page; sent: string[] }> {
+  const page = await browser.open();
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(request.url(), request.headers()['referer'] ?? ''));
+  await page.goto(`${stage.url()}${path}`);
+  return { page, sent };
+}
+
+it('an address with the token signs in, and keeps the token out of requests and the address bar', async () => {
+  const { page, sent } = await openNoting(`/admin/keys?find=x#token=${STAGE_TOKEN}`);
+  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  const { pathname, search, hash } = new URL(page.url());
+  expect([pathname, search, hash]).toEqual(['/admin/keys', '?find=x', '']);
+  // The driver reports the address of the first request with its fragment, which no browser sends.
+  expect(sent.filter((text) => text.split('#')[0]?.includes(STAGE_TOKEN))).toEqual([]);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+});
+
+it('an address with a wrong token says so, and asks', async () => {
+  const { page } = await openNoting('/admin#token=guessed');
+  await page.getByRole('status').getByText('not known here').waitFor();
+  await page.getByLabel('Token').waitFor();
+  expect(page.url()).not.toContain('guessed');
+});
+
+it('an address with a token does not replace who is signed in', async () => {
+  const page = await signedIn(browser, stage);
+  const signIns: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'POST') signIns.push(request.url());
+  });
+  await page.goto(`${stage.url()}/admin/keys#token=guessed`);
+  await page.getByRole('heading', { name: 'Keys of callers' }).waitFor();
+  expect(page.url()).not.toContain('guessed');
+  expect(signIns).toEqual([]);
 });
 
 it('a reload stays signed in, and signing out ends it', async () => {

@@ -12,7 +12,7 @@ import { readSession, requireSameSite, type Known } from './session.ts';
 
 /** Finds out who asks, and refuses who may not. Without an `ADMIN_TOKEN` everything is closed. */
 export async function requireRole(context: AdminContext, needed: AdminRole): Promise<Who> {
-  requireOpen(context.env);
+  requireOpen(context);
   const who = await identify(context);
   if (ADMIN_ROLES.indexOf(who.role) < ADMIN_ROLES.indexOf(needed)) {
     throw new ProblemError(403, `This needs the role ${needed}; ${who.actor} has ${who.role}.`);
@@ -21,13 +21,13 @@ export async function requireRole(context: AdminContext, needed: AdminRole): Pro
 }
 
 /** Refuses everybody where no `ADMIN_TOKEN` is set, and says how to set it. */
-export function requireOpen(env: Env): void {
+export function requireOpen({ env, req: { url } }: AdminContext): void {
   const fault = secretFault(env, 'ADMIN_TOKEN');
   if (fault === null) return;
   throw new ProblemError(
     403,
-    `The secret ADMIN_TOKEN ${fault}, so the admin routes are closed. Set it: ${howToSet(env, 'ADMIN_TOKEN')}`,
-    { way: { fault, ...wayToSet(env, 'ADMIN_TOKEN') } },
+    `The secret ADMIN_TOKEN ${fault}, so the admin routes are closed. Set it: ${howToSet(env, 'ADMIN_TOKEN', url)}`,
+    { way: { fault, ...wayToSet(env, 'ADMIN_TOKEN', url) } },
   );
 }
 

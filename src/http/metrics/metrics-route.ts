@@ -48,7 +48,7 @@ async function requireToken(context: Context<{ Bindings: Env }>): Promise<void> 
   if (expected.length === 0) {
     throw new ProblemError(
       403,
-      `The secret METRICS_TOKEN ${secretFault(env, 'METRICS_TOKEN')}, so the metrics are closed. Give one to Prometheus as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN')}`,
+      `The secret METRICS_TOKEN ${secretFault(env, 'METRICS_TOKEN')}, so the metrics are closed. Give one to Prometheus as \`authorization: { credentials: … }\`, and set it here: ${howToSet(env, 'METRICS_TOKEN', req.url)}`,
     );
   }
   refuseBlocked(context);

@@ -9,19 +9,46 @@ import {
   refusedSecrets,
   secretFault,
   wayToSet,
+  whereIsAdminToken,
   withoutSecret,
 } from '../../../src/runtime/secrets.ts';
 
+const DEPLOYED = 'https://headgate.example.workers.dev/admin/api/session';
+
 test('a secret is set with wrangler on Cloudflare, and in the environment where Headgate hosts itself', () => {
-  expect(howToSet({}, 'UPSTREAM_KEY')).toBe('npx wrangler secret put UPSTREAM_KEY');
-  expect(howToSet({ BOOT_ID: 'b1' }, 'UPSTREAM_KEY')).toBe(
+  expect(howToSet({}, 'UPSTREAM_KEY', DEPLOYED)).toBe('npx wrangler secret put UPSTREAM_KEY');
+  const self = { BOOT_ID: 'b1' };
+  expect(howToSet(self, 'UPSTREAM_KEY', 'http://127.0.0.1:8787/')).toBe(
     "export UPSTREAM_KEY='…' where Headgate is started, and restart it",
   );
-  expect(wayToSet({}, 'UPSTREAM_KEY').command).toBe('npx wrangler secret put UPSTREAM_KEY');
-  expect(wayToSet({ BOOT_ID: 'b1' }, 'UPSTREAM_KEY')).toEqual({
+  expect(wayToSet({}, 'UPSTREAM_KEY', DEPLOYED).command).toBe(
+    'npx wrangler secret put UPSTREAM_KEY',
+  );
+  expect(wayToSet(self, 'UPSTREAM_KEY', DEPLOYED)).toEqual({
     command: "export UPSTREAM_KEY='…'",
     afterwards: 'Say so where Headgate is started, and restart it.',
   });
+});
+
+test.each([
+  'http://localhost:8787/',
+  'http://127.0.0.1:8787/admin/api/session',
+  'http://[::1]:8787/admin',
+])('at %s, where wrangler dev serves, a secret is set in .dev.vars', (url) => {
+  expect(wayToSet({}, 'ADMIN_TOKEN', url).command).toBe(`echo "ADMIN_TOKEN='…'" >> .dev.vars`);
+  expect(howToSet({}, 'ADMIN_TOKEN', url)).toContain('start npm run dev or wrangler dev again');
+  expect(whereIsAdminToken({}, url)).toContain('.dev.vars');
+});
+
+test('a host that only begins like a local one is deployed', () => {
+  expect(howToSet({}, 'ADMIN_TOKEN', 'https://localhost.example.com/')).toContain(
+    'wrangler secret',
+  );
+});
+
+test('the ADMIN_TOKEN that is set is found where Headgate runs', () => {
+  expect(whereIsAdminToken({}, DEPLOYED)).toContain('npx wrangler secret put ADMIN_TOKEN');
+  expect(whereIsAdminToken({ BOOT_ID: 'b1' }, DEPLOYED)).toContain('headgate serve --show-token');
 });
 
 test('a secret that is empty is not set', () => {
