@@ -21,6 +21,7 @@ import {
   rotateKey,
   type NewKey,
 } from './commands/keys.ts';
+import { showRefusals, type RefusalFilters } from './commands/refusals.ts';
 import { showLeases, showStatus, showWaiters } from './commands/status.ts';
 import { EXIT, Failure, type ExitCode } from './failure.ts';
 import { escapeLines, type Output } from './output.ts';
@@ -199,6 +200,24 @@ function addLooking(program: Command, run: Run): void {
   asking(program.command('waiters [group]').description('who waits, the next one first')).action(
     (group: string | undefined, _options, command: Command) =>
       run((target, output) => showWaiters(target, output, group), command),
+  );
+  asking(
+    program
+      .command('refusals [text]')
+      .description('calls that Headgate itself refused within the last hour, and what to do')
+      .option('--reason <reason>', 'only this reason, as in the header headgate-reason')
+      .option('--key <key>', 'only this key')
+      .option('--team <team>', 'only keys of this team')
+      .option('--group <group>', 'only this group')
+      .option('--upstream <upstream>', 'only this upstream')
+      .option('--since <instant>', 'from then on, as in 2027-01-01T00:00:00Z'),
+  ).action((text: string | undefined, _options, command: Command) =>
+    run((target, output) => {
+      const { reason, key, team, group, upstream, since } = command.opts<RefusalFilters>();
+      const all = Object.entries({ reason, key, team, group, upstream, since });
+      const filters = Object.fromEntries(all.filter(([, value]) => value !== undefined));
+      return showRefusals(target, output, text, filters);
+    }, command),
   );
 }
 

@@ -26,6 +26,7 @@ import { addLeaseRoutes } from './lease-routes.ts';
 import { addMemberRoutes } from './member-routes.ts';
 import { addPreviewRoutes } from './preview-routes.ts';
 import { ProblemError, problemResponse } from './problem.ts';
+import { addRefusalRoutes } from './refusal-routes.ts';
 import { addRelearnRoutes } from './relearn-routes.ts';
 import { serveTheRest } from './serve.ts';
 import { addStatusRoutes } from './status-routes.ts';
@@ -76,6 +77,7 @@ export function createAdminRoutes(): AdminApp {
   addHistoryRoutes(app);
   addDecisionRoutes(app);
   addCallRoutes(app);
+  addRefusalRoutes(app);
   addConfigRoutes(app);
   addVersionRoutes(app);
   addTesterRoutes(app);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { refusalCountSchema } from './refusals.ts';
 import { callScopeSchema } from './scope.ts';
 import { LANES } from '../core/words/ticket.ts';
 
@@ -91,6 +92,19 @@ const callerGroupSchema = z.object({
   waiting: z.array(waitingSchema).describe('Calls of the caller that wait, the next one first.'),
 });
 
+const callerRefusalSchema = refusalCountSchema
+  .pick({
+    reason: true,
+    group: true,
+    upstream: true,
+    model: true,
+    count: true,
+    first_at: true,
+    last_at: true,
+    message: true,
+  })
+  .extend({ request_ids: z.array(z.string()).describe('Ids of the latest requests.') });
+
 export const callerStatusSchema = z.object({
   at: at.describe('When this was true.'),
   key: z
@@ -111,6 +125,11 @@ export const callerStatusSchema = z.object({
     .array(callerGroupSchema)
     .describe(
       'Groups with calls of the caller; those without are listed where they are its own, or not split.',
+    ),
+  refusals: z
+    .array(callerRefusalSchema)
+    .describe(
+      'Calls of the key that Headgate itself refused within the last hour, the latest first, at most 50 rows. They arrive within about ten seconds.',
     ),
   left_out: count.describe('Pools that were not asked, because a request asks 64 at the most.'),
   unreachable: z.array(z.string()).describe('Names of groups with a pool that did not answer.'),

@@ -421,8 +421,9 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#refusals.note(counts, Date.now());
   }
 
-  async refusals(sinceMs: number): Promise<RefusalCount[]> {
-    return this.#refusals.since(sinceMs);
+  async refusals(sinceMs: number, key?: string): Promise<RefusalCount[]> {
+    const listed = this.#refusals.since(sinceMs);
+    return key === undefined ? listed : listed.filter((one) => one.key === key);
   }
 
   async refusalTotals(): Promise<RefusalTotal[]> {

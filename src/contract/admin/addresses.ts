@@ -36,6 +36,7 @@ export const ROUTE_ADDRESSES = {
   findCalls: { method: 'GET', path: '/calls' },
   listWarnings: { method: 'GET', path: '/groups/{name}/warnings' },
   listAllWarnings: { method: 'GET', path: '/warnings' },
+  listRefusals: { method: 'GET', path: '/refusals' },
   getWebhook: { method: 'GET', path: '/webhook' },
   putWebhook: { method: 'PUT', path: '/webhook' },
   deleteWebhook: { method: 'DELETE', path: '/webhook' },

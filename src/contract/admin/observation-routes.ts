@@ -15,7 +15,7 @@ const params = z.strictObject({
 });
 
 /** An instant in a query: RFC 3339, or epoch milliseconds. */
-const queryInstant = z.union(
+export const queryInstant = z.union(
   [
     z.iso.datetime({ offset: true }).transform((text) => Date.parse(text)),
     z

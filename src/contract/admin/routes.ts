@@ -7,6 +7,7 @@ import { GROUP_ROUTES } from './group-routes.ts';
 import { ACCESS_ROUTES, KEY_ROUTES } from './key-routes.ts';
 import { OBSERVATION_ROUTES } from './observation-routes.ts';
 import { PREVIEW_ROUTES } from './preview-routes.ts';
+import { REFUSAL_ROUTES } from './refusal-routes.ts';
 import { TEAM_ROUTES } from './team-routes.ts';
 import { WEBHOOK_ROUTES } from './webhook-routes.ts';
 import type { AdminRoute } from './route.ts';
@@ -18,6 +19,7 @@ export const ADMIN_ROUTES = {
   ...BUDGET_ROUTES,
   ...BULK_ROUTES,
   ...OBSERVATION_ROUTES,
+  ...REFUSAL_ROUTES,
   ...PREVIEW_ROUTES,
   ...UPSTREAM_ROUTES,
   ...KEY_ROUTES,

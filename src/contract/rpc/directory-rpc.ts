@@ -181,9 +181,9 @@ export interface DirectoryRpc {
   noteRefusals(counts: readonly RefusalCount[]): Promise<void>;
   /**
    * Lists refusals of Headgate's own since an instant in epoch milliseconds, up to an hour ago, the latest first. The same facts
-   * have one row a minute.
+   * have one row a minute. `key`: only those of that key. Absent: all.
    */
-  refusals(sinceMs: number): Promise<RefusalCount[]>;
+  refusals(sinceMs: number, key?: string): Promise<RefusalCount[]>;
   /** Lists refusals since they were first counted, for metrics. */
   refusalTotals(): Promise<RefusalTotal[]>;
 }

@@ -35,6 +35,19 @@ export function addRefusals(before: RefusalSum, after: RefusalSum): RefusalSum {
   };
 }
 
+/** Adds up refused calls with the same facts. The latest come first, also in the answer. */
+export function summedRefusals<Count extends RefusalFacts & RefusalSum>(
+  counts: readonly Count[],
+): Count[] {
+  const rows = new Map<string, Count>();
+  for (const one of counts) {
+    const id = idOf(one);
+    const later = rows.get(id);
+    rows.set(id, later === undefined ? one : { ...later, ...addRefusals(one, later) });
+  }
+  return [...rows.values()];
+}
+
 /** Parts of the rows that may hold texts of callers: of callers without a gateway key, and of all callers. */
 const SHARE_OF_STRANGERS = 1 / 4;
 const SHARE_OF_TEXTS = 1 / 2;

@@ -97,6 +97,10 @@ export const AFFINITY = counter(
 export const GRANTED = counter('grants', 'Calls that were granted slots.');
 export const GRANTED_AGAIN = counter('regrants', 'Grants to another attempt of a call.');
 export const REJECTIONS = counter('rejections', 'Calls that were refused, by reason.');
+export const REFUSED = counter(
+  'refusals',
+  'Calls that Headgate itself refused, by reason, whether a group did or not.',
+);
 export const LEFT = counter('departures', 'Callers that left the queue by themselves.');
 export const MOVED = counter('moves', 'Waiting calls that were routed again.');
 export const ENDED = counter('leases_ended', 'Leases that ended, by outcome.');

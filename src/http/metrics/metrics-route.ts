@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
-import type { Env } from '../../env.ts';
+import { directoryOf, type Env } from '../../env.ts';
+import type { RefusalTotal } from '../../contract/refusals.ts';
 import { howToSet, readSecret, secretFault } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
@@ -8,7 +9,7 @@ import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { Exposition } from './exposition.ts';
-import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT } from './families.ts';
+import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT, REFUSED } from './families.ts';
 import { addPools } from './pool-samples.ts';
 
 /** Answers `GET /metrics`: everything that is counted, in the text format of Prometheus. */
@@ -25,10 +26,19 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
     exposition.add(POOLS, {}, asked.length);
     exposition.add(POOLS_LEFT_OUT, {}, pools.length - asked.length);
     addPools(exposition, asked.filter(isShown), directory.config);
+    for (const total of await directoryOf(env).refusalTotals()) addRefusals(exposition, total);
     return exposition.toResponse();
   } catch (error) {
     return problemResponse(error);
   }
+}
+
+/** Adds the refused calls with the same labels. A fact that is not known has an empty label, which Prometheus takes for none. */
+function addRefusals(to: Exposition, { count, reason, ...facts }: RefusalTotal): void {
+  const { key, team, group, upstream } = facts;
+  const labels = { reason, key, team, group, upstream };
+  const texts = Object.entries(labels).map(([name, value]) => [name, value ?? ''] as const);
+  to.add(REFUSED, Object.fromEntries(texts), count);
 }
 
 /** Leaves out partitions that nobody uses: they leave the list in time, and need no series until then. */

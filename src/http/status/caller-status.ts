@@ -1,8 +1,11 @@
 import type { CallerGroup, CallerStatus } from '../../contract/caller-status.ts';
 import type { GroupConfig } from '../../contract/config/config.ts';
-import type { Env } from '../../env.ts';
+import { directoryOf, type Env } from '../../env.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
+import { REFUSALS_KEPT_MS } from '../../contract/refusals.ts';
+import { summedRefusals } from '../../core/parts/refusal-rows.ts';
 import { poolKey } from '../../routing/pool.ts';
+import { within } from '../../runtime/within.ts';
 import type { CallScope } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/scope.ts';
@@ -12,6 +15,10 @@ import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.
 
 /** Maximum pools that one request asks: whoever has a key may ask as often as it likes. */
 const ASKED_MAX = 64;
+
+/** Maximum rows of refused calls, and maximum time to wait for them. */
+const REFUSALS_MAX = 50;
+const REFUSALS_MS_MAX = 1_000;
 
 type Limits = CallerGroup['limits'];
 
@@ -48,9 +55,31 @@ export async function callerStatus(
     key: keyOf(caller),
     may_use: [...mayUse],
     groups,
+    refusals: await refusalsOf(env, caller),
     left_out: candidates.length - chosen.size,
     unreachable: [...unreachable],
   };
+}
+
+/** Lists what Headgate itself has refused of a caller. A directory that does not answer leaves the rest of the status. */
+async function refusalsOf(env: Env, { id }: StatusCaller): Promise<CallerStatus['refusals']> {
+  const since = Date.now() - REFUSALS_KEPT_MS;
+  const listed = await within(REFUSALS_MS_MAX, directoryOf(env).refusals(since, id)).catch(
+    () => [],
+  );
+  return summedRefusals(listed)
+    .slice(0, REFUSALS_MAX)
+    .map(({ reason, group, upstream, model, count, first_at, last_at, message, request_ids }) => ({
+      reason,
+      group,
+      upstream,
+      model,
+      count,
+      first_at,
+      last_at,
+      message,
+      request_ids: [...request_ids],
+    }));
 }
 
 function hasCalls({ in_flight, waiters }: CallerCalls): boolean {

@@ -89,6 +89,26 @@ describe('looking', () => {
     expect(waiting.waiters.map(({ agent }) => agent)).toEqual(['run-three']);
   });
 
+  it('refusals lists calls that no group was asked for, with what to do', async () => {
+    const headers = { 'x-request-id': 'req-cli' };
+    const answer = await fetch(`${stage.url()}/nowhere/v1/models`, { headers });
+    expect(answer.headers.get('headgate-reason')).toBe('upstream_unknown');
+    let listed: Ended | null = null;
+    await until('the refused call is listed', async () => {
+      listed = await headgate(['refusals', 'req-cli']);
+      return /^upstream_unknown +1 /m.test(listed.out);
+    });
+    expect(listed).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('upstream_unknown: Correct the base URL of the client'),
+    });
+    const known = await jsonOf<{ count: number }>('refusals', '--reason', 'upstream_unknown');
+    expect(known.count).toBeGreaterThan(0);
+    const wrong = await headgate(['refusals', '--reason', 'upstream_unknwn']);
+    expect(wrong.code).toBe(7);
+    expect(wrong.err).toContain('Did you mean "upstream_unknown"');
+  });
+
   it('a group that is not there is named with the nearest, and ends with 5', async () => {
     const { code, out, err } = await headgate(['status', 'practise']);
     expect([code, out]).toEqual([5, '']);

@@ -38,6 +38,7 @@ it('the calls that a pause is about, and further scopes, have types', () => {
         waiting: [],
       },
     ],
+    refusals: [],
     left_out: 0,
     unreachable: [],
   });

@@ -90,6 +90,7 @@ const SAMPLES: Record<string, Sample> = {
   findCalls: { before: () => refused('looked-up'), query: '?q=looked-up&limit=2' },
   listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },
   listAllWarnings: { before: () => refused('warned-too'), query: '?limit=5' },
+  listRefusals: { before: counted, query: '?reason=key_missing&limit=5' },
   getWebhook: { before: webhook },
   putWebhook: { body: { url: 'https://ops.example/hook', secret: 'WEBHOOK_TEST' } },
   deleteWebhook: { before: webhook },
@@ -176,6 +177,16 @@ async function refused(name: string): Promise<void> {
   await asked.lease.release('refused', 429);
   const wide = await poolOf(env, name, null, null).acquire(request(name, 'wide', { slots: 9 }));
   expect(wide).toMatchObject({ kind: 'rejected' });
+}
+
+/** Counts a call that was refused at the door. */
+async function counted(): Promise<void> {
+  const at = new Date().toISOString();
+  const none = { key: null, key_kind: null, team: null, group: null, model: null };
+  const sum = { count: 2, first_at: at, last_at: at, message: 'No key.', request_ids: ['one'] };
+  await directoryOf(env).noteRefusals([
+    { reason: 'key_missing', upstream: 'openai', ...none, ...sum },
+  ]);
 }
 
 /** Lets a ticket wait in a group of its own. Nobody asks again, so that it is forgotten soon after. */

@@ -9,6 +9,7 @@ import dashboard from '../../../ops/grafana/headgate.json';
 import type { Outcome } from '../../../src/core/words/outcome.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
+import { REASON_NAMES } from '../../../src/contract/refusals.ts';
 import { directoryOf } from '../../../src/env.ts';
 import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
 import { createApp } from '../../../src/http/app.ts';
@@ -74,6 +75,16 @@ async function refuseModel(group: string, model: string): Promise<void> {
   await lease.release('refused', 429);
 }
 
+/** Counts a call that was refused at the door. */
+async function haveRefusal(): Promise<void> {
+  const at = new Date().toISOString();
+  const facts = { key: 'paid', key_kind: 'gateway', team: null, group: null, model: 'm' } as const;
+  const sum = { count: 3, first_at: at, last_at: at, message: 'No.', request_ids: [] };
+  await directoryOf(env).noteRefusals([
+    { reason: 'key_forbidden', upstream: 'openai', ...facts, ...sum },
+  ]);
+}
+
 beforeAll(async () => {
   await configure({
     groups: [
@@ -108,6 +119,7 @@ beforeAll(async () => {
     ],
   });
   await haveCalls(pool('watched'));
+  await haveRefusal();
   await directoryOf(env).list({ group: 'key:paid', partition: null });
   const { lease } = await take('keys', 'paid');
   const seen = { inputTokens: 7, outputTokens: 3 };
@@ -192,6 +204,8 @@ describe('the exposition', () => {
     expect(by('headgate_warnings_total', { kind: 'quota_exhausted' })).toBe(1);
     const ofKey = { group: 'key:paid', kind: 'lease' };
     expect(valueOf(all, 'headgate_slots_in_use_by_kind', ofKey)).toBe(1);
+    const refusal = { reason: 'key_forbidden', key: 'paid', team: '', upstream: 'openai' };
+    expect(valueOf(all, 'headgate_refusals_total', refusal)).toBe(3);
   });
 
   it('tells of each member of a group', async () => {
@@ -321,6 +335,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   headgate_upstream_refusals_total: Object.keys(KINDS),
   headgate_rejections_total: Object.keys(REASONS),
   headgate_leases_ended_total: Object.keys(OUTCOMES),
+  headgate_refusals_total: REASON_NAMES,
 };
 
 describe('the dashboard and the alert rules', () => {

@@ -1,0 +1,115 @@
+import type { AdminRoutes } from '../contract/admin/routes.ts';
+import type { Checked } from '../contract/admin/route.ts';
+import { REFUSAL_ADVICE } from '../contract/refusal-advice.ts';
+import { REASON_NAMES, REFUSALS_KEPT_MS, type RefusalCount } from '../contract/refusals.ts';
+import type { Config } from '../contract/config/config.ts';
+import { nearestNames } from '../config/nearest-names.ts';
+import { quoteName, type FieldError } from '../config/field-error.ts';
+import { summedRefusals } from '../core/parts/refusal-rows.ts';
+import { directoryOf } from '../env.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { KEY_PREFIX, TEAM_PREFIX } from '../routing/key-groups.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import type { AdminApp } from './context.ts';
+import { invalid, serve } from './serve.ts';
+import { currentSnapshot } from './snapshot.ts';
+
+type Query = Checked<AdminRoutes['listRefusals'], 'query'>;
+
+const FILTERS = ['reason', 'key', 'team', 'group', 'upstream'] as const;
+
+/** Serves the sums of calls that Headgate itself refused. */
+export function addRefusalRoutes(app: AdminApp): void {
+  serve(app, 'listRefusals', async ({ context, query }) => {
+    const { env } = context;
+    const since = Math.max(query.since ?? 0, Date.now() - REFUSALS_KEPT_MS);
+    const [{ config }, counts] = await Promise.all([
+      currentSnapshot(env),
+      directoryOf(env).refusals(since),
+    ]);
+    const errors = unknownNames(query, counts, config);
+    if (errors.length > 0) throw invalid(errors);
+    const fits = fitting(query);
+    const rows = summed(counts.filter(fits));
+    const shown = rows.slice(0, query.limit);
+    const body = {
+      since: new Date(since).toISOString(),
+      count: rows.reduce((sum, { count }) => sum + count, 0),
+      refusals: shown.map((row) => ({
+        ...row,
+        request_ids: [...row.request_ids],
+        advice: REFUSAL_ADVICE[row.reason],
+      })),
+      left_out: rows.length - shown.length,
+    };
+    return { status: 200, body };
+  });
+}
+
+/** Adds up minutes. Rows of the most frequent reason come first, the most frequent facts of it at their head. */
+function summed(counts: readonly RefusalCount[]): RefusalCount[] {
+  const rows = summedRefusals(counts);
+  const ofReason = new Map<string, number>();
+  for (const { reason, count } of rows) ofReason.set(reason, (ofReason.get(reason) ?? 0) + count);
+  return rows.toSorted(
+    (a, b) =>
+      (ofReason.get(b.reason) ?? 0) - (ofReason.get(a.reason) ?? 0) ||
+      a.reason.localeCompare(b.reason) ||
+      b.count - a.count,
+  );
+}
+
+function fitting({ q, ...filters }: Query): (one: RefusalCount) => boolean {
+  const wanted = q?.toLowerCase();
+  return (one) => {
+    if (FILTERS.some((name) => filters[name] !== undefined && one[name] !== filters[name])) {
+      return false;
+    }
+    if (wanted === undefined) return true;
+    const { reason, key, team, group, upstream, model, request_ids: ids } = one;
+    return [reason, key, team, group, upstream, model, ...ids].some(
+      (text) => text?.toLowerCase().includes(wanted) === true,
+    );
+  };
+}
+
+/** Lists filters that name something that is neither configured nor refused: a misspelling would look like good news. */
+function unknownNames(query: Query, counts: readonly RefusalCount[], config: Config): FieldError[] {
+  return FILTERS.flatMap((path) => {
+    const name = query[path];
+    if (name === undefined) return [];
+    const known = knownNames(path, config);
+    for (const one of counts) {
+      const seen = one[path];
+      if (seen !== null) known.add(seen);
+    }
+    if (known.has(name)) return [];
+    const near = nearestNames(name, [...known]).map((each) => `"${each}"`);
+    const hint = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`;
+    const message = `${quoteName(name)} is not configured, and no refused call has it.${hint}`;
+    return [{ path, message }];
+  });
+}
+
+function knownNames(path: (typeof FILTERS)[number], config: Config): Set<string> {
+  const { keys, teams, groups, auto_groups: automatic } = config;
+  const upstreams = [...resolveUpstreams(config, BUILT_IN_UPSTREAMS).keys()];
+  switch (path) {
+    case 'reason':
+      return new Set(REASON_NAMES);
+    case 'key':
+      return new Set(keys.map(({ id }) => id));
+    case 'team':
+      return new Set([...teams.map(({ id }) => id), ...keys.flatMap(({ team }) => team ?? [])]);
+    case 'group':
+      return new Set([
+        ...[...groups, ...automatic].map(({ name }) => name),
+        ...upstreams.map((id) => AUTO_PREFIX + id),
+        ...keys.map(({ id }) => KEY_PREFIX + id),
+        ...teams.map(({ id }) => TEAM_PREFIX + id),
+      ]);
+    case 'upstream':
+      return new Set(upstreams);
+  }
+}

@@ -1,0 +1,58 @@
+import type { Reason } from './reasons.ts';
+
+/** Advice for operators on each reason: what to look at, or to change, so that such calls are served. */
+export const REFUSAL_ADVICE: Readonly<Record<Reason, string>> = {
+  queue_full: 'Raise queue.max_length or the slots of the group, or send fewer calls at once.',
+  queue_timeout: 'Raise the slots or queue.timeout_ms of the group, or send fewer calls at once.',
+  busy: 'Let the calls wait (headgate-max-wait-ms, queue.timeout_ms), or raise the slots of the group.',
+  infeasible:
+    'Let the calls wait longer, raise the slots of the group, or send fewer calls at once.',
+  paused:
+    'Resume the group if an operator paused it. If the upstream is overloaded, wait or add a fallback.',
+  upstream_limited: "Wait for the upstream's limit to end, raise it there, or add a fallback.",
+  draining: 'Resume the group, or send the calls to another group.',
+  cancelled: 'No action: an operator cancelled the calls.',
+  nested: 'Raise the slots of the group, or let nested calls use another group.',
+  never_fits: 'Make the calls smaller, or raise the limit that the message names.',
+  breaker_open:
+    'Find out why calls fail at the upstream. The breaker closes when a probe succeeds.',
+  members_out: 'Check the keys and quotas of the members, and enable those that are disabled.',
+  budget_exhausted: 'Raise the budget, or wait for its next period.',
+  price_unknown: 'Set prices at the upstream, or limits.budget_usd.fallback_price at the group.',
+  too_many_groups: 'Change match of the groups, so that a call belongs to fewer of them.',
+  limiter_unavailable: 'Check the status of Cloudflare and the log. Callers retry by themselves.',
+  limiter_overloaded: 'Split the group (partition_by), or let clients send fewer calls at once.',
+  account_capped: 'Raise the spending cap of the Cloudflare account.',
+  too_many_bytes_waiting: 'Raise BODY_MEMORY_MIB or the slots of the group, or send smaller calls.',
+  upstream_unreachable: 'Check base_url and the state of the upstream.',
+  upstream_redirects:
+    'Set base_url to the host that the upstream redirects to, or redirects: pass.',
+  secret_missing: 'Set the secret that the message names.',
+  setting_invalid: 'Correct the variable that the message names, and deploy again.',
+  upstream_unknown: 'Correct the base URL of the client, or add the upstream.',
+  model_unknown: 'Correct the model in the client, or add it to models of an upstream.',
+  model_ambiguous: 'Name the upstream in the client (headgate-upstream, or its path).',
+  body_unreadable: 'Correct the request body in the client, as the message says.',
+  request_timeout:
+    'Check the connection of the client, or change holds.stalled_ms or holds.upload_min_bytes_per_s.',
+  key_missing:
+    'Give the caller a gateway key, or set require_key: false until all callers have one.',
+  key_invalid: 'Give the caller a valid gateway key: this one is unknown, expired or revoked.',
+  key_forbidden: 'Add the group, or the operation, to groups or allow of the key.',
+  header_invalid: 'Correct the header in the client, as the message says.',
+  websocket_unsupported: 'Set websocket: session at the upstream, or use HTTP.',
+  too_many_connections: 'Close unused connections, or raise turn_connections_each of the upstream.',
+  http_required: 'Use HTTP, or set websocket: turns at the upstream.',
+  field_invalid: 'Correct the request in the client, as the message says.',
+  group_unknown: 'Correct the name of the group in the client, or create the group.',
+  method_unknown: 'Correct the method or the URL in the client.',
+  route_unknown: 'Correct the URL in the client.',
+  origin_forbidden: 'Add the origin of the page to cors_origins, if you trust it.',
+  content_type_unsupported: 'Send Content-Type: application/json.',
+  host_unknown: 'Start Headgate with --allow-host, or use localhost.',
+  lease_unknown: 'Send the lease as it was returned, with the same key.',
+  lease_gone: 'Renew leases in time: renew_within_ms of the answer says when.',
+  lease_revoked: 'No action: an operator revoked the lease.',
+  hold_exceeded: 'Release leases sooner, or raise holds.max_hold_ms of the group.',
+  internal: 'Report it with the line internal_error of the log: this is a bug in Headgate.',
+};
