@@ -35,7 +35,9 @@ export function refusedAtDoor(method: string, asked: RefusedRequest): Response |
 export function malformed(asked: RefusedRequest): Response {
   const { origin, pathname } = new URL(asked.request.url);
   const [what = '', ...path] = pathname.slice(MALFORMED_PATH.length).split('/');
-  return errorAt(`${origin}/${path.join('/')}`, malformedReply(what), asked);
+  const called = `${origin}/${path.join('/')}`;
+  const request = { headers: asked.request.headers, url: called };
+  return errorAt(called, malformedReply(what), { ...asked, request });
 }
 
 /** Answers with an error in the dialect that is spoken at a URL. */

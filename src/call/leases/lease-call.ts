@@ -10,6 +10,7 @@ import { EarlyAnswer } from '../early-answer.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayUnknownKey } from '../identity/new-keys.ts';
 import type { FoundFacts } from '../refusals/found-facts.ts';
+import { openLease, type LeaseToken } from './lease-token.ts';
 import { rejected, type Left, type Rejected } from '../result.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
@@ -86,6 +87,23 @@ async function answerBy(
     body: new CallBody(),
     early: new EarlyAnswer(),
   });
+}
+
+/** Opens the token of a lease of a caller. null: it was never given out, or to another caller. */
+export async function openLeaseOf(call: KnownCall, token: string): Promise<LeaseToken | null> {
+  const lease = await openLease(call.table.snapshot.fingerprintKey, call.caller.id, token);
+  if (lease !== null) {
+    const { upstream: id, wanted, pools } = lease;
+    call.found.located = locatedOf(call, id, wanted.model);
+    call.found.placements = pools;
+  }
+  return lease;
+}
+
+/** The upstream and the model of a lease, as refusals count them. */
+export function locatedOf({ table }: Pick<KnownCall, 'table'>, id: string, model?: string) {
+  const upstream = table.upstreams.get(id);
+  return upstream === undefined ? null : { upstream, model: model ?? null };
 }
 
 /** Makes an answer. */

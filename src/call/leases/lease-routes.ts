@@ -27,8 +27,16 @@ import { nothingFound } from '../refusals/found-facts.ts';
 import { rejectedResponse } from '../respond.ts';
 import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
-import { answerAs, notTold, said, unknownToken, type Answer, type Asked } from './lease-call.ts';
-import { openLease, openTicket, sealLease } from './lease-token.ts';
+import {
+  answerAs,
+  notTold,
+  openLeaseOf,
+  said,
+  unknownToken,
+  type Answer,
+  type Asked,
+} from './lease-call.ts';
+import { openTicket, sealLease } from './lease-token.ts';
 import { expiry, keepLeasePlace, postLease } from './post-lease.ts';
 import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { readJson } from './read-json.ts';
@@ -109,7 +117,7 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
       if (read.kind === 'rejected') return read;
       const { outcome = 'success', usage } = read.value;
       return async (call) => {
-        const lease = await openLease(call.table.snapshot.fingerprintKey, call.caller.id, token);
+        const lease = await openLeaseOf(call, token);
         if (lease === null) return unknownToken('lease');
         const settled = settleBy(call, lease, usage);
         const end = { outcome, status: null, settle: settled?.settle };
@@ -129,7 +137,7 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
 async function putLease(call: KnownCall, token: string): Promise<Answer> {
   const sentAt = steadyClock.now();
   const { fingerprintKey } = call.table.snapshot;
-  const lease = await openLease(fingerprintKey, call.caller.id, token);
+  const lease = await openLeaseOf(call, token);
   if (lease === null) return unknownToken('lease');
   const forbidden = forbiddenHold(call, lease);
   if (forbidden !== null) return forbidden;

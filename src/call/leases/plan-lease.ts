@@ -9,6 +9,7 @@ import type { KnownCall } from '../call.ts';
 import { callRules, type CallRules } from '../call-rules.ts';
 import { accountOf } from '../identity/accounts.ts';
 import { keyFor } from '../identity/authenticate.ts';
+import { locatedOf } from './lease-call.ts';
 import type { Located } from '../locate.ts';
 import { isPriced, measureAsSaid, type Metering } from '../metering.ts';
 import { hiddenKeyOf, withOwnPartitions } from '../plan.ts';
@@ -77,7 +78,7 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   const found = await keyFor(upstream, caller, table, env);
   if (found.kind === 'rejected') return found;
   const { key } = found;
-  call.found.located = { upstream, model: wanted.model ?? null };
+  call.found.located = locatedOf(call, upstream.id, wanted.model);
   const model = wanted.model ?? null;
   const routed: RoutedCall = {
     upstream,

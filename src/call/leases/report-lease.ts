@@ -10,8 +10,8 @@ import type { CallLimits } from '../answer-source.ts';
 import { hintsIn, nearlyEmpty, readAnswer } from '../read-answer.ts';
 import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../tries.ts';
 import { placementOf, releaseAll, reportTo } from './held-pools.ts';
-import { notTold, said, unknownToken, type Answer } from './lease-call.ts';
-import { openLease, sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
+import { notTold, openLeaseOf, said, unknownToken, type Answer } from './lease-call.ts';
+import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
 import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { placeOf, settleRefused } from './settle-lease.ts';
 
@@ -39,8 +39,7 @@ export async function patchLease(
   token: string,
   told: ReportRequest,
 ): Promise<Answer> {
-  const { fingerprintKey } = call.table.snapshot;
-  const lease = await openLease(fingerprintKey, call.caller.id, token);
+  const lease = await openLeaseOf(call, token);
   if (lease === null) return unknownToken('lease');
   const forbidden = forbiddenHold(call, lease);
   if (forbidden !== null) return forbidden;
@@ -68,7 +67,7 @@ export async function patchLease(
   if (next === null) return reported({ action: 'stop', after_ms: 0 });
   const { afterMs, ...past } = next;
   const { wanted: _, upstream: __, agent: ___, slots, ...rest } = lease;
-  const ticket = await sealTicket(fingerprintKey, {
+  const ticket = await sealTicket(call.table.snapshot.fingerprintKey, {
     caller: rest.caller,
     ticketId: rest.ticketId,
     attempt: rest.attempt + 1,
