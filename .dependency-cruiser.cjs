@@ -26,9 +26,10 @@ const layers = {
     // A change that goes back by itself is checked like any other.
     ...['src/providers/', 'cloudflare:workers'],
   ],
+  attention: ['src/core/', 'src/contract/', 'src/routing/'],
   overview: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],
-    ...['src/routing/', 'src/config/'],
+    ...['src/routing/', 'src/config/', 'src/attention/'],
   ],
   feed: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/', 'src/overview/'],
@@ -40,7 +41,7 @@ const layers = {
   ],
   admin: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],
-    ...['src/routing/', 'src/config/', 'src/overview/', 'src/history/', 'hono/', 'zod/'],
+    ...['src/routing/', 'src/config/', 'src/attention/', 'src/overview/', 'src/history/', 'hono/', 'zod/'],
   ],
   http: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/routing/'],

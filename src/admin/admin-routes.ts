@@ -9,6 +9,7 @@
 import { Hono, type MiddlewareHandler } from 'hono';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
 import { addAccessRoutes } from './access-routes.ts';
+import { addAttentionRoutes } from './attention-routes.ts';
 import { addConfigRoutes } from './config-routes.ts';
 import { addBudgetRoutes } from './budget-routes.ts';
 import { addBulkRoutes } from './bulk-routes.ts';
@@ -65,6 +66,7 @@ export function createAdminRoutes(): AdminApp {
   addRelearnRoutes(app);
   addMemberRoutes(app);
   addBudgetRoutes(app);
+  addAttentionRoutes(app);
   addStatusRoutes(app);
   addBulkRoutes(app);
   addSwitchRoutes(app);

@@ -56,7 +56,15 @@ function explain(
   }
   if (issue.code === 'custom') return [{ path: formatPath(path), message: issue.message }];
   if (issue.code === 'invalid_key') return issue.issues.map((inner) => wrongName(path, inner));
-  return [wrong(path, expectation(issue, schemasAt(schema, path)), value)];
+  return [nearer(wrong(path, expectation(issue, schemasAt(schema, path)), value), issue, value)];
+}
+
+/** Adds the known value that a misspelled one was probably meant to be. */
+function nearer(found: FieldError, issue: z.core.$ZodIssue, value: unknown): FieldError {
+  if (issue.code !== 'invalid_value' || typeof value !== 'string') return found;
+  const known = issue.values.filter((each) => typeof each === 'string');
+  const near = nearestName(value, known);
+  return near === null ? found : { ...found, message: `${found.message}; did you mean "${near}"?` };
 }
 
 function isWrongKind(issue: z.core.$ZodIssue): boolean {

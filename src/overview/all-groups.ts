@@ -22,14 +22,16 @@ export function statusOfGroups(
   names: readonly string[],
   replies: readonly PoolReply<PoolStatus>[],
 ): GroupStatus[] {
-  const { config } = directory;
+  const { config, refusals } = directory;
   const byGroup = Map.groupBy(
     replies.filter((one) => !isLongIdle(one, config)),
     (one) => one.pool.group,
   );
   const meeting = overlapsOf(directory);
+  const refused = Map.groupBy(refusals, ({ group }) => group);
   return names.flatMap((name) => {
-    const status = groupStatus(name, config, byGroup.get(name) ?? [], meeting);
+    const refusedHere = refused.get(name) ?? [];
+    const status = groupStatus(name, config, byGroup.get(name) ?? [], meeting, refusedHere);
     return status === null ? [] : { ...status, ...temporaryOf(directory, name) };
   });
 }

@@ -2,6 +2,8 @@ import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switc
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
+import type { RefusalCount } from '../contract/refusals.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
 import { joinAbout, joinScopes, separateAbout, separateMembers } from '../routing/scopes-shown.ts';
@@ -14,7 +16,7 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { stateOf } from './group-state.ts';
 import { latest, longest, longestPause, smallest, sumUp, worstBreaker } from './joins.ts';
 import { joinLastHours } from './last-hours.ts';
-import { joinLately } from './lately.ts';
+import { joinLately, withRefusedHere } from './lately.ts';
 import { joinMembers } from './join-members.ts';
 import { joinUpstreams } from './upstream-calls.ts';
 import { joinLimitsSeen } from './limits-seen.ts';
@@ -29,6 +31,7 @@ export function groupStatus(
   config: Config,
   replies: readonly PoolReply<PoolStatus>[],
   overlaps: readonly Overlap[],
+  refusedHere: readonly RefusalCount[] = [],
 ): GroupStatus | null {
   const group = definedGroup(config, name) ?? null;
   const shown = replies
@@ -46,7 +49,8 @@ export function groupStatus(
   const failed = shown.length - answers.length;
   const limit =
     answers.length === 0 ? limitWithoutPools(name, group, config) : limitOf(group, answers);
-  const all = totals(answers);
+  const pools = totals(answers);
+  const all = { ...pools, ...withRefusedHere(pools.lately, refusedHere, steadyClock.now()) };
   const error = failed === 0 ? {} : { error: failureNote(failed, shown) };
   const switches = {
     paused: set?.paused ?? answers.some((pool) => pool.paused),

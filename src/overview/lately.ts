@@ -1,4 +1,5 @@
 import { NOT_FAILING_AFTER_MS, NOTHING_LATELY_AFTER_MS, type Lately } from '../contract/status.ts';
+import type { RefusalCount } from '../contract/refusals.ts';
 import { latest, sumUp } from './joins.ts';
 
 /** A minute: figures of the last minutes are by minutes of the clock. */
@@ -42,3 +43,62 @@ export function restingLately(
   if (idleMs < NOT_FAILING_AFTER_MS) return { lately: said };
   return { lately: { ...said, is_failing: false } };
 }
+
+/** Refusals that pools count themselves, as in `lately`. */
+const COUNTED_BY_POOLS: ReadonlySet<string> = new Set([
+  'queue_full',
+  'queue_timeout',
+  'infeasible',
+  'busy',
+  'paused',
+  'upstream_limited',
+  'draining',
+  'cancelled',
+  'nested',
+  'never_fits',
+  'breaker_open',
+  'members_out',
+  'budget_exhausted',
+]);
+
+/** Adds the calls of a group that Headgate refused before its pools saw them, as those without a known price. */
+export function withRefusedHere(
+  lately: Lately | undefined,
+  refusals: readonly RefusalCount[],
+  now: number,
+): { readonly lately?: Lately } {
+  const before = lately ?? NOTHING;
+  const { served_at: servedAt } = before;
+  const all = refusals.filter(
+    ({ reason, last_at: at }) =>
+      !COUNTED_BY_POOLS.has(reason) && (servedAt === null || at > servedAt),
+  );
+  const [first] = all.map(({ first_at: at }) => at).toSorted();
+  const last = latest(all.map(({ last_at: at }) => at));
+  if (first === undefined || last === null) return lately === undefined ? {} : { lately };
+  const isUnserved = servedAt === null || now - Date.parse(servedAt) >= MINUTE_MS;
+  const isRecent = now - Date.parse(last) < NOT_FAILING_AFTER_MS;
+  const begin = servedAt !== null && servedAt > first ? servedAt : first;
+  const since = before.failing_since;
+  const counts = all.map(({ reason, count }) => ({ [reason]: count }));
+  return {
+    lately: {
+      ...before,
+      failing_since: since !== null && since < begin ? since : begin,
+      failed_at: latest([before.failed_at, last]),
+      is_failing: before.is_failing || (isUnserved && isRecent),
+      rejected: sumUp([before.rejected, ...counts]),
+    },
+  };
+}
+
+const NOTHING: Lately = {
+  served: 0,
+  served_at: null,
+  failing_since: null,
+  failed_at: null,
+  is_failing: false,
+  refusals: {},
+  rejected: {},
+  ended: {},
+};

@@ -2,7 +2,8 @@ import type { Config } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
-import type { PoolStatus } from '../contract/status.ts';
+import { NOTHING_LATELY_AFTER_MS, type PoolStatus } from '../contract/status.ts';
+import type { RefusalCount } from '../contract/refusals.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
 import type { KnownPool, PoolSaid } from '../contract/rpc/presence-rpc.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
@@ -37,6 +38,8 @@ export interface Directory {
   readonly pools: readonly PlacedPool[];
   /** Keys of the listed ones. */
   readonly listed: ReadonlySet<string>;
+  /** Refusals of Headgate's own in the last 10 minutes. */
+  readonly refusals: readonly RefusalCount[];
 }
 
 /** One pool's answer, or why there is none. */
@@ -46,9 +49,13 @@ export type PoolReply<T> =
 
 /** Reads the configuration, unless it is still the one that is `known`, and the list of pools. */
 export async function readDirectory(env: Env, known: Directory | null = null): Promise<Directory> {
-  const [snapshot, listed] = await Promise.all([
+  const [snapshot, listed, refusals] = await Promise.all([
     directoryOf(env).snapshot(known?.tag ?? null),
     directoryOf(env).pools(),
+    // A directory of the release before counts none.
+    directoryOf(env)
+      .refusals(steadyClock.now() - NOTHING_LATELY_AFTER_MS)
+      .catch(() => []),
   ]);
   const current = snapshot ?? known;
   if (current === null) throw new Error('The directory gave no configuration.');
@@ -57,7 +64,7 @@ export async function readDirectory(env: Env, known: Directory | null = null): P
   const pools = new Map([...own, ...listed].map((pool) => [poolKey(pool), pool]));
   const keys = new Set(listed.map(poolKey));
   const directory = { version, tag, config, fingerprintKey, temporary };
-  return { ...directory, pools: [...pools.values()], listed: keys };
+  return { ...directory, pools: [...pools.values()], listed: keys, refusals };
 }
 
 /**

@@ -75,6 +75,7 @@ export const ROUTE_ADDRESSES = {
   switchGroups: { method: 'POST', path: '/groups/switch' },
   pauseEverything: { method: 'POST', path: '/pause' },
   resumeEverything: { method: 'POST', path: '/resume' },
+  getAttention: { method: 'GET', path: '/attention' },
   getStatus: { method: 'GET', path: '/status' },
   getIsolate: { method: 'GET', path: '/isolate' },
   getSession: { method: 'GET', path: '/session' },

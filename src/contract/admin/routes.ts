@@ -1,3 +1,4 @@
+import { ATTENTION_ROUTES } from './attention-routes.ts';
 import { BUDGET_ROUTES } from './budget-routes.ts';
 import { BULK_ROUTES } from './bulk-routes.ts';
 import type { RouteName } from './addresses.ts';
@@ -18,6 +19,7 @@ export const ADMIN_ROUTES = {
   ...GROUP_ROUTES,
   ...BUDGET_ROUTES,
   ...BULK_ROUTES,
+  ...ATTENTION_ROUTES,
   ...OBSERVATION_ROUTES,
   ...REFUSAL_ROUTES,
   ...PREVIEW_ROUTES,

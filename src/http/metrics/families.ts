@@ -14,6 +14,7 @@ const histogram = (name: string, help: string) =>
 export const CONFIG_VERSION = gauge('config_version', 'Version of the configuration.');
 export const POOLS = gauge('pools', 'Pools that were asked.');
 export const POOLS_LEFT_OUT = gauge('pools_left_out', 'Pools beyond the bound of one scrape.');
+export const ATTENTION = gauge('attention', 'Entries of the list of what needs a person, by rule.');
 export const POOL_UP = gauge('pool_up', 'Whether the pool answered.', 'min');
 
 export const SLOTS_LIMIT = gauge(

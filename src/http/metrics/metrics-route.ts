@@ -4,12 +4,14 @@ import type { RefusalTotal } from '../../contract/refusals.ts';
 import { howToSet, readSecret, secretFault } from '../../runtime/secrets.ts';
 import { POOL_IDLE_MS, type GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import { askAwake, readDirectory, type PoolReply } from '../../overview/pools.ts';
+import { ATTENTION_RULES } from '../../contract/attention.ts';
+import { attentionFrom } from '../../overview/attention.ts';
+import { askAwake, readDirectory, type Directory, type PoolReply } from '../../overview/pools.ts';
 import { refuseBlocked, slowDown } from '../../admin/access/attempts.ts';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { Exposition } from './exposition.ts';
-import { CONFIG_VERSION, POOLS, POOLS_LEFT_OUT, REFUSED } from './families.ts';
+import { ATTENTION, CONFIG_VERSION, POOLS, POOLS_LEFT_OUT, REFUSED } from './families.ts';
 import { addPools } from './pool-samples.ts';
 
 /** Answers `GET /metrics`: everything that is counted, in the text format of Prometheus. */
@@ -25,6 +27,7 @@ export async function metrics(context: Context<{ Bindings: Env }>): Promise<Resp
     exposition.add(CONFIG_VERSION, {}, version);
     exposition.add(POOLS, {}, asked.length);
     exposition.add(POOLS_LEFT_OUT, {}, pools.length - asked.length);
+    await addAttention(exposition, env, directory, asked);
     addPools(exposition, asked.filter(isShown), directory.config);
     for (const total of await directoryOf(env).refusalTotals()) addRefusals(exposition, total);
     return exposition.toResponse();
@@ -39,6 +42,22 @@ function addRefusals(to: Exposition, { count, reason, ...facts }: RefusalTotal):
   const labels = { reason, key, team, group, upstream };
   const texts = Object.entries(labels).map(([name, value]) => [name, value ?? ''] as const);
   to.add(REFUSED, Object.fromEntries(texts), count);
+}
+
+/** Adds how many entries each rule has, 0 included: the same list as `GET /admin/api/attention`. */
+async function addAttention(
+  exposition: Exposition,
+  env: Env,
+  directory: Directory,
+  asked: readonly PoolReply<PoolMetrics>[],
+): Promise<void> {
+  const replies = asked.map((one) =>
+    'error' in one ? one : { pool: one.pool, answer: one.answer.status },
+  );
+  const all = await attentionFrom(env, directory, replies);
+  for (const rule of ATTENTION_RULES) {
+    exposition.add(ATTENTION, { rule }, all.filter((one) => one.rule === rule).length);
+  }
 }
 
 /** Leaves out partitions that nobody uses: they leave the list in time, and need no series until then. */

@@ -89,6 +89,7 @@ const SAMPLES: Record<string, Sample> = {
   listDecisions: { before: () => refused('why'), path: { name: 'why' }, query: '?limit=2' },
   findCalls: { before: () => refused('looked-up'), query: '?q=looked-up&limit=2' },
   listWarnings: { before: () => refused('warned'), path: { name: 'warned' } },
+  getAttention: { before: () => refused('attended'), query: '?rule=refused_by_upstream' },
   listAllWarnings: { before: () => refused('warned-too'), query: '?limit=5' },
   listRefusals: { before: counted, query: '?reason=key_missing&limit=5' },
   getWebhook: { before: webhook },

@@ -1,0 +1,77 @@
+import {
+  ATTENTION_MAX,
+  ATTENTION_RULES,
+  type Attention,
+  type AttentionRule,
+} from '../contract/attention.ts';
+import type { AttentionFacts } from './facts.ts';
+import { GROUP_RULES, REFUSAL_RULES } from './groups.ts';
+import { refusedCalls } from './refused-calls.ts';
+import { brokenUpstream, notServing } from './serving.ts';
+
+/**
+ * Makes the list of what needs a person, the worst first. The dashboard, `headgate doctor`, `headgate status`, the webhook and
+ * the metrics all show this list. It is pure: whoever calls it reads the facts.
+ */
+export function attentionOf(facts: AttentionFacts): Attention[] {
+  const refused = refusedCalls(facts.refusals);
+  const all = [...ofGroups(facts, refused), ...refused, ...ofSecrets(facts), ...ofConfig(facts)];
+  return all.toSorted(
+    (a, b) => rankOf(a.rule) - rankOf(b.rule) || a.subject.id.localeCompare(b.subject.id),
+  );
+}
+
+/** Bounds a list. */
+export function bounded(all: readonly Attention[]): {
+  readonly attention: readonly Attention[];
+  readonly left_out: number;
+} {
+  const attention = all.slice(0, ATTENTION_MAX);
+  return { attention, left_out: all.length - attention.length };
+}
+
+function rankOf(rule: AttentionRule): number {
+  return ATTENTION_RULES.indexOf(rule);
+}
+
+function ofGroups(facts: AttentionFacts, refused: readonly Attention[]): Attention[] {
+  const refusedHere = new Set(refused.map(({ group }) => group));
+  return facts.groups.flatMap((group) => {
+    const cause =
+      brokenUpstream(group, facts) ?? notServing(group, facts, refusedHere.has(group.name));
+    const rules = cause === null ? [...REFUSAL_RULES, ...GROUP_RULES] : GROUP_RULES;
+    return [...(cause === null ? [] : [cause]), ...rules.flatMap((rule) => rule(group, facts))];
+  });
+}
+
+function ofSecrets({ secrets, refusals }: AttentionFacts): Attention[] {
+  return secrets.map(({ subject, group, secret, fault, effect, advice }) => {
+    const ofThis = refusals.filter(
+      (one) => one.reason === 'secret_missing' && one.upstream === subject.id,
+    );
+    const [since = null] = ofThis.map((one) => one.first_at).toSorted();
+    return {
+      rule: 'secret_missing',
+      subject,
+      group,
+      since,
+      count: ofThis.reduce((sum, one) => sum + one.count, 0),
+      says: `The secret ${secret} ${fault}: ${effect}.`,
+      words: null,
+      advice,
+    };
+  });
+}
+
+function ofConfig({ configWarnings }: AttentionFacts): Attention[] {
+  return configWarnings.map((warning) => ({
+    rule: 'config_warning',
+    subject: { kind: 'deployment', id: 'configuration' },
+    group: null,
+    since: null,
+    count: null,
+    says: warning,
+    words: null,
+    advice: 'Change what the warning names, in the configuration.',
+  }));
+}

@@ -1,0 +1,299 @@
+import type { Attention } from '../contract/attention.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { Warning, WarningKind } from '../contract/warnings.ts';
+import { dollars, namesWords, percent, plural, spanWords } from '../core/words/figures.ts';
+import { isHolding, scopeWords } from '../routing/scopes-shown.ts';
+import type { AttentionFacts } from './facts.ts';
+import { entry, lastRefusals, waiting } from './serving.ts';
+
+/** How far back the counts of refusals reach that are no state of a group. */
+const LATELY_MS = 600_000;
+
+/** A wait that operators want to know of: many callers give up after about as long. */
+const LONG_WAIT_MS = 30_000;
+
+/** How many times as long as usual a wait is far beyond it, and the shortest one that counts. */
+const FAR_BEYOND = 5;
+const UNUSUAL_WAIT_MS = 10_000;
+
+/** Minimum length of a pause that is worth an entry: shorter ones are how the limits of an upstream are kept. */
+const PAUSE_MS_MIN = 10_000;
+
+/** The part of a budget from which on it is nearly spent. */
+const NEARLY = 0.8;
+
+const OUT_WORDS = {
+  unauthorized: 'its upstream refuses its key',
+  quota: 'its account has no quota left',
+  egress: 'its upstream refuses calls from where the Worker runs',
+} as const;
+
+type GroupRule = (group: GroupStatus, facts: AttentionFacts) => Attention | readonly Attention[];
+
+const NONE: readonly Attention[] = [];
+
+const unreachable: GroupRule = (group) => {
+  if (group.error === undefined) return NONE;
+  return entry('object_unreachable', group, null, null, {
+    says: `A pool of the group does not answer: ${group.error}.`,
+    words: null,
+    advice:
+      'Look at the log for `reset`, and at the status of Cloudflare. Callers get 503 `limiter_unavailable`, or pass without a slot.',
+  });
+};
+
+const budgetSpent: GroupRule = (group, { refusals, warnings }) => {
+  const { budget_spent: budget, spend, name } = group;
+  const ofGroup = refusals.filter((one) => one.group === name && one.reason === 'budget_exhausted');
+  const count = ofGroup.reduce((sum, one) => sum + one.count, 0);
+  const refused = count === 0 ? '' : ` ${plural(count, 'call')} refused in 10 minutes.`;
+  const advice = 'Raise the budget, or wait until its period ends (UTC).';
+  if (budget === null) {
+    if (count === 0) return NONE;
+    const [first = null] = ofGroup.map((one) => one.first_at).toSorted();
+    const says = `A budget has no room for some calls.${refused}`;
+    return entry('budget_spent', group, first, count, { says, words: null, advice });
+  }
+  const { window, limit_usd: limit } = budget;
+  const spent =
+    spend === null
+      ? 0
+      : { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd }[window];
+  const named = `the budget of this ${window}, ${dollars(limit)},`;
+  const cause =
+    spent >= limit
+      ? `${named} is spent`
+      : `${named} has no room for the next call: ${spent === 0 ? 'nothing' : dollars(spent)} is spent`;
+  const since = raisedAt(warnings, 'budget_spent', name);
+  const says = `${cause[0]?.toUpperCase()}${cause.slice(1)}, and calls are refused.${refused}`;
+  return entry('budget_spent', group, since, count, { says, words: null, advice });
+};
+
+const budgetNear: GroupRule = (group, { budgets, warnings }) => {
+  const { spend, budget_spent: isSpent, name } = group;
+  const of = budgets.get(name);
+  if (spend === null || of === undefined || isSpent !== null) return NONE;
+  const spent = { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd };
+  const periods = (['month', 'day', 'hour'] as const).filter((period) => {
+    const limit = of[period];
+    return limit !== null && limit > 0 && spent[period] >= NEARLY * limit;
+  });
+  return periods.slice(0, 1).map((period) =>
+    entry('budget_near', group, raisedAt(warnings, 'budget_near', name), null, {
+      says: `${percent(spent[period], of[period] ?? 0)} of the budget of this ${period}, ${dollars(of[period] ?? 0)}, is spent.`,
+      words: null,
+      advice: 'Raise the budget in time, or find what spends it on the page Costs.',
+    }),
+  );
+};
+
+/** Makes a rule for refusals of a kind that must not happen at all, though other calls may be served. */
+const refusedFor =
+  (
+    rule: 'quota_exhausted' | 'egress_refused',
+    kind: string,
+    what: string,
+    advice: string,
+  ): GroupRule =>
+  (group, { now }) => {
+    const since = new Date(now - LATELY_MS).toISOString();
+    const last = lastRefusals(group, since).filter((one) => one.kind === kind);
+    const [latest] = last;
+    if (latest === undefined) return NONE;
+    const count = group.last_hour.refusals[kind] ?? 1;
+    const names = namesWords([...new Set(last.map(({ upstream }) => upstream))]);
+    return entry(rule, group, group.lately?.failing_since ?? null, count, {
+      says: `${names} ${what}: ${plural(count, 'refusal')} in the last hour.`,
+      words: latest.message ?? null,
+      advice,
+    });
+  };
+
+const membersOut: GroupRule = (group) =>
+  (group.members ?? []).flatMap(({ id, out, enabled }) => {
+    if (out === null || !enabled) return [];
+    const told = {
+      says: `Member ${id} gets no calls: ${OUT_WORDS[out.reason]}.`,
+      words: null,
+      advice: 'Set the right key, or pay the account. A call probes it from time to time.',
+    };
+    const subject = { kind: 'member', id } as const;
+    return [{ ...entry('member_ejected', group, out.since, null, told), subject }];
+  });
+
+const dayLimit: GroupRule = (group, { warnings }) => {
+  const spent = ['rpd', 'tpd'].find((name) => (group.rates?.[name]?.left ?? 1) <= 0);
+  if (spent === undefined) return NONE;
+  const since = raisedAt(warnings, 'day_limit_spent', group.name);
+  return entry('day_limit_spent', group, since, group.queued, {
+    says: `The limit of 24 hours (\`${spent}\`) is used up${waiting(group.queued)}.`,
+    words: null,
+    advice: `Raise \`${spent}\`, or wait: room comes back as the first calls are a day old.`,
+  });
+};
+
+const paused: GroupRule = (group) =>
+  group.paused
+    ? entry('paused', group, null, group.queued, {
+        says: `An operator paused the group${waiting(group.queued)}.`,
+        words: null,
+        advice: 'Resume the group once the reason is gone.',
+      })
+    : NONE;
+
+const upstreamPause: GroupRule = (group, { now }) => {
+  const { paused_until: until, about, queued, pause } = group;
+  const leftMs = until === null || about !== undefined ? 0 : Date.parse(until) - now;
+  if (leftMs < PAUSE_MS_MIN) return NONE;
+  return entry('upstream_pause', group, null, queued, {
+    says: `The upstream asked to wait for another ${spanWords(leftMs)}${waiting(queued)}.`,
+    words: pause?.message ?? null,
+    advice: 'Wait, or raise the limit at the provider. Resuming the group does not end the pause.',
+  });
+};
+
+const partlyStopped: GroupRule = (group, { now }) => {
+  const { state, about, scopes = [], paused_until: until, breaker_until: probedAt, queued } = group;
+  if (state !== 'partly paused') return NONE;
+  const held = scopes.filter(isHolding);
+  const ends = [until, probedAt, ...held.flatMap((one) => [one.paused_until, one.breaker_until])];
+  const leftMs = Math.max(0, ...ends.map((end) => (end === null ? 0 : Date.parse(end) - now)));
+  if (leftMs < PAUSE_MS_MIN) return NONE;
+  const calls = [...(about === undefined ? [] : [about]), ...held.map((one) => one.about)];
+  const names = [...new Set(calls.map(scopeWords))];
+  return entry('partly_stopped', group, null, queued, {
+    says: `The upstream stops only ${namesWords(names, 1)}, for another ${spanWords(leftMs)}${waiting(queued)}.`,
+    words: held.find(({ pause }) => pause?.message)?.pause?.message ?? null,
+    advice: 'All other calls start. Raise the limit of these calls at the provider, or wait.',
+  });
+};
+
+const noSlots: GroupRule = (group) =>
+  group.limit.effective === 0 && group.queued > 0 && !group.paused
+    ? entry('no_slots', group, null, group.queued, {
+        says: `The limit is 0${waiting(group.queued)}.`,
+        words: null,
+        advice: 'Raise `limits.max_concurrency`.',
+      })
+    : NONE;
+
+const orphaned: GroupRule = (group, { now }) => {
+  const { unclaimed, unclaimed_until: until, queued } = group;
+  if (unclaimed === 0) return NONE;
+  const leftMs = until === null ? 0 : Math.max(0, Date.parse(until) - now);
+  return entry('slots_orphaned', group, null, unclaimed, {
+    says: `The pool was restarted: ${plural(unclaimed, 'slot')} may still be held by earlier calls, for ${spanWords(leftMs)} at most${waiting(queued)}.`,
+    words: null,
+    advice: 'Wait: the slots are free when their calls end, or at the end of that time.',
+  });
+};
+
+const stuck: GroupRule = (group, facts) => {
+  const raised = recent(facts, group, 'lease_expired');
+  const count = raised.reduce((sum, { figures }) => sum + (figures['leases'] ?? 1), 0);
+  if (count === 0) return NONE;
+  return entry('slots_stuck', group, raised.at(-1)?.at ?? null, count, {
+    says: `Their holders were gone: ${plural(count, 'slot was', 'slots were')} taken back in 10 minutes.`,
+    words: null,
+    advice: 'Look for Workers or clients that crashed, and for leases that were not released.',
+  });
+};
+
+const passedUnlimited: GroupRule = (group) => {
+  const { passed_unlimited_total: count, as_of: at } = group;
+  if (count === 0 || at !== undefined) return NONE;
+  return entry('passed_unlimited', group, null, count, {
+    says: `The pool was out of reach: ${plural(count, 'call')} passed without a slot.`,
+    words: null,
+    advice:
+      'Look at the status of Cloudflare. `on_unavailable` sets whether calls pass or are refused.',
+  });
+};
+
+const oldQueue: GroupRule = (group, { now }) => {
+  const { queued, oldest_wait_ms: oldestMs, state, last_hour: hour } = group;
+  const waits = hour.steps.wait_p95_ms.flatMap((ms) => ms ?? []).toSorted((a, b) => a - b);
+  const usualMs = waits[Math.floor(waits.length / 2)] ?? null;
+  const isLong = state === 'full' && oldestMs > LONG_WAIT_MS;
+  const isUnusual = usualMs !== null && oldestMs > Math.max(UNUSUAL_WAIT_MS, FAR_BEYOND * usualMs);
+  if (queued === 0 || !(isLong || isUnusual)) return NONE;
+  const usual =
+    usualMs === null
+      ? ''
+      : ` (usually ${usualMs < 1_000 ? 'less than a second' : spanWords(usualMs)})`;
+  const since = new Date(now - oldestMs).toISOString();
+  return entry('queue_old', group, since, queued, {
+    says: `${plural(queued, 'call waits', 'calls wait')}, the oldest for ${spanWords(oldestMs)}${usual}.`,
+    words: null,
+    advice:
+      'Look at what the group waits for (page of the group), and raise its slots if the provider allows more.',
+  });
+};
+
+const growing: GroupRule = (group, facts) => {
+  const [raised] = recent(facts, group, 'queue_growing');
+  if (raised === undefined || group.queued < (raised.figures['queued_before'] ?? 1)) return NONE;
+  return entry('queue_growing', group, raised.at, group.queued, {
+    says: `The queue grows: ${plural(group.queued, 'call waits', 'calls wait')}.`,
+    words: null,
+    advice: 'Raise the slots if the provider allows more, or slow down the callers.',
+  });
+};
+
+const violated: GroupRule = (group, facts) => {
+  const [raised] = recent(facts, group, 'invariant_violated');
+  if (raised === undefined) return NONE;
+  return entry('invariant_violated', group, raised.at, null, {
+    says: raised.message,
+    words: null,
+    advice: 'Report it, with the log around that time.',
+  });
+};
+
+/** Rules for a group of which any may hold. Those that say why nothing is served are in `serving.ts`. */
+export const GROUP_RULES: readonly GroupRule[] = [
+  unreachable,
+  budgetSpent,
+  membersOut,
+  dayLimit,
+  paused,
+  upstreamPause,
+  partlyStopped,
+  noSlots,
+  orphaned,
+  stuck,
+  passedUnlimited,
+  oldQueue,
+  growing,
+  budgetNear,
+  violated,
+];
+
+/** Rules for a group that an entry of `serving.ts` makes superfluous. */
+export const REFUSAL_RULES: readonly GroupRule[] = [
+  refusedFor(
+    'egress_refused',
+    'egress',
+    'refuses calls from where the Worker runs',
+    'Place the group elsewhere (`location`): docs/operations.md, "Nobody is served from here".',
+  ),
+  refusedFor(
+    'quota_exhausted',
+    'quota',
+    'says that the account has no quota left',
+    'Pay the account at the provider, or use another key. Waiting does not help.',
+  ),
+];
+
+function recent(
+  { warnings, now }: AttentionFacts,
+  { name }: GroupStatus,
+  kind: WarningKind,
+): Warning[] {
+  const since = new Date(now - LATELY_MS).toISOString();
+  return warnings.filter((one) => one.kind === kind && one.group === name && one.at >= since);
+}
+
+function raisedAt(warnings: readonly Warning[], kind: WarningKind, group: string): string | null {
+  return warnings.find((one) => one.kind === kind && one.group === group)?.at ?? null;
+}

@@ -1,0 +1,143 @@
+import type { Attention, AttentionRule } from '../contract/attention.ts';
+import type { Reason } from '../contract/reasons.ts';
+import { REFUSAL_ADVICE } from '../contract/refusal-advice.ts';
+import type { RefusalCount } from '../contract/refusals.ts';
+import { namesWords, plural } from '../core/words/figures.ts';
+import { subjectOf } from './facts.ts';
+
+interface RefusalRule {
+  readonly rule: AttentionRule;
+  /** The cause, as the first part of a sentence. */
+  readonly cause: (all: readonly RefusalCount[]) => string;
+  /** The subject of the entry, apart from the group that refused. */
+  readonly of: 'group' | 'key' | 'upstream' | 'deployment';
+}
+
+const namesOf = (all: readonly RefusalCount[], field: 'model' | 'key' | 'upstream'): string[] => [
+  ...new Set(all.flatMap((one) => one[field] ?? [])),
+];
+
+/** The models of calls, as the subject of a sentence. */
+function modelsOf(all: readonly RefusalCount[], one: string, many: string): string {
+  const names = namesOf(all, 'model').map((name) => (name === '' ? 'no model' : name));
+  if (names.length === 0) return `A model ${one}`;
+  return names.length === 1 ? `Model ${names[0]} ${one}` : `Models ${namesWords(names)} ${many}`;
+}
+
+/** Refusals that an operator can mend, by reason. Mistakes of callers are none. */
+const RULES: Partial<Record<Reason, RefusalRule>> = {
+  price_unknown: {
+    rule: 'price_missing',
+    of: 'group',
+    cause: (all) => `${modelsOf(all, 'has', 'have')} no known price, which its budget needs`,
+  },
+  key_missing: {
+    rule: 'key_refused',
+    of: 'upstream',
+    cause: () => 'Calls come without a gateway key',
+  },
+  key_invalid: {
+    rule: 'key_refused',
+    of: 'upstream',
+    cause: () => 'Calls come with an unknown gateway key',
+  },
+  key_forbidden: {
+    rule: 'key_refused',
+    of: 'key',
+    cause: () => 'A key is used where it is not allowed',
+  },
+  model_unknown: {
+    rule: 'model_refused',
+    of: 'deployment',
+    cause: (all) => modelsOf(all, 'belongs to no upstream', 'belong to no upstream'),
+  },
+  model_ambiguous: {
+    rule: 'model_refused',
+    of: 'deployment',
+    cause: (all) => modelsOf(all, 'belongs to several upstreams', 'belong to several upstreams'),
+  },
+  upstream_unknown: {
+    rule: 'calls_refused',
+    of: 'deployment',
+    cause: () => 'Calls name an upstream that is not configured',
+  },
+  upstream_redirects: {
+    rule: 'calls_refused',
+    of: 'upstream',
+    cause: () => 'The upstream answers with a redirect, which Headgate does not follow',
+  },
+  setting_invalid: {
+    rule: 'calls_refused',
+    of: 'deployment',
+    cause: () => 'A setting of the deployment is invalid',
+  },
+  too_many_groups: {
+    rule: 'calls_refused',
+    of: 'group',
+    cause: () => 'Calls match more groups than one call may have',
+  },
+  account_capped: {
+    rule: 'calls_refused',
+    of: 'deployment',
+    cause: () => 'The Cloudflare account has used up its plan',
+  },
+  limiter_unavailable: {
+    rule: 'calls_refused',
+    of: 'group',
+    cause: () => 'The object of the group was out of reach',
+  },
+  limiter_overloaded: {
+    rule: 'calls_refused',
+    of: 'group',
+    cause: () => 'The object of the group has more calls than it can handle',
+  },
+  too_many_bytes_waiting: {
+    rule: 'calls_refused',
+    of: 'deployment',
+    cause: () => 'Queued bodies fill the memory of a Worker',
+  },
+  internal: {
+    rule: 'calls_refused',
+    of: 'deployment',
+    cause: () => 'Headgate failed by a mistake in it',
+  },
+};
+
+/** Lists what Headgate refuses of its own and an operator can mend, by rule and subject. */
+export function refusedCalls(refusals: readonly RefusalCount[]): Attention[] {
+  const known = refusals.flatMap((one) => {
+    const rule = RULES[one.reason];
+    return rule === undefined ? [] : [{ one, rule, subject: subjectAt(rule, one) }];
+  });
+  const keyOf = ({ one, subject }: (typeof known)[number]): string =>
+    JSON.stringify([one.reason, subject]);
+  return [...Map.groupBy(known, keyOf).values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined) return [];
+    const all = same.map(({ one }) => one);
+    const { rule, subject } = first;
+    const count = all.reduce((sum, one) => sum + one.count, 0);
+    const since = all.map((one) => one.first_at).toSorted()[0] ?? null;
+    const [group = null] = all.flatMap((one) => one.group ?? []);
+    return [
+      {
+        rule: rule.rule,
+        subject,
+        group,
+        since,
+        count,
+        says: `${rule.cause(all)}: ${plural(count, 'call')} refused in 10 minutes (${first.one.reason}).`,
+        words: first.one.message === '' ? null : first.one.message,
+        advice: REFUSAL_ADVICE[first.one.reason],
+      },
+    ];
+  });
+}
+
+function subjectAt({ of }: RefusalRule, one: RefusalCount): Attention['subject'] {
+  const { group, key, upstream } = one;
+  if (of === 'key' && key !== null) return { kind: 'key', id: key };
+  if (of === 'upstream' && upstream !== null) return { kind: 'upstream', id: upstream };
+  if (of === 'group' && group !== null) return subjectOf(group);
+  return { kind: 'deployment', id: 'headgate' };
+}

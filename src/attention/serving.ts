@@ -1,0 +1,191 @@
+import { NOTHING_SERVED_MS, type Attention } from '../contract/attention.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { Lately } from '../contract/status.ts';
+import { namesWords, plural, spanWords } from '../core/words/figures.ts';
+import { subjectOf, type AttentionFacts } from './facts.ts';
+
+/** Refusals in a row without a served call from which on an upstream refuses every call, however short the time. */
+const REFUSED_MIN = 5;
+
+const MINUTE_MS = 60_000;
+
+/** Maximum length of a message within a sentence. */
+const QUOTED_MAX = 80;
+
+/** Meaning of the kinds of refusals, for those that came without a message. */
+export const KIND_WORDS: Readonly<Record<string, string>> = {
+  egress: 'calls from where the Worker runs are refused',
+  unauthorized: 'the key is refused',
+  quota: 'the account has no quota left',
+  never_fits: 'the calls are too large',
+  long_window: 'the limit of a day or a plan is used up',
+  concurrency: 'too many calls at once',
+  overload: 'overloaded',
+  tokens: 'too many tokens',
+  requests: 'too many requests',
+  ramp: 'calls became more too quickly',
+  unknown: 'no reason given',
+  error: 'no answer, or a failure of the server',
+};
+
+/** The last refusals of a group's upstreams since an instant. */
+interface LastRefusal {
+  readonly upstream: string;
+  readonly kind: string;
+  readonly at: string;
+  readonly status?: number;
+  readonly message?: string;
+}
+
+type Since = Pick<Lately, 'refusals'> & { readonly since: string };
+
+/** Finds why a group serves nothing, or serves nothing any more. null: it serves calls, or has none. */
+export function notServing(
+  group: GroupStatus,
+  { now }: Pick<AttentionFacts, 'now'>,
+  isRefusedHere: boolean,
+): Attention | null {
+  const { lately, state } = group;
+  if (lately === undefined || lately.failing_since === null) return null;
+  const { failing_since: since, refusals } = lately;
+  const refused = sumOf(refusals, (kind) => kind !== 'error');
+  const isPlain = lately.is_failing && (refused >= REFUSED_MIN || state === 'refused by upstream');
+  const failed = sumOf(refusals, () => true) + sumOf(lately.rejected, () => true);
+  if (isPlain && 2 * refused >= failed) {
+    return entry('refused_by_upstream', group, since, refused, {
+      ...saysOfUpstream(group, { since, refusals }, 'refuse', (kind) => kind !== 'error'),
+      advice:
+        'Read the message. Raise the limit or the credit at the provider, set the right key, or send the calls to another upstream.',
+    });
+  }
+  if (!lately.is_failing || now - Date.parse(since) < NOTHING_SERVED_MS || isRefusedHere) {
+    return null;
+  }
+  const count = failed + (lately.ended['cancelled'] ?? 0);
+  return entry('nothing_served', group, since, count, {
+    ...causeOf(group, lately, since, now),
+    advice:
+      'Look at the last calls of the group (page Calls), and at the status page of the provider.',
+  });
+}
+
+/** Finds an upstream whose breaker is open for all calls of a group. */
+export function brokenUpstream(
+  group: GroupStatus,
+  { warnings }: Pick<AttentionFacts, 'warnings'>,
+): Attention | null {
+  const { breaker, about, queued, lately } = group;
+  if (breaker === 'closed' || about !== undefined) return null;
+  const raised = warnings.find(
+    ({ kind, group: of }) => kind === 'breaker_open' && of === group.name,
+  );
+  const since = lately?.failing_since ?? raised?.at ?? null;
+  const refusals = lately?.refusals ?? {};
+  const isShown = since !== null && sumOf(refusals, () => true) > 0;
+  const told = isShown
+    ? saysOfUpstream(group, { since, refusals }, 'fail', () => true)
+    : { says: 'The upstream fails.', words: null };
+  const phase = breaker === 'open' ? 'open' : 'half open';
+  return entry(
+    'breaker_open',
+    group,
+    since,
+    sumOf(refusals, () => true),
+    {
+      words: told.words,
+      says: `${told.says.slice(0, -1)}. The breaker is ${phase}${waiting(queued)}.`,
+      advice: 'Look at the status page of the provider. The breaker closes once a probe is served.',
+    },
+  );
+}
+
+/** Says which upstream refuses or fails calls, how often and with which message. */
+function saysOfUpstream(
+  group: GroupStatus,
+  { since, refusals }: Since,
+  verb: 'refuse' | 'fail',
+  isMeant: (kind: string) => boolean,
+): { readonly says: string; readonly words: string | null } {
+  const last = lastRefusals(group, since).filter(({ kind }) => isMeant(kind));
+  const names = [...new Set(last.map(({ upstream }) => upstream))];
+  const [latest] = last;
+  const [kind = latest?.kind ?? 'unknown'] = Object.entries(refusals)
+    .filter(([of]) => isMeant(of))
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([of]) => of);
+  const shown = last.find((one) => one.kind === kind) ?? latest;
+  const who = names.length === 0 ? 'The upstream' : namesWords(names);
+  const what = `${who} ${verb}${names.length > 1 ? '' : 's'} every call`;
+  const count = sumOf(refusals, isMeant).toLocaleString('en');
+  const words = shown?.message ?? null;
+  const status = shown?.status === undefined ? 'refused' : String(shown.status);
+  const quoted = words === null ? ` (${KIND_WORDS[kind] ?? kind})` : ` '${cut(words)}'`;
+  const lastAt = group.lately?.failed_at ?? latest?.at ?? since;
+  return { says: `${what}: ${count} × ${status}${quoted} in ${within(since, lastAt)}.`, words };
+}
+
+/** Says why nothing is served, with the largest cause first. */
+function causeOf(
+  group: GroupStatus,
+  lately: Lately,
+  since: string,
+  now: number,
+): { readonly says: string; readonly words: string | null } {
+  const { refusals, rejected, ended } = lately;
+  const atUpstream = sumOf(refusals, () => true);
+  const here = sumOf(rejected, () => true);
+  const cancelled = ended['cancelled'] ?? 0;
+  const rest = `nothing was served for ${spanWords(now - Date.parse(since))}`;
+  if (atUpstream > 0 && atUpstream >= here) {
+    const told = saysOfUpstream(group, { since, refusals }, 'fail', () => true);
+    return { ...told, says: `${told.says.slice(0, -1)}; ${rest}.` };
+  }
+  if (here > 0 && here >= cancelled) {
+    const reasons = Object.entries(rejected)
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([reason, count]) => `${count.toLocaleString('en')} × ${reason}`);
+    return { says: `Headgate refuses every call: ${namesWords(reasons)}; ${rest}.`, words: null };
+  }
+  const left = plural(cancelled, 'caller');
+  return { says: `No call gets its answer in time: ${left} left; ${rest}.`, words: null };
+}
+
+/** Lists the last refusals of the group's upstreams since an instant, the latest first. */
+export function lastRefusals(group: GroupStatus, since: string): LastRefusal[] {
+  return group.upstreams
+    .flatMap(({ id, last_refusals: all }) =>
+      all.filter(({ at }) => at >= since).map((one) => ({ ...one, upstream: id })),
+    )
+    .toSorted((a, b) => b.at.localeCompare(a.at));
+}
+
+export function entry(
+  rule: Attention['rule'],
+  group: GroupStatus,
+  since: string | null,
+  count: number | null,
+  told: Pick<Attention, 'says' | 'words' | 'advice'>,
+): Attention {
+  return { rule, subject: subjectOf(group.name), group: group.name, since, count, ...told };
+}
+
+/** Queued calls as the end of a sentence. */
+export function waiting(queued: number): string {
+  return queued === 0 ? '' : `, and ${plural(queued, 'call waits', 'calls wait')}`;
+}
+
+function within(since: string, until: string): string {
+  const ms = Date.parse(until) - Date.parse(since);
+  return plural(Math.max(1, Math.round(ms / MINUTE_MS)), 'minute');
+}
+
+function cut(words: string): string {
+  return words.length <= QUOTED_MAX ? words : `${words.slice(0, QUOTED_MAX - 1).trimEnd()}…`;
+}
+
+function sumOf(
+  tally: Readonly<Record<string, number>>,
+  isMeant: (name: string) => boolean,
+): number {
+  return Object.entries(tally).reduce((sum, [of, count]) => (isMeant(of) ? sum + count : sum), 0);
+}

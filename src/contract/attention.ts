@@ -1,0 +1,110 @@
+import * as z from 'zod';
+import type { Frozen } from './frozen.ts';
+
+/**
+ * Rules for what needs a person, the worst first. `docs/operations.md` says what each one means, and what to do.
+ *
+ * - `object_unreachable`: a pool of the group does not answer.
+ * - `refused_by_upstream`: the upstream refuses every call.
+ * - `nothing_served`: no call was served for 5 minutes while calls failed, whatever the cause.
+ * - `breaker_open`: the upstream failed so often that its breaker stops calls.
+ * - `secret_missing`: the secret of an upstream, member or webhook cannot be used.
+ * - `price_missing`, `key_refused`, `model_refused`: Headgate refuses calls for want of a price, key or model.
+ * - `calls_refused`: Headgate refuses calls for another reason that an operator can mend.
+ * - `budget_spent`: a budget is spent, or has no room for a call.
+ * - `egress_refused`: an upstream refuses calls from where the Worker runs.
+ * - `quota_exhausted`: an upstream says that the account has no quota left.
+ * - `member_ejected`: a member gets no calls, because its upstream refused its key, account or origin.
+ * - `day_limit_spent`: a limit of requests or tokens a day is used up.
+ * - `paused`: an operator paused the group.
+ * - `upstream_pause`: the upstream asked for a wait that is not over soon.
+ * - `partly_stopped`: the same for some calls of the group.
+ * - `no_slots`: calls wait, and the limit is 0.
+ * - `slots_orphaned`: slots may be held by calls from before a reset of the pool.
+ * - `slots_stuck`: slots were taken back, because their holders were gone.
+ * - `passed_unlimited`: calls passed without a slot, because the pool was out of reach.
+ * - `queue_old`: calls wait much longer than usual.
+ * - `queue_growing`: the queue grew for minutes.
+ * - `budget_near`: 80 % of a budget is spent.
+ * - `invariant_violated`: Headgate broke one of its own promises.
+ * - `config_warning`: a warning of the configuration still holds.
+ */
+export const ATTENTION_RULES = [
+  'object_unreachable',
+  'refused_by_upstream',
+  'nothing_served',
+  'breaker_open',
+  'secret_missing',
+  'price_missing',
+  'key_refused',
+  'model_refused',
+  'calls_refused',
+  'budget_spent',
+  'egress_refused',
+  'quota_exhausted',
+  'member_ejected',
+  'day_limit_spent',
+  'paused',
+  'upstream_pause',
+  'partly_stopped',
+  'no_slots',
+  'slots_orphaned',
+  'slots_stuck',
+  'passed_unlimited',
+  'queue_old',
+  'queue_growing',
+  'budget_near',
+  'invariant_violated',
+  'config_warning',
+] as const;
+
+/** How long nothing must have been served for `nothing_served`, while calls fail, in milliseconds. */
+export const NOTHING_SERVED_MS = 300_000;
+
+/** Maximum entries of a list. */
+export const ATTENTION_MAX = 500;
+
+const attentionRule = z.enum(ATTENTION_RULES);
+
+/** One thing that needs a person. */
+const attentionSchema = z
+  .object({
+    rule: attentionRule.describe('The rule that holds, as in docs/operations.md.'),
+    subject: z
+      .object({
+        kind: z
+          .enum(['group', 'key', 'team', 'upstream', 'deployment', 'member'])
+          .describe('Kind of what needs attention.'),
+        id: z
+          .string()
+          .describe('Its name or id. For the deployment: the part of it, as in `configuration`.'),
+      })
+      .describe('What needs attention.'),
+    group: z.string().nullable().describe('The group to look at. null if there is none.'),
+    since: z.iso.datetime().nullable().describe('Since when. null if that is not known.'),
+    count: z
+      .int()
+      .min(0)
+      .nullable()
+      .describe('Number of calls, refusals or slots concerned. null if there is nothing to count.'),
+    says: z.string().describe('One sentence: the cause first, then its effect.'),
+    words: z
+      .string()
+      .nullable()
+      .describe(
+        'Message of the upstream, or of the error that callers got, shortened and without secrets. null if there is none.',
+      ),
+    advice: z.string().describe('What to do.'),
+  })
+  .describe('One thing that needs a person.');
+
+export const attentionListSchema = z.object({
+  at: z.iso.datetime().describe('When this was found.'),
+  version: z.int().min(0).describe('Version of the configuration.'),
+  attention: z.array(attentionSchema).max(ATTENTION_MAX).describe('The worst first.'),
+  left_out: z.int().min(0).describe('Entries beyond the first 500.'),
+});
+
+export type Attention = Frozen<z.output<typeof attentionSchema>>;
+export type AttentionList = Frozen<z.output<typeof attentionListSchema>>;
+export type AttentionRule = Attention['rule'];

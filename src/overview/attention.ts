@@ -1,0 +1,139 @@
+import { attentionOf } from '../attention/attention.ts';
+import type { Budgets, MissingSecret } from '../attention/facts.ts';
+import { checkConfig } from '../config/check-config.ts';
+import type { Attention } from '../contract/attention.ts';
+import type { Config } from '../contract/config/config.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { PoolStatus } from '../contract/status.ts';
+import type { Warning } from '../contract/warnings.ts';
+import { directoryOf, jurisdictionOf, type Env } from '../env.ts';
+import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
+import { ratesOf } from '../routing/group-rates.ts';
+import { limitGroups } from '../routing/key-groups.ts';
+import { resolveUpstreams } from '../routing/upstreams.ts';
+import { logEvent } from '../runtime/log.ts';
+import { membersWithoutSecret, secretFault, withoutSecret } from '../runtime/secrets.ts';
+import { steadyClock } from '../runtime/steady-clock.ts';
+import { groupNames, statusOfGroups } from './all-groups.ts';
+import { askAwake, readDirectory, type Directory, type PoolReply } from './pools.ts';
+
+/** Warnings that the directory keeps at most. */
+const WARNINGS_MAX = 200;
+
+/** Reads how all pools are, and makes the list of what needs a person. */
+export async function readAttention(
+  env: Env,
+): Promise<{ readonly version: number; readonly all: readonly Attention[] }> {
+  const directory = await readDirectory(env);
+  const replies = await askAwake(
+    env,
+    directory,
+    directory.pools,
+    (pool) => pool.status(),
+    ({ status }) => status,
+  );
+  return { version: directory.version, all: await attentionFrom(env, directory, replies) };
+}
+
+/** Makes the list of what needs a person from what the pools said of themselves. */
+export async function attentionFrom(
+  env: Env,
+  directory: Directory,
+  replies: readonly PoolReply<PoolStatus>[],
+): Promise<readonly Attention[]> {
+  const groups = statusOfGroups(directory, groupNames(directory), replies);
+  return attentionNow(env, directory, groups, await readWarnings(env));
+}
+
+/** Makes the list of what needs a person from what is known of all groups. */
+export function attentionNow(
+  env: Env,
+  { config, refusals }: Pick<Directory, 'config' | 'refusals'>,
+  groups: readonly GroupStatus[],
+  warnings: readonly Warning[],
+): readonly Attention[] {
+  return attentionOf({
+    now: steadyClock.now(),
+    groups,
+    refusals,
+    warnings,
+    secrets: missingSecrets(env, config),
+    configWarnings: warningsOf(env, config),
+    budgets: budgetsOf(config),
+  });
+}
+
+/** Reads the last warnings of all pools. None: the directory is one of before, or out of reach. */
+async function readWarnings(env: Env): Promise<readonly Warning[]> {
+  try {
+    return await directoryOf(env).warnings(WARNINGS_MAX);
+  } catch (error) {
+    logEvent('directory_unreachable', { error: String(error) });
+    return [];
+  }
+}
+
+/** The warnings of the last configuration: a check costs the square of the number of groups. */
+let checked: { readonly config: Config; readonly warnings: readonly string[] } | null = null;
+
+function warningsOf(env: Env, config: Config): readonly string[] {
+  if (checked?.config !== config) {
+    const { warnings } = checkConfig(config, BUILT_IN_UPSTREAMS, {
+      privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
+      jurisdiction: jurisdictionOf(env),
+    });
+    checked = { config, warnings };
+  }
+  return checked.warnings;
+}
+
+function setSecret(name: string): string {
+  return `Set ${name}. The page Upstreams and \`headgate doctor\` show the command.`;
+}
+
+/** Lists the secrets that the configuration names and that cannot be used. */
+function missingSecrets(env: Env, config: Config): MissingSecret[] {
+  const ofUpstreams = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
+  const ofMembers = membersWithoutSecret(env, config.groups);
+  const name = config.webhook?.secret ?? null;
+  const fault = name === null ? null : secretFault(env, name);
+  return [
+    ...ofUpstreams.map(({ id, secret, fault: why }) => ({
+      subject: { kind: 'upstream', id } as const,
+      group: null,
+      secret,
+      fault: why,
+      effect: 'calls to this upstream are refused',
+      advice: setSecret(secret),
+    })),
+    ...ofMembers.map(({ group, member, secret, fault: why }) => ({
+      subject: { kind: 'member', id: member } as const,
+      group,
+      secret,
+      fault: why,
+      effect: 'no call runs at this member',
+      advice: setSecret(secret),
+    })),
+    ...(name === null || fault === null
+      ? []
+      : [
+          {
+            subject: { kind: 'deployment', id: 'webhook' } as const,
+            group: null,
+            secret: name,
+            fault,
+            effect: 'no warning is sent',
+            advice: setSecret(name),
+          },
+        ]),
+  ];
+}
+
+function budgetsOf(config: Config): ReadonlyMap<string, Budgets> {
+  return new Map(
+    [...config.groups, ...limitGroups(config)].map(({ name, limits }) => {
+      const { perHourUsd: hour, perDayUsd: day, perMonthUsd: month } = ratesOf(limits).budgets;
+      return [name, { hour, day, month }];
+    }),
+  );
+}

@@ -1,0 +1,437 @@
+// The rules for what needs a person: which one holds, in which words, and in which order.
+import { describe, expect, it } from 'vitest';
+import { attentionOf, bounded } from '../../../src/attention/attention.ts';
+import type { AttentionFacts } from '../../../src/attention/facts.ts';
+import { ATTENTION_MAX, ATTENTION_RULES, type Attention } from '../../../src/contract/attention.ts';
+import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
+import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import type { Lately, UpstreamCallsStatus } from '../../../src/contract/status.ts';
+import type { Warning, WarningKind } from '../../../src/contract/warnings.ts';
+import { groupStatus } from '../dashboard/group-status.ts';
+
+const NOW = Date.parse('2026-11-28T10:10:00Z');
+const ago = (ms: number): string => new Date(NOW - ms).toISOString();
+const inMs = (ms: number): string => new Date(NOW + ms).toISOString();
+const MINUTE = 60_000;
+
+const NO_FACTS: AttentionFacts = {
+  now: NOW,
+  groups: [],
+  refusals: [],
+  warnings: [],
+  secrets: [],
+  configWarnings: [],
+  budgets: new Map(),
+};
+
+const found = (facts: Partial<AttentionFacts>): Attention[] =>
+  attentionOf({ ...NO_FACTS, ...facts });
+
+const of = (changes: Partial<GroupStatus>, facts: Partial<AttentionFacts> = {}): Attention[] =>
+  found({
+    groups: [groupStatus({ name: 'chat', ...changes } as Parameters<typeof groupStatus>[0])],
+    ...facts,
+  });
+
+function failing(changes: Partial<Lately>): Lately {
+  return {
+    served: 0,
+    served_at: null,
+    failing_since: ago(10 * MINUTE),
+    failed_at: ago(0),
+    is_failing: true,
+    refusals: {},
+    rejected: {},
+    ended: {},
+    ...changes,
+  };
+}
+
+type LastRefusal = UpstreamCallsStatus['last_refusals'][number];
+
+function upstream(
+  id: string,
+  kind: string,
+  told: Partial<Pick<LastRefusal, 'at' | 'status' | 'message'>> = {},
+): GroupStatus['upstreams'][number] {
+  return {
+    id,
+    in_flight: 0,
+    last_call_at: ago(0),
+    day_granted: 1,
+    day_refusals: {},
+    spend: null,
+    last_refusals: [{ kind, at: ago(1_000), retry_after_ms: null, model: null, ...told }],
+    state: 'ok',
+    paused_until: null,
+    breaker_until: null,
+    limit: 5,
+  };
+}
+
+function warning(kind: WarningKind, figures: Warning['figures'] = {}): Warning {
+  const at = ago(2 * MINUTE);
+  return { id: kind, at, kind, group: 'chat', partition: null, message: 'It is so.', figures };
+}
+
+function refusal(
+  reason: RefusalCount['reason'],
+  changes: Partial<RefusalCount> = {},
+): RefusalCount {
+  return {
+    reason,
+    key: null,
+    key_kind: null,
+    team: null,
+    group: null,
+    upstream: null,
+    model: null,
+    count: 1,
+    first_at: ago(5 * MINUTE),
+    last_at: ago(1_000),
+    message: 'It is so.',
+    request_ids: [],
+    ...changes,
+  };
+}
+
+const QUOTA = { status: 429, message: 'quota exceeded' };
+
+describe('a group that serves nothing', () => {
+  it('says first which upstream refuses, how often, and with which words', () => {
+    const [first, ...others] = of({
+      lately: failing({ refusals: { quota: 276 } }),
+      upstreams: [upstream('openai', 'quota', QUOTA)],
+    });
+    expect(first).toMatchObject({
+      rule: 'refused_by_upstream',
+      subject: { kind: 'group', id: 'chat' },
+      since: ago(10 * MINUTE),
+      count: 276,
+      says: "openai refuses every call: 276 × 429 'quota exceeded' in 10 minutes.",
+      words: 'quota exceeded',
+    });
+    expect(others).toEqual([]);
+  });
+
+  it('says what a refusal without a message means, and cuts a long one', () => {
+    const bare = { upstreams: [upstream('openai', 'requests', { status: 429 })] };
+    const lately = failing({ refusals: { requests: 1 }, failing_since: ago(MINUTE) });
+    expect(of({ lately, ...bare })[0]?.says).toBe(
+      'openai refuses every call: 1 × 429 (too many requests) in 1 minute.',
+    );
+    const long = {
+      upstreams: [upstream('openai', 'requests', { ...QUOTA, message: 'x'.repeat(300) })],
+    };
+    expect(of({ lately, ...long })[0]?.says.length).toBeLessThan(160);
+  });
+
+  it('names all upstreams that refuse', () => {
+    const upstreams = [upstream('openai', 'quota', QUOTA), upstream('groq', 'quota', QUOTA)];
+    expect(of({ lately: failing({ refusals: { quota: 9 } }), upstreams })[0]?.says).toBe(
+      "openai and groq refuse every call: 9 × 429 'quota exceeded' in 10 minutes.",
+    );
+  });
+
+  it.each<[string, Partial<GroupStatus>, string]>([
+    [
+      'failures of the upstream',
+      {
+        lately: failing({ refusals: { error: 12 }, ended: { failed: 12 } }),
+        upstreams: [upstream('openai', 'error', { status: 503, message: 'bad gateway' })],
+      },
+      "openai fails every call: 12 × 503 'bad gateway' in 10 minutes; nothing was served for 10 minutes.",
+    ],
+    [
+      'refusals of Headgate',
+      { lately: failing({ rejected: { queue_timeout: 7, never_fits: 1 } }) },
+      'Headgate refuses every call: 7 × queue_timeout and 1 × never_fits; nothing was served for 10 minutes.',
+    ],
+    [
+      'a provider that hangs',
+      { lately: failing({ ended: { cancelled: 4 } }) },
+      'No call gets its answer in time: 4 callers left; nothing was served for 10 minutes.',
+    ],
+  ])('for five minutes by %s', (_title, changes, says) => {
+    expect(of(changes)).toMatchObject([{ rule: 'nothing_served', says }]);
+    const lately = { ...failing({}), ...changes.lately, failing_since: ago(4 * MINUTE) };
+    expect(of({ ...changes, lately })).toEqual([]);
+  });
+
+  it('has no entry of its own where the refused calls have one', () => {
+    const lately = failing({ rejected: { price_unknown: 9 } });
+    const refusals = [refusal('price_unknown', { group: 'chat', model: 'gpt-x', count: 9 })];
+    expect(of({ lately }, { refusals }).map(({ rule }) => rule)).toEqual(['price_missing']);
+  });
+
+  it.each<[string, Lately]>([
+    ['it serves calls', failing({ is_failing: false, refusals: { quota: 9 } })],
+    ['its last failure is minutes ago', failing({ is_failing: false, refusals: { quota: 9 } })],
+    ['it had no failure', failing({ failing_since: null, is_failing: false, served: 4 })],
+  ])('needs nothing if %s', (_title, lately) => {
+    expect(of({ lately })).toEqual([]);
+  });
+
+  it('with an open breaker says why it is open', () => {
+    const entries = of({
+      breaker: 'open',
+      queued: 1,
+      lately: failing({ refusals: { error: 12 } }),
+      upstreams: [upstream('openai', 'error', { status: 503 })],
+    });
+    expect(entries).toMatchObject([
+      {
+        rule: 'breaker_open',
+        says: 'openai fails every call: 12 × 503 (no answer, or a failure of the server) in 10 minutes. The breaker is open, and 1 call waits.',
+      },
+    ]);
+  });
+});
+
+describe('a group needs attention when', () => {
+  const LIMIT_0 = { configured: 0, effective: 0, source: 'configured' } as const;
+  const spend = (day_usd: number) => ({
+    hour_usd: 0,
+    day_usd,
+    month_usd: day_usd,
+    reserved_usd: 0,
+    day_usd_by_key: {},
+    day_usd_by_agent: {},
+  });
+  const hour = (wait_p95_ms: number[]) => ({
+    last_hour: { granted: 9, rejected: {}, refusals: {}, steps: { refused: [], wait_p95_ms } },
+  });
+
+  it.each<[Attention['rule'], Partial<GroupStatus>, string, Partial<AttentionFacts>?]>([
+    [
+      'object_unreachable',
+      { error: 'it was reset' },
+      'A pool of the group does not answer: it was reset.',
+    ],
+    [
+      'budget_spent',
+      { budget_spent: { window: 'day', limit_usd: 2 }, spend: spend(2.1) },
+      'The budget of this day, $2, is spent, and calls are refused.',
+    ],
+    [
+      'budget_spent',
+      { budget_spent: { window: 'day', limit_usd: 0.002 }, spend: spend(0) },
+      'The budget of this day, $0.002, has no room for the next call: nothing is spent, and calls are refused. 1 call refused in 10 minutes.',
+      { refusals: [refusal('budget_exhausted', { group: 'chat' })] },
+    ],
+    [
+      'budget_spent',
+      {},
+      'A budget has no room for some calls. 4 calls refused in 10 minutes.',
+      { refusals: [refusal('budget_exhausted', { group: 'chat', count: 4 })] },
+    ],
+    [
+      'budget_near',
+      { spend: spend(1.7) },
+      '85 % of the budget of this day, $2, is spent.',
+      { budgets: new Map([['chat', { hour: null, day: 2, month: null }]]) },
+    ],
+    [
+      'egress_refused',
+      { upstreams: [upstream('openai', 'egress')] },
+      'openai refuses calls from where the Worker runs: 1 refusal in the last hour.',
+    ],
+    [
+      'quota_exhausted',
+      {
+        upstreams: [upstream('openai', 'quota')],
+        ...hour([]),
+        last_hour: { ...hour([]).last_hour, refusals: { quota: 3 } },
+      },
+      'openai says that the account has no quota left: 3 refusals in the last hour.',
+    ],
+    [
+      'day_limit_spent',
+      { rates: { rpd: { limit: 100, left: 0 } }, queued: 1 },
+      'The limit of 24 hours (`rpd`) is used up, and 1 call waits.',
+    ],
+    ['paused', { paused: true, queued: 2 }, 'An operator paused the group, and 2 calls wait.'],
+    [
+      'upstream_pause',
+      { paused_until: inMs(120_000) },
+      'The upstream asked to wait for another 2 minutes.',
+    ],
+    [
+      'partly_stopped',
+      {
+        about: { model: 'gpt-x', service_tier: null, credential: null },
+        paused_until: inMs(60_000),
+      },
+      'The upstream stops only model gpt-x, for another 1 minute.',
+    ],
+    ['no_slots', { limit: LIMIT_0, queued: 1 }, 'The limit is 0, and 1 call waits.'],
+    [
+      'slots_orphaned',
+      { unclaimed: 1, unclaimed_until: inMs(20_000) },
+      'The pool was restarted: 1 slot may still be held by earlier calls, for 20 seconds at most.',
+    ],
+    [
+      'slots_stuck',
+      {},
+      'Their holders were gone: 1 slot was taken back in 10 minutes.',
+      { warnings: [warning('lease_expired', { leases: 1 })] },
+    ],
+    [
+      'passed_unlimited',
+      { passed_unlimited_total: 2 },
+      'The pool was out of reach: 2 calls passed without a slot.',
+    ],
+    [
+      'queue_old',
+      { in_use: 5, queued: 3, oldest_wait_ms: 31_000 },
+      '3 calls wait, the oldest for 31 seconds.',
+    ],
+    [
+      'queue_old',
+      { queued: 1, oldest_wait_ms: 11_000, ...hour([1_000, 2_000, 1_500]) },
+      '1 call waits, the oldest for 11 seconds (usually 2 seconds).',
+    ],
+    [
+      'queue_growing',
+      { queued: 12 },
+      'The queue grows: 12 calls wait.',
+      { warnings: [warning('queue_growing', { queued_before: 4, queued: 10 })] },
+    ],
+    ['invariant_violated', {}, 'It is so.', { warnings: [warning('invariant_violated')] }],
+  ])('%s', (rule, changes, says, facts) => {
+    expect(of(changes, facts)).toMatchObject([{ rule, says, group: 'chat' }]);
+  });
+
+  it('a member gets no calls, unless an operator has switched it off', () => {
+    const out = { reason: 'unauthorized', since: ago(MINUTE), probe_at: inMs(MINUTE) } as const;
+    const member = (enabled: boolean) =>
+      ({ id: 'b', enabled, out }) as NonNullable<GroupStatus['members']>[number];
+    expect(of({ members: [member(true)] })).toMatchObject([
+      {
+        rule: 'member_ejected',
+        subject: { kind: 'member', id: 'b' },
+        group: 'chat',
+        since: ago(MINUTE),
+        says: 'Member b gets no calls: its upstream refuses its key.',
+      },
+    ]);
+    expect(of({ members: [member(false)] })).toEqual([]);
+  });
+
+  it.each<[string, Partial<GroupStatus>, Partial<AttentionFacts>?]>([
+    ['is quiet', {}],
+    ['is full, and no call has waited for long', { in_use: 5, queued: 9, oldest_wait_ms: 29_000 }],
+    ['waits as long as usual', { queued: 1, oldest_wait_ms: 11_000, ...hour([9_000]) }],
+    ['makes a pause that is over in a moment', { paused_until: inMs(2_000) }],
+    ['has a limit of 0 without a queue', { limit: LIMIT_0 }],
+    [
+      'was warned of long ago',
+      {},
+      { warnings: [{ ...warning('lease_expired'), at: ago(11 * MINUTE) }] },
+    ],
+    [
+      'has spent half a budget',
+      { spend: spend(1) },
+      { budgets: new Map([['chat', { hour: null, day: 2, month: null }]]) },
+    ],
+  ])('not when it %s', (_title, changes, facts) => {
+    expect(of(changes, facts)).toEqual([]);
+  });
+});
+
+describe('refused calls', () => {
+  it.each<[RefusalCount, Partial<Attention>]>([
+    [
+      refusal('price_unknown', { group: 'team:red', model: 'gpt-x', count: 412 }),
+      {
+        rule: 'price_missing',
+        subject: { kind: 'team', id: 'red' },
+        group: 'team:red',
+        says: 'Model gpt-x has no known price, which its budget needs: 412 calls refused in 10 minutes (price_unknown).',
+      },
+    ],
+    [
+      refusal('key_missing', { upstream: 'openai' }),
+      {
+        rule: 'key_refused',
+        subject: { kind: 'upstream', id: 'openai' },
+        says: 'Calls come without a gateway key: 1 call refused in 10 minutes (key_missing).',
+      },
+    ],
+    [
+      refusal('key_forbidden', { key: 'app' }),
+      { rule: 'key_refused', subject: { kind: 'key', id: 'app' } },
+    ],
+    [
+      refusal('model_unknown', { model: 'gpt-6' }),
+      {
+        rule: 'model_refused',
+        subject: { kind: 'deployment', id: 'headgate' },
+        says: 'Model gpt-6 belongs to no upstream: 1 call refused in 10 minutes (model_unknown).',
+      },
+    ],
+    [refusal('upstream_redirects', { upstream: 'local' }), { rule: 'calls_refused' }],
+  ])('of an operator: %o', (one, entry) => {
+    expect(found({ refusals: [one] })).toMatchObject([
+      { since: ago(5 * MINUTE), count: one.count, words: 'It is so.', ...entry },
+    ]);
+  });
+
+  it('are one entry for each reason and subject', () => {
+    const models = ['a', 'b', 'c', 'd', 'e'].map((model) =>
+      refusal('price_unknown', { group: 'chat', model }),
+    );
+    expect(
+      found({ refusals: [...models, refusal('price_unknown', { group: 'key:k' })] }),
+    ).toMatchObject([
+      { subject: { kind: 'group', id: 'chat' }, count: 5 },
+      { subject: { kind: 'key', id: 'k' }, count: 1 },
+    ]);
+    expect(found({ refusals: models })[0]?.says).toContain(
+      'Models a, b, c and 2 more have no known price',
+    );
+  });
+
+  it('by mistakes of callers are no matter for an operator', () => {
+    expect(found({ refusals: [refusal('body_unreadable'), refusal('queue_timeout')] })).toEqual([]);
+  });
+});
+
+it('secrets and warnings of the configuration are listed, with the calls that a secret costs', () => {
+  const entries = found({
+    secrets: [
+      {
+        subject: { kind: 'upstream', id: 'openai' },
+        group: null,
+        secret: 'UPSTREAM_OPENAI',
+        fault: 'is not set',
+        effect: 'calls to this upstream are refused',
+        advice: 'Set it.',
+      },
+    ],
+    refusals: [refusal('secret_missing', { upstream: 'openai', count: 3 })],
+    configWarnings: ['It ends in /v1/v1.'],
+  });
+  expect(entries).toMatchObject([
+    {
+      rule: 'secret_missing',
+      count: 3,
+      since: ago(5 * MINUTE),
+      says: 'The secret UPSTREAM_OPENAI is not set: calls to this upstream are refused.',
+    },
+    { rule: 'config_warning', says: 'It ends in /v1/v1.' },
+  ]);
+});
+
+it('has the worst first, and is bounded', () => {
+  const all = found({
+    groups: [groupStatus({ name: 'b', paused: true }), groupStatus({ name: 'a', error: 'reset' })],
+    configWarnings: Array.from({ length: ATTENTION_MAX }, (_, index) => `Warning ${index}.`),
+  });
+  const rules = all.map(({ rule }) => rule);
+  expect(rules.slice(0, 3)).toEqual(['object_unreachable', 'paused', 'config_warning']);
+  expect(rules).toEqual(
+    rules.toSorted((a, b) => ATTENTION_RULES.indexOf(a) - ATTENTION_RULES.indexOf(b)),
+  );
+  expect(bounded(all)).toMatchObject({ left_out: 2, attention: { length: ATTENTION_MAX } });
+});
