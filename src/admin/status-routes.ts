@@ -1,5 +1,5 @@
 import type { PlacedPool } from '../routing/pool.ts';
-import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
+import { mayWaitElsewhere, namesWithWaiting, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { askAwake, forgetIdle, readDirectory, type Directory } from '../overview/pools.ts';
 import type { AdminApp, AdminContext } from './context.ts';
@@ -29,8 +29,11 @@ export function addStatusRoutes(app: AdminApp): void {
 
   serve(app, 'getGroupStatus', async ({ context, params: { name } }) => {
     const directory = await readDirectory(context.env);
-    const pools = requirePools(directory, name);
-    const [group] = await statusOf(context, directory, [name], pools);
+    const own = requirePools(directory, name);
+    const others = mayWaitElsewhere(directory)
+      ? directory.pools.filter((pool) => pool.group !== name)
+      : [];
+    const [group] = await statusOf(context, directory, [name], [...own, ...others]);
     if (group === undefined) throw new ProblemError(404, `Nothing is known of "${name}" any more.`);
     return { status: 200, body: group };
   });
@@ -38,13 +41,14 @@ export function addStatusRoutes(app: AdminApp): void {
 
 /** Tells of every group that anything is known of, configured ones first. */
 export function statusOfAll(context: AdminContext, directory: Directory): Promise<GroupStatus[]> {
-  return statusOf(context, directory, groupNames(directory), directory.pools);
+  return statusOf(context, directory, null, directory.pools);
 }
 
+/** @param names null: of every group */
 async function statusOf(
   context: AdminContext,
   directory: Directory,
-  names: readonly string[],
+  names: readonly string[] | null,
   pools: readonly PlacedPool[],
 ): Promise<GroupStatus[]> {
   const asked = await askAwake(
@@ -55,5 +59,5 @@ async function statusOf(
     ({ status }) => status,
   );
   context.executionCtx.waitUntil(forgetIdle(context.env, directory, asked));
-  return statusOfGroups(directory, names, asked);
+  return statusOfGroups(directory, names ?? namesWithWaiting(directory, asked), asked);
 }

@@ -1,5 +1,7 @@
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
-import { askPools, readDirectory } from '../overview/pools.ts';
+import { mayWaitElsewhere } from '../overview/all-groups.ts';
+import { askAwake, askPools, readDirectory, type Directory } from '../overview/pools.ts';
+import { waitingElsewhere } from '../overview/waiting.ts';
 import { note } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { requirePools, unreachable } from './pools.ts';
@@ -18,7 +20,11 @@ export function addWaiterRoutes(app: AdminApp): void {
         ? one.answer.map((waiter) => ({ ...waiter, partition: one.pool.partition }))
         : [],
     );
-    return { status: 200, body: { waiters, unreachable: unreachable(asked) } };
+    const elsewhere = await elsewhereOf(context, directory, name);
+    return {
+      status: 200,
+      body: { waiters, waiting_elsewhere: elsewhere, unreachable: unreachable(asked) },
+    };
   });
 
   serve(app, 'cancelWaiter', async ({ context, params: { name, ticket } }) => {
@@ -34,6 +40,24 @@ export function addWaiterRoutes(app: AdminApp): void {
     await note(context, `group ${name}: promote waiter ${ticket}${how}`);
     return { status: 200, body: { ticket, lane, first } };
   });
+}
+
+/** Lists the other groups where calls of a group wait. Pools that rest have no waiters, and none is woken. */
+async function elsewhereOf(
+  { env }: AdminContext,
+  directory: Directory,
+  name: string,
+): Promise<{ group: string; calls: number }[]> {
+  if (!mayWaitElsewhere(directory)) return [];
+  const others = directory.pools.filter(({ group }) => group !== name);
+  const told = await askAwake(
+    env,
+    directory,
+    others,
+    (pool) => pool.status(),
+    ({ status }) => status,
+  );
+  return [...(waitingElsewhere(told).get(name) ?? [])];
 }
 
 /** Does something to a waiter in whichever pool it stands, or says that it stands in none. */

@@ -5,11 +5,12 @@ import {
   upstreamErrorFrame,
   type FrameShape,
 } from './errors/error-frame.ts';
+import type { WaitCause } from '../core/parts/decision-log.ts';
 import { keepaliveAfterMs, keepaliveForWaitMs } from '../routing/placement.ts';
 import { packingsOf, unpacked } from '../upstream/body/packing.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
-import type { PlaceListener } from './acquire/slices.ts';
+import type { PlaceListener, PlaceTold } from './acquire/slices.ts';
 import type { ProxyCall } from './call.ts';
 import { departures } from './isolate.ts';
 import { noteRefusal } from './refusals/note-refusal.ts';
@@ -77,18 +78,41 @@ export async function keptAlive(
   return answer.finally(callOff);
 }
 
+const A_SLOT = 'a slot';
+
+/** Reasons of waits, in the words of a comment. */
+const WAITED_FOR: Readonly<Record<WaitCause, string>> = {
+  slots: A_SLOT,
+  order: A_SLOT,
+  member: A_SLOT,
+  cap: 'a slot within the limit of its tenant or agent',
+  rates: 'room in a rate limit',
+  operator_pause: 'an operator, who paused the group',
+  upstream_pause: 'the upstream, which is backing off',
+  breaker: 'the circuit breaker',
+  members_out: 'a member, because all are ejected',
+  settling: 'the group, which has just restarted',
+  elsewhere: 'a slot in another group',
+};
+
+function estimateWords(estimateMs: number | null, quietMs: number | undefined): string {
+  if (estimateMs !== null) return `about ${Math.ceil(estimateMs / 1_000)} s`;
+  if (quietMs === undefined) return 'no estimate';
+  return `no estimate: no call has ended for ${Math.floor(quietMs / 1_000)} s`;
+}
+
 /** The last that the queue said of a call's place in it. */
 export class LastPlace implements PlaceListener {
   readonly everyMs: number;
-  #text = 'waiting for a slot';
+  #text = `waiting for ${A_SLOT}`;
 
   constructor(everyMs: number) {
     this.everyMs = everyMs;
   }
 
-  tell(position: number, estimateMs: number): void {
-    const seconds = Math.ceil(estimateMs / 1_000);
-    this.#text = `waiting for a slot: ${position} ahead, about ${seconds} s`;
+  tell({ position, estimateMs, waitsFor, quietMs }: PlaceTold): void {
+    const what = waitsFor === undefined ? A_SLOT : WAITED_FOR[waitsFor.cause];
+    this.#text = `waiting for ${what}: ${position} ahead, ${estimateWords(estimateMs, quietMs)}`;
   }
 
   /** A comment of the event stream. */

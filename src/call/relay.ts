@@ -5,6 +5,7 @@ import type { Outcome } from '../core/words/outcome.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
+import { waitedHeader } from './acquire/waited.ts';
 import { reportCut } from './acquire/report-cut.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { departures } from './isolate.ts';
@@ -59,11 +60,12 @@ export function signature(
   const groups = groupsOf(admission);
   const memberId = member?.id ?? null;
   traceCall({ located, groups, member: memberId, waitMs, tries: tries.sent });
-  const { leaseIds, rates } = admission;
+  const { leaseIds, rates, waited } = admission;
   return {
     ...(rates.length > 0 && rateHeaders(rates, theirs)),
     'headgate-groups': groups,
     'headgate-wait-ms': String(waitMs),
+    ...waitedHeader(waited),
     'headgate-tries': String(tries.sent),
     ...(memberId !== null && { 'headgate-member': memberId }),
     ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),

@@ -3,6 +3,7 @@ import { putAnswerHeaders } from '../contract/answer-headers.ts';
 import { addCors } from './cors.ts';
 import { errorShape } from './choose-path.ts';
 import type { ProxyCall } from './call.ts';
+import { waitedHeader } from './acquire/waited.ts';
 import { errorResponse } from './errors/wire-error.ts';
 import { traceError } from './observe/trace.ts';
 import type { FoundFacts } from './refusals/found-facts.ts';
@@ -25,14 +26,17 @@ export function respond(result: FinalResult, call: Responding, cors: Headers | n
 /** The response to what Headgate refuses, with the room in limits that the caller is told of. Counts the refusal. */
 export function rejectedResponse(
   dialect: Dialect,
-  { reply, rates = [] }: Rejected,
+  { reply, rates = [], waited = null }: Rejected,
   asked: RefusedRequest,
   found?: FoundFacts,
 ): Response {
   noteRefusal(asked, reply, found);
   traceError(reply.reason);
   const response = errorResponse(dialect, reply);
-  putAnswerHeaders(response.headers, rateHeaders(rates, response.headers));
+  putAnswerHeaders(response.headers, {
+    ...rateHeaders(rates, response.headers),
+    ...waitedHeader(waited),
+  });
   return response;
 }
 

@@ -1,6 +1,7 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { RateRoom } from '../core/parts/rate-room.ts';
+import type { Waited } from './acquire/waited.ts';
 
 /** The finds in the body of a call. */
 export interface BodyRead {
@@ -34,6 +35,8 @@ export interface Rejected {
   readonly read: EarlierRead | null;
   /** Room in the limits of requests and tokens that the caller is told of. Absent: none. */
   readonly rates?: readonly RateRoom[];
+  /** The wait that ended so. Absent or null: it did not wait. */
+  readonly waited?: Waited | null;
   /** A newer configuration than that of the call's beginning has decided so. Absent: no. */
   readonly isByNewer?: true;
 }

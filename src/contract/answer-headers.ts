@@ -22,6 +22,8 @@ export const ANSWER_HEADERS = {
   'headgate-usage': { isOurs: true, isExposed: true },
   /** Milliseconds from its arrival to its last try. */
   'headgate-wait-ms': { isOurs: true, isExposed: true },
+  /** Why it was not granted at once, in the group where it waited longest: `slots; group=openai`. Absent: it did not wait. */
+  'headgate-waited-for': { isOurs: true, isExposed: true },
   /** How often upstreams were asked. */
   'headgate-tries': { isOurs: true, isExposed: true },
   /** Names of the request's headers and parameters (`?name`) that were not forwarded because they choose an account. */

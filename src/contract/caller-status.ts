@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { refusalCountSchema } from './refusals.ts';
 import { callScopeSchema } from './scope.ts';
+import { waitCauseSchema } from './decisions.ts';
 import { LANES } from '../core/words/ticket.ts';
 
 /** Answer of `GET /status`: a caller is told of its own calls, and of nobody else's. */
@@ -20,7 +21,16 @@ const rateSchema = z.object({
 const waitingSchema = z.object({
   ticket: z.string().describe('Id of the ticket.'),
   position: count.describe('Calls that will probably go before it, of whatever caller.'),
-  estimate_ms: amount.meta({ description: 'How long it will probably wait on.', unit: 'ms' }),
+  estimate_ms: amount.nullable().meta({
+    description:
+      'How long it will probably wait on. null if nothing is known of it: no call has ended for long, or an operator ends the wait.',
+    unit: 'ms',
+  }),
+  waits_for: waitCauseSchema.exactOptional().describe('Why it waits now. Absent: not known.'),
+  needs: z
+    .array(z.string())
+    .exactOptional()
+    .describe('Other groups that it needs slots of and holds none of. Absent: none.'),
   waited_ms: amount.meta({ description: 'How long it has waited.', unit: 'ms' }),
   lane: z.enum(LANES).describe('The lane in which it waits.'),
   upstream: z.string().describe('The upstream that it goes to.'),

@@ -53,6 +53,10 @@ const rejectionSchema = z.discriminatedUnion('reason', [
   z.object({
     reason: z.literal('infeasible').describe('The wait would outlast the deadline.'),
     estimateMs: z.number().meta({ description: 'How long it would wait.', unit: 'ms' }),
+    isStalled: z
+      .literal(true)
+      .exactOptional()
+      .describe('No call had ended for long, so that it is at least so much. Absent: calls ended.'),
     retryAfterMs,
     scope: stoppedScope,
   }),
@@ -159,6 +163,7 @@ export const waitCauseSchema = z.enum([
   'rates',
   'member',
   'order',
+  'elsewhere',
 ]) satisfies z.ZodType<WaitCause>;
 
 const placedBySchema = z.enum([

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { OUTCOMES_TOLD } from '../core/words/outcome.ts';
 import { LANES } from '../core/words/ticket.ts';
+import { waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 
 /**
@@ -134,9 +135,12 @@ export const ticketAnswerSchema = z.object({
     ),
   position: count.nullable().describe('Waiters ahead of it. Null: not known.'),
   estimate_ms: ms.nullable().meta({
-    description: 'How long it will probably wait from now on. Null: not known.',
+    description:
+      'How long it will probably wait from now on. null if nothing is known of it: no call has ended for long, or an operator ends the wait.',
     unit: 'ms',
   }),
+  group: z.string().describe('The group that it waits in, of those that it needs slots of.'),
+  waits_for: waitCauseSchema.exactOptional().describe('Why it waits now. Absent: not known.'),
   retry_after_ms: ms.meta({
     description:
       'When to retry. 0: at once. 3000: a newer request for the same ticket waits instead of this one.',

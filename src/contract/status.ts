@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { suggestedLimitsSchema } from './admin/suggestion-schemas.ts';
 import { LANES } from '../core/words/ticket.ts';
+import { waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 import { holdKind } from './hold-kind.ts';
 import { callScopeSchema } from './scope.ts';
@@ -310,6 +311,21 @@ export const gaugesSchema = z.object({
       low: count.meta({ description: 'Calls that wait in lane low.', unit: 'calls' }),
     })
     .describe('Calls that wait, by lane.'),
+  waiting_for: totals
+    .exactOptional()
+    .describe(
+      'Calls that wait, by what each waits for now; of each pool the 2,000 that came first. Absent: none waits, or the object is of an older release.',
+    ),
+  needed_elsewhere: totals
+    .exactOptional()
+    .describe(
+      'Calls that wait here, by the other pools that they also need slots of: they hold none there. Absent: there are none.',
+    ),
+  stalled_ms: ms.nullable().exactOptional().meta({
+    description:
+      'How long no call has ended while calls hold slots, if that is so long that waits for slots cannot be estimated. null: calls end, or none runs. Of several pools the longest. Absent: the object is of an older release.',
+    unit: 'ms',
+  }),
   oldest_wait_ms: ms.meta({
     description: 'How long the call has waited that waits longest; 0: none waits.',
     unit: 'ms',
@@ -473,7 +489,29 @@ export const waiterInfoSchema = z.object({
   slots: count.meta({ description: 'Slots that it asks for.', unit: 'slots' }),
   waited_ms: ms.meta({ description: 'How long it has waited.', unit: 'ms' }),
   position: count.describe('Waiters that will probably be granted before this one.'),
-  estimate_ms: ms.meta({ description: 'How long it will probably wait from now on.', unit: 'ms' }),
+  estimate_ms: ms.nullable().meta({
+    description:
+      'How long it will probably wait from now on. null if nothing is known of it: see `stalled_ms` of the group, and `waits_for`.',
+    unit: 'ms',
+  }),
+  waits_for: waitCauseSchema
+    .exactOptional()
+    .describe('Why it waits now. Absent: the object is of an older release.'),
+  scope: callScopeSchema
+    .exactOptional()
+    .describe('The calls that this reason applies to. Absent if they are all calls.'),
+  cap: z
+    .enum(['tenant', 'agent', 'probe'])
+    .exactOptional()
+    .describe(
+      'The limit, if it waits for `cap`: that of its tenant, that of its agent, or that only one call of several groups probes an upstream. Absent: another reason.',
+    ),
+  needs: z
+    .array(z.string())
+    .exactOptional()
+    .describe(
+      'Other pools that it needs slots of and holds none of: it waits only here. Absent: none.',
+    ),
   promoted: z.boolean().describe('An operator put it first.'),
   excluded_members: z
     .array(z.string())

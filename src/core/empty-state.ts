@@ -61,6 +61,7 @@ export function emptyState(
     holdSamples: 0,
     passedOver: nobodyPassedOver(),
     lastEndAt: instant(-Infinity),
+    lastGrantAt: instant(-Infinity),
     nextSequence: 0,
     nextAttachment: firstAttachment,
     controls,

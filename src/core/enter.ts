@@ -1,8 +1,6 @@
 import { after, instant, later, type InstantMs } from './words/ids.ts';
 import { LANES, type Lane, type Ticket } from './words/ticket.ts';
 import type { BusyCause, Rejection } from './words/rejection.ts';
-import type { Demand } from './words/usage.ts';
-import { allows } from './parts/breaker.ts';
 import {
   agentAccount,
   agentKeyOf,
@@ -11,10 +9,10 @@ import {
   tenantAccount,
   type Account,
 } from './parts/accounts.ts';
-import type { WaitCause, WaitReason } from './parts/decision-log.ts';
+import type { WaitCause } from './parts/decision-log.ts';
 import { demandOf } from './parts/demand.ts';
 import { dequeue, enqueue, queueLength, type Waiter } from './parts/queue.ts';
-import { blockBy, blockOf, memberSlotsMaxAt, roomAt, slotsMaxAt, slotsUsedAt } from './capacity.ts';
+import { slotsMaxAt } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
@@ -22,17 +20,14 @@ import { strikeHeirs } from './heirs.ts';
 import { attach, claimGranted, freeForOtherKey } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
-import type { Member } from './member.ts';
-import { notExcluded } from './members.ts';
-import { ageOf, expectedWaitMs, isUnderCap } from './order.ts';
+import { ageOf, expectedWaitMs } from './order.ts';
 import { askForNames, declineInPlace, letGo, noteNamesRead, park, tellPlace } from './parking.ts';
-import { scopesHolding } from './scope-holds.ts';
-import type { ScopeLimiter } from './limiter.ts';
-import { aboutCalls, goesByNames, noteCall } from './scopes.ts';
+import { goesByNames, noteCall } from './scopes.ts';
 import { rejectionAtDoor, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
 import { hasEnded } from './unclaimed.ts';
+import { waitReason } from './wait-reason.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -173,6 +168,7 @@ const BUSY_CAUSES: ReadonlySet<string> = new Set<BusyCause>([
   'member',
   'order',
   'breaker',
+  'elsewhere',
 ]);
 
 function isBusyCause(cause: WaitCause): cause is BusyCause {
@@ -267,64 +263,4 @@ function clamp(ticket: Ticket, timeoutMs: number, now: InstantMs): Ticket {
 function noteArrival(state: GroupState, waiter: Waiter, now: InstantMs): void {
   const position = waitersAhead(state, waiter);
   waiter.arrival = { position, ...waitReason(state, waiter, now) };
-}
-
-const CAUSE_OF_BLOCK = {
-  paused: 'upstream_pause',
-  breaker_open: 'breaker',
-  members_out: 'members_out',
-} as const;
-
-/** Whether a member has the slots that a call takes. */
-function hasSlots(
-  state: GroupState,
-  members: readonly Member[],
-  { slots }: Demand,
-  now: InstantMs,
-): boolean {
-  if (state.slotsInUse + slots > slotsMaxAt(state, now)) return false;
-  return members.some(
-    (member) => slotsUsedAt(state, member) + slots <= memberSlotsMaxAt(member, now),
-  );
-}
-
-/** Returns why calls of a scope wait. */
-function reasonOfScope(limiter: ScopeLimiter, now: InstantMs): WaitReason {
-  const { controls } = limiter;
-  const block = blockBy(controls, now);
-  const cause = allows(controls.breaker, now) ? 'slots' : 'breaker';
-  return { cause: block === null ? cause : CAUSE_OF_BLOCK[block.reason], ...aboutCalls(limiter) };
-}
-
-/** Names what keeps a waiter from being granted now; of several causes the one that others cannot end. */
-function waitReason(state: GroupState, waiter: Waiter, now: InstantMs): WaitReason {
-  if (state.settings.paused) return { cause: 'operator_pause' };
-  const members = notExcluded(state, waiter.ticket);
-  const [sole, other] = members;
-  const about = sole === undefined || other !== undefined ? {} : aboutCalls(sole);
-  const block = blockOf(members, now);
-  if (block?.reason === 'members_out') return { cause: 'members_out' };
-  if (block !== null) return { cause: CAUSE_OF_BLOCK[block.reason], ...about };
-  if (members.every(({ controls }) => !allows(controls.breaker, now))) {
-    return { cause: 'breaker', ...about };
-  }
-  if (state.grantsFrom > now) return { cause: 'settling' };
-  const [scope] = scopesHolding(state, waiter, now);
-  if (scope !== undefined) return reasonOfScope(scope, now);
-  const cause = causeOfAll(state, waiter, members, now);
-  const isLearned = cause === 'slots' && sole?.controls.ceiling.slots !== null;
-  return { cause, ...(isLearned && about) };
-}
-
-/** Returns why a waiter waits if neither its upstreams nor its scopes stop it. */
-function causeOfAll(
-  state: GroupState,
-  waiter: Waiter,
-  members: readonly Member[],
-  now: InstantMs,
-): WaitCause {
-  if (!isUnderCap(state, waiter)) return 'cap';
-  if (!hasSlots(state, members, waiter.demand, now)) return 'slots';
-  if (members.every((member) => roomAt(state, member, waiter.demand, now) > now)) return 'rates';
-  return waiter.heldOutUntil === null ? 'order' : 'member';
 }

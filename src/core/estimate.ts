@@ -7,7 +7,7 @@ import { MINUTE_MS } from './parts/rate-limits.ts';
 import { requestsAtOnce } from './parts/rates.ts';
 import { blockOf, isHeldByRates, slotsLearned } from './capacity.ts';
 import { isSplit } from './members.ts';
-import type { GroupState } from './state.ts';
+import { NEVER, type GroupState } from './state.ts';
 
 /** Least weight of the newest sample in the mean hold time. The first ones weigh as much as each other. */
 const HOLD_SAMPLE_WEIGHT = 0.2;
@@ -53,6 +53,34 @@ export function estimateWaitMs(state: GroupState, ahead: number, now: InstantMs)
   const firstMs = isHeldByRates(state) ? state.roomDueAt - now : 0;
   const byRequests = waitForRequestsMs(state, ahead, now);
   return Math.round(Math.max(stoppedMs + bySlots, firstMs, byRequests));
+}
+
+/**
+ * The same, for people and callers: only what is known. Null where the wait depends on calls that end and none has ended
+ * lately, where nothing ends it, or where the tokens of the waiters before this one decide.
+ *
+ * @param turnsMin ends of calls that it needs at least, though slots are free
+ */
+export function foreseenWaitMs(
+  state: GroupState,
+  ahead: number,
+  now: InstantMs,
+  turnsMin = 0,
+): number | null {
+  const { settings, serving, slotsInUse, holdMeanMs, holdSamples } = state;
+  const slotsMax = slotsLearned(state);
+  if (settings.paused || slotsMax === 0 || settings.rates.rpm === 0) return null;
+  const stoppedUntil = blockOf(serving, now)?.until ?? now;
+  if (stoppedUntil === NEVER) return null;
+  const turns = Math.max(turnsMin, ahead + 1 - Math.max(0, slotsMax - slotsInUse));
+  const isUnknown = holdSamples === 0 || (slotsInUse > 0 && isStalled(state, now));
+  if (turns > 0 && isUnknown) return null;
+  const bySlots = turns > 0 ? (turns * holdMeanMs) / slotsMax : 0;
+  const firstMs = isHeldByRates(state) ? state.roomDueAt - now : 0;
+  const byRequests = waitForRequestsMs(state, ahead, now);
+  const isByTokens = ahead > 0 && firstMs > waitForRequestsMs(state, 0, now);
+  if (isByTokens && settings.rates.startsPerS === null) return null;
+  return Math.round(Math.max(0, stoppedUntil - now + bySlots, firstMs, byRequests));
 }
 
 /** Estimates how long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */
@@ -120,9 +148,25 @@ export function retryUnforeseenMs(ticketId: TicketId): number {
   return retryAfterMs(COMEBACK_MS, ticketId, COMEBACK_MS);
 }
 
-/** Estimates the wait of somebody who would join the end of the queue. */
-export function estimateAtEnd(state: GroupState, now: InstantMs): number {
-  return estimateWaitMs(state, queueLength(state.queue), now);
+/**
+ * Computes Retry-After for a call that would wait behind `ahead` others. Where no call has ended for long, a short one would
+ * be a guess that has been wrong so far.
+ */
+export function retryBehindMs(
+  state: GroupState,
+  ahead: number,
+  ticketId: TicketId,
+  now: InstantMs,
+): number {
+  const isUnforeseen =
+    state.slotsInUse > 0 && isStalled(state, now) && foreseenWaitMs(state, ahead, now) === null;
+  const leastMs = isUnforeseen ? COMEBACK_MS : RETRY_AFTER_MIN_MS;
+  return retryAfterMs(estimateWaitMs(state, ahead, now), ticketId, leastMs);
+}
+
+/** The same for a call that would join the end of the queue. */
+export function retryAtEndMs(state: GroupState, ticketId: TicketId, now: InstantMs): number {
+  return retryBehindMs(state, queueLength(state.queue), ticketId, now);
 }
 
 /** Mean time between the ends of calls while all slots are in use, in milliseconds. */
@@ -138,8 +182,24 @@ const STALLED_AFTER_GAPS = 5;
 
 /** Whether calls have ended so recently that an estimate by their ends means something. */
 export function isMoving(state: GroupState, now: InstantMs): boolean {
-  const stalledAfterMs = Math.max(STALLED_AFTER_MS_MIN, STALLED_AFTER_GAPS * endGapMs(state));
-  return now - state.lastEndAt <= stalledAfterMs;
+  return now - state.lastEndAt <= stalledAfterMs(state);
+}
+
+function stalledAfterMs(state: GroupState): number {
+  return Math.max(STALLED_AFTER_MS_MIN, STALLED_AFTER_GAPS * endGapMs(state));
+}
+
+/**
+ * How long no call has ended since the last one began, in milliseconds: while a group was idle, none could end. Infinity: no
+ * call has begun or ended since the state began.
+ */
+export function quietMs({ lastEndAt, lastGrantAt }: GroupState, now: InstantMs): number {
+  return Math.max(0, now - Math.max(lastEndAt, lastGrantAt));
+}
+
+/** Whether no call has ended for so long that waits for slots cannot be estimated. */
+export function isStalled(state: GroupState, now: InstantMs): boolean {
+  return quietMs(state, now) > stalledAfterMs(state);
 }
 
 /** A number in [0, 1) that depends on the text alone: the core has no randomness. FNV-1a. */

@@ -6,6 +6,7 @@ import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
+import type { QueuePlace, WaitReason } from './parts/decision-log.ts';
 import type { NewCorrection } from './parts/spend.ts';
 import type { Lent, Told } from './parts/loans.ts';
 import type { HandedGroup, Lease } from './state.ts';
@@ -129,6 +130,8 @@ export type Effect =
       readonly ticketId: TicketId;
       readonly lease: Lease;
       readonly isCovered: boolean;
+      /** The reason of its wait. Absent: it was granted at once, or is told so once more. */
+      readonly waitedFor?: WaitReason;
       /** Slots that its isolate is lent with the answer. Absent: none. */
       readonly lent?: Lent;
     }
@@ -136,14 +139,18 @@ export type Effect =
    * The ticket still waits, and nobody is parked for it until its caller asks again: after `askAgainMs`, or at once
    * (null).
    */
-  | {
+  | (QueuePlace & {
       readonly kind: 'pending';
       readonly ticketId: TicketId;
-      readonly position: number;
-      readonly estimateMs: number;
       readonly askAgainMs: number | null;
+    })
+  | {
+      readonly kind: 'reject';
+      readonly ticketId: TicketId;
+      readonly rejection: Rejection;
+      /** The reason of its wait. Absent: it did not wait. */
+      readonly waitedFor?: WaitReason;
     }
-  | { readonly kind: 'reject'; readonly ticketId: TicketId; readonly rejection: Rejection }
   /** A try that cannot be granted now, with the expected wait. Null: nothing ends, so none can be foreseen. */
   | { readonly kind: 'declined'; readonly ticketId: TicketId; readonly waitMs: number | null }
   /** The attempt has ended, before it was asked for or while it waited. */

@@ -8,7 +8,7 @@ import { dequeue, type Waiter } from './parts/queue.ts';
 import type { Effect } from './events.ts';
 import { mayInherit } from './heirs.ts';
 import { openLease } from './leases.ts';
-import { leave, rejected } from './leave.ts';
+import { leave, rejected, waitedFor } from './leave.ts';
 import { lendTo } from './lending.ts';
 import type { Member } from './member.ts';
 import { isOverdrawn, isSplit, memberOf, noteAffinity } from './members.ts';
@@ -188,5 +188,5 @@ function grant(
   const isPassed = heirOf.length > 0 && !mustWait(state, waiter.isAnew);
   const asked = waiter.isAnew ? 'anew' : 'again';
   const answer = isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked);
-  effects.push({ ...answer, ...(lent !== null && { lent }) });
+  effects.push({ ...answer, ...waitedFor(waiter, now), ...(lent !== null && { lent }) });
 }

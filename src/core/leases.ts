@@ -69,6 +69,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
   addLease(state, lease, now);
   noteCallable(state, lease, now);
   chargeTo(state, lease, holdToChargeMs(state), now);
+  state.lastGrantAt = now;
   return lease;
 }
 

@@ -1,5 +1,6 @@
 import type { InstantMs, TicketId } from './words/ids.ts';
 import type { Rejection } from './words/rejection.ts';
+import type { WaitReason } from './parts/decision-log.ts';
 import { dequeue, type Waiter } from './parts/queue.ts';
 import type { Effect } from './events.ts';
 import type { GroupState } from './state.ts';
@@ -40,7 +41,7 @@ export function leave(
   switch (how.kind) {
     case 'rejected':
       noteRejection(state, waiter, how.rejection, now);
-      reject(state, ticketId, how.rejection, effects);
+      reject(state, ticketId, how.rejection, effects, waitedFor(waiter, now));
       break;
     case 'declined':
       // A try leaves no trace.
@@ -66,8 +67,19 @@ export function reject(
   ticketId: TicketId,
   rejection: Rejection,
   effects: Effect[],
+  waited: { readonly waitedFor?: WaitReason } = {},
 ): void {
   const { rejected: counts } = state.totals;
   counts[rejection.reason] = (counts[rejection.reason] ?? 0) + 1;
-  effects.push({ kind: 'reject', ticketId, rejection });
+  effects.push({ kind: 'reject', ticketId, rejection, ...waited });
+}
+
+/** Tells what a waiter that leaves the queue has waited for. Empty: it came at this instant, or no cause was noted. */
+export function waitedFor(
+  { arrival, arrivedAt }: Pick<Waiter, 'arrival' | 'arrivedAt'>,
+  now: InstantMs,
+): { readonly waitedFor?: WaitReason } {
+  if (arrival === null || now <= arrivedAt) return {};
+  const { cause, scope } = arrival;
+  return { waitedFor: { cause, ...(scope !== undefined && { scope }) } };
 }

@@ -375,6 +375,14 @@ function wouldProbeTooMuch({ slotsWaitingElsewhere, serving }: GroupState): bool
   );
 }
 
+/** Names the cap that keeps a waiter from its slots. Null: none does. */
+export function capOf(state: GroupState, waiter: Waiter): 'tenant' | 'agent' | 'probe' | null {
+  const cap = fullCap(state, waiter);
+  if (cap === undefined) return null;
+  if (cap === 'elsewhere') return 'probe';
+  return cap === waiter.tenant ? 'tenant' : 'agent';
+}
+
 /** Whether no cap of its own, and none of calls that wait elsewhere, keeps a waiter from its slots. */
 export function isUnderCap(state: GroupState, waiter: Waiter): boolean {
   return fullCap(state, waiter) === undefined;

@@ -1,4 +1,4 @@
-import { after, instant, type InstantMs, type TicketId } from './words/ids.ts';
+import { after, instant, type InstantMs } from './words/ids.ts';
 import {
   FAR_MS,
   HOLD_SAMPLES_MIN,
@@ -14,6 +14,7 @@ import { areSurelyAhead, expectedWaitMs, turnsAhead } from './order.ts';
 import { rejectionAtDeadline } from './rejections.ts';
 import { holdsByNames, noteCall } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
+import { queuePlace } from './wait-reason.ts';
 
 type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
 
@@ -162,24 +163,13 @@ function unpark(
 ): void {
   const { id: ticketId } = waiter.ticket;
   leaveUnparked(state, waiter, askAgainMs ?? 0, now);
-  effects.push({ kind: 'pending', ticketId, ...standing(state, ticketId, now), askAgainMs });
+  effects.push({ kind: 'pending', ticketId, ...queuePlace(state, ticketId, now), askAgainMs });
 }
 
 function leaveUnparked(state: GroupState, waiter: Waiter, forMs: number, now: InstantMs): void {
   waiter.sliceEndsAt = null;
   waiter.orphanAt = after(now, forMs + ORPHAN_GRACE_MS);
   noteDue(state, waiter);
-}
-
-/** Tells where a ticket stands, and how long it may take from there, in milliseconds. */
-export function standing(
-  state: GroupState,
-  ticketId: TicketId,
-  now: InstantMs,
-): { readonly position: number; readonly estimateMs: number } {
-  const waiter = state.queue.byTicket.get(ticketId);
-  const position = waiter === undefined ? 0 : waitersAhead(state, waiter);
-  return { position, estimateMs: estimateWaitMs(state, position, now) };
 }
 
 function noteDue(state: GroupState, waiter: Waiter): void {

@@ -11,7 +11,14 @@ import type { Waiter } from './parts/queue.ts';
 import { exceededBy } from './parts/rates.ts';
 import { budgetBlock, budgetLeft } from './parts/spend.ts';
 import { requestFreeAt, slotsMaxAt, type Block } from './capacity.ts';
-import { estimateAtEnd, estimateWaitMs, retryAfterMs, retryUnforeseenMs } from './estimate.ts';
+import {
+  estimateWaitMs,
+  isStalled,
+  retryAfterMs,
+  retryAtEndMs,
+  retryBehindMs,
+  retryUnforeseenMs,
+} from './estimate.ts';
 import { fullness, whoMakesRoom } from './full-queue.ts';
 import type { ScopeLimiter } from './limiter.ts';
 import type { Ledger, Member } from './member.ts';
@@ -73,9 +80,13 @@ export function rejectionInQueue(
 ): RejectionInQueue | null {
   const { ticket } = waiter;
   const stopMs = (blockFor(state, ticket, now)?.until ?? now) - now;
-  const inQueueMs = estimateWaitMs(state, turnsAhead(state, waiter, now), now);
+  const ahead = turnsAhead(state, waiter, now);
+  const inQueueMs = estimateWaitMs(state, ahead, now);
   const estimateMs = stopMs === Infinity ? inQueueMs : Math.max(inQueueMs, Math.round(stopMs));
-  const retry = retryAfterMs(estimateMs, ticket.id);
+  const retry = Math.max(
+    retryAfterMs(estimateMs, ticket.id),
+    retryBehindMs(state, ahead, ticket.id, now),
+  );
   const reject = (rejection: Rejection): RejectionInQueue => ({ rejection, evicted: null });
   const unaffordable = rejectionOfUnaffordable(state, waiter, now);
   if (unaffordable !== null) return reject(unaffordable);
@@ -94,12 +105,15 @@ export function rejectionInQueue(
   const isHopeless = requestFreeAt(state, now) > Math.max(now, waiter.deadlineAt);
   const isGuess = !isHopeless && (state.holdSamples < HOLD_SAMPLES_MIN || state.settings.paused);
   if (!isGuess && now + estimateMs > waiter.deadlineAt) {
-    const about = isHopeless ? {} : scopeFor(state, waiter, now);
+    const about = {
+      ...(isHopeless ? {} : scopeFor(state, waiter, now)),
+      ...(state.slotsInUse > 0 && isStalled(state, now) && { isStalled: true as const }),
+    };
     return reject({ reason: 'infeasible', estimateMs, retryAfterMs: retry, ...about });
   }
   if (full === null || giver === null) return null;
   const { waiter: evicted, why: dropped } = giver;
-  const itsRetry = retryAfterMs(estimateAtEnd(state, now), evicted.ticket.id);
+  const itsRetry = retryAtEndMs(state, evicted.ticket.id, now);
   return { rejection: { reason: 'queue_full', ...full, dropped, retryAfterMs: itsRetry }, evicted };
 }
 
@@ -236,7 +250,7 @@ export function rejectionAtDeadline(state: GroupState, waiter: Waiter, now: Inst
     const retry = retryUnforeseenMs(ticket.id);
     return { reason: 'paused', waitedMs, retryAfterMs: retry, until: null };
   }
-  const retry = retryAfterMs(estimateAtEnd(state, now), ticket.id);
+  const retry = retryAtEndMs(state, ticket.id, now);
   const block = blockFor(state, ticket, now);
   if (block === null || block.reason === 'breaker_open') {
     const about = scopeFor(state, waiter, now);

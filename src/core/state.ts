@@ -168,6 +168,8 @@ export interface GroupState {
   readonly passedOver: PassedOver;
   /** When a call last ended; -Infinity: none has since the state began. */
   lastEndAt: InstantMs;
+  /** When a call was last granted; -Infinity: none was since the state began. */
+  lastGrantAt: InstantMs;
   nextSequence: number;
   nextAttachment: number;
   /** Use of the group's own limits. Of a group that names no members it is that of its only one. */

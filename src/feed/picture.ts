@@ -7,9 +7,10 @@ import {
 } from '../contract/status.ts';
 import { instant } from '../core/words/ids.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
-import { groupNames, statusOfGroups } from '../overview/all-groups.ts';
+import { groupNames, namesWithWaiting, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { withMembers } from '../overview/unasked-members.ts';
+import { groupsNeeded } from '../overview/waiting.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
 /** How long before an earlier report a later one may come. */
@@ -91,6 +92,7 @@ export class Picture {
     if (!this.#pools.has(key) || isOlder(one, before)) return;
     this.#known.set(key, { one, heardAt: now });
     this.#touched.add(group);
+    for (const name of [...needed(one), ...needed(before)]) this.#touched.add(name);
     if (detailNews(one) !== detailNews(before)) this.#changedDetails.add(group);
   }
 
@@ -117,7 +119,7 @@ export class Picture {
 
   /** Lists all groups, as `GET /status` tells of them. */
   groups(now: number): GroupStatus[] {
-    return this.#statusOf(groupNames(this.#directory), now);
+    return this.#statusOf(namesWithWaiting(this.#directory, this.#all()), now);
   }
 
   /** Tells what the pools said of themselves, as if they said it now. */
@@ -153,7 +155,12 @@ export class Picture {
       all.map((lease) => ({ ...lease, age_ms: lease.age_ms + sinceMs, partition })),
     );
     const waiters = told.flatMap(({ waiters: all, partition, sinceMs }) =>
-      all.map((waiter) => ({ ...waiter, waited_ms: waiter.waited_ms + sinceMs, partition })),
+      all.map((waiter) => ({
+        ...waiter,
+        waited_ms: waiter.waited_ms + sinceMs,
+        estimate_ms: estimateLeft(waiter.estimate_ms, sinceMs),
+        partition,
+      })),
     );
     return {
       name,
@@ -166,8 +173,25 @@ export class Picture {
   }
 
   #statusOf(names: readonly string[], now: number): GroupStatus[] {
-    return statusOfGroups(this.#directory, names, this.statuses(names, now));
+    return statusOfGroups(this.#directory, names, this.statuses(names, now), this.#all());
   }
+
+  /** The last replies of all pools, for what calls of one group wait for in others. */
+  #all(): PoolReply<PoolStatus>[] {
+    return [...this.#known.values()].map(({ one }) =>
+      'error' in one ? one : { pool: one.pool, answer: one.answer.status },
+    );
+  }
+}
+
+/** Lists the groups that waiters of a pool need besides it. */
+function needed(one: PoolReply<PoolReport> | undefined): string[] {
+  return one === undefined || 'error' in one ? [] : groupsNeeded(one.answer.status);
+}
+
+/** The estimate that is left. Null: it is over, and the call still waits as far as is known. */
+function estimateLeft(estimateMs: number | null, sinceMs: number): number | null {
+  return estimateMs === null || estimateMs < sinceMs ? null : estimateMs - sinceMs;
 }
 
 function detailNews(one: PoolReply<PoolReport> | undefined): string | null {
@@ -193,8 +217,10 @@ function aged(status: PoolStatus, sinceMs: number): PoolStatus {
     ...NOT_TOLD_BEFORE,
     ...status,
   };
+  const { stalled_ms: stalledMs } = status;
   return {
     ...status,
+    ...(typeof stalledMs === 'number' && { stalled_ms: stalledMs + sinceMs }),
     oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
     idle_ms: in_use + cooling + unclaimed + lent + queued === 0 ? idle_ms + sinceMs : idle_ms,
   };

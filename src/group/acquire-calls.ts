@@ -5,7 +5,7 @@ import type {
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import type { GroupEvent } from '../core/events.ts';
-import { standing } from '../core/parking.ts';
+import { queuePlace } from '../core/wait-reason.ts';
 import { hasEnded, isOfNewer } from '../core/unclaimed.ts';
 import { leaseIdOf, ticketId, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
@@ -97,7 +97,7 @@ export class AcquireCalls {
   #superseded(id: TicketId, isById: boolean): AcquireAnswer {
     const { shell, parked } = this.#parts;
     const askAgainMs = isById ? SUPERSEDED_ASK_AGAIN_MS : null;
-    return parked.pending({ ...standing(shell.state, id, shell.now()), askAgainMs });
+    return parked.pending({ ...queuePlace(shell.state, id, shell.now()), askAgainMs });
   }
 
   /**

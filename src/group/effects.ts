@@ -65,7 +65,13 @@ export class EffectRunner {
     }
   }
 
-  #grant({ ticketId: id, lease, isCovered, lent }: Extract<Effect, { kind: 'grant' }>): void {
+  #grant({
+    ticketId: id,
+    lease,
+    isCovered,
+    waitedFor,
+    lent,
+  }: Extract<Effect, { kind: 'grant' }>): void {
     const { batch, acquires, handle, onLeaving, countsUntil, grantFields } = this.#targets;
     const { id: leaseId, attachment, nested, heirOf, reserved, isById } = lease;
     const parked = acquires.take(id);
@@ -80,6 +86,7 @@ export class EffectRunner {
         ...(heirOf.length === 0 ? {} : { heirOf }),
         ...(reserved === null ? {} : { reserved }),
         ...(isById ? { expiresAt: countsUntil(lease) } : {}),
+        ...(waitedFor === undefined ? {} : { waitedFor }),
         ...(lent === undefined ? {} : { lent }),
         ...(lease.named === IMPLICIT ? {} : { member: lease.named }),
         ...grantFields(lease),

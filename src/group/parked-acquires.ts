@@ -1,8 +1,10 @@
 import { BoundedMap, BoundedSet } from '../core/parts/bounded-map.ts';
 import type { AcquireAnswer, Gone, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
+import type { QueuePlace } from '../core/parts/decision-log.ts';
 import { attemptOf, ticketOf, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import type { Rejection } from '../core/words/rejection.ts';
+import { RETRY_AFTER_MAX_MS } from '../core/words/settings.ts';
 
 type Answer = AcquireAnswer | ResumeAnswer;
 type Resolve = (answer: Answer) => void;
@@ -103,14 +105,16 @@ export class ParkedAcquires {
     return Math.max(asked, this.#nextAttempts.get(id) ?? 0);
   }
 
-  pending(at: Pick<Pending, 'position' | 'estimateMs' | 'askAgainMs'>): AcquireAnswer {
-    const { position, estimateMs, askAgainMs } = at;
-    const later = askAgainMs === null ? {} : { askAgainMs };
+  pending(at: QueuePlace & Pick<Pending, 'askAgainMs'>): AcquireAnswer {
+    const { position, estimateMs, waitsFor, quietMs, askAgainMs } = at;
     return {
       kind: 'pending',
       position,
-      estimateMs,
-      ...later,
+      estimateMs: estimateMs ?? RETRY_AFTER_MAX_MS,
+      ...(estimateMs === null && { isUnforeseen: true as const }),
+      ...(waitsFor !== null && { waitsFor }),
+      ...(quietMs !== null && { quietMs }),
+      ...(askAgainMs !== null && { askAgainMs }),
       configVersion: this.#configVersion(),
     };
   }
@@ -144,8 +148,11 @@ export class ParkedAcquires {
 
   #ending(effect: Ending): AcquireAnswer {
     switch (effect.kind) {
-      case 'reject':
-        return this.#rejected(effect.rejection);
+      case 'reject': {
+        const { rejection, waitedFor } = effect;
+        const waited = waitedFor === undefined ? {} : { waitedFor };
+        return { ...this.#rejected(rejection), ...waited };
+      }
       case 'declined':
         return {
           kind: 'declined',

@@ -5,6 +5,8 @@ import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { groupStatus } from './group-status.ts';
 import { pathText } from '../config/field-paths.ts';
 import { settingsOf } from '../routing/group-settings.ts';
+import { definedGroup, limitGroups } from '../routing/key-groups.ts';
+import { waitingElsewhere } from './waiting.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 
 /** Lists every group that anything is known of, configured ones first. */
@@ -16,11 +18,27 @@ export function groupNames({ config, pools }: Directory): string[] {
   return [...names];
 }
 
-/** Makes the state of some groups of what their pools said. Those of which nothing is left are left out. */
+/** The same, with groups of keys and teams that have no pool yet and whose calls wait in other groups. */
+export function namesWithWaiting(
+  directory: Directory,
+  replies: readonly PoolReply<Pick<PoolStatus, 'needed_elsewhere'>>[],
+): string[] {
+  const waiting = [...waitingElsewhere(replies).keys()].filter((name) => {
+    return definedGroup(directory.config, name) !== undefined;
+  });
+  return [...new Set([...groupNames(directory), ...waiting])];
+}
+
+/**
+ * Makes the state of some groups of what their pools said. Those of which nothing is left are left out.
+ *
+ * @param all replies of the pools of other groups too, where calls of these may wait
+ */
 export function statusOfGroups(
   directory: Directory,
   names: readonly string[],
   replies: readonly PoolReply<PoolStatus>[],
+  all: readonly PoolReply<Pick<PoolStatus, 'needed_elsewhere'>>[] = replies,
 ): GroupStatus[] {
   const { config, refusals } = directory;
   const byGroup = Map.groupBy(
@@ -28,12 +46,24 @@ export function statusOfGroups(
     (one) => one.pool.group,
   );
   const meeting = overlapsOf(directory);
+  const elsewhere = waitingElsewhere(all);
   const refused = Map.groupBy(refusals, ({ group }) => group);
   return names.flatMap((name) => {
     const refusedHere = refused.get(name) ?? [];
     const status = groupStatus(name, config, byGroup.get(name) ?? [], meeting, refusedHere);
-    return status === null ? [] : { ...status, ...temporaryOf(directory, name) };
+    if (status === null) return [];
+    const waiting = elsewhere.get(name);
+    return {
+      ...status,
+      ...(waiting !== undefined && { waiting_elsewhere: waiting }),
+      ...temporaryOf(directory, name),
+    };
   });
+}
+
+/** Whether calls may need slots of several groups, so that a call of one may wait in another. */
+export function mayWaitElsewhere(directory: Directory): boolean {
+  return limitGroups(directory.config).length > 0 || overlapsOf(directory).length > 0;
 }
 
 /** Tells which fields of a group go back by themselves, the first of them first. */

@@ -22,6 +22,7 @@ import { joinUpstreams } from './upstream-calls.ts';
 import { joinLimitsSeen } from './limits-seen.ts';
 import type { PoolReply } from './pools.ts';
 import { upstreamsOfGroup } from './upstream-health.ts';
+import { joinWaiting } from './waiting.ts';
 
 type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
 
@@ -135,6 +136,7 @@ function totals(all: readonly PoolStatus[]): Omit<Gauges, Settings> {
       normal: sum((pool) => pool.queued_by_lane.normal),
       low: sum((pool) => pool.queued_by_lane.low),
     },
+    ...joinWaiting(pools),
     oldest_wait_ms: Math.max(0, ...pools.map((pool) => pool.oldest_wait_ms)),
     wait_p50_ms: longest(pools.map((pool) => pool.wait_p50_ms)),
     wait_p95_ms: longest(pools.map((pool) => pool.wait_p95_ms)),

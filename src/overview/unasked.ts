@@ -83,6 +83,7 @@ const NOBODY = {
   queued: 0,
   queued_by_lane: { high: 0, normal: 0, low: 0 },
   oldest_wait_ms: 0,
+  stalled_ms: null,
 };
 
 const NOTHING_SPENT: SpendStatus = {
@@ -117,6 +118,9 @@ export function resting(
     about: _about,
     scopes: _scopes,
     lately,
+    waiting_for: _waiting,
+    needed_elsewhere: _needed,
+    stalled_ms: _stalled,
     ...rest
   } = status;
   return {

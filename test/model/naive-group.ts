@@ -102,6 +102,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#held = [];
     this.passedOver = new Map();
     this.lastEndAt = -Infinity;
+    this.lastGrantAt = -Infinity;
     this.#arrivals = 0;
     this.ended = ended.map((id) => ({ id, at: now }));
     this.recoverLearned(learnedBy);
@@ -693,7 +694,52 @@ export class NaiveGroup extends NaiveLeases {
     if (isFull) return { cause: 'slots', scope: room.learnedOf(places) };
     const isLater = ids.every((id) => this.#placing.isFullAt(id, slots, this.grantsFrom, now));
     if (isLater) return { cause: 'rates', scope: null };
+    const { needs = [] } = ticket;
+    const isPassedOver = needs.some((pool) => (this.passedOver.get(pool) ?? -Infinity) > now);
+    if (isPassedOver) return { cause: 'elsewhere', scope: null };
     return { cause: waiter.heldUntil === null ? 'order' : 'member', scope: null };
+  }
+
+  /** Tells why a waiter waits now, and for how long as far as that is known (null: it is not). */
+  outlookOf(ticketId: string): readonly [cause: string, scope: unknown, estimateMs: number | null] {
+    const waiter = this.#waiters.find((each) => each.ticketId === ticketId);
+    if (waiter === undefined) return ['gone', null, null];
+    const { cause, scope } = this.#waitReason(waiter);
+    return [cause, scope, this.#foreseen(waiter, cause)];
+  }
+
+  #foreseen(waiter: NaiveWaiter, cause: NaiveArrival['cause']): number | null {
+    const { ticket, heldUntil } = waiter;
+    const ahead = this.order.ahead(waiter, this.view());
+    const inUse = this.slotsInUse();
+    const isStalled =
+      this.now - Math.max(this.lastEndAt, this.lastGrantAt) > Math.max(2_000, 5 * this.#gapMs());
+    if (['operator_pause', 'cap', 'elsewhere'].includes(cause)) return null;
+    if (cause === 'member') return Math.max(0, (heldUntil ?? this.now) - this.now);
+    if (cause === 'order' && ahead > 0 && inUse > 0 && isStalled) return null;
+    if (cause === 'slots' && this.room.scopesHolding(ticket, this.now).length > 0) return null;
+    const isStop = ['upstream_pause', 'breaker', 'members_out'].includes(cause);
+    const stop = isStop ? (this.room.blockFor(ticket, this.now)?.until ?? Infinity) : this.now;
+    const ids = this.places.serving().map(({ id }) => id);
+    const stopOfAll = this.room.blockAt(ids, null, this.now)?.until ?? this.now;
+    const slotsMax = this.slotsMax();
+    if (this.settings.paused || slotsMax === 0 || Math.max(stop, stopOfAll) === Infinity) {
+      return null;
+    }
+    const free = Math.max(0, slotsMax - inUse);
+    const ends = Math.max(cause === 'slots' ? 1 : 0, ahead + 1 - free);
+    if (ends > 0 && (this.holds.length === 0 || (inUse > 0 && isStalled))) return null;
+    const bySlots = (ends * this.meanHold()) / slotsMax;
+    const isTimeLacking = this.#roomDueAt !== Infinity && this.#roomDueAt > this.grantsFrom;
+    if (isTimeLacking && ahead > 0 && this.#roomDueAt > this.now) return null;
+    const first = isTimeLacking ? this.#roomDueAt - this.now : 0;
+    const inTurn = Math.round(Math.max(0, stopOfAll - this.now + bySlots, first));
+    const until = cause === 'settling' ? this.grantsFrom : stop;
+    return Math.max(inTurn, Math.round(until - this.now), 0);
+  }
+
+  #gapMs(): number {
+    return this.meanHold() / Math.max(1, this.slotsMax());
   }
 
   #promote({ ticketId, lane, toFront }: EventOf<'promote'>): void {
@@ -931,8 +977,7 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Tells a try how long its call would wait, if calls have ended recently. */
   #answerDeclined(waiter: NaiveWaiter): void {
-    const gapMs = this.meanHold() / Math.max(1, this.slotsMax());
-    const isMoving = this.now - this.lastEndAt <= Math.max(2_000, 5 * gapMs);
+    const isMoving = this.now - this.lastEndAt <= Math.max(2_000, 5 * this.#gapMs());
     const wait = isMoving ? ` for ${this.#estimate(waiter)}` : '';
     this.answers.push(`declined ${waiter.ticketId}${wait}`);
   }

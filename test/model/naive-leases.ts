@@ -101,6 +101,8 @@ export abstract class NaiveLeases {
   protected unclaimedUntil = 0;
   /** When a call last ended. */
   protected lastEndAt = -Infinity;
+  /** When a call was last granted. */
+  protected lastGrantAt = -Infinity;
   readonly places: NaivePlaces;
   readonly room: NaiveRoom;
   readonly answering: NaiveAnswers;
@@ -346,6 +348,7 @@ export abstract class NaiveLeases {
     const isPassed = heirOf.length > 0;
     this.addGranted(lease, boundSlots(lease), isPassed);
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
+    this.lastGrantAt = this.now;
     this.grant(lease, isAnew, isPassed);
   }
 

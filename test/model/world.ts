@@ -11,6 +11,7 @@ import {
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { BoundRow } from '../../src/core/parts/bound.ts';
 import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { Waiter } from '../../src/core/parts/queue.ts';
 import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { emptyControls } from '../../src/core/controls.ts';
@@ -28,6 +29,8 @@ import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders
 import { PLAIN_ASK, type Action, type CallNames } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
 import { Disk } from './disk.ts';
+import { outlookOf } from '../../src/core/wait-reason.ts';
+import { waitersAhead } from '../../src/core/estimate.ts';
 import { faceOf, placeOf, rejectionsOf } from './faces.ts';
 import { NaiveGroup } from './naive-group.ts';
 import { RULES } from './naive-scopes.ts';
@@ -608,7 +611,21 @@ export class World {
     checkLearned(this.#state, this.naive, told);
     const waiters = [...queue.byTicket.values()];
     assert.deepEqual(waiters.map(placeOf), this.naive.waiters().map(placeOf), told);
+    this.#checkOutlooks(waiters, told);
     const wakeAt = nextWakeAt(this.#state, this.now);
     assert.ok(wakeAt <= this.naive.nextDueAt(this.now), `${told}: it would sleep too long`);
+  }
+
+  /** Checks why some of the waiters wait, and for how long they will. Of all of them it would take minutes. */
+  #checkOutlooks(waiters: readonly Waiter[], told: string): void {
+    const apart = waiters.length <= 3 ? 1 : Math.ceil(waiters.length / 2);
+    for (let index = 0; index < waiters.length; index += apart) {
+      const waiter = waiters[index];
+      if (waiter === undefined) return;
+      const ahead = waitersAhead(this.#state, waiter);
+      const { cause, scope = null, estimateMs } = outlookOf(this.#state, waiter, ahead, this.now);
+      const expected = this.naive.outlookOf(waiter.ticket.id);
+      assert.deepEqual([cause, scope, estimateMs], expected, `${told}: ${waiter.ticket.id} waits`);
+    }
   }
 }

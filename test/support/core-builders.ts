@@ -21,6 +21,7 @@ import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
 import type { Settlement } from '../../src/core/words/usage.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
+import type { QueuePlace } from '../../src/core/parts/decision-log.ts';
 import { NO_RATES } from '../../src/core/parts/rate-limits.ts';
 import { confirmWrite, takeWrite, type GroupWrite } from '../../src/core/writes.ts';
 
@@ -418,11 +419,18 @@ export class TestGroup {
   }
 
   /** The estimate that the last event gave to a ticket whose slice ended. */
-  estimate(name: string): number {
+  estimate(name: string): number | null {
     for (const effect of this.effects) {
       if (effect.kind === 'pending' && effect.ticketId === name) return effect.estimateMs;
     }
     throw new Error(`${name} was not told to ask again`);
+  }
+
+  /** The place that the last event told a ticket. */
+  place(name: string): QueuePlace {
+    const found = this.effects.find((each) => each.kind === 'pending' && each.ticketId === name);
+    if (found?.kind === 'pending') return found;
+    throw new Error(`${name} was not told its place`);
   }
 
   /** Whether the last event asked for a write, and whether an answer waits for it. */

@@ -101,7 +101,9 @@ describe('waiters', () => {
       slots: 1,
       partition: null,
       promoted: false,
-      estimate_ms: expect.any(Number),
+      // No call has ended yet.
+      estimate_ms: null,
+      waits_for: 'slots',
       waited_ms: expect.any(Number),
     });
     expect((await admin('GET', '/groups/line/status')).json).toMatchObject({

@@ -21,6 +21,7 @@ export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
   rates: 'rate limit used up',
   member: 'waited for the member it belongs to',
   order: 'others went first',
+  elsewhere: 'another group was full',
 };
 
 /** Why a call waited, in a sentence. */
@@ -39,6 +40,7 @@ export const WAIT_SENTENCES: Readonly<Record<WaitCause, string>> = {
   member:
     'The member that it belongs to had no room. Others had, but its prompts are cached there.',
   order: 'There was room, but others went first.',
+  elsewhere: 'There was room, but another group that it also needs was full.',
 };
 
 const PLACED_WORDS: Readonly<Record<PlacedBy, string>> = {
@@ -79,7 +81,8 @@ const REJECTIONS: Readonly<Record<Rejection['reason'], (rejection: Loose) => str
   queue_timeout: (rejection) => `it had waited as long as it may${after(rejection, 'waitedMs')}`,
   infeasible: (rejection) => {
     const estimate = figure(rejection, 'estimateMs');
-    return `it would have waited past its deadline${estimate === null ? '' : `: about ${duration(estimate)}`}`;
+    const how = 'isStalled' in rejection ? 'at least' : 'about';
+    return `it would have waited past its deadline${estimate === null ? '' : `: ${how} ${duration(estimate)}`}`;
   },
   busy: () => 'no slot was free, and the call did not allow queueing',
   paused: (rejection) => {

@@ -1,7 +1,9 @@
 import { LANES } from '../../../src/core/words/ticket.ts';
 import { count, duration } from '../format.ts';
 import type { Slots } from './slots.ts';
-import type { GroupStatus } from './status.ts';
+import { waitWords } from '../../../src/contract/wait-words.ts';
+import { scopeWords } from './scope-words.ts';
+import type { GroupStatus, Waiter } from './status.ts';
 
 type Queue = Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
 
@@ -43,9 +45,33 @@ function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: Queue): string
 /** How long an estimate must be to be told as a number. */
 const SOON_MS = 1_000;
 
+/** How long after an estimate is over a waiter may still go: the news of it takes its time. */
+const OVERDUE_MS = 2_000;
+
 /** How long a waiter has to go, `sinceMs` after its estimate was told. */
-export function estimateInWords(estimateMs: number, sinceMs: number, isPaused: boolean): string {
+export function estimateInWords(
+  estimateMs: number | null,
+  sinceMs: number,
+  isPaused: boolean,
+): string {
   if (isPaused) return 'when resumed';
+  // The pool says nothing while nothing happens in it, and an estimate that is over was wrong.
+  if (estimateMs === null || sinceMs > estimateMs + OVERDUE_MS) return 'unknown';
   const leftMs = estimateMs - sinceMs;
   return leftMs < SOON_MS ? 'soon' : `≈ ${duration(leftMs)}`;
+}
+
+/** Says what a waiter waits for now. */
+export function waitInWords(waiter: Pick<Waiter, 'waits_for' | 'scope' | 'cap' | 'needs'>): string {
+  const { scope } = waiter;
+  return waitWords(waiter, scope === undefined ? undefined : scopeWords(scope));
+}
+
+/** Says why no wait can be estimated. Empty: calls end, or none waits. */
+export function stalledInWords(
+  { queued, stalled_ms: stalledMs }: Pick<GroupStatus, 'queued' | 'stalled_ms'>,
+  sinceMs: number,
+): string {
+  if (queued === 0 || typeof stalledMs !== 'number') return '';
+  return `No estimate: no call has ended for ${duration(stalledMs + sinceMs)}.`;
 }

@@ -1,6 +1,6 @@
 import { count, duration } from '../format.ts';
 import { whoOf } from '../model/isolated.ts';
-import { estimateInWords } from '../model/sentence.ts';
+import { estimateInWords, waitInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
 import type { GroupStatus, Waiter } from '../model/status.ts';
 import { tintOf } from '../model/tenant-tone.ts';
@@ -45,7 +45,8 @@ export function LargeQueue({ queue, waiters, sinceMs }: Props) {
 function titleOf(waiter: Waiter, sinceMs: number, isPaused: boolean): string {
   const { waited_ms, estimate_ms } = waiter;
   const rest = estimateInWords(estimate_ms, sinceMs, isPaused);
-  return `${whoOf(waiter)}: waits for ${duration(waited_ms + sinceMs)}, goes ${rest}`;
+  const what = waitInWords(waiter);
+  return `${whoOf(waiter)}: has waited ${duration(waited_ms + sinceMs)} for ${what}, to go: ${rest}`;
 }
 
 function Counts({ queue }: { readonly queue: Props['queue'] }) {

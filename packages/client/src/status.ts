@@ -35,7 +35,12 @@ export interface GroupStatus {
   readonly waiting: readonly {
     readonly ticket: string;
     readonly position: number;
-    readonly estimate_ms: number;
+    /** null if nothing is known of it: no call has ended for long, or an operator ends the wait. */
+    readonly estimate_ms: number | null;
+    /** Why it waits now, as `slots`. Absent from a Headgate of an older release. */
+    readonly waits_for?: string;
+    /** Other groups that it needs slots of. Absent: none. */
+    readonly needs?: readonly string[];
     readonly waited_ms: number;
     readonly lane: 'high' | 'normal' | 'low';
     readonly agent: string | null;

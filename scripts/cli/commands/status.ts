@@ -1,5 +1,6 @@
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
 import type { ScopeStatus } from '../../../src/contract/status.ts';
+import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
 import { isHolding, scopeWords } from '../../../src/routing/scopes-shown.ts';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import type { Output } from '../output.ts';
@@ -43,6 +44,22 @@ function stateOf({ breaker, breaker_until: probedAt, paused_until: until, limit 
   return limit === null ? 'limited' : `limited to ${limit} ${limit === 1 ? 'slot' : 'slots'}`;
 }
 
+/** Returns lines for the waits of a group that its row does not show: nothing ends, or its calls wait elsewhere. */
+function waitsOf({
+  name,
+  stalled_ms: stalledMs,
+  queued,
+  waiting_elsewhere: elsewhere,
+}: GroupStatus): string[] {
+  const words = elsewhereWords(elsewhere);
+  return [
+    ...(typeof stalledMs === 'number' && queued > 0
+      ? [`${name}: no call has ended for ${span(stalledMs)}, so waits cannot be estimated`]
+      : []),
+    ...(words === '' ? [] : [`${name}: ${words}`]),
+  ];
+}
+
 /** Shows what each group does at this moment. */
 export async function showStatus(
   target: Target,
@@ -67,7 +84,10 @@ export async function showStatus(
       ]),
     );
   });
-  if (!output.isJson) noteAll(output, status.groups.flatMap(stopsOf));
+  if (!output.isJson) {
+    noteAll(output, status.groups.flatMap(stopsOf));
+    noteAll(output, status.groups.flatMap(waitsOf));
+  }
   if (!output.isJson && status.version !== null) {
     output.note(`Configuration: version ${status.version}.`);
   }
@@ -100,10 +120,15 @@ async function allWaiters(target: Target, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ queued }) => queued > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
     const answer = await target.admin('listWaiters', { params: { name } });
-    const { waiters, unreachable } = await takenOf(target, name, answer);
-    return { name, items: waiters.map((waiter) => ({ group: name, ...waiter })), unreachable };
+    const list = await takenOf(target, name, answer);
+    const { waiters, unreachable } = list;
+    const items = waiters.map((waiter) => ({ group: name, ...waiter }));
+    // A release before says nothing of them.
+    return { name, items, unreachable, elsewhere: list.waiting_elsewhere ?? [] };
   });
-  return joined(lists, () => 0);
+  // Of all groups, calls that wait elsewhere are listed where they wait.
+  const elsewhere = group === undefined ? [] : lists.flatMap((list) => list.elsewhere);
+  return { ...joined(lists, () => 0), elsewhere };
 }
 
 interface List<Item> {
@@ -156,24 +181,39 @@ export async function showLeases(
   noteAll(output, notAnswering(unreachable));
 }
 
+const WAITER_COLUMNS = [
+  'ticket',
+  'group',
+  'ahead',
+  'waited',
+  'to go',
+  'waits for',
+  'lane',
+  'tenant',
+  'agent',
+  'model',
+];
+
 /** Shows who waits. */
 export async function showWaiters(
   target: Target,
   output: Output,
   group: string | undefined,
 ): Promise<void> {
-  const { items, unreachable } = await allWaiters(target, group);
-  show(output, { waiters: items, unreachable }, () =>
+  const { items, unreachable, elsewhere } = await allWaiters(target, group);
+  const list = group === undefined ? {} : { waiting_elsewhere: elsewhere };
+  show(output, { waiters: items, ...list, unreachable }, () =>
     items.length === 0
-      ? 'Nobody waits.'
+      ? 'No calls wait.'
       : table(
-          ['ticket', 'group', 'ahead', 'waited', 'to go', 'lane', 'tenant', 'agent', 'model'],
+          WAITER_COLUMNS,
           items.map((each) => [
             each.ticket,
             each.group,
             each.position,
             span(each.waited_ms),
-            each.estimate_ms === null ? null : `≈ ${span(each.estimate_ms)}`,
+            each.estimate_ms === null ? 'unknown' : `≈ ${span(each.estimate_ms)}`,
+            waitWords(each, each.scope === undefined ? undefined : scopeWords(each.scope)),
             each.lane,
             each.tenant,
             each.agent,
@@ -181,5 +221,7 @@ export async function showWaiters(
           ]),
         ),
   );
+  const words = elsewhereWords(elsewhere);
+  if (!output.isJson && words !== '') output.note(`${words}.`);
   noteAll(output, notAnswering(unreachable));
 }

@@ -10,6 +10,7 @@ import type { AskedLanes } from '../../routing/lane-of.ts';
 import { timeoutMsOf } from '../../routing/timeouts.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { Rounds } from './rounds.ts';
+import type { Waited } from './waited.ts';
 
 /** One logical call, as its caller presents it to the queues. */
 export interface Ticket extends AskedLanes {
@@ -60,6 +61,8 @@ export interface Admission {
   readonly hasWaiters: boolean;
   /** Room in the limits of requests and tokens of the call's key, else of its narrowest group that has some. */
   readonly rates: readonly RateRoom[];
+  /** Its longest wait in one of its groups. Null: it was granted at once in all of them. */
+  readonly waited: Waited | null;
   /** Notes the upstream's answer, and what is known of the call besides. Undefined: nothing. */
   reportAnswer(status: number, notes: CallNotes | undefined): void;
   /**

@@ -12,6 +12,7 @@ import {
   type RoutedCall,
 } from '../../routing/placement.ts';
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
+import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
@@ -44,6 +45,7 @@ import { capped, overloaded, replyTo, unavailable } from './rejections.ts';
 import type { Round } from './rounds.ts';
 import type { PlaceListener } from './slices.ts';
 import type { SlotRequest } from './slot-wait.ts';
+import type { Waited } from './waited.ts';
 import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
@@ -96,6 +98,8 @@ interface Leased {
   readonly rates?: readonly RateRoom[];
   /** Mean time between the ends of calls in the group, in milliseconds. Absent: the call needs no other group, or it is unknown. */
   readonly endGapMs?: number;
+  /** Absent or null: it was granted at once. */
+  readonly waited?: Waited | null;
 }
 
 export type AdmittedOne =
@@ -172,9 +176,11 @@ export async function admitOne(
   });
   const endedAt = steadyClock.now();
   const waitedMs = endedAt - sentAt;
-  const rejectedAs = (reply: ErrorReply, rates: readonly RateRoom[] = []): Rejected => {
+  const waitedFor = (reason: WaitReason | undefined): Waited | null =>
+    reason === undefined ? null : { group: placement.group, reason, ms: waitedMs };
+  const rejectedAs = (reply: ErrorReply): Rejected => {
     noteRejection(env, request, reply.reason, waitedMs);
-    return { ...rejected({ ...reply, about: { group: placement.group } }), rates };
+    return rejected({ ...reply, about: { group: placement.group } });
   };
   const cancel = (): void => {
     ticket.rounds.noteCancelled();
@@ -196,13 +202,18 @@ export async function admitOne(
         kind: 'leased',
         lease,
         member,
+        waited: waitedFor(acquired.granted.waitedFor),
         ...(rates !== undefined && { rates }),
         ...(endGapMs !== undefined && { endGapMs }),
       } as const;
       return { kind: 'admitted', placement, by };
     }
     case 'rejected':
-      return rejectedAs(replyTo(acquired.rejection, placement), acquired.rates);
+      return {
+        ...rejectedAs(replyTo(acquired.rejection, placement)),
+        rates: acquired.rates ?? [],
+        waited: waitedFor(acquired.waitedFor),
+      };
     case 'declined':
       return { kind: 'declined', placement, waitMs: acquired.waitMs ?? Infinity };
     case 'moved':

@@ -4,6 +4,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import type { Ticket } from './admission.ts';
 import { admitOne, endSlot, type AdmitContext, type Slot } from './admit-one.ts';
+import { longerWait, type Waited } from './waited.ts';
 import { HeldSlots, longestOf, nameOf, othersOf, type Full } from './held-slots.ts';
 
 /**
@@ -14,7 +15,12 @@ import { HeldSlots, longestOf, nameOf, othersOf, type Full } from './held-slots.
 
 export type AdmittedToSeveral =
   /** Its slots, in the order of its groups. */
-  | { readonly kind: 'admitted'; readonly slots: readonly Slot[] }
+  | {
+      readonly kind: 'admitted';
+      readonly slots: readonly Slot[];
+      /** Its longest wait in one of them. Null: it did not wait. */
+      readonly waited: Waited | null;
+    }
   | {
       readonly kind: 'ended';
       readonly end: Rejected | Moved | Left;
@@ -73,6 +79,7 @@ export async function admitToSeveral(
     placement,
     slots: [...held.end().map(({ slot }) => slot), ...slots],
   });
+  let waited: Waited | null = null;
   for (let isFirst = true; ; isFirst = false) {
     const missing = placements.filter((placement) => !held.has(placement));
     const known = isFirst && ticket.maxWaitMs !== 0 ? missing.flatMap(knownWait) : [];
@@ -85,7 +92,7 @@ export async function admitToSeveral(
       for (const { by } of slots) {
         if (by.kind === 'leased') context.ctx.waitUntil(by.lease.confirm());
       }
-      return { kind: 'admitted', slots: inOrder([...slots, ...tried.slots], placements) };
+      return { kind: 'admitted', slots: inOrder([...slots, ...tried.slots], placements), waited };
     }
     if (tried.kind === 'ended') return ended(tried.end, tried.placement, tried.slots);
     const { placement, waitMs } = tried.longest;
@@ -100,6 +107,7 @@ export async function admitToSeveral(
     const one = await admitOne(call, ticket, placement, manner, context);
     if (one.kind === 'admitted') {
       const { by } = one;
+      waited = longerWait(waited, waitOf(one));
       if (by.kind === 'leased') by.lease.keep(() => signal.abort());
       held.add({
         slot: one,
@@ -155,6 +163,11 @@ function giveBack(slot: Slot, full: Full | null, { ctx }: AdmitContext): void {
   const { by } = slot;
   const isGivingWay = full !== null && by.kind === 'leased';
   ctx.waitUntil(isGivingWay ? by.lease.giveWay(full.pool, full.forMs) : endSlot(slot, 'unused'));
+}
+
+/** Reads the wait for a slot. Null: there was none. */
+export function waitOf({ by }: Slot): Waited | null {
+  return by.kind === 'leased' ? (by.waited ?? null) : null;
 }
 
 function inOrder(slots: readonly Slot[], placements: readonly Placement[]): Slot[] {

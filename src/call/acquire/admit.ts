@@ -7,11 +7,12 @@ import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../rout
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import type { Admission, Ticket } from './admission.ts';
 import { admitOne, endSlot, type AdmitContext, type AdmittedOne, type Slot } from './admit-one.ts';
-import { admitToSeveral, type AdmittedToSeveral } from './admit-several.ts';
+import { admitToSeveral, waitOf, type AdmittedToSeveral } from './admit-several.ts';
 import { noteByNames } from '../call-names.ts';
 import { LeaseHolder, type HeldLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
+import type { Waited } from './waited.ts';
 import { LEFT, rejected } from '../result.ts';
 
 export type Admitted =
@@ -40,12 +41,15 @@ export async function admit(
   if (wider.length > 0) {
     const several = await admitToSeveral(call, ticket, placements, context);
     if (several.kind === 'ended') return withRatesToTell(several);
-    return { kind: 'admitted', admission: admissionOf(several.slots, context) };
+    const { slots, waited } = several;
+    return { kind: 'admitted', admission: admissionOf(slots, waited, context) };
   }
   const round = ticket.rounds.begin();
   const manner = { ...round, isTry: false, waitsElsewhere: false };
   const one = await admitOne(call, ticket, narrowest, manner, context);
-  if (one.kind === 'admitted') return { kind: 'admitted', admission: admissionOf([one], context) };
+  if (one.kind === 'admitted') {
+    return { kind: 'admitted', admission: admissionOf([one], waitOf(one), context) };
+  }
   return one.kind === 'declined' ? LEFT : one;
 }
 
@@ -59,6 +63,7 @@ export function billedOf(placements: readonly Placement[]): Placement | null {
 
 function admissionOf(
   held: readonly Slot[],
+  waited: Waited | null,
   { env, table, members, names }: AdmitContext,
 ): Admission {
   const leases = leasesOf(held);
@@ -72,6 +77,7 @@ function admissionOf(
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
     rates: ratesToTell(limitedOf(held)),
+    waited,
     reportAnswer: (status, notes) => {
       for (const { lease } of leases) lease.reportAnswer(status, notes);
     },

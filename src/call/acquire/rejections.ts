@@ -93,7 +93,9 @@ export function replyTo(rejection: Rejection, { group }: Placement): ErrorReply 
     case 'upstream_limited':
       return limitedReply(rejection, named);
     case 'infeasible': {
-      const message = `The wait for a slot of the ${named} is estimated at ${rejection.estimateMs} ms, which is longer than this call may wait.${limitedTo(rejection.scope)}`;
+      const { estimateMs, isStalled = false, scope } = rejection;
+      const how = isStalled ? 'will be at least' : 'is estimated at';
+      const message = `The wait for a slot of the ${named} ${how} ${estimateMs} ms, which is longer than this call may wait.${limitedTo(scope)}`;
       return { reason, ...retry, message };
     }
     case 'breaker_open': {
@@ -139,6 +141,8 @@ const WHY_BUSY: Readonly<Record<BusyCause, (named: string, ms: number) => string
   rates: (named) =>
     `The ${named} has free slots, but its limits of requests or tokens are currently used up`,
   member: (named) => `The member of the ${named} that this call prefers has no free slot`,
+  elsewhere: (named) =>
+    `The ${named} has free slots, but another group that this call needs is full`,
   order: (named) => `Earlier calls get the next slots of the ${named}`,
   breaker: (named) => `The circuit breaker of the ${named} is waiting for the result of a probe`,
 };

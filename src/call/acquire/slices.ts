@@ -1,3 +1,4 @@
+import type { AcquireAnswer } from '../../contract/rpc/group-rpc.ts';
 import { SLICE_MAX_MS } from '../../core/words/settings.ts';
 
 /** How long the first slice is, and the shortest. */
@@ -12,20 +13,40 @@ const SLICE_SHORT_MS = 2_000;
 /** How long before its slice ends, or its wait, the Worker asks again, so that a place in the queue never lapses. */
 export const CALL_AHEAD_MS = 1_000;
 
+/** The place of a queued call, as its group reports it. */
+export interface PlaceTold extends Pick<Pending, 'position' | 'waitsFor' | 'quietMs'> {
+  /** Null: no estimate can be made. */
+  readonly estimateMs: number | null;
+}
+
+type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
+
+/** Reads the place from an answer of a group. */
+export function placeIn({
+  estimateMs,
+  isUnforeseen,
+  ...place
+}: Omit<Pending, 'kind' | 'configVersion'>): PlaceTold {
+  return { ...place, estimateMs: isUnforeseen === true ? null : estimateMs };
+}
+
 /** Somebody who wants to know where a call stands, so often. */
 export interface PlaceListener {
   readonly everyMs: number;
-  tell(position: number, estimateMs: number): void;
+  tell(place: PlaceTold): void;
 }
 
-/** Takes half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. */
+/**
+ * Takes half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. Without an estimate
+ * the slice is the longest.
+ */
 export function sliceFor(
-  estimateMs: number,
+  estimateMs: number | null,
   wait: boolean,
   listener: PlaceListener | null,
 ): number {
   const sliceMaxMs = wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
-  const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, estimateMs / 2));
+  const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, (estimateMs ?? Infinity) / 2));
   // Each call brings the newest place, so that each comment can tell it.
   return listener === null ? sliceMs : Math.min(sliceMs, toldEveryMs(listener) + CALL_AHEAD_MS);
 }

@@ -1,11 +1,12 @@
 import type { AcquireAnswer, AcquireRequest } from '../../contract/rpc/group-rpc.ts';
+import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { FailureStreak } from './failure-streak.ts';
 import type { GrantedTurn, Turn } from './open-calls.ts';
 import { firstRetryMs, overloadedRetryMs, retryMs } from './retry-delays.ts';
-import { CALL_AHEAD_MS, restFor, sliceFor, type PlaceListener } from './slices.ts';
+import { CALL_AHEAD_MS, placeIn, restFor, sliceFor, type PlaceListener } from './slices.ts';
 
 type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
 type SliceOver = Extract<Turn, { kind: 'slice_over' }>;
@@ -45,6 +46,7 @@ export type SlotEnd =
   | {
       readonly kind: 'rejected';
       readonly rejection: Rejection;
+      readonly waitedFor?: WaitReason;
       /** Room in the group's limits of requests and tokens. Absent: it has none. */
       readonly rates?: readonly RateRoom[];
     }
@@ -162,10 +164,11 @@ export class SlotWait {
     return this.#streak.isOverloaded ? this.#overloaded(now) : { kind: 'unavailable' };
   }
 
-  #hear({ position, estimateMs }: Pending): void {
-    this.#position = position;
-    this.#sliceMs = sliceFor(estimateMs, this.#asked.wait, this.#listener);
-    this.#listener?.tell(position, estimateMs);
+  #hear(pending: Pending): void {
+    const place = placeIn(pending);
+    this.#position = place.position;
+    this.#sliceMs = sliceFor(place.estimateMs, this.#asked.wait, this.#listener);
+    this.#listener?.tell(place);
   }
 
   #later({ askAgainMs }: Pending, now: number): Again {

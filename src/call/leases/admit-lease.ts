@@ -1,3 +1,4 @@
+import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
@@ -16,7 +17,8 @@ import { isOnTrial, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import type { Round } from '../acquire/rounds.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
-import type { SlotRequest } from '../acquire/slot-wait.ts';
+import type { SlotEnd, SlotRequest } from '../acquire/slot-wait.ts';
+import { longerWait, type Waited } from '../acquire/waited.ts';
 import { noteRejection } from '../observe/analytics.ts';
 import { LEFT, rejected, type Left, type Moved, type Rejected } from '../result.ts';
 import { askById, type Parked } from './ask-by-id.ts';
@@ -33,6 +35,7 @@ interface Held {
   readonly granted: Granted;
   readonly request: SlotRequest;
   readonly endGapMs: number;
+  readonly waited: Waited | null;
 }
 
 /** All that a lease is asked with. */
@@ -58,8 +61,10 @@ export type LeaseAdmitted =
       readonly holds: readonly PoolHold[];
       readonly member: string | null;
       readonly rates: readonly RateRoom[];
+      /** The wait of its last request, and in which of its groups. Null: it did not wait. */
+      readonly waited: Waited | null;
     }
-  | (Parked & { readonly pools: readonly PoolAt[] })
+  | (ParkedIn & { readonly pools: readonly PoolAt[] })
   | Rejected
   | Moved
   | Left;
@@ -162,7 +167,10 @@ interface Declined {
   readonly waitMs: number;
 }
 
-type TakenOne = Held | Parked | Rejected | Moved | Left | Declined;
+/** It waits in that group. */
+type ParkedIn = Parked & { readonly group: string };
+
+type TakenOne = Held | ParkedIn | Rejected | Moved | Left | Declined;
 
 async function takeOne(
   ask: LeaseAsk,
@@ -183,15 +191,24 @@ async function takeOne(
   const sentAt = steadyClock.now();
   const until = waitsUntil(ticket, placement);
   const asked = await askById(pool, request, { signal, after, until, parkUntil });
-  const refused = (reply: ErrorReply, rates: readonly RateRoom[] = []): Rejected => {
+  const waitedFor = (reason: WaitReason | undefined): Waited | null => {
+    const ms = steadyClock.now() - sentAt;
+    return reason === undefined ? null : { group: placement.group, reason, ms };
+  };
+  const refused = (
+    reply: ErrorReply,
+    { rates = [], waitedFor: reason }: Pick<RejectedSlot, 'rates' | 'waitedFor'> = {},
+  ): Rejected => {
     noteRejection(env, request, reply.reason, steadyClock.now() - sentAt);
-    return { ...rejected({ ...reply, about: { group: placement.group } }), rates };
+    const about = { group: placement.group };
+    return { ...rejected({ ...reply, about }), rates, waited: waitedFor(reason) };
   };
   switch (asked.kind) {
     case 'granted': {
       const { granted } = asked;
       if (granted.expiresAt !== undefined) {
-        return { placement, granted, request, endGapMs: granted.endGapMs ?? 0 };
+        const { endGapMs = 0 } = granted;
+        return { placement, granted, request, endGapMs, waited: waitedFor(granted.waitedFor) };
       }
       // An object of the release before takes it for a call's, which ends with this request.
       await letGo(granted, granted.lease.release('unused', null), ask);
@@ -200,7 +217,7 @@ async function takeOne(
     case 'gone':
       return refused(gone());
     case 'rejected':
-      return refused(replyTo(asked.rejection, placement), asked.rates);
+      return refused(replyTo(asked.rejection, placement), asked);
     case 'declined':
       return { kind: 'declined', placement, waitMs: asked.waitMs ?? Infinity };
     case 'left':
@@ -212,6 +229,7 @@ async function takeOne(
       );
       return asked;
     case 'parked':
+      return { ...asked, group: placement.group };
     case 'moved':
       return asked;
     case 'unread':
@@ -223,6 +241,8 @@ async function takeOne(
       return refused(REPLIES[asked.kind](placement));
   }
 }
+
+type RejectedSlot = Extract<SlotEnd, { kind: 'rejected' }>;
 
 const REPLIES = { capped, overloaded, unavailable };
 
@@ -258,6 +278,7 @@ function admitted(held: readonly Held[], { plan }: LeaseAsk): LeaseAdmitted {
     holds: held.map(holdOf),
     member: granting?.granted.member ?? null,
     rates: told?.rates ?? [],
+    waited: held.map((one) => one.waited).reduce(longerWait, null),
   };
 }
 

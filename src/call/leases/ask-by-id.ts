@@ -1,8 +1,9 @@
+import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { OpenCalls, type GrantedTurn, type Turn } from '../acquire/open-calls.ts';
 import type { PoolSource } from '../acquire/pools.ts';
-import { CALL_AHEAD_MS } from '../acquire/slices.ts';
+import { CALL_AHEAD_MS, placeIn } from '../acquire/slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/slot-wait.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
@@ -15,6 +16,8 @@ export interface Parked {
   /** Null: not known. */
   readonly position: number | null;
   readonly estimateMs: number | null;
+  /** Why it waits. Absent: not known. */
+  readonly waitsFor?: WaitReason;
   /** When to ask again; 0: at once. */
   readonly askAgainMs: number;
 }
@@ -77,8 +80,7 @@ function keepPlace(calls: OpenCalls, wait: SlotWait, now: number): Promise<Turn>
 
 function lastWord(turn: Turn, wait: SlotWait): AskedById {
   if (turn.kind === 'pending') {
-    const { position, estimateMs, askAgainMs = 0 } = turn;
-    return { kind: 'parked', position, estimateMs, askAgainMs };
+    return parkedAt(turn);
   }
   if (turn.kind === 'gone') return turn;
   const next = wait.after(turn, steadyClock.now());
@@ -88,6 +90,17 @@ function lastWord(turn: Turn, wait: SlotWait): AskedById {
 /** One that is far back need not be parked. */
 function parkedBy(turn: Turn): Parked | null {
   if (turn.kind !== 'pending' || turn.askAgainMs === undefined) return null;
-  const { position, estimateMs, askAgainMs } = turn;
-  return { kind: 'parked', position, estimateMs, askAgainMs };
+  return parkedAt(turn);
+}
+
+function parkedAt(turn: Extract<Turn, { kind: 'pending' }>): Parked {
+  const { askAgainMs = 0 } = turn;
+  const { position, estimateMs, waitsFor } = placeIn(turn);
+  return {
+    kind: 'parked',
+    position,
+    estimateMs,
+    askAgainMs,
+    ...(waitsFor !== undefined && { waitsFor }),
+  };
 }

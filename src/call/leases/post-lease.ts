@@ -8,6 +8,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Ticket } from '../acquire/admission.ts';
 import { Rounds } from '../acquire/rounds.ts';
 import { ticketTime } from '../acquire/ticket.ts';
+import { waitedHeader } from '../acquire/waited.ts';
 import type { KnownCall } from '../call.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayNewKey, keepPlace, NO_PLACE, takeLeasePlace } from '../identity/new-keys.ts';
@@ -197,7 +198,7 @@ async function leased(
   { call, located, rules }: LeasePlan,
   wanted: LeaseRequest,
   ticket: TicketToken,
-  { holds, member, rates }: Extract<LeaseAdmitted, { kind: 'admitted' }>,
+  { holds, member, rates, waited }: Extract<LeaseAdmitted, { kind: 'admitted' }>,
   receivedAt: number,
 ): Promise<Said> {
   const now = steadyClock.now();
@@ -240,6 +241,7 @@ async function leased(
     'headgate-groups': groups.join(', '),
     'headgate-lease': leaseIds.join(', '),
     'headgate-wait-ms': String(body.waited_ms),
+    ...waitedHeader(waited),
     ...(member !== null && { 'headgate-member': member }),
   });
 }
@@ -262,7 +264,14 @@ export function expiry(
 async function parked(
   { table }: KnownCall,
   ticket: TicketToken,
-  { pools, position, estimateMs, askAgainMs }: Extract<LeaseAdmitted, { kind: 'parked' }>,
+  {
+    pools,
+    group,
+    position,
+    estimateMs,
+    waitsFor,
+    askAgainMs,
+  }: Extract<LeaseAdmitted, { kind: 'parked' }>,
   receivedAt: number,
 ): Promise<Said> {
   const parkedForMs = steadyClock.now() - receivedAt;
@@ -271,9 +280,14 @@ async function parked(
     ticket: await sealTicket(table.snapshot.fingerprintKey, { ...ticket, pools }),
     position,
     estimate_ms: estimateMs === null ? null : Math.round(estimateMs),
+    group,
+    ...(waitsFor !== undefined && { waits_for: waitsFor.cause }),
     retry_after_ms: Math.round(retryAfterMs),
   };
-  return said(202, body, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
+  return said(202, body, {
+    'retry-after': String(Math.ceil(retryAfterMs / 1_000)),
+    ...waitedHeader(waitsFor === undefined ? null : { group, reason: waitsFor }),
+  });
 }
 
 /** The same request by a newer configuration, from who makes it on. */

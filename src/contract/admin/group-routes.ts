@@ -14,6 +14,7 @@ import {
   leaseSchema,
   unreachableSchema,
   waiterSchema,
+  waitingElsewhereSchema,
 } from './status-schemas.ts';
 
 /** Query for one part of a list. Lists are sorted. */
@@ -239,6 +240,7 @@ export const GROUP_ROUTES = routes({
     answers: {
       200: z.object({
         waiters: z.array(waiterSchema).describe('The next one first.'),
+        waiting_elsewhere: waitingElsewhereSchema,
         unreachable: unreachableSchema,
       }),
     },

@@ -61,6 +61,18 @@ const upstreamAtGroupSchema = upstreamCallsSchema.extend({
     .meta({ description: 'Slots for its calls, with what was learned. Null: any.', unit: 'slots' }),
 });
 
+/** Where calls of a group wait that need slots of other groups too. */
+export const waitingElsewhereSchema = z
+  .array(
+    z.object({
+      group: z.string().describe('The group that they wait in.'),
+      calls: z.int().min(0).meta({ description: 'Calls that wait there.', unit: 'calls' }),
+    }),
+  )
+  .describe(
+    'Calls of this group that wait in another one: a call of several groups stands in the queue of one of them.',
+  );
+
 /** A group with all its pools taken together. */
 export const groupStatusSchema = z
   .object({
@@ -76,6 +88,11 @@ export const groupStatusSchema = z
         'The most important state of the group, as on the dashboard. `refused by upstream`: the upstream refused all calls of the last minute. `nothing served`: they all failed or were refused for another reason (see `lately`). `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
       ),
     ...gaugesSchema.shape,
+    waiting_elsewhere: waitingElsewhereSchema
+      .exactOptional()
+      .describe(
+        'Calls of this group that wait in another one. They are not in `queued`. Absent: there are none.',
+      ),
     upstreams: z
       .array(upstreamAtGroupSchema)
       .describe('The upstreams that its calls went to, at most 32 of each pool.'),

@@ -72,9 +72,13 @@ const AGES: ReadonlySet<string> = new Set([
   'age_ms',
   'waited_ms',
   'estimate_ms',
+  'stalled_ms',
 ]);
 
-/** For `JSON.stringify`: leaves out what changes with time alone, so that two texts differ by news only. */
+/**
+ * For `JSON.stringify`: leaves out what changes with time alone, so that two texts differ by news only. That there is no such
+ * figure any more is news.
+ */
 export function withoutAges(name: string, value: unknown): unknown {
-  return AGES.has(name) ? undefined : value;
+  return AGES.has(name) && value !== null ? undefined : value;
 }

@@ -2,6 +2,7 @@ import type { CallNotes } from '../../core/words/call-notes.ts';
 import type { Outcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { Correction, NewCorrection, Period } from '../../core/parts/spend.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { HandedGroup } from '../../core/state.ts';
@@ -155,6 +156,8 @@ export type AcquireAnswer =
       readonly hasWaiters?: boolean;
       /** Mean time between the ends of calls there, in milliseconds. Only where the call waits elsewhere too. */
       readonly endGapMs?: number;
+      /** The reason of its wait. Absent: it was granted at once, an answer with it was lost, or the object is older. */
+      readonly waitedFor?: WaitReason;
       /** Room in the limits of requests and tokens, this call counted. Absent: the group has none. */
       readonly rates?: readonly RateRoom[];
       /**
@@ -170,7 +173,14 @@ export type AcquireAnswer =
       readonly kind: 'pending';
       /** Waiters ahead of this one. */
       readonly position: number;
+      /** How long it will probably wait. A minute with `isUnforeseen`, for Workers that do not know that. */
       readonly estimateMs: number;
+      /** No estimate can be made. Absent: one can, or the object is older. */
+      readonly isUnforeseen?: true;
+      /** Absent: it does not wait any more, or the object is older. */
+      readonly waitsFor?: WaitReason;
+      /** How long no call has ended, in milliseconds, where that is why there is no estimate. Absent: it is not. */
+      readonly quietMs?: number;
       /**
        * Ask again after so long, and no sooner: the place is kept until then, and no call is parked. Absent: ask again
        * at once.
@@ -181,6 +191,8 @@ export type AcquireAnswer =
   | {
       readonly kind: 'rejected';
       readonly rejection: Rejection;
+      /** The reason of its wait. Absent: it did not wait, or the object is older. */
+      readonly waitedFor?: WaitReason;
       /** Room in the limits of requests and tokens. Absent: the group has none. */
       readonly rates?: readonly RateRoom[];
       readonly configVersion: number;

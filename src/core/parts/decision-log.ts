@@ -18,6 +18,7 @@ import type { Ticket } from '../words/ticket.ts';
  * - `rates`: a limit of requests or tokens is used up.
  * - `member`: the member that it belongs to has no room, and others have.
  * - `order`: there is room, and others go first.
+ * - `elsewhere`: there is room, and another group that it also needs is full.
  */
 export type WaitCause =
   | 'operator_pause'
@@ -29,13 +30,31 @@ export type WaitCause =
   | 'slots'
   | 'rates'
   | 'member'
-  | 'order';
+  | 'order'
+  | 'elsewhere';
 
 /** The reason why a call waits. */
 export interface WaitReason {
   readonly cause: WaitCause;
   /** The calls that the upstream stops or limits. Absent if they are all calls. */
   readonly scope?: Scope;
+}
+
+/** Why a queued call waits now, and how much longer it will, as far as that can be known. */
+export interface Outlook extends WaitReason {
+  /** In milliseconds. Null: it depends on calls that end, and none does, or on something without a known end. */
+  readonly estimateMs: number | null;
+}
+
+/** The place of a queued call, and its outlook. */
+export interface QueuePlace {
+  /** Waiters that will probably be granted before it. */
+  readonly position: number;
+  readonly estimateMs: number | null;
+  /** Null: it does not wait any more. */
+  readonly waitsFor: WaitReason | null;
+  /** How long no call has ended, in milliseconds, where that is why there is no estimate. Null: it is not. */
+  readonly quietMs: number | null;
 }
 
 /**

@@ -9,9 +9,10 @@ export type Dropped = 'lane' | 'share' | 'returned' | 'held';
 
 /**
  * Why a call cannot start although slots are free: the group starts no calls for a moment after a move or a reset, the caller or
- * agent has its maximum, a rate limit is used up, no member has room for it, earlier calls are next, or a probe is in flight.
+ * agent has its maximum, a rate limit is used up, no member has room for it, earlier calls are next, a probe is in
+ * flight, or another group that the call needs is full.
  */
-export type BusyCause = 'settling' | 'cap' | 'rates' | 'member' | 'order' | 'breaker';
+export type BusyCause = 'settling' | 'cap' | 'rates' | 'member' | 'order' | 'breaker' | 'elsewhere';
 
 /** A ticket's rejection by its group, with its reason and when to come back. */
 export type Rejection =
@@ -36,6 +37,8 @@ export type Rejection =
   | {
       readonly reason: 'infeasible';
       readonly estimateMs: number;
+      /** No call has ended for long, so that it will be at least so much. Absent: calls end. */
+      readonly isStalled?: true;
       readonly retryAfterMs: number;
       /** The calls that the upstream stops or limits. Absent if all calls wait. */
       readonly scope?: Scope;

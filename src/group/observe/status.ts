@@ -2,15 +2,16 @@ import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts
 import { DETAIL_ROWS_MAX, type PoolDetail } from '../../contract/rpc/feed-rpc.ts';
 import { IMPLICIT, type InstantMs } from '../../core/words/ids.ts';
 import { cooldownInForceMs, heldByCalls } from '../../core/capacity.ts';
-import { estimateWaitMs } from '../../core/estimate.ts';
 import { probableOrder } from '../../core/forecast.ts';
 import { laneLength, queueLength, type Waiter } from '../../core/parts/queue.ts';
 import { waitsFor } from '../../core/placing.ts';
+import { capOf } from '../../core/order.ts';
 import type { GroupState } from '../../core/state.ts';
+import { outlookOf, stalledMs, waitReason } from '../../core/wait-reason.ts';
 import type { Definition, PoolIdentity } from '../definition.ts';
 import { limitStatus } from './limit-status.ts';
 import { membersStatus } from './member-status.ts';
-import { scopesStatus } from './scope-status.ts';
+import { scopesStatus, shownScope } from './scope-status.ts';
 import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
@@ -47,6 +48,8 @@ export function poolStatus(
       normal: laneLength(queue, 'normal'),
       low: laneLength(queue, 'low'),
     },
+    ...waitReasons(state, now),
+    stalled_ms: stalledMs(state, now),
     oldest_wait_ms: Math.round(now - oldest),
     ...waits,
     paused: settings.paused,
@@ -65,6 +68,30 @@ export function poolStatus(
     ...stopsOf(state, now),
     idle_ms: idleMs,
   };
+}
+
+/** Maximum waiters whose reasons are counted: it takes a microsecond for each, and dashboards ask every second. */
+const REASONS_COUNTED_MAX = 2_000;
+
+/** Counts the waiters by what they wait for now. */
+function waitReasons(
+  state: GroupState,
+  now: InstantMs,
+): Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere'> {
+  if (queueLength(state.queue) === 0) return {};
+  const causes: Record<string, number> = {};
+  const needed: Record<string, number> = {};
+  let counted = 0;
+  for (const waiter of state.queue.byTicket.values()) {
+    if (counted < REASONS_COUNTED_MAX) {
+      const { cause } = waitReason(state, waiter, now);
+      causes[cause] = (causes[cause] ?? 0) + 1;
+      counted += 1;
+    }
+    for (const pool of waiter.ticket.needs ?? []) needed[pool] = (needed[pool] ?? 0) + 1;
+  }
+  const isNeeded = Object.keys(needed).length > 0;
+  return { waiting_for: causes, ...(isNeeded && { needed_elsewhere: needed }) };
 }
 
 /** Lists the leases of one pool, oldest first, so many of them. */
@@ -95,6 +122,9 @@ export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity):
   const first = probableOrder(state).slice(0, most);
   return first.map((waiter, position) => {
     const { ticket, lane, isPromoted } = waiter;
+    const { estimateMs, cause, scope } = outlookOf(state, waiter, position, now);
+    const { needs = [] } = ticket;
+    const cap = cause === 'cap' ? capOf(state, waiter) : null;
     const { tenant, agent, upstream, model, kind } = ticket.holder;
     return {
       ticket: ticket.id,
@@ -107,7 +137,11 @@ export function waiterInfos(state: GroupState, now: InstantMs, most = Infinity):
       slots: ticket.slots,
       waited_ms: Math.max(0, Math.round(now - ticket.enqueuedAt)),
       position,
-      estimate_ms: estimateWaitMs(state, position, now),
+      estimate_ms: estimateMs,
+      waits_for: cause,
+      ...(scope !== undefined && { scope: shownScope(scope) }),
+      ...(cap !== null && { cap }),
+      ...(needs.length > 0 && { needs: [...needs] }),
       promoted: isPromoted,
       ...membersOf(state, waiter, now),
     };

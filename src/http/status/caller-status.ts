@@ -10,6 +10,7 @@ import type { CallScope } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/scope.ts';
 import { askPools } from '../../overview/pools.ts';
+import { groupOfPool } from '../../overview/waiting.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import { callerPools, type CallerPool, type StatusCaller } from './caller-pools.ts';
 
@@ -128,6 +129,8 @@ function groupOf(
       ticket: waiter.ticket,
       position: waiter.position,
       estimate_ms: waiter.estimate_ms,
+      ...(waiter.waits_for !== undefined && { waits_for: waiter.waits_for }),
+      ...(waiter.needs !== undefined && { needs: waiter.needs.map(groupOfPool) }),
       waited_ms: waiter.waited_ms,
       lane: waiter.lane,
       upstream: waiter.upstream,

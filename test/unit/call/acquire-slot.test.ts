@@ -14,6 +14,7 @@ import {
   type Acquired,
   type Patience,
 } from '../../../src/call/acquire/acquire-slot.ts';
+import type { PlaceListener } from '../../../src/call/acquire/slices.ts';
 import type { SlotRequest } from '../../../src/call/acquire/slot-wait.ts';
 
 beforeEach(() => {
@@ -93,8 +94,10 @@ function granted(attachment: number) {
   return { answer, dispose, release };
 }
 
-function pending(estimateMs: number, of: Partial<Pending> = {}): AcquireAnswer {
-  return { kind: 'pending', position: 0, estimateMs, configVersion: 1, ...of };
+function pending(estimateMs: number | null, of: Partial<Pending> = {}): AcquireAnswer {
+  const estimate =
+    estimateMs === null ? { estimateMs: 60_000, isUnforeseen: true as const } : { estimateMs };
+  return { kind: 'pending', position: 0, ...estimate, configVersion: 1, ...of };
 }
 
 const bypass = () => Promise.resolve(null);
@@ -165,7 +168,8 @@ it.each([
   [2_000, 8_000],
   [40_000, 20_000],
   [600_000, 30_000],
-])('with an estimate of %d ms the next slice is %d ms', async (estimateMs, sliceMs) => {
+  [null, 30_000],
+])('with an estimate of %s ms the next slice is %d ms', async (estimateMs, sliceMs) => {
   const { asks, caller, work } = start();
   asks[0]?.answer(pending(estimateMs));
   await vi.advanceTimersByTimeAsync(0);
@@ -548,11 +552,12 @@ describe('a call far back', () => {
   });
 
   it('asks as often as its caller is told its place', async () => {
-    const tell = vi.fn<(position: number, estimateMs: number) => void>();
+    const tell = vi.fn<PlaceListener['tell']>();
     const script = () => pending(90_000, { position: 700, askAgainMs: 30_000 });
     const { caller, work } = start({}, { script, listener: { everyMs: 5_000, tell } });
     await vi.advanceTimersByTimeAsync(20_000);
-    expect(tell.mock.calls).toEqual(Array.from({ length: 5 }, () => [700, 90_000]));
+    const told = { position: 700, estimateMs: 90_000 };
+    expect(tell.mock.calls).toMatchObject(Array.from({ length: 5 }, () => [told]));
     caller.abort();
     await work;
   });

@@ -152,6 +152,7 @@ export class ScriptedHeadgate {
             ticket,
             position: 0,
             estimate_ms: null,
+            group: 'scripted',
             retry_after_ms: this.retryAfterMs,
           };
           resolve(Response.json(ticketAnswerSchema.parse(told), { status: 202 }));

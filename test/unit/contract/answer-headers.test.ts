@@ -55,7 +55,7 @@ test('scripts of a configured origin read what callers are told, and by what pro
   const cors = corsHeaders(new Request('https://a.test', { headers: { origin } }), [origin]);
   addCors(headers, cors ?? new Headers());
   expect(headers.get('access-control-expose-headers')).toBe(
-    'headgate-groups, headgate-member, headgate-lease, headgate-usage, headgate-wait-ms, headgate-tries, headgate-missing, headgate-reason, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, x-request-id, request-id',
+    'headgate-groups, headgate-member, headgate-lease, headgate-usage, headgate-wait-ms, headgate-waited-for, headgate-tries, headgate-missing, headgate-reason, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, x-request-id, request-id',
   );
 });
 

@@ -12,7 +12,7 @@ function fullGroup(): TestGroup {
 
 describe('at the end of its slice', () => {
   test('an ask is answered with the place and the estimate, and the ticket still waits', () => {
-    const group = fullGroup();
+    const group = fullGroup().learned();
     group.ask('before');
     group.ask('a', { sliceMs: 8_000 });
     expect(group.advance(7_999)).toEqual([]);

@@ -95,6 +95,7 @@ describe('the story of a call', () => {
     rates: 'limit of requests or tokens',
     member: 'The member that it belongs to',
     order: 'others went first',
+    elsewhere: 'another group that it also needs',
   };
   it.each(Object.entries(CAUSES))('says why it waited: %s', (cause, words) => {
     const waited_for = cause as WaitCause;

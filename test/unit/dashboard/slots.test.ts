@@ -230,8 +230,10 @@ describe('the sentence of a picture', () => {
 it.each([
   [8_200, 1_000, false, '≈ 7.2 s'],
   [1_800, 1_000, false, 'soon'],
-  [0, 5_000, false, 'soon'],
+  [0, 2_000, false, 'soon'],
+  [0, 2_001, false, 'unknown'],
+  [null, 0, false, 'unknown'],
   [8_200, 0, true, 'when resumed'],
-])('an estimate of %i ms, %i ms ago, paused %s: %s', (estimateMs, sinceMs, isPaused, words) => {
+])('an estimate of %s ms, %i ms ago, paused %s: %s', (estimateMs, sinceMs, isPaused, words) => {
   expect(estimateInWords(estimateMs, sinceMs, isPaused)).toBe(words);
 });

@@ -93,7 +93,9 @@ it('a stream that its key lets wait for long is kept alive', async () => {
   passTime(198_500);
   const response = await answer;
   expect(response.status).toBe(200);
-  expect(await readUntil(readerOf(response), /\n\n/)).toMatch(/^: headgate waiting for a slot/);
+  expect(await readUntil(readerOf(response), /\n\n/)).toMatch(
+    /^: headgate waiting for an operator, who paused the group/,
+  );
   leaves.abort();
   await allFree(group);
 });

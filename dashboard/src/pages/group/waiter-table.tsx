@@ -1,10 +1,12 @@
+import { Fragment } from 'preact';
 import { useRef } from 'preact/hooks';
 import { detail, detailAt, groupNamed, now } from '../../feed.ts';
-import { duration } from '../../format.ts';
+import { count, duration } from '../../format.ts';
 import { haveKinds, KINDS } from '../../model/kinds.ts';
 import { membersInWords } from '../../model/members.ts';
 import { partitionName } from '../../model/decoded.ts';
-import { estimateInWords } from '../../model/sentence.ts';
+import { estimateInWords, stalledInWords, waitInWords } from '../../model/sentence.ts';
+import type { GroupStatus } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { totalOf } from './lease-table.tsx';
 import { Said } from '../../ui/said.tsx';
@@ -49,6 +51,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
               {areOfKinds && <th>Kind</th>}
               <th class="number">Waited</th>
               <th class="number">To go</th>
+              <th>Waits for</th>
               <th>Tenant</th>
               <th>Agent</th>
               <th>Model</th>
@@ -70,6 +73,9 @@ export function WaiterTable({ name }: { readonly name: string }) {
                 {areOfKinds && <td>{KINDS[waiter.kind ?? 'call']}</td>}
                 <td class="number age">{duration(waiter.waited_ms + sinceMs)}</td>
                 <td class="number">{estimateInWords(waiter.estimate_ms, sinceMs, isPaused)}</td>
+                <td class="why">
+                  <Said name={waitInWords(waiter)} />
+                </td>
                 <td class="whose">
                   <Tenant name={waiter.tenant} />
                 </td>
@@ -88,8 +94,33 @@ export function WaiterTable({ name }: { readonly name: string }) {
             ))}
           </tbody>
         </table>
-        {waiters.length === 0 && <p class="help">Nobody waits.</p>}
+        {waiters.length === 0 && <p class="help">No calls wait here.</p>}
       </div>
+      {group !== undefined && <WaitNotes group={group} sinceMs={sinceMs} />}
     </div>
+  );
+}
+
+/** Says why there are no estimates, and where else calls of the group wait. */
+function WaitNotes({ group, sinceMs }: { readonly group: GroupStatus; readonly sinceMs: number }) {
+  const stalled = stalledInWords(group, sinceMs);
+  const { waiting_elsewhere: elsewhere = [] } = group;
+  return (
+    <>
+      {stalled !== '' && <p class="help stalled">{stalled}</p>}
+      {elsewhere.length > 0 && (
+        <p class="help elsewhere">
+          {elsewhere.map(({ group: name, calls }, index) => (
+            <Fragment key={name}>
+              {index > 0 && ', '}
+              {count(calls)} {calls === 1 ? 'call' : 'calls'} of this group{' '}
+              {calls === 1 ? 'waits' : 'wait'} in{' '}
+              <a href={`/admin/groups/${encodeURIComponent(name)}`}>{name}</a>
+            </Fragment>
+          ))}
+          .
+        </p>
+      )}
+    </>
   );
 }

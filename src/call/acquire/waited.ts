@@ -1,0 +1,24 @@
+import type { AnswerHeaders } from '../../contract/answer-headers.ts';
+import type { WaitReason } from '../../core/parts/decision-log.ts';
+
+/** The wait of a call in one of its groups. */
+export interface Waited {
+  readonly group: string;
+  /** Why it was not granted at once there. */
+  readonly reason: WaitReason;
+  readonly ms: number;
+}
+
+/** Picks the longer of two waits. Null: it did not wait. */
+export function longerWait(a: Waited | null, b: Waited | null): Waited | null {
+  if (a === null || b === null) return a ?? b;
+  return b.ms > a.ms ? b : a;
+}
+
+/** Makes the header that says what a call waited for, and in which group: `slots; group=openai`. */
+export function waitedHeader(
+  waited: Pick<Waited, 'group' | 'reason'> | null,
+): Pick<AnswerHeaders, 'headgate-waited-for'> {
+  if (waited === null) return {};
+  return { 'headgate-waited-for': `${waited.reason.cause}; group=${waited.group}` };
+}

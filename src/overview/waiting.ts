@@ -1,0 +1,56 @@
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import type { PoolStatus } from '../contract/status.ts';
+import { sumUp } from './joins.ts';
+import type { PoolReply } from './pools.ts';
+
+type OfWaiters = Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere' | 'stalled_ms'>;
+
+/** Joins what the waiters of several pools wait for. */
+export function joinWaiting(pools: readonly OfWaiters[]): OfWaiters {
+  const causes = pools.flatMap(({ waiting_for: counts }) => (counts === undefined ? [] : [counts]));
+  const needed = pools.flatMap(({ needed_elsewhere: counts }) =>
+    counts === undefined ? [] : [counts],
+  );
+  const stalledMs = pools.flatMap(({ stalled_ms: ms }) => ms ?? []);
+  const isTold = pools.some(({ stalled_ms: ms }) => ms !== undefined);
+  return {
+    ...(causes.length > 0 && { waiting_for: sumUp(causes) }),
+    ...(needed.length > 0 && { needed_elsewhere: sumUp(needed) }),
+    ...(isTold && { stalled_ms: stalledMs.length === 0 ? null : Math.max(...stalledMs) }),
+  };
+}
+
+/**
+ * Finds for each group where its calls wait: a call of several groups stands in the queue of one of them, and the others
+ * know nothing of it. That one's pools say which others its waiters need.
+ */
+export function waitingElsewhere(
+  replies: readonly PoolReply<OfWaiters>[],
+): ReadonlyMap<string, NonNullable<GroupStatus['waiting_elsewhere']>> {
+  const found = new Map<string, Map<string, number>>();
+  for (const one of replies) {
+    if ('error' in one) continue;
+    for (const [name, calls] of Object.entries(one.answer.needed_elsewhere ?? {})) {
+      const group = groupOfPool(name);
+      const places = found.get(group) ?? new Map<string, number>();
+      found.set(group, places);
+      places.set(one.pool.group, (places.get(one.pool.group) ?? 0) + calls);
+    }
+  }
+  return new Map(
+    [...found].map(([group, places]) => {
+      const all = [...places].map(([where, calls]) => ({ group: where, calls }));
+      return [group, all.toSorted((a, b) => b.calls - a.calls || (a.group < b.group ? -1 : 1))];
+    }),
+  );
+}
+
+/** Lists the groups that waiters of a pool need besides it. */
+export function groupsNeeded({ needed_elsewhere: needed = {} }: OfWaiters): string[] {
+  return Object.keys(needed).map(groupOfPool);
+}
+
+/** The group of a pool, by its name: `#` may not stand in the name of a group. */
+export function groupOfPool(name: string): string {
+  return name.split('#', 1)[0] ?? name;
+}
