@@ -168,6 +168,8 @@ function requireOneInput(command: Command, { token, tokenFile, yes }: Options): 
     const message = `--token-file - and the document - both read standard input, which holds one of them. ${wayOut}, or name a file for the document.`;
     throw new Failure(EXIT.usage, message);
   }
+  // It asks on a terminal only.
+  if (command.name() === 'create') return;
   const changes = command.args.length > 0 || command.getOptionValue('undo') !== undefined;
   if (!changes || yes === true || !command.options.some(({ long }) => long === '--yes')) return;
   const message = `This command asks before it changes anything, and standard input holds the token. Add --yes. ${wayOut} to be asked.`;
@@ -349,7 +351,8 @@ function addKeys(program: Command, run: Run): void {
       .option('--allow <globs>', 'additional rights, such as lease, separated by commas', listOf)
       .option('--slots <n>', 'calls that it may have in flight at once', slotsOf)
       .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
-      .option('--note <text>', 'for people'),
+      .option('--note <text>', 'for people')
+      .option('-y, --yes', 'does not ask, even if callers without a key would be refused'),
   ).action((id: string, options: NewKey, command: Command) =>
     run((target, output) => createKey(target, output, id, options), command),
   );

@@ -17,6 +17,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { hearOf } from '../config/snapshots.ts';
 import type { AdminContext } from './context.ts';
+import { lockoutWarnings } from './lockout.ts';
 import { ProblemError } from './problem.ts';
 import { etag, invalid } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
@@ -60,7 +61,7 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const { version, config: before, temporary = [] } = await currentSnapshot(context.env);
     if (wanted !== null && !wanted.includes(version)) throw changedMeanwhile(version);
-    const { config, warnings } = validate(context.env, edit, before);
+    const { config, warnings } = await validated(context.env, edit, before);
     const orders = edit.orders?.(before, config) ?? [];
     const [order] = orders.filter((each) => isOrdering(each, temporary));
     const { actor } = context.get('who');
@@ -94,7 +95,7 @@ function isOrdering(
 /** Checks an edit as `changeConfig` would, and changes nothing. */
 export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Changed> {
   const { version, config: before } = await currentSnapshot(env);
-  return { version, before, ...validate(env, edit, before) };
+  return { version, before, ...(await validated(env, edit, before)) };
 }
 
 /** Takes what decides here which upstreams and places a configuration may name. */
@@ -103,6 +104,16 @@ export function checkOptionsOf(env: Env): CheckOptions {
     privateUpstreams: env.PRIVATE_UPSTREAMS === 'allow',
     jurisdiction: jurisdictionOf(env),
   };
+}
+
+/** Validates an edit, and warns of callers of the last hour that it would lock out. */
+async function validated(
+  env: Env,
+  edit: Edit,
+  before: Config,
+): Promise<ReturnType<typeof validate>> {
+  const { config, warnings } = validate(env, edit, before);
+  return { config, warnings: [...warnings, ...(await lockoutWarnings(env, before, config))] };
 }
 
 function validate(env: Env, edit: Edit, before: Config): { config: Config; warnings: string[] } {

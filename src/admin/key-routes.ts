@@ -7,6 +7,7 @@ import { askPools, readDirectory } from '../overview/pools.ts';
 import { gatewayKeyHash } from '../runtime/digests.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
+import { keylessCallers, lockedOut, sumOf } from './lockout.ts';
 import { mergePatch } from './merge-patch.ts';
 import { newSecret } from './new-secret.ts';
 import { pageByName } from './pages.ts';
@@ -18,12 +19,29 @@ import { currentSnapshot } from './snapshot.ts';
 /** Beginning of the keys of callers, by which a call's credential is told from a provider's key. */
 const SECRET_PREFIX = 'hg_';
 
+/** A key, as far as it decides which callers need one. */
+const FIRST_KEY = gatewayKeySchema.parse({ id: 'first', hash: `sha256:${'0'.repeat(64)}` });
+
+const NOBODY = { callers: 0, calls: 0 };
+
 /** Serves the keys of callers: made, changed, rotated and taken back. */
 export function addKeyRoutes(app: AdminApp): void {
   serve(app, 'listKeys', async ({ context, query }) => {
     const { version, config } = await currentSnapshot(context.env);
     const { items, next_cursor } = pageByName(config.keys, ({ id }) => id, query);
     return { status: 200, body: { version, keys: items.map(shown), next_cursor }, version };
+  });
+
+  serve(app, 'listKeyless', async ({ context }) => {
+    const { env } = context;
+    const [{ config }, callers] = await Promise.all([currentSnapshot(env), keylessCallers(env)]);
+    const withKey = { ...config, keys: [...config.keys, FIRST_KEY] };
+    const body = {
+      callers: [...callers],
+      sums: sumOf(callers),
+      first_key: config.keys.length === 0 ? sumOf(lockedOut(callers, config, withKey)) : NOBODY,
+    };
+    return { status: 200, body };
   });
 
   serve(app, 'createKey', async ({ context, body }) => {
@@ -140,9 +158,9 @@ function requireKey({ keys }: Config, id: string): GatewayKeyConfig {
   throw new ProblemError(404, `There is no key "${id}".`);
 }
 
-/** Refuses to take back the last key: without any, callers need none. */
-function requireAnotherKey({ keys }: Config, gone: GatewayKeyConfig): void {
-  if (keys.length > 1) return;
+/** Refuses to take back the last key where callers need none without it. */
+function requireAnotherKey({ keys, require_key: rule }: Config, gone: GatewayKeyConfig): void {
+  if (keys.length > 1 || rule !== 'auto') return;
   throw new ProblemError(
     409,
     `"${gone.id}" is the only key; without any, callers need none and bring their provider keys. ` +

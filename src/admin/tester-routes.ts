@@ -19,7 +19,13 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { readSecret } from '../runtime/secrets.ts';
 import { fingerprint } from '../runtime/digests.ts';
-import { closedRoute, entryAt, forbiddenFor, refusedKey } from '../routing/key-access.ts';
+import {
+  closedRoute,
+  entryAt,
+  forbiddenFor,
+  refusedKey,
+  requiresKey,
+} from '../routing/key-access.ts';
 import { laneOf } from '../routing/lane-of.ts';
 import type { AdminApp } from './context.ts';
 import { invalid, serve } from './serve.ts';
@@ -122,7 +128,9 @@ async function tested(
   const taken = asked.takesSlot ? placed : [];
   const placements = await hashedPlacements(taken, env, fingerprintKey);
   const refusal =
-    (key === null ? keyRefusal(call, config.keys.length > 0, upstream) : refusedKey(key, null)) ??
+    (key === null
+      ? keyRefusal(call, requiresKey(config, upstream), upstream)
+      : refusedKey(key, null)) ??
     asked.closedTo(key) ??
     (key === null ? null : forbiddenFor(key, placements)) ??
     tooMany(placements);

@@ -45,7 +45,7 @@ import { corsHeaders, preflightResponse } from './cors.ts';
 import { EarlyAnswer } from './early-answer.ts';
 import { errorResponse } from './errors/wire-error.ts';
 import { changedMeanwhile } from './find-model.ts';
-import { identify } from './identity/authenticate.ts';
+import { identify, missingKey } from './identity/authenticate.ts';
 import {
   delayNewKey,
   delayUnknownKey,
@@ -61,6 +61,7 @@ import { answerModels } from './models/answer-models.ts';
 import { modelsRequest, type ModelsRequest } from './models/models-request.ts';
 import { planAt, type Candidate } from './plan.ts';
 import { nothingFound } from './refusals/found-facts.ts';
+import { noteIfKeyless } from './refusals/note-keyless.ts';
 import { noteRefusal } from './refusals/note-refusal.ts';
 import { respond } from './respond.ts';
 import { rejected, type EarlierRead, type FinalResult, type Rejected } from './result.ts';
@@ -143,6 +144,7 @@ function corsOf(request: Request, { snapshot }: RoutingTable): Headers | null {
 
 /** Rejects a call because of its configuration only where the directory has no newer one. */
 async function orByNewest(result: FinalResult, call: ProxyCall): Promise<FinalResult> {
+  if (result.kind === 'answered') noteIfKeyless(call, call.found, result.response.status);
   if (result.kind !== 'rejected' || result.isByNewer === true) return result;
   const { reason } = result.reply;
   if (!NOT_THERE.has(reason) && !(BY_CONFIG.has(reason) && mayBeOld(call.table))) return result;
@@ -244,6 +246,10 @@ async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
     return identified;
   }
   const { caller } = identified;
+  // Before anything of the body is read. On the unified routes the upstream is not known yet.
+  const upstream = table.upstreams.get(splitPath(call.url.pathname).id);
+  const missing = upstream === undefined ? null : missingKey(upstream, caller, table);
+  if (missing !== null) return missing;
   const reply = unsupported(caller);
   return reply === null
     ? { ...call, kind: 'known', caller, headers: headers.value }

@@ -7,7 +7,7 @@ import type { KnownCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';
 import { foreignPage } from './foreign-page.ts';
 import { accountOf } from './identity/accounts.ts';
-import { keyFor, type UpstreamKey } from './identity/authenticate.ts';
+import { keyFor, missingKey, type UpstreamKey } from './identity/authenticate.ts';
 import type { Located } from './locate.ts';
 import { goesByMembers } from './members/goes-by-members.ts';
 import { keyWithoutSlot } from './members/key-without-slot.ts';
@@ -54,6 +54,8 @@ export async function planAt(
   const { caller, table, env } = call;
   const { upstream, path, operation, model } = located;
   const isSpilled = spilledFrom !== null;
+  const missing = missingKey(upstream, caller, table);
+  if (missing !== null) return missing;
   const found = await (operation.limited || isSpilled
     ? keyFor(upstream, caller, table, env, isSpilled)
     : keyWithoutSlot(upstream, model, call));

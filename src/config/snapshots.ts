@@ -11,7 +11,7 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { within } from '../runtime/within.ts';
 import { noteRead, noteWait } from './config-reads.ts';
-import { allowsLeases, keysByHash } from '../routing/key-access.ts';
+import { allowsLeases, callsThatNeedKey, keysByHash } from '../routing/key-access.ts';
 import { storedSnapshot } from './stored-snapshot.ts';
 import { pause, type Background } from '../runtime/background.ts';
 
@@ -53,6 +53,8 @@ export interface RoutingTable {
   readonly routes: Routes;
   /** Gateway keys by hash, that of before a rotation too. */
   readonly keys: ReadonlyMap<string, GatewayKeyConfig>;
+  /** Calls that need a gateway key: those to all upstreams, to some, or to none. */
+  readonly needKey: ReturnType<typeof callsThatNeedKey>;
 }
 
 /** This isolate's copy of the configuration. Plain data only: requests may not share promises. */
@@ -336,5 +338,6 @@ function compile(snapshot: Snapshot): RoutingTable {
     upstreams,
     routes: compileRoutes(config, upstreams),
     keys: keysByHash(config.keys),
+    needKey: callsThatNeedKey(config, upstreams.values()),
   };
 }

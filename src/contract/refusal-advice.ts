@@ -4,7 +4,7 @@ import type { Reason } from './reasons.ts';
 export const REFUSAL_ADVICE: Readonly<Record<Reason, string>> = {
   queue_full: 'Raise queue.max_length or the slots of the group, or send fewer calls at once.',
   queue_timeout: 'Raise the slots or queue.timeout_ms of the group, or send fewer calls at once.',
-  busy: 'Let the calls wait (headgate-max-wait-ms, queue.timeout_ms), or raise the slots of the group.',
+  busy: 'Let the calls wait (headgate-max-wait, queue.timeout_ms), or raise the slots of the group.',
   infeasible:
     'Let the calls wait longer, raise the slots of the group, or send fewer calls at once.',
   paused:

@@ -13,6 +13,7 @@ import {
   type VersionInfo,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
+import type { KeylessCaller } from '../contract/keyless.ts';
 import type { RefusalCount, RefusalTotal } from '../contract/refusals.ts';
 import type { Warning } from '../contract/warnings.ts';
 import { WarningList } from './warning-list.ts';
@@ -44,6 +45,7 @@ import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { goingBack, OWN_ACTOR } from './going-back.ts';
 import { ownSecretsOf } from './own-secrets.ts';
+import { KeylessList } from './keyless-list.ts';
 import { PastPools } from './past-pools.ts';
 import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
@@ -91,6 +93,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #audit: AuditLog;
   readonly #warnings: WarningList;
   readonly #refusals: RefusalList;
+  readonly #keyless: KeylessList;
   readonly #versions: VersionList;
   readonly #temporary: TemporaryList;
   readonly #alarms: Alarms;
@@ -121,6 +124,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (this.#temporary.firstUntil !== null) this.#awaitEnd();
     this.#warnings = new WarningList(ctx.storage.sql);
     this.#refusals = new RefusalList(ctx.storage.sql);
+    this.#keyless = new KeylessList(ctx.storage.sql);
     this.#telling = new Telling({
       list: this.#list,
       alarm: this.#alarms.of('telling'),
@@ -424,6 +428,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   async refusals(sinceMs: number, key?: string): Promise<RefusalCount[]> {
     const listed = this.#refusals.since(sinceMs);
     return key === undefined ? listed : listed.filter((one) => one.key === key);
+  }
+
+  async noteKeyless(counts: readonly KeylessCaller[]): Promise<void> {
+    this.#keyless.note(counts);
+  }
+
+  async keyless(sinceMs: number): Promise<KeylessCaller[]> {
+    return this.#keyless.since(sinceMs);
   }
 
   async refusalTotals(): Promise<RefusalTotal[]> {

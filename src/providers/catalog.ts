@@ -19,6 +19,7 @@ function upstreamOf(provider: Provider, baseUrl: string): Upstream {
     aliases: {},
     secret: null,
     isKeyless: false,
+    requiresKey: 'auto',
     allow: [],
     keyNamesAccount,
     accountBy: 'auto',

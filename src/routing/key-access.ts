@@ -28,6 +28,27 @@ export function keysByHash(
   return new Map([...before, ...keys.map((key) => [key.hash, key] as const)]);
 }
 
+/** Whether calls to an upstream need a gateway key. */
+export function requiresKey(
+  { require_key: all = 'auto', keys }: Pick<Config, 'keys'> & Partial<Pick<Config, 'require_key'>>,
+  { requiresKey: own }: Pick<Upstream, 'requiresKey'>,
+): boolean {
+  const rule = own === 'auto' ? all : own;
+  return rule === 'auto' ? keys.length > 0 : rule;
+}
+
+/** Which calls need a gateway key: those to all upstreams, to some, or to none. */
+export function callsThatNeedKey(
+  config: Pick<Config, 'keys'> & Partial<Pick<Config, 'require_key'>>,
+  upstreams: Iterable<Upstream>,
+): 'all' | 'some' | 'none' {
+  // Calls whose upstream is not known go by the rule of the whole configuration.
+  const rules = [{ requiresKey: 'auto' } as const, ...upstreams];
+  const needs = new Set(rules.map((upstream) => requiresKey(config, upstream)));
+  if (needs.size > 1) return 'some';
+  return needs.has(true) ? 'all' : 'none';
+}
+
 /** Tells why a key opens nothing at this moment; null: it does. `hash` is what it was found by, if it was. */
 export function refusedKey(key: GatewayKeyConfig, hash: string | null): ErrorReply | null {
   const reply = closedKey(key, hash);

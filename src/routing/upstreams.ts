@@ -26,7 +26,13 @@ export function resolveUpstreams(
 /** Fields of an upstream that only a configuration sets. */
 const NOT_CONFIGURED: Pick<
   Upstream,
-  'accountBy' | 'prices' | 'limitHeaders' | 'injectsUsage' | 'redirects' | 'requestHeaders'
+  | 'accountBy'
+  | 'prices'
+  | 'limitHeaders'
+  | 'injectsUsage'
+  | 'redirects'
+  | 'requestHeaders'
+  | 'requiresKey'
 > = {
   accountBy: 'auto',
   prices: {},
@@ -34,6 +40,7 @@ const NOT_CONFIGURED: Pick<
   injectsUsage: false,
   redirects: 'rewrite',
   requestHeaders: null,
+  requiresKey: 'auto',
 };
 
 function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream | null {
@@ -51,6 +58,8 @@ function overlay(entry: UpstreamConfig, known: Upstream | undefined): Upstream |
     models: entry.models ?? base.models,
     aliases: { ...base.aliases, ...entry.aliases },
     secret: secretOf(entry.auth) ?? (entry.auth === 'none' ? null : base.secret),
+    // A stored configuration may be older than this field.
+    requiresKey: entry.require_key ?? 'auto',
     isKeyless: entry.auth === 'none',
     allow: entry.allow,
     keyNamesAccount: base.keyNamesAccount,

@@ -82,7 +82,7 @@ export async function diff(target: Target, output: Output, file: string): Promis
 }
 
 /** Asks a person; everything but a yes is a no, and so is the end of the input. */
-async function isConfirmed(output: Output, question: string): Promise<boolean> {
+export async function isConfirmed(output: Output, question: string): Promise<boolean> {
   output.note(`${question} [y/N]`);
   const lines = createInterface({ input: process.stdin });
   for await (const line of lines) {

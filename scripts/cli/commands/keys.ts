@@ -1,3 +1,5 @@
+import { isConfirmed } from './config.ts';
+import { EXIT, type ExitCode } from '../failure.ts';
 import { show, noteAll, span, table, type Output } from '../output.ts';
 import { taken, type Target } from '../target.ts';
 
@@ -49,6 +51,23 @@ export interface NewKey {
   readonly expires?: string;
   readonly note?: string;
   readonly slots?: number;
+  /** Does not ask. */
+  readonly yes?: boolean;
+}
+
+/**
+ * Asks before a first key that would refuse callers of the last hour. Only on a terminal, because scripts take the key from
+ * standard output.
+ */
+async function mayLockOut({ admin }: Target, output: Output): Promise<boolean> {
+  const answer = await admin('listKeyless');
+  // A deployment of an older release does not know the route.
+  const { callers = 0, calls = 0 } = answer.ok ? answer.body.first_key : {};
+  if (callers === 0) return true;
+  output.note(
+    `! With the first key every call needs one. Within the last hour ${callers === 1 ? '1 caller' : `${callers} callers`} without a key made ${calls === 1 ? '1 call' : `${calls} calls`}, which would be refused. To move callers one by one, set require_key: false first.`,
+  );
+  return !process.stdin.isTTY || isConfirmed(output, 'Create the key?');
 }
 
 /** Makes a key. The key alone goes to standard output, so that a script can take it. */
@@ -56,8 +75,12 @@ export async function createKey(
   target: Target,
   output: Output,
   id: string,
-  { groups, allow, expires, note, slots }: NewKey,
-): Promise<void> {
+  { groups, allow, expires, note, slots, yes }: NewKey,
+): Promise<ExitCode> {
+  if (yes !== true && !(await mayLockOut(target, output))) {
+    output.note('Nothing was changed.');
+    return EXIT.no;
+  }
   const body = {
     id,
     ...(groups === undefined ? {} : { groups }),
@@ -70,6 +93,7 @@ export async function createKey(
   output.note('The key, shown this once:');
   show(output, answer, () => answer.secret);
   noteAll(output, answer.warnings);
+  return EXIT.ok;
 }
 
 /** Makes a new key under the same id; the one before opens on for a while. */

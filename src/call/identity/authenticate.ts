@@ -6,7 +6,7 @@ import { readCredentials, type Credentials } from '../../upstream/transfer/crede
 import type { Ticket } from '../acquire/admission.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
-import { refusedKey } from '../../routing/key-access.ts';
+import { refusedKey, requiresKey } from '../../routing/key-access.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
 /** The maker of a call. */
@@ -35,7 +35,7 @@ export interface UpstreamKey {
   readonly fingerprint: string | null;
 }
 
-/** Finds out who calls. Where gateway keys are configured, a call without one is rejected. */
+/** Finds out who calls. A call without a gateway key is rejected where all calls need one. `missingKey` checks where some do. */
 export async function identify(
   table: RoutingTable,
   headers: Headers,
@@ -55,7 +55,7 @@ export async function identify(
     }
     const reply = refusedKey(key, hash);
     if (reply !== null) return rejected(reply);
-  } else if (table.keys.size > 0) {
+  } else if (table.needKey === 'all') {
     return rejected({
       reason: 'key_missing',
       message:
@@ -79,6 +79,18 @@ export async function identify(
   return { kind: 'identified', caller };
 }
 
+/** Rejects a call without a gateway key to an upstream that requires one; null: it may go there. */
+export function missingKey(
+  upstream: Pick<Upstream, 'id' | 'requiresKey'>,
+  caller: Pick<Caller, 'gatewayKeyId'>,
+  { needKey, snapshot }: RoutingTable,
+): Rejected | null {
+  if (needKey === 'none' || caller.gatewayKeyId !== null) return null;
+  if (!requiresKey(snapshot.config, upstream)) return null;
+  const message = `The upstream ${upstream.id} requires a gateway key: send it in the headgate-key header, or in place of the provider key.`;
+  return rejected({ reason: 'key_missing', message, about: { upstream: upstream.id } });
+}
+
 /**
  * Chooses the key for an upstream. The operator's goes out behind a gateway key only. `isSpilled`: the
  * call did not ask for this upstream, so a provider key that it brought is for another one.
@@ -90,6 +102,8 @@ export async function keyFor(
   env: Env,
   isSpilled = false,
 ): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
+  const missing = missingKey(upstream, caller, table);
+  if (missing !== null) return missing;
   if (upstream.isKeyless) return { kind: 'key', key: { injected: null, fingerprint: null } };
   const callers = { injected: null, fingerprint: caller.fingerprint };
   if (upstream.secret === null) {

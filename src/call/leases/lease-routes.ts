@@ -24,6 +24,7 @@ import { countInFlight } from '../calls-in-flight.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
 import { comebacks, departures } from '../isolate.ts';
 import { nothingFound } from '../refusals/found-facts.ts';
+import { noteIfKeyless } from '../refusals/note-keyless.ts';
 import { rejectedResponse } from '../respond.ts';
 import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
@@ -80,7 +81,9 @@ async function respond(
     departures.watch(request, answering, () => signal.abort()),
     ctx,
   );
-  return responseTo(await answering, asked);
+  const answer = await answering;
+  if (answer.kind === 'said') noteIfKeyless(asked, asked.found, answer.status);
+  return responseTo(answer, asked);
 }
 
 type Route = (call: KnownCall) => Promise<Answer>;

@@ -8,7 +8,7 @@ import { LEASE } from '../../upstream/operation/operations-table.ts';
 import type { KnownCall } from '../call.ts';
 import { callRules, type CallRules } from '../call-rules.ts';
 import { accountOf } from '../identity/accounts.ts';
-import { keyFor } from '../identity/authenticate.ts';
+import { keyFor, missingKey } from '../identity/authenticate.ts';
 import { locatedOf } from './lease-call.ts';
 import type { Located } from '../locate.ts';
 import { isPriced, measureAsSaid, type Metering } from '../metering.ts';
@@ -62,6 +62,7 @@ export const NOWHERE: Upstream = {
   limitHeaders: 'auto',
   injectsUsage: false,
   turnConnectionsEach: 1,
+  requiresKey: 'auto',
   redirects: 'rewrite',
   requestHeaders: null,
   sockets: 'none',
@@ -75,6 +76,10 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
   if (notAllowed !== null) return rejected(notAllowed);
   const upstream = upstreamFor(call, wanted);
   if (upstream === null) return rejected(unknownUpstream(wanted.upstream ?? ''));
+  // A group may be of several upstreams: one that requires a key is enough.
+  const isStrict = upstream === NOWHERE && table.needKey !== 'none';
+  const missing = isStrict ? missingKey({ ...upstream, requiresKey: true }, caller, table) : null;
+  if (missing !== null) return missing;
   const found = await keyFor(upstream, caller, table, env);
   if (found.kind === 'rejected') return found;
   const { key } = found;

@@ -9,6 +9,7 @@ import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { foreignPage } from '../foreign-page.ts';
+import { missingKey } from '../identity/authenticate.ts';
 import { isPriced } from '../metering.ts';
 import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
@@ -121,6 +122,8 @@ function placeOf(
     return cannot('price_unknown', message);
   }
   const secret = secretOf(member, upstream);
+  const missing = missingKey(upstream, call.caller, call.table);
+  if (missing !== null) return cannot('key_missing', missing.reply.message);
   if (secret !== null && call.caller.gatewayKeyId === null) {
     const message = `The member ${id} of the group ${group.name} uses the operator's key, so it wants a gateway key: send it in the headgate-key header.`;
     return cannot('key_missing', message);

@@ -5,7 +5,7 @@
 import type { ErrorReply } from '../../contract/reasons.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { newestKnown } from '../../config/snapshots.ts';
-import { pause, type Background } from '../../runtime/background.ts';
+import type { Background } from '../../runtime/background.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
@@ -13,6 +13,7 @@ import { shownWords } from '../../upstream/refusal/shown-words.ts';
 import { readCredentials } from '../../upstream/transfer/credentials.ts';
 import { holdsGatewayKey } from '../../upstream/transfer/gateway-key.ts';
 import { splitPath } from '../called-url.ts';
+import { BehindCalls } from './behind-calls.ts';
 import { nothingFound, type FoundFacts } from './found-facts.ts';
 import { logRefusals } from './refusal-log.ts';
 import { RefusalSums, type Refused } from './refusal-sums.ts';
@@ -20,9 +21,6 @@ import { RefusalSums, type Refused } from './refusal-sums.ts';
 /** Time from the first refusal to the flush, and minimum time between two flushes. */
 const FIRST_MS = 1_000;
 const EVERY_MS = 10_000;
-
-/** A flush that is so late has ended with the request that it belonged to. */
-const LOST_MS = 5_000;
 
 /** Maximum time for the directory to take the sums. */
 const ANSWER_MS_MAX = 5_000;
@@ -41,8 +39,7 @@ export interface RefusedRequest {
 }
 
 const sums = new RefusalSums();
-let flushedAt = -Infinity;
-let pendingUntil = -Infinity;
+const behind = new BehindCalls({ firstMs: FIRST_MS, everyMs: EVERY_MS, flush });
 
 /** Counts an error that a caller gets. */
 export function noteRefusal(
@@ -52,18 +49,13 @@ export function noteRefusal(
 ): void {
   const now = steadyClock.now();
   sums.note(factsOf(refused, reply, at), now);
-  if (now < pendingUntil) return;
-  const delayMs = Math.max(FIRST_MS, flushedAt + EVERY_MS - now);
-  pendingUntil = now + delayMs + LOST_MS;
-  refused.ctx.waitUntil(pause(delayMs).then(() => flush(refused.env)));
+  behind.soon(refused, now);
 }
 
 async function flush(env: Env): Promise<void> {
-  pendingUntil = -Infinity;
   if (sums.isEmpty) return;
   const counts = sums.take();
-  flushedAt = steadyClock.now();
-  logRefusals(counts, flushedAt);
+  logRefusals(counts, steadyClock.now());
   try {
     await within(ANSWER_MS_MAX, directoryOf(env).noteRefusals(counts));
   } catch (error) {

@@ -36,7 +36,7 @@ function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason 
     const table = await sureTable(known.env, known.ctx);
     if (table === null) return null;
     let { caller } = known;
-    if (caller.key !== null || table.keys.size > 0) {
+    if (caller.key !== null || table.needKey !== 'none') {
       // Compares the key as it was sent: another key may have its id by now.
       const identified = await identify(table, known.request.headers, known.query);
       if (identified.kind === 'rejected') return 'key_invalid';

@@ -49,6 +49,7 @@ export const ROUTE_ADDRESSES = {
   patchUpstream: { method: 'PATCH', path: '/upstreams/{id}' },
   deleteUpstream: { method: 'DELETE', path: '/upstreams/{id}' },
   listKeys: { method: 'GET', path: '/keys' },
+  listKeyless: { method: 'GET', path: '/keyless-callers' },
   createKey: { method: 'POST', path: '/keys' },
   getKey: { method: 'GET', path: '/keys/{id}' },
   patchKey: { method: 'PATCH', path: '/keys/{id}' },

@@ -10,6 +10,7 @@ import {
   revokedKeySchema,
   sessionSchema,
 } from './answer-schemas.ts';
+import { keylessCallerSchema } from '../keyless.ts';
 import { mergePatchSchema, pageQuery } from './group-routes.ts';
 import { adminKeyDocumentSchema, keyDocumentSchema } from './key-documents.ts';
 import { routes } from './route.ts';
@@ -25,6 +26,19 @@ const rotationSchema = z.strictObject({
   }),
 });
 
+const keylessSumsSchema = z.object({
+  callers: z.int().min(0).describe('Callers. One at two upstreams counts twice.'),
+  calls: z.int().min(0).describe('Their served calls.'),
+});
+
+export const keylessSchema = z.object({
+  callers: z.array(keylessCallerSchema).describe('By upstream, callers with the most calls first.'),
+  sums: keylessSumsSchema.describe('All of them.'),
+  first_key: keylessSumsSchema.describe(
+    'Those that would be refused if the first gateway key were created now. 0 if there is a key, or a key refuses no caller.',
+  ),
+});
+
 /** Keys of callers. */
 export const KEY_ROUTES = routes({
   listKeys: {
@@ -34,6 +48,14 @@ export const KEY_ROUTES = routes({
     query: pageQuery,
     answers: { 200: pageOf('keys', keySchema) },
     hasEtag: true,
+  },
+  listKeyless: {
+    tag: 'keys',
+    summary: 'Callers without a gateway key whose calls were served within the last hour',
+    description:
+      'By upstream and by the fingerprint of their provider key, so that they can be moved one by one. Counts arrive within about a minute. It asks the directory alone.',
+    role: 'viewer',
+    answers: { 200: keylessSchema },
   },
   createKey: {
     tag: 'keys',

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { autoGroupSchema, groupSchema } from './group.ts';
 import { adminKeySchema, gatewayKeySchema, teamSchema } from './keys.ts';
-import { upstreamSchema } from './upstream-config.ts';
+import { requireKeySchema, upstreamSchema } from './upstream-config.ts';
 import { webhookSchema } from './webhook.ts';
 
 /**
@@ -51,6 +51,9 @@ export const configSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('Where `/v1/*` sends a model that no patterns of an upstream know. Null: nowhere.'),
+  require_key: requireKeySchema.describe(
+    'Whether calls need a gateway key. `auto`: once there is a gateway key. `true`: always. `false`: a call without one passes with the key of its provider. A known gateway key always counts, and an unknown one is always refused. Upstreams can have a rule of their own.',
+  ),
   leases: z
     .enum(['keys', 'open'])
     .default('keys')

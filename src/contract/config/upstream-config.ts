@@ -36,6 +36,9 @@ const accountBy = z.union([
     ),
 ]);
 
+/** When callers need a gateway key. */
+export const requireKeySchema = z.union([z.literal('auto'), z.boolean()]).default('auto');
+
 const authSchema = z.union([
   z.enum(['passthrough', 'none']),
   z.strictObject({
@@ -80,6 +83,9 @@ export const upstreamSchema = z
       .describe(
         'The key that the upstream sees: that of the caller goes on with `passthrough`, and no key at all with `none`, for one that takes none; else a Worker secret, only for callers with a gateway key.',
       ),
+    require_key: requireKeySchema.describe(
+      'Whether calls to this upstream need a gateway key. `auto`: as `require_key` of the whole configuration says. `true`: always. `false`: a call without one passes with the key of its provider.',
+    ),
     aliases: z
       .record(text, text)
       .default({})

@@ -28,6 +28,8 @@ export interface Upstream {
   readonly aliases: Readonly<Record<string, string>>;
   /** Name of the environment variable with the operator's key, or null: the caller's key passes on. */
   readonly secret: string | null;
+  /** Whether calls need a gateway key; `auto`: as the whole configuration says. */
+  readonly requiresKey: UpstreamConfig['require_key'];
   /** It takes no key, so that it is sent none, whoever calls. */
   readonly isKeyless: boolean;
   /** Globs of the operations without a slot that calls with the operator's key may use. */

@@ -1,6 +1,7 @@
 import type { AdminKeyConfig, Config, GroupConfig, WebhookConfig } from '../config/config.ts';
 import type { AuditEntry } from '../audit.ts';
 import type { WatchSpan } from './feed-rpc.ts';
+import type { KeylessCaller } from '../keyless.ts';
 import type { RefusalCount, RefusalTotal } from '../refusals.ts';
 import type { Warning } from '../warnings.ts';
 import type { GroupDefinition } from './group-rpc.ts';
@@ -184,6 +185,10 @@ export interface DirectoryRpc {
    * have one row a minute. `key`: only those of that key. Absent: all.
    */
   refusals(sinceMs: number, key?: string): Promise<RefusalCount[]>;
+  /** Adds the served calls of callers without a gateway key that an isolate has counted since its last message. */
+  noteKeyless(counts: readonly KeylessCaller[]): Promise<void>;
+  /** Lists callers without a gateway key since an instant in epoch milliseconds, up to an hour ago. */
+  keyless(sinceMs: number): Promise<KeylessCaller[]>;
   /** Lists refusals since they were first counted, for metrics. */
   refusalTotals(): Promise<RefusalTotal[]>;
 }

@@ -414,6 +414,33 @@ describe('configuring', () => {
     expect((await headgate(['budgets', 'correct', 'practice'])).code).toBe(2);
   });
 
+  it('a first key that would lock callers out is asked for on a terminal, and reported elsewhere', async () => {
+    open.push(openChat(stage.url(), { label: 'without a key' }));
+    await until('the caller is counted', async () => {
+      const listed = await stage.admin.request('GET', '/keyless-callers');
+      const { first_key: first } = (await listed.json()) as { first_key: { callers: number } };
+      return first.callers > 0;
+    });
+    const command = `${process.execPath} scripts/headgate.ts keys create first`;
+    const env = {
+      PATH: process.env['PATH'],
+      HEADGATE_URL: stage.url(),
+      HEADGATE_TOKEN: STAGE_TOKEN,
+    };
+    const onTerminal = ['script', '-qec', command, '/dev/null'];
+    const refused = await runToEnd(onTerminal, { cwd: ROOT, input: 'n\n', env });
+    expect(refused.out).toContain('which would be refused');
+    expect(refused.out).toContain('Nothing was changed.');
+    expect(refused.code).toBe(1);
+    const made = await headgate(['keys', 'create', 'first']);
+    expect(made).toMatchObject({ code: 0, err: expect.stringContaining('which would be refused') });
+    const before = practiceConfig(2)(stage.upstream);
+    expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
+    const sure = await headgate(['keys', 'create', 'first', '--yes']);
+    expect(sure.err).not.toContain('which would be refused');
+    expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
+  });
+
   it('keys are made, listed, rotated, revoked and forgotten; the key alone is on standard output', async () => {
     const made = await headgate([
       'keys',

@@ -19,6 +19,7 @@ export function anUpstream(id: string, more: Partial<Upstream> = {}): Upstream {
     aliases: {},
     secret: null,
     isKeyless: false,
+    requiresKey: 'auto',
     allow: [],
     keyNamesAccount: true,
     accountBy: 'auto',

@@ -124,6 +124,7 @@ const SAMPLES: Record<string, Sample> = {
     before: () => asAdmin('putUpstream', { params: { id: 'groq' }, body: { enabled: false } }),
     path: { id: 'groq' },
   },
+  listKeyless: { before: keyless },
   listKeys: { before: key('team') },
   createKey: { body: { id: 'team', limits: { rpm: 60 }, groups: ['shared'] }, status: 201 },
   getKey: { before: key('team'), path: { id: 'team' } },
@@ -178,6 +179,14 @@ async function refused(name: string): Promise<void> {
   await asked.lease.release('refused', 429);
   const wide = await poolOf(env, name, null, null).acquire(request(name, 'wide', { slots: 9 }));
   expect(wide).toMatchObject({ kind: 'rejected' });
+}
+
+/** Counts calls of a caller without a gateway key. */
+async function keyless(): Promise<void> {
+  const at = new Date().toISOString();
+  await directoryOf(env).noteKeyless([
+    { upstream: 'openai', caller: 'fp_1', calls: 2, last_at: at },
+  ]);
 }
 
 /** Counts a call that was refused at the door. */

@@ -4,6 +4,7 @@ import { TimeRange } from '../../ui/time-range.tsx';
 import { useQuery } from '../../ui/use-query.ts';
 import { CallsForm } from './calls-form.tsx';
 import { FoundLine } from './found-line.tsx';
+import { Refusals } from './refusals.tsx';
 import { useCalls } from './use-calls.ts';
 import '../../ui/call-lines.css';
 import './calls.css';
@@ -25,6 +26,7 @@ export function CallsPage() {
       <CallsForm key={q} />
       <TimeRange unsaid={UNSAID} />
       <FittingGroups text={q} />
+      <Refusals />
       {problem !== null && <p role="alert">{problem.detail}</p>}
       {found !== null && found.missing > 0 && (
         <p role="status">

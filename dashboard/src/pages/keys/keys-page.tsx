@@ -7,6 +7,7 @@ import { useAnswer } from '../../ui/use-answer.ts';
 import { AdminKeys } from './admin-keys.tsx';
 import { deleteKey, revokeKey, type OnAct } from './key-actions.tsx';
 import { KeyDialog } from './key-dialog.tsx';
+import { askKeyless, KeylessCallers } from './keyless.tsx';
 import { KeyTable } from './key-table.tsx';
 import { RotateDialog } from './rotate-dialog.tsx';
 import { Teams } from './teams.tsx';
@@ -19,6 +20,7 @@ type Open = { readonly kind: 'new' } | { readonly kind: 'edit' | 'rotate'; reado
 /** Keys of callers, and below them keys of the admin API. */
 export function KeysPage() {
   const [answer, again] = useAnswer(askKeys, [version.value]);
+  const [keyless] = useAnswer(askKeyless, [version.value]);
   const spent = useSpent('key');
   const [open, setOpen] = useState<Open | null>(null);
   const keys = answer?.keys ?? [];
@@ -56,6 +58,7 @@ export function KeysPage() {
       {open?.kind === 'new' && <KeyDialog onClose={close} onChanged={again} />}
       {open?.kind === 'edit' && <KeyDialog id={open.id} onClose={close} onChanged={again} />}
       {open?.kind === 'rotate' && <RotateDialog id={open.id} onClose={close} onChanged={again} />}
+      {keyless !== null && <KeylessCallers of={keyless} />}
       <Teams />
       <AdminKeys />
     </>
@@ -66,8 +69,8 @@ function NoKeys() {
   return (
     <p>
       There is no key, so callers need none: each brings the key of its provider. With the first key
-      made here, every call needs one; then Headgate can inject keys of yours, and limit and charge
-      each caller by itself.
+      made here, every call needs one, unless the configuration says <code>require_key: false</code>
+      . Then Headgate can inject keys of yours, and limit and charge each caller by itself.
     </p>
   );
 }

@@ -1,0 +1,65 @@
+import { api } from '../../api.ts';
+import { count } from '../../format.ts';
+import { When } from '../../ui/when.tsx';
+
+/** Callers without a gateway key, within the last hour. */
+export async function askKeyless() {
+  const result = await api('listKeyless');
+  return result.ok ? result.body : null;
+}
+
+export type Keyless = NonNullable<Awaited<ReturnType<typeof askKeyless>>>;
+
+/** Lists the callers that would be refused if a key were required of all. */
+export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
+  const { callers, sums } = keyless;
+  if (callers.length === 0) return null;
+  return (
+    <section class="keyless" aria-labelledby="keyless-title">
+      <h2 id="keyless-title">Callers without a gateway key</h2>
+      <p class="help">
+        {callersText(sums)} in the last hour. They would be refused if a key were required of them.
+        To move them one by one, set <code>require_key: false</code> in the configuration, give them
+        keys, and require a key when this list is empty.
+      </p>
+      <div class="table" tabIndex={0} role="region" aria-label="Callers without a gateway key">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Upstream</th>
+              <th scope="col">Caller</th>
+              <th scope="col" class="number">
+                Calls
+              </th>
+              <th scope="col">Last</th>
+            </tr>
+          </thead>
+          <tbody>
+            {callers.map((one) => (
+              <tr key={`${one.upstream} ${one.caller}`}>
+                <th scope="row">{one.upstream}</th>
+                <td>
+                  {one.caller === null ? (
+                    <span class="dim">others together</span>
+                  ) : (
+                    <code>{one.caller}</code>
+                  )}
+                </td>
+                <td class="number">{count(one.calls)}</td>
+                <td>
+                  <When at={one.last_at} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+/** Words how many callers made how many calls. */
+export function callersText({ callers, calls }: Keyless['sums']): string {
+  const who = callers === 1 ? '1 caller' : `${count(callers)} callers`;
+  return `${who} with ${calls === 1 ? '1 call' : `${count(calls)} calls`}`;
+}

@@ -1,0 +1,43 @@
+import type { Env } from '../../env.ts';
+import { pause, type Background } from '../../runtime/background.ts';
+
+/** A flush that is so late has ended with the request that it belonged to. */
+const LOST_MS = 5_000;
+
+/** Cloudflare ends work 30 s after the response. A flush that is due later is left to a later call. */
+const DELAY_MS_MAX = 20_000;
+
+interface Pace {
+  /** Time from the first request for a flush to the flush, in milliseconds. */
+  readonly firstMs: number;
+  /** Minimum time between two flushes, in milliseconds. */
+  readonly everyMs: number;
+  readonly flush: (env: Env) => Promise<void>;
+}
+
+/** Flushes what an isolate has counted, behind its calls and never so often that it costs them anything. */
+export class BehindCalls {
+  readonly #pace: Pace;
+  #flushedAt = -Infinity;
+  #pendingUntil = -Infinity;
+
+  constructor(pace: Pace) {
+    this.#pace = pace;
+  }
+
+  /** Has a flush made, unless one is pending. */
+  soon({ env, ctx }: { readonly env: Env; readonly ctx: Background }, now: number): void {
+    if (now < this.#pendingUntil) return;
+    const { firstMs, everyMs, flush } = this.#pace;
+    const delayMs = Math.max(firstMs, this.#flushedAt + everyMs - now);
+    if (delayMs > DELAY_MS_MAX) return;
+    const dueAt = now + delayMs;
+    this.#pendingUntil = dueAt + LOST_MS;
+    const run = (): Promise<void> => {
+      this.#pendingUntil = -Infinity;
+      this.#flushedAt = dueAt;
+      return flush(env);
+    };
+    ctx.waitUntil(pause(delayMs).then(run));
+  }
+}

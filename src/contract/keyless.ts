@@ -1,0 +1,20 @@
+import * as z from 'zod';
+import type { Frozen } from './frozen.ts';
+
+/** Time for which callers without a gateway key are listed, in milliseconds. */
+export const KEYLESS_KEPT_MS = 3_600_000;
+
+/** Served calls of a caller without a gateway key at an upstream. */
+export const keylessCallerSchema = z.object({
+  upstream: z.string().describe('The upstream.'),
+  caller: z
+    .string()
+    .nullable()
+    .describe(
+      'Fingerprint of the provider key, or `anonymous` without any key. null: callers beyond those that are listed.',
+    ),
+  calls: z.int().positive().describe('Served calls.'),
+  last_at: z.iso.datetime().describe('Time of the last one.'),
+});
+
+export type KeylessCaller = Frozen<z.output<typeof keylessCallerSchema>>;
