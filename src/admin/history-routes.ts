@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { gapSchema, historyPointSchema } from '../contract/admin/observation-schemas.ts';
+import type { historyPointSchema } from '../contract/admin/observation-schemas.ts';
 import type { Checked } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import { directoryOf, type Env } from '../env.ts';
@@ -10,12 +10,15 @@ import {
   type HistoryPoint,
   type TenantTimes,
 } from '../contract/history.ts';
+import { AUTO_PREFIX } from '../contract/pool-name.ts';
+import { definedGroup, kindOfLimits } from '../routing/key-groups.ts';
 import { joinPools } from '../history/points.ts';
 import type { PoolHistory } from '../contract/history.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import type { AdminApp } from './context.ts';
+import { gapsIn } from './history-gaps.ts';
 import { auditMarkers, auditPathsOf, poolMarker, type Marker } from './history-markers.ts';
 import { requirePools, unreachable } from './pools.ts';
 import { ProblemError } from './problem.ts';
@@ -32,7 +35,6 @@ const TENANTS_SHOWN_MAX = 3;
 
 type HistoryQuery = Checked<AdminRoutes['getHistory'], 'query'>;
 type ShownPoint = z.output<typeof historyPointSchema>;
-type ShownGap = z.output<typeof gapSchema>;
 
 interface Range {
   readonly fromMs: number;
@@ -58,12 +60,18 @@ export function addHistoryRoutes(app: AdminApp): void {
       askPools(context.env, directory.config, pools, (pool) => pool.history(fromMs, toMs, stepMs)),
       doneTo(context.env, name, range),
     ]);
+    const { config } = directory;
+    const existence = {
+      // The limits of a key or team may be younger than the key or team.
+      isByCalls: name.startsWith(AUTO_PREFIX) || kindOfLimits(name) !== null,
+      isConfigured: definedGroup(config, name) !== undefined,
+    };
     const body = {
       from: new Date(fromMs).toISOString(),
       to: new Date(toMs).toISOString(),
       step_s: stepMs / 1_000,
       points: pointsOf(asked, range),
-      gaps: gapsOf(asked),
+      ...gapsIn(range, asked, done, existence),
       markers: inOrder([...done, ...markersOf(asked)]),
       unreachable: unreachable(asked),
     };
@@ -115,20 +123,6 @@ function markersOf(asked: readonly PoolReply<PoolHistory>[]): Marker[] {
     const { markers = [] } = one.answer;
     return markers.map((marker) => poolMarker(marker, one.pool.partition));
   });
-}
-
-/** Lists the times of which a pool knows nothing: what is not in a point then need not be zero. */
-function gapsOf(asked: readonly PoolReply<PoolHistory>[]): ShownGap[] {
-  const gaps = asked.flatMap((one) => {
-    if ('error' in one) return [];
-    const { partition } = one.pool;
-    return (one.answer.gaps ?? []).map(({ from, to }) => ({
-      from: new Date(from).toISOString(),
-      to: new Date(to).toISOString(),
-      partition,
-    }));
-  });
-  return gaps.toSorted((a, b) => Date.parse(a.from) - Date.parse(b.from)).slice(-MARKERS_MAX);
 }
 
 function inOrder(markers: readonly Marker[]): Marker[] {

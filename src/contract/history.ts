@@ -97,6 +97,11 @@ export interface PoolHistory {
   /** The object's clock, in epoch milliseconds: up to when the last point tells. */
   readonly now: number;
   readonly points: readonly HistoryPoint[];
+  /**
+   * From when on the pool has data, in epoch milliseconds: within the time asked for, or before it. Null: it has recorded nothing
+   * so far. Absent: from a release that does not say.
+   */
+  readonly since?: number | null;
   /** Absent: from a release that marks nothing. */
   readonly markers?: readonly PoolMarker[];
   /** The oldest first. Absent: from a release that knows of none. */

@@ -231,7 +231,11 @@ const lastHourSchema = z
     // A list of numbers each: every word of the feed has them, for every group.
     steps: z
       .object({
-        refused: z.array(count).describe('Refusals of the upstream for its limits.'),
+        refused: z
+          .array(count.nullable())
+          .describe(
+            'Refusals of the upstream for its limits. Null: before the group recorded anything.',
+          ),
         wait_p95_ms: z.array(ms.nullable()).meta({
           description: '95th percentile of the waits. Null: no call was granted.',
           unit: 'ms',

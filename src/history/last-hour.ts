@@ -8,8 +8,16 @@ import { inSteps } from './points.ts';
 const STEP_MS = 300_000;
 const STEPS = 12;
 
-/** Makes the figures of an hour of its minutes, which are in the order of time. */
-export function lastHourOf(minutes: readonly HistoryPoint[], now: number): LastHour {
+/**
+ * Makes the figures of an hour of its minutes, which are in the order of time.
+ *
+ * @param sinceMs from when on there is data; null: there is none
+ */
+export function lastHourOf(
+  minutes: readonly HistoryPoint[],
+  sinceMs: number | null,
+  now: number,
+): LastHour {
   const firstAt = Math.floor(now / STEP_MS) * STEP_MS - (STEPS - 1) * STEP_MS;
   const known = new Map(inSteps(minutes, STEP_MS).map((step) => [step.at, step]));
   const steps = Array.from({ length: STEPS }, (_, index) => known.get(firstAt + index * STEP_MS));
@@ -18,7 +26,11 @@ export function lastHourOf(minutes: readonly HistoryPoint[], now: number): LastH
     rejected: sumUp(minutes.map(({ rejected }) => rejected)),
     refusals: sumUp(minutes.map(({ refusals }) => refusals)),
     steps: {
-      refused: steps.map((step) => (step === undefined ? 0 : refusedForLimits(step.refusals))),
+      refused: steps.map((step, index) => {
+        if (step !== undefined) return refusedForLimits(step.refusals);
+        const endMs = firstAt + (index + 1) * STEP_MS;
+        return sinceMs === null || endMs <= sinceMs ? null : 0;
+      }),
       wait_p95_ms: steps.map((step) => (step === undefined ? null : quantileMs(step.waits, 0.95))),
     },
   };

@@ -15,7 +15,7 @@ export function joinLastHours(all: readonly LastHour[]): LastHour {
     rejected: sumUp(all.map(({ rejected }) => rejected)),
     refusals: sumUp(all.map(({ refusals }) => refusals)),
     steps: {
-      refused: steps.map((index) => sumOf(all.map((each) => each.steps.refused[index] ?? 0))),
+      refused: steps.map((index) => sumOfKnown(all.map((each) => each.steps.refused[index]))),
       wait_p95_ms: steps.map((index) =>
         longest(all.map((each) => each.steps.wait_p95_ms[index] ?? null)),
       ),
@@ -25,6 +25,12 @@ export function joinLastHours(all: readonly LastHour[]): LastHour {
 
 function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Adds up what is known. Null: nothing is. */
+function sumOfKnown(counts: readonly (number | null | undefined)[]): number | null {
+  const known = counts.filter((count) => typeof count === 'number');
+  return known.length === 0 ? null : sumOf(known);
 }
 
 /** Reads what a pool that rests has said of its last hour: it holds until nobody has used the pool for one. */

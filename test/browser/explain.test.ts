@@ -58,6 +58,23 @@ it('a refused one is found by its outcome', async () => {
   await expect.poll(() => calls().locator('summary').textContent()).toContain('✕ rejected');
 });
 
+it('the time before the group was made is hatched in its charts, and said', async () => {
+  const bands = page.locator('.plot .gap');
+  await expect.poll(() => bands.count()).toBeGreaterThan(0);
+  await page.getByText(/^No data before .*: the group did not exist/).waitFor();
+  const [band] = await bands.all();
+  expect(await band?.getAttribute('data-label')).toMatch(/^no data before \d\d:\d\d/);
+  const chart = page.locator('.chart').first();
+  expect(await chart.getByRole('img').getAttribute('aria-label')).toContain('No data before');
+  await chart.getByRole('button', { name: /Show as table/ }).click();
+  await chart.getByRole('cell', { name: 'no data' }).first().waitFor();
+  await chart.getByRole('button', { name: /Hide table/ }).click();
+  await page
+    .getByText(/^in total since/)
+    .first()
+    .waitFor();
+});
+
 it('any call is found from the one box, by its lease and by its tenant, with all that is kept of it', async () => {
   const lease = String(waited.headers()['headgate-lease']);
   await page.goto(`${stage.url()}/admin`);

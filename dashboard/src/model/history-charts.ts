@@ -5,7 +5,7 @@ import type {
   markerSchema,
 } from '../../../src/contract/admin/observation-schemas.ts';
 import type { Frozen } from '../../../src/contract/frozen.ts';
-import { count, duration, usd } from '../format.ts';
+import { clock, count, duration, usd } from '../format.ts';
 import { WAIT_WORDS } from './call-words.ts';
 
 type Point = Frozen<z.output<typeof historyPointSchema>>;
@@ -16,7 +16,7 @@ export type HistoryMarker = z.output<typeof markerSchema>;
 /** The answer of `getHistory`. */
 export type History = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
   readonly points: readonly Point[];
-  readonly gaps: readonly Pick<Gap, 'from' | 'to'>[];
+  readonly gaps: readonly Pick<Gap, 'from' | 'to' | 'why'>[];
 };
 
 type Gap = Frozen<z.output<typeof historySchema>>['gaps'][number];
@@ -47,14 +47,26 @@ export interface Chart {
   readonly lines: readonly ChartLine[];
 }
 
+/** A stretch of which nothing is known, in epoch seconds. */
+export interface ChartGap {
+  readonly from: number;
+  readonly to: number;
+  /** As in `no data before 14:03`. */
+  readonly label: string;
+  /** The same in full, with why. */
+  readonly words: string;
+  /** The time that sums cover because of it, as in `since 14:03`. Null: all but the gap. */
+  readonly covers: string | null;
+}
+
 /** Everything that charts draw, on one axis of time. */
 export interface Charts {
   /** When each step began, in epoch seconds. */
   readonly steps: readonly number[];
   /** Up to when the last step tells, in epoch seconds: it may not be over. */
   readonly end: number;
-  /** Stretches of which nothing is known, in epoch seconds. */
-  readonly gaps: readonly (readonly [from: number, to: number])[];
+  /** Stretches of which nothing is known, the oldest first. */
+  readonly gaps: readonly ChartGap[];
   readonly charts: readonly Chart[];
   /** The tenants whose calls waited longest, and those that held slots longest, in all of the time. */
   readonly tenants: {
@@ -93,7 +105,7 @@ export function chartsOf(history: History): Charts {
   return {
     steps: points.map((_, step) => (first + step * stepMs) / 1_000),
     end: Date.parse(history.to) / 1_000,
-    gaps: gaps.map(([from, to]) => [from / 1_000, to / 1_000]),
+    gaps: history.gaps.map((gap) => gapOf(gap, history.to)),
     tenants: {
       waited: longestOf(history.points, (point) => point.tenants_waited),
       held: longestOf(history.points, (point) => point.tenants_held),
@@ -112,6 +124,34 @@ export function chartsOf(history: History): Charts {
   };
 }
 
+const GAP_WORDS: Readonly<Record<Gap['why'], string>> = {
+  before: 'the group did not exist, or had not been called yet.',
+  absent: 'there was no such group.',
+  lost: 'the object was restarted with calls in flight, and what it had not written is lost.',
+  unreachable: 'no pool of the group answered.',
+};
+
+function gapOf({ from, to, why }: History['gaps'][number], shownTo: string): ChartGap {
+  const [begin, end] = [from, to].map((at) => clock(at, Date.parse(shownTo)));
+  return {
+    from: Date.parse(from) / 1_000,
+    to: Date.parse(to) / 1_000,
+    label: why === 'before' ? `no data before ${end}` : 'no data',
+    words:
+      why === 'before'
+        ? `No data before ${end}: ${GAP_WORDS[why]}`
+        : `No data from ${begin} to ${end}: ${GAP_WORDS[why]}`,
+    covers: why === 'before' ? `since ${end}` : null,
+  };
+}
+
+/** Says what a sum covers: all of the time, or what there is data of. */
+export function totalInWords(gaps: readonly Pick<ChartGap, 'covers'>[]): string {
+  if (gaps.length === 0) return 'in total';
+  const since = gaps.flatMap(({ covers }) => covers ?? []);
+  return `in total ${[...since, ...(gaps.length > since.length ? ['without the gaps'] : [])].join(', ')}`;
+}
+
 /** A marker in one line, as in `max_concurrency 5 → 3, by night-shift`. */
 export function markerWords({ label, actor }: HistoryMarker): string {
   return actor === null ? label : `${label}, by ${actor}`;
@@ -121,19 +161,24 @@ export function markerWords({ label, actor }: HistoryMarker): string {
 export function valueOf(chart: Chart, line: ChartLine, step: number | null): number | null {
   if (step !== null) return line.values[step] ?? null;
   if (chart.atRest === 'last') return line.values.findLast((value) => value !== null) ?? null;
+  if (line.values.every((value) => value === null)) return null;
   return line.values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 
 /** A chart in a sentence, for those who do not see it. */
-export function summaryOf(chart: Chart): string {
+export function summaryOf(chart: Chart, gaps: readonly ChartGap[] = []): string {
   const told = chart.lines.map((line) => {
     const most = Math.max(...line.values.map((value) => value ?? 0));
     const value = valueOf(chart, line, null);
     const last = value === null ? 'nothing known' : chart.format(value);
-    const rest = chart.atRest === 'sum' ? `${last} in total` : `${last} at last`;
+    const rest = chart.atRest === 'sum' ? `${last} ${totalInWords(gaps)}` : `${last} at last`;
     return `${line.label}: ${rest}, at most ${chart.format(most)}`;
   });
-  return `${chart.title}, in ${chart.unit}. ${told.length === 0 ? 'None' : told.join('; ')}.`;
+  const about = [
+    told.length === 0 ? 'None.' : `${told.join('; ')}.`,
+    ...gaps.map(({ words }) => words),
+  ];
+  return `${chart.title}, in ${chart.unit}. ${about.join(' ')}`;
 }
 
 /** `lost`: nothing is known of the step. Undefined: nothing happened in it. */
@@ -234,7 +279,7 @@ const CAUSES: Readonly<Record<string, string>> = WAIT_WORDS;
 /** Waits by what the calls waited for. Older releases did not count them. */
 function waitedFor(points: Points, per: string): Chart[] {
   if (known(points).every((point) => point.waited_for === undefined)) return [];
-  const lines = tallies(points, (point) => point.waited_for ?? {}).map((line) => ({
+  const lines = tallies(points, (point) => point.waited_for).map((line) => ({
     ...line,
     label: CAUSES[line.label.replaceAll(' ', '_')] ?? line.label,
   }));
@@ -379,6 +424,14 @@ function sums(points: Points, of: (point: Point) => number): (number | null)[] {
   });
 }
 
+/** Counts of each step. Null: nothing is known, or a point is of a release that did not count it. */
+function counted(points: Points, of: (point: Point) => Tally | undefined): (Tally | null)[] {
+  return points.map((point) => {
+    if (point === 'lost') return null;
+    return point === undefined ? {} : (of(point) ?? null);
+  });
+}
+
 /** Values of steps in which something was measured. */
 function measured(points: Points, of: (point: Point) => number | null): (number | null)[] {
   return points.map((point) => (point === undefined || point === 'lost' ? null : of(point)));
@@ -401,7 +454,7 @@ function kept(points: Points, of: (point: Point) => number | null): (number | nu
 type Tally = Readonly<Record<string, number>>;
 
 /** One line for each word that is counted. */
-function tallies(points: Points, of: (point: Point) => Tally): ChartLine[] {
+function tallies(points: Points, of: (point: Point) => Tally | undefined): ChartLine[] {
   return wordsIn(points, of).map((word, index) => ({
     ...stepsOf(points, of, word),
     label: word.replaceAll('_', ' '),
@@ -417,11 +470,10 @@ function membersIn(points: Points, of: (point: Point) => Tally | undefined): Cha
     ...point.granted_by_member,
     ...point.refused_by_member,
   }));
-  const tally = (point: Point): Tally => of(point) ?? {};
-  const here = new Set(wordsIn(points, tally));
+  const here = new Set(wordsIn(points, of));
   return all
     .map((member, index) => ({
-      ...stepsOf(points, tally, member),
+      ...stepsOf(points, of, member),
       label: member,
       tone: `--tenant-${index % TONES}`,
       dash: DASHES[index % DASHES.length] ?? SOLID,
@@ -430,11 +482,12 @@ function membersIn(points: Points, of: (point: Point) => Tally | undefined): Cha
 }
 
 /** Words that are counted, in the order of their names, so that a refresh moves nothing. */
-function wordsIn(points: Points, of: (point: Point) => Tally): string[] {
-  const words = known(points).flatMap((point) => Object.keys(of(point)));
+function wordsIn(points: Points, of: (point: Point) => Tally | undefined): string[] {
+  const words = known(points).flatMap((point) => Object.keys(of(point) ?? {}));
   return [...new Set(words)].toSorted();
 }
 
-function stepsOf(points: Points, of: (point: Point) => Tally, word: string) {
-  return { shape: 'steps' as const, values: sums(points, (point) => of(point)[word] ?? 0) };
+function stepsOf(points: Points, of: (point: Point) => Tally | undefined, word: string) {
+  const values = counted(points, of).map((tally) => (tally === null ? null : (tally[word] ?? 0)));
+  return { shape: 'steps' as const, values };
 }

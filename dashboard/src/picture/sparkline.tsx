@@ -4,6 +4,8 @@ interface Props {
   /** Words for what the line shows and how it stands, for those who cannot see it. */
   readonly name: string;
   readonly kind: 'line' | 'bars';
+  /** Steps at the beginning of which there is no data. Absent: none. */
+  readonly unknown?: number;
 }
 
 /**
@@ -15,8 +17,11 @@ const ROOM_MIN = 12;
 const WIDTH = 60;
 const HEIGHT = 16;
 
+/** Distance of two lines of a hatch. */
+const HATCH = 4;
+
 /** A number's last minutes, without an axis: only how it moves. */
-export function Sparkline({ values, name, kind }: Props) {
+export function Sparkline({ values, name, kind, unknown = 0 }: Props) {
   const top = Math.max(1, ...values.map((value) => value ?? 0));
   const step = WIDTH / Math.max(ROOM_MIN, values.length);
   const x0 = WIDTH - values.length * step;
@@ -32,16 +37,29 @@ export function Sparkline({ values, name, kind }: Props) {
     }
     isOpen = value !== null;
   }
+  const part = values.length === 0 ? 0 : unknown / values.length;
   return (
     <svg
       class={`sparkline ${kind}`}
       role="img"
-      aria-label={name}
+      aria-label={
+        part === 0 ? name : `${name}; ${part === 1 ? 'no data' : 'no data of the beginning'}`
+      }
       viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
       preserveAspectRatio="none"
     >
       <path class="base" d={`M0 ${HEIGHT - 0.5}h${WIDTH}`} />
+      {part > 0 && <path class="unknown" d={hatchOf(x0, x0 + unknown * step)} />}
       <path d={path} />
     </svg>
   );
+}
+
+/** Hatches a stretch: drawn as a line of zeros it would look like one in which nothing happened. */
+function hatchOf(from: number, to: number): string {
+  let path = '';
+  for (let x = from; x < to - HATCH / 2; x += HATCH) {
+    path += `M${x.toFixed(1)} ${HEIGHT}l${HATCH} -${HEIGHT}`;
+  }
+  return path;
 }

@@ -26,6 +26,11 @@ const tenantTime = z.object({
 export const gapSchema = z.object({
   from: at.describe('From this instant on.'),
   to: at.describe('Until this one.'),
+  why: z
+    .enum(['before', 'absent', 'lost', 'unreachable'])
+    .describe(
+      '`before`: the group did not exist yet, or had no call yet if it is made by its calls. `absent`: there was no such group. `lost`: a pool was restarted with calls in flight. `unreachable`: no pool answered.',
+    ),
   partition: partition.describe('The pool. Null: the group is not split.'),
 });
 
@@ -141,13 +146,18 @@ export const historySchema = z.object({
   from: at.describe('Beginning of the time that is told of.'),
   to: at.describe('End of it.'),
   step_s: z.int().meta({ description: 'Length of a step.', unit: 's' }),
+  since: at
+    .nullable()
+    .describe(
+      'From when on there is data of this time. Sums cover what is after it. Null: there is none.',
+    ),
   points: z
     .array(historyPointSchema)
     .describe('The oldest first. Steps in which nothing happened are left out.'),
   gaps: z
     .array(gapSchema)
     .describe(
-      'Times of which nothing is known, as a pool was restarted with calls in flight: what is in no point then need not be zero.',
+      'Times without data, the oldest first: what is in no point then need not be zero. A point in one is of what came after.',
     ),
   markers: z.array(markerSchema).describe('The oldest first; the last 1,000.'),
   unreachable: unreachableSchema,

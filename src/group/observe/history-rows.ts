@@ -64,6 +64,18 @@ export class HistoryRows {
     return this.#minutes(at, at + 1)[0] ?? null;
   }
 
+  /** Finds when the oldest point begins, or one from before `fromMs` if there is any. Null: none was written. */
+  oldestAt(fromMs: number): number | null {
+    // Usually the first row that is read is older. Otherwise there are no more rows than the time that is asked for has.
+    const [older] = this.#tables.read<{ at: number }>(
+      'SELECT at FROM history WHERE at < ? LIMIT 1',
+      fromMs,
+    );
+    if (older !== undefined) return older.at;
+    const [oldest] = this.#tables.read<{ at: number | null }>('SELECT MIN(at) AS at FROM history');
+    return oldest?.at ?? null;
+  }
+
   /** Reads the finest points there are for steps of `stepMs`, from `fromMs` up to `toMs`, in order. */
   read(fromMs: number, toMs: number, stepMs: number, now: number): HistoryPoint[] {
     // A chart of a day asks for the whole day, and a moment has passed since.

@@ -69,7 +69,12 @@ export class History {
   #isTaken = false;
   #idleWrittenAt = 0;
   /** The minutes of the last hour before the one that begins at `at`. Null: nobody has asked. */
-  #hour: { readonly at: number; readonly minutes: readonly HistoryPoint[] } | null = null;
+  #hour: {
+    readonly at: number;
+    readonly minutes: readonly HistoryPoint[];
+    /** When the oldest written point begins, or one from before the hour. Null: there is none. */
+    readonly sinceMs: number | null;
+  } | null = null;
   /** Counts of waits as they were at the ends of the last minutes, the oldest first. */
   #recent: { readonly at: number; readonly waits: readonly number[] }[] = [];
 
@@ -180,6 +185,15 @@ export class History {
     return inSteps([...written, ...unwritten.filter(isEventful)], stepMs);
   }
 
+  /** Finds from when on there are points: the oldest, or one from before `fromMs` if there is any. Null: there is none. */
+  since(state: GroupState, fromMs: number, now: InstantMs): number | null {
+    const rest = [...this.#closed, this.#open(state, now)].filter(isEventful);
+    const all = [this.#rows.oldestAt(fromMs), ...rest.map(({ at }) => at)];
+    return all.reduce<number | null>((least, at) => {
+      return least === null || at === null ? (least ?? at) : Math.min(least, at);
+    }, null);
+  }
+
   /** Counts waits of the calls that were granted in the last five minutes, as far as this instance lived. */
   recentWaits({ totals }: GroupState, now: InstantMs): number[] {
     const before = this.#recent.findLast(({ at }) => at <= now - RECENT_MS);
@@ -188,7 +202,9 @@ export class History {
 
   /** Adds up the last hour. */
   lastHour(state: GroupState, now: InstantMs): LastHour {
-    return lastHourOf(this.#minutesOfHour(state, now), now);
+    const minutes = this.#minutesOfHour(state, now);
+    const sinceMs = this.#hour?.sinceMs ?? minutes.find(isEventful)?.at ?? null;
+    return lastHourOf(minutes, sinceMs, now);
   }
 
   /** Describes how the calls of the last minutes fared. */
@@ -202,7 +218,8 @@ export class History {
       const fromMs = this.#minuteAt - HOUR_MS + MINUTE_MS;
       const written = this.#rows.read(fromMs, this.#minuteAt, MINUTE_MS, now);
       const unwritten = this.#closed.filter(({ at }) => at >= fromMs);
-      this.#hour = { at: this.#minuteAt, minutes: [...written, ...unwritten] };
+      const sinceMs = this.#rows.oldestAt(fromMs);
+      this.#hour = { at: this.#minuteAt, minutes: [...written, ...unwritten], sinceMs };
     }
     return [...this.#hour.minutes, this.#open(state, now)];
   }

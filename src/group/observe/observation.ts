@@ -182,7 +182,8 @@ export class Observation {
   history(fromMs: number, toMs: number, stepMs: number, now: InstantMs): PoolHistory {
     const points = this.#history.read(this.#state, fromMs, toMs, stepMs, now);
     const markers = this.#markers.read(fromMs, toMs);
-    return { now, points, markers, gaps: this.#markers.gaps(fromMs, toMs) };
+    const since = this.#history.since(this.#state, fromMs, now);
+    return { now, points, since, markers, gaps: this.#markers.gaps(fromMs, toMs) };
   }
 
   /** Finds calls in the log, and among those that the pool remembers. */

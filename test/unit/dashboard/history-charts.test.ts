@@ -3,6 +3,7 @@ import {
   chartsOf,
   markerWords,
   summaryOf,
+  totalInWords,
   valueOf,
   type Chart,
   type History,
@@ -81,14 +82,53 @@ describe('the charts of a history', () => {
     expect(values([POINT], 'waits', label)).toEqual(expected);
   });
 
+  it('are blank before the group existed, and sums say since when they count', () => {
+    const gap = {
+      from: '2026-11-20T10:00:00.000Z',
+      to: '2026-11-20T10:01:00.000Z',
+      why: 'before' as const,
+    };
+    const { charts, gaps } = chartsOf(history([POINT], [gap]));
+    for (const { lines } of charts) {
+      for (const { values: all } of lines) expect(all[0]).toBeNull();
+    }
+    const decided = charts.find(({ id }) => id === 'decided');
+    expect(decided?.lines[0]?.values).toEqual([null, 12, 0, 0]);
+    expect(gaps[0]?.label).toMatch(/^no data before \d\d:\d\d/);
+    expect(totalInWords(gaps)).toMatch(/^in total since \d\d:\d\d/);
+    expect(decided && summaryOf(decided, gaps)).toMatch(/12 in total since .*No data before/);
+    expect(totalInWords([])).toBe('in total');
+  });
+
+  it('have no sum where nothing is known', () => {
+    const gap = { from: '2026-11-20T10:00:00.000Z', to: '2026-11-20T10:04:00.000Z' };
+    const { charts } = chartsOf(history([], [{ ...gap, why: 'absent' }]));
+    const cost = charts.find(({ id }) => id === 'cost');
+    const [line] = cost?.lines ?? [];
+    expect(cost && line && valueOf(cost, line, null)).toBeNull();
+  });
+
+  it('are blank where a point is of a release that did not count something', () => {
+    const later = { ...POINT, at: '2026-11-20T10:02:00.000Z', waited_for: { slots: 3 } };
+    const { charts } = chartsOf(history([POINT, later]));
+    const waited = charts.find(({ id }) => id === 'waited-for');
+    expect(waited?.lines[0]?.values).toEqual([0, null, 3, 0]);
+  });
+
   it('know nothing of a step that lies in a gap and has no point, and say where the gap is', () => {
-    const gap = { from: '2026-11-20T10:01:30.000Z', to: '2026-11-20T10:02:40.000Z' };
+    const gap = {
+      from: '2026-11-20T10:01:30.000Z',
+      to: '2026-11-20T10:02:40.000Z',
+      why: 'lost' as const,
+    };
     const { charts, gaps } = chartsOf(history([POINT], [gap]));
     const granted = charts.find(({ id }) => id === 'decided')?.lines[0]?.values;
     expect(granted).toEqual([0, 12, null, 0]);
     const [, , limit] = charts.find(({ id }) => id === 'slots')?.lines ?? [];
     expect(limit?.values).toEqual([null, 5, null, 5]);
-    expect(gaps.map(([from, to]) => to - from)).toEqual([70]);
+    expect(gaps.map(({ from, to }) => to - from)).toEqual([70]);
+    expect(gaps[0]).toMatchObject({ label: 'no data', words: expect.stringMatching(/restarted/) });
+    expect(totalInWords(gaps)).toBe('in total without the gaps');
   });
 
   it('tell what calls waited for, where that was counted, and whose calls took longest', () => {

@@ -36,3 +36,9 @@ it('what a pool that rests has said holds for an hour, and an older one said not
   expect(restingHour(BUSY, 3_600_000)).toEqual(NOTHING_LATELY);
   expect(restingHour(undefined, 0)).toEqual(NOTHING_LATELY);
 });
+
+it('steps before a pool recorded anything are unknown, unless another pool did', () => {
+  const young = { ...OTHER, steps: { refused: [null, 1], wait_p95_ms: [null, 30] } };
+  expect(joinLastHours([young, young]).steps.refused).toEqual([null, 2]);
+  expect(joinLastHours([young, BUSY]).steps.refused).toEqual([0, 3]);
+});

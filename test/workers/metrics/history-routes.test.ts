@@ -9,7 +9,7 @@ import { SERVED } from '../../../src/core/words/signal.ts';
 import { directoryOf } from '../../../src/env.ts';
 import { NO_COOLDOWN, pool, request, take, untilStatus } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
-import { admin, chat, configure, env, until } from '../support/worker.ts';
+import { admin, change, chat, configure, env, until } from '../support/worker.ts';
 
 beforeAll(async () => {
   const strict = await strictScope('explained', { limit: 1, firstByteDelayMs: 300 });
@@ -157,4 +157,30 @@ it('warnings of all partitions stand in one list', async () => {
     ['quota_exhausted', 'two'],
     ['quota_exhausted', 'one'],
   ]);
+});
+
+describe('time before a group existed', () => {
+  it('is a gap, and no zeros: in the history, and in the last hour of the status', async () => {
+    const madeFrom = Date.now();
+    await change('PUT', '/groups/young', { limits: { max_concurrency: 1 } });
+    const { lease } = await take('young', 'first');
+    await lease.release('success', 200);
+    lease[Symbol.dispose]();
+    const from = madeFrom - 600_000;
+    const { json } = await admin('GET', `/groups/young/history?from=${from}`);
+    const { since, gaps, points } = historySchema.parse(json);
+    expect(gaps).toEqual([
+      { from: new Date(from).toISOString(), to: since, why: 'before', partition: null },
+    ]);
+    // The point of its first minute begins before the group does.
+    expect(Date.parse(since ?? '')).toBeGreaterThan(madeFrom - 60_000);
+    expect(Date.parse(since ?? '')).toBeLessThanOrEqual(Date.now());
+    expect(points).toHaveLength(1);
+    const status = (await admin('GET', '/groups/young/status')).json;
+    const { refused } = status.last_hour.steps;
+    expect(refused[0]).toBeNull();
+    expect(refused.at(-1)).toBe(0);
+    const later = await admin('GET', `/groups/young/history?from=${Date.parse(since ?? '')}`);
+    expect(later.json.gaps).toEqual([]);
+  });
 });

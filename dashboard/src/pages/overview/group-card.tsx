@@ -45,6 +45,7 @@ function Waits({ group }: { readonly group: GroupStatus }) {
       <Sparkline
         kind="line"
         values={group.last_hour.steps.wait_p95_ms}
+        unknown={unknownSteps(group)}
         name={`p95 of waits in the last hour, now ${duration(p95)}`}
       />
     </p>
@@ -60,7 +61,18 @@ function Refusals({ group }: { readonly group: GroupStatus }) {
       title={`Refusals of the upstream in the last hour: ${kinds.join(', ') || 'none'}`}
     >
       429s in 1 h <b>{count(refusedForLimits(refusals))}</b>{' '}
-      <Sparkline kind="bars" values={steps.refused} name="429s in the last hour, by five minutes" />
+      <Sparkline
+        kind="bars"
+        values={steps.refused}
+        unknown={unknownSteps(group)}
+        name="429s in the last hour, by five minutes"
+      />
     </p>
   );
+}
+
+/** Counts the steps of the last hour before the group recorded anything. */
+function unknownSteps({ last_hour: { steps } }: GroupStatus): number {
+  const known = steps.refused.findIndex((value) => value !== null);
+  return known === -1 ? steps.refused.length : known;
 }

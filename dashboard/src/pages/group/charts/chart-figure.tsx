@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals';
 import { useId, useState } from 'preact/hooks';
-import { valueOf, type Chart, type ChartLine } from '../../../model/history-charts.ts';
+import { totalInWords, valueOf, type ChartLine } from '../../../model/history-charts.ts';
 import { ChartTable } from './chart-table.tsx';
 import { PlotCanvas } from './plot-canvas.tsx';
 import type { PlotData } from './plot.ts';
@@ -15,7 +15,7 @@ interface Props {
 
 /** A chart with its legend, which has the values of the moment pointed at, and as a table. */
 export function ChartFigure({ data, step, scheme, onZoom }: Props) {
-  const { chart, steps } = data;
+  const { chart, steps, gaps } = data;
   const [isAsked, setAsked] = useState(false);
   const [isMissing, setMissing] = useState(false);
   const isTable = isAsked || isMissing;
@@ -38,7 +38,7 @@ export function ChartFigure({ data, step, scheme, onZoom }: Props) {
           <span class="visually-hidden">: {chart.title}</span>
         </button>
       </figcaption>
-      <Legend chart={chart} step={step} />
+      <Legend chart={chart} gaps={gaps} step={step} />
       <PlotCanvas
         data={data}
         step={step}
@@ -49,13 +49,17 @@ export function ChartFigure({ data, step, scheme, onZoom }: Props) {
       />
       {isMissing && <p class="help">The chart could not be loaded. These are its figures.</p>}
       <div id={table} hidden={!isTable}>
-        {isTable && <ChartTable chart={chart} steps={steps} />}
+        {isTable && <ChartTable chart={chart} steps={steps} gaps={gaps} />}
       </div>
     </figure>
   );
 }
 
-function Legend({ chart, step }: { readonly chart: Chart; readonly step: Signal<number | null> }) {
+interface LegendProps extends Pick<PlotData, 'chart' | 'gaps'> {
+  readonly step: Signal<number | null>;
+}
+
+function Legend({ chart, gaps, step }: LegendProps) {
   const pointed = step.value;
   if (chart.lines.length === 0) return <p class="legend none">None in this time.</p>;
   return (
@@ -69,7 +73,9 @@ function Legend({ chart, step }: { readonly chart: Chart; readonly step: Signal<
           </li>
         );
       })}
-      {pointed === null && <li class="rest">{chart.atRest === 'sum' ? 'in total' : 'latest'}</li>}
+      {pointed === null && (
+        <li class="rest">{chart.atRest === 'sum' ? totalInWords(gaps) : 'latest'}</li>
+      )}
     </ul>
   );
 }

@@ -1,13 +1,17 @@
-import type { Chart } from '../../../model/history-charts.ts';
+import type { Chart, ChartGap } from '../../../model/history-charts.ts';
 import { exact } from '../../../format.ts';
 
 interface Props {
   readonly chart: Chart;
   readonly steps: readonly number[];
+  readonly gaps: readonly ChartGap[];
 }
 
 /** The numbers of a chart, the latest first. */
-export function ChartTable({ chart, steps }: Props) {
+export function ChartTable({ chart, steps, gaps }: Props) {
+  const isBlank = (at: number, step: number): boolean =>
+    gaps.some(({ from, to }) => at < to && (steps[step + 1] ?? Infinity) > from) &&
+    chart.lines.every(({ values }) => (values[step] ?? null) === null);
   return (
     <div class="table rows" tabIndex={0} role="region" aria-label={`${chart.title} as a table`}>
       <table>
@@ -26,9 +30,15 @@ export function ChartTable({ chart, steps }: Props) {
             .map((at, step) => (
               <tr key={at}>
                 <th scope="row">{exact(new Date(at * 1_000).toISOString())}</th>
-                {chart.lines.map(({ values }) => (
-                  <td class="number">{shown(chart, values[step] ?? null)}</td>
-                ))}
+                {isBlank(at, step) ? (
+                  <td class="none" colSpan={Math.max(1, chart.lines.length)}>
+                    no data
+                  </td>
+                ) : (
+                  chart.lines.map(({ values }) => (
+                    <td class="number">{shown(chart, values[step] ?? null)}</td>
+                  ))
+                )}
               </tr>
             ))
             .toReversed()}

@@ -15,6 +15,9 @@ import { TenantTimes } from './tenant-times.tsx';
 import { useHistory } from './use-history.ts';
 import './charts.css';
 
+/** Maximum gaps that are told in words, the latest. */
+const GAPS_SAID_MAX = 5;
+
 /** Past of a group: charts on one axis with one cursor. The time shown stands in the link. */
 export function GroupCharts({ name }: { readonly name: string }) {
   const [query, setQuery] = useQuery();
@@ -36,6 +39,13 @@ export function GroupCharts({ name }: { readonly name: string }) {
         <p role="status">
           {shown.missing} partitions did not answer: their calls are missing here.
         </p>
+      )}
+      {shown !== null && shown.gaps.length > 0 && (
+        <ul class="help gaps">
+          {shown.gaps.slice(-GAPS_SAID_MAX).map(({ from, words }) => (
+            <li key={from}>{words}</li>
+          ))}
+        </ul>
       )}
       <div class="grid" aria-busy={shown === null && problem === null}>
         {shown?.charts.map((chart) => (

@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { markerWords, type HistoryMarker } from '../../../model/history-charts.ts';
+import { markerWords, type ChartGap, type HistoryMarker } from '../../../model/history-charts.ts';
 
 /** Puts a line over the plot for everything that happened, which says what it was when pointed at. */
 export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): void {
@@ -13,17 +13,21 @@ export function drawMarkers(plot: uPlot, markers: readonly HistoryMarker[]): voi
   plot.over.append(...lines);
 }
 
+/** Minimum width of a gap that its label has room in. */
+const LABEL_PX = 150;
+
 /** Hatches the time of which nothing is known: an empty stretch would look like one in which nothing happened. */
-export function drawGaps(plot: uPlot, gaps: readonly (readonly [number, number])[]): void {
+export function drawGaps(plot: uPlot, gaps: readonly ChartGap[]): void {
   const { min = null, max = null } = plot.scales['x'] ?? {};
-  const bands = gaps.flatMap(([from, to]) => {
+  const bands = gaps.flatMap(({ from, to, label }) => {
     if (min === null || max === null || to < min || from > max) return [];
     const band = document.createElement('span');
     const left = plot.valToPos(Math.max(from, min), 'x');
     band.className = 'gap';
-    band.title = 'Nothing is known of this time: the object was restarted.';
+    const width = Math.max(2, plot.valToPos(Math.min(to, max), 'x') - left);
     band.style.left = `${left}px`;
-    band.style.width = `${Math.max(2, plot.valToPos(Math.min(to, max), 'x') - left)}px`;
+    band.style.width = `${width}px`;
+    if (width >= LABEL_PX) band.dataset['label'] = label;
     return [band];
   });
   for (const old of plot.over.querySelectorAll('.gap')) old.remove();

@@ -53,7 +53,7 @@ export function PlotCanvas({ data, step, scheme, isMissing, setMissing, onZoom }
       class="plot"
       ref={place}
       role="img"
-      aria-label={summaryOf(data.chart)}
+      aria-label={summaryOf(data.chart, data.gaps)}
       hidden={isMissing}
     />
   );

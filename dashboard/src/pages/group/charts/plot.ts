@@ -1,5 +1,5 @@
 import uPlot from 'uplot';
-import type { Chart, ChartLine, HistoryMarker } from '../../../model/history-charts.ts';
+import type { Chart, ChartGap, ChartLine, HistoryMarker } from '../../../model/history-charts.ts';
 import { drawGaps, drawMarkers } from './marker-lines.ts';
 
 /** Loaded when the first chart is shown: nobody else pays for the library. */
@@ -9,7 +9,7 @@ export interface PlotData {
   readonly steps: readonly number[];
   /** Up to when the last step tells, in epoch seconds. */
   readonly end: number;
-  readonly gaps: readonly (readonly [from: number, to: number])[];
+  readonly gaps: readonly ChartGap[];
   readonly markers: readonly HistoryMarker[];
 }
 

@@ -1,0 +1,127 @@
+import type * as z from 'zod';
+import type { gapSchema } from '../contract/admin/observation-schemas.ts';
+import type { PoolHistory } from '../contract/history.ts';
+import type { PoolReply } from '../overview/pools.ts';
+import type { Marker } from './history-markers.ts';
+
+/** Time of which a history has no data. Outside of it, a time without a point is one in which nothing happened. */
+type Gap = z.output<typeof gapSchema>;
+
+/** A stretch of time in epoch milliseconds. */
+interface Span {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** How a group came to be: by its configuration, or with its first call. */
+export interface Existence {
+  /** Its first call makes it, and the audit log does not mark that. */
+  readonly isByCalls: boolean;
+  /** It is in the configuration now. */
+  readonly isConfigured: boolean;
+}
+
+/** Maximum gaps of an answer, the latest. */
+const GAPS_MAX = 1_000;
+
+type Asked = readonly PoolReply<PoolHistory>[];
+
+/** Finds the times of a range of which nothing is known, the oldest first, and from when on there is data (null: there is none). */
+export function gapsIn(
+  range: Span,
+  asked: Asked,
+  markers: readonly Marker[],
+  existence: Existence,
+): { readonly since: string | null; readonly gaps: Gap[] } {
+  const answers = asked.flatMap((one) => ('answer' in one ? [one.answer] : []));
+  if (answers.length === 0 && asked.length > 0) {
+    return { since: null, gaps: [gapOf(range, 'unreachable')] };
+  }
+  const absent = absences(range, answers, markers, existence);
+  const [first] = absent;
+  const isLate = first !== undefined && first.fromMs <= range.fromMs;
+  const sinceMs = isLate ? first.toMs : range.fromMs;
+  const missing = absent.map((span) => {
+    const isBefore = isLate && span === first && sinceMs < range.toMs;
+    return gapOf(span, isBefore ? 'before' : 'absent');
+  });
+  const gaps = [...missing, ...lostIn(asked)];
+  return {
+    since: sinceMs < range.toMs ? new Date(sinceMs).toISOString() : null,
+    gaps: gaps.toSorted((a, b) => Date.parse(a.from) - Date.parse(b.from)).slice(-GAPS_MAX),
+  };
+}
+
+/** Lists the times in which there was no such group. What a pool has recorded counts more than the audit log. */
+function absences(
+  range: Span,
+  answers: readonly PoolHistory[],
+  markers: readonly Marker[],
+  { isByCalls, isConfigured }: Existence,
+): Span[] {
+  const firstMs = firstDataMs(range, answers);
+  const absent = isByCalls
+    ? [{ ...range, toMs: firstMs ?? range.toMs }]
+    : withoutEntry(range, markers, isConfigured);
+  const recorded = answers.flatMap(({ points }) => points.map(({ at }) => at));
+  return absent.flatMap((span) => {
+    const inside = recorded.filter((at) => at >= span.fromMs && at < span.toMs);
+    // A point is of the step that it begins, and data of the first one may begin within it.
+    const isFirst = firstMs !== null && firstMs >= span.fromMs && firstMs <= span.toMs;
+    const toMs = Math.min(span.toMs, ...inside, ...(isFirst ? [firstMs] : []));
+    return toMs > span.fromMs ? [{ fromMs: span.fromMs, toMs }] : [];
+  });
+}
+
+/** Finds from when on any pool has data. Null: none has, as far as they say. */
+function firstDataMs({ fromMs }: Span, answers: readonly PoolHistory[]): number | null {
+  const all = answers.flatMap(({ since, points }) => {
+    // A release before does not say, so that nothing is claimed of its past.
+    if (since === undefined) return [fromMs];
+    return since === null ? points.slice(0, 1).map(({ at }) => at) : [since];
+  });
+  return all.length === 0 ? null : Math.max(fromMs, Math.min(...all));
+}
+
+/** Lists the times in which the configuration had no such group, by what the audit log marks. */
+function withoutEntry(
+  { fromMs, toMs }: Span,
+  markers: readonly Marker[],
+  isConfigured: boolean,
+): Span[] {
+  const changes = markers
+    .filter(({ kind }) => kind === 'created' || kind === 'removed')
+    .map(({ kind, at }) => ({ isThere: kind === 'created', atMs: Date.parse(at) }))
+    .toSorted((a, b) => a.atMs - b.atMs);
+  const spans: Span[] = [];
+  let isThere = changes[0] === undefined ? isConfigured : !changes[0].isThere;
+  let sinceMs = fromMs;
+  for (const change of changes) {
+    if (!isThere && change.isThere) spans.push({ fromMs: sinceMs, toMs: change.atMs });
+    ({ isThere } = change);
+    sinceMs = change.atMs;
+  }
+  if (!isThere) spans.push({ fromMs: sinceMs, toMs });
+  return spans;
+}
+
+/** Lists the times that restarts of pools have lost. */
+function lostIn(asked: Asked): Gap[] {
+  return asked.flatMap((one) => {
+    if ('error' in one) return [];
+    const { partition } = one.pool;
+    return (one.answer.gaps ?? []).map(({ from, to }) => ({
+      ...gapOf({ fromMs: from, toMs: to }, 'lost'),
+      partition,
+    }));
+  });
+}
+
+function gapOf({ fromMs, toMs }: Span, why: Gap['why']): Gap {
+  return {
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
+    why,
+    partition: null,
+  };
+}
