@@ -78,9 +78,10 @@ export function foreseenWaitMs(
   const bySlots = turns > 0 ? (turns * holdMeanMs) / slotsMax : 0;
   const firstMs = isHeldByRates(state) ? state.roomDueAt - now : 0;
   const byRequests = waitForRequestsMs(state, ahead, now);
-  const isByTokens = ahead > 0 && firstMs > waitForRequestsMs(state, 0, now);
+  const stoppedMs = stoppedUntil - now;
+  const isByTokens = ahead > 0 && firstMs > Math.max(stoppedMs, waitForRequestsMs(state, 0, now));
   if (isByTokens && settings.rates.startsPerS === null) return null;
-  return Math.round(Math.max(0, stoppedUntil - now + bySlots, firstMs, byRequests));
+  return Math.round(Math.max(0, stoppedMs + bySlots, firstMs, byRequests));
 }
 
 /** Estimates how long the limit of requests alone makes a waiter wait. For what may go at once nobody waits. */

@@ -731,7 +731,7 @@ export class NaiveGroup extends NaiveLeases {
     if (ends > 0 && (this.holds.length === 0 || (inUse > 0 && isStalled))) return null;
     const bySlots = (ends * this.meanHold()) / slotsMax;
     const isTimeLacking = this.#roomDueAt !== Infinity && this.#roomDueAt > this.grantsFrom;
-    if (isTimeLacking && ahead > 0 && this.#roomDueAt > this.now) return null;
+    if (isTimeLacking && ahead > 0 && this.#roomDueAt > Math.max(this.now, stopOfAll)) return null;
     const first = isTimeLacking ? this.#roomDueAt - this.now : 0;
     const inTurn = Math.round(Math.max(0, stopOfAll - this.now + bySlots, first));
     const until = cause === 'settling' ? this.grantsFrom : stop;

@@ -109,6 +109,8 @@ describe('the estimate', () => {
     expect(toGoMs).toBeGreaterThanOrEqual(20_000);
     group.advance(15_000);
     expect(estimate(group, 'a')).toBe(toGoMs - 15_000);
+    // One behind it starts then, too: there is a slot for each.
+    expect(estimate(group, 'b')).toBe(toGoMs - 15_000);
   });
 
   test.each([
