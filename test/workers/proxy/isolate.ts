@@ -32,6 +32,9 @@ export async function startIsolate(store?: KeyValueStore): Promise<Isolate> {
   vi.resetModules();
   const { createApp } = await import('../../../src/http/app.ts');
   const { configReads } = await import('../../../src/config/config-reads.ts');
+  const { BehindCalls } = await import('../../../src/call/refusals/behind-calls.ts');
+  // Its requests are waited for with all that they do behind them, which is ten seconds for a flush.
+  vi.spyOn(BehindCalls.prototype, 'soon').mockImplementation(() => {});
   const app = createApp() as Required<ExportedHandler<Env>>;
   let asked = 0;
   let mode: Mode = 'answers';
