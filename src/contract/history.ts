@@ -43,7 +43,20 @@ export interface HistoryPoint {
   /** The tenants whose calls waited longest, by the waits that ended in it, and those that held slots longest. */
   readonly tenantsWaited?: TenantTimes;
   readonly tenantsHeld?: TenantTimes;
+  /** Calls that were over in it and had slots, of the keys and models with the most. Absent: of a longer step than a minute. */
+  readonly callsOf?: CallCounts;
 }
+
+/**
+ * Calls of a key of an upstream's model, the most first. `key`: id of the gateway key, or the fingerprint of the provider key.
+ * Bounded: those with few calls may be missing.
+ */
+export type CallCounts = readonly (readonly [
+  key: string,
+  upstream: string,
+  model: string | null,
+  calls: number,
+])[];
 
 /**
  * Tenants with the milliseconds that theirs took, the longest first. Bounded, so what is joined of several points is at

@@ -67,7 +67,7 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   observe(totals.hold, meanMs, calls);
   state.lastEndAt = now;
   for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) observeHold(state, meanMs);
-  state.decisions.lent.push({ tenant: told.tenant, heldMs });
+  state.decisions.lent.push(told);
   for (const one of told.last) noteOne(state, told, one, now);
 }
 

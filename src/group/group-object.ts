@@ -24,7 +24,7 @@ import {
 } from '../contract/rpc/group-rpc.ts';
 import type { CallQuery, CallsFound } from '../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../contract/decisions.ts';
-import type { PoolHistory } from '../contract/history.ts';
+import type { CallCounts, PoolHistory } from '../contract/history.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../contract/status.ts';
 import type { Warning } from '../contract/warnings.ts';
@@ -191,6 +191,10 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   async history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory> {
     return this.#pool.view.history(fromMs, toMs, stepMs);
+  }
+
+  async callsOfLastHour(): Promise<CallCounts> {
+    return this.#pool.view.callsOfLastHour();
   }
 
   async costs(period: string): Promise<PeriodCosts> {

@@ -1,4 +1,5 @@
 import type { HistoryPoint } from '../contract/history.ts';
+import { sumOfCalls } from './call-counts.ts';
 import { joinTenants } from './tenant-times.ts';
 import { addCounts } from '../core/parts/histogram.ts';
 
@@ -62,6 +63,7 @@ export type Sums = Pick<
   | 'waitedForMs'
   | 'tenantsWaited'
   | 'tenantsHeld'
+  | 'callsOf'
 >;
 
 function added(a: HistoryPoint, b: HistoryPoint): Sums {
@@ -77,6 +79,7 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
     ...addEnded(a, b),
     ...addMembers(a, b),
     ...addWaits(a, b),
+    ...addCalls(a, b),
   };
 }
 
@@ -87,6 +90,17 @@ function addEnded(a: OfEnds, b: OfEnds): Pick<HistoryPoint, 'ended'> {
   if (a.ended === undefined && b.ended === undefined) return {};
   const endsOf = ({ ended, granted }: OfEnds): Tallies => ended ?? { success: granted };
   return { ended: addTallies(endsOf(a), endsOf(b)) };
+}
+
+/** Maximum kinds of calls that a joined point counts. */
+const KINDS_JOINED = 100;
+
+function addCalls(
+  { callsOf: a }: Pick<HistoryPoint, 'callsOf'>,
+  { callsOf: b }: Pick<HistoryPoint, 'callsOf'>,
+): Pick<HistoryPoint, 'callsOf'> {
+  if (a === undefined || b === undefined) return {};
+  return { callsOf: sumOfCalls([a, b], KINDS_JOINED) };
 }
 
 type OfWaits = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;

@@ -13,7 +13,7 @@ import type { GroupConfig } from '../config/config.ts';
 import type { PoolReport, WatchRequest } from './feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../decisions.ts';
-import type { PoolHistory } from '../history.ts';
+import type { CallCounts, PoolHistory } from '../history.ts';
 import type { PeriodCosts } from './costs-rpc.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 import type { Warning } from '../warnings.ts';
@@ -474,6 +474,8 @@ export interface GroupRpc {
   metrics(): Promise<PoolMetrics>;
   /** History from `fromMs` up to `toMs`, in steps of `stepMs`; after a day of 15 minutes at the least. */
   history(fromMs: number, toMs: number, stepMs: number): Promise<PoolHistory>;
+  /** Counts the calls that had slots in the last hour, by key, upstream and model. */
+  callsOfLastHour(): Promise<CallCounts>;
   /** Costs of a day or month of UTC (`2026-11-24`, `2026-11`), of the last two months. */
   costs(period: string): Promise<PeriodCosts>;
   /** The last decisions that the instance remembers, the latest first. */

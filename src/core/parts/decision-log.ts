@@ -6,6 +6,7 @@ import type { Rejection } from '../words/rejection.ts';
 import type { Scope } from '../words/scope.ts';
 import type { UpstreamSignal } from '../words/signal.ts';
 import type { Ticket } from '../words/ticket.ts';
+import type { ToldCalls } from './loans.ts';
 
 /**
  * Why a call is not granted at once.
@@ -87,11 +88,7 @@ export interface Placed {
   readonly others: readonly { readonly member: MemberId; readonly cause: PassedOver }[];
 }
 
-/**
- * A decision about one attempt of a call, and what became of it. `declined`: it holds slots of
- * narrower groups, and was sent back rather than hold them through a pause. `left`: its caller went, or
- * did not ask again in time.
- */
+/** A decision about one attempt of a call, and what became of it. `left`: its caller went, or did not ask again in time. */
 export interface Decision {
   ticket: Ticket;
   readonly leaseId: LeaseId;
@@ -133,8 +130,8 @@ export interface DecisionLog {
   readonly made: Decision[];
   /** Those with which it was over: whose lease it ended, and who got none. */
   readonly over: Decision[];
-  /** Holds on lent slots that it told of, by tenant. */
-  readonly lent: { readonly tenant: string; readonly heldMs: number }[];
+  /** Calls on lent slots that it told of. */
+  readonly lent: ToldCalls[];
 }
 
 /** Maximum decisions that are remembered. Each holds on to its ticket, about half a kilobyte together. */

@@ -92,7 +92,9 @@ export class HistoryRows {
   #closeQuarters(quarterAt: number): void {
     const from = this.#lastQuarterAt(quarterAt) + QUARTER_MS;
     for (const quarter of inSteps(this.#minutes(from, quarterAt), QUARTER_MS)) {
-      this.#put(QUARTERS, quarter);
+      // Only the last hour is asked about calls by their keys.
+      const { callsOf: _, ...kept } = quarter;
+      this.#put(QUARTERS, kept);
     }
   }
 

@@ -1,5 +1,11 @@
-import { MINUTE_MS, type HistoryGap, type HistoryPoint } from '../../contract/history.ts';
+import {
+  MINUTE_MS,
+  type CallCounts,
+  type HistoryGap,
+  type HistoryPoint,
+} from '../../contract/history.ts';
 import type { LastHour, Lately } from '../../contract/status.ts';
+import { sumOfCalls } from '../../history/call-counts.ts';
 import { joinInTime, inSteps, type Sums } from '../../history/points.ts';
 import { lastHourOf } from '../../history/last-hour.ts';
 import { latelyOf } from '../../history/lately.ts';
@@ -22,7 +28,7 @@ const RECENT_MS = 5 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** The totals of a group at one instant. */
-type Snapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld'>;
+type Snapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
 const NOTHING: Snapshot = {
   granted: 0,
@@ -182,7 +188,12 @@ export class History {
     const firstAt = rest[0]?.at ?? now;
     const written = this.#rows.read(fromMs, Math.min(toMs, firstAt), stepMs, now);
     const unwritten = rest.filter(({ at }) => at + MINUTE_MS > fromMs && at < toMs);
-    return inSteps([...written, ...unwritten.filter(isEventful)], stepMs);
+    const points = [...written, ...unwritten.filter(isEventful)];
+    // Charts do not show them, and they would be most of the answer.
+    return inSteps(
+      points.map(({ callsOf: _, ...point }) => point),
+      stepMs,
+    );
   }
 
   /** Finds from when on there are points: the oldest, or one from before `fromMs` if there is any. Null: there is none. */
@@ -212,7 +223,12 @@ export class History {
     return latelyOf(this.#minutesOfHour(state, now), now);
   }
 
-  /** Lists the minutes of the last hour. Those that are over are read once in each minute, and only for a status. */
+  /** Counts the calls of the last hour by key, upstream and model. */
+  callsOfLastHour(state: GroupState, now: InstantMs): CallCounts {
+    return sumOfCalls(this.#minutesOfHour(state, now).map(({ callsOf = [] }) => callsOf));
+  }
+
+  /** Lists the points of the last hour. The minutes that are over are read once in each minute, and only on request. */
   #minutesOfHour(state: GroupState, now: InstantMs): HistoryPoint[] {
     if (this.#hour?.at !== this.#minuteAt) {
       const fromMs = this.#minuteAt - HOUR_MS + MINUTE_MS;

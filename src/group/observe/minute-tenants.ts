@@ -1,23 +1,29 @@
-import type { HistoryPoint } from '../../contract/history.ts';
-import { MINUTE_MS } from '../../contract/history.ts';
+import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { GroupState } from '../../core/state.ts';
+import { CallsByKind } from '../../history/call-counts.ts';
 import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
+import { isEnd } from './call-line.ts';
 
 /** Maximum tenants that are counted within a minute. Those that come after them are not: callers may make names up. */
 const COUNTED_MAX = 2_000;
 
+/** Maximum kinds of calls that are counted within a minute, and those that its point names: about 60 bytes each. */
+const KINDS_COUNTED_MAX = 200;
+const KINDS_OF_MINUTE = 16;
+
 /** Maximum length of a tenant's name in a row. */
 const NAME_LENGTH_MAX = 128;
 
-type OfTenants = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld'>;
+type OfTenants = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
-/** How long the calls of each tenant waited and held slots in the open minute of a pool. */
+/** The calls in the open minute of a pool: how many each key made, and how long those of each tenant waited and held slots. */
 export class MinuteTenants {
   #beganAt: number;
   #waited = new Map<string, number>();
   #held = new Map<string, number>();
+  #calls = new CallsByKind(KINDS_COUNTED_MAX);
 
   constructor(minuteAt: number) {
     this.#beganAt = minuteAt;
@@ -28,13 +34,20 @@ export class MinuteTenants {
     this.#beganAt = minuteAt;
     this.#waited = new Map();
     this.#held = new Map();
+    this.#calls = new CallsByKind(KINDS_COUNTED_MAX);
   }
 
   /** Notes what the last event has decided and ended. */
   note({ made, over, lent }: DecisionLog): void {
     for (const decision of made) this.#noteWait(decision);
-    for (const decision of over) this.#noteHold(decision);
-    for (const { tenant, heldMs } of lent) add(this.#held, tenant, heldMs);
+    for (const decision of over) {
+      this.#noteHold(decision);
+      this.#noteCall(decision);
+    }
+    for (const told of lent) {
+      add(this.#held, told.tenant, told.heldMs);
+      this.#calls.add(told, told.calls);
+    }
   }
 
   /** Tells of the minute up to `now`, with the holds of leases that go on. */
@@ -48,7 +61,14 @@ export class MinuteTenants {
     return {
       tenantsWaited: longest(this.#waited, TENANTS_OF_MINUTE),
       tenantsHeld: longest(held, TENANTS_OF_MINUTE),
+      callsOf: this.#calls.most(KINDS_OF_MINUTE),
     };
+  }
+
+  /** Counts a call that had slots; those on lent slots are counted by their sum. */
+  #noteCall(decision: Decision): void {
+    if (decision.decided !== 'granted' || decision.isLent === true || !isEnd(decision)) return;
+    this.#calls.add(decision.ticket.holder, 1);
   }
 
   #noteWait({ decided, waitedFor, ticket, arrivedAt, decidedAt }: Decision): void {

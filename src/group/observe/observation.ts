@@ -2,7 +2,7 @@ import { directoryOf, feedOf, type Env } from '../../env.ts';
 import type { PoolReport } from '../../contract/rpc/feed-rpc.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../../contract/calls.ts';
 import type { CallLogConfig } from '../../contract/config/call-log.ts';
-import type { HistoryPoint, PoolHistory } from '../../contract/history.ts';
+import type { CallCounts, HistoryPoint, PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { Warning } from '../../contract/warnings.ts';
 import type { LastHour, PoolStatus } from '../../contract/status.ts';
@@ -184,6 +184,10 @@ export class Observation {
     const markers = this.#markers.read(fromMs, toMs);
     const since = this.#history.since(this.#state, fromMs, now);
     return { now, points, since, markers, gaps: this.#markers.gaps(fromMs, toMs) };
+  }
+
+  callsOfLastHour(now: InstantMs): CallCounts {
+    return this.#history.callsOfLastHour(this.#state, now);
   }
 
   /** Finds calls in the log, and among those that the pool remembers. */

@@ -4,7 +4,7 @@ import type { PeriodCosts } from '../../contract/rpc/costs-rpc.ts';
 import type { CallerCalls } from '../../contract/rpc/group-rpc.ts';
 import type { CallQuery, CallsFound } from '../../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
-import type { PoolHistory } from '../../contract/history.ts';
+import type { CallCounts, PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
 import type { PoolSaid } from '../../contract/rpc/presence-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
@@ -58,6 +58,10 @@ export class PoolView {
 
   history(fromMs: number, toMs: number, stepMs: number): PoolHistory {
     return this.#parts.observation.history(fromMs, toMs, stepMs, this.#tick());
+  }
+
+  callsOfLastHour(): CallCounts {
+    return this.#parts.observation.callsOfLastHour(this.#tick());
   }
 
   costs(period: string): PeriodCosts {

@@ -201,6 +201,7 @@ const CALLS: Readonly<Record<keyof GroupRpc, true>> = {
   leases: true,
   metrics: true,
   history: true,
+  callsOfLastHour: true,
   costs: true,
   decisions: true,
   calls: true,

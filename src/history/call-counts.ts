@@ -1,0 +1,55 @@
+import type { CallCounts } from '../contract/history.ts';
+
+/** Maximum length of a name in a count. */
+const NAME_LENGTH_MAX = 128;
+
+/** A key that calls a model of an upstream. */
+interface Kind {
+  readonly caller: string;
+  readonly upstream: string;
+  readonly model: string | null;
+}
+
+/** Counts calls by their key, upstream and model. Kinds beyond the maximum are not counted: callers may make models up. */
+export class CallsByKind {
+  readonly #counts = new Map<string, [string, string, string | null, number]>();
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  add({ caller, upstream, model }: Kind, calls: number): void {
+    const name = `${caller}\n${upstream}\n${model ?? ''}`;
+    const known = this.#counts.get(name);
+    if (known !== undefined) known[3] += calls;
+    else if (this.#counts.size < this.#max) {
+      this.#counts.set(name, [
+        cut(caller),
+        cut(upstream),
+        model === null ? null : cut(model),
+        calls,
+      ]);
+    }
+  }
+
+  /** Lists the kinds with the most calls, the most first. */
+  most(count: number): CallCounts {
+    return [...this.#counts.values()].toSorted((a, b) => b[3] - a[3]).slice(0, count);
+  }
+}
+
+/** Adds up counts. */
+export function sumOfCalls(all: readonly CallCounts[], max = Infinity): CallCounts {
+  const sum = new CallsByKind(max);
+  for (const counts of all) {
+    for (const [caller, upstream, model, calls] of counts) {
+      sum.add({ caller, upstream, model }, calls);
+    }
+  }
+  return sum.most(max);
+}
+
+function cut(name: string): string {
+  return name.slice(0, NAME_LENGTH_MAX);
+}
