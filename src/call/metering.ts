@@ -1,7 +1,7 @@
 import { mediaType } from '../runtime/header-value.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
-import { hasBudget } from '../routing/metered.ts';
+import { hasBudget, isFree } from '../routing/metered.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.ts';
@@ -93,15 +93,20 @@ export async function measure(
   return { kind: 'measured', metering };
 }
 
-/** Tells whether it is known what a call costs at a member, where a budget is to hold it. */
+/** Whether the cost of a call is known, if a budget of its group or member limits it. `member`: null if the group has none. */
 export function isPriced(
   located: Pick<Located, 'upstream' | 'model'>,
   group: GroupConfig,
-  member: MemberConfig,
+  member: MemberConfig | null,
 ): boolean {
-  if (group.dry_run || !(hasBudget(group.limits) || hasBudget(member.limits))) return true;
-  return priceAt(located) !== null || fallbackOf(member) !== null || fallbackOf(group) !== null;
+  const isBudgeted = hasBudget(group.limits) || (member !== null && hasBudget(member.limits));
+  if (group.dry_run || !isBudgeted) return true;
+  if (priceAt(located) !== null || isFree(located.upstream)) return true;
+  return (member !== null && fallbackOf(member) !== null) || fallbackOf(group) !== null;
 }
+
+/** Price of calls that cost nothing. */
+const FREE = priceOf('', '*', { '*': { input: 0, output: 0 } });
 
 function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | null {
   const { fallback_price: fallback } = limits.budget_usd;
@@ -397,7 +402,7 @@ export class Metering {
   }
 
   #priceFor(config: GroupConfig | null): Price | null {
-    const fallback = config?.limits.budget_usd.fallback_price ?? null;
-    return this.#price ?? (fallback === null ? null : priceOf('', '*', { '*': fallback }));
+    const fallback = config === null ? null : fallbackOf(config);
+    return this.#price ?? fallback ?? (isFree(this.#upstream) ? FREE : null);
   }
 }

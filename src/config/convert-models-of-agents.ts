@@ -5,7 +5,7 @@ import { agentModelListSchema, agentModelSchema } from '../contract/config/forei
 import type { Dialect } from '../contract/dialect.ts';
 import { providerNamed } from '../providers/index.ts';
 import { chainsOf } from './agent-fallbacks.ts';
-import { isPrivateHost } from './check/private-address.ts';
+import { isPrivateHost } from '../runtime/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
 import { below, type FieldError } from './field-error.ts';
 import { withNumbers } from './foreign-fields.ts';

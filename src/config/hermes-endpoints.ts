@@ -7,7 +7,7 @@ import {
 } from '../contract/config/hermes-schema.ts';
 import type { Dialect } from '../contract/dialect.ts';
 import { SIGNED_IN_BY_HERMES } from '../providers/foreign-facts.ts';
-import { isPrivateHost } from './check/private-address.ts';
+import { isPrivateHost } from '../runtime/private-address.ts';
 import { explainIssues } from './explain-issues.ts';
 import { below, formatPath, type FieldError } from './field-error.ts';
 import { withNumbers } from './foreign-fields.ts';

@@ -7,7 +7,7 @@ import {
   PORTKEY_SIGN_INS,
 } from '../providers/foreign-facts.ts';
 import { providerNamed } from '../providers/index.ts';
-import { isPrivateHost } from './check/private-address.ts';
+import { isPrivateHost } from '../runtime/private-address.ts';
 import { below, quoteName, type FieldError } from './field-error.ts';
 import { providerIdOf } from './foreign-groups.ts';
 import type { Deployment } from './foreign-members.ts';

@@ -1,4 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
+import type { Upstream } from '../contract/config/upstream.ts';
+import { PRICE_LISTS, priceListId } from '../providers/prices/price-table.ts';
+import { isPrivateHost } from '../runtime/private-address.ts';
 import { membersOf } from './members.ts';
 
 /** Limits of a group, or of a member of one. */
@@ -19,4 +22,27 @@ function areOfTokens(limits: Limits): boolean {
 /** Tells whether a group, or a member of one, must know what a call costs. */
 export function hasBudget({ budget_usd: budget }: Budgets): boolean {
   return budget.per_hour !== null || budget.per_day !== null || budget.per_month !== null;
+}
+
+type Priced = Pick<Upstream, 'id' | 'dialect' | 'prices' | 'isKeyless' | 'baseUrl'>;
+
+/** Whether prices of an upstream are known: configured ones, or those of its provider. */
+export function hasPrices(upstream: Priced): boolean {
+  return Object.keys(upstream.prices).length > 0 || priceListId(upstream) in PRICE_LISTS;
+}
+
+const free = new WeakMap<Priced, boolean>();
+
+/**
+ * Whether calls to an upstream cost 0 USD: it has no prices, and is a server of the operator's own, on a private address or
+ * without a key (`auth: none`).
+ */
+export function isFree(upstream: Priced): boolean {
+  let known = free.get(upstream);
+  if (known === undefined) {
+    const isOwn = upstream.isKeyless || isPrivateHost(new URL(upstream.baseUrl).hostname);
+    known = isOwn && !hasPrices(upstream);
+    free.set(upstream, known);
+  }
+  return known;
 }

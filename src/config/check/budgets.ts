@@ -1,9 +1,8 @@
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import { memberIdOf } from '../../contract/config/members.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { PRICE_LISTS, priceListId } from '../../providers/prices/price-table.ts';
 import { namesUpstreams, upstreamsOf } from '../../routing/group-match.ts';
-import { hasBudget } from '../../routing/metered.ts';
+import { hasBudget, hasPrices, isFree } from '../../routing/metered.ts';
 
 /** Warns of a budget over upstreams without any price: it refuses calls of unknown price, so there all. */
 export function budgetWarnings(
@@ -19,7 +18,7 @@ export function budgetWarnings(
   if (!isNamed && group.match.models.length > 0) return [];
   const configured = new Set(config.upstreams.map(({ id }) => id));
   const ids = upstreamsOf(group, upstreams)
-    .filter((upstream) => !hasPrices(upstream))
+    .filter((upstream) => !hasPrices(upstream) && !isFree(upstream))
     .map(({ id }) => id)
     .filter((id) => isNamed || configured.has(id));
   if (ids.length === 0) return [];
@@ -36,7 +35,9 @@ function memberBudgetWarnings(
 ): string[] {
   const unpriced = members.flatMap((member) => {
     const upstream = upstreams.get(member.upstream);
-    return upstream === undefined || hasPrices(upstream) ? [] : [{ member, id: upstream.id }];
+    return upstream === undefined || hasPrices(upstream) || isFree(upstream)
+      ? []
+      : [{ member, id: upstream.id }];
   });
   if (unpriced.length === 0) return [];
   if (lacksPrice(limits)) {
@@ -57,8 +58,4 @@ function memberBudgetWarnings(
 /** Tells whether a call of unknown price is refused for the sake of a budget. */
 function lacksPrice(limits: Pick<GroupConfig['limits'], 'budget_usd'>): boolean {
   return hasBudget(limits) && limits.budget_usd.fallback_price === null;
-}
-
-function hasPrices(upstream: Upstream): boolean {
-  return Object.keys(upstream.prices).length > 0 || priceListId(upstream) in PRICE_LISTS;
 }

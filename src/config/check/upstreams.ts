@@ -4,7 +4,7 @@ import { compileGlobs } from '../../routing/glob.ts';
 import { CREDENTIAL_HEADERS } from '../../routing/partition.ts';
 import { UNKNOWN_NAME } from '../../upstream/operation/operation.ts';
 import type { FieldError } from '../field-error.ts';
-import { isAddress, isPrivateHost } from './private-address.ts';
+import { isAddress, isPrivateHost } from '../../runtime/private-address.ts';
 
 /** Finds upstreams without an address, or with one that may not be called. */
 export function upstreamErrors(

@@ -1,6 +1,6 @@
 import type { Config, WebhookConfig } from '../../contract/config/config.ts';
 import type { FieldError } from '../field-error.ts';
-import { isPrivateHost } from './private-address.ts';
+import { isPrivateHost } from '../../runtime/private-address.ts';
 
 /** Finds a receiver of warnings that may not be called: it hears of groups and tenants, as a stranger would. */
 export function webhookErrors(

@@ -236,12 +236,13 @@ describe('a copy of a minute ago lets nothing pass', () => {
       { name: 'ours', match: { upstreams: ['first'] }, limits: { budget_usd: { per_day: 100 } } },
     ];
     const body = { ...CHAT, model: 'unheard-of' };
-    await writeElsewhere(config({ groups }));
+    const priced = (prices: object) => [upstream('first', { prices })];
+    await writeElsewhere(config({ groups, upstreams: priced({ other: { input: 1, output: 1 } }) }));
     const refused = await isolate.send(PATH, body, { headers: KEY });
     expect(refused.headers.get('headgate-reason')).toBe('price_unknown');
     passTime(MINUTE_MS);
-    const prices = { 'unheard-of': { input: 1, output: 1 } };
-    await writeElsewhere(config({ groups, upstreams: [upstream('first', { prices })] }));
+    const known = { 'unheard-of': { input: 1, output: 1 } };
+    await writeElsewhere(config({ groups, upstreams: priced(known) }));
     expect((await isolate.send(PATH, body, { headers: KEY })).status).toBe(200);
   });
 

@@ -175,7 +175,7 @@ const OF_GROUPS = {
     refuse: refuse(),
   },
   price_unknown: {
-    upstream: { models: ['gpt-4o-mini'] },
+    upstream: { models: ['gpt-4o-mini'], prices: { other: { input: 1, output: 1 } } },
     group: { limits: { budget_usd: { per_day: 1 } } },
     refuse: refuse(),
   },

@@ -1,4 +1,4 @@
-import { v6Words } from '../../runtime/address.ts';
+import { v6Words } from './address.ts';
 
 /** Endings of names that only a private network resolves (RFC 6761, 6762, 8375, and custom). */
 const PRIVATE_NAMES = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
