@@ -17,6 +17,12 @@ import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { hearOf } from '../config/snapshots.ts';
 import type { AdminContext } from './context.ts';
+import {
+  NOTHING_REFUSED,
+  refusalWarnings,
+  refusedOrNothing,
+  type LastHour,
+} from './calls-refused.ts';
 import { lockoutWarnings } from './lockout.ts';
 import { ProblemError } from './problem.ts';
 import { etag, invalid } from './serve.ts';
@@ -50,6 +56,8 @@ export interface Changed {
   /** The one before, where the edit changes nothing. */
   readonly config: Config;
   readonly warnings: string[];
+  /** Calls of the last hour that the edit would refuse. The warnings name them too. */
+  readonly lastHour: LastHour;
 }
 
 /**
@@ -68,15 +76,22 @@ export async function changeConfig(context: AdminContext, edit: Edit): Promise<C
     const directory = directoryOf(context.env);
     const isSame = version > 0 && JSON.stringify(config) === JSON.stringify(before);
     if (isSame && order === undefined) {
-      return { version, before, config: before, warnings };
+      return { version, before, config: before, warnings, lastHour: NOTHING_REFUSED };
     }
+    const lastHour = await refusedOrNothing(context.env, before, config);
     const answer =
       isSame && order !== undefined
         ? await directory.setUntil(order, version, actor, edit.action)
         : await directory.replace(config, version, actor, edit.action, orders);
     if (answer.kind === 'replaced') {
       hearOf(answer.version);
-      return { version: answer.version, before, config: isSame ? before : config, warnings };
+      return {
+        version: answer.version,
+        before,
+        config: isSame ? before : config,
+        warnings: [...refusalWarnings(lastHour), ...warnings],
+        lastHour,
+      };
     }
     if (wanted !== null) throw changedMeanwhile(answer.version);
   }
@@ -95,7 +110,10 @@ function isOrdering(
 /** Checks an edit as `changeConfig` would, and changes nothing. */
 export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Changed> {
   const { version, config: before } = await currentSnapshot(env);
-  return { version, before, ...(await validated(env, edit, before)) };
+  const { config, warnings } = await validated(env, edit, before);
+  const lastHour = await refusedOrNothing(env, before, config);
+  const all = [...refusalWarnings(lastHour), ...warnings];
+  return { version, before, config, warnings: all, lastHour };
 }
 
 /** Takes what decides here which upstreams and places a configuration may name. */

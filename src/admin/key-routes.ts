@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { gatewayKeySchema } from '../contract/config/keys.ts';
 import { keyDocumentSchema } from '../contract/admin/key-documents.ts';
@@ -5,7 +6,7 @@ import { KEY_PREFIX } from '../routing/key-groups.ts';
 import { poolKey } from '../routing/pool.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
 import { gatewayKeyHash } from '../runtime/digests.ts';
-import { changeConfig } from './change.ts';
+import { changeConfig, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { keylessCallers, lockedOut, sumOf } from './lockout.ts';
 import { mergePatch } from './merge-patch.ts';
@@ -46,23 +47,8 @@ export function addKeyRoutes(app: AdminApp): void {
 
   serve(app, 'createKey', async ({ context, body }) => {
     const secret = newSecret(SECRET_PREFIX);
-    const made: GatewayKeyConfig = {
-      ...body,
-      hash: await gatewayKeyHash(secret),
-      created_at: new Date().toISOString(),
-      revoked_at: null,
-      previous: null,
-    };
-    const { version, warnings } = await changeConfig(context, {
-      action: `key ${made.id}: create`,
-      next: (config) => {
-        if (config.keys.some(({ id }) => id === made.id)) {
-          throw new ProblemError(409, `There is a key "${made.id}" already.`);
-        }
-        return { ...config, keys: [...config.keys, made] };
-      },
-      pathOf: inKey(made.id),
-    });
+    const made = newKey(body, await gatewayKeyHash(secret));
+    const { version, warnings } = await changeConfig(context, newKeyEdit(made));
     return { status: 201, body: { version, warnings, key: shown(made), secret }, version };
   });
 
@@ -72,15 +58,7 @@ export function addKeyRoutes(app: AdminApp): void {
   });
 
   serve(app, 'patchKey', async ({ context, params: { id }, body }) => {
-    const changed = await changeKey(context, id, 'patch', (key) => {
-      const { hash, created_at, revoked_at, previous, ...document } = key;
-      const next = check(keyDocumentSchema, mergePatch(document, body));
-      if (next.id !== id) {
-        const message = `must be "${id}", as in the path: a key cannot be renamed`;
-        throw invalid([{ path: 'id', message }]);
-      }
-      return { ...next, hash, created_at, revoked_at, previous };
-    });
+    const changed = await changeKey(context, id, 'patch', (key) => patchedKey(key, body));
     return { status: 200, ...changed };
   });
 
@@ -126,20 +104,67 @@ export function addKeyRoutes(app: AdminApp): void {
   });
 }
 
-async function changeKey(
-  context: AdminContext,
+function newKey(document: z.output<typeof keyDocumentSchema>, hash: string): GatewayKeyConfig {
+  const created_at = new Date().toISOString();
+  return { ...document, hash, created_at, revoked_at: null, previous: null };
+}
+
+function newKeyEdit(made: GatewayKeyConfig): Edit {
+  return {
+    action: `key ${made.id}: create`,
+    next: (config) => {
+      if (config.keys.some(({ id }) => id === made.id)) {
+        throw new ProblemError(409, `There is a key "${made.id}" already.`);
+      }
+      return { ...config, keys: [...config.keys, made] };
+    },
+    pathOf: inKey(made.id),
+  };
+}
+
+function patchedKey(key: GatewayKeyConfig, patch: unknown): GatewayKeyConfig {
+  const { hash, created_at, revoked_at, previous, ...document } = key;
+  const next = check(keyDocumentSchema, mergePatch(document, patch));
+  if (next.id !== key.id) {
+    const message = `must be "${key.id}", as in the path: a key cannot be renamed`;
+    throw invalid([{ path: 'id', message }]);
+  }
+  return { ...next, hash, created_at, revoked_at, previous };
+}
+
+/** Hash of a key that is made only to see what it would change. */
+const NO_HASH = `sha256:${'0'.repeat(64)}`;
+
+/** Makes the edit of a preview: a patch of the key, or the new key if there is none of that id. */
+export function keyPreviewEdit(id: string, body: unknown, { keys }: Config): Edit {
+  if (keys.some((key) => key.id === id)) {
+    return keyEdit(id, 'preview', (key) => patchedKey(key, body));
+  }
+  return newKeyEdit(newKey(check(keyDocumentSchema, { id, ...Object(body) }), NO_HASH));
+}
+
+function keyEdit(
   id: string,
   verb: string,
   edit: (key: GatewayKeyConfig) => GatewayKeyConfig,
-) {
-  const { version, config, warnings } = await changeConfig(context, {
+): Edit {
+  return {
     action: `key ${id}: ${verb}`,
     next: (present) => {
       const key = requireKey(present, id);
       return { ...present, keys: present.keys.with(present.keys.indexOf(key), edit(key)) };
     },
     pathOf: inKey(id),
-  });
+  };
+}
+
+async function changeKey(
+  context: AdminContext,
+  id: string,
+  verb: string,
+  edit: (key: GatewayKeyConfig) => GatewayKeyConfig,
+) {
+  const { version, config, warnings } = await changeConfig(context, keyEdit(id, verb, edit));
   return { body: { version, warnings, key: shown(requireKey(config, id)) }, version };
 }
 

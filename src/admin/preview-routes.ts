@@ -17,7 +17,11 @@ import { meeting, replacedBy } from '../routing/overlaps.ts';
 import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { tryEdit, type Changed } from './change.ts';
+import type { LastHour } from './calls-refused.ts';
+import { tryEdit, type Changed, type Edit } from './change.ts';
+import { keyPreviewEdit } from './key-routes.ts';
+import { teamPreviewEdit } from './team-routes.ts';
+import { currentSnapshot } from './snapshot.ts';
 import { importEdit } from './import-edit.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { groupEdit, patching, putting, requireGroup } from './group-routes.ts';
@@ -78,6 +82,20 @@ export function addPreviewRoutes(app: AdminApp): void {
     };
     return { status: 200, body, version: changed.version };
   });
+
+  serve(app, 'previewKey', async ({ context, params: { id }, body }) => {
+    const { config } = await currentSnapshot(context.env);
+    return previewOf(context, keyPreviewEdit(id, body, config));
+  });
+
+  serve(app, 'previewTeam', ({ context, params: { id }, body }) =>
+    previewOf(context, teamPreviewEdit(id, body)),
+  );
+}
+
+async function previewOf(context: AdminContext, edit: Edit) {
+  const changed = await tryEdit(context, edit);
+  return { status: 200 as const, body: planned(changed), version: changed.version };
 }
 
 async function tryImport(context: AdminContext, document: unknown) {
@@ -112,9 +130,26 @@ async function effectsOf(context: AdminContext, changed: Changed) {
   }));
 }
 
-function planned({ version, before, config, warnings }: Changed) {
+function planned({ version, before, config, warnings, lastHour: hour }: Changed) {
   const { changes, omitted } = changesBetween(before, config);
-  return { version, changes: [...changes], changes_omitted: omitted, warnings };
+  const refuses = shownRefusals(hour);
+  return { version, changes: [...changes], changes_omitted: omitted, warnings, refuses };
+}
+
+/** Maximum kinds of calls that a preview names for each reason. */
+const KINDS_SHOWN = 20;
+
+function shownRefusals({ calls, refused, isPart }: LastHour): Shown['refuses'] {
+  return {
+    calls,
+    is_part: isPart,
+    refused: refused.map(({ of, ...each }) => ({
+      ...each,
+      of: of
+        .slice(0, KINDS_SHOWN)
+        .map(([key, upstream, model, own]) => ({ key, upstream, model, calls: own })),
+    })),
+  };
 }
 
 function newlyReplaced(

@@ -1,6 +1,6 @@
 import { teamSchema } from '../contract/config/keys.ts';
 import type { Config, TeamConfig } from '../contract/config/config.ts';
-import { changeConfig } from './change.ts';
+import { changeConfig, type Edit } from './change.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { mergePatch } from './merge-patch.ts';
 import { pageByName } from './pages.ts';
@@ -57,7 +57,14 @@ async function changeTeam(
   verb: string,
   edited: (config: Config) => TeamConfig,
 ) {
-  const { version, before, config, warnings } = await changeConfig(context, {
+  const edit = teamEdit(id, verb, edited);
+  const { version, before, config, warnings } = await changeConfig(context, edit);
+  const body = { version, warnings, team: shown(config, id) };
+  return madeOr(indexOf(before, id) === -1, { body, version });
+}
+
+function teamEdit(id: string, verb: string, edited: (config: Config) => TeamConfig): Edit {
+  return {
     action: `team ${id}: ${verb}`,
     next: (present) => {
       const next = edited(present);
@@ -70,9 +77,12 @@ async function changeTeam(
       const prefix = `teams[${index === -1 ? made.teams.length : index}].`;
       return path.startsWith(prefix) ? path.slice(prefix.length) : path;
     },
-  });
-  const body = { version, warnings, team: shown(config, id) };
-  return madeOr(indexOf(before, id) === -1, { body, version });
+  };
+}
+
+/** Makes the edit of a preview. */
+export function teamPreviewEdit(id: string, body: unknown): Edit {
+  return teamEdit(id, 'preview', () => parse(id, body));
 }
 
 function parse(id: string, document: unknown): TeamConfig {

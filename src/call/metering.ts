@@ -1,20 +1,14 @@
 import { mediaType } from '../runtime/header-value.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { MemberConfig } from '../contract/config/members.ts';
-import { hasBudget, isFree } from '../routing/metered.ts';
+import { aliasedModel, fallbackOf, FREE, hasBudget, isFree, priceAt } from '../routing/metered.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { CallEstimate, Settlement, TokenPrices } from '../core/words/usage.ts';
 import type { Placement } from '../routing/placement.ts';
 import { countedTokens, limitProfileFor } from '../providers/limit-profiles.ts';
 import type { LimitProfile } from '../providers/provider.ts';
-import {
-  costUsd,
-  priceListId,
-  priceOf,
-  tierListOf,
-  type Price,
-} from '../providers/prices/price-table.ts';
+import { costUsd, tierListOf, type Price } from '../providers/prices/price-table.ts';
 import {
   tierFactor,
   tiersInAnswer,
@@ -91,37 +85,6 @@ export async function measure(
   const tiers = withTierHeaders(estimate.tiers, headers);
   const metering = new Metering(located, { ...estimate, tiers, isInputGuess: isUnread });
   return { kind: 'measured', metering };
-}
-
-/** Whether the cost of a call is known, if a budget of its group or member limits it. `member`: null if the group has none. */
-export function isPriced(
-  located: Pick<Located, 'upstream' | 'model'>,
-  group: GroupConfig,
-  member: MemberConfig | null,
-): boolean {
-  const isBudgeted = hasBudget(group.limits) || (member !== null && hasBudget(member.limits));
-  if (group.dry_run || !isBudgeted) return true;
-  if (priceAt(located) !== null || isFree(located.upstream)) return true;
-  return (member !== null && fallbackOf(member) !== null) || fallbackOf(group) !== null;
-}
-
-/** Price of calls that cost nothing. */
-const FREE = priceOf('', '*', { '*': { input: 0, output: 0 } });
-
-function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | null {
-  const { fallback_price: fallback } = limits.budget_usd;
-  return fallback === null ? null : priceOf('', '*', { '*': fallback });
-}
-
-function priceAt({ upstream, model }: Pick<Located, 'upstream' | 'model'>): Price | null {
-  const aliased = model === null ? null : aliasedModel(upstream, model);
-  return priceOf(priceListId(upstream), aliased, upstream.prices);
-}
-
-/** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
-function aliasedModel({ aliases }: Upstream, model: string): string {
-  const name = model.toLowerCase();
-  return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
 }
 
 /** The expected use of a call, as each of its groups counts it. */

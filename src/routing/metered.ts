@@ -1,6 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
+import type { MemberConfig } from '../contract/config/members.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { PRICE_LISTS, priceListId } from '../providers/prices/price-table.ts';
+import { PRICE_LISTS, priceListId, priceOf, type Price } from '../providers/prices/price-table.ts';
 import { isPrivateHost } from '../runtime/private-address.ts';
 import { membersOf } from './members.ts';
 
@@ -45,4 +46,37 @@ export function isFree(upstream: Priced): boolean {
     free.set(upstream, known);
   }
   return known;
+}
+
+/** An upstream, and the model of a call there. */
+interface At {
+  readonly upstream: Upstream;
+  readonly model: string | null;
+}
+
+/** Whether the cost of a call is known, if a budget of its group or member limits it. `member`: null if the group has none. */
+export function isPriced(located: At, group: GroupConfig, member: MemberConfig | null): boolean {
+  const isBudgeted = hasBudget(group.limits) || (member !== null && hasBudget(member.limits));
+  if (group.dry_run || !isBudgeted) return true;
+  if (priceAt(located) !== null || isFree(located.upstream)) return true;
+  return (member !== null && fallbackOf(member) !== null) || fallbackOf(group) !== null;
+}
+
+/** Price of calls that cost nothing. */
+export const FREE = priceOf('', '*', { '*': { input: 0, output: 0 } });
+
+export function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | null {
+  const { fallback_price: fallback } = limits.budget_usd;
+  return fallback === null ? null : priceOf('', '*', { '*': fallback });
+}
+
+export function priceAt({ upstream, model }: At): Price | null {
+  const aliased = model === null ? null : aliasedModel(upstream, model);
+  return priceOf(priceListId(upstream), aliased, upstream.prices);
+}
+
+/** The model that a name stands for. Names of aliases are compared as in matching: in lower case. */
+export function aliasedModel({ aliases }: Upstream, model: string): string {
+  const name = model.toLowerCase();
+  return Object.entries(aliases).find(([alias]) => alias.toLowerCase() === name)?.[1] ?? model;
 }

@@ -10,7 +10,7 @@ import type { KnownCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { foreignPage } from '../foreign-page.ts';
 import { missingKey } from '../identity/authenticate.ts';
-import { isPriced } from '../metering.ts';
+import { isPriced } from '../../routing/metered.ts';
 import { operationOf } from '../operation-of.ts';
 import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';

@@ -43,6 +43,8 @@ export const ROUTE_ADDRESSES = {
   testWebhook: { method: 'POST', path: '/webhook/test' },
   previewConfig: { method: 'POST', path: '/config/preview' },
   previewGroup: { method: 'POST', path: '/groups/{name}/preview' },
+  previewKey: { method: 'POST', path: '/keys/{id}/preview' },
+  previewTeam: { method: 'POST', path: '/teams/{id}/preview' },
   listUpstreams: { method: 'GET', path: '/upstreams' },
   getUpstream: { method: 'GET', path: '/upstreams/{id}' },
   putUpstream: { method: 'PUT', path: '/upstreams/{id}' },

@@ -15,7 +15,7 @@ import { mergePatchSchema, pageQuery } from './group-routes.ts';
 import { adminKeyDocumentSchema, keyDocumentSchema } from './key-documents.ts';
 import { routes } from './route.ts';
 
-const params = z.strictObject({
+export const keyParams = z.strictObject({
   id: z.string().min(1).max(300).describe('Id of the key.'),
 });
 
@@ -72,7 +72,7 @@ export const KEY_ROUTES = routes({
     tag: 'keys',
     summary: 'One key',
     role: 'viewer',
-    params,
+    params: keyParams,
     answers: { 200: keySchema },
     hasEtag: true,
     problems: [404],
@@ -82,7 +82,7 @@ export const KEY_ROUTES = routes({
     summary: 'Changes what a key may do, or when it expires',
     description: 'A JSON merge patch (RFC 7396) of a `KeyDocument`. What it leads to must be one.',
     role: 'admin',
-    params,
+    params: keyParams,
     body: mergePatchSchema,
     answers: { 200: changedKeySchema },
     hasEtag: true,
@@ -93,7 +93,7 @@ export const KEY_ROUTES = routes({
     tag: 'keys',
     summary: 'Removes a key and forgets it',
     role: 'admin',
-    params,
+    params: keyParams,
     answers: { 200: changedSchema },
     hasEtag: true,
     takesIfMatch: true,
@@ -104,7 +104,7 @@ export const KEY_ROUTES = routes({
     summary: 'Makes a new key under the same id, and shows it this once',
     description: 'The key before opens for `grace_ms` longer; one before that opens no more.',
     role: 'admin',
-    params,
+    params: keyParams,
     body: rotationSchema,
     isBodyOptional: true,
     answers: { 200: newKeySchema },
@@ -118,7 +118,7 @@ export const KEY_ROUTES = routes({
     description:
       'New calls are refused within 5 seconds everywhere, and calls that wait are taken out of their queues. What is in flight goes on to its end.',
     role: 'admin',
-    params,
+    params: keyParams,
     answers: { 200: revokedKeySchema },
     hasEtag: true,
     takesIfMatch: true,
@@ -174,7 +174,7 @@ export const ACCESS_ROUTES = routes({
     tag: 'access',
     summary: 'Removes a key of the admin API, and ends its sessions',
     role: 'admin',
-    params,
+    params: keyParams,
     answers: { 200: changedSchema },
     hasEtag: true,
     takesIfMatch: true,

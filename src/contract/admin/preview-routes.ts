@@ -4,8 +4,10 @@ import { groupSchema } from '../config/group.ts';
 import { foreignSchemas } from '../config/foreign-schemas.ts';
 import { auditChangeSchema } from '../audit.ts';
 import { mergePatchSchema } from './group-routes.ts';
+import { keyParams } from './key-routes.ts';
 import { routes } from './route.ts';
 import { unreachableSchema } from './status-schemas.ts';
+import { teamDocumentSchema, teamParams } from './team-routes.ts';
 import { rollbackSchema } from './version-routes.ts';
 
 const count = z.int().min(0);
@@ -18,6 +20,42 @@ const plannedSchema = z.object({
   changes: z.array(auditChangeSchema).describe('The fields that would change.'),
   changes_omitted: count.describe('Changes beyond those that are shown.'),
   warnings: z.array(z.string()).describe('Sentences on what may not be expected of the change.'),
+  refuses: z
+    .object({
+      calls: count.meta({ description: 'All calls of the last hour.', unit: 'calls' }),
+      is_part: z
+        .boolean()
+        .describe('Some pools were not asked or did not answer: there may be more calls.'),
+      refused: z
+        .array(
+          z.object({
+            reason: z.string().describe('The reason, as in `headgate-reason`.'),
+            group: z
+              .string()
+              .nullable()
+              .describe(
+                'The group, key (`key:…`) or team (`team:…`) whose budget it is. Null: none.',
+              ),
+            calls: count.meta({ description: 'Calls that it would refuse.', unit: 'calls' }),
+            of: z
+              .array(
+                z.object({
+                  key: z
+                    .string()
+                    .describe('Id of the gateway key, or the fingerprint of the provider key.'),
+                  upstream: z.string().describe('The upstream.'),
+                  model: z.string().nullable().describe('The model. Null: not known.'),
+                  calls: count.meta({ description: 'Such calls.', unit: 'calls' }),
+                }),
+              )
+              .describe('Their keys and models, 20 at the most, those with the most calls first.'),
+          }),
+        )
+        .describe('The calls by the reason for which they would be refused.'),
+    })
+    .describe(
+      'Calls like those of the last hour that pass today and that the change would refuse.',
+    ),
 });
 
 /** Effect of a change of a group at this moment. Figures of a split group are those of all its pools. */
@@ -180,5 +218,25 @@ export const PREVIEW_ROUTES = routes({
     answers: { 200: groupPreviewSchema },
     hasEtag: true,
     problems: [404],
+  },
+  previewKey: {
+    tag: 'keys',
+    summary: 'What making or changing a key would change, without doing it',
+    description:
+      'The body is what `PATCH /keys/{id}` takes. If there is no such key, it is what `POST /keys` takes.',
+    role: 'admin',
+    params: keyParams,
+    body: mergePatchSchema,
+    answers: { 200: plannedSchema },
+    hasEtag: true,
+  },
+  previewTeam: {
+    tag: 'keys',
+    summary: 'What `PUT /teams/{id}` with this body would change, without changing it',
+    role: 'admin',
+    params: teamParams,
+    body: teamDocumentSchema,
+    answers: { 200: plannedSchema },
+    hasEtag: true,
   },
 });

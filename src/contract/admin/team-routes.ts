@@ -4,10 +4,12 @@ import { changedSchema, pageOf } from './answer-schemas.ts';
 import { mergePatchSchema, pageQuery } from './group-routes.ts';
 import { routes } from './route.ts';
 
-const params = z.strictObject({ id: z.string().min(1).max(300).describe('Id of the team.') });
+export const teamParams = z.strictObject({
+  id: z.string().min(1).max(300).describe('Id of the team.'),
+});
 
 /** A team as `PUT` takes it: its id stands in the path already. */
-const teamDocumentSchema = teamSchema
+export const teamDocumentSchema = teamSchema
   .extend({ id: z.string().optional().describe('As in the path, or absent.') })
   .describe('A team; whatever is left out has its default.');
 
@@ -36,7 +38,7 @@ export const TEAM_ROUTES = routes({
     tag: 'keys',
     summary: 'One team',
     role: 'viewer',
-    params,
+    params: teamParams,
     answers: { 200: shownTeamSchema },
     hasEtag: true,
     problems: [404],
@@ -46,7 +48,7 @@ export const TEAM_ROUTES = routes({
     summary: 'Creates or replaces the limits of a team',
     description: 'They hold over all keys that name the team, within 5 seconds everywhere.',
     role: 'admin',
-    params,
+    params: teamParams,
     body: teamDocumentSchema,
     answers: { 200: changedTeamSchema, 201: changedTeamSchema },
     hasEtag: true,
@@ -57,7 +59,7 @@ export const TEAM_ROUTES = routes({
     summary: 'Changes the limits of a team',
     description: 'A JSON merge patch (RFC 7396) of a team. What it leads to must be one.',
     role: 'admin',
-    params,
+    params: teamParams,
     body: mergePatchSchema,
     answers: { 200: changedTeamSchema },
     hasEtag: true,
@@ -69,7 +71,7 @@ export const TEAM_ROUTES = routes({
     summary: 'Removes the limits of a team',
     description: 'Keys go on to name it, so that its costs are told as before.',
     role: 'admin',
-    params,
+    params: teamParams,
     answers: { 200: changedSchema },
     hasEtag: true,
     takesIfMatch: true,

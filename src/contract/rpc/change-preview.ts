@@ -7,6 +7,8 @@ export interface PoolPreview {
   /** Waiters that would be granted at once, and those that would be refused. */
   readonly granted: number;
   readonly refused: number;
+  /** Whether its budget would have no room for a call, and has room now. Absent: of a release that cannot tell. */
+  readonly spends_budget?: boolean;
   /** Members that there are, or would be. Absent: of a release before members. */
   readonly members?: readonly MemberPreview[];
 }

@@ -190,10 +190,7 @@ export class History {
     const unwritten = rest.filter(({ at }) => at + MINUTE_MS > fromMs && at < toMs);
     const points = [...written, ...unwritten.filter(isEventful)];
     // Charts do not show them, and they would be most of the answer.
-    return inSteps(
-      points.map(({ callsOf: _, ...point }) => point),
-      stepMs,
-    );
+    return inSteps(points.map(withoutCalls), stepMs);
   }
 
   /** Finds from when on there are points: the oldest, or one from before `fromMs` if there is any. Null: there is none. */
@@ -398,6 +395,10 @@ function slotsConfigured({ settings, serving }: GroupState): number {
 
 function finite(slots: number): number | null {
   return Number.isFinite(slots) ? slots : null;
+}
+
+function withoutCalls({ callsOf: _calls, ...point }: HistoryPoint): HistoryPoint {
+  return point;
 }
 
 function minuteOf(at: number): number {

@@ -14,6 +14,7 @@ import { noLending } from '../../core/parts/loans.ts';
 import { Tombstones } from '../../core/parts/tombstones.ts';
 import { emptyDecisionLog } from '../../core/parts/decision-log.ts';
 import { definitionFrom, settingsOf } from '../definition.ts';
+import { budgetSpent } from './stops.ts';
 
 /**
  * Makes the change to a copy of the state and counts what the core would do: the figures are those of the
@@ -39,6 +40,7 @@ export function poolPreview(
     queued: queueLength(state.queue),
     granted: count('grant'),
     refused: count('reject'),
+    spends_budget: budgetSpent(was.copy, now) === null && budgetSpent(copy, now) !== null,
     members: memberPreviews(state, was.copy, copy),
   };
 }

@@ -20,7 +20,7 @@ export function stopsOf(
  * Finds the budget that is spent, or that had no room for the last call, as long as its period lasts and it is neither raised
  * nor gone.
  */
-function budgetSpent(state: GroupState, now: InstantMs): PoolStatus['budget_spent'] {
+export function budgetSpent(state: GroupState, now: InstantMs): PoolStatus['budget_spent'] {
   const { settings, controls, budgetStop: stop } = state;
   const { spend } = controls;
   const limits = limitsUsd(settings.budgets);

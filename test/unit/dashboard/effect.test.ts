@@ -27,6 +27,7 @@ const PREVIEW: GroupPreview = {
   changes: [],
   changes_omitted: 0,
   warnings: [],
+  refuses: { calls: 0, is_part: false, refused: [] },
   group: groupSchema.parse({ name: 'a' }),
   now: NOW,
   last_hour: HOUR,

@@ -3,8 +3,16 @@ import type { GroupPreview } from '../../model/effect.ts';
 import { EffectNow } from '../../ui/effect-now.tsx';
 
 /** Effect of a change of a group now: slots before and after, calls that are touched, the recent hour. */
-export function Effect({ preview }: { readonly preview: GroupPreview }) {
+export function Effect(props: {
+  readonly preview: GroupPreview;
+  /** Has the change count calls without a known price as free. */
+  readonly onFree: () => void;
+}) {
+  const { preview } = props;
   const { changes, changes_omitted, group, warnings } = preview;
+  const isUnpriced = preview.refuses.refused.some(
+    (each) => each.reason === 'price_unknown' && each.group === group.name,
+  );
   const own = `groups[${group.name}].`;
   const listed = changes.map((change) => ({
     ...change,
@@ -23,6 +31,11 @@ export function Effect({ preview }: { readonly preview: GroupPreview }) {
               </li>
             ))}
           </ul>
+          {isUnpriced && (
+            <button type="button" onClick={props.onFree}>
+              Count calls without a price as free
+            </button>
+          )}
         </section>
       )}
       {preview.now !== null && (

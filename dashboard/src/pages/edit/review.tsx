@@ -19,6 +19,7 @@ export function ReviewDialog(props: {
   readonly isNew: boolean;
   readonly isBusy: boolean;
   readonly onApply: (lasts: Lasts) => void;
+  readonly onFree: () => void;
   readonly onClose: () => void;
 }) {
   const { reviewed, isNew, isBusy } = props;
@@ -31,7 +32,7 @@ export function ReviewDialog(props: {
           The configuration was changed elsewhere meanwhile. Look at this once more.
         </p>
       )}
-      <Effect preview={reviewed.preview} />
+      <Effect preview={reviewed.preview} onFree={props.onFree} />
       {!isNew && <UntilChoice id="change-until" unending="for good" onChange={setLasts} />}
       <div class="actions">
         <button type="button" onClick={props.onClose}>
