@@ -227,7 +227,8 @@ function limiterAt(
   const isBlank =
     member.reports.unconfirmed === null &&
     isForgotten(member.controls, member.settings.breaker, now);
-  if (isBlank && areWaitingIn(state, scope) && (isAll || areAllIn(scope, state.seen, now))) {
+  const isOfAllSeen = isAll || areAllIn(scope, state.seen, now);
+  if (isBlank && isOfAllSeen && areWaitingIn(state, scope)) {
     setAbout(scopes, scope);
     return member;
   }
