@@ -425,19 +425,28 @@ function addDoctor(program: Command, env: NodeJS.ProcessEnv, run: Run): void {
   asking(
     program
       .command('doctor')
-      .description('what is set up, what is missing, what each provider answers, one test call')
+      .description(
+        'what is set up, missing or wrong: groups, secrets, warnings, clock, versions, disk, providers; exit 1 if anything is',
+      )
       .argument('[address]', 'the Headgate; else --url')
       .option('--model <model>', 'makes one call to it, which may cost a token')
+      .option('--data <dir>', 'data folder of headgate serve on this machine (default .headgate)')
       .option('--all', 'asks every built-in provider, not those alone that are configured'),
   ).action(
     (
       address: string | undefined,
-      { model, all }: { model?: string; all?: boolean },
+      { model, all, data }: { model?: string; all?: boolean; data?: string },
       command: Command,
     ) => {
       if (address !== undefined) command.setOptionValue('url', address);
       const key = secretOf(env, 'HEADGATE_KEY');
-      const options = { all: all === true, key, ...(model === undefined ? {} : { model }) };
+      const options = {
+        all: all === true,
+        key,
+        release: versionOf(),
+        ...(model === undefined ? {} : { model }),
+        ...(data === undefined ? {} : { data }),
+      };
       return run((target, output) => doctor(target, output, options), command);
     },
   );

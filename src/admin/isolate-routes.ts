@@ -3,11 +3,19 @@ import { isolateId } from '../runtime/isolate-id.ts';
 import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
 
+/** This release, as in package.json. */
+export const RELEASE = '0.1.0';
+
 /** Serves what the isolate that is asked knows of itself. */
 export function addIsolateRoutes(app: AdminApp): void {
   serve(app, 'getIsolate', () => {
     const { all, waited } = configReads();
-    const body = { id: isolateId(), config_reads: all, config_waits: waited };
+    const body = {
+      id: isolateId(),
+      release: RELEASE,
+      config_reads: all,
+      config_waits: waited,
+    };
     return Promise.resolve({ status: 200, body });
   });
 }

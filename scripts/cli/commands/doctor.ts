@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import { EXIT, Failure, TooLate, type ExitCode } from '../failure.ts';
 import { show, tableOf, type Output } from '../output.ts';
 import { ask, taken, type Target } from '../target.ts';
+import { deploymentFindings, diskFinding, type Finding } from './deployment-checks.ts';
 
 /** Maximum providers that are asked at a time. */
 const PROVIDERS_AT_ONCE = 6;
@@ -15,14 +17,11 @@ const CALL_WAIT_MS = 60_000;
 /** Maximum length of what is said of a finding: it stands last in its line. */
 const DETAIL_LENGTH_MAX = 300;
 
+/** The data folder of `headgate serve`, where none is named. */
+const DATA_FOLDER = '.headgate';
+
 /** Beginnings of what the first page says of something that is missing. */
 const IS_MISSING = /^(?:MISSING|REFUSED|CLOSED|OUT OF REACH)/;
-
-interface Finding {
-  readonly check: string;
-  readonly result: 'ok' | 'missing' | 'failed' | 'skipped';
-  readonly detail: string;
-}
 
 /** Choices of whoever asks a doctor. */
 export interface DoctorOptions {
@@ -32,6 +31,10 @@ export interface DoctorOptions {
   readonly all: boolean;
   /** The key of the calls; null: they are sent without one. */
   readonly key: string | null;
+  /** The data folder of a Headgate on this machine. Absent: the default one, if it is there and the address is of this machine. */
+  readonly data?: string;
+  /** The release of this command. */
+  readonly release: string;
 }
 
 /** Looks at a deployment: what is set up, what is missing, what its providers answer, one call. */
@@ -42,17 +45,32 @@ export async function doctor(
 ): Promise<ExitCode> {
   const setUp = await setUpFindings(target.url);
   const who = await tokenFinding(target);
-  const providers =
+  const inside =
     who.result === 'ok'
-      ? await providerFindings(target, options)
-      : [{ check: 'providers', result: 'skipped', detail: 'needs a token' } as const];
-  const findings = [...setUp, who, ...providers, await callFinding(target.url, options)];
+      ? [
+          ...(await deploymentFindings(target, options.release)),
+          ...(await providerFindings(target, options)),
+        ]
+      : ['groups', 'providers'].map(needsToken);
+  const disk = await diskFinding(folderOf(target.url, options.data));
+  const findings = [...setUp, who, ...inside, disk, await callFinding(target.url, options)];
   const rows = findings.map(({ check, result, detail }) => [check, result, detail]);
   show(output, { url: target.url, findings }, () =>
     tableOf(['check', 'result', 'detail'], rows, DETAIL_LENGTH_MAX),
   );
   const isWell = findings.every(({ result }) => result === 'ok' || result === 'skipped');
   return isWell ? EXIT.ok : EXIT.no;
+}
+
+function needsToken(check: string): Finding {
+  return { check, result: 'skipped', detail: 'needs a token' };
+}
+
+/** The data folder to look at. null: the Headgate runs elsewhere, or not by `headgate serve` in this folder. */
+function folderOf(url: string, data: string | undefined): string | null {
+  if (data !== undefined) return data;
+  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(new URL(url).hostname);
+  return isHere && existsSync(DATA_FOLDER) ? DATA_FOLDER : null;
 }
 
 /** Reads the first page, which needs no token. */

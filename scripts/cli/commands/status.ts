@@ -1,6 +1,8 @@
+import type { Attention } from '../../../src/contract/attention.ts';
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
 import type { ScopeStatus } from '../../../src/contract/status.ts';
 import { elsewhereWords, waitWords } from '../../../src/contract/wait-words.ts';
+import { dollars, plural } from '../../../src/core/words/figures.ts';
 import { isHolding, scopeWords } from '../../../src/routing/scopes-shown.ts';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import type { Output } from '../output.ts';
@@ -41,7 +43,7 @@ function stateOf({ breaker, breaker_until: probedAt, paused_until: until, limit 
   if (breaker === 'open') return `breaker open${probedAt === null ? '' : ` until ${probedAt}`}`;
   if (until !== null) return `paused until ${until}`;
   if (breaker === 'half_open') return 'breaker half open';
-  return limit === null ? 'limited' : `limited to ${limit} ${limit === 1 ? 'slot' : 'slots'}`;
+  return limit === null ? 'limited' : `limited to ${plural(limit, 'slot')}`;
 }
 
 /** Returns lines for the waits of a group that its row does not show: nothing ends, or its calls wait elsewhere. */
@@ -60,14 +62,42 @@ function waitsOf({
   ];
 }
 
-/** Shows what each group does at this moment. */
+/** Reads what needs a person, of one group or of all. null: the server is of an older release. */
+async function readAttention(
+  { admin }: Target,
+  group: string | undefined,
+): Promise<readonly Attention[] | null> {
+  const answer = await admin('getAttention', {});
+  if (!answer.ok && answer.status === 404) return null;
+  const { attention } = taken(answer);
+  return group === undefined ? attention : attention.filter((one) => one.group === group);
+}
+
+/** Writes what needs a person, a line each with what to do, the worst first. */
+function showAttention(output: Output, attention: readonly Attention[] | null): void {
+  if (attention === null) return;
+  if (attention.length === 0) return output.note('Needs attention: nothing.');
+  output.note(`Needs attention: ${attention.length}`);
+  noteAll(
+    output,
+    attention.map(
+      ({ rule, subject, says, advice }) =>
+        `${rule} (${subject.kind} ${subject.id}): ${says} ${advice}`,
+    ),
+  );
+}
+
+/** Shows what each group does at this moment, and what needs a person. */
 export async function showStatus(
   target: Target,
   output: Output,
   group: string | undefined,
 ): Promise<void> {
-  const status = await statusOf(target, group);
-  show(output, status, () => {
+  const [status, attention] = await Promise.all([
+    statusOf(target, group),
+    readAttention(target, group),
+  ]);
+  show(output, { ...status, attention }, () => {
     if (status.groups.length === 0) return 'No group has been called yet, and none is configured.';
     const head = ['group', 'state', 'in use', 'limit', 'queued', 'oldest', 'p95', '$ today'];
     return table(
@@ -80,11 +110,12 @@ export async function showStatus(
         each.queued,
         each.oldest_wait_ms ? span(each.oldest_wait_ms) : null,
         each.wait_p95_ms === null ? null : span(each.wait_p95_ms),
-        each.spend === null ? null : each.spend.day_usd.toFixed(4),
+        each.spend === null ? null : dollars(each.spend.day_usd),
       ]),
     );
   });
   if (!output.isJson) {
+    showAttention(output, attention);
     noteAll(output, status.groups.flatMap(stopsOf));
     noteAll(output, status.groups.flatMap(waitsOf));
   }

@@ -173,6 +173,10 @@ export const CONFIG_ROUTES = routes({
     answers: {
       200: z.object({
         id: z.string().describe('Its name, made up at random.'),
+        release: z
+          .string()
+          .exactOptional()
+          .describe('Release of Headgate. Absent: one before 0.1.0.'),
         config_reads: z
           .int()
           .min(0)

@@ -1,4 +1,7 @@
 // What a doctor says of those that do not answer: the rest of what was found is told all the same.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { doctor } from '../../../scripts/cli/commands/doctor.ts';
 import { targetOf } from '../../../scripts/cli/target.ts';
@@ -22,11 +25,27 @@ const tooLate = (): never => {
 const refusedWith = (reason: string) => (): Response =>
   new Response('', { status: 502, headers: { 'headgate-reason': reason } });
 
+const NOTHING = { at: new Date().toISOString(), version: 3, attention: [], left_out: 0 };
+
+const ENTRY = {
+  rule: 'refused_by_upstream',
+  subject: { kind: 'group', id: 'chat' },
+  group: 'chat',
+  since: null,
+  count: 276,
+  says: "openai refuses every call: 276 × 429 'quota exceeded' in 10 minutes.",
+  words: 'quota exceeded',
+  advice: 'Pay the account.',
+};
+
 const ANSWERS: Readonly<Record<string, () => Response>> = {
   '/': () => new Response('Headgate\nSet up:\n  directory      ready\n'),
   '/admin/api/session': () => Response.json({ actor: 'admin-token', role: 'admin' }),
   '/admin/api/upstreams': () =>
     Response.json({ upstreams: ['slow', 'gone', 'busy'].map(upstream), next_cursor: null }),
+  '/admin/api/isolate': () =>
+    Response.json({ id: 'one', release: '0.1.0', config_reads: 1, config_waits: 0 }),
+  '/admin/api/attention': () => Response.json(NOTHING),
   '/slow/v1/models': tooLate,
   '/gone/v1/models': refusedWith('upstream_unreachable'),
   '/busy/v1/models': () => new Response('', { status: 429 }),
@@ -44,15 +63,105 @@ it('names the provider that is silent, and the call that waits', async () => {
   const written: string[] = [];
   const output = { isJson: true, out: (text: string) => written.push(text), note: () => undefined };
   const target = targetOf({ url: URL_HERE, token: 'token' }, {});
-  const code = await doctor(target, output, { all: false, key: null, model: 'slow/m' });
+  const options = { all: false, key: null, release: '0.1.0' };
+  const code = await doctor(target, output, { ...options, model: 'slow/m' });
   expect(code).toBe(1);
   const { findings } = JSON.parse(written.join('')) as { findings: Record<string, string>[] };
   expect(findings.map(({ check, result, detail }) => [check, result, detail])).toEqual([
     ['directory', 'ok', 'ready'],
     ['token', 'ok', 'admin-token, role admin'],
+    ['groups', 'ok', 'no group needs attention'],
+    ['refused calls', 'ok', 'none in the last 10 minutes that an operator can mend'],
+    ['secrets', 'ok', 'all secrets that the configuration names are set'],
+    ['warnings', 'ok', 'no warning of the configuration'],
+    ['clock', 'ok', expect.anything()],
+    ['versions', 'ok', 'Headgate 0.1.0 here and there, configuration version 3'],
     ['slow', 'failed', 'no answer within 10 s'],
     ['gone', 'failed', 'Headgate cannot reach it (upstream_unreachable)'],
     ['busy', 'failed', expect.stringMatching(/^answers 429 in \d+ ms$/)],
+    ['disk', 'skipped', 'for headgate serve on this machine: --data DIR'],
     ['test call', 'failed', 'no answer within 60 s'],
   ]);
 });
+
+it.each<[string, Partial<typeof NOTHING> | { attention: unknown[] }, string, RegExp]>([
+  [
+    'groups: chat',
+    { attention: [ENTRY] },
+    'failed',
+    /^refused_by_upstream: openai refuses every call: 276 × 429 'quota exceeded' in 10 minutes\. Pay the account\.$/,
+  ],
+  [
+    'secrets: openai',
+    {
+      attention: [
+        { ...ENTRY, rule: 'secret_missing', subject: { kind: 'upstream', id: 'openai' } },
+      ],
+    },
+    'missing',
+    /^secret_missing: /,
+  ],
+  [
+    'warnings: configuration',
+    {
+      attention: [
+        { ...ENTRY, rule: 'config_warning', subject: { kind: 'deployment', id: 'configuration' } },
+      ],
+    },
+    'failed',
+    /^config_warning: /,
+  ],
+  [
+    'clock',
+    { at: new Date(Date.now() - 3_600_000).toISOString() },
+    'failed',
+    /the deployment is 1 hour behind this machine/,
+  ],
+])('ends with 1 for %s', async (check, changes, result, detail) => {
+  const code = await doctorWith({ '/admin/api/attention': { ...NOTHING, ...changes } });
+  expect(code.code).toBe(1);
+  expect(code.findings).toContainEqual({ check, result, detail: expect.stringMatching(detail) });
+});
+
+it('ends with 0 if all is well, and with 1 for another release', async () => {
+  const now = { ...NOTHING, at: new Date().toISOString() };
+  expect((await doctorWith({ '/admin/api/attention': now })).code).toBe(0);
+  const older = await doctorWith({
+    '/admin/api/attention': now,
+    '/admin/api/isolate': { id: 'one', config_reads: 1, config_waits: 0 },
+  });
+  expect(older.code).toBe(1);
+  expect(older.findings.find(({ check }) => check === 'versions')?.['detail']).toContain(
+    'the server is an older release',
+  );
+});
+
+it('looks at the data folder: that it can be written to, and has room', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
+  const now = { '/admin/api/attention': { ...NOTHING, at: new Date().toISOString() } };
+  const well = await doctorWith(now, folder);
+  expect(well.findings.find(({ check }) => check === 'disk')).toMatchObject({ result: 'ok' });
+  const gone = await doctorWith(now, join(folder, 'gone'));
+  expect(gone.code).toBe(1);
+  expect(gone.findings.find(({ check }) => check === 'disk')?.['detail']).toContain('ENOENT');
+  await rm(folder, { recursive: true });
+});
+
+/** Runs a doctor against a server without providers that answers so. */
+async function doctorWith(changes: Readonly<Record<string, object>>, data?: string) {
+  vi.stubGlobal('fetch', async (address: string) => {
+    const { pathname } = new URL(address);
+    const changed = changes[pathname];
+    if (changed !== undefined) return Response.json(changed);
+    if (pathname === '/admin/api/upstreams') {
+      return Response.json({ upstreams: [], next_cursor: null });
+    }
+    return ANSWERS[pathname]?.() ?? new Response('', { status: 404 });
+  });
+  const written: string[] = [];
+  const output = { isJson: true, out: (text: string) => written.push(text), note: () => undefined };
+  const options = { all: false, key: null, release: '0.1.0', ...(data !== undefined && { data }) };
+  const code = await doctor(targetOf({ url: URL_HERE, token: 'token' }, {}), output, options);
+  const { findings } = JSON.parse(written.join('')) as { findings: Record<string, string>[] };
+  return { code, findings };
+}
