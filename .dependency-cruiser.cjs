@@ -33,7 +33,7 @@ const layers = {
   ],
   feed: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/routing/', 'src/overview/'],
-    'cloudflare:workers',
+    ...['src/attention/', 'cloudflare:workers'],
   ],
   call: [
     ...['src/env.ts', 'src/core/', 'src/contract/', 'src/runtime/', 'src/upstream/', 'src/providers/'],

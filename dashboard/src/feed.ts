@@ -2,7 +2,7 @@ import { batch, computed, effect, signal, type ReadonlySignal, type Signal } fro
 import { resting, stopWatching, watchForRest } from './rest.ts';
 import { checkSession } from './session.ts';
 import type { Detail, GroupStatus, Warning } from './model/status.ts';
-import { withStatus, type Trend } from './model/trend.ts';
+import type { Attention } from '../../src/contract/attention.ts';
 
 /**
  * Maximum silence before the page counts as offline; the server says every 2 s that it is there.
@@ -19,7 +19,7 @@ const RETRY_MS = 2_000;
 const WARNINGS_MAX = 50;
 
 const byName = new Map<string, Signal<GroupStatus>>();
-const trends = new Map<string, Trend>();
+const toldAt = new Map<string, number>();
 const known = signal<readonly Signal<GroupStatus>[]>([]);
 
 /** Every group, each with a signal of its own, so that only the cards are drawn again that changed. */
@@ -32,6 +32,8 @@ export const detailAt = signal(0);
 export const version = signal<number | null>(null);
 /** Everything is paused. */
 export const isAllPaused = signal(false);
+/** The list of what needs a person, the worst first, as the server finds it. */
+export const attention = signal<readonly Attention[]>([]);
 /** The latest first. */
 export const warnings = signal<readonly Warning[]>([]);
 /** Every group has been told of: that there is none is only known then. */
@@ -65,9 +67,9 @@ export function groupNamed(name: string): GroupStatus | undefined {
   return byName.get(name)?.value;
 }
 
-/** Gives the trend of a group in the last minutes, as far as this page was open. Changes with the group's state. */
-export function trendOf(name: string): Trend | undefined {
-  return trends.get(name);
+/** When the feed told of a group last, in epoch milliseconds. Changes with the group's state. */
+export function toldAtOf(name: string): number | undefined {
+  return toldAt.get(name);
 }
 
 let source: EventSource | null = null;
@@ -155,6 +157,7 @@ function connect(): void {
       if (data.group !== null) take([data.group], []);
     });
   });
+  on<{ attention: Attention[] }>('attention', (data) => (attention.value = data.attention));
   on<{ warnings: Warning[] }>('warnings', (data) => (warnings.value = data.warnings));
   on<Warning>('warning', (data) => {
     // One that is over comes again, as it is now.
@@ -182,7 +185,7 @@ function take(changed: readonly GroupStatus[], gone: readonly string[]): void {
   batch(() => {
     let isListChanged = false;
     for (const group of changed) {
-      trends.set(group.name, withStatus(trends.get(group.name), group, at));
+      toldAt.set(group.name, at);
       const one = byName.get(group.name);
       if (one === undefined) {
         byName.set(group.name, signal(group));
@@ -192,7 +195,7 @@ function take(changed: readonly GroupStatus[], gone: readonly string[]): void {
       }
     }
     for (const name of gone) {
-      trends.delete(name);
+      toldAt.delete(name);
       isListChanged = byName.delete(name) || isListChanged;
     }
     if (isListChanged || known.value.length === 0) known.value = [...byName.values()];

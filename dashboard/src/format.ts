@@ -1,3 +1,5 @@
+import { dollars, plural } from '../../src/core/words/figures.ts';
+
 /** Numbers and times for people: units always, three figures at most. */
 
 const UNITS = [
@@ -16,20 +18,10 @@ export function duration(ms: number | null): string {
 }
 
 const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-const USD = new Intl.NumberFormat('en', {
-  style: 'currency',
-  currency: 'USD',
-  maximumSignificantDigits: 3,
-});
 
 /** A count, as in `12` or `1.2K`. Null: without a bound. */
 export function count(value: number | null): string {
   return value === null ? '∞' : COMPACT.format(value);
-}
-
-/** US dollars, as in `$0.0042` or `$12.3`. */
-export function usd(value: number): string {
-  return value === 0 ? '$0' : USD.format(value);
 }
 
 /** How far an instant is from now, as in `12 s ago` or `in 3 min`. */
@@ -64,3 +56,6 @@ export function zoneName(): string {
 function trimmed(value: number): string {
   return value >= 10 ? String(Math.round(value)) : String(Math.round(value * 10) / 10);
 }
+
+/** US dollars and counted nouns, as the server and the command line write them. */
+export { dollars as usd, plural };

@@ -59,15 +59,18 @@ const budgetSpent: GroupRule = (group, { refusals, warnings }) => {
     spend === null
       ? 0
       : { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd }[window];
-  const named = `the budget of this ${window}, ${dollars(limit)},`;
-  const cause =
-    spent >= limit
-      ? `${named} is spent`
-      : `${named} has no room for the next call: ${spent === 0 ? 'nothing' : dollars(spent)} is spent`;
   const since = raisedAt(warnings, 'budget_spent', name);
-  const says = `${cause[0]?.toUpperCase()}${cause.slice(1)}, and calls are refused.${refused}`;
+  const says = `The budget of this ${window}${spentWords(limit, spent)}, and calls are refused.${refused}`;
   return entry('budget_spent', group, since, count, { says, words: null, advice });
 };
+
+/** Says that a budget is spent or has no room, as the end of a sentence. */
+function spentWords(limit: number, spent: number): string {
+  if (limit === 0) return ' is $0';
+  if (spent >= limit) return `, ${dollars(limit)}, is spent`;
+  const used = spent === 0 ? 'nothing' : dollars(spent);
+  return `, ${dollars(limit)}, has no room for the next call: ${used} is spent`;
+}
 
 const budgetNear: GroupRule = (group, { budgets, warnings }) => {
   const { spend, budget_spent: isSpent, name } = group;

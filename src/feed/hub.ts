@@ -5,6 +5,8 @@ import type { FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { Timers } from '../runtime/timers.ts';
+import { bounded } from '../attention/attention.ts';
+import { attentionNow } from '../overview/attention.ts';
 import { readDirectory } from '../overview/pools.ts';
 import { eventBytes, retryBytes } from './event.ts';
 import { Picture } from './picture.ts';
@@ -29,6 +31,9 @@ const REOPEN_MS = 1_000;
  * directory is bounded, and a page may be open for days.
  */
 const STREAM_MS_MAX = 600_000;
+
+/** Maximum of warnings that are read to find what needs a person: all that the directory keeps. */
+const ATTENDED_MAX = 200;
 
 /** Maximum of warnings that a reader is told when it comes. */
 const WARNINGS_MAX = 50;
@@ -61,6 +66,10 @@ export class Hub {
   /** Warnings since the first reader came, the latest first: what one is told may be younger than what the directory has. */
   #warned: Warning[] = [];
   #snapshot: { readonly at: number; readonly bytes: Uint8Array } | null = null;
+  /** The last warnings of all pools that the directory had at the last look. */
+  #listedWarnings: readonly Warning[] = [];
+  /** The list of what needs a person as it was sent last, as JSON. */
+  #attention = '';
 
   constructor(env: Env, onEmpty: () => void) {
     this.#env = env;
@@ -130,6 +139,7 @@ export class Hub {
     if (!this.#lookedLately()) await this.#look(picture);
     const warnings = await this.#readWarnings();
     reader.send(this.#snapshotOf(picture));
+    reader.send(eventBytes('attention', this.#attentionOf(picture)));
     reader.send(eventBytes('warnings', { warnings: latestOf([...this.#warned, ...warnings]) }));
     reader.isWelcomed = true;
     const { group } = reader;
@@ -139,13 +149,29 @@ export class Hub {
   }
 
   /** Reads the last warnings of all pools. None: the directory is one of before, or out of reach. */
-  async #readWarnings(): Promise<readonly Warning[]> {
+  async #readWarnings(most = WARNINGS_MAX): Promise<readonly Warning[]> {
     try {
-      return await directoryOf(this.#env).warnings(WARNINGS_MAX);
+      return await directoryOf(this.#env).warnings(most);
     } catch (error) {
       logEvent('directory_unreachable', { error: String(error) });
       return [];
     }
+  }
+
+  /** Makes the list of what needs a person, from what the pools have said. */
+  #attentionOf(picture: Picture): ReturnType<typeof bounded> {
+    const warnings = [...this.#warned, ...this.#listedWarnings];
+    const groups = picture.groups(this.#now());
+    return bounded(attentionNow(this.#env, picture.directory, groups, warnings));
+  }
+
+  /** Sends that list to everybody, if it changed. */
+  #tellAttention(picture: Picture): void {
+    const list = this.#attentionOf(picture);
+    const text = JSON.stringify(list);
+    if (text === this.#attention) return;
+    this.#attention = text;
+    this.tell('attention', list);
   }
 
   /** Makes a snapshot, which dashboards that open at the same time share. */
@@ -173,6 +199,7 @@ export class Hub {
       if (changes.groups.length + changes.gone.length > 0) {
         this.#snapshot = null;
         this.tell('groups', changes);
+        this.#tellAttention(this.#picture);
       }
       if (this.#ticks % LOOK_TICKS === 0) this.#lookSoon(this.#picture);
     }
@@ -207,6 +234,8 @@ export class Hub {
         this.tell('version', { version: next, paused: config.paused });
       }
       await this.#watch.askDue(picture);
+      this.#listedWarnings = await this.#readWarnings(ATTENDED_MAX);
+      this.#tellAttention(picture);
     } catch (error) {
       // What is known is better than nothing, and the next look comes soon.
       logEvent('directory_unreachable', { error: String(error) });

@@ -230,7 +230,9 @@ it('what needs attention is read in whole on a phone, the worst first, and says 
     .toMatch(/8$/);
   expect(await entries.count()).toBe(3);
   const worst = entries.first();
-  expect(await worst.textContent()).toMatch(/^broke.*budget spent.*has no room: calls are refused/);
+  expect(await worst.textContent()).toMatch(
+    /^broke.*budget spent.*The budget of this day is \$0, and calls are refused/,
+  );
   // The red of what is broken, and not the green of what flows.
   const [shown, red] = await worst.locator('.state').evaluate((state) => {
     const probe = document.createElement('i');

@@ -1,3 +1,4 @@
+import { plural } from '../format.ts';
 import type { GroupStatus } from './status.ts';
 
 /** Act that can be done with a group at once. */
@@ -90,5 +91,5 @@ export function consequenceOf(act: GroupAct, group: GroupStatus): Consequence {
 }
 
 function calls(n: number, where: string): string {
-  return n === 1 ? `1 call ${where}` : `${n} calls ${where}`;
+  return `${plural(n, 'call')} ${where}`;
 }

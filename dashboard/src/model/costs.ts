@@ -77,5 +77,6 @@ export function rangeWords(
 
 /** Rounds to two digits: an estimate is no more exact. */
 export function roughUsd(value: number): string {
-  return usd(Number(value.toPrecision(2)));
+  // Without cents: `$1.2`, and not `$1.20`.
+  return `$${value.toLocaleString('en', { maximumSignificantDigits: 2 })}`;
 }

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
-import { count, duration } from '../format.ts';
+import { count, duration, plural } from '../format.ts';
 
 /** Effect that a change of a group would have. */
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
@@ -126,7 +126,7 @@ function overlap({ from, to }: GroupPreview['overlaps_with']): Consequence | nul
 }
 
 function calls(number: number): string {
-  return number === 1 ? '1 call' : `${count(number)} calls`;
+  return plural(number, 'call');
 }
 
 function are(number: number): string {

@@ -1,7 +1,5 @@
-import { attentionOf } from './attention.ts';
 import { STATES, useOf } from './group-state.ts';
 import type { GroupStatus } from './status.ts';
-import type { Trend } from './trend.ts';
 
 /**
  * Queues and slots in use are compared by their size alone, twice as long or a tenth more: a list that
@@ -13,12 +11,11 @@ const useSize = (group: GroupStatus): number => Math.floor(useOf(group) * 10);
 /** Names with the most pressed group first: what needs attention, then by state, queue and use. */
 export function byPressure(
   groups: readonly GroupStatus[],
-  trendOf: (name: string) => Trend | undefined,
-  nowMs: number,
+  rankOf: (name: string) => number,
 ): readonly string[] {
   const keyed = groups.map((group) => ({
     group,
-    rank: attentionOf(group, trendOf(group.name), nowMs)?.rank ?? Infinity,
+    rank: rankOf(group.name),
     state: STATES.indexOf(group.state),
     queue: queueSize(group),
     use: useSize(group),

@@ -1,7 +1,7 @@
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { slotsOfGroup } from './slots.ts';
 import type { GroupStatus } from './status.ts';
-import { oldestWaitMs, type Trend } from './trend.ts';
+import { oldestWaitMs } from './oldest-wait.ts';
 
 /** All groups taken together. */
 export interface Totals {
@@ -22,7 +22,7 @@ export interface Totals {
 /** Adds all groups up. A call that needs a slot in several groups counts in each. */
 export function totalsOf(
   groups: readonly GroupStatus[],
-  trendOf: (name: string) => Trend | undefined,
+  toldAtOf: (name: string) => number | undefined,
   nowMs: number,
 ): Totals {
   const sum = (of: (group: GroupStatus) => number): number =>
@@ -34,7 +34,7 @@ export function totalsOf(
     waiting: sum((group) => group.queued),
     oldestWaitMs: Math.max(
       0,
-      ...groups.map((group) => oldestWaitMs(group, trendOf(group.name), nowMs)),
+      ...groups.map((group) => oldestWaitMs(group, toldAtOf(group.name), nowMs)),
     ),
     granted: sum(({ last_hour: { granted } }) => granted),
     rejected: sum(({ last_hour: { rejected } }) => countOf(rejected)),

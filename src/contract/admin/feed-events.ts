@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { attentionListSchema } from '../attention.ts';
 import { warningSchema } from '../warnings.ts';
 import { groupStatusSchema, leaseSchema, waiterSchema } from './status-schemas.ts';
 
@@ -36,6 +37,9 @@ const feedWarningsSchema = z.object({
   warnings: z.array(warningSchema).describe('The last 50 of all groups, the latest first.'),
 });
 
+/** Comes behind the snapshot, and when the list changes. */
+const feedAttentionSchema = attentionListSchema.pick({ attention: true, left_out: true });
+
 /** The configuration changed. */
 const feedVersionSchema = z.object({ version, paused });
 
@@ -47,6 +51,7 @@ export const FEED_EVENTS = {
   snapshot: feedSnapshotSchema,
   groups: feedGroupsSchema,
   detail: feedDetailSchema,
+  attention: feedAttentionSchema,
   warnings: feedWarningsSchema,
   warning: warningSchema,
   version: feedVersionSchema,

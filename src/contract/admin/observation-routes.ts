@@ -35,7 +35,7 @@ const toInstant = queryInstant
 
 const EVENTS = `Server-sent events, each with JSON as its data. \`snapshot\` comes first and is what \`GET /status\` answers.
 Then, at most once a second, \`groups\`: those that changed, and names of those that are \`gone\`. With \`group\` also
-\`detail\`: its first 200 leases and waiters. \`warning\` when one is raised, \`version\` when the configuration changed,
+\`detail\`: its first 200 leases and waiters. \`attention\`, what needs a person, when that changes. \`warning\` when one is raised, \`version\` when the configuration changed,
 and \`beat\` every two seconds. A stream that breaks off or ends is opened anew, and begins with a snapshot.`;
 
 /** A text that a call is found by. */

@@ -221,6 +221,11 @@ describe('a group needs attention when', () => {
     ],
     [
       'budget_spent',
+      { budget_spent: { window: 'day', limit_usd: 0 }, spend: spend(0) },
+      'The budget of this day is $0, and calls are refused.',
+    ],
+    [
+      'budget_spent',
       {},
       'A budget has no room for some calls. 4 calls refused in 10 minutes.',
       { refusals: [refusal('budget_exhausted', { group: 'chat', count: 4 })] },

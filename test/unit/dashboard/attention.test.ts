@@ -1,120 +1,67 @@
 import { describe, expect, it } from 'vitest';
-import { attentionOf, missingSecrets } from '../../../dashboard/src/model/attention.ts';
+import type { Attention } from '../../../src/contract/attention.ts';
+import {
+  attentionLine,
+  attentionOf,
+  pageOf,
+  rankOf,
+} from '../../../dashboard/src/model/attention.ts';
 import { isLearned, stateDetail } from '../../../dashboard/src/model/group-state.ts';
 import { byPressure, keepOrder } from '../../../dashboard/src/model/order.ts';
-import { STEP_MS, withStatus, type Trend } from '../../../dashboard/src/model/trend.ts';
 import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
 import { groupStatus, partitionStatus } from './group-status.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00Z');
 const inMs = (ms: number): string => new Date(NOW + ms).toISOString();
 
-/** Shows a page that was open while a group changed from quiet to this. */
-function seen(changes: Partial<GroupStatus>): Trend {
-  return withStatus(withStatus(undefined, groupStatus(), NOW - 1), groupStatus(changes), NOW);
-}
-
-/** The worst first, as the page has them. */
-const CASES: readonly (readonly [string, Partial<GroupStatus>, string])[] = [
-  ['no pool answers', { error: 'it was reset' }, 'it was reset'],
-  [
-    'the breaker is open',
-    { breaker: 'open', queued: 3 },
-    'the upstream fails: the breaker is open, 3 waiting',
-  ],
-  [
-    'a budget is spent, and everything is refused',
-    { budget_spent: { window: 'day', limit_usd: 2 } },
-    '$2 has no room: calls are refused',
-  ],
-  [
-    'the provider serves nobody from here',
-    { refusals_total: { egress: 3 } },
-    'the provider serves nobody from where the Worker runs, 3 ×',
-  ],
-  [
-    'the account of the provider has nothing left',
-    { refusals_total: { quota: 2 } },
-    'the provider says that the account has nothing left, 2 ×',
-  ],
-  [
-    'a budget has no room for large calls',
-    { rejected_total: { budget_exhausted: 4 } },
-    'a budget has no room for some calls: 4 refused',
-  ],
-  [
-    'the limit of a day is used up',
-    { rates: { rpd: { limit: 100, left: 0 } }, queued: 1 },
-    'rpd: the limit of 24 hours is used up, 1 waiting',
-  ],
-  ['some of its pools do not answer', { error: 'b: it was reset', in_use: 1 }, 'b: it was reset'],
-  ['an operator paused it', { paused: true, queued: 2 }, 'paused by an operator, 2 waiting'],
-  [
-    'the upstream is backing off for long',
-    { paused_until: inMs(120_000) },
-    'the upstream is backing off for another 2 min',
-  ],
-  [
-    'its limit is 0 and calls wait',
-    { limit: { configured: 0, effective: 0, source: 'configured' }, queued: 1 },
-    'its limit is 0, 1 waiting',
-  ],
-  ['the watchdog took slots back', { expired_total: 1 }, 'the watchdog took 1 slot back'],
-  [
-    'calls passed without a slot',
-    { passed_unlimited_total: 2 },
-    '2 passed without a slot, because it was out of reach',
-  ],
-  [
-    'somebody has waited for long',
-    { in_use: 5, queued: 3, oldest_wait_ms: 31_000 },
-    'full, 3 waiting, the oldest for 31 s',
-  ],
-];
-
-describe('a group needs attention when', () => {
-  it.each(CASES)('%s', (_title, changes, says) => {
-    expect(attentionOf(groupStatus(changes), seen(changes), NOW)?.says).toBe(says);
-  });
-
-  it('somebody has waited for long since the feed said so, because nothing changes', () => {
-    const group = groupStatus({ in_use: 5, queued: 3, oldest_wait_ms: 1_000 });
-    const trend = withStatus(undefined, group, NOW);
-    expect(attentionOf(group, trend, NOW + 29_000)).toBeNull();
-    expect(attentionOf(group, trend, NOW + 40_000)?.says).toBe(
-      'full, 3 waiting, the oldest for 41 s',
-    );
-  });
-
-  it('its queue grows', () => {
-    let trend: Trend | undefined;
-    for (let i = 0; i <= 6; i += 1) {
-      trend = withStatus(trend, groupStatus({ queued: 2 * i }), NOW + i * STEP_MS);
-    }
-    const group = groupStatus({ queued: 12 });
-    expect(attentionOf(group, trend, NOW)?.says).toBe('full, 12 waiting, and the queue grows');
-  });
-
-  it('two things are amiss: the worse is said', () => {
-    const group = groupStatus({ paused: true, breaker: 'half_open' });
-    expect(attentionOf(group, undefined, NOW)?.says).toBe(
-      'the upstream fails: the breaker is half open',
-    );
-  });
+const entry = (rule: Attention['rule'], group: string | null, id = group ?? ''): Attention => ({
+  rule,
+  subject: { kind: 'group', id },
+  group,
+  since: null,
+  count: null,
+  says: `${rule} of ${id}`,
+  words: null,
+  advice: '',
 });
 
-it.each<[string, Partial<GroupStatus>]>([
-  ['is quiet', {}],
-  ['is full, and nobody has waited for long', { in_use: 5, queued: 9, oldest_wait_ms: 29_000 }],
-  ['makes a pause that is over in a moment', { paused_until: inMs(2_000) }],
-  [
-    'has a limit of 0 that nobody wants',
-    { limit: { configured: 0, effective: 0, source: 'configured' } },
-  ],
-  ['lost slots to the watchdog before the page was opened', { expired_total: 9 }],
-])('a group that %s needs no attention', (_title, changes) => {
-  const group = groupStatus(changes);
-  expect(attentionOf(group, withStatus(undefined, group, NOW), NOW)).toBeNull();
+describe('the list of what needs a person', () => {
+  const all = [entry('refused_by_upstream', 'a'), entry('paused', 'b'), entry('budget_near', 'b')];
+
+  it('has the worst entry of each group first', () => {
+    expect(attentionOf(all, 'b')?.rule).toBe('paused');
+    expect(attentionOf(all, 'c')).toBeNull();
+    expect([rankOf(all, 'a') < rankOf(all, 'b'), rankOf(all, 'c')]).toEqual([true, Infinity]);
+  });
+
+  it('says beside the state of a group only what the state does not', () => {
+    expect(attentionLine(all, 'a')).toBe('refused_by_upstream of a');
+    expect(attentionLine(all, 'b')).toBe('budget_near of b');
+    expect(attentionLine(all, 'c')).toBe('');
+  });
+
+  it.each<[string, Attention]>([
+    [
+      '/admin/groups/team%3Ared',
+      { ...entry('budget_spent', 'team:red'), subject: { kind: 'team', id: 'red' } },
+    ],
+    ['/admin/keys', { ...entry('key_refused', null), subject: { kind: 'key', id: 'app' } }],
+    ['/admin/keys#teams', { ...entry('key_refused', null), subject: { kind: 'team', id: 'red' } }],
+    [
+      '/admin/upstreams',
+      { ...entry('secret_missing', null), subject: { kind: 'upstream', id: 'openai' } },
+    ],
+    [
+      '/admin/config',
+      { ...entry('config_warning', null), subject: { kind: 'deployment', id: 'configuration' } },
+    ],
+    [
+      '/admin/calls',
+      { ...entry('model_refused', null), subject: { kind: 'deployment', id: 'headgate' } },
+    ],
+  ])('leads to %s', (page, one) => {
+    expect(pageOf(one)).toBe(page);
+  });
 });
 
 describe('the state of a group', () => {
@@ -165,14 +112,9 @@ describe('the state of a group', () => {
 
 describe('the order of the groups', () => {
   it('has what needs attention first, the worst of it before the rest, and quiet ones by name', () => {
-    const worstFirst = CASES.map(([, changes], i) =>
-      groupStatus({ ...changes, name: `group-${i}` }),
-    );
-    const quiet = ['b', 'a'].map((name) => groupStatus({ name }));
-    const trends = new Map(CASES.map(([, changes], i) => [`group-${i}`, seen(changes)]));
-    expect(
-      byPressure([...quiet, ...worstFirst.toReversed()], (name) => trends.get(name), NOW),
-    ).toEqual([...worstFirst.map(({ name }) => name), 'a', 'b']);
+    const groups = ['b', 'a', 'slow', 'refused'].map((name) => groupStatus({ name }));
+    const all = [entry('refused_by_upstream', 'refused'), entry('queue_old', 'slow')];
+    expect(byPressure(groups, (name) => rankOf(all, name))).toEqual(['refused', 'slow', 'a', 'b']);
   });
 
   it('has the longer queue first, then the fuller one', () => {
@@ -183,8 +125,7 @@ describe('the order of the groups', () => {
         groupStatus({ name: 'short', queued: 1 }),
         groupStatus({ name: 'long', queued: 9 }),
       ],
-      () => undefined,
-      NOW,
+      () => Infinity,
     );
     expect(names).toEqual(['long', 'short', 'most', 'half']);
   });
@@ -193,8 +134,7 @@ describe('the order of the groups', () => {
     const order = (a: number, b: number): readonly string[] =>
       byPressure(
         [groupStatus({ name: 'a', queued: a }), groupStatus({ name: 'b', queued: b })],
-        () => undefined,
-        NOW,
+        () => Infinity,
       );
     expect([order(10, 12), order(12, 10), order(10, 40)]).toEqual([
       ['a', 'b'],
@@ -207,28 +147,4 @@ describe('the order of the groups', () => {
     expect(keepOrder(['c', 'a', 'b'], ['a', 'b', 'd', 'c'])).toEqual(['c', 'a', 'b', 'd']);
     expect(keepOrder(['c', 'a', 'b'], ['b', 'c'])).toEqual(['c', 'b']);
   });
-});
-
-it('names the upstreams with a secret that is not set or refused, each secret once', () => {
-  const secret = (isSet: boolean, name = 'UPSTREAM_KEY', fault = 'is not set') => ({
-    name,
-    is_set: isSet,
-    fault: isSet ? null : fault,
-    set_with: `${name}=…`,
-    command: `${name}=…`,
-    afterwards: '',
-  });
-  const ofMembers = [secret(false), secret(true, 'UPSTREAM_A'), secret(false, 'UPSTREAM_B')];
-  expect(
-    missingSecrets([
-      { id: 'bare', secret: null, member_secrets: [] },
-      { id: 'set', secret: secret(true), member_secrets: [] },
-      { id: 'unset', secret: secret(false), member_secrets: ofMembers },
-      { id: 'two', secret: secret(false, 'UPSTREAM_C', 'has white space'), member_secrets: [] },
-    ]),
-  ).toEqual([
-    { id: 'unset', says: 'the secret UPSTREAM_KEY is not set: its calls are refused' },
-    { id: 'unset', says: 'the secret UPSTREAM_B is not set: no call runs at its members' },
-    { id: 'two', says: 'the secret UPSTREAM_C has white space: its calls are refused' },
-  ]);
 });

@@ -1,6 +1,5 @@
 // Members of a group on its page: their state in words, and what a button means.
 import { describe, expect, it } from 'vitest';
-import { attentionOf } from '../../../dashboard/src/model/attention.ts';
 import { placedSentence } from '../../../dashboard/src/model/call-words.ts';
 import {
   affinityInWords,
@@ -13,7 +12,6 @@ import {
   type Member,
 } from '../../../dashboard/src/model/members.ts';
 import type { ScopeStatus } from '../../../dashboard/src/model/scope-words.ts';
-import { groupStatus } from './group-status.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00.000Z');
 
@@ -159,13 +157,6 @@ it('calls that belong to a member are told of where there are any', () => {
   expect(affinityInWords({ affinity: { ...none, kept_total: 9, left_total: 1 } })).toBe(
     '9 calls went to the member of their agent, 1 left it, 0 waited for it',
   );
-});
-
-it('a member that a refusal took out wants somebody to look, one that is switched off does not', () => {
-  const says = (changes: Partial<Member>) =>
-    attentionOf(groupStatus({ members: [member(changes)] }), undefined, NOW)?.says ?? null;
-  expect(says({ out: OUT })).toBe('a is out: key refused');
-  expect(says({ out: OUT, enabled: false })).toBeNull();
 });
 
 it('a call is told where it went, and why not elsewhere', () => {

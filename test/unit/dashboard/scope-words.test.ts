@@ -1,6 +1,5 @@
 // What the dashboard says of calls that the upstream stops while all others of their group start.
 import { describe, expect, it, test } from 'vitest';
-import { attentionOf } from '../../../dashboard/src/model/attention.ts';
 import { stateDetail } from '../../../dashboard/src/model/group-state.ts';
 import {
   scopeEnd,
@@ -10,7 +9,6 @@ import {
 } from '../../../dashboard/src/model/scope-words.ts';
 import { groupStatus } from './group-status.ts';
 
-const NOW = Date.parse('2026-11-27T10:00:00.000Z');
 const LATER = '2026-11-27T10:05:00.000Z';
 
 const PRO = { model: 'pro', service_tier: null, credential: null };
@@ -56,9 +54,6 @@ describe('a group of which some calls are stopped', () => {
     const group = groupStatus(changes);
     expect(group.state).toBe('partly paused');
     expect(stateDetail(group)).toBe('model pro');
-    expect(attentionOf(group, undefined, NOW)?.says).toBe(
-      'the upstream stops only model pro, for another 5 min, 2 waiting',
-    );
   });
 
   it('counts the others', () => {

@@ -60,7 +60,7 @@ describe('details of a group', () => {
       leases: json.leases.map((lease: object) => ({ ...lease, ...ageless })),
     });
     const order = reader.events.map((event) => event.name).filter((event) => event !== 'beat');
-    expect(order.slice(0, 3)).toEqual(['snapshot', 'warnings', 'detail']);
+    expect(order.slice(0, 4)).toEqual(['snapshot', 'attention', 'warnings', 'detail']);
     const waiting = await queueUp(name, 'waits');
     const second = await untilEvent(
       reader,

@@ -1,11 +1,11 @@
 import { count, duration, relative } from '../../format.ts';
-import { now, trendOf } from '../../feed.ts';
-import { attentionOf } from '../../model/attention.ts';
+import { attention, now, toldAtOf } from '../../feed.ts';
+import { attentionLine } from '../../model/attention.ts';
 import { scopeWords } from '../../model/scope-words.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { GroupStatus } from '../../model/status.ts';
-import { oldestWaitMs } from '../../model/trend.ts';
+import { oldestWaitMs } from '../../model/oldest-wait.ts';
 import { may } from '../../session.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 import { GroupActions } from './group-actions.tsx';
@@ -13,7 +13,6 @@ import { TemporaryChips } from './temporary-chips.tsx';
 
 /** Name, state, how it stands in one line, and what can be done. */
 export function GroupHead({ group }: { readonly group: GroupStatus }) {
-  const attention = attentionOf(group, trendOf(group.name), now.value);
   return (
     <header class="group-head">
       <div class="title">
@@ -25,7 +24,9 @@ export function GroupHead({ group }: { readonly group: GroupStatus }) {
       <GroupActions group={group} />
       <TemporaryChips group={group} />
       {/* Always there, so that what follows does not move when it comes and goes. */}
-      <p class="attention">{attention === null || attention.isPlain ? '' : attention.says}</p>
+      <p class="attention">
+        <bdi>{attentionLine(attention.value, group.name)}</bdi>
+      </p>
     </header>
   );
 }
@@ -34,7 +35,7 @@ function summaryOf(group: GroupStatus): string {
   const parts = [slotsInWords(slotsOfGroup(group))];
   if (group.cooling > 0) parts.push(`${count(group.cooling)} cooling down`);
   parts.push(`${count(group.queued)} waiting`);
-  const waitMs = oldestWaitMs(group, trendOf(group.name), now.value);
+  const waitMs = oldestWaitMs(group, toldAtOf(group.name), now.value);
   if (group.queued > 0) parts.push(`oldest ${duration(waitMs)}`);
   const until = group.paused_until;
   const stopped = group.about === undefined ? 'paused' : `${scopeWords(group.about)}: paused`;

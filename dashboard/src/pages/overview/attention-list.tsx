@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { groups, now, trendOf } from '../../feed.ts';
-import { attentionOf, missingSecrets } from '../../model/attention.ts';
+import type { Attention } from '../../../../src/contract/attention.ts';
+import { attention, groupNamed } from '../../feed.ts';
+import { pageOf } from '../../model/attention.ts';
 import { StateWord } from '../../ui/state-word.tsx';
-import { useUpstreams } from '../upstreams/use-upstreams.ts';
 
 /** How many are shown at first: as many as have room, two lines each on a phone. */
 const SHOWN = 3;
@@ -10,39 +10,35 @@ const SHOWN = 3;
 /** Maximum of entries. Where more need somebody, it is one thing that is amiss, and the rest is below. */
 const LISTED_MAX = 30;
 
+/** An entry: its subject, the state of its group, the cause, and what to do on request. */
+function Entry({ entry }: { readonly entry: Attention }) {
+  const { subject, group, says, words, advice } = entry;
+  const status = group === null ? undefined : groupNamed(group);
+  return (
+    <li>
+      <a href={pageOf(entry)}>
+        <bdi>{group ?? subject.id}</bdi>
+      </a>
+      {status !== undefined && <StateWord group={status} />}
+      <span title={words === null ? advice : `${words}\n${advice}`}>
+        <bdi>{says}</bdi>
+      </span>
+    </li>
+  );
+}
+
 /**
- * Upstreams and groups that somebody had better look at, the worst first. Its height is fixed until somebody asks for all:
+ * The list of what needs a person, the worst first, as the server finds it. Its height is fixed until somebody asks for all:
  * nothing below jumps.
  */
 export function AttentionList() {
   const [isOpen, setOpen] = useState(false);
-  const upstreams = missingSecrets(useUpstreams().upstreams ?? []);
-  const items = groups.value
-    .flatMap((one) => {
-      const group = one.value;
-      const attention = attentionOf(group, trendOf(group.name), now.value);
-      return attention === null ? [] : [{ group, attention }];
-    })
-    .sort(
-      (a, b) => a.attention.rank - b.attention.rank || a.group.name.localeCompare(b.group.name),
-    );
-  const entries = [
-    ...upstreams.map(({ id, says }) => (
-      <li key={`upstream ${id} ${says}`}>
-        <a href="/admin/upstreams">{id}</a>
-        <span>{says}</span>
-      </li>
-    )),
-    ...items.map(({ group, attention }) => (
-      <li key={group.name}>
-        <a href={`/admin/groups/${encodeURIComponent(group.name)}`}>{group.name}</a>
-        <StateWord group={group} />
-        <span>
-          <bdi>{attention.says}</bdi>
-        </span>
-      </li>
-    )),
-  ];
+  const entries = attention.value.map((entry) => (
+    <Entry
+      key={`${entry.rule} ${entry.subject.kind} ${entry.subject.id} ${entry.group === null ? entry.says : ''}`}
+      entry={entry}
+    />
+  ));
   const shown = entries.slice(0, isOpen ? LISTED_MAX : SHOWN);
   const left = entries.length - shown.length;
   const canOpen = entries.length > SHOWN;
@@ -52,7 +48,7 @@ export function AttentionList() {
         Needs attention {entries.length > 0 && <small>{entries.length}</small>}
       </h2>
       {entries.length === 0 ? (
-        <p class="help">Nothing: calls flow, or wait no longer than is usual.</p>
+        <p class="help">Nothing: calls are served, or wait no longer than usual.</p>
       ) : (
         <ul class="entries">{shown}</ul>
       )}

@@ -2,8 +2,8 @@ import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { api } from '../../api.ts';
-import { groups, now, trendOf, version } from '../../feed.ts';
-import { attentionOf } from '../../model/attention.ts';
+import { attention, groups, now, version } from '../../feed.ts';
+import { attentionOf, rankOf } from '../../model/attention.ts';
 import { byColumn, isIdle, type Sort } from '../../model/group-columns.ts';
 import { isNarrow, isSought, type GroupFilter } from '../../model/group-filter.ts';
 import { byPressure, keepOrder } from '../../model/order.ts';
@@ -75,19 +75,21 @@ export function useOrder(wanted: Wanted, list: RefObject<HTMLElement | null>): O
     const isDue = !isHeld && at - sorted.current.at >= SORT_MS_MIN;
     const isAsked = sorted.current.by !== by;
     if (isAsked || isDue) sorted.current = { at, by };
-    const next = isAsked || isDue ? inOrder(sought, by, at) : kept(order.peek(), all, sought);
+    const next = isAsked || isDue ? inOrder(sought, by) : kept(order.peek(), all, sought);
     if (!isSame(next, order.peek())) order.value = next;
   });
   return order.value;
 }
 
-function inOrder(sought: readonly GroupStatus[], wanted: Wanted, at: number): Order {
+function inOrder(sought: readonly GroupStatus[], wanted: Wanted): Order {
   const { filter, sort, foldsIdle } = wanted;
-  const names = sort === null ? byPressure(sought, trendOf, at) : byColumn(sought, sort);
+  const all = attention.peek();
+  const names =
+    sort === null ? byPressure(sought, (name) => rankOf(all, name)) : byColumn(sought, sort);
   if (!foldsIdle || isNarrow(filter)) return { shown: names, idle: [] };
   const idle = new Set(
     sought
-      .filter((group) => isIdle(group) && attentionOf(group, trendOf(group.name), at) === null)
+      .filter((group) => isIdle(group) && attentionOf(all, group.name) === null)
       .map(({ name }) => name),
   );
   return {

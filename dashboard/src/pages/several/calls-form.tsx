@@ -1,3 +1,4 @@
+import { plural } from '../../format.ts';
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { confirm } from '../../ui/confirm.tsx';
@@ -114,5 +115,5 @@ async function end(act: Act, { tenant, agent, group }: Meant): Promise<void> {
 }
 
 function callsOf(count: number): string {
-  return count === 1 ? '1 call' : `${count} calls`;
+  return plural(count, 'call');
 }
