@@ -33,6 +33,7 @@ import { isOfCanaryAlone } from '../config/canary-groups.ts';
 import { changesBetween } from '../config/changes-between.ts';
 import { AccountList } from './account-list.ts';
 import { Alarms, type Alarm } from './alarms.ts';
+import { AttentionWatch } from './attention-watch.ts';
 import { AuditLog } from './audit-log.ts';
 import { CostList } from './cost-list.ts';
 import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
@@ -107,6 +108,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
   readonly #telling: Telling;
   readonly #publisher: Publisher;
+  readonly #attention: AttentionWatch;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
@@ -140,6 +142,14 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       () => this.#snapshot(),
       (work) => ctx.waitUntil(work),
     );
+    this.#attention = new AttentionWatch({
+      env,
+      sql: ctx.storage.sql,
+      alarm: this.#alarms.of('attention'),
+      target: () => this.#store.current.config.webhook ?? null,
+      isInUse: () => this.#presence.awake(Date.now()).length > 0,
+      waitUntil: (work) => ctx.waitUntil(work),
+    });
   }
 
   async snapshot(known: string | number | null, found?: string | null): Promise<Snapshot | null> {
@@ -216,6 +226,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     for (const pool of change.retired) this.#list.list(pool);
     for (const group of change.unshared) this.#list.unshare(group);
     this.#publisher.publish();
+    this.#attention.note();
     this.#dropRetired();
     const own = ownPoolsToTell(change, before.config, config, this.#list.all()).filter(
       // One that was never used has nobody to tell.
@@ -230,7 +241,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   /** Goes on telling pools of changes, and puts back what was changed for a while. */
   override async alarm(): Promise<void> {
-    await Promise.all([this.#telling.round(), this.#goBack()]);
+    await Promise.all([this.#telling.round(), this.#goBack(), this.#attention.look()]);
   }
 
   /** Puts back the fields whose time is over, a version for each group. What is gone of the list has gone back. */
@@ -312,6 +323,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     if (this.#isKnown(pool)) {
       this.#costs.note(pool, Date.now());
       this.#presence.wake(pool);
+      this.#attention.note();
       this.#flushSoon();
     }
     const definition = this.#withUse(pool, await this.definition(pool.group));
@@ -415,6 +427,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async noteWarning(warning: Warning): Promise<void> {
     this.#warnings.note(warning);
+    this.#attention.note();
   }
 
   async warnings(limit: number): Promise<Warning[]> {
@@ -423,6 +436,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
 
   async noteRefusals(counts: readonly RefusalCount[]): Promise<void> {
     this.#refusals.note(counts, Date.now());
+    this.#attention.note();
   }
 
   async refusals(sinceMs: number, key?: string): Promise<RefusalCount[]> {

@@ -1,7 +1,10 @@
 import { DurableObject } from 'cloudflare:workers';
+import { bounded } from '../attention/attention.ts';
+import type { Attention } from '../contract/attention.ts';
 import type { Env } from '../env.ts';
 import type { FeedRpc, FeedWants, PoolReport } from '../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../contract/warnings.ts';
+import { readAttention } from '../overview/attention.ts';
 import { Hub } from './hub.ts';
 
 /**
@@ -26,6 +29,11 @@ export class FeedObject extends DurableObject<Env> implements FeedRpc {
   // oxlint-disable-next-line require-await -- as above
   async push(key: string, report: PoolReport): Promise<FeedWants> {
     return this.#hub?.take(key, report) ?? 'nothing';
+  }
+
+  async attention(): Promise<readonly Attention[]> {
+    const { all } = await readAttention(this.env);
+    return bounded(all).attention;
   }
 
   // oxlint-disable-next-line require-await -- as above

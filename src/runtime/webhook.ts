@@ -1,6 +1,7 @@
 import { pause } from './background.ts';
 import { onTimer } from './call-clock.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
+import type { Attention, AttentionRule } from '../contract/attention.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { logEvent } from './log.ts';
@@ -34,8 +35,33 @@ export interface WebhookDependencies {
   readonly now: () => number;
 }
 
-/** A warning on its way, or a test of the way. */
-type Message = Omit<Warning, 'kind'> & { readonly kind: WarningKind | 'test' };
+/** A warning or an entry of what needs a person on its way, or a test of the way. */
+type Message = Omit<Warning, 'kind'> & {
+  readonly kind: WarningKind | 'attention' | 'test';
+  readonly attention?: Attention;
+};
+
+/** An entry of what needs a person, when it was found, and when it was over. */
+interface Found {
+  readonly id: string;
+  readonly at: string;
+  readonly entry: Attention;
+  readonly cleared_at?: string;
+}
+
+/** Rules whose entries a warning of the pool announces at once. */
+const WARNED: ReadonlySet<AttentionRule> = new Set([
+  'breaker_open',
+  'budget_spent',
+  'budget_near',
+  'day_limit_spent',
+  'egress_refused',
+  'quota_exhausted',
+  'member_ejected',
+  'slots_stuck',
+  'queue_growing',
+  'invariant_violated',
+]);
 
 /** Result of a test. */
 interface Tested {
@@ -82,6 +108,35 @@ export async function deliverWarning(
   }
 }
 
+/** Sends an entry of what needs a person, or that it is over, unless a warning has announced it. Never throws. */
+export async function deliverAttention(
+  { id, at, entry, cleared_at: clearedAt }: Found,
+  dependencies: WebhookDependencies,
+): Promise<void> {
+  const { rule, subject, group, count, says, advice } = entry;
+  const message: Message = {
+    id: clearedAt === undefined ? id : `${id}-over`,
+    at: clearedAt ?? at,
+    kind: 'attention',
+    group: group ?? subject.id,
+    partition: null,
+    message: clearedAt === undefined ? `${says} ${advice}` : `Over: ${says}`,
+    figures: count === null ? {} : { count },
+    attention: entry,
+    ...(clearedAt !== undefined && { cleared_at: clearedAt }),
+  };
+  try {
+    const target = await dependencies.target();
+    const kinds = target?.kinds ?? null;
+    const isMeant = kinds === null ? !WARNED.has(rule) : kinds.includes('attention');
+    if (target === null || !isMeant) return;
+    const failure = await deliver(message, target, dependencies);
+    if (failure !== null) logFailure(message, failure);
+  } catch (error) {
+    logFailure(message, error instanceof Error ? error.name : 'unknown error');
+  }
+}
+
 /** Sends a message that says that it is a test, once, and tells what the receiver answered. Never throws. */
 export async function testWebhook(
   target: WebhookConfig,
@@ -116,13 +171,13 @@ function wordsFor(error: unknown): string {
   return `the receiver did not answer within ${ANSWER_MS_MAX / 1_000} s`;
 }
 
-function logFailure({ id, kind, group }: Warning, why: string): void {
+function logFailure({ id, kind, group }: Message, why: string): void {
   logEvent('webhook_failed', { warning: id, kind, group, why });
 }
 
 /** Delivers. Null: it was received. Else why not, without the address, which may hold a credential. */
 async function deliver(
-  warning: Warning,
+  warning: Message,
   target: WebhookConfig,
   dependencies: WebhookDependencies,
 ): Promise<string | null> {

@@ -1,6 +1,9 @@
 import * as z from 'zod';
 import { WARNING_KINDS } from '../warnings.ts';
 
+/** Kinds of messages: warnings of pools, and entries of what needs a person. */
+const WEBHOOK_KINDS = [...WARNING_KINDS, 'attention'] as const;
+
 /** A receiver of warnings, by the rules of Standard Webhooks, or of Slack. */
 export const webhookSchema = z.strictObject({
   url: z
@@ -22,10 +25,12 @@ export const webhookSchema = z.strictObject({
       'Shape of what is sent: `generic` as in docs/metrics.md, signed; `slack`: a `text`, as Slack, Mattermost and others take it.',
     ),
   kinds: z
-    .array(z.enum(WARNING_KINDS))
+    .array(z.enum(WEBHOOK_KINDS))
     .min(1)
-    .max(WARNING_KINDS.length)
+    .max(WEBHOOK_KINDS.length)
     .nullable()
     .default(null)
-    .describe('Kinds of warnings that are sent. Null: all.'),
+    .describe(
+      'Kinds of warnings that are sent, and `attention` for entries of what needs a person. Null: all; an entry that a warning announces anyway is then sent once, as that warning.',
+    ),
 });

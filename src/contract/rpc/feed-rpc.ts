@@ -1,3 +1,4 @@
+import type { Attention } from '../attention.ts';
 import type { Warning } from '../warnings.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../status.ts';
 
@@ -60,6 +61,8 @@ export interface FeedRpc {
   fetch(request: Request): Promise<Response>;
   /** Something changed in a pool. */
   push(key: string, report: PoolReport): Promise<FeedWants>;
+  /** Reads how all pools are, and lists what needs a person, the worst first. */
+  attention(): Promise<readonly Attention[]>;
   /** A pool raised a warning. */
   warned(warning: Warning): Promise<void>;
 }

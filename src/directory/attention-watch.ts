@@ -1,0 +1,156 @@
+import type { Attention, AttentionRule } from '../contract/attention.ts';
+import type { WebhookConfig } from '../contract/config/config.ts';
+import { feedOf, type Env } from '../env.ts';
+import { logEvent } from '../runtime/log.ts';
+import { deliverAttention, webhookDependencies } from '../runtime/webhook.ts';
+import type { Alarm } from './alarms.ts';
+
+/** `attention (key, data)`: entries of the list that the webhook was sent, as JSON (`Sent`). `docs/storage-schema.md` has more. */
+const TABLE = `CREATE TABLE IF NOT EXISTS attention (key TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID`;
+
+/** Time between a sign that something changed and the look at it, and between two looks, in milliseconds. */
+const SOON_MS = 5_000;
+const EVERY_MS = 60_000;
+
+/** How long an entry must be gone to count as over: some come and go. */
+const OVER_AFTER_MS = 60_000;
+
+/** Maximum entries whose delivery is remembered. */
+const SENT_MAX = 500;
+
+/** Rules whose entries end with a change or with a call, which both lead to a look. */
+const STANDING: ReadonlySet<AttentionRule> = new Set([
+  'config_warning',
+  'secret_missing',
+  'paused',
+  'budget_spent',
+  'budget_near',
+  'member_ejected',
+]);
+
+/** An entry that was sent. */
+interface Sent {
+  /** Id of the message, the same for its end. */
+  readonly id: string;
+  /** When it was first found, in epoch milliseconds. */
+  readonly at: number;
+  readonly entry: Attention;
+  /** Since when it is gone, in epoch milliseconds. null: it still holds. */
+  readonly goneSince: number | null;
+}
+
+interface WatchParts {
+  readonly env: Env;
+  readonly sql: SqlStorage;
+  readonly alarm: Alarm;
+  readonly target: () => WebhookConfig | null;
+  /** Whether any pool is in use. */
+  readonly isInUse: () => boolean;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
+/**
+ * Sends what needs a person to the webhook: each entry once when it comes, and once when it is over. It looks only where a
+ * webhook is set, once a minute while pools are in use or entries may end by themselves, so an idle deployment costs nothing.
+ */
+export class AttentionWatch {
+  readonly #parts: WatchParts;
+  #dueAt: number | null = null;
+
+  constructor(parts: WatchParts) {
+    this.#parts = parts;
+    parts.sql.exec(TABLE);
+    if (this.#isWanted() && this.#sent().size > 0) this.#lookAt(Date.now() + EVERY_MS);
+  }
+
+  /** Notes that something may have changed: a pool is in use, calls were refused, or the configuration is a new one. */
+  note(): void {
+    if (this.#isWanted() && this.#dueAt === null) this.#lookAt(Date.now() + SOON_MS);
+  }
+
+  /** Looks, if it is time. */
+  async look(): Promise<void> {
+    const now = Date.now();
+    if (this.#dueAt === null || now < this.#dueAt) return;
+    this.#dueAt = null;
+    this.#parts.alarm.clear();
+    if (!this.#isWanted()) return;
+    try {
+      const list = await feedOf(this.#parts.env).attention();
+      const open = this.#compare(list, now);
+      if (open || this.#parts.isInUse()) this.#lookAt(now + EVERY_MS);
+    } catch (error) {
+      logEvent('attention_unread', { error: String(error) });
+      this.#lookAt(now + EVERY_MS);
+    }
+  }
+
+  /** Sends what is new and what is over. Returns whether an entry may end by itself. */
+  #compare(list: readonly Attention[], now: number): boolean {
+    const sent = this.#sent();
+    const found = new Map(list.map((entry) => [keyOf(entry), entry]));
+    for (const [key, entry] of found) {
+      const known = sent.get(key);
+      if (known === undefined && sent.size < SENT_MAX) {
+        const fresh = { id: crypto.randomUUID(), at: now, entry, goneSince: null };
+        sent.set(key, fresh);
+        this.#write(key, fresh);
+        this.#send(fresh, null);
+      } else if (known !== undefined && known.goneSince !== null) {
+        this.#write(key, { ...known, goneSince: null });
+      }
+    }
+    for (const [key, known] of sent) {
+      if (found.has(key)) continue;
+      const goneSince = known.goneSince ?? now;
+      if (now - goneSince < OVER_AFTER_MS) {
+        if (known.goneSince === null) this.#write(key, { ...known, goneSince });
+        continue;
+      }
+      sent.delete(key);
+      this.#parts.sql.exec('DELETE FROM attention WHERE key = ?', key);
+      this.#send(known, now);
+    }
+    return [...sent.values()].some(({ entry, goneSince }) => {
+      return goneSince !== null || !STANDING.has(entry.rule);
+    });
+  }
+
+  #send({ id, at, entry }: Sent, clearedAt: number | null): void {
+    const { env, waitUntil } = this.#parts;
+    const message = { id, at: new Date(at).toISOString(), entry };
+    const ended = clearedAt === null ? {} : { cleared_at: new Date(clearedAt).toISOString() };
+    waitUntil(deliverAttention({ ...message, ...ended }, webhookDependencies(env)));
+  }
+
+  #sent(): Map<string, Sent> {
+    const rows = this.#parts.sql
+      .exec<{ key: string; data: string }>('SELECT key, data FROM attention')
+      .toArray();
+    return new Map(rows.map(({ key, data }) => [key, JSON.parse(data) as Sent]));
+  }
+
+  #write(key: string, sent: Sent): void {
+    this.#parts.sql.exec(
+      'INSERT OR REPLACE INTO attention (key, data) VALUES (?, ?)',
+      key,
+      JSON.stringify(sent),
+    );
+  }
+
+  #isWanted(): boolean {
+    const target = this.#parts.target();
+    // A configuration of an older release names no kinds.
+    return target !== null && (target.kinds ?? ['attention']).includes('attention');
+  }
+
+  #lookAt(at: number): void {
+    this.#dueAt = at;
+    this.#parts.alarm.set(at);
+  }
+}
+
+/** The same for an entry however its figures change. */
+function keyOf({ rule, subject, group, says }: Attention): string {
+  return JSON.stringify([rule, subject.kind, subject.id, group, rule === 'config_warning' && says]);
+}
