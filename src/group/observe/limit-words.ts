@@ -1,5 +1,6 @@
 import type { Raised } from '../../contract/warnings.ts';
 import type { Period } from '../../core/parts/spend.ts';
+import { dollars } from '../../core/words/figures.ts';
 import { IMPLICIT, type InstantMs, type MemberId } from '../../core/words/ids.ts';
 
 /** The state of a budget in its present period. */
@@ -39,7 +40,7 @@ export function budgetSpent(used: BudgetUsed, isDryRun: boolean): Raised {
 export function budgetRefused(used: BudgetUsed, reservedUsd: number): Raised {
   const { spentUsd, ofUsd, endsAt } = used;
   const aside = reservedUsd > 0 ? ` and ${dollars(reservedUsd)} set aside for calls in flight` : '';
-  const message = `A call did not fit into ${nameOf(used)} and was refused: ${amounts(used)} is spent${aside}. More like it are refused until ${timeOf(endsAt)}.`;
+  const message = `A call did not fit into ${nameOf(used)} and was refused: ${spentOf(used)}${aside}. More like it are refused until ${timeOf(endsAt)}.`;
   const percent = ofUsd === 0 ? 100 : Math.floor((spentUsd / ofUsd) * 100);
   const figures = { ...figuresOf(used, percent), reserved_usd: reservedUsd };
   return { kind: 'budget_spent', ...about(used), message, figures };
@@ -73,6 +74,12 @@ function amounts({ spentUsd, ofUsd }: BudgetUsed): string {
   return `${dollars(spentUsd)} of ${dollars(ofUsd)}`;
 }
 
+/** The spent part. An amount of 0 says less than that nothing is spent. */
+function spentOf(used: BudgetUsed): string {
+  const { spentUsd, ofUsd } = used;
+  return spentUsd === 0 ? `nothing of ${dollars(ofUsd)} is spent` : `${amounts(used)} is spent`;
+}
+
 function figuresOf({ spentUsd, ofUsd, endsAt }: BudgetUsed, percent: number): Raised['figures'] {
   return { percent, spent_usd: spentUsd, budget_usd: ofUsd, until_ms: endsAt };
 }
@@ -87,11 +94,6 @@ function dayAmounts({ used, limit }: DayUsed): string {
 
 function dayFigures({ used, limit, leavesAt }: DayUsed, percent: number): Raised['figures'] {
   return { percent, used: Math.round(used), limit, until_ms: leavesAt };
-}
-
-/** Writes an amount of money: to the cent, and what is less than a dollar to four figures. */
-function dollars(usd: number): string {
-  return usd === 0 || usd >= 1 ? `$${usd.toFixed(2)}` : `$${Number(usd.toPrecision(4))}`;
 }
 
 function timeOf(at: InstantMs): string {

@@ -2,6 +2,7 @@ import type { HistoryPoint } from '../../contract/history.ts';
 import { logEvent } from '../../runtime/log.ts';
 import type { Raised, Warning, WarningKind } from '../../contract/warnings.ts';
 import { slotsLearned } from '../../core/capacity.ts';
+import { plural } from '../../core/words/figures.ts';
 import { quantileMs } from '../../core/parts/histogram.ts';
 import type { Member } from '../../core/member.ts';
 import { isSplit } from '../../core/members.ts';
@@ -102,7 +103,7 @@ export class Warnings {
     if (totals.expired > seen.expired) {
       const count = totals.expired - seen.expired;
       seen.expired = totals.expired;
-      const message = `Slots were taken back at the end of their TTL, because their holders were gone: ${count}.`;
+      const message = `Their holders were gone: ${plural(count, 'slot was', 'slots were')} taken back at the end of the TTL.`;
       this.#warn('lease_expired', message, { leases: count }, now);
     }
     this.#lessons.note(state, now);
@@ -136,8 +137,9 @@ export class Warnings {
     const mean = this.#near.note(inUse, limit, warnAt, now);
     if (mean === null) return;
     const used = Math.round(10 * mean) / 10;
-    const waiting = queued === 0 ? 'no call waits yet' : `${queued} calls wait`;
-    const message = `${used} of ${limit} slots have been in use for a minute, and ${waiting}.`;
+    const waiting = queued === 0 ? 'no call waits yet' : plural(queued, 'call waits', 'calls wait');
+    const slots = plural(limit, 'slot has', 'slots have');
+    const message = `${used} of ${slots} been in use for a minute, and ${waiting}.`;
     this.#warn('near_limit', message, { in_use: used, limit, queued }, now);
   }
 
@@ -193,7 +195,7 @@ export class Warnings {
     );
     if (isGrowing && this.#lengths.length > GROWING_MINUTES && queued >= GROWING_LENGTH_MIN) {
       const [before = 0] = this.#lengths;
-      const message = `The queue has grown for ${GROWING_MINUTES} minutes, from ${before} to ${queued} calls.`;
+      const message = `The queue has grown for ${GROWING_MINUTES} minutes, from ${before} to ${plural(queued, 'call')}.`;
       this.#warn('queue_growing', message, { queued, queued_before: before }, now);
     }
     const boundMs = waitMsMax ?? timeoutMs / 2;

@@ -29,8 +29,7 @@ describe('a budget', () => {
   it('says how much of what, until when', () => {
     expect(budgetNear(budget, 80)).toEqual({
       kind: 'budget_near',
-      message:
-        '80 % of the budget of the day is spent: $16.20 of $20.00, until 2026-11-25 00:00 UTC.',
+      message: '80 % of the budget of the day is spent: $16.20 of $20, until 2026-11-25 00:00 UTC.',
       figures: { percent: 80, spent_usd: 16.2, budget_usd: 20, until_ms: until },
     });
   });
