@@ -104,6 +104,9 @@ async function tokenFinding({ admin, token }: Target): Promise<Finding> {
   return { check, result: 'ok', detail: `${actor}, role ${role}` };
 }
 
+/** Why a provider is not asked. */
+const NEEDS_KEY = 'set HEADGATE_KEY to ask it with a gateway key';
+
 interface Place {
   readonly id: string;
   readonly url: string;
@@ -125,6 +128,11 @@ async function providerFindings(target: Target, options: DoctorOptions): Promise
         // Servers of older releases send no fault.
         detail: `the secret ${name} ${fault ?? 'is not set'}. ${how}`,
       });
+    }
+    if (each.secret !== null && options.key === null) {
+      // Asked without a key, it would count as a refused call, which the next doctor finds.
+      findings.push({ check: each.id, result: 'skipped', detail: NEEDS_KEY });
+      continue;
     }
     const at = each.openai_at ?? each.anthropic_at;
     if (at !== null) places.push({ id: each.id, url: `${target.url}/${each.id}${at}/models` });
@@ -154,7 +162,7 @@ async function askProvider({ id: check, url }: Place, key: string | null): Promi
     const ms = Math.round(performance.now() - startedAt);
     const reason = response.headers.get('headgate-reason');
     if (reason === 'key_missing' && key === null) {
-      return { check, result: 'skipped', detail: 'set HEADGATE_KEY to ask it with a gateway key' };
+      return { check, result: 'skipped', detail: NEEDS_KEY };
     }
     if (reason !== null) {
       const what = reason === 'upstream_unreachable' ? 'cannot reach it' : 'refused';

@@ -136,6 +136,19 @@ it('ends with 0 if all is well, and with 1 for another release', async () => {
   );
 });
 
+it('asks no provider without a key that opens for a gateway key alone', async () => {
+  const secret = { name: 'UPSTREAM_X', is_set: true, fault: null, set_with: '' };
+  const { findings } = await doctorWith({
+    '/admin/api/upstreams': { upstreams: [{ ...upstream('sealed'), secret }], next_cursor: null },
+    '/sealed/v1/models': { error: 'Nobody expected a call.' },
+  });
+  expect(findings).toContainEqual({
+    check: 'sealed',
+    result: 'skipped',
+    detail: 'set HEADGATE_KEY to ask it with a gateway key',
+  });
+});
+
 it('looks at the data folder: that it can be written to, and has room', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
   const now = { '/admin/api/attention': { ...NOTHING, at: new Date().toISOString() } };
