@@ -39,9 +39,6 @@ export interface AttentionFacts {
   readonly budgets: ReadonlyMap<string, Budgets>;
 }
 
-/** An entry of the list. */
-export type Entry = Attention;
-
 /** The subject of a group: the key or team whose limits it holds, or the group itself. */
 export function subjectOf(group: string): Attention['subject'] {
   const [, kind, id] = /^(key|team):(.+)$/s.exec(group) ?? [];

@@ -106,5 +106,4 @@ export const attentionListSchema = z.object({
 });
 
 export type Attention = Frozen<z.output<typeof attentionSchema>>;
-export type AttentionList = Frozen<z.output<typeof attentionListSchema>>;
 export type AttentionRule = Attention['rule'];
