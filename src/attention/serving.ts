@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000;
 const QUOTED_MAX = 80;
 
 /** Meaning of the kinds of refusals, for those that came without a message. */
-export const KIND_WORDS: Readonly<Record<string, string>> = {
+const KIND_WORDS: Readonly<Record<string, string>> = {
   egress: 'calls from where the Worker runs are refused',
   unauthorized: 'the key is refused',
   quota: 'the account has no quota left',
