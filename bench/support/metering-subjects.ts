@@ -10,10 +10,10 @@ import { chatRequest } from './wire.ts';
 const WORKER = fileURLToPath(new URL('metering-worker.js', import.meta.url));
 
 /**
- * How a body is piped: natively, natively and looked at, the same with a meter, in JavaScript, and there with the usage
- * chunk taken out.
+ * How a body is piped: natively, natively and looked at, the same with the reports of usage read, the same with all text
+ * counted, in JavaScript, and there with the usage chunk taken out.
  */
-export type PipeKind = 'native' | 'observed' | 'metered' | 'watched' | 'dropping';
+export type PipeKind = 'native' | 'observed' | 'metered' | 'estimated' | 'watched' | 'dropping';
 
 const compatibility = await readCompatibility();
 

@@ -2,7 +2,7 @@ import { CallClock, onTimer } from '../../src/runtime/call-clock.ts';
 import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
 import { pipeMetered } from '../../src/upstream/usage/metered-pipe.ts';
 import { createUsageDrop } from '../../src/upstream/usage/usage-drop.ts';
-import { createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
+import { createReportMeter, createUsageMeter } from '../../src/upstream/usage/usage-meter.ts';
 import { pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 
 // The identity pipe of `bare-worker.js` with metering in it. `env.KIND` says how much.
@@ -11,10 +11,13 @@ import { pipeWatched } from '../../src/upstream/transfer/watched-pipe.ts';
 const IDLE_MS = 600_000;
 const STALLED_MS = 60_000;
 
+/** Meters of what is looked at, by the kind of pipe. */
+const METERS = { observed: null, metered: createReportMeter, estimated: createUsageMeter };
+
 /** Pipes natively, and looks at what has passed. */
-function observe(isMetered, { body, headers }, { writable, taken }, signal) {
+function observe(create, { body, headers }, { writable, taken }, signal) {
   const { after } = new CallClock();
-  const meter = isMetered ? createUsageMeter('openai', headers.get('content-type'), null) : null;
+  const meter = create?.('openai', headers.get('content-type'), null) ?? null;
   const idle = { afterMs: IDLE_MS, onOver() {}, after };
   const stalled = { afterMs: STALLED_MS, onOver() {}, after };
   const onSaid = (bytes) => meter?.push(bytes);
@@ -51,9 +54,9 @@ export default {
     });
     const { status, statusText, headers } = upstream;
     const { readable, writable } = new IdentityTransformStream();
-    if (env.KIND === 'observed' || env.KIND === 'metered') {
+    if (env.KIND in METERS) {
       const [out, taken] = readable.tee();
-      ctx.waitUntil(observe(env.KIND === 'metered', upstream, { writable, taken }, stop.signal));
+      ctx.waitUntil(observe(METERS[env.KIND], upstream, { writable, taken }, stop.signal));
       return new Response(out, { status, statusText, headers, encodeBody: 'manual' });
     }
     ctx.waitUntil(pipe(env.KIND, upstream, writable, stop.signal));

@@ -7,14 +7,13 @@ import type { GroupConfig } from '../contract/config/config.ts';
 import type { PoolStatus } from '../contract/status.ts';
 import { addSums, NO_COSTS, type CostSums } from '../core/parts/costs.ts';
 import type { Env } from '../env.ts';
-import { periodsAt } from '../history/periods.ts';
+import { dateOf, daysOf, periodsAt } from '../history/periods.ts';
 import { withoutQueue } from '../history/without-queue.ts';
 import { costDays, costRows, type CostsBy } from '../overview/cost-rows.ts';
 import { readCosts } from '../overview/costs.ts';
 import { askAwake, readDirectory, type Directory } from '../overview/pools.ts';
-import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import { KEY_PREFIX, limitGroups, TEAM_PREFIX } from '../routing/key-groups.ts';
-import { countsTokens } from '../routing/metered.ts';
+import { countsReports } from '../routing/metered.ts';
 import { ownPool } from '../routing/pool.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { AdminApp } from './context.ts';
@@ -88,6 +87,7 @@ function shown({
   outputTokens,
   calls,
   unpriced,
+  unreported = 0,
   waited,
 }: CostSums) {
   return {
@@ -97,6 +97,7 @@ function shown({
     output_tokens: outputTokens,
     calls,
     unpriced_calls: unpriced,
+    unreported_calls: unreported,
     waited_calls: waited,
   };
 }
@@ -156,12 +157,9 @@ function groupsBy({ config }: Directory, by: CostsBy): [name: string, group: Gro
   ) as [string, GroupConfig][];
 }
 
-/** Lists the groups that count no cost by themselves. */
-function notMetered({ config, pools }: Directory): string[] {
-  const counting = new Set(config.groups.filter(countsTokens).map(({ name }) => name));
-  const configured = config.groups.map(({ name }) => name);
-  const automatic = pools.map(({ group }) => group).filter((name) => name.startsWith(AUTO_PREFIX));
-  return [...new Set([...configured, ...automatic])].filter((name) => !counting.has(name));
+/** Lists the groups that count no cost by themselves. Automatic groups always count what answers report. */
+function notMetered({ config }: Directory): string[] {
+  return config.groups.filter((group) => !countsReports(group)).map(({ name }) => name);
 }
 
 function isCsv(accept: string | undefined): boolean {
@@ -175,23 +173,28 @@ const COLUMNS = [
   'output_tokens',
   'calls',
   'unpriced_calls',
+  'unreported_calls',
   'waited_calls',
 ] as const;
 
-function csvOf({ by, name, rows, total }: Costs): string {
-  const header = ['period', by, ...COLUMNS, 'budget_usd', 'budget_left_usd'];
+/** Makes the rows alone: a row for their total would double every sum that a spreadsheet makes. */
+function csvOf({ by, name, rows }: Costs): string {
+  const header = ['from', 'to', by, ...COLUMNS, 'budget_usd', 'budget_left_usd'];
+  const days = daysOf(name);
+  const [from, to] = days === null ? [name, name] : [dateOf(days.from), dateOf(days.to)];
   const lines = rows.map((row) => [
-    name,
+    from,
+    to,
     row.is_rest ? '(others)' : (row.name ?? '(none)'),
     ...sumsOf(row),
     row.budget?.limit_usd ?? null,
     row.budget?.left_usd ?? null,
   ]);
-  return toCsv(header, [...lines, [name, '(total)', ...sumsOf(total), null, null]]);
+  return toCsv(header, lines);
 }
 
 /** Where the price of no call is known the cost is not 0, but left out. */
 function sumsOf(row: Costs['total']): (number | null)[] {
-  const isUnknown = row.calls > 0 && row.unpriced_calls === row.calls;
+  const isUnknown = row.calls > 0 && row.unpriced_calls + row.unreported_calls === row.calls;
   return COLUMNS.map((column) => (column === 'usd' && isUnknown ? null : row[column]));
 }

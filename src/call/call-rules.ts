@@ -7,7 +7,7 @@ import {
   UPLOAD_MIN_BYTES_PER_S,
   type OnSaturated,
 } from '../contract/config/reactions.ts';
-import { countsTokens } from '../routing/metered.ts';
+import { countsReports, countsTokens } from '../routing/metered.ts';
 import { onSaturatedAt, type Placement } from '../routing/placement.ts';
 import type { HoldLimits } from '../upstream/transfer/hold-limits.ts';
 
@@ -24,6 +24,8 @@ export interface CallRules {
   readonly mayWait: boolean;
   /** Whether some group needs to know how many tokens the call uses, or what it costs. */
   readonly isMetered: boolean;
+  /** Group in whose costs the usage counts that the answer reports, if nothing else is metered. Null: none. */
+  readonly billed: string | null;
 }
 
 /**
@@ -40,6 +42,7 @@ export function callRules(
       ? placements.find(({ isOfProvider }) => isOfProvider)
       : placements.find(({ group }) => group === withMembers);
   const ofProvider = about?.config ?? DEFAULTS;
+  const billed = placements.find(({ isOfProvider }) => isOfProvider);
   const allSaturated = placements.map(onSaturatedAt);
   return {
     hold: {
@@ -59,6 +62,7 @@ export function callRules(
     mayWait: !allSaturated.includes('reject'),
     onSaturated: allSaturated.find((does) => typeof does === 'object') ?? 'queue',
     isMetered: placements.some(({ config }) => config !== null && countsTokens(config)),
+    billed: billed !== undefined && countsReports(billed.config) ? billed.group : null,
   };
 }
 

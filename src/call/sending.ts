@@ -4,11 +4,15 @@ import type { Candidate } from './plan.ts';
 import type { Target } from './target.ts';
 import type { Turn } from './tries.ts';
 
+/** The use of a call during and after it. What is reserved for a call is asked for, and settled where it fails. */
+type AnswerMetering = Pick<Metering, 'meterFor' | 'pipeFor' | 'settlement' | 'withoutPacking'> &
+  Partial<Pick<Metering, 'asking' | 'notServed'>>;
+
 /** A call that has its slots, and everything that it needs to be sent. */
 export interface Sending {
   readonly candidate: Candidate;
   readonly turn: Turn;
   readonly target: Target;
-  readonly metering: Metering | null;
+  readonly metering: AnswerMetering | null;
   readonly admission: Admission;
 }

@@ -13,6 +13,7 @@ import { allOut } from './acquire/rejections.ts';
 import { never, rejected, type Moved, type Rejected, type Result } from './result.ts';
 import { targetOf, type Target } from './target.ts';
 import { readAhead } from './read-ahead.ts';
+import { ReportedUsage } from './reported-usage.ts';
 import type { Turn } from './tries.ts';
 import { admitWithBody } from './wait-with-body.ts';
 import type { AdmitContext } from './acquire/admit-one.ts';
@@ -30,10 +31,11 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   const measured = rules.isMetered ? await measure(call, located) : null;
   if (measured !== null && measured.kind !== 'measured') return measured;
   const metering = measured?.metering ?? null;
+  const reported = metering === null ? reportedUsageOf(candidate) : null;
   const way =
     members === null
-      ? asCalled(candidate, turn, metering)
-      : byMember(candidate, members, turn, metering);
+      ? asCalled(candidate, turn, metering, reported)
+      : byMember(candidate, members, turn, metering, reported);
   const admitted = await admitWithBody(candidate, turn, {
     ...call,
     team: call.caller.key?.team ?? null,
@@ -65,16 +67,27 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
   }
 }
 
+/** The usage that the answer reports, where it counts and nothing is reserved for the call. Null: it counts nowhere. */
+function reportedUsageOf({ call, located, rules: { billed } }: Candidate): ReportedUsage | null {
+  if (billed === null) return null;
+  return new ReportedUsage(located, { group: billed, team: call.caller.key?.team ?? null });
+}
+
 /** How a call asks its groups, and goes out once it has its slots. */
 interface Way extends Pick<AdmitContext, 'metering' | 'members'> {
   readonly send: (admission: Admission) => Promise<Result>;
 }
 
 /** The way of a call to where its caller sent it, which is made before the wait: a grant is to be used at once. */
-function asCalled(candidate: Candidate, turn: Turn, metering: Metering | null): Way {
+function asCalled(
+  candidate: Candidate,
+  turn: Turn,
+  metering: Metering | null,
+  reported: ReportedUsage | null,
+): Way {
   const target = targetAt(candidate, turn, metering);
   const send: Way['send'] = (admission) =>
-    forward({ candidate, turn, target, metering, admission });
+    forward({ candidate, turn, target, metering: metering ?? reported, admission });
   return { metering, members: null, send };
 }
 
@@ -84,6 +97,7 @@ function byMember(
   members: MemberPlan,
   turn: Turn,
   metering: Metering | null,
+  reported: ReportedUsage | null,
 ): Way {
   const send: Way['send'] = async (admission) => {
     const place = placeOf(members, turn, admission);
@@ -94,7 +108,8 @@ function byMember(
     const there = atMember(candidate, place);
     const meteredThere = metering?.at(place) ?? null;
     const target = targetAt(there, turn, meteredThere);
-    return forward({ candidate: there, turn, target, metering: meteredThere, admission });
+    const usage = meteredThere ?? reported?.at(place) ?? null;
+    return forward({ candidate: there, turn, target, metering: usage, admission });
   };
   return {
     metering: metering?.beforeGrant(members.places.values()) ?? null,

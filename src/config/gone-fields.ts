@@ -16,12 +16,23 @@ export function insteadOf(path: readonly PropertyKey[]): string | null {
 
 /** Takes out of a whole document what is gone and says nothing by now: an export of an older release holds every default. */
 export function withoutOldDefaults(document: unknown): unknown {
-  return withoutOrders(document, (order) => order === 'listed');
+  return withoutSwitches(withoutOrders(document, (order) => order === 'listed'));
 }
 
 /** Takes out of a stored document all that is gone, whatever it says. */
 export function withoutGone(stored: unknown): unknown {
-  return withoutOrders(stored, () => true);
+  return withoutSwitches(withoutOrders(stored, () => true));
+}
+
+/** Translates `track_usage` of releases in which it was a switch. Off was the default, and says nothing by now. */
+function withoutSwitches(document: unknown): unknown {
+  if (!isRecord(document) || !Array.isArray(document['groups'])) return document;
+  const groups = document['groups'].map((group: unknown) => {
+    if (!isRecord(group) || typeof group['track_usage'] !== 'boolean') return group;
+    const { track_usage: isOn, ...rest } = group;
+    return isOn ? { ...rest, track_usage: 'always' } : rest;
+  });
+  return { ...document, groups };
 }
 
 /** Takes out the orders of spill that are meant. Of what has another shape nothing is touched. */

@@ -1,6 +1,6 @@
 import type { InstantMs, MemberId } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
-import type { CallEstimate, Usage, Demand, Reserved, Settlement } from './words/usage.ts';
+import type { Bill, CallEstimate, Usage, Demand, Reserved, Settlement } from './words/usage.ts';
 import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
 import { noteCost } from './parts/costs.ts';
 import { demandAt } from './parts/demand.ts';
@@ -11,7 +11,7 @@ import { observeUsage } from './parts/token-factors.ts';
 import type { Ledger, Member } from './member.ts';
 import { ledgersOf, memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
-import { noteUsage } from './stats.ts';
+import { hasWaitedFirst, noteUsage } from './stats.ts';
 
 /** A call as its reservation is made of it. */
 interface Estimated {
@@ -99,6 +99,9 @@ export function settleLease(
   now: InstantMs,
 ): void {
   const { reserved, grantedAt: takenAt } = lease;
+  if (actual !== 'unused' && actual?.bill !== undefined) {
+    noteReported(state, lease, actual, actual.bill, now);
+  }
   if (reserved === null) return;
   lease.reserved = null;
   const member = memberOf(state, lease);
@@ -117,7 +120,7 @@ export function settleLease(
     settleRates(rates, settings.rates, { reserved: reserved.demand, actual: used, takenAt }, now);
     settleUsd(spend, { reservedUsd: reserved.usd, actualUsd, key, agent }, now);
   }
-  if (actual === 'unused') return;
+  if (actual === 'unused' || actual?.bill !== undefined) return;
   noteUsage(state, lease, used, actualUsd, now);
   noteBilled(state, lease.holder, reserved, actual, now);
   const { inputEstimate } = reserved;
@@ -145,6 +148,27 @@ function noteBilled(
   const hasWaited = reserved.billed === 'waited';
   const used = { usd, inputTokens, outputTokens, cachedTokens: actual?.cachedTokens ?? 0 };
   noteCost(costs, { key, team: reserved.team ?? null, model, ...used, isUnpriced, hasWaited }, now);
+}
+
+/** Puts a call for which nothing was reserved into the costs of its group, with the use that the provider reported. */
+function noteReported(
+  state: GroupState,
+  lease: Lease,
+  actual: Settlement,
+  { team, model }: Bill,
+  now: InstantMs,
+): void {
+  noteUsage(state, lease, actual, actual.usd, now);
+  const { usd, inputTokens, outputTokens, cachedTokens = 0, isUnpriced = false, seen } = actual;
+  const charged = { key: lease.holder.caller, team, model: lease.holder.model ?? model };
+  const used = { usd, inputTokens, outputTokens, cachedTokens, isUnpriced };
+  const hasWaited = hasWaitedFirst(lease);
+  noteCost(
+    state.controls.costs,
+    { ...charged, ...used, isUnreported: seen === null, hasWaited },
+    now,
+  );
+  state.talliesDirtyAt ??= now;
 }
 
 /** Moves what a lease has reserved from one member to another. The limits over all members count it as before. */

@@ -191,6 +191,11 @@ export function noteUsage(
   }
 }
 
+/** Whether the call of a lease was queued first. Unknown of one that an earlier instance granted: then it counts as not. */
+export function hasWaitedFirst({ decision }: Lease): boolean {
+  return decision !== null && decision.waitedFor !== null;
+}
+
 /** Reads the number of the attempt, which ends a lease's id. */
 export function attemptOf(leaseId: LeaseId): number {
   return Number(leaseId.slice(leaseId.lastIndexOf('.') + 1));

@@ -9,6 +9,7 @@ import {
   weightOf,
 } from './parts/accounts.ts';
 import { noteServed } from './parts/breaker.ts';
+import { noteReportedCost } from './parts/costs.ts';
 import { addDecision, type Decision } from './parts/decision-log.ts';
 import { noteAccepted } from './parts/evidence.ts';
 import { observe } from './parts/histogram.ts';
@@ -69,6 +70,12 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) observeHold(state, meanMs);
   state.decisions.lent.push(told);
   for (const one of told.last) noteOne(state, told, one, now);
+  for (const cost of told.costs ?? []) {
+    noteReportedCost(state.controls.costs, told.caller, cost, now);
+    totals.inputTokens += cost.inputTokens;
+    totals.outputTokens += cost.outputTokens;
+    totals.usd += cost.usd;
+  }
 }
 
 /** Has the log tell of a call as if it had asked. */

@@ -9,10 +9,15 @@ import { membersOf } from './members.ts';
 type Limits = Omit<GroupConfig['limits'], 'max_weight'>;
 type Budgets = Pick<Limits, 'budget_usd'>;
 
-/** Tells whether a group counts tokens or cost. The others never look into a body or an answer for it. */
+/** Whether a group counts every call's tokens or cost, and so reads bodies for it and estimates before a call starts. */
 export function countsTokens(group: GroupConfig): boolean {
-  if (group.track_usage || areOfTokens(group.limits)) return true;
+  if (group.track_usage === 'always' || areOfTokens(group.limits)) return true;
   return membersOf(group).some(({ config }) => areOfTokens(config.limits));
+}
+
+/** Whether the usage that answers report counts in the costs of a group. Null: a group that is not configured. */
+export function countsReports(group: GroupConfig | null): boolean {
+  return group === null || group.track_usage !== 'off' || countsTokens(group);
 }
 
 function areOfTokens(limits: Limits): boolean {

@@ -37,10 +37,10 @@ beforeAll(async () => {
           name: 'practice',
           match: { upstreams: ['practice'] },
           limits: { max_concurrency: 10 },
-          track_usage: true,
+          track_usage: 'always',
           holds: NO_HOLDS,
         },
-        { name: 'uncounted', match: { models: ['other-*'] } },
+        { name: 'uncounted', match: { models: ['other-*'] }, track_usage: 'off' },
       ],
     }),
   });
@@ -134,7 +134,7 @@ it('the cost of a key and of its team this month is two clicks away', async () =
 
 it('says which groups count nothing, and what there would be without the queue', async () => {
   page = await signedIn(browser, stage, '/admin/costs');
-  await page.getByText('1 group counts no cost').click();
+  await page.getByText('Costs are off in 1 group').click();
   await page.getByRole('link', { name: 'uncounted' }).waitFor();
   await page.getByRole('heading', { name: 'Without the queue' }).waitFor();
   expect(await page.getByRole('main').textContent()).toContain('× mean cost of a call');
@@ -148,8 +148,8 @@ it('the same comes as CSV', async () => {
   await page.getByRole('link', { name: 'Download CSV' }).click();
   const download = await downloading;
   const text = await readFile(await download.path(), 'utf8');
-  expect(text).toMatch(/^period,group,usd,/);
-  expect(text).toMatch(/\d{4}-\d\d,practice,0\.8,400000,/);
+  expect(text).toMatch(/^from,to,group,usd,/);
+  expect(text).toMatch(/\d{4}-\d\d-01,\d{4}-\d\d-\d\d,practice,0\.8,400000,/);
 });
 
 it('a team gets a budget, and its keys show what is left', async () => {

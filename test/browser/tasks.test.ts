@@ -34,7 +34,7 @@ const group = (name: string, limits: object) => ({
   match: { upstreams: ['practice'], models: [name] },
   limits,
   holds: NO_HOLDS,
-  track_usage: true,
+  track_usage: 'always',
   // Every call that waited is kept.
   log: { slow_ms: 1 },
 });

@@ -48,9 +48,12 @@ export function rowName(
   return name ?? `no ${by}`;
 }
 
-/** Words for a cost. Where the price of no call is known it is not $0. */
-export function costWords(of: Pick<CostRow, 'usd' | 'calls' | 'unpriced_calls'>): string {
-  return of.calls > 0 && of.unpriced_calls === of.calls ? 'not known' : usd(of.usd);
+/** Words for a cost. Where no call's price or use is known it is not $0. */
+export function costWords(
+  of: Pick<CostRow, 'usd' | 'calls' | 'unpriced_calls' | 'unreported_calls'>,
+): string {
+  const unknown = of.unpriced_calls + of.unreported_calls;
+  return of.calls > 0 && unknown === of.calls ? 'not known' : usd(of.usd);
 }
 
 /** The part of a budget that is spent or set aside, from 0 on; above 1 it is exceeded. Null: nobody knows. */

@@ -88,14 +88,15 @@ export class LentLease implements HeldLease {
     this.#isReleased = true;
     this.#callOff?.();
     const isTold = outcome === 'success' || outcome === 'unused';
-    if (this.#own !== null || !isTold || settlement !== undefined) {
+    const isReserved = settlement !== undefined && settlement.bill === undefined;
+    if (this.#own !== null || !isTold || isReserved) {
       return this.#takeOwn().release(outcome, settlement);
     }
     const { loan, slot, way, known, onEnd } = this.#parts;
     if (outcome === 'success') {
-      loan.note(known, slot, this.#status, this.#beganAt, this.#notes?.requestId);
+      loan.note(known, slot, this.#status, this.#beganAt, this.#notes?.requestId, settlement);
     }
-    onEnd({ outcome, status: this.#status, reason: null, used: null });
+    onEnd({ outcome, status: this.#status, reason: null, used: settlement ?? null });
     if (loan.takeBack(slot)) await giveBack(loan, [slot], way.pool, way.after);
     else seeToKeeper(loan, way);
   }

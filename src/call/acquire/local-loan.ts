@@ -4,6 +4,8 @@ import type {
   LentSlots,
   LoanReport,
 } from '../../contract/rpc/group-rpc.ts';
+import { addSums, type ReportedCost } from '../../core/parts/costs.ts';
+import type { Settlement } from '../../core/words/usage.ts';
 import { LOAN_STARTS_MS, LOAN_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock, type SteadyClock } from '../../runtime/steady-clock.ts';
 
@@ -24,6 +26,9 @@ const CALL_LOST_MS = LOAN_TTL_MS;
 
 /** Maximum calls of a kind that one report tells of one by one: the last ones, as many as are worth remembering. */
 const LAST_MAX = 200;
+
+/** Maximum pairs of team and model that one report tells of apart. */
+const COST_LINES_MAX = 50;
 
 /** A slot of a loan. */
 export interface LocalSlot {
@@ -51,6 +56,8 @@ interface Sum {
     endedAt: number,
     requestId: string | undefined,
   ])[];
+  /** Null: none of them stands in the costs of the group. */
+  costs: ReportedCost[] | null;
 }
 
 /**
@@ -171,6 +178,7 @@ export class LocalLoan {
     status: number | null,
     beganAt: number,
     requestId?: string,
+    used?: Settlement,
   ): void {
     this.#peak = Math.max(this.#peak, this.#used.get(slot)?.atOnce ?? 0);
     const now = this.#clock.now();
@@ -179,12 +187,13 @@ export class LocalLoan {
     let sum = this.#ended.get(key);
     if (sum === undefined) {
       const of = { caller, tenant, agent, upstream, model, lane, status };
-      sum = { of, calls: 0, heldMs: 0, last: [] };
+      sum = { of, calls: 0, heldMs: 0, last: [], costs: null };
       this.#ended.set(key, sum);
     }
     sum.calls += 1;
     sum.heldMs += now - beganAt;
     sum.last.push([leaseId, beganAt, now, requestId]);
+    if (used !== undefined) addCost((sum.costs ??= []), model, used);
     // Not each time, which would move all of them.
     if (sum.last.length >= 2 * LAST_MAX) sum.last.splice(0, LAST_MAX);
   }
@@ -193,10 +202,11 @@ export class LocalLoan {
   report(): LoanReport {
     const now = this.#clock.now();
     this.#dropLost(now);
-    const ended = [...this.#ended.values()].map(({ of, calls, heldMs, last }) => ({
+    const ended = [...this.#ended.values()].map(({ of, calls, heldMs, last, costs }) => ({
       ...of,
       calls,
       heldMs,
+      ...(costs !== null && { costs }),
       last: last.slice(-LAST_MAX).map(([id, beganAt, endedAt, requestId]) => {
         const call = [id, now - beganAt, now - endedAt] as const;
         return requestId === undefined ? call : ([...call, requestId] as const);
@@ -274,4 +284,30 @@ export class LocalLoan {
   endKeeping(keeper: number): void {
     if (this.#keeper === keeper) this.#keeperSeenAt = -Infinity;
   }
+}
+
+/** Adds the reported use of a call to those of its team and model. `model`: the one that the call named. */
+function addCost(costs: ReportedCost[], model: string | null, used: Settlement): void {
+  const { bill, usd, inputTokens, outputTokens, cachedTokens = 0, isUnpriced, seen } = used;
+  if (bill === undefined) return;
+  const { team } = bill;
+  const indexOf = (name: string | null): number =>
+    costs.findIndex((line) => line.team === team && line.model === name);
+  // Upstreams name models in their answers: however many they are, a report is bounded.
+  const named = model ?? bill.model;
+  const name = indexOf(named) < 0 && costs.length >= COST_LINES_MAX ? null : named;
+  const sums = {
+    usd,
+    inputTokens,
+    outputTokens,
+    cachedTokens,
+    calls: 1,
+    unpriced: isUnpriced === true ? 1 : 0,
+    waited: 0,
+    ...(seen === null && { unreported: 1 }),
+  };
+  const at = indexOf(name);
+  const line = costs[at];
+  if (line === undefined) costs.push({ team, model: name, ...sums });
+  else costs[at] = { team, model: name, ...addSums(line, sums) };
 }

@@ -19,10 +19,18 @@ const sums = {
   }),
   cached_tokens: count.meta({ description: 'Input read from a cache.', unit: 'tokens' }),
   output_tokens: count.meta({ description: 'Output.', unit: 'tokens' }),
-  calls: count.meta({ description: 'Calls that used anything.', unit: 'calls' }),
+  calls: count.meta({
+    description: 'Calls that used anything, and those whose use is unknown.',
+    unit: 'calls',
+  }),
   unpriced_calls: count.meta({
     description:
       'Those of them whose price nobody knows: their tokens are in, and they cost 0 here.',
+    unit: 'calls',
+  }),
+  unreported_calls: count.meta({
+    description:
+      'Those of them whose answers reported no usage: they count no tokens and cost 0 here. Only in groups that read nothing else.',
     unit: 'calls',
   }),
   waited_calls: count.meta({
@@ -95,7 +103,7 @@ export const costsSchema = z.object({
   not_metered: z
     .array(z.string())
     .describe(
-      'Groups that count no cost by themselves: neither budget nor `track_usage`. Calls there are known only where a key, team or other group counts them.',
+      'Groups with `track_usage: off` and without a budget. Calls there are known only where a key, team or other group counts them.',
     ),
   unreachable: z
     .array(
@@ -115,7 +123,7 @@ export const COST_ROUTES = routes({
     tag: 'status',
     summary: 'Costs and tokens of a day or month, by key, team, model or group',
     description:
-      'Each call is counted once, when it has ended, in the narrowest group that stands for something of a provider; limits of keys and teams come on top. Calls that no group counts (neither budget nor `track_usage`) are not in it. After a restart of an object the last 10 seconds of it may be missing. A call counts for the team that its key had then. CSV with `format=csv`, or by `Accept: text/csv`.',
+      'Each call is counted once, when it has ended, in the narrowest group that stands for something of a provider; limits of keys and teams come on top. Calls of groups with `track_usage: off` are not in it, unless another group counts them. CSV has no row for the total. After a restart of an object the last 10 seconds of it may be missing. A call counts for the team that its key had then. CSV with `format=csv`, or by `Accept: text/csv`.',
     role: 'viewer',
     query: z.strictObject({
       period: z.enum(['day', 'month']).default('month').describe('Kind of the period, of UTC.'),

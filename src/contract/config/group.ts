@@ -252,9 +252,11 @@ export const groupSchema = z
         '`auto` learns from refusals how many calls the upstream takes at once; `off` goes by the limit, and by what was learned before.',
       ),
     track_usage: z
-      .boolean()
-      .default(false)
-      .describe('Counts tokens and cost of every call, though no limit of the group needs them.'),
+      .enum(['auto', 'always', 'off'])
+      .default('auto')
+      .describe(
+        'Which calls stand in the costs if no limit of the group counts tokens. `auto`: calls whose answers report their usage; Headgate reads nothing else for it. `always` also reads the bodies of calls, and estimates the use where an answer reports none. `off`: none.',
+      ),
     log: callLogSchema
       .prefault({})
       .describe('Which calls have a line in the log that is kept, and for how long.'),

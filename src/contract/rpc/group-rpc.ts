@@ -3,6 +3,7 @@ import type { Outcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
+import type { ReportedCost } from '../../core/parts/costs.ts';
 import type { Correction, NewCorrection, Period } from '../../core/parts/spend.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { HandedGroup } from '../../core/state.ts';
@@ -263,6 +264,8 @@ export interface LentCalls {
     endedMs: number,
     requestId?: string,
   ])[];
+  /** The use that the provider reported, by team and model. Absent: none of them stands in the costs of the group. */
+  readonly costs?: readonly ReportedCost[];
 }
 
 /** Request by which an isolate gives lent slots back. */

@@ -12,6 +12,8 @@ export interface CostSums {
   readonly unpriced: number;
   /** Calls that had to wait in the queue first. */
   readonly waited: number;
+  /** Calls of whose use the provider reported nothing: they count no tokens. Absent: none, or an older release counted. */
+  readonly unreported?: number;
 }
 
 /** Those who a call is charged to, and what it called. */
@@ -21,6 +23,9 @@ interface Charged {
   readonly team: string | null;
   readonly model: string | null;
 }
+
+/** The reported use of calls of one key for which nothing was reserved. */
+export interface ReportedCost extends CostSums, Omit<Charged, 'key'> {}
 
 /** The sums of one key and one model. */
 export interface CostLine extends CostSums, Charged {}
@@ -50,8 +55,11 @@ interface Writable {
 }
 
 /** The use of one call. */
-export interface CalledFor extends Omit<CostSums, 'calls' | 'unpriced' | 'waited'>, Charged {
+export interface CalledFor
+  extends Omit<CostSums, 'calls' | 'unpriced' | 'waited' | 'unreported'>, Charged {
   readonly isUnpriced: boolean;
+  /** The provider reported no use. Absent: it did, or an estimate counts. */
+  readonly isUnreported?: boolean;
   readonly hasWaited: boolean;
 }
 
@@ -83,9 +91,34 @@ export function dayOf(at: number): number {
 
 /** Counts a call, in the day in which it ended. A clock that went back is still in the day that it was in. */
 export function noteCost(costs: Costs, call: CalledFor, now: InstantMs): void {
+  const { key, team, model, isUnpriced, isUnreported = false, hasWaited, ...used } = call;
+  const sums = {
+    ...used,
+    calls: 1,
+    unpriced: isUnpriced ? 1 : 0,
+    waited: hasWaited ? 1 : 0,
+    ...(isUnreported && { unreported: 1 }),
+  };
+  addToLine(costs, { key, team, model }, sums, now);
+}
+
+/** Counts calls of a key whose use their isolate has added up. */
+export function noteReportedCost(
+  costs: Costs,
+  key: string,
+  { team, model, ...sums }: ReportedCost,
+  now: InstantMs,
+): void {
+  addToLine(costs, { key, team, model }, sums, now);
+}
+
+function addToLine(
+  costs: Costs,
+  { key, team, model }: Charged,
+  sums: CostSums,
+  now: InstantMs,
+): void {
   const table = openDay(costs, dayOf(now));
-  const { key, team, model, isUnpriced, hasWaited, ...used } = call;
-  const sums = { ...used, calls: 1, unpriced: isUnpriced ? 1 : 0, waited: hasWaited ? 1 : 0 };
   const at = table.lines.findIndex(
     (line) => line.key === key && line.team === team && line.model === model,
   );
@@ -135,6 +168,7 @@ export function totalOf({ lines, rest }: CostTable): CostSums {
 
 /** Adds one sum to another. */
 export function addSums(a: CostSums, b: CostSums): CostSums {
+  const unreported = (a.unreported ?? 0) + (b.unreported ?? 0);
   return {
     usd: a.usd + b.usd,
     inputTokens: a.inputTokens + b.inputTokens,
@@ -143,6 +177,7 @@ export function addSums(a: CostSums, b: CostSums): CostSums {
     calls: a.calls + b.calls,
     unpriced: a.unpriced + b.unpriced,
     waited: a.waited + b.waited,
+    ...(unreported > 0 && { unreported }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { InstantMs, LeaseId } from '../words/ids.ts';
 import type { Lane } from '../words/ticket.ts';
 import { BoundedMap } from './bounded-map.ts';
+import type { ReportedCost } from './costs.ts';
 
 /**
  * Slots that are lent to isolates, which start calls on them without asking. Each is in use from when it is lent
@@ -65,6 +66,8 @@ export interface ToldCalls {
   readonly heldMs: number;
   /** The last of them, one by one. */
   readonly last: readonly ToldCall[];
+  /** The use that the provider reported, by team and model. Absent: none of them stands in the costs of the group. */
+  readonly costs?: readonly ReportedCost[];
 }
 
 export interface ToldCall {

@@ -48,6 +48,16 @@ export interface Settlement {
   readonly cachedTokens?: number;
   /** Its price is not known, so `usd` is 0 for want of one. Absent: it is known. */
   readonly isUnpriced?: boolean;
+  /** Nothing was reserved for the call, and it stands in the costs of this group. Absent: `Reserved` says whether it does. */
+  readonly bill?: Bill;
+}
+
+/** The place in the costs of a group of a call for which nothing was reserved. */
+export interface Bill {
+  /** Team of the key that the call comes with. Null: none. */
+  readonly team: string | null;
+  /** The model that it named, or that its answer named. Null: neither is known. */
+  readonly model: string | null;
 }
 
 /** All that a call takes at its grant. */

@@ -6,6 +6,7 @@ import { EventData } from '../events/event-data.ts';
 import { MessageStream } from '../events/message-stream.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import type { WalkOptions } from '../json/json-walk.ts';
+import { EventReports } from './event-reports.ts';
 import type { Tiers } from './tiers.ts';
 import type { Usage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
@@ -28,6 +29,8 @@ export interface MeteredUsage {
   readonly outputTokensSeen: number;
   /** The tiers that the answer reports. Absent: it reports none. */
   readonly tiers?: Tiers;
+  /** The model that the answer names. Absent: it names none. */
+  readonly model?: string;
 }
 
 /** Reads the usage of one answer while its bytes pass by. */
@@ -59,6 +62,20 @@ export function createUsageMeter(
   if (shape === 'opaque' || packings === null) return null;
   const meter = plainMeter(shape, contentType);
   return meter === null || packings.length === 0 ? meter : packedMeter(meter, packings);
+}
+
+/** As `createUsageMeter`, for calls of which nothing is estimated: of a stream of events only the reports are read. */
+export function createReportMeter(
+  shape: Dialect,
+  contentType: string | null,
+  contentEncoding: string | null,
+): UsageMeter | null {
+  const packings = packingsOf(contentEncoding);
+  if (mediaType(contentType) !== 'text/event-stream' || shape === 'opaque' || packings === null) {
+    return createUsageMeter(shape, contentType, contentEncoding);
+  }
+  const meter = new EventReports(shape);
+  return packings.length === 0 ? meter : packedMeter(meter, packings);
 }
 
 /** Meters a decompressed copy of a compressed answer. */
@@ -148,10 +165,14 @@ function walkOf(visitor: UsageVisitor, form: WalkOptions['form'], keepBytesMax: 
   return new JsonWalk(visitor, { form, keys: USAGE_VISITOR_KEYS, keepBytesMax });
 }
 
-function seenBy({ usage, unreportedBytes, tiers }: UsageVisitor): MeteredUsage {
+function seenBy({ usage, unreportedBytes, tiers, model }: UsageVisitor): MeteredUsage {
   const unreported = Math.ceil(unreportedBytes / TEXT_BYTES_PER_TOKEN);
-  const seen = { usage, outputTokensSeen: (usage?.outputTokens ?? 0) + unreported };
-  return Object.keys(tiers).length === 0 ? seen : { ...seen, tiers };
+  return {
+    usage,
+    outputTokensSeen: (usage?.outputTokens ?? 0) + unreported,
+    ...(Object.keys(tiers).length > 0 && { tiers }),
+    ...(model !== null && { model }),
+  };
 }
 
 /** Of what is not base64, nothing. */

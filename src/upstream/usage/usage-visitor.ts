@@ -64,6 +64,12 @@ const SKIPPED = [
   'reasoning_details',
 ];
 
+/** Names of the model in an answer, next to its usage. */
+const MODELS = ['model', 'modelVersion'];
+
+/** Maximum length of a model's name that is kept. */
+const MODEL_LENGTH_MAX = 200;
+
 /** Bedrock's streams carry the model's own events in base64. */
 const WRAPPED = 'bytes';
 
@@ -77,6 +83,7 @@ export const USAGE_VISITOR_KEYS = new KeyNames([
   ...TEXT_KEYS,
   ...SKIPPED,
   ...REPORTED_TIER_KEYS,
+  ...MODELS,
   WRAPPED,
 ]);
 
@@ -87,6 +94,7 @@ const texts = new Set(TEXTS);
 const textRoots = new Set(TEXT_ROOTS);
 const textKeys = new Set(TEXT_KEYS);
 const skipped = new Set(SKIPPED);
+const models = new Set(MODELS);
 
 /** Finds usage in an answer's records and counts the bytes of the model's text. */
 export class UsageVisitor implements JsonVisitor {
@@ -95,6 +103,7 @@ export class UsageVisitor implements JsonVisitor {
   readonly #onWrapped: ((base64: Uint8Array) => void) | null;
   #usage: Usage | null = null;
   #tiers: Tiers = {};
+  #model: string | null = null;
   #counters: Record<string, unknown> | null = null;
   #textBytes = 0;
   /** Of this record: vLLM and others say the same under both names. */
@@ -118,6 +127,11 @@ export class UsageVisitor implements JsonVisitor {
     return this.#tiers;
   }
 
+  /** The model that served the call, as the first record that names one says. Null: none does. */
+  get model(): string | null {
+    return this.#model;
+  }
+
   /** Bytes of text in the records after the last one that said how much output there is. */
   get unreportedBytes(): number {
     return this.#textBytes - this.#reportedTextBytes;
@@ -130,6 +144,7 @@ export class UsageVisitor implements JsonVisitor {
       if (key === '') return 'skip';
       if (key === WRAPPED && depth === 1 && this.#onWrapped !== null) return 'keep';
       if (isText(value, key)) return 'count';
+      if (this.#model === null && models.has(key) && mayTellTier(value)) return 'keep';
       return reportedField(value, mayTellTier(value)) === null ? 'skip' : 'keep';
     }
     if (kind === 'scalar') return depth === 1 && counters.has(key) ? 'keep' : 'skip';
@@ -154,6 +169,8 @@ export class UsageVisitor implements JsonVisitor {
       this.#reasoningContentBytes += value.textBytes;
     } else if (isText(value, key)) {
       this.#textBytes += value.textBytes;
+    } else if (models.has(key)) {
+      this.#model ??= textOf(value.kept)?.slice(0, MODEL_LENGTH_MAX) ?? null;
     } else {
       const field = reportedField(value, mayTellTier(value));
       const tier = field === null ? {} : reportedTier(field, textOf(value.kept));

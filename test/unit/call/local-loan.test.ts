@@ -104,3 +104,55 @@ test('slots that come after it was called back, or of a loan before it, come too
   expect(loan.comesAfter(more)).toBe(true);
   expect(loan.comesAfter({ ...more, loan: 'newer' })).toBe(false);
 });
+
+test('its report adds up what providers reported, by team and model', () => {
+  const ended = (model: string | null, tokens: number | null, price = 1): void => {
+    const slot = take();
+    const seen = tokens === null ? null : { inputTokens: tokens, outputTokens: 1 };
+    const used = { requests: 1, inputTokens: tokens ?? 0, outputTokens: tokens === null ? 0 : 1 };
+    const bill = { team: 'apps', model };
+    const isUnpriced = price === 0;
+    const usd = tokens === null ? 0 : price;
+    loan.note(CALL, slot, 200, now, undefined, { ...used, usd, seen, isUnpriced, bill });
+    loan.takeBack(slot);
+  };
+  ended('gpt-4o', 10);
+  ended('gpt-4o', 20);
+  ended('other', 5, 0);
+  ended('other', null);
+  const [told] = loan.report().ended;
+  const sums = { team: 'apps', cachedTokens: 0, waited: 0, calls: 2 };
+  expect(told).toMatchObject({ calls: 4 });
+  expect(told?.costs).toEqual([
+    { ...sums, model: 'gpt-4o', usd: 2, inputTokens: 30, outputTokens: 2, unpriced: 0 },
+    {
+      ...sums,
+      model: 'other',
+      usd: 0,
+      inputTokens: 5,
+      outputTokens: 1,
+      unpriced: 1,
+      unreported: 1,
+    },
+  ]);
+  expect(loan.report().ended).toEqual([]);
+});
+
+test('its report is bounded, however many models upstreams name', () => {
+  for (let count = 0; count < 200; count++) {
+    const slot = take();
+    const seen = { inputTokens: 1, outputTokens: 1 };
+    const bill = { team: null, model: `model-${count}` };
+    loan.note(CALL, slot, 200, now, undefined, { requests: 1, ...seen, usd: 1, seen, bill });
+    loan.takeBack(slot);
+  }
+  const [told] = loan.report().ended;
+  expect(told?.costs?.length).toBeLessThanOrEqual(51);
+  expect(told?.costs?.reduce((sum, { usd }) => sum + usd, 0)).toBe(200);
+});
+
+test('calls that stand in no costs leave none', () => {
+  const slot = take();
+  loan.note(CALL, slot, 200, now);
+  expect(loan.report().ended[0]).not.toHaveProperty('costs');
+});

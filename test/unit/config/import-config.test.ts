@@ -65,6 +65,17 @@ describe('a document of our own shape', () => {
     expect(config.groups[0]?.on_saturated).toEqual(spill);
   });
 
+  it.each([
+    [true, 'always'],
+    // The default of releases in which it was a switch.
+    [false, 'auto'],
+    ['off', 'off'],
+    [undefined, 'auto'],
+  ])('reads track_usage: %j as %j', (track_usage, expected) => {
+    const { config } = configOf({ groups: [{ name: 'a', track_usage }] });
+    expect(config.groups[0]?.track_usage).toBe(expected);
+  });
+
   const group = (fields: object) => ({ groups: [{ name: 'a', ...fields }] });
   it.each([
     [

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import { addCors, corsHeaders } from '../../../src/call/cors.ts';
 import { errorResponse } from '../../../src/call/errors/wire-error.ts';
+import { CANARY_MODEL_PREFIX } from '../../../src/config/canary-groups.ts';
 import { ANSWER_HEADERS } from '../../../src/contract/answer-headers.ts';
 import { DIALECTS } from '../../../src/contract/dialect.ts';
 import { REASONS, type Reason } from '../../../src/contract/reasons.ts';
@@ -29,7 +30,7 @@ describe('the table of answer headers', () => {
   it('knows every header with our name in the source that callers do not send', () => {
     const sent = documented('Request headers').filter((name) => name.startsWith('headgate-'));
     expect(sent).toHaveLength(10);
-    const known = new Set([...NAMES, ...sent, OF_THE_DASHBOARD]);
+    const known = new Set([...NAMES, ...sent, OF_THE_DASHBOARD, CANARY_MODEL_PREFIX]);
     const named = globSync('src/**/*.ts').flatMap((path) => {
       const literals = readFileSync(path, 'utf8').matchAll(/(['`])(headgate-[\w-]+)\1/g);
       return [...literals].map(([, , name = '']) => `${path}: ${name}`);

@@ -26,6 +26,7 @@ const row = (name: string | null, usd: number, fields: Partial<CostRow> = {}): C
   output_tokens: 1,
   calls: 1,
   unpriced_calls: 0,
+  unreported_calls: 0,
   waited_calls: 0,
   budget: null,
   ...fields,
@@ -69,6 +70,10 @@ describe('words', () => {
 
   it('are not $0 where nobody knows a price', () => {
     expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 2 }))).toBe('not known');
+    expect(costWords(row('a', 0, { calls: 2, unreported_calls: 2 }))).toBe('not known');
+    expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 1, unreported_calls: 1 }))).toBe(
+      'not known',
+    );
     expect(costWords(row('a', 0.2, { calls: 2, unpriced_calls: 1 }))).toBe('$0.2');
     expect(costWords(row('a', 0, { calls: 2, unpriced_calls: 0 }))).toBe('$0');
     expect(costWords(row('a', 0, { calls: 0, unpriced_calls: 0 }))).toBe('$0');

@@ -44,7 +44,7 @@ describe('the form of a group', () => {
     ['queue.lane_default', 'choice', false, 'normal'],
     ['jurisdiction', 'choice', true, null],
     ['fairness.weights', 'pairs', false, {}],
-    ['track_usage', 'switch', false, false],
+    ['track_usage', 'choice', false, 'auto'],
     ['on_saturated', 'special', false, 'queue'],
     ['limits.budget_usd.fallback_price', 'special', true, null],
     ['name', 'text', false, undefined],

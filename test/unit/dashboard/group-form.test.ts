@@ -270,7 +270,7 @@ describe('the help of a field', () => {
     ['queue.timeout_ms', '0 to 3,600,000. Default: 240,000 ms.'],
     ['limits.rpm', 'Default: none.'],
     ['holds.cancel_cooldown_ms', 'auto, or 0 to 60,000. Default: auto.'],
-    ['track_usage', 'Default: off.'],
+    ['track_usage', 'Default: auto.'],
     ['queue.lane_default', 'Default: normal.'],
     ['name', 'Required.'],
     ['match.models', 'One per line.'],

@@ -85,7 +85,7 @@ const aGroup = fc.record({
     methods: fc.subarray<'GET' | 'POST'>(['GET', 'POST']),
   }),
   queue: fc.constantFrom({}, { keepalive: { after_ms: 15_000 } }),
-  track_usage: fc.boolean(),
+  track_usage: fc.constantFrom('auto', 'always', 'off'),
   partition_by: some('model'),
 });
 const aCall = fc.record({
@@ -198,7 +198,7 @@ const anyGroup = fc.record({
     operations: some('chat', '*', 'constructor'),
     paths: fc.oneof(fc.constant<string[]>([]), some('/a', '/A/b', '*/b', '*')),
   }),
-  track_usage: fc.boolean(),
+  track_usage: fc.constantFrom('auto', 'always', 'off'),
 });
 const anyCall = fc.record({
   upstream: fc.constantFrom(...IDS),

@@ -318,7 +318,7 @@ describe('the use of the model', () => {
     ['one that counts requests', [{ name: 'a', limits: { rpm: 1, rpd: 1 } }], 'none'],
     ['one that counts tokens', [{ name: 'a', limits: { tpm: 1 } }], 'counts'],
     ['one that counts cost', [{ name: 'a', limits: { budget_usd: { per_day: 1 } } }], 'counts'],
-    ['one that counts without a limit', [{ name: 'a', track_usage: true }], 'counts'],
+    ['one that counts without a limit', [{ name: 'a', track_usage: 'always' }], 'counts'],
   ])('%s', (_, groups, expected) => {
     const routes = routesOf(...groups);
     expect(routes.useOfModel(before)).toBe(expected);

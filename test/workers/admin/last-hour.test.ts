@@ -27,7 +27,7 @@ async function scene(upstream: Partial<Upstream> = {}): Promise<Scene> {
     upstreams: [
       { id, base_url: strict.url, prices: { priced: { input: 1, output: 1 } }, ...upstream },
     ],
-    groups: [{ name: id, match: { upstreams: [id] }, holds: NO_COOLDOWN, track_usage: true }],
+    groups: [{ name: id, match: { upstreams: [id] }, holds: NO_COOLDOWN, track_usage: 'always' }],
     keys: [{ id: `other-${id}`, hash: `sha256:${'0'.repeat(64)}` }],
   });
   const secret = await makeKey({}, `key-${id}`);

@@ -117,7 +117,8 @@ describe('versions', () => {
 
   it('of an older schema are restored with the defaults of what is newer', async () => {
     const then = await versionNow();
-    const old = { name: 'a', match: { models: ['gpt-4o'] }, limits: { max_concurrency: 3 } };
+    const match = { models: ['gpt-4o'] };
+    const old = { name: 'a', match, limits: { max_concurrency: 3 }, track_usage: false };
     const body = await packed({ groups: [old] } as never);
     await runInDurableObject(
       directoryOf(env) as never,
@@ -129,7 +130,9 @@ describe('versions', () => {
     bodyOf(await asAdmin('createKey', { body: { id: 'made' } }));
     bodyOf(await asAdmin('rollBack', { body: { version: then } }));
     const { groups, keys, paused } = bodyOf(await asAdmin('getConfig'));
-    expect(groups).toMatchObject([{ limits: { max_concurrency: 3 }, warn_at: 0.8 }]);
+    expect(groups).toMatchObject([
+      { limits: { max_concurrency: 3 }, warn_at: 0.8, track_usage: 'auto' },
+    ]);
     expect([keys.map(({ id }) => id), paused]).toEqual([['made'], false]);
   });
 

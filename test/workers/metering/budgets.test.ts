@@ -140,7 +140,7 @@ describe('a model without a known price', () => {
   });
 
   it('passes where there is none, and costs nothing that is known', async () => {
-    const { group } = await budgeted({}, {}, { track_usage: true }, {});
+    const { group } = await budgeted({}, {}, { track_usage: 'always' }, {});
     await served();
     await untilStatus(group, { in_use: 0 });
     expect(await counted(group)).toMatchObject({ usd: 0, reservedUsd: 0 });

@@ -53,7 +53,7 @@ beforeEach(async () => {
       { id: free, ...at },
     ],
     groups: [
-      { name: up, match: { upstreams: [up] }, track_usage: true, holds: NO_COOLDOWN },
+      { name: up, match: { upstreams: [up] }, track_usage: 'always', holds: NO_COOLDOWN },
       // It is in every call besides, and counts what it costs too.
       { name: wide, limits: { budget_usd: { per_month: 100 } }, holds: NO_COOLDOWN },
       { name: free, match: { upstreams: [free] }, holds: NO_COOLDOWN },
@@ -185,7 +185,8 @@ it('a refused call is none, and one without a known price costs nothing and says
 });
 
 it('a group that counts nothing is named, and its calls are known where another group counts them', async () => {
-  await change('PATCH', `/groups/${named.wide}`, { limits: null });
+  await change('PATCH', `/groups/${named.wide}`, { limits: null, track_usage: 'off' });
+  await change('PATCH', `/groups/${named.free}`, { track_usage: 'off' });
   const [free, paid] = [
     await newKey(`free${scenes}`),
     await newKey(`paid${scenes}`, { limits: { budget_usd: { per_month: 1 } } }),
@@ -197,6 +198,48 @@ it('a group that counts nothing is named, and its calls are known where another 
   const { not_metered: groups } = await costs('by=key');
   expect(groups).toContain(named.free);
   expect(groups).not.toContain(named.up);
+});
+
+/** Posts a call to the group that counts what answers report, and nothing else. */
+async function askFree(secret: string, fields: object = {}): Promise<void> {
+  const headers = { 'headgate-key': secret };
+  const body = { ...JSON.parse(chatBody('hello', { model: 'm' })), ...fields };
+  const answer = await post(`/${named.free}${CHAT}`, JSON.stringify(body), { headers });
+  expect(answer.status).toBe(200);
+  await answer.text();
+}
+
+it('calls count by default with the usage that their answers report', async () => {
+  await change('DELETE', `/groups/${named.wide}`);
+  await change('PUT', `/teams/apps${scenes}`, {});
+  const secret = await newKey(`default${scenes}`, { team: `apps${scenes}` });
+  // The first takes a lease; the others may run on slots that the isolate was lent, and ask nobody.
+  for (let made = 0; made < 5; made++) await askFree(secret);
+  await askFree(secret, { stream: true, stream_options: { include_usage: true } });
+  const sums = { calls: 6, input_tokens: 420, cached_tokens: 120, output_tokens: 66 };
+  await untilCosts('by=key', `default${scenes}`, { ...sums, unpriced_calls: 0 });
+  const row = await rowOf('by=team', `apps${scenes}`);
+  expect(row.usd).toBeCloseTo(6 * USD, 9);
+  // No group has a rule about models, so the answers name them.
+  expect(await rowOf('by=model', 'm')).toMatchObject({ unreported_calls: 0 });
+});
+
+it('a stream that reports no usage counts as such, and is not asked for any', async () => {
+  await change('PATCH', `/groups/${named.wide}`, { limits: null, track_usage: 'off' });
+  const secret = await newKey(`silent${scenes}`);
+  await askFree(secret, { stream: true });
+  const silent = { calls: 1, unreported_calls: 1, unpriced_calls: 0, usd: 0, output_tokens: 0 };
+  await untilCosts('by=key', `silent${scenes}`, silent);
+  expect(await rowOf('by=key&period=day', `silent${scenes}`)).toMatchObject(silent);
+});
+
+it('a group with a limit of requests alone counts what answers report', async () => {
+  await change('PATCH', `/groups/${named.wide}`, { limits: null, track_usage: 'off' });
+  await change('PATCH', `/groups/${named.free}`, { limits: { rpm: 1_000 } });
+  const secret = await newKey(`rpm${scenes}`);
+  for (let made = 0; made < 3; made++) await askFree(secret);
+  await untilCosts('by=key', `rpm${scenes}`, { calls: 3, input_tokens: 210 });
+  expect((await rowOf('by=group', named.free)).calls).toBe(3);
 });
 
 it('a reset loses none that was written, and the month that is over stays', async () => {
@@ -406,10 +449,15 @@ it('come as CSV, by the query or the Accept header', async () => {
   expect(answer.headers.get('cache-control')).toBe('no-store');
   const text = await answer.text();
   // Its price is not known, which is not 0.
-  expect(text).toContain(`"'=HYPERLINK(""http://x"")",,70,20,11,1,1,0,,`);
+  expect(text).toContain(`"'=HYPERLINK(""http://x"")",,70,20,11,1,1,0,0,,`);
   expect(text.split('\r\n')[0]).toBe(
-    'period,model,usd,input_tokens,cached_tokens,output_tokens,calls,unpriced_calls,waited_calls,budget_usd,budget_left_usd',
+    'from,to,model,usd,input_tokens,cached_tokens,output_tokens,calls,unpriced_calls,unreported_calls,waited_calls,budget_usd,budget_left_usd',
   );
+  const month = new Date(Date.now()).toISOString().slice(0, 7);
+  const lines = text.trimEnd().split('\r\n').slice(1);
+  for (const line of lines) expect(line).toMatch(new RegExp(`^${month}-01,${month}-\\d\\d,`));
+  // A row for the total would double the sums of a spreadsheet.
+  expect(text).not.toContain('total');
   const byQuery = await call('/admin/api/costs?format=csv&by=key', { headers });
   expect(await byQuery.text()).toContain(`table${scenes},`);
 });

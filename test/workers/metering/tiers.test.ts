@@ -239,7 +239,7 @@ describe('an unknown tier', () => {
       { id: 'frugal', hash: await keyHash('hg_frugal'), limits: BUDGET },
       { id: 'free', hash: await keyHash('hg_free') },
     ];
-    const { strict } = await scene({}, { limits: {}, track_usage: true }, {}, { keys });
+    const { strict } = await scene({}, { limits: {}, track_usage: 'always' }, {}, { keys });
     const as = (key: string) => ask({ service_tier: 'priority' }, 'bare', { 'headgate-key': key });
     expect(await refused(await as('hg_frugal'))).toContain('the group key:frugal has a budget');
     expect((await strict.stats()).total).toBe(0);

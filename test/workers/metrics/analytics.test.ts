@@ -30,7 +30,7 @@ beforeEach(async () => {
         name: 'analysed',
         match: { upstreams: ['practice'] },
         limits: { max_concurrency: 1, max_weight: 1 },
-        track_usage: true,
+        track_usage: 'always',
         holds: NO_COOLDOWN,
       },
     ],

@@ -92,7 +92,7 @@ it('a body that was read by an older one is asked for its key by the newer one',
 
 it.each([
   ['whether a stream is asked for', { queue: { keepalive: { after_ms: 0 } } }],
-  ['which model is the true one', { track_usage: true }],
+  ['which model is the true one', { track_usage: 'always' }],
 ])('a body in which nobody looked for %s is sent again by its caller', async (_, group) => {
   const id = `unsaid-${Object.keys(group)[0]}`.replace('_', '-');
   await writeElsewhere(upstreams('first'));

@@ -17,14 +17,22 @@ export function NotCounted({ costs }: { readonly costs: Costs }) {
           <code>prices</code> at the upstream.
         </p>
       )}
+      {total.unreported_calls > 0 && (
+        <p class="note">
+          {count(total.unreported_calls)} {total.unreported_calls === 1 ? 'call has' : 'calls have'}{' '}
+          an answer without usage: their tokens and cost are not known. Streams of OpenAI report
+          their usage if the client sends <code>stream_options.include_usage</code>.{' '}
+          <i>Track usage</i>: <code>always</code> of a group estimates the others.
+        </p>
+      )}
       {groups.length > 0 && (
         <details class="note">
           <summary>
-            {groups.length === 1 ? '1 group counts' : `${groups.length} groups count`} no cost
+            Costs are off in {groups.length === 1 ? '1 group' : `${groups.length} groups`}
           </summary>
           <p>
-            Calls there are in these figures only where their key, team or another group counts
-            them. A group counts with a budget, or with <i>Track usage</i> among its settings:{' '}
+            <i>Track usage</i> is off there, so their calls are in these figures only where a key, a
+            team or another group with a budget counts them:{' '}
             {groups.slice(0, NAMED_MAX).map((name, at) => (
               <>
                 {at > 0 && ', '}

@@ -166,6 +166,7 @@ describe('of a stream that is cut', () => {
       usage: { inputTokens: 2_257, cacheReadTokens: 2_048, cacheWriteTokens: 188, outputTokens: 1 },
       outputTokensSeen: 4,
       tiers: { service_tier: 'standard' },
+      model: 'claude-sonnet-4-5',
     });
   });
 
