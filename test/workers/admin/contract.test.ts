@@ -132,6 +132,8 @@ const SAMPLES: Record<string, Sample> = {
   deleteKey: { before: () => key('team')().then(key('other')), path: { id: 'team' } },
   rotateKey: { before: key('team'), path: { id: 'team' }, body: { grace_ms: 1_000 } },
   revokeKey: { before: key('team'), path: { id: 'team' } },
+  previewKey: { before: key('team'), path: { id: 'team' }, body: { weight: 2 } },
+  previewTeam: { path: { id: 'fresh' }, body: { limits: { rpm: 60 } } },
   listTeams: { before: team('apps') },
   getTeam: { before: team('apps'), path: { id: 'apps' } },
   putTeam: { path: { id: 'fresh' }, body: { limits: { rpm: 60 } }, status: 201 },

@@ -49,23 +49,26 @@ it('lanes and the age of agent runs outlive a reset', async () => {
   await untilWrittenEmpty(group);
 });
 
-it.each(['narrow', 'wide'])(
-  'a reset of the %s group keeps the places of calls in two groups',
-  async (which) => {
+it.each([
+  ['narrow', 'narrow'],
+  ['narrow', 'wide'],
+  ['wide', 'narrow'],
+  ['wide', 'wide'],
+])(
+  'calls in two groups that wait in the %s one keep their places at a reset of the %s one',
+  async (full, reset) => {
     const wide = scene.name('wide');
     await configureGroups(scene, [
-      groupOf(group, 4, { match: { models: ['m'] } }),
-      groupOf(wide, 1),
+      groupOf(group, full === 'narrow' ? 1 : 4, { match: { models: ['m'] } }),
+      groupOf(wide, full === 'wide' ? 1 : 4),
     ]);
-    const calls = [await streaming(scene, 'holder', { model: 'other' })];
-    // At most a quarter of the narrow group is held by calls that wait for the wide one.
-    calls.push(await queued(wide, 'first'));
-    await untilStatus(group, { in_use: 1 });
-    calls.push(await queued(group, 'second'), await queued(group, 'third'));
-    await resetPool(which === 'wide' ? wide : group);
-    // The call that waits in the wide group may be known again, or unclaimed.
-    await untilStatus(group, { queued: 2 });
-    await untilStatus(wide, { in_use: 1, queued: 1 });
+    const [waitedIn, other] = full === 'wide' ? [wide, group] : [group, wide];
+    const calls = [await streaming(scene, 'holder')];
+    for (const label of ['first', 'second', 'third']) calls.push(await queued(waitedIn, label));
+    await untilStatus(other, { in_use: 1, queued: 0 });
+    await resetPool(reset === 'wide' ? wide : group);
+    await untilStatus(waitedIn, { in_use: 1, queued: 3 });
+    await untilStatus(other, { in_use: 1, queued: 0 });
     await untilInFlight(scene.strict, 1);
     await finish(scene, calls);
     expect(await arrived(scene)).toEqual(['holder', 'first', 'second', 'third']);
