@@ -43,7 +43,7 @@ interface Refusal {
 }
 
 /** Calls of the last hour that a change would refuse, for one reason. */
-export interface RefusedCalls {
+interface RefusedCalls {
   readonly reason: Cause;
   /** The group whose budget or keys refuse them. Null: none. */
   readonly group: string | null;
@@ -65,7 +65,7 @@ export interface LastHour {
  * Finds the calls of the last hour that pass by one configuration and that another one would refuse. They are judged by
  * their key, upstream and model, as chat calls: no rule about other operations, paths or headers is looked at.
  */
-export async function refusedByChange(env: Env, before: Config, next: Config): Promise<LastHour> {
+async function refusedByChange(env: Env, before: Config, next: Config): Promise<LastHour> {
   if (!mayRefuseMore(before, next)) return NOTHING_REFUSED;
   const [was, will] = [judgeOf(before, before), judgeOf(next, before)];
   const { counts, spent, isPart } = await askLastHour(env, before, next);

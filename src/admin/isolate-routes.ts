@@ -4,7 +4,7 @@ import type { AdminApp } from './context.ts';
 import { serve } from './serve.ts';
 
 /** This release, as in package.json. */
-export const RELEASE = '0.1.0';
+const RELEASE = '0.1.0';
 
 /** Serves what the isolate that is asked knows of itself. */
 export function addIsolateRoutes(app: AdminApp): void {

@@ -52,7 +52,7 @@ export async function lockoutWarnings(env: Env, before: Config, config: Config):
 }
 
 /** Words how many callers a change locks out. */
-export function lockoutText(out: readonly KeylessCaller[]): string {
+function lockoutText(out: readonly KeylessCaller[]): string {
   const { callers, calls } = sumOf(out);
   const byUpstream = [...Map.groupBy(out, ({ upstream }) => upstream)];
   const named = byUpstream

@@ -31,7 +31,7 @@ const keylessSumsSchema = z.object({
   calls: z.int().min(0).describe('Their served calls.'),
 });
 
-export const keylessSchema = z.object({
+const keylessSchema = z.object({
   callers: z.array(keylessCallerSchema).describe('By upstream, callers with the most calls first.'),
   sums: keylessSumsSchema.describe('All of them.'),
   first_key: keylessSumsSchema.describe(

@@ -7,7 +7,7 @@ const refusalSchema = refusalCountSchema.extend({
   advice: z.string().describe('What to check or change, so that such calls are served.'),
 });
 
-export const refusalsSchema = z.object({
+const refusalsSchema = z.object({
   since: z.iso.datetime().describe('Start of the time that the sums cover.'),
   count: z.int().min(0).describe('Number of refused calls that match.'),
   refusals: z
