@@ -516,7 +516,11 @@ export const waiterInfoSchema = z.object({
     .describe(
       'Other pools that it needs slots of and holds none of: it waits only here. Absent: none.',
     ),
-  promoted: z.boolean().describe('An operator put it first.'),
+  promoted: z
+    .boolean()
+    .describe(
+      'It goes first: an operator put it first, or its turn came before and it gave the slot back, as another group was full.',
+    ),
   excluded_members: z
     .array(z.string())
     .exactOptional()

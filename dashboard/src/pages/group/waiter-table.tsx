@@ -68,7 +68,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
                 <td class="number ahead">{waiter.position}</td>
                 <td class="lane">
                   <i class={`mark ${waiter.lane}`} /> {waiter.lane}
-                  {waiter.promoted && ', promoted'}
+                  {waiter.promoted && ', goes first'}
                 </td>
                 {areOfKinds && <td>{KINDS[waiter.kind ?? 'call']}</td>}
                 <td class="number age">{duration(waiter.waited_ms + sinceMs)}</td>
