@@ -1,5 +1,6 @@
 import type { Config } from '../contract/config/config.ts';
 import { KEYLESS_KEPT_MS, type KeylessCaller } from '../contract/keyless.ts';
+import { plural } from '../core/words/figures.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { requiresKey } from '../routing/key-access.ts';
@@ -69,8 +70,4 @@ function lockoutText(out: readonly KeylessCaller[]): string {
 /** Counts callers and their calls. A provider key at two upstreams is two callers. */
 export function sumOf(callers: readonly KeylessCaller[]): { callers: number; calls: number } {
   return { callers: callers.length, calls: callers.reduce((sum, { calls }) => sum + calls, 0) };
-}
-
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
