@@ -4,7 +4,8 @@ import {
   type Attention,
   type AttentionRule,
 } from '../contract/attention.ts';
-import type { AttentionFacts } from './facts.ts';
+import type { GroupStatus } from '../contract/admin/status-schemas.ts';
+import { subjectOf, type AttentionFacts } from './facts.ts';
 import { GROUP_RULES, REFUSAL_RULES } from './groups.ts';
 import { refusedCalls } from './refused-calls.ts';
 import { brokenUpstream, notServing } from './serving.ts';
@@ -36,12 +37,35 @@ function rankOf(rule: AttentionRule): number {
 
 function ofGroups(facts: AttentionFacts, refused: readonly Attention[]): Attention[] {
   const refusedHere = new Set(refused.map(({ group }) => group));
+  const causes = new Map(
+    facts.groups.map((group) => [
+      group.name,
+      brokenUpstream(group, facts) ?? notServing(group, facts, refusedHere.has(group.name)),
+    ]),
+  );
+  const failing = new Set(
+    facts.groups.flatMap(({ name, upstreams }) => {
+      const isOfUpstream = subjectOf(name).kind === 'group' && causes.get(name) !== null;
+      return isOfUpstream ? upstreams.map(({ id }) => id) : [];
+    }),
+  );
   return facts.groups.flatMap((group) => {
-    const cause =
-      brokenUpstream(group, facts) ?? notServing(group, facts, refusedHere.has(group.name));
+    const cause = isSaidElsewhere(group, failing) ? null : (causes.get(group.name) ?? null);
     const rules = cause === null ? [...REFUSAL_RULES, ...GROUP_RULES] : GROUP_RULES;
     return [...(cause === null ? [] : [cause]), ...rules.flatMap((rule) => rule(group, facts))];
   });
+}
+
+/** Whether a key or team fails only because upstreams answer with errors, of which their groups have entries. */
+function isSaidElsewhere(
+  { name, upstreams, lately }: GroupStatus,
+  failing: ReadonlySet<string>,
+): boolean {
+  return (
+    subjectOf(name).kind !== 'group' &&
+    lately?.answered_errors !== undefined &&
+    upstreams.every(({ id }) => failing.has(id))
+  );
 }
 
 function ofSecrets({ secrets, refusals }: AttentionFacts): Attention[] {

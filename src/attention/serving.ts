@@ -28,6 +28,30 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   error: 'no answer, or a failure of the server',
 };
 
+/** Meaning of the error statuses of an upstream, by their names in `answered_errors`. */
+const STATUS_WORDS: Readonly<Record<string, string>> = {
+  '400': 'the requests are invalid',
+  '401': 'the key is refused',
+  '403': 'the key is not allowed to do this',
+  '404': 'the path or the model is unknown',
+  '405': 'the path is wrong',
+  '422': 'the requests are invalid',
+};
+
+/** Advice about calls that an upstream answers with an error status. Of others only their callers know more. */
+const STATUS_ADVICE: Readonly<Record<string, string>> = {
+  '401': 'Set the right key for the upstream, or correct the provider keys of the callers.',
+  '403': 'Allow the key at the provider to make such calls, or set another key.',
+  '404': 'Check `base_url` of the upstream, and the models that callers name.',
+  '405': 'Check `base_url` of the upstream.',
+};
+
+const ASK_CALLERS =
+  'Look at the last calls of the group (page Calls), and ask their callers for the error message.';
+
+/** Error statuses that say that every call is refused, not only some requests. */
+const REFUSING_STATUSES: ReadonlySet<string> = new Set(['401', '403']);
+
 /** The last refusals of a group's upstreams since an instant. */
 interface LastRefusal {
   readonly upstream: string;
@@ -47,15 +71,22 @@ export function notServing(
 ): Attention | null {
   const { lately, state } = group;
   if (lately === undefined || lately.failing_since === null) return null;
-  const { failing_since: since, refusals } = lately;
+  const { failing_since: since, refusals, answered_errors: errors = {} } = lately;
   const refused = sumOf(refusals, (kind) => kind !== 'error');
-  const isPlain = lately.is_failing && (refused >= REFUSED_MIN || state === 'refused by upstream');
-  const failed = sumOf(refusals, () => true) + sumOf(lately.rejected, () => true);
-  if (isPlain && 2 * refused >= failed) {
-    return entry('refused_by_upstream', group, since, refused, {
-      ...saysOfUpstream(group, { since, refusals }, 'refuse', (kind) => kind !== 'error'),
-      advice:
-        'Read the message. Raise the limit or the credit at the provider, set the right key, or send the calls to another upstream.',
+  const refusedKey = sumOf(errors, (status) => REFUSING_STATUSES.has(status));
+  const isRefused = refused > 0 && state === 'refused by upstream';
+  const isPlain = lately.is_failing && (refused + refusedKey >= REFUSED_MIN || isRefused);
+  const answered = sumOf(errors, () => true);
+  const failed = sumOf(refusals, () => true) + sumOf(lately.rejected, () => true) + answered;
+  if (isPlain && 2 * (refused + refusedKey) >= failed) {
+    return entry('refused_by_upstream', group, since, refused + refusedKey, {
+      ...(refusedKey > refused
+        ? saysOfErrors(group, since, errors)
+        : {
+            ...saysOfUpstream(group, { since, refusals }, 'refuse', (kind) => kind !== 'error'),
+            advice:
+              'Read the message. Raise the limit or the credit at the provider, set the right key, or send the calls to another upstream.',
+          }),
     });
   }
   if (!lately.is_failing || now - Date.parse(since) < NOTHING_SERVED_MS || isRefusedHere) {
@@ -63,9 +94,9 @@ export function notServing(
   }
   const count = failed + (lately.ended['cancelled'] ?? 0);
   return entry('nothing_served', group, since, count, {
-    ...causeOf(group, lately, since, now),
     advice:
       'Look at the last calls of the group (page Calls), and at the status page of the provider.',
+    ...causeOf(group, lately, since, now),
   });
 }
 
@@ -124,18 +155,46 @@ function saysOfUpstream(
   return { says: `${what}: ${count} × ${status}${quoted} in ${within(since, lastAt)}.`, words };
 }
 
+/** Says with which error statuses the upstream answers calls. Its messages may repeat texts of callers, so they are not kept. */
+function saysOfErrors(
+  { upstreams, lately }: GroupStatus,
+  since: string,
+  errors: Lately['refusals'],
+): Pick<Attention, 'says' | 'words' | 'advice'> {
+  const called = upstreams.filter(({ last_call_at: at }) => at !== null && at >= since);
+  const names = called.map(({ id }) => id);
+  const who = names.length === 0 ? 'The upstream' : namesWords(names);
+  const sorted = Object.entries(errors).toSorted(([, a], [, b]) => b - a);
+  const counts = sorted.map(([status, count]) => {
+    const meaning = STATUS_WORDS[status];
+    const why = meaning === undefined ? '' : ` (${meaning})`;
+    return `${count.toLocaleString('en')} × ${status}${why}`;
+  });
+  const [[most] = ['']] = sorted;
+  return {
+    says: `${who} answer${names.length > 1 ? '' : 's'} every call with an error: ${namesWords(counts)} in ${within(since, lately?.failed_at ?? since)}.`,
+    words: null,
+    advice: STATUS_ADVICE[most] ?? ASK_CALLERS,
+  };
+}
+
 /** Says why nothing is served, with the largest cause first. */
 function causeOf(
   group: GroupStatus,
   lately: Lately,
   since: string,
   now: number,
-): { readonly says: string; readonly words: string | null } {
-  const { refusals, rejected, ended } = lately;
+): { readonly says: string; readonly words: string | null; readonly advice?: string } {
+  const { refusals, rejected, ended, answered_errors: errors = {} } = lately;
+  const answered = sumOf(errors, () => true);
   const atUpstream = sumOf(refusals, () => true);
   const here = sumOf(rejected, () => true);
   const cancelled = ended['cancelled'] ?? 0;
   const rest = `nothing was served for ${spanWords(now - Date.parse(since))}`;
+  if (answered > Math.max(atUpstream, here, cancelled)) {
+    const told = saysOfErrors(group, since, errors);
+    return { ...told, says: `${told.says.slice(0, -1)}; ${rest}.` };
+  }
   if (atUpstream > 0 && atUpstream >= here) {
     const told = saysOfUpstream(group, { since, refusals }, 'fail', () => true);
     return { ...told, says: `${told.says.slice(0, -1)}; ${rest}.` };

@@ -26,6 +26,8 @@ export interface HistoryPoint {
   readonly refusals: Readonly<Record<string, number>>;
   /** Calls that ended, by outcome. Absent: of an older release. */
   readonly ended?: Readonly<Record<string, number>>;
+  /** Those among the successes that the upstream answered with an error status, by status. Absent: none. */
+  readonly answeredErrors?: Readonly<Record<string, number>>;
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly usd: number;

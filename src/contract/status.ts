@@ -263,7 +263,7 @@ const latelySchema = z
     failing_since: instant
       .nullable()
       .describe(
-        'Start of the first minute after `served_at` in which a call failed or was refused. null: in none.',
+        'Start of the first minute after `served_at` in which a call failed, was refused or was answered with an error status. null: in none.',
       ),
     failed_at: instant
       .nullable()
@@ -271,13 +271,18 @@ const latelySchema = z
     is_failing: z
       .boolean()
       .describe(
-        'All calls of the last minute failed or were refused: none was served for a minute or longer, and the last failure is at most 2 minutes ago.',
+        'All calls of the last minute failed, were refused or were answered with an error status: none was served for a minute or longer, and the last failure is at most 2 minutes ago.',
       ),
     refusals: totals.describe('Refusals of the upstream since `failing_since`, by kind.'),
     rejected: totals.describe('Calls refused by Headgate since then, by reason.'),
     ended: totals.describe(
       'Calls that ended since then, by outcome: `failed`, `refused` by the upstream, `cancelled` by their callers, `unused`.',
     ),
+    answered_errors: totals
+      .exactOptional()
+      .describe(
+        'Calls since then that the upstream answered with an error status that is about neither its limits nor its health, by status, as in `401`. Some are counted together, as in `4xx`. Absent: none.',
+      ),
   })
   .describe('How the calls of the last 10 minutes fared.');
 

@@ -1,5 +1,5 @@
 import { after, IMPLICIT, type InstantMs, type LeaseId } from './words/ids.ts';
-import type { Outcome } from './words/outcome.ts';
+import { errorStatusName, type Outcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { RefusalKind, UpstreamSignal } from './words/signal.ts';
 import type { Ticket } from './words/ticket.ts';
@@ -167,11 +167,22 @@ export function noteEnd(
 ): void {
   if (how === 'expired') totals.expired += 1;
   else totals.ended[how] = (totals.ended[how] ?? 0) + 1;
+  if (how === 'success') noteErrorStatus(totals, decisionOf(lease).upstreamStatus);
   if (how !== 'unused') observe(totals.hold, now - lease.grantedAt);
   const decision = decisionOf(lease);
   decision.ended = how;
   decision.endedAt = now;
   decisions.over.push(decision);
+}
+
+/** Counts calls that the upstream answered with an error status. Any other status counts nothing. */
+export function noteErrorStatus(
+  { answeredErrors }: Totals,
+  status: number | null,
+  calls = 1,
+): void {
+  const name = errorStatusName(status);
+  if (name !== null) answeredErrors[name] = (answeredErrors[name] ?? 0) + calls;
 }
 
 /** Notes what a call was charged. */

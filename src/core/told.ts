@@ -17,7 +17,7 @@ import type { ToldCall, ToldCalls } from './parts/loans.ts';
 import { resettle } from './parts/queue.ts';
 import { observeHold } from './estimate.ts';
 import type { GroupState } from './state.ts';
-import { bareTicket, grantedAtOnce, noteGrantedAt } from './stats.ts';
+import { bareTicket, grantedAtOnce, noteErrorStatus, noteGrantedAt } from './stats.ts';
 
 /** Maximum results that are of use at once to the breaker, to the mean hold, and as evidence. */
 const RESULTS_MAX = 20;
@@ -64,6 +64,7 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
   // Only a group that names no members lends.
   noteGrantedAt(state, told.upstream, calls, now);
   totals.ended.success = (totals.ended.success ?? 0) + calls;
+  noteErrorStatus(totals, told.status, calls);
   observe(totals.wait, 0, calls);
   observe(totals.hold, meanMs, calls);
   state.lastEndAt = now;

@@ -4,8 +4,8 @@ import { NOT_FAILING_AFTER_MS, NOTHING_LATELY_AFTER_MS, type Lately } from '../c
 /** How long nothing must have been served for a group to count as failing: a few failures among served calls are none. */
 const UNSERVED_MS = MINUTE_MS;
 
-/** Calls whose callers left before the end. So many in a row without one that was served are a failure. */
-const CANCELLED_MIN = 3;
+/** Calls whose callers left, or that an upstream answered with an error status. So many in a row without a served one are a failure. */
+const UNSERVED_MIN = 3;
 
 /** Refusals that the caller asked for, and those for which the group has a state of its own as long as they last. */
 const NO_FAILURES: ReadonlySet<string> = new Set([
@@ -34,12 +34,13 @@ export function latelyOf(minutes: readonly HistoryPoint[], now: number): Lately 
   if (served === 0 && first === undefined) return null;
   const servedAt = lastServed === undefined ? null : endOf(lastServed, now);
   const failures = failed.reduce((sum, point) => sum + failuresIn(point), 0);
-  const cancelled = failed.reduce((sum, { ended }) => sum + (ended?.['cancelled'] ?? 0), 0);
+  const unclear = failed.reduce((sum, point) => sum + unclearIn(point), 0);
+  const answered = sumUp(failed.map(({ answeredErrors = {} }) => answeredErrors));
   const isFailing =
     last !== undefined &&
     now - endOf(last, now) < NOT_FAILING_AFTER_MS &&
     (servedAt === null || now - servedAt >= UNSERVED_MS) &&
-    (failures > 0 || cancelled >= CANCELLED_MIN);
+    (failures > 0 || unclear >= UNSERVED_MIN);
   return {
     served,
     served_at: isoOf(servedAt),
@@ -49,16 +50,22 @@ export function latelyOf(minutes: readonly HistoryPoint[], now: number): Lately 
     refusals: sumUp(failed.map(({ refusals }) => refusals)),
     rejected: sumUp(failed.map(({ rejected }) => rejected)),
     ended: sumUp(failed.map(({ ended = {} }) => ended)),
+    ...(total(answered) > 0 && { answered_errors: answered }),
   };
 }
 
 /** Calls that were served. A point of an older release does not count ends: what was granted counts as served. */
-function servedIn({ ended, granted }: HistoryPoint): number {
-  return ended === undefined ? granted : (ended['success'] ?? 0);
+function servedIn({ ended, granted, answeredErrors = {} }: HistoryPoint): number {
+  return ended === undefined ? granted : (ended['success'] ?? 0) - total(answeredErrors);
 }
 
 function hasFailed(point: HistoryPoint): boolean {
-  return failuresIn(point) + (point.ended?.['cancelled'] ?? 0) > 0;
+  return failuresIn(point) + unclearIn(point) > 0;
+}
+
+/** Calls that were not served, perhaps for the sake of their callers. */
+function unclearIn({ ended = {}, answeredErrors = {} }: HistoryPoint): number {
+  return (ended['cancelled'] ?? 0) + total(answeredErrors);
 }
 
 function failuresIn({ ended = {}, refusals, rejected }: HistoryPoint): number {

@@ -54,6 +54,7 @@ export type Sums = Pick<
   | 'rejected'
   | 'refusals'
   | 'ended'
+  | 'answeredErrors'
   | 'inputTokens'
   | 'outputTokens'
   | 'usd'
@@ -77,6 +78,7 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
     outputTokens: a.outputTokens + b.outputTokens,
     usd: a.usd + b.usd,
     ...addEnded(a, b),
+    ...addAnswered(a, b),
     ...addMembers(a, b),
     ...addWaits(a, b),
     ...addCalls(a, b),
@@ -90,6 +92,14 @@ function addEnded(a: OfEnds, b: OfEnds): Pick<HistoryPoint, 'ended'> {
   if (a.ended === undefined && b.ended === undefined) return {};
   const endsOf = ({ ended, granted }: OfEnds): Tallies => ended ?? { success: granted };
   return { ended: addTallies(endsOf(a), endsOf(b)) };
+}
+
+function addAnswered(
+  { answeredErrors: a = {} }: HistoryPoint,
+  { answeredErrors: b = {} }: HistoryPoint,
+): Pick<HistoryPoint, 'answeredErrors'> {
+  const answeredErrors = addTallies(a, b);
+  return Object.keys(answeredErrors).length === 0 ? {} : { answeredErrors };
 }
 
 /** Maximum kinds of calls that a joined point counts. */

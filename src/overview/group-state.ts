@@ -52,11 +52,12 @@ interface Failure {
 /** Names the failure of a group that serves nothing. null: it serves calls, or has none. */
 function failureOf(lately: Lately | undefined): Failure | null {
   if (lately?.is_failing !== true) return null;
-  const { refusals, rejected, ended } = lately;
+  const { refusals, rejected, ended, answered_errors: errors = {} } = lately;
   const faults = sumOf(refusals, (kind) => FAULTS.has(kind));
-  const refused = sumOf(refusals, (kind) => !FAULTS.has(kind));
+  const answered = sumOf(errors, () => true);
+  const refused = sumOf(refusals, (kind) => !FAULTS.has(kind)) + answered;
   const rejections = sumOf(rejected, () => true);
-  const isRefused = refused > 0 && refused >= rejections;
+  const isRefused = refused > 0 && refused >= Math.max(rejections, faults);
   const failures = faults + refused + rejections + (ended['cancelled'] ?? 0);
   return {
     state: isRefused ? 'refused by upstream' : 'nothing served',

@@ -15,6 +15,7 @@ export function joinLately(all: readonly Lately[]): { readonly lately?: Lately }
   const servedAt = latest(all.map(({ served_at: at }) => at));
   const failedAt = latest(all.map(({ failed_at: at }) => at));
   const isServing = servedAt !== null && failedAt !== null && minutesTo(failedAt, servedAt) < 1;
+  const answered = sumUp(failing.map(({ answered_errors: errors = {} }) => errors));
   const since = begin !== null && servedAt !== null && servedAt > begin ? servedAt : begin;
   return {
     lately: {
@@ -26,6 +27,7 @@ export function joinLately(all: readonly Lately[]): { readonly lately?: Lately }
       refusals: isServing ? {} : sumUp(failing.map(({ refusals }) => refusals)),
       rejected: isServing ? {} : sumUp(failing.map(({ rejected }) => rejected)),
       ended: isServing ? {} : sumUp(failing.map(({ ended }) => ended)),
+      ...(!isServing && Object.keys(answered).length > 0 && { answered_errors: answered }),
     },
   };
 }

@@ -85,7 +85,7 @@ export const groupStatusSchema = z
     state: z
       .enum(GROUP_STATES)
       .describe(
-        'The most important state of the group, as on the dashboard. `refused by upstream`: the upstream refused all calls of the last minute. `nothing served`: they all failed or were refused for another reason (see `lately`). `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
+        'The most important state of the group, as on the dashboard. `refused by upstream`: the upstream refused all calls of the last minute, or answered them with an error status. `nothing served`: they all failed or were refused for another reason (see `lately`). `full`: all slots are in use. `partly paused`: the upstream refuses a model, service tier or key (see `scopes` and `about`), and all other calls start as usual. `rate limited`: see `rate_used_up`. `budget spent`: see `budget_spent`. `limit.source` shows whether the limit is learned.',
       ),
     ...gaugesSchema.shape,
     waiting_elsewhere: waitingElsewhereSchema

@@ -32,6 +32,8 @@ export interface Totals {
   moved: number;
   /** Ends of leases by their outcome, those aside that expired. */
   ended: Partial<Record<Outcome, number>>;
+  /** Those among the successes that the upstream answered with an error status, by its name: they were not served. */
+  answeredErrors: Record<string, number>;
   /** Calls that were cut short, by why. Those whose callers left are none. */
   cut: Partial<Record<CutReason, number>>;
   /** Leases that ended at their TTL because nobody renewed them. */
@@ -71,6 +73,7 @@ export function emptyTotals(): Totals {
     left: 0,
     moved: 0,
     ended: {},
+    answeredErrors: {},
     cut: {},
     expired: 0,
     resurrected: 0,

@@ -13,5 +13,14 @@ export function isTaken(status: number): boolean {
   return status === 101 || (status >= 200 && status <= 299);
 }
 
+/** Statuses that are counted one by one. All other errors are counted by their first digit. */
+const COUNTED_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 422]);
+
+/** Names an error status for a count, as in `401` and `4xx`. null: the status is no error. */
+export function errorStatusName(status: number | null): string | null {
+  if (status === null || status < 400) return null;
+  return COUNTED_STATUSES.has(status) ? String(status) : `${String(status).charAt(0)}xx`;
+}
+
 /** Outcomes that a holder may tell by itself. */
 export const OUTCOMES_TOLD = ['success', 'failed', 'cancelled'] as const satisfies Outcome[];

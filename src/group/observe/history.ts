@@ -35,6 +35,7 @@ const NOTHING: Snapshot = {
   rejected: {},
   refusals: {},
   ended: {},
+  answeredErrors: {},
   inputTokens: 0,
   outputTokens: 0,
   usd: 0,
@@ -301,6 +302,7 @@ export class History {
       rejected: talliesSince(now.rejected, before.rejected),
       refusals: talliesSince(now.refusals, before.refusals),
       ended: talliesSince(now.ended ?? {}, before.ended ?? {}),
+      ...answeredSince(now, before),
       inputTokens: now.inputTokens - before.inputTokens,
       outputTokens: now.outputTokens - before.outputTokens,
       usd: now.usd - before.usd,
@@ -330,6 +332,7 @@ function snapshotOf(state: GroupState): Snapshot {
     rejected: { ...rejected },
     refusals: { ...refusals },
     ended: { ...totals.ended },
+    answeredErrors: { ...totals.answeredErrors },
     inputTokens,
     outputTokens,
     usd,
@@ -358,6 +361,15 @@ function membersSince(now: ByMember, before: ByMember): ByMember {
     grantedByMember: talliesSince(now.grantedByMember, before.grantedByMember ?? {}),
     refusedByMember: talliesSince(now.refusedByMember ?? {}, before.refusedByMember ?? {}),
   };
+}
+
+/** Counts calls answered with an error status since then. Most minutes have none, and a row is written each minute. */
+function answeredSince(
+  { answeredErrors: now = {} }: Snapshot,
+  { answeredErrors: before = {} }: Snapshot,
+): Pick<HistoryPoint, 'answeredErrors'> {
+  const answeredErrors = talliesSince(now, before);
+  return Object.keys(answeredErrors).length === 0 ? {} : { answeredErrors };
 }
 
 function talliesSince(

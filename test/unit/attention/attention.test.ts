@@ -133,7 +133,44 @@ describe('a group that serves nothing', () => {
     );
   });
 
+  it('says soon that every key is refused', () => {
+    const lately = failing({ answered_errors: { '401': 5 }, failing_since: ago(MINUTE) });
+    expect(
+      of({ lately, upstreams: [upstream('openai', 'requests', { at: ago(20 * MINUTE) })] }),
+    ).toMatchObject([
+      {
+        rule: 'refused_by_upstream',
+        count: 5,
+        says: 'openai answers every call with an error: 5 × 401 (the key is refused) in 1 minute.',
+        advice: 'Set the right key for the upstream, or correct the provider keys of the callers.',
+      },
+    ]);
+    expect(of({ lately: { ...lately, answered_errors: { '401': 4 } } })).toEqual([]);
+  });
+
+  it('says of a key that it fails, unless the group of the upstream has an entry', () => {
+    const lately = failing({ answered_errors: { '401': 9 } });
+    const at = (name: string, changes: Partial<GroupStatus>) =>
+      groupStatus({ name, upstreams: [upstream('openai', 'x')], ...changes } as Parameters<
+        typeof groupStatus
+      >[0]);
+    const key = at('key:alpha', { lately });
+    const subjects = (groups: GroupStatus[]) => found({ groups }).map(({ subject: { id } }) => id);
+    expect(subjects([at('chat', {}), key])).toEqual(['alpha']);
+    expect(subjects([at('chat', { lately }), key])).toEqual(['chat']);
+    const elsewhere = at('groq', { lately, upstreams: [upstream('groq', 'x')] });
+    expect(subjects([elsewhere, key])).toEqual(['alpha', 'groq']);
+  });
+
   it.each<[string, Partial<GroupStatus>, string]>([
+    [
+      'a wrong path',
+      {
+        lately: failing({ answered_errors: { '404': 12, '400': 1 } }),
+        upstreams: [upstream('openai', 'requests', { at: ago(60 * MINUTE) })],
+      },
+      'openai answers every call with an error: 12 × 404 (the path or the model is unknown) and 1 × 400 (the requests are invalid) in 10 minutes; nothing was served for 10 minutes.',
+    ],
     [
       'failures of the upstream',
       {

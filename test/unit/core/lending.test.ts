@@ -98,10 +98,10 @@ test('an heir brings none: its answer leaves before anything is written', () => 
 describe('calls that are told of', () => {
   const kind = { caller: 'caller', tenant: 'tenant', agent: null, upstream: 'up', model: null };
 
-  function endedOf(last: readonly Omit<ToldCall, 'leaseId'>[]): Told['ended'] {
+  function endedOf(last: readonly Omit<ToldCall, 'leaseId'>[], status = 200): Told['ended'] {
     const each = last.map((one, index) => ({ ...one, leaseId: leaseId(`told-${index}.1`) }));
     const sums = { calls: last.length, heldMs: 100 * last.length, last: each };
-    return [{ ...kind, lane: 'normal', status: 200, ...sums }];
+    return [{ ...kind, lane: 'normal', status, ...sums }];
   }
 
   function some(beganMs: number): Told['ended'] {
@@ -121,6 +121,26 @@ describe('calls that are told of', () => {
     expect(evidence.refusal).toEqual({ ...refusal, servedSlots: 0 });
     keep(group, loan, { peak: 4, ended: some(10) });
     expect(evidence.refusal).toBeNull();
+  });
+
+  test('count by the error status of their answer, as calls that asked do', () => {
+    const { group, loan } = lending();
+    const ended = (status: number, calls: number) =>
+      endedOf(
+        Array.from({ length: calls }, () => ({ beganMs: 20, endedMs: 10 })),
+        status,
+      );
+    keep(group, loan, { ended: [...ended(200, 4), ...ended(401, 3), ...ended(451, 2)] });
+    for (const [name, status] of [
+      ['served', 200],
+      ['declined', 401],
+      ['unknown', null],
+    ] as const) {
+      group.ask(name);
+      const lease = { leaseId: leaseIdOf(ticketId(name), 1), settlement: null };
+      group.send({ kind: 'release', outcome: 'success', status, ...lease });
+    }
+    expect(group.state.totals.answeredErrors).toEqual({ '401': 4, '4xx': 2 });
   });
 
   test('were beside no more others than at both ends of what is told', () => {

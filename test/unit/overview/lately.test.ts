@@ -34,6 +34,8 @@ function point(minute: number, counts: Partial<HistoryPoint>): HistoryPoint {
 }
 
 const served = (minute: number, success = 1) => point(minute, { ended: { success } });
+const answered = (minute: number, status: string, calls: number) =>
+  point(minute, { ended: { success: calls }, answeredErrors: { [status]: calls } });
 const refused = (minute: number, count: number) =>
   point(minute, { refusals: { requests: count }, ended: { failed: count } });
 
@@ -70,6 +72,10 @@ describe('one pool', () => {
     ['calls of a paused group', [point(10, { rejected: { paused: 9 } })], false],
     ['a caller who left', [point(10, { ended: { cancelled: 1 } })], false],
     ['callers who all left', [point(9, { ended: { cancelled: 3 } })], true],
+    ['two answers with an error status', [answered(10, '401', 2)], false],
+    ['answers with an error status alone', [answered(9, '401', 2), answered(10, '404', 1)], true],
+    ['such answers after a served call', [served(8), answered(10, '400', 3)], true],
+    ['such answers beside served calls', [joinInTime(served(10), answered(10, '400', 9))], false],
     ['a point of an older release', [{ ...omitted(point(10, { granted: 1 })) }], false],
   ])('%s', (_title, all, isFailing) => {
     expect(latelyOf(all, NOW)?.is_failing ?? false).toBe(isFailing);
@@ -96,6 +102,13 @@ describe('several pools', () => {
       failing_since: iso('07:00'),
       refusals: { requests: 7 },
     });
+  });
+
+  it('add up answers with an error status', () => {
+    const { lately } = joinLately([...of(answered(9, '401', 3)), ...of(answered(10, '401', 4))]);
+    expect(lately).toMatchObject({ is_failing: true, answered_errors: { '401': 7 } });
+    const one = of(joinInTime(answered(9, '401', 3), answered(9, '404', 1)));
+    expect(one).toMatchObject([{ served: 0, answered_errors: { '401': 3, '404': 1 } }]);
   });
 
   it('fail if one fails and the others had no calls', () => {
@@ -132,6 +145,11 @@ describe('the state of a group that serves nothing', () => {
   it.each<[string, Parameters<typeof groupStatus>[0]]>([
     ['refused by upstream', { lately: lately({ refusals: { quota: 1 } }) }],
     ['refused by upstream', { lately: lately({ refusals: { requests: 276 } }), ...FULL }],
+    ['refused by upstream', { lately: lately({ answered_errors: { '401': 3 } }) }],
+    [
+      'nothing served',
+      { lately: lately({ refusals: { error: 9 }, answered_errors: { '400': 1 } }) },
+    ],
     ['full', { lately: lately({ refusals: { requests: 1 } }), ...FULL }],
     ['paused', { lately: lately({ refusals: { requests: 276 } }), ...PAUSED }],
     ['broken', { lately: lately({ refusals: { error: 9 } }), breaker: 'open' }],

@@ -143,3 +143,20 @@ it('a group whose upstream refuses all calls says so with the message, and flows
   passTime(240_000);
   expect((await shown('refusing')).state).toBe('flowing');
 });
+
+it('a group whose upstream answers all calls with an error status is not flowing, until one is served', async () => {
+  await put({ groups: [{ name: 'declining', limits: { max_concurrency: 2 } }] });
+  for (const ticket of ['a', 'b', 'c']) {
+    const { lease } = await take('declining', ticket);
+    await lease.release('success', 401);
+  }
+  expect(await shown('declining')).toMatchObject({
+    state: 'refused by upstream',
+    lately: { served: 0, is_failing: true, answered_errors: { '401': 3 } },
+  });
+  await resetPool('declining');
+  expect((await shown('declining')).state).toBe('refused by upstream');
+  const { lease } = await take('declining', 'served');
+  await lease.release('success', 200);
+  expect(await shown('declining')).toMatchObject({ state: 'flowing', lately: { served: 1 } });
+});

@@ -137,7 +137,10 @@ it('a member whose price nobody knows runs nothing where a budget is to hold', a
       { name: 'unpriced', secret: 'UPSTREAM_A' },
       { name: 'priced', at: 'there', secret: 'UPSTREAM_B', tier: 2 },
     ],
-    upstreams: { here: { prices: { other: { input: 1, output: 1 } } }, there: { prices: { m: { input: 1, output: 1 } } } },
+    upstreams: {
+      here: { prices: { other: { input: 1, output: 1 } } },
+      there: { prices: { m: { input: 1, output: 1 } } },
+    },
     group: { limits: { budget_usd: { per_day: 1_000 } } },
   });
   expect((await ask(at, 'call')).headers.get('headgate-member')).toBe('priced');
