@@ -605,6 +605,7 @@ export class NaiveGroup extends NaiveLeases {
       this.answering.left(lease, lessons, false, this.now);
       lease.atGrantIn.clear();
     }
+    this.room.scopes.separateFromWaiting(this.room.serving(), this.now);
     this.#applyReactions();
     if (settings.isDryRun) return;
     for (const waiter of this.#waiters) {

@@ -137,6 +137,7 @@ export abstract class NaiveLeases {
     this.answering = new NaiveAnswers(this, this.room);
     // The group learns from its creation, and each member from its first mention.
     scopes.member('', now);
+    scopes.waiting = () => this.view().waiters.map(({ ticket }) => ticket.holder);
     scopes.onMoved = (own, moved) => {
       for (const lease of this.leaseList) {
         const isThere = this.room.lessonsOf(lease).includes(moved);

@@ -261,6 +261,20 @@ export class NaiveScopes {
     for (const id of this.#met) this.#prune(this.member(id), now);
   }
 
+  /** Members begin to serve. Lessons move to their scope where calls wait outside of it. */
+  separateFromWaiting(serving: readonly NaiveMember[], now: number): void {
+    for (const member of serving) {
+      if (!this.#areWaitingIn(member.about)) this.#narrow(member, now);
+    }
+  }
+
+  #areWaitingIn(scope: NaiveScope): boolean {
+    return this.waiting().every((holder) => isIn(holder, scope));
+  }
+
+  /** Lists the holders of the calls that wait. */
+  waiting: () => readonly Holder[] = () => [];
+
   noteSeen(holder: Holder, now: number): void {
     this.#seen.push({ names: namesOf(holder), at: now });
   }
@@ -294,7 +308,7 @@ export class NaiveScopes {
     }
     const isOfAll = isSame(about, ALL);
     const isBlank = this.#isOver(member.own, now) && member.reports.unconfirmed === null;
-    if (isBlank && (isOfAll || this.areAllIn(about, now))) {
+    if (isBlank && (isOfAll || (this.areAllIn(about, now) && this.#areWaitingIn(about)))) {
       member.about = about;
       return member.own;
     }
