@@ -123,6 +123,7 @@ export function refusedCalls(refusals: readonly RefusalCount[]): Attention[] {
       {
         rule: rule.rule,
         subject,
+        reason: first.one.reason,
         group,
         since,
         count,

@@ -84,8 +84,7 @@ export function notServing(
         ? saysOfErrors(group, since, errors)
         : {
             ...saysOfUpstream(group, { since, refusals }, 'refuse', (kind) => kind !== 'error'),
-            advice:
-              'Read the message. Raise the limit or the credit at the provider, set the right key, or send the calls to another upstream.',
+            advice: adviceOn(refusals),
           }),
     });
   }
@@ -153,6 +152,15 @@ function saysOfUpstream(
   const quoted = words === null ? ` (${KIND_WORDS[kind] ?? kind})` : ` '${cut(words)}'`;
   const lastAt = group.lately?.failed_at ?? latest?.at ?? since;
   return { says: `${what}: ${count} × ${status}${quoted} in ${within(since, lastAt)}.`, words };
+}
+
+/** Advice by the most frequent kind of refusals. */
+function adviceOn(refusals: Lately['refusals']): string {
+  const kinds = Object.entries(refusals).filter(([kind]) => kind !== 'error');
+  const [[most] = ['']] = kinds.toSorted(([, a], [, b]) => b - a);
+  return most === 'overload'
+    ? 'Look at the status page of the provider, or send the calls to another upstream.'
+    : 'Read the message. Raise the limit or the credit at the provider, set the right key, or send the calls to another upstream.';
 }
 
 /** Says with which error statuses the upstream answers calls. Its messages may repeat texts of callers, so they are not kept. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Frozen } from './frozen.ts';
+import { REASON_NAMES } from './refusals.ts';
 
 /**
  * Rules for what needs a person, the worst first. `docs/operations.md` says what each one means, and what to do.
@@ -80,6 +81,10 @@ const attentionSchema = z
           .describe('Its name or id. For the deployment: the part of it, as in `configuration`.'),
       })
       .describe('What needs attention.'),
+    reason: z
+      .enum(REASON_NAMES)
+      .exactOptional()
+      .describe('Why Headgate refuses the calls. Absent: the entry is not about one reason.'),
     group: z.string().nullable().describe('The group to look at. null if there is none.'),
     since: z.iso.datetime().nullable().describe('Since when. null if that is not known.'),
     count: z

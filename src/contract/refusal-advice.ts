@@ -36,7 +36,7 @@ export const REFUSAL_ADVICE: Readonly<Record<Reason, string>> = {
   request_timeout:
     'Check the connection of the client, or change holds.stalled_ms or holds.upload_min_bytes_per_s.',
   key_missing:
-    'Give the caller a gateway key, or set require_key: false until all callers have one.',
+    'Give the caller a gateway key. At an upstream without a stored secret, require_key: false also lets calls without one pass.',
   key_invalid: 'Give the caller a valid gateway key: this one is unknown, expired or revoked.',
   key_forbidden: 'Add the group, or the operation, to groups or allow of the key.',
   header_invalid: 'Correct the header in the client, as the message says.',

@@ -151,6 +151,7 @@ export class AttentionWatch {
 }
 
 /** The same for an entry however its figures change. */
-function keyOf({ rule, subject, group, says }: Attention): string {
-  return JSON.stringify([rule, subject.kind, subject.id, group, rule === 'config_warning' && says]);
+function keyOf({ rule, subject, reason, group, says }: Attention): string {
+  const of = rule === 'config_warning' ? says : (reason ?? null);
+  return JSON.stringify([rule, subject.kind, subject.id, group, of]);
 }

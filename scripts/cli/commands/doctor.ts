@@ -170,8 +170,18 @@ async function askProvider({ id: check, url }: Place, key: string | null): Promi
     }
     const { status } = response;
     const wantsKey = status === 401 || status === 403;
-    const detail = `answers ${status} in ${ms} ms${wantsKey && key === null ? ', and wants a key' : ''}`;
-    const isWell = status < 400 || (wantsKey && key === null) || status === 404;
+    const took = `in ${ms} ms`;
+    const isPage = response.headers.get('content-type')?.includes('text/html') === true;
+    if (isPage && status < 400) {
+      const detail = `answers ${status} ${took} with a web page, not with a list of models: check base_url`;
+      return { check, result: 'failed', detail };
+    }
+    if (status === 404) {
+      const detail = `answers 404 ${took}: it has no list of models, or base_url is wrong`;
+      return { check, result: 'ok', detail };
+    }
+    const detail = `answers ${status} ${took}${wantsKey && key === null ? ', and wants a key' : ''}`;
+    const isWell = status < 400 || (wantsKey && key === null);
     return { check, result: isWell ? 'ok' : 'failed', detail };
   } catch (error) {
     return { check, result: 'failed', detail: silence(error, PROVIDER_WAIT_MS) };

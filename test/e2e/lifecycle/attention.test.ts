@@ -13,6 +13,7 @@ import { until } from '../support/lifecycle-wait.ts';
 interface Entry {
   readonly rule: string;
   readonly subject: { readonly id: string };
+  readonly reason?: string;
   readonly says: string;
 }
 
@@ -51,7 +52,10 @@ afterAll(async () => {
   provider.close();
 });
 
-const keyOf = ({ rule, subject }: Entry): string => `${rule} ${subject.id}`;
+/** Names an entry. Two may have the same rule and subject, and then their reasons differ. */
+const keyOf = ({ rule, subject, reason }: Entry): string =>
+  [rule, subject.id, ...(reason === undefined ? [] : [reason])].join(' ');
+const withoutReason = (key: string): string => key.split(' ').slice(0, 2).join(' ');
 
 async function command(...args: string[]) {
   const { code, out } = await runToEnd([process.execPath, 'scripts/headgate.ts', ...args], {
@@ -101,8 +105,15 @@ async function breakIt(): Promise<void> {
     expect(answer.status).toBe(429);
     await answer.body?.cancel();
   }
-  const nowhere = await fetch(`${stage.url()}/nowhere/v1/models`);
-  await nowhere.body?.cancel();
+  const sealed = '/sealed/v1/models';
+  for (const [path, headers] of [
+    ['/nowhere/v1/models', {}],
+    [sealed, {}],
+    [sealed, { 'headgate-key': 'hg_unknown' }],
+  ] as const) {
+    const answer = await fetch(`${stage.url()}${path}`, { headers });
+    await answer.body?.cancel();
+  }
 }
 
 it('all five say the same, with the words of the provider', async () => {
@@ -112,7 +123,9 @@ it('all five say the same, with the words of the provider', async () => {
   const expected = [
     'refused_by_upstream refused',
     'secret_missing sealed',
-    'calls_refused headgate',
+    'key_refused sealed key_missing',
+    'key_refused sealed key_invalid',
+    'calls_refused headgate upstream_unknown',
     'paused halted',
   ];
   const isWhole = async (): Promise<boolean> => {
@@ -137,7 +150,7 @@ it('all five say the same, with the words of the provider', async () => {
     const [, rule = null] = /^([a-z]+(?:_[a-z]+)*): /.exec(detail) ?? [];
     return rule === null ? [] : [`${rule} ${check.replace(/^[a-z ]+: /, '')}`];
   });
-  expect(found.toSorted()).toEqual(keys.toSorted());
+  expect(found.toSorted()).toEqual(keys.map(withoutReason).toSorted());
 
   const metrics = await (await asked('/metrics')).text();
   const counted = [...metrics.matchAll(/^headgate_attention\{rule="(\w+)"\} (\d+)$/gm)].flatMap(

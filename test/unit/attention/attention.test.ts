@@ -126,6 +126,15 @@ describe('a group that serves nothing', () => {
     expect(of({ lately, ...long })[0]?.says.length).toBeLessThan(160);
   });
 
+  it('advises no higher limit where the upstream is overloaded', () => {
+    const lately = failing({ refusals: { overload: 9, error: 1 } });
+    const [first] = of({ lately, upstreams: [upstream('openai', 'overload', { status: 503 })] });
+    expect(first).toMatchObject({
+      rule: 'refused_by_upstream',
+      advice: 'Look at the status page of the provider, or send the calls to another upstream.',
+    });
+  });
+
   it('names all upstreams that refuse', () => {
     const upstreams = [upstream('openai', 'quota', QUOTA), upstream('groq', 'quota', QUOTA)];
     expect(of({ lately: failing({ refusals: { quota: 9 } }), upstreams })[0]?.says).toBe(

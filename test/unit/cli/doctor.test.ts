@@ -149,6 +149,22 @@ it('asks no provider without a key that opens for a gateway key alone', async ()
   });
 });
 
+it('suspects the base URL of a provider that answers with a web page, or not at all', async () => {
+  const upstreams = [upstream('page'), upstream('nothing'), upstream('well')];
+  const { findings } = await doctorWith({
+    '/admin/api/upstreams': { upstreams, next_cursor: null },
+    '/page/v1/models': new Response('<html></html>', { headers: { 'content-type': 'text/html' } }),
+    '/well/v1/models': { data: [] },
+  });
+  const found = (check: string) => findings.find((one) => one['check'] === check);
+  expect(found('page')).toMatchObject({
+    result: 'failed',
+    detail: expect.stringMatching(/^answers 200 in \d+ ms with a web page, .*: check base_url$/),
+  });
+  expect(found('nothing')?.['detail']).toMatch(/404 in \d+ ms: .* or base_url is wrong$/);
+  expect(found('well')?.['detail']).toMatch(/^answers 200 in \d+ ms$/);
+});
+
 it('looks at the data folder: that it can be written to, and has room', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'doctor-'));
   const now = { '/admin/api/attention': { ...NOTHING, at: new Date().toISOString() } };
@@ -165,6 +181,7 @@ async function doctorWith(changes: Readonly<Record<string, object>>, data?: stri
   vi.stubGlobal('fetch', async (address: string) => {
     const { pathname } = new URL(address);
     const changed = changes[pathname];
+    if (changed instanceof Response) return changed;
     if (changed !== undefined) return Response.json(changed);
     if (pathname === '/admin/api/upstreams') {
       return Response.json({ upstreams: [], next_cursor: null });

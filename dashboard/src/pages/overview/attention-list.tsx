@@ -35,7 +35,7 @@ export function AttentionList() {
   const [isOpen, setOpen] = useState(false);
   const entries = attention.value.map((entry) => (
     <Entry
-      key={`${entry.rule} ${entry.subject.kind} ${entry.subject.id} ${entry.group === null ? entry.says : ''}`}
+      key={`${entry.rule} ${entry.subject.kind} ${entry.subject.id} ${entry.reason ?? ''} ${entry.group === null ? entry.says : ''}`}
       entry={entry}
     />
   ));
