@@ -135,6 +135,22 @@ describe('a group that serves nothing', () => {
     });
   });
 
+  it('is refused by its upstream only if half of the failures are refusals', () => {
+    const rule = (lately: Lately): string[] => of({ lately }).map((one) => one.rule);
+    const refusals = { quota: 5, error: 5 };
+    expect(rule(failing({ refusals }))).toEqual(['refused_by_upstream']);
+    expect(rule(failing({ refusals, rejected: { queue_timeout: 1 } }))).toEqual(['nothing_served']);
+  });
+
+  it('is refused by its upstream from five refusals on, whatever its state', () => {
+    const rules = (quota: number): string[] =>
+      of({
+        lately: failing({ refusals: { quota }, failing_since: ago(MINUTE) }),
+        state: 'full',
+      }).map(({ rule }) => rule);
+    expect([rules(4), rules(5)]).toEqual([[], ['refused_by_upstream']]);
+  });
+
   it('names all upstreams that refuse', () => {
     const upstreams = [upstream('openai', 'quota', QUOTA), upstream('groq', 'quota', QUOTA)];
     expect(of({ lately: failing({ refusals: { quota: 9 } }), upstreams })[0]?.says).toBe(
@@ -202,6 +218,26 @@ describe('a group that serves nothing', () => {
     expect(of(changes)).toMatchObject([{ rule: 'nothing_served', says }]);
     const lately = { ...failing({}), ...changes.lately, failing_since: ago(4 * MINUTE) };
     expect(of({ ...changes, lately })).toEqual([]);
+  });
+
+  it('has the largest cause first', () => {
+    const says = (changes: Partial<Lately>): string | undefined =>
+      of({ lately: failing(changes) })[0]?.says.replace(/[:;].*/s, '');
+    const cancelled = { cancelled: 4 };
+    expect(says({ ended: cancelled, rejected: { queue_timeout: 3 } })).toBe(
+      'No call gets its answer in time',
+    );
+    expect(says({ refusals: { error: 3 }, rejected: { queue_timeout: 4 } })).toBe(
+      'Headgate refuses every call',
+    );
+    expect(says({ refusals: { error: 3 }, answered_errors: { '404': 3 } })).toBe(
+      'The upstream fails every call',
+    );
+  });
+
+  it('has an open breaker for some calls alone, and no entry of it', () => {
+    const about = { model: 'gpt-x', service_tier: null, credential: null };
+    expect(of({ breaker: 'open', about, lately: failing({ failing_since: null }) })).toEqual([]);
   });
 
   it('has no entry of its own where the refused calls have one', () => {
@@ -353,6 +389,17 @@ describe('a group needs attention when', () => {
     expect(of(changes, facts)).toMatchObject([{ rule, says, group: 'chat' }]);
   });
 
+  it('a group is paused, and then not also without slots', () => {
+    const rules = of({ paused: true, limit: LIMIT_0, queued: 1 }).map(({ rule }) => rule);
+    expect(rules).toEqual(['paused']);
+  });
+
+  it('a budget is spent, and then not also nearly spent', () => {
+    const budgets = new Map([['chat', { hour: null, day: 2, month: null }]]);
+    const spent = { budget_spent: { window: 'day', limit_usd: 2 }, spend: spend(2.1) } as const;
+    expect(of(spent, { budgets }).map(({ rule }) => rule)).toEqual(['budget_spent']);
+  });
+
   it('a member gets no calls, unless an operator has switched it off', () => {
     const out = { reason: 'unauthorized', since: ago(MINUTE), probe_at: inMs(MINUTE) } as const;
     const member = (enabled: boolean) =>
@@ -374,6 +421,21 @@ describe('a group needs attention when', () => {
     ['is full, and no call has waited for long', { in_use: 5, queued: 9, oldest_wait_ms: 29_000 }],
     ['waits as long as usual', { queued: 1, oldest_wait_ms: 11_000, ...hour([9_000]) }],
     ['makes a pause that is over in a moment', { paused_until: inMs(2_000) }],
+    [
+      'has told an older count of calls without a slot',
+      { passed_unlimited_total: 2, as_of: ago(MINUTE) },
+    ],
+    ['waits long for something other than slots', { queued: 1, oldest_wait_ms: 31_000 }],
+    [
+      'has a shorter queue than at the warning',
+      { queued: 3 },
+      { warnings: [warning('queue_growing', { queued_before: 4, queued: 10 })] },
+    ],
+    [
+      'has a budget of $0 that no call met',
+      { spend: spend(0) },
+      { budgets: new Map([['chat', { hour: null, day: 0, month: null }]]) },
+    ],
     ['has a limit of 0 without a queue', { limit: LIMIT_0 }],
     [
       'was warned of long ago',
@@ -391,6 +453,29 @@ describe('a group needs attention when', () => {
 });
 
 describe('refused calls', () => {
+  it.each<[RefusalCount['reason'], Attention['rule'], Attention['subject']['kind']]>([
+    ['price_unknown', 'price_missing', 'group'],
+    ['key_missing', 'key_refused', 'upstream'],
+    ['key_invalid', 'key_refused', 'upstream'],
+    ['key_forbidden', 'key_refused', 'key'],
+    ['model_unknown', 'model_refused', 'deployment'],
+    ['model_ambiguous', 'model_refused', 'deployment'],
+    ['upstream_unknown', 'calls_refused', 'deployment'],
+    ['upstream_redirects', 'calls_refused', 'upstream'],
+    ['setting_invalid', 'calls_refused', 'deployment'],
+    ['too_many_groups', 'calls_refused', 'group'],
+    ['account_capped', 'calls_refused', 'deployment'],
+    ['limiter_unavailable', 'calls_refused', 'group'],
+    ['limiter_overloaded', 'calls_refused', 'group'],
+    ['too_many_bytes_waiting', 'calls_refused', 'deployment'],
+    ['internal', 'calls_refused', 'deployment'],
+  ])('for %s are %s', (reason, rule, kind) => {
+    const at = { group: 'chat', key: 'team', key_kind: 'gateway', upstream: 'openai' } as const;
+    expect(found({ refusals: [refusal(reason, at)] })).toMatchObject([
+      { rule, reason, subject: { kind } },
+    ]);
+  });
+
   it.each<[RefusalCount, Partial<Attention>]>([
     [
       refusal('price_unknown', { group: 'team:red', model: 'gpt-x', count: 412 }),

@@ -72,3 +72,25 @@ it('sums add up, with the latest message and the latest request ids first', () =
     request_ids: ['two', 'one'],
   });
 });
+
+it('made-up provider keys without a model take no more rows', () => {
+  const rows = new RefusalRows(MAX);
+  const placed = Array.from({ length: 1_000 }, (_, n) =>
+    rows.place(facts({ key: `fp_${n}`, key_kind: 'provider' })),
+  );
+  expect(placed.filter(({ key }) => key !== null)).toHaveLength(MAX / 4);
+});
+
+it('a sum keeps the latest ten request ids', () => {
+  const at = '2026-11-28T10:00:00.000Z';
+  const sum = (ids: string[]) => ({
+    count: ids.length,
+    first_at: at,
+    last_at: at,
+    message: '',
+    request_ids: ids,
+  });
+  const before = sum(Array.from({ length: 9 }, (_, n) => `old-${n}`));
+  const { request_ids: ids } = addRefusals(before, sum(['new-1', 'new-2']));
+  expect([ids.length, ids[0], ids.at(-1)]).toEqual([10, 'new-1', 'old-7']);
+});

@@ -1,11 +1,12 @@
 // How the calls of the last minutes fared: of one pool, of several, and of one that rests.
 import { describe, expect, it } from 'vitest';
 import type { HistoryPoint } from '../../../src/contract/history.ts';
+import type { RefusalCount } from '../../../src/contract/refusals.ts';
 import type { Lately } from '../../../src/contract/status.ts';
 import { latelyOf } from '../../../src/history/lately.ts';
 import { joinInTime } from '../../../src/history/points.ts';
 import { stateOf } from '../../../src/overview/group-state.ts';
-import { joinLately, restingLately } from '../../../src/overview/lately.ts';
+import { joinLately, restingLately, withRefusedHere } from '../../../src/overview/lately.ts';
 import { groupStatus } from '../dashboard/group-status.ts';
 
 const MINUTE = 60_000;
@@ -69,6 +70,8 @@ describe('one pool', () => {
     ['no call for two minutes', [refused(7, 50)], false],
     ['calls that Headgate refused', [point(10, { rejected: { never_fits: 1 } })], true],
     ['calls of clients that do not wait', [point(10, { rejected: { busy: 9 } })], false],
+    ['calls of a group that drains', [point(10, { rejected: { draining: 9 } })], false],
+    ['calls beyond a budget', [point(10, { rejected: { budget_exhausted: 9 } })], false],
     ['calls of a paused group', [point(10, { rejected: { paused: 9 } })], false],
     ['a caller who left', [point(10, { ended: { cancelled: 1 } })], false],
     ['callers who all left', [point(9, { ended: { cancelled: 3 } })], true],
@@ -114,6 +117,39 @@ describe('several pools', () => {
   it('fail if one fails and the others had no calls', () => {
     expect(joinLately(of(refused(10, 6))).lately?.is_failing).toBe(true);
     expect(joinLately([])).toEqual({});
+  });
+});
+
+describe('calls that Headgate refused before a pool', () => {
+  const refusal = (changes: Partial<RefusalCount>): RefusalCount => ({
+    reason: 'price_unknown',
+    key: null,
+    key_kind: null,
+    team: null,
+    group: 'chat',
+    upstream: null,
+    model: null,
+    count: 9,
+    first_at: iso('09:10'),
+    last_at: iso('10:20'),
+    message: '',
+    request_ids: [],
+    ...changes,
+  });
+  const fails = (all: readonly HistoryPoint[], changes: Partial<RefusalCount> = {}) =>
+    withRefusedHere(latelyOf(all, NOW) ?? undefined, [refusal(changes)], NOW).lately;
+
+  it('are failures of the group', () => {
+    expect(fails([])).toMatchObject({ is_failing: true, rejected: { price_unknown: 9 } });
+  });
+
+  it.each<[string, readonly HistoryPoint[], Partial<RefusalCount>]>([
+    ['pools count their reason', [], { reason: 'queue_full' }],
+    ['a call was served in their minute', [served(10)], {}],
+    ['they were minutes ago', [], { last_at: iso('08:00') }],
+    ['calls were served since', [served(9)], { last_at: iso('09:50') }],
+  ])('are none if %s', (_title, all, changes) => {
+    expect(fails(all, changes)?.is_failing ?? false).toBe(false);
   });
 });
 
