@@ -181,11 +181,6 @@ const STALLED_AFTER_MS_MIN = 2_000;
 /** The same, in mean times between two ends. */
 const STALLED_AFTER_GAPS = 5;
 
-/** Whether calls have ended so recently that an estimate by their ends means something. */
-export function isMoving(state: GroupState, now: InstantMs): boolean {
-  return now - state.lastEndAt <= stalledAfterMs(state);
-}
-
 function stalledAfterMs(state: GroupState): number {
   return Math.max(STALLED_AFTER_MS_MIN, STALLED_AFTER_GAPS * endGapMs(state));
 }

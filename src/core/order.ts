@@ -11,7 +11,7 @@ import {
 import { laneTurns } from './parts/lanes.ts';
 import { isPassedOver } from './parts/pass-over.ts';
 import { compareWaiters, placeOf, resettleAll, type Line, type Waiter } from './parts/queue.ts';
-import { estimateWaitMs, isMoving } from './estimate.ts';
+import { estimateWaitMs, isStalled } from './estimate.ts';
 import { notExcluded } from './members.ts';
 import { isHeldBackEverywhere, repeatRefusalsOf } from './placing.ts';
 import { fullScopes, scopesHolding } from './scope-holds.ts';
@@ -318,11 +318,12 @@ export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): n
 }
 
 /**
- * Estimates how long a waiter will wait, in milliseconds. Null: no call has ended recently, so nothing is known of when the
- * next one will.
+ * Estimates how long a waiter will wait, in milliseconds. Null: no call has ended yet, or none for long, so nothing is known of
+ * when the next one will.
  */
 export function expectedWaitMs(state: GroupState, waiter: Waiter, now: InstantMs): number | null {
-  return isMoving(state, now) ? estimateWaitMs(state, turnsAhead(state, waiter, now), now) : null;
+  const isUnknown = state.lastEndAt === -Infinity || isStalled(state, now);
+  return isUnknown ? null : estimateWaitMs(state, turnsAhead(state, waiter, now), now);
 }
 
 /** Lists the oldest of every other line, and of every other agent in its own. */

@@ -226,7 +226,7 @@ export class NaiveGroup extends NaiveLeases {
         if (lease !== undefined) return this.#release(lease, event);
         return this.#releaseUnseen(event);
       case 'pass_over':
-        this.passedOver.set(event.pool, this.now + Math.min(5_000, event.forMs));
+        this.passedOver.set(event.pool, this.now + Math.min(1_000, event.forMs));
         return;
       case 'detach':
         if (lease?.attachment !== event.attachment || lease.phase === 'cooling') return;
@@ -713,8 +713,7 @@ export class NaiveGroup extends NaiveLeases {
     const { ticket, heldUntil } = waiter;
     const ahead = this.order.ahead(waiter, this.view());
     const inUse = this.slotsInUse();
-    const isStalled =
-      this.now - Math.max(this.lastEndAt, this.lastGrantAt) > Math.max(2_000, 5 * this.#gapMs());
+    const isStalled = this.#isStalled();
     if (['operator_pause', 'cap', 'elsewhere'].includes(cause)) return null;
     if (cause === 'member') return Math.max(0, (heldUntil ?? this.now) - this.now);
     if (cause === 'order' && ahead > 0 && inUse > 0 && isStalled) return null;
@@ -976,10 +975,16 @@ export class NaiveGroup extends NaiveLeases {
     if (typeof why !== 'string') this.rejections.push({ ...why, ticketId });
   }
 
-  /** Tells a try how long its call would wait, if calls have ended recently. */
+  /** Whether no call has begun or ended for so long that a wait for slots cannot be estimated. */
+  #isStalled(): boolean {
+    const quietMs = this.now - Math.max(this.lastEndAt, this.lastGrantAt);
+    return quietMs > Math.max(2_000, 5 * this.#gapMs());
+  }
+
+  /** Tells a try how long its call would wait, unless that cannot be estimated. */
   #answerDeclined(waiter: NaiveWaiter): void {
-    const isMoving = this.now - this.lastEndAt <= Math.max(2_000, 5 * this.#gapMs());
-    const wait = isMoving ? ` for ${this.#estimate(waiter)}` : '';
+    const isUnknown = this.lastEndAt === -Infinity || this.#isStalled();
+    const wait = isUnknown ? '' : ` for ${this.#estimate(waiter)}`;
     this.answers.push(`declined ${waiter.ticketId}${wait}`);
   }
 
