@@ -1,9 +1,5 @@
-import {
-  ATTENTION_MAX,
-  ATTENTION_RULES,
-  type Attention,
-  type AttentionRule,
-} from '../contract/attention.ts';
+import { ATTENTION_MAX, type Attention } from '../contract/attention.ts';
+import { ATTENTION_RULES, type AttentionRule } from '../contract/attention-rules.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { subjectOf, type AttentionFacts } from './facts.ts';
 import { GROUP_RULES, REFUSAL_RULES } from './groups.ts';

@@ -1,4 +1,5 @@
-import type { Attention, AttentionRule } from '../contract/attention.ts';
+import type { Attention } from '../contract/attention.ts';
+import type { AttentionRule } from '../contract/attention-rules.ts';
 import type { Reason } from '../contract/reasons.ts';
 import { REFUSAL_ADVICE } from '../contract/refusal-advice.ts';
 import type { RefusalCount } from '../contract/refusals.ts';

@@ -1,4 +1,5 @@
-import type { Attention, AttentionRule } from '../contract/attention.ts';
+import type { Attention } from '../contract/attention.ts';
+import type { AttentionRule } from '../contract/attention-rules.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
 import { feedOf, type Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';

@@ -1,7 +1,8 @@
 import { pause } from './background.ts';
 import { onTimer } from './call-clock.ts';
 import type { WebhookConfig } from '../contract/config/config.ts';
-import type { Attention, AttentionRule } from '../contract/attention.ts';
+import type { Attention } from '../contract/attention.ts';
+import type { AttentionRule } from '../contract/attention-rules.ts';
 import type { Warning, WarningKind } from '../contract/warnings.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { logEvent } from './log.ts';

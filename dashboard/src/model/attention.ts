@@ -1,8 +1,5 @@
-import {
-  ATTENTION_RULES,
-  type Attention,
-  type AttentionRule,
-} from '../../../src/contract/attention.ts';
+import type { Attention } from '../../../src/contract/attention.ts';
+import { ATTENTION_RULES, type AttentionRule } from '../../../src/contract/attention-rules.ts';
 
 /** These say no more than the state of the group in its word, its queue and its pause. */
 const PLAIN: ReadonlySet<AttentionRule> = new Set([

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Attention, AttentionRule } from '../../../src/contract/attention.ts';
+import type { Attention } from '../../../src/contract/attention.ts';
+import type { AttentionRule } from '../../../src/contract/attention-rules.ts';
 import { plural, spanWords } from '../../../src/core/words/figures.ts';
 import { taken, type Target } from '../target.ts';
 
@@ -58,9 +59,8 @@ export async function deploymentFindings(target: Target, release: string): Promi
 }
 
 function attentionFindings(all: readonly Attention[], leftOut: number): Finding[] {
-  const byCheck = Map.groupBy(all, ({ rule }) => CHECK_OF[rule] ?? 'groups');
   return CHECKS.flatMap((check): Finding[] => {
-    const entries = byCheck.get(check) ?? [];
+    const entries = all.filter(({ rule }) => (CHECK_OF[rule] ?? 'groups') === check);
     if (entries.length === 0) return [{ check, result: 'ok', detail: WELL[check] }];
     const shown = entries.slice(0, SHOWN_MAX).map((one): Finding => ({
       check: `${check}: ${one.subject.id}`,

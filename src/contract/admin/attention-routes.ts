@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { ATTENTION_RULES, attentionListSchema } from '../attention.ts';
+import { attentionListSchema } from '../attention.ts';
+import { ATTENTION_RULES } from '../attention-rules.ts';
 import { routes } from './route.ts';
 
 /** The list of what needs a person. */

@@ -53,7 +53,10 @@ it('npm run dev answers, prints a token that opens the admin routes, and ends at
     expect(await argumentsOfAll()).not.toContain(token);
     expect((await stat(join(folder, 'state'))).mode & 0o077).toBe(0);
     const [, dashboard = ''] = await dev.untilPrinted(/dashboard +(http\S+)/);
-    expect([dashboard, (await fetch(dashboard)).status]).toEqual([`${url}/admin`, 200]);
+    expect([dashboard, (await fetch(dashboard)).status]).toEqual([
+      `${url}/admin#token=${token}`,
+      200,
+    ]);
     expect(url).not.toBe(`http://127.0.0.1:${USUAL_PORT}`);
     const call = openChat(url, { label: 'try', headers: { 'x-strict-chunk-delay-ms': '0' } });
     expect(await call.answered).toBe(200);

@@ -64,7 +64,7 @@ it('lists each model and key that is stopped or limited, of one group and of all
   await stage.admin.untilGroup('practice', { queued: 2 });
   for (const { out, notes } of [await status(), await status('practice')]) {
     expect(out).toMatch(/^practice +partly paused +1 /m);
-    const stops = notes.filter((line) => line.startsWith('! practice: '));
+    const stops = notes.filter((line) => line.startsWith('! practice: only'));
     expect(stops).toHaveLength(2);
     expect(stops).toContainEqual(
       expect.stringMatching(

@@ -38,7 +38,7 @@ interface Found {
   readonly calls: readonly { readonly kept_for: string; readonly outcome: string }[];
 }
 interface Past {
-  readonly gaps: readonly unknown[];
+  readonly gaps: readonly { readonly why: string }[];
   readonly points: readonly { readonly granted: number }[];
 }
 
@@ -49,7 +49,7 @@ it('SIGTERM writes the open minute and the log', async () => {
   const { calls } = await read<Found>(`/calls?q=${encodeURIComponent(lease)}`);
   expect(calls).toMatchObject([{ kept_for: 'sample', outcome: 'success' }]);
   const { gaps, points } = await read<Past>('/groups/practice/history');
-  expect(gaps).toEqual([]);
+  expect(gaps.map(({ why }) => why)).toEqual(['before']);
   expect(points.reduce((sum, point) => sum + point.granted, 0)).toBe(6);
 });
 
@@ -60,7 +60,7 @@ it('kill -9 leaves a gap in place of them', async () => {
   const { calls } = await read<Found>(`/calls?q=${encodeURIComponent(lease)}`);
   expect(calls).toEqual([]);
   const { gaps } = await read<Past>('/groups/practice/history');
-  expect(gaps).toHaveLength(1);
+  expect(gaps.map(({ why }) => why)).toEqual(['before', 'lost']);
 });
 
 it('nobody else can have it written', async () => {

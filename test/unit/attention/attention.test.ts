@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { attentionOf, bounded } from '../../../src/attention/attention.ts';
 import type { AttentionFacts } from '../../../src/attention/facts.ts';
-import { ATTENTION_MAX, ATTENTION_RULES, type Attention } from '../../../src/contract/attention.ts';
+import { ATTENTION_MAX, type Attention } from '../../../src/contract/attention.ts';
+import { ATTENTION_RULES } from '../../../src/contract/attention-rules.ts';
 import type { GroupStatus } from '../../../src/contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../../../src/contract/refusals.ts';
 import type { Lately, UpstreamCallsStatus } from '../../../src/contract/status.ts';
