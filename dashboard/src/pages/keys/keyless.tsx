@@ -22,7 +22,7 @@ export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
         To move them one by one, set <code>require_key: false</code> in the configuration, give them
         keys, and require a key when this list is empty.
       </p>
-      <div class="table" tabIndex={0} role="region" aria-label="Callers without a gateway key">
+      <div class="table" tabIndex={0} role="region" aria-label="Table of callers without a gateway key">
         <table>
           <thead>
             <tr>
