@@ -49,6 +49,9 @@ const STATUS_ADVICE: Readonly<Record<string, string>> = {
 const ASK_CALLERS =
   'Look at the last calls of the group (page Calls), and ask their callers for the error message.';
 
+/** Refusals of Headgate because of failures of the upstream, which are the cause. */
+const OF_UPSTREAM: ReadonlySet<string> = new Set(['breaker_open', 'upstream_unreachable']);
+
 /** Error statuses that say that every call is refused, not only some requests. */
 const REFUSING_STATUSES: ReadonlySet<string> = new Set(['401', '403']);
 
@@ -91,7 +94,8 @@ export function notServing(
   if (!lately.is_failing || now - Date.parse(since) < NOTHING_SERVED_MS || isRefusedHere) {
     return null;
   }
-  const count = failed + (lately.ended['cancelled'] ?? 0);
+  const brokenOff = failed === 0 ? (lately.ended['failed'] ?? 0) : 0;
+  const count = failed + brokenOff + (lately.ended['cancelled'] ?? 0);
   return entry('nothing_served', group, since, count, {
     advice:
       'Look at the last calls of the group (page Calls), and at the status page of the provider.',
@@ -196,7 +200,9 @@ function causeOf(
   const { refusals, rejected, ended, answered_errors: errors = {} } = lately;
   const answered = sumOf(errors, () => true);
   const atUpstream = sumOf(refusals, () => true);
-  const here = sumOf(rejected, () => true);
+  const isOwn = (reason: string): boolean => atUpstream === 0 || !OF_UPSTREAM.has(reason);
+  const here = sumOf(rejected, isOwn);
+  const broken = ended['failed'] ?? 0;
   const cancelled = ended['cancelled'] ?? 0;
   const rest = `nothing was served for ${spanWords(now - Date.parse(since))}`;
   if (answered > Math.max(atUpstream, here, cancelled)) {
@@ -209,9 +215,14 @@ function causeOf(
   }
   if (here > 0 && here >= cancelled) {
     const reasons = Object.entries(rejected)
+      .filter(([reason]) => isOwn(reason))
       .toSorted(([, a], [, b]) => b - a)
       .map(([reason, count]) => `${count.toLocaleString('en')} × ${reason}`);
     return { says: `Headgate refuses every call: ${namesWords(reasons)}; ${rest}.`, words: null };
+  }
+  if (broken > cancelled) {
+    const answers = plural(broken, 'answer');
+    return { says: `No answer reaches its end: ${answers} broke off; ${rest}.`, words: null };
   }
   const left = plural(cancelled, 'caller');
   return { says: `No call gets its answer in time: ${left} left; ${rest}.`, words: null };

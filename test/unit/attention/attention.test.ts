@@ -236,6 +236,26 @@ describe('a group that serves nothing', () => {
     );
   });
 
+  it('has the failures of the upstream as the cause of an open breaker', () => {
+    const rejected = { breaker_open: 900, upstream_unreachable: 3 };
+    expect(of({ lately: failing({ refusals: { error: 3 }, rejected }) })[0]?.says).toMatch(
+      /^The upstream fails every call: 3 × /,
+    );
+    expect(of({ lately: failing({ rejected }) })[0]?.says).toMatch(
+      /^Headgate refuses every call: 900 × breaker_open and 3 × /,
+    );
+  });
+
+  it('has answers that broke off', () => {
+    expect(of({ lately: failing({ ended: { failed: 9, cancelled: 1 } }) })).toMatchObject([
+      {
+        rule: 'nothing_served',
+        count: 10,
+        says: 'No answer reaches its end: 9 answers broke off; nothing was served for 10 minutes.',
+      },
+    ]);
+  });
+
   it('has an open breaker for some calls alone, and no entry of it', () => {
     const about = { model: 'gpt-x', service_tier: null, credential: null };
     expect(of({ breaker: 'open', about, lately: failing({ failing_since: null }) })).toEqual([]);
