@@ -45,6 +45,10 @@ export const SLOTS_LENT = gauge(
   'Slots that isolates were lent and on which no call runs.',
 );
 export const QUEUE_LENGTH = gauge('queue_length', 'Calls that wait, by lane.');
+export const QUEUE_REASONS = gauge(
+  'queue_waits_for',
+  'Calls that wait, by what each waits for now; of each pool the first 2,000.',
+);
 export const QUEUE_OLDEST = gauge(
   'queue_oldest_wait_seconds',
   'How long the oldest waiting call has waited.',

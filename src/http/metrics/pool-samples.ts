@@ -77,6 +77,7 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   to.add(families.SLOTS_UNCLAIMED, labels, status.unclaimed);
   to.add(families.SLOTS_LENT, labels, status.lent);
   to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
+  to.addEach(families.QUEUE_REASONS, labels, 'reason', status.waiting_for ?? {});
   to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);
   to.addEach(families.PAUSED, labels, 'by', {
     operator: status.paused ? 1 : 0,

@@ -1,5 +1,6 @@
 // What each queued call waits for, where calls of several groups wait, and that no wait is estimated while nothing ends.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { parseExposition } from '../../unit/metrics/exposition-parser.ts';
 import { pool, untilStatus } from '../support/pool.ts';
 import { admin, call, change, until } from '../support/worker.ts';
 import { keptAlive, readUntil } from './event-stream.ts';
@@ -37,6 +38,18 @@ const ACME = { headers: keyHeader('acme') };
 
 async function waitersOf(name: string) {
   return (await admin('GET', `/groups/${encodeURIComponent(name)}/waiters`)).json;
+}
+
+/** The queued calls of a group by reason, as the metrics have them. */
+async function countedReasons(name: string): Promise<Record<string, number>> {
+  const headers = { authorization: 'Bearer test-metrics-token' };
+  const families = parseExposition(await (await call('/metrics', { headers })).text());
+  return Object.fromEntries(
+    families
+      .flatMap(({ samples }) => samples)
+      .filter((one) => one.name === 'headgate_queue_waits_for' && one.labels['group'] === name)
+      .map(({ labels, value }) => [labels['reason'], value]),
+  );
 }
 
 async function statusOf(name: string) {
@@ -131,6 +144,7 @@ it.each(CAUSES)(
         { waits_for: cause, ...(cause === 'cap' && { cap: 'tenant' }) },
       ]);
       expect(await statusOf(group)).toMatchObject({ waiting_for: { [cause]: 1 } });
+      expect(await countedReasons(group)).toEqual({ [cause]: 1 });
     });
     const { waiters } = await waitersOf(group);
     expect(waiters[0].estimate_ms).toBeNull();
