@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { instant, ticketId } from '../../../src/core/words/ids.ts';
+import { queuePlace } from '../../../src/core/wait-reason.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { ORPHAN_GRACE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
@@ -78,6 +80,20 @@ describe('a try', () => {
       expect(told).toEqual([`declined try-${tenant}`]);
       expect(traceIn(group.state)).toEqual(before);
     }
+  });
+
+  test('leaves its tenant as far behind the others as it was', () => {
+    const group = new TestGroup({ slotsMax: 1, ageCreditMs: 0 });
+    group.ask('two-0', { tenant: 'two' });
+    group.release('two-0');
+    group.askAll('one-0', 'one-1', 'one-2');
+    group.advance(10_000);
+    group.release('one-0');
+    const service = (): number | undefined =>
+      group.state.accounts.tenants.get('two')?.shares.normal.service;
+    const before = service();
+    expect(group.ask('try', { tenant: 'two', isTry: true })[0]).toContain('declined try');
+    expect(service()).toBe(before);
   });
 
   test('asked of a call that waits here keeps its place, and tells the expected wait', () => {
@@ -212,6 +228,17 @@ describe('calls that need another pool', () => {
     expect(group.advance(299)).toEqual([]);
     expect(group.wakesIn()).toBe(1);
     expect(group.advance(1)).toEqual(['grant both.1']);
+  });
+
+  test('wait for that pool, as long as there is room here', () => {
+    const group = new TestGroup({ slotsMax: 1 });
+    group.passOver('wide', 3_000);
+    group.ask('both', wide);
+    const waitsFor = (): unknown =>
+      queuePlace(group.state, ticketId('both'), instant(group.now)).waitsFor;
+    expect(waitsFor()).toEqual({ cause: 'elsewhere' });
+    group.ask('narrow');
+    expect(waitsFor()).toEqual({ cause: 'slots' });
   });
 
   test('are passed over for a second at most', () => {

@@ -71,6 +71,22 @@ async function waitsForNarrow() {
   return { waits, blocker };
 }
 
+/**
+ * The same, once the wide slot was taken away. It is held for about a second: if a busy machine takes longer, the call has given
+ * it back, and another one is made.
+ */
+async function takenAway() {
+  for (;;) {
+    const { waits, blocker } = await waitsForNarrow();
+    const [lease] = await pool(wide).leases();
+    const { status } = await admin('DELETE', `/groups/${wide}/leases/${lease?.id}`);
+    if (status === 202) return { waits, blocker };
+    waits.leave();
+    await finish(scene, [blocker]);
+    await allFree(narrow, wide);
+  }
+}
+
 it('a call in two groups holds a slot in each, and headgate-groups names them narrow first', async () => {
   await configureGroups(scene, [groupOf(wide, 4), groupOf(narrow, 4, MODEL)]);
   const one = await streaming(scene, 'one');
@@ -228,9 +244,7 @@ it('a call that leaves while it has one slot and waits for the other gives it ba
 });
 
 it('a call whose slot is taken away while it waits for another one is told so, and holds nothing', async () => {
-  const { waits, blocker } = await waitsForNarrow();
-  const [lease] = await pool(wide).leases();
-  await admin('DELETE', `/groups/${wide}/leases/${lease?.id}`);
+  const { waits, blocker } = await takenAway();
   expect(await refusal(waits)).toMatchObject({ status: 503, reason: 'limiter_unavailable' });
   await untilStatus(narrow, { in_use: 1, queued: 0 });
   await allFree(wide);
