@@ -319,11 +319,12 @@ export function turnsAhead(state: GroupState, waiter: Waiter, now: InstantMs): n
 
 /**
  * Estimates how long a waiter will wait, in milliseconds. Null: no call has ended yet, or none for long, so nothing is known of
- * when the next one will.
+ * when the next one will, or it waits for calls under its own cap or in its scope, whose ends are not counted.
  */
 export function expectedWaitMs(state: GroupState, waiter: Waiter, now: InstantMs): number | null {
-  const isUnknown = state.lastEndAt === -Infinity || isStalled(state, now);
-  return isUnknown ? null : estimateWaitMs(state, turnsAhead(state, waiter, now), now);
+  if (state.lastEndAt === -Infinity || isStalled(state, now)) return null;
+  if (!isUnderCap(state, waiter) || scopesHolding(state, waiter, now).length > 0) return null;
+  return estimateWaitMs(state, turnsAhead(state, waiter, now), now);
 }
 
 /** Lists the oldest of every other line, and of every other agent in its own. */

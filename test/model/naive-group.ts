@@ -983,7 +983,9 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Tells a try how long its call would wait, unless that cannot be estimated. */
   #answerDeclined(waiter: NaiveWaiter): void {
-    const isUnknown = this.lastEndAt === -Infinity || this.#isStalled();
+    const isCapped = !this.order.isUnderCap(waiter, this.view());
+    const isHeld = this.room.scopesHolding(waiter.ticket, this.now).length > 0;
+    const isUnknown = this.lastEndAt === -Infinity || this.#isStalled() || isCapped || isHeld;
     const wait = isUnknown ? '' : ` for ${this.#estimate(waiter)}`;
     this.answers.push(`declined ${waiter.ticketId}${wait}`);
   }

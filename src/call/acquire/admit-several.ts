@@ -54,7 +54,7 @@ type Tried =
 const FULL_FOR_MS = 1_000;
 const FULL_MAX = 1_000;
 
-/** Groups that declined a try, and the expected waits there, as far as this isolate knows. */
+/** Groups that declined a try of a caller, and its expected waits there, as far as this isolate knows. */
 const fullGroups = new Map<string, { readonly at: number; readonly waitMs: number }>();
 
 /** Gets a call its slots in several groups. */
@@ -82,7 +82,8 @@ export async function admitToSeveral(
   let waited: Waited | null = null;
   for (let isFirst = true; ; isFirst = false) {
     const missing = placements.filter((placement) => !held.has(placement));
-    const known = isFirst && ticket.maxWaitMs !== 0 ? missing.flatMap(knownWait) : [];
+    const known =
+      isFirst && ticket.maxWaitMs !== 0 ? missing.flatMap((one) => knownWait(call, one)) : [];
     const tried: Tried =
       known.length === 0
         ? await tryAll(call, ticket, missing, held, isFirst, context)
@@ -154,7 +155,7 @@ async function tryAll(
     }
   }
   // A later try is of a call that is older than those to come, and waits less.
-  if (isFirst) for (const one of declined) noteFull(one);
+  if (isFirst) for (const one of declined) noteFull(call, one);
   return { kind: 'full', longest: longestOf(declined) };
 }
 
@@ -176,9 +177,9 @@ function inOrder(slots: readonly Slot[], placements: readonly Placement[]): Slot
   );
 }
 
-/** The wait in a group that declined a try a moment ago; empty if it did not. */
-function knownWait(placement: Placement): readonly Wait[] {
-  const name = nameOf(placement);
+/** The wait in a group that declined a try of the same caller a moment ago; empty if it did not. */
+function knownWait(call: RoutedCall, placement: Placement): readonly Wait[] {
+  const name = waitName(call, placement);
   const known = fullGroups.get(name);
   if (known === undefined) return [];
   if (steadyClock.now() - known.at < FULL_FOR_MS) return [{ placement, waitMs: known.waitMs }];
@@ -186,9 +187,14 @@ function knownWait(placement: Placement): readonly Wait[] {
   return [];
 }
 
-function noteFull({ placement, waitMs }: Wait): void {
+function noteFull(call: RoutedCall, { placement, waitMs }: Wait): void {
   if (fullGroups.size >= FULL_MAX) fullGroups.clear();
-  fullGroups.set(nameOf(placement), { at: steadyClock.now(), waitMs });
+  fullGroups.set(waitName(call, placement), { at: steadyClock.now(), waitMs });
+}
+
+/** Names the wait of a caller in a group: others have other turns there. */
+function waitName({ caller }: RoutedCall, placement: Placement): string {
+  return `${nameOf(placement)}\n${caller}`;
 }
 
 function takenAway(): Rejected {

@@ -12,7 +12,7 @@ interface Held {
   readonly endGapMs: number | null;
 }
 
-/** A pool that is full, and for about how long, in milliseconds. */
+/** A pool that is full, and for about how long, in milliseconds. 0: that is not known, and may be so for this call alone. */
 export interface Full {
   readonly pool: string;
   readonly forMs: number;
@@ -72,7 +72,8 @@ export class HeldSlots<Slot extends Held> {
       const { endGapMs } = one.slot;
       if (endGapMs === null) continue;
       const holdMsMax = Math.max(HOLD_MS_MIN, endGapMs) * (1 + this.#returns);
-      const full = { pool, forMs: Math.max(FULL_MS_MIN, waitMs - holdMsMax) };
+      const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
+      one.callOff();
       if (waitMs > holdMsMax) this.#end(one, full);
       else one.callOff = this.#after(holdMsMax, () => this.#end(one, full));
     }
@@ -95,6 +96,11 @@ export class HeldSlots<Slot extends Held> {
     }
     this.#giveBack(one.slot, full);
   }
+}
+
+/** For how long other calls are passed over. A wait without an estimate may be due to the call's own cap, which stops no others. */
+function fullMs(waitMs: number, heldMs: number): number {
+  return waitMs === Infinity ? 0 : Math.max(FULL_MS_MIN, waitMs - heldMs);
 }
 
 /** @throws there is none */

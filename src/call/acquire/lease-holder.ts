@@ -186,10 +186,10 @@ export class LeaseHolder {
     }
   }
 
-  /** Gives the slot back, because another pool of the call is full for about so long. */
+  /** Gives the slot back, because another pool of the call is full for about so long; 0: for an unknown time. */
   async giveWay(pool: string, forMs: number): Promise<void> {
     // Both arrive in this order. The first may be lost, or an older object may not know it.
-    const told = this.#granted.lease?.passOver(pool, forMs);
+    const told = forMs > 0 ? this.#granted.lease?.passOver(pool, forMs) : undefined;
     await Promise.all([Promise.resolve(told).catch(() => {}), this.release('unused')]);
   }
 

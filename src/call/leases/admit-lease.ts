@@ -309,7 +309,7 @@ function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
  */
 function giveBack({ granted }: Held, full: Full | null, ask: LeaseAsk): void {
   const { lease } = granted;
-  const told = full === null ? null : lease.passOver(full.pool, full.forMs);
+  const told = full !== null && full.forMs > 0 ? lease.passOver(full.pool, full.forMs) : null;
   const last = Promise.allSettled([told, lease.release('unused', null)]);
   ask.plan.call.ctx.waitUntil(letGo(granted, last, ask));
 }

@@ -113,10 +113,8 @@ export class Caller {
       const holdMsMax = Math.max(HOLD_MS_MIN, hold.endGapMs) * (1 + this.#returns);
       const end = (): void => {
         if (!entry.isOver && this.#held.includes(hold)) {
-          this.#return(hold, {
-            pool: other.name,
-            forMs: Math.min(5_000, Math.max(100, waitMs - holdMsMax)),
-          });
+          const forMs = waitMs === Infinity ? 0 : Math.max(100, waitMs - holdMsMax);
+          this.#return(hold, { pool: other.name, forMs });
         }
       };
       if (waitMs > holdMsMax) end();
@@ -199,7 +197,7 @@ export class Caller {
     if (full !== undefined) {
       this.#returns += 1;
       this.#hadTurn.add(hold.group);
-      hold.group.send({ kind: 'pass_over', ...full });
+      if (full.forMs > 0) hold.group.send({ kind: 'pass_over', ...full });
     }
     hold.group.release(this.#ticket, hold.leaseId, 'unused');
     this.#held = this.#held.filter((one) => one !== hold);

@@ -24,6 +24,8 @@ export interface Scenario {
   readonly forMs: number;
   /** Slots of each group. */
   readonly slots: readonly number[];
+  /** Maximum slots of a tenant in each of them. Absent: as many as there are. */
+  readonly slotsMaxEach?: readonly number[];
   readonly classes: readonly Class[];
 }
 
@@ -59,6 +61,17 @@ function ofTwo(
   ];
 }
 
+/** A full group, and one with room, of which each tenant may have one slot. */
+const CAPPED = { slots: [4, 4], slotsMaxEach: [4, 1], forMs: 600_000 };
+
+function cappedCalls(callers: number): Class[] {
+  return [
+    { name: 'of the first', needs: [0], callers: 12, holdMs: 500 },
+    { name: 'of both', needs: [0, 1], callers: 1, holdMs: 500, thinkMs: 500 },
+    { name: 'of the capped tenant', needs: [0, 1], callers, holdMs: 5_000 },
+  ];
+}
+
 export const SCENARIOS = {
   before: { ...KEY, name: 'a key, nothing stalled', classes: [KEY_CALLS, OTHERS] },
   stalled: {
@@ -84,6 +97,8 @@ export const SCENARIOS = {
     forMs: 900_000,
     classes: ofTwo([3, 80, 3], 2_000),
   },
+  uncapped: { ...CAPPED, name: 'a cap in the second group', classes: cappedCalls(1) },
+  capped: { ...CAPPED, name: 'the same, used up by many calls', classes: cappedCalls(100) },
   single: {
     name: 'two full groups of 1',
     slots: [1, 1],
@@ -93,11 +108,16 @@ export const SCENARIOS = {
 } as const satisfies Record<string, Scenario>;
 
 /** @param isShared every class is a tenant of its own, else all are one */
-export function play({ slots, forMs, classes }: Scenario, isShared: boolean): Played {
+export function play(
+  { slots, slotsMaxEach = [], forMs, classes }: Scenario,
+  isShared: boolean,
+): Played {
   const clock = new Clock();
   let returned = 0;
   const groups = slots.map((slotsMax, index) => {
-    const group = new SimGroup(clock, `group-${index}`, { slotsMax }, () => ONE_WAY_MS);
+    const { [index]: most = Infinity } = slotsMaxEach;
+    const settings = { slotsMax, slotsMaxEach: most };
+    const group = new SimGroup(clock, `group-${index}`, settings, () => ONE_WAY_MS);
     const release = group.release.bind(group);
     group.release = (ticket, leaseId, outcome) => {
       if (outcome === 'unused') returned += 1;

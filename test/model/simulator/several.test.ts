@@ -54,6 +54,13 @@ describe.each([
   });
 });
 
+test('calls that wait under the cap of their tenant hold up no calls of other tenants', () => {
+  const [few, many] = [SCENARIOS.uncapped, SCENARIOS.capped].map((one) =>
+    waitOf(play(one, true), 'of both'),
+  );
+  expect((many ?? Infinity) / (few ?? 0)).toBeLessThan(1.5);
+});
+
 /** A history of two to four groups: calls of random groups, tenants and agents come for a minute, and all of them must end. */
 class History {
   readonly clock = new Clock();

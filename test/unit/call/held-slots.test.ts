@@ -66,12 +66,30 @@ describe('a slot', () => {
     expect(returned).toHaveLength(1);
   });
 
-  it.each([1_001, Infinity])('is given back at once for a wait of %s ms', (waitMs) => {
-    const { held, returned, timers } = setUp();
+  it.each([
+    [1_001, 100],
+    [3_000, 2_000],
+    [Infinity, 0],
+  ])(
+    'is given back at once for a wait of %s ms, and others are passed over for %s',
+    (waitMs, forMs) => {
+      const { held, returned, timers } = setUp();
+      held.add({ placement: WIDE, endGapMs: 20 });
+      held.limit(NARROW, waitMs);
+      expect(returned).toEqual([['wide', { pool: 'narrow', forMs }]]);
+      expect(timers.size).toBe(0);
+    },
+  );
+
+  it('is not given back by the limit of a wait that another one replaced', () => {
+    const { held, returned, advance, timers } = setUp();
     held.add({ placement: WIDE, endGapMs: 20 });
-    held.limit(NARROW, waitMs);
-    expect(returned).toEqual([['wide', { pool: 'narrow', forMs: Math.max(100, waitMs - 1_000) }]]);
-    expect(timers.size).toBe(0);
+    held.limit(NARROW, 500);
+    held.limit(KEY, 500);
+    expect(timers.size).toBe(1);
+    held.add({ placement: KEY, endGapMs: 20 });
+    advance(1_000);
+    expect(returned).toEqual([]);
   });
 
   it('is held whatever the wait if nothing is lost by it', () => {

@@ -205,6 +205,29 @@ describe('the expected wait that a try is told', () => {
     expect(tried(group)).toMatch(/^declined try for \d+$/);
   });
 
+  test('is unknown while its tenant or agent has all slots that it may have', () => {
+    const caps = [{ slotsMaxEach: 1 }, { slotsMaxEachAgent: 1 }];
+    for (const cap of caps) {
+      const group = new TestGroup({ slotsMax: 9, ...cap });
+      group.ask('first', { agent: 'run' });
+      group.advance(1_000);
+      group.release('first');
+      group.ask('second', { agent: 'run' });
+      expect(tried(group, { agent: 'run' })).toBe('declined try');
+    }
+  });
+
+  test('is unknown while what was learned of its model holds it', () => {
+    const group = new TestGroup({ slotsMax: 9 });
+    group.ask('other', { names: { model: 'other' } });
+    group.ask('refused');
+    group.advance(1_000);
+    group.release('other');
+    group.report('refused', { kind: 'requests', scope: 'model', retryAfterMs: 1_000_000 });
+    group.release('refused', 'refused');
+    expect(tried(group)).toBe('declined try');
+  });
+
   test('is unknown before the first call has ended, and when only unused slots came back', () => {
     const group = new TestGroup({ slotsMax: 1 });
     group.askAll('a', 'b');
