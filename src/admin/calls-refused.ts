@@ -127,14 +127,34 @@ async function askLastHour(env: Env, before: Config, next: Config) {
   return { counts: counts.slice(0, KINDS_MAX), spent, isPart: isPart || counts.length > KINDS_MAX };
 }
 
-/** A call of several groups is counted by each of them. */
+/**
+ * Adds up the counts of groups. A call of several groups is counted by each of them, and the model that only its answer named
+ * is known to the group that its costs are counted in.
+ */
 function countedOnce(ofGroups: readonly CallCounts[]): CallCounts {
   const most = new Map<string, CallCounts[number]>();
-  for (const kind of ofGroups.flat()) {
-    const name = JSON.stringify(kind.slice(0, 3));
-    if ((most.get(name)?.[3] ?? 0) < kind[3]) most.set(name, kind);
+  const all = new Map<string, number>();
+  for (const counts of ofGroups) {
+    const own = new Map<string, number>();
+    for (const kind of counts) {
+      const [caller, upstream, model, calls] = kind;
+      const name = JSON.stringify([caller, upstream, model]);
+      if (model !== null && (most.get(name)?.[3] ?? 0) < calls) most.set(name, kind);
+      const ofUpstream = JSON.stringify([caller, upstream]);
+      own.set(ofUpstream, (own.get(ofUpstream) ?? 0) + calls);
+    }
+    for (const [name, calls] of own) all.set(name, Math.max(all.get(name) ?? 0, calls));
   }
-  return [...most.values()].toSorted((a, b) => b[3] - a[3]);
+  const named = [...most.values()];
+  for (const [caller, upstream, , calls] of named) {
+    const name = JSON.stringify([caller, upstream]);
+    all.set(name, (all.get(name) ?? 0) - calls);
+  }
+  const unnamed = [...all].map(([name, calls]): CallCounts[number] => {
+    const [caller, upstream] = JSON.parse(name) as [string, string];
+    return [caller, upstream, null, calls];
+  });
+  return [...named, ...unnamed.filter((kind) => kind[3] > 0)].toSorted((a, b) => b[3] - a[3]);
 }
 
 /** Finds the definitions of a group before and after a change of its budget. Null: it has none, or the same one. */

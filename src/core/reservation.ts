@@ -11,7 +11,7 @@ import { observeUsage } from './parts/token-factors.ts';
 import type { Ledger, Member } from './member.ts';
 import { ledgersOf, memberOf } from './members.ts';
 import type { GroupState, Lease } from './state.ts';
-import { hasWaitedFirst, noteUsage } from './stats.ts';
+import { hasWaitedFirst, noteModel, noteUsage } from './stats.ts';
 
 /** A call as its reservation is made of it. */
 interface Estimated {
@@ -161,6 +161,7 @@ function noteReported(
   noteUsage(state, lease, actual, actual.usd, now);
   const { usd, inputTokens, outputTokens, cachedTokens = 0, isUnpriced = false, seen } = actual;
   const charged = { key: lease.holder.caller, team, model: lease.holder.model ?? model };
+  if (lease.holder.model === null && model !== null) noteModel(lease, model);
   const used = { usd, inputTokens, outputTokens, cachedTokens, isUnpriced };
   const hasWaited = hasWaitedFirst(lease);
   noteCost(

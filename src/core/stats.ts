@@ -202,6 +202,11 @@ export function noteUsage(
   }
 }
 
+/** Notes the model that the answer to a call named. */
+export function noteModel(lease: Lease, model: string): void {
+  decisionOf(lease).reportedModel = model;
+}
+
 /** Whether the call of a lease was queued first. Unknown of one that an earlier instance granted: then it counts as not. */
 export function hasWaitedFirst({ decision }: Lease): boolean {
   return decision !== null && decision.waitedFor !== null;

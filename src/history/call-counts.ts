@@ -39,9 +39,10 @@ export class CallsByKind {
   }
 }
 
-/** Adds up counts. */
+/** Adds up counts, and keeps the kinds with the most calls. */
 export function sumOfCalls(all: readonly CallCounts[], max = Infinity): CallCounts {
-  const sum = new CallsByKind(max);
+  // The counts are bounded already, so all of them are added up before any is left out.
+  const sum = new CallsByKind(Infinity);
   for (const counts of all) {
     for (const [caller, upstream, model, calls] of counts) {
       sum.add({ caller, upstream, model }, calls);

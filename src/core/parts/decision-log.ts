@@ -113,6 +113,8 @@ export interface Decision {
   endedAt: InstantMs | null;
   /** Its use, as its limits count it. Absent: nobody counts, or it is not over. */
   used?: { readonly inputTokens: number; readonly outputTokens: number; readonly usd: number };
+  /** The model that its answer named. Absent: the call named one, or none is known. */
+  reportedModel?: string;
   /** Words of its holder at its end. Absent: nothing. */
   notes?: CallNotes;
   /** Granted by an earlier instance, which alone knows since when it waited. Absent: by this one. */

@@ -1,6 +1,7 @@
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
+import type { ToldCalls } from '../../core/parts/loans.ts';
 import type { GroupState } from '../../core/state.ts';
 import { CallsByKind } from '../../history/call-counts.ts';
 import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
@@ -46,7 +47,7 @@ export class MinuteTenants {
     }
     for (const told of lent) {
       add(this.#held, told.tenant, told.heldMs);
-      this.#calls.add(told, told.calls);
+      this.#noteLent(told);
     }
   }
 
@@ -68,7 +69,18 @@ export class MinuteTenants {
   /** Counts a call that had slots; those on lent slots are counted by their sum. */
   #noteCall(decision: Decision): void {
     if (decision.decided !== 'granted' || decision.isLent === true || !isEnd(decision)) return;
-    this.#calls.add(decision.ticket.holder, 1);
+    const { caller, upstream, model } = decision.ticket.holder;
+    this.#calls.add({ caller, upstream, model: model ?? decision.reportedModel ?? null }, 1);
+  }
+
+  /** Counts calls on lent slots. If they named no model, the costs of the group have those that their answers named. */
+  #noteLent({ caller, upstream, model, calls, costs = [] }: ToldCalls): void {
+    const reported = model === null ? costs : [];
+    for (const line of reported) {
+      this.#calls.add({ caller, upstream, model: line.model }, line.calls);
+    }
+    const unreported = calls - reported.reduce((sum, line) => sum + line.calls, 0);
+    if (unreported > 0) this.#calls.add({ caller, upstream, model }, unreported);
   }
 
   #noteWait({ decided, waitedFor, ticket, arrivedAt, decidedAt }: Decision): void {

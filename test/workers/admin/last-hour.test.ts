@@ -9,6 +9,7 @@ import { asAdmin, bodyOf } from './ask.ts';
 import { makeKey } from './keys-scene.ts';
 
 type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+type Group = NonNullable<ConfigInput['groups']>[number];
 
 let scenes = 0;
 
@@ -19,7 +20,7 @@ interface Scene {
   readonly secret: string;
 }
 
-async function scene(upstream: Partial<Upstream> = {}): Promise<Scene> {
+async function scene(upstream: Partial<Upstream> = {}, group: Partial<Group> = {}): Promise<Scene> {
   scenes += 1;
   const id = `hour-${scenes}`;
   const strict = await strictScope(id, { inputTokens: 10, outputTokens: 10 });
@@ -27,7 +28,9 @@ async function scene(upstream: Partial<Upstream> = {}): Promise<Scene> {
     upstreams: [
       { id, base_url: strict.url, prices: { priced: { input: 1, output: 1 } }, ...upstream },
     ],
-    groups: [{ name: id, match: { upstreams: [id] }, holds: NO_COOLDOWN, track_usage: 'always' }],
+    groups: [
+      { name: id, match: { upstreams: [id] }, holds: NO_COOLDOWN, track_usage: 'always', ...group },
+    ],
     keys: [{ id: `other-${id}`, hash: `sha256:${'0'.repeat(64)}` }],
   });
   const secret = await makeKey({}, `key-${id}`);
@@ -110,6 +113,23 @@ describe('a budget over models without a price', () => {
     const { json } = await patchGroup(id, BUDGET);
     expect(json).toMatchObject({ warnings: [] });
     expect((await once(made, 'unpriced')).status).toBe(200);
+  });
+
+  it('knows the models that answers name, where nothing reads what calls name', async () => {
+    const made = await scene({}, { track_usage: 'auto' });
+    const { id } = made;
+    await admin('PATCH', `/keys/key-${id}`, { limits: { max_concurrency: 5 } });
+    await calls(made, 'unpriced', 2);
+    await calls(made, 'priced', 1);
+    const { said } = await preview(id, BUDGET);
+    expect(said.refuses.refused).toMatchObject([
+      { reason: 'price_unknown', group: id, of: [{ model: 'unpriced', calls: 2 }] },
+    ]);
+    // The group of the key counts the same calls without a model.
+    const { refuses } = bodyOf(
+      await asAdmin('previewKey', { params: { id: `key-${id}` }, query: { as: 'revoke' } }),
+    );
+    expect(refuses.refused).toMatchObject([{ reason: 'key_invalid', calls: 3 }]);
   });
 
   it('is told of a key and of a team too', async () => {
