@@ -174,12 +174,12 @@ function judgeOf(
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
   const routes = compileRoutes(config, upstreams);
   const keys = new Map(config.keys.map((key) => [key.id, key]));
-  const gatewayKeys = new Set(known.map(({ id }) => id));
+  const hashes = new Map(known.map(({ id, hash }) => [id, hash]));
   return ([caller, upstreamId, model]) => {
     const key = keys.get(caller) ?? null;
-    if (key === null && gatewayKeys.has(caller)) return { reason: 'key_invalid', group: null };
+    if (key === null && hashes.has(caller)) return { reason: 'key_invalid', group: null };
     // Of callers without a gateway key the directory knows more: see `lockout.ts`.
-    const refused = key === null ? null : refusedKey(key, null);
+    const refused = key === null ? null : refusedKey(key, hashes.get(caller) ?? null);
     if (refused !== null) return { reason: 'key_invalid', group: null };
     const upstream = upstreams.get(upstreamId);
     if (upstream === undefined) return { reason: 'upstream_unknown', group: null };

@@ -93,12 +93,7 @@ export function addKeyRoutes(app: AdminApp): void {
   });
 
   serve(app, 'revokeKey', async ({ context, params: { id } }) => {
-    const now = new Date().toISOString();
-    const { body, version } = await changeKey(context, id, 'revoke', (key) => ({
-      ...key,
-      revoked_at: key.revoked_at ?? now,
-      previous: null,
-    }));
+    const { body, version } = await changeKey(context, id, 'revoke', revokedKey);
     const waiters_cancelled = await cancelWaitersOf(context, id);
     return { status: 200, body: { ...body, waiters_cancelled }, version };
   });
@@ -132,11 +127,21 @@ function patchedKey(key: GatewayKeyConfig, patch: unknown): GatewayKeyConfig {
   return { ...next, hash, created_at, revoked_at, previous };
 }
 
+function revokedKey(key: GatewayKeyConfig): GatewayKeyConfig {
+  return { ...key, revoked_at: key.revoked_at ?? new Date().toISOString(), previous: null };
+}
+
 /** Hash of a key that is made only to see what it would change. */
 const NO_HASH = `sha256:${'0'.repeat(64)}`;
 
-/** Makes the edit of a preview: a patch of the key, or the new key if there is none of that id. */
-export function keyPreviewEdit(id: string, body: unknown, { keys }: Config): Edit {
+/** Makes the edit of a preview: the end of the key, a patch of it, or the new key if there is none of that id. */
+export function keyPreviewEdit(
+  id: string,
+  as: 'patch' | 'revoke',
+  body: unknown,
+  { keys }: Config,
+): Edit {
+  if (as === 'revoke') return keyEdit(id, 'preview', revokedKey);
   if (keys.some((key) => key.id === id)) {
     return keyEdit(id, 'preview', (key) => patchedKey(key, body));
   }

@@ -83,9 +83,9 @@ export function addPreviewRoutes(app: AdminApp): void {
     return { status: 200, body, version: changed.version };
   });
 
-  serve(app, 'previewKey', async ({ context, params: { id }, body }) => {
+  serve(app, 'previewKey', async ({ context, params: { id }, query, body }) => {
     const { config } = await currentSnapshot(context.env);
-    return previewOf(context, keyPreviewEdit(id, body, config));
+    return previewOf(context, keyPreviewEdit(id, query.as, body, config));
   });
 
   serve(app, 'previewTeam', ({ context, params: { id }, body }) =>
@@ -93,9 +93,16 @@ export function addPreviewRoutes(app: AdminApp): void {
   );
 }
 
+/** Previews a change of one key or team. Its warnings are those that the configuration does not have without the change. */
 async function previewOf(context: AdminContext, edit: Edit) {
+  const standing = await tryEdit(context, { action: 'preview', next: (config) => config });
   const changed = await tryEdit(context, edit);
-  return { status: 200 as const, body: planned(changed), version: changed.version };
+  const warnings = changed.warnings.filter((each) => !standing.warnings.includes(each));
+  return {
+    status: 200 as const,
+    body: { ...planned(changed), warnings },
+    version: changed.version,
+  };
 }
 
 async function tryImport(context: AdminContext, document: unknown) {

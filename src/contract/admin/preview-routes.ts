@@ -221,12 +221,21 @@ export const PREVIEW_ROUTES = routes({
   },
   previewKey: {
     tag: 'keys',
-    summary: 'What making or changing a key would change, without doing it',
+    summary: 'What making, changing or revoking a key would change, without doing it',
     description:
-      'The body is what `PATCH /keys/{id}` takes. If there is no such key, it is what `POST /keys` takes.',
+      'The body is what `PATCH /keys/{id}` takes. If there is no such key, it is what `POST /keys` takes. With `as=revoke` it is not read.',
     role: 'admin',
     params: keyParams,
+    query: z.strictObject({
+      as: z
+        .enum(['patch', 'revoke'])
+        .default('patch')
+        .describe(
+          'Whether the key is made or changed, or opens nothing from then on: revoked, deleted, or rotated without a grace period.',
+        ),
+    }),
     body: mergePatchSchema,
+    isBodyOptional: true,
     answers: { 200: plannedSchema },
     hasEtag: true,
   },

@@ -163,6 +163,31 @@ describe('the preview of a key', () => {
     expect(key.limits?.budget_usd?.per_day ?? null).toBeNull();
   });
 
+  it('tells what revoking it would refuse, and leaves it open', async () => {
+    const made = await scene();
+    const { id } = made;
+    await calls(made, 'priced', 2);
+    const revoking = (key: string) =>
+      asAdmin('previewKey', { params: { id: key }, query: { as: 'revoke' } });
+    const { refuses, warnings } = bodyOf(await revoking(`key-${id}`));
+    expect(refuses.refused).toMatchObject([{ reason: 'key_invalid', calls: 2 }]);
+    expect(warnings).toEqual([expect.stringContaining(`(key_invalid): key-${id} (2)`)]);
+    expect((await once(made, 'priced')).status).toBe(200);
+    expect(await revoking('key-nowhere')).toMatchObject({ status: 404 });
+  });
+
+  it('leaves out warnings that the configuration has without the change', async () => {
+    const made = await scene();
+    const { id } = made;
+    const config = bodyOf(await asAdmin('getConfig'));
+    await admin('PUT', '/config', { ...config, leases: 'open' });
+    const body = { note: 'other' };
+    const { warnings } = bodyOf(await asAdmin('previewKey', { params: { id: `key-${id}` }, body }));
+    expect(warnings).toEqual([]);
+    const { json } = await admin('PATCH', `/keys/key-${id}`, body);
+    expect(json).toMatchObject({ warnings: [expect.stringContaining('leases: open')] });
+  });
+
   it('has the errors of the change', async () => {
     await scene();
     const answer = await asAdmin('previewKey', {
@@ -200,6 +225,17 @@ describe('a change', () => {
     expect(revoked.json).toMatchObject({ warnings: [expect.stringMatching(expected)] });
     const deleted = await admin('DELETE', `/keys/key-${id}`);
     expect(deleted.json).toMatchObject({ warnings: [] });
+  });
+
+  it('that rotates a key tells of its calls, unless the key before still opens', async () => {
+    const made = await scene();
+    const { id } = made;
+    await calls(made, 'priced', 1);
+    const rotate = (grace_ms: number) => admin('POST', `/keys/key-${id}/rotate`, { grace_ms });
+    expect((await rotate(60_000)).json).toMatchObject({ warnings: [] });
+    expect((await rotate(0)).json).toMatchObject({
+      warnings: [expect.stringContaining(`(key_invalid): key-${id} (1)`)],
+    });
   });
 
   it('that takes groups from a key tells of its calls there', async () => {
