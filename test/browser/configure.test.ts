@@ -104,7 +104,7 @@ it('a key is made, shown once, opens, and opens no more once it is revoked', asy
   await page.getByRole('button', { name: 'Create key' }).click();
   const shown = page.getByLabel('Secret', { exact: true });
   // Calls of the tests before had no key.
-  const sure = page.getByRole('button', { name: 'Create it and refuse them' });
+  const sure = page.getByRole('button', { name: 'Create key anyway' });
   await shown.or(sure).first().waitFor();
   if ((await sure.count()) > 0) await sure.click();
   const secret = await shown.inputValue();

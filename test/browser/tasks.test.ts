@@ -235,7 +235,7 @@ it('a key with a limit and a budget is made', async () => {
     await operator.type(page.getByLabel('Budget per day', { exact: true }), '5');
     await operator.button('Create key');
     // The load of these tests comes without keys.
-    await operator.button('Create it and refuse them');
+    await operator.button('Create key anyway');
     await page.getByLabel('Secret', { exact: true }).waitFor();
   });
   expect(await configOf('/keys/team-blue')).toMatchObject({

@@ -16,6 +16,8 @@ export interface Draft<Schema extends z.ZodType> {
   readonly errors: readonly FieldError[];
   /** Takes another document in place of what was typed. */
   readonly replace: (draft: Document) => void;
+  /** Has the budget count calls without a known price as 0 USD. Returns the document, or null if something is wrong with it. */
+  readonly countAsFree: () => z.output<Schema> | null;
   /** Begins anew from another document. */
   readonly restart: (base: Document, draft?: Document) => void;
   /** The document, or null after showing everything that is wrong with it. */
@@ -59,6 +61,8 @@ export function useDraft<Schema extends z.ZodType>(
   const shown = errors.filter(
     (error) => refused.includes(error) || touched.some((path) => isTouched(error, path)),
   );
+  const replace = (next: Document): void =>
+    setTyped((before) => ({ ...before, draft: next, touched: [ALL], refused: [] }));
   return {
     form: {
       draft,
@@ -75,8 +79,13 @@ export function useDraft<Schema extends z.ZodType>(
     checked,
     changes,
     errors,
-    replace: (next) =>
-      setTyped((before) => ({ ...before, draft: next, touched: [ALL], refused: [] })),
+    replace,
+    countAsFree: () => {
+      const next = withValue(draft, 'limits.budget_usd.fallback_price', { input: 0, output: 0 });
+      replace(next);
+      const free = check(schema, next);
+      return free.ok ? free.value : null;
+    },
     restart: (next, nextDraft = next) => setTyped(opened(next, nextDraft)),
     attempt: () => {
       if (checked.ok) return checked.value;

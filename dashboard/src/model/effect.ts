@@ -1,6 +1,11 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
+import type { Answer } from '../../../src/contract/admin/route.ts';
+import type { AdminRoutes } from '../../../src/contract/admin/routes.ts';
 import { count, duration, plural } from '../format.ts';
+
+/** The fields that a change would change, and its warnings. */
+export type ChangePreview = Answer<AdminRoutes['previewKey']>['body'];
 
 /** Effect that a change of a group would have. */
 export type GroupPreview = z.output<typeof groupPreviewSchema>;

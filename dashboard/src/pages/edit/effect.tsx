@@ -1,3 +1,4 @@
+import { ChangeWarnings } from '../../ui/change-warnings.tsx';
 import { Changes } from '../../ui/changes.tsx';
 import type { GroupPreview } from '../../model/effect.ts';
 import { EffectNow } from '../../ui/effect-now.tsx';
@@ -10,9 +11,6 @@ export function Effect(props: {
 }) {
   const { preview } = props;
   const { changes, changes_omitted, group, warnings } = preview;
-  const isUnpriced = preview.refuses.refused.some(
-    (each) => each.reason === 'price_unknown' && each.group === group.name,
-  );
   const own = `groups[${group.name}].`;
   const listed = changes.map((change) => ({
     ...change,
@@ -24,18 +22,7 @@ export function Effect(props: {
       {warnings.length > 0 && (
         <section aria-label="Warnings">
           <h3>Warnings</h3>
-          <ul class="consequences">
-            {warnings.map((warning) => (
-              <li key={warning} class="bad">
-                {warning}
-              </li>
-            ))}
-          </ul>
-          {isUnpriced && (
-            <button type="button" onClick={props.onFree}>
-              Count calls without a price as free
-            </button>
-          )}
+          <ChangeWarnings preview={preview} group={group.name} onFree={props.onFree} />
         </section>
       )}
       {preview.now !== null && (

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { groupSchema } from '../../../../src/contract/config/group.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
-import { withValue, type Document } from '../../model/document.ts';
-import { check, elsewhere } from '../../model/field-errors.ts';
+import type { Document } from '../../model/document.ts';
+import { elsewhere } from '../../model/field-errors.ts';
 import { GROUP_SECTIONS, NAME_LABEL, sectionsOf } from '../../model/group-fields.ts';
 import { fieldsOf } from '../../model/schema-fields.ts';
 import { may } from '../../session.ts';
@@ -47,12 +47,9 @@ export function GroupEditor(props: {
     if (group !== null) await review.look(group, form.base);
     else setFailures((before) => before + 1);
   };
-  // The budget then counts calls without a known price as 0 USD, and refuses none of them.
   const countAsFree = async (): Promise<void> => {
-    const next = withValue(form.draft, 'limits.budget_usd.fallback_price', { input: 0, output: 0 });
-    draft.replace(next);
-    const checked = check(groupSchema, next);
-    if (checked.ok) await review.look(checked.value, form.base);
+    const group = draft.countAsFree();
+    if (group !== null) await review.look(group, form.base);
   };
   const restart = (base: Document, next?: Document): void => {
     draft.restart(base, next);

@@ -1,6 +1,7 @@
 import { api } from '../../api.ts';
 import type { Key } from '../../model/keys.ts';
 import { may } from '../../session.ts';
+import { ChangeWarnings } from '../../ui/change-warnings.tsx';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { callsOf } from './calls-of.ts';
@@ -51,7 +52,10 @@ export function KeyActions({ of: key, onAct }: { readonly of: Key; readonly onAc
 
 /** Takes a key back, after saying to how many calls that happens. */
 export async function revokeKey(id: string): Promise<void> {
-  const { waiting, inFlight, isPart } = await callsOf(id);
+  const [{ waiting, inFlight, isPart }, preview] = await Promise.all([
+    callsOf(id),
+    api('previewKey', { params: { id }, query: { as: 'revoke' } }),
+  ]);
   const least = isPart ? 'at least ' : '';
   const says = (
     <>
@@ -61,6 +65,7 @@ export async function revokeKey(id: string): Promise<void> {
         queue; {least}
         {inFlight === 1 ? '1 call in flight goes' : `${inFlight} calls in flight go`} on to the end.
       </p>
+      {preview.ok && <ChangeWarnings preview={preview.body} />}
       <p>It cannot be taken back: the key stays in the list, revoked, until it is deleted.</p>
     </>
   );

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import { keyDocumentSchema } from '../../../../src/contract/admin/key-documents.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
@@ -13,8 +12,8 @@ import { Modal } from '../../ui/modal.tsx';
 import { SecretOnce } from '../../ui/secret-once.tsx';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { Conflict } from '../edit/conflict.tsx';
-import { askKeyless, callersText, type Keyless } from './keyless.tsx';
 import { useSaveKey } from './use-save-key.ts';
+import { useWarned, Warned } from './warned.tsx';
 
 const FIELDS = new Map(fieldsOf(keyDocumentSchema).map((field) => [field.path, field]));
 const SHOWN = KEY_SECTIONS.flatMap(({ fields }) => Object.keys(fields));
@@ -58,18 +57,22 @@ function KeyForm(
   };
   const saving = useSaveKey(id ?? null, props.etag, draft.refuse, done);
   const [teams] = useAnswer(askTeams, []);
-  const [keyless] = useAnswer(async () => (id === undefined ? askKeyless() : null), [id]);
-  const [isSure, setSure] = useState(false);
-  const lockedOut = keyless?.first_key.callers ? keyless.first_key : null;
+  const warned = useWarned(
+    draft.checked.ok ? draft.checked.value : null,
+    saving.preview,
+    saving.fail,
+  );
   const suggestions = { groups: groups.value.map((group) => group.value.name).filter(isNamable) };
 
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const key = draft.attempt();
     if (key === null) return;
-    // The first click shows what the second one does.
-    if (lockedOut !== null && !isSure) return setSure(true);
-    await saving.save(key, form.base);
+    if (await warned.mayMake(key)) await saving.save(key, form.base);
+  };
+  const countAsFree = async (): Promise<void> => {
+    const key = draft.countAsFree();
+    if (key !== null) await warned.look(key);
   };
   const restart = (base: Document, next?: Document): void => {
     draft.restart(base, next);
@@ -124,7 +127,11 @@ function KeyForm(
             </div>
           </section>
         ))}
-        {lockedOut !== null && <LockedOut of={lockedOut} isAsked={isSure} />}
+        <Warned
+          asked={warned.asked}
+          group={`key:${String(form.draft['id'])}`}
+          onFree={() => void countAsFree()}
+        />
         <div role="alert">
           {errors.map(({ path, message }) => (
             <p key={path + message}>
@@ -140,24 +147,14 @@ function KeyForm(
           <button
             type="submit"
             class="primary"
-            disabled={saving.isBusy || (id !== undefined && changes.length === 0)}
+            disabled={saving.isBusy || warned.isBusy || (id !== undefined && changes.length === 0)}
           >
-            {id !== undefined ? 'Save key' : isSure ? 'Create it and refuse them' : 'Create key'}
+            {id === undefined ? 'Create key' : 'Save key'}
+            {warned.asked !== null && ' anyway'}
           </button>
         </div>
       </form>
     </Modal>
-  );
-}
-
-/** Warns that the first key locks out callers of the last hour. */
-function LockedOut(props: { readonly of: Keyless['sums']; readonly isAsked: boolean }) {
-  return (
-    <p class="locked-out" role={props.isAsked ? 'alert' : 'note'}>
-      With the first key every call needs one. {callersText(props.of)} in the last hour had none and
-      would be refused. To move them one by one, set <code>require_key: false</code> in the
-      configuration first.
-    </p>
   );
 }
 

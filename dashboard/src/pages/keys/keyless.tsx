@@ -8,7 +8,7 @@ export async function askKeyless() {
   return result.ok ? result.body : null;
 }
 
-export type Keyless = NonNullable<Awaited<ReturnType<typeof askKeyless>>>;
+type Keyless = NonNullable<Awaited<ReturnType<typeof askKeyless>>>;
 
 /** Lists the callers that would be refused if a key were required of all. */
 export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
@@ -22,7 +22,12 @@ export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
         To move them one by one, set <code>require_key: false</code> in the configuration, give them
         keys, and require a key when this list is empty.
       </p>
-      <div class="table" tabIndex={0} role="region" aria-label="Table of callers without a gateway key">
+      <div
+        class="table"
+        tabIndex={0}
+        role="region"
+        aria-label="Table of callers without a gateway key"
+      >
         <table>
           <thead>
             <tr>
@@ -59,7 +64,7 @@ export function KeylessCallers({ of: keyless }: { readonly of: Keyless }) {
 }
 
 /** Words how many callers made how many calls. */
-export function callersText({ callers, calls }: Keyless['sums']): string {
+function callersText({ callers, calls }: Keyless['sums']): string {
   const who = callers === 1 ? '1 caller' : `${count(callers)} callers`;
   return `${who} with ${calls === 1 ? '1 call' : `${count(calls)} calls`}`;
 }

@@ -4,6 +4,7 @@ import { GRACES, keySnippet } from '../../model/keys.ts';
 import { Field } from '../../ui/field.tsx';
 import { Modal } from '../../ui/modal.tsx';
 import { SecretOnce } from '../../ui/secret-once.tsx';
+import { useWarned, Warned } from './warned.tsx';
 
 interface RotateProps {
   readonly id: string;
@@ -17,10 +18,17 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
   const [secret, setSecret] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const warned = useWarned(
+    graceMs,
+    () => api('previewKey', { params: { id }, query: { as: 'revoke' } }),
+    ({ detail }) => setProblem(detail),
+  );
   const grace = GRACES.find(({ ms }) => ms === graceMs)?.label ?? '';
 
   const rotate = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
+    // With a grace period the key before still opens.
+    if (graceMs === 0 && !(await warned.mayMake(graceMs))) return;
     setBusy(true);
     const result = await api('rotateKey', { params: { id }, body: { grace_ms: graceMs } });
     setBusy(false);
@@ -70,13 +78,15 @@ export function RotateDialog({ id, onClose, onChanged }: RotateProps) {
             </select>
           )}
         </Field>
+        <Warned asked={warned.asked} />
         {problem !== null && <p role="alert">{problem}</p>}
         <div class="actions">
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="primary" disabled={isBusy}>
+          <button type="submit" class="primary" disabled={isBusy || warned.isBusy}>
             Rotate key
+            {warned.asked !== null && ' anyway'}
           </button>
         </div>
       </form>

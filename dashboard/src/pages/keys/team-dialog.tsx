@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 import { teamSchema } from '../../../../src/contract/config/keys.ts';
-import { api } from '../../api.ts';
+import { api, type Problem } from '../../api.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import { fieldsOf } from '../../model/schema-fields.ts';
 import { BLANK_TEAM, TEAM_SECTIONS, teamDocument, type Team } from '../../model/teams.ts';
 import { Modal } from '../../ui/modal.tsx';
 import { say } from '../../ui/toasts.tsx';
+import { useWarned, Warned } from './warned.tsx';
 
 const FIELDS = new Map(fieldsOf(teamSchema).map((field) => [field.path, field]));
 
@@ -25,10 +26,25 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
   const [problem, setProblem] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
 
+  const fail = ({ status, detail, errors }: Problem): void => {
+    draft.refuse(errors ?? []);
+    setProblem(
+      status === 412
+        ? 'The configuration was changed meanwhile. Close this, look, and try again.'
+        : detail,
+    );
+  };
+  const warned = useWarned(
+    draft.checked.ok ? draft.checked.value : null,
+    (body) => api('previewTeam', { params: { id: body.id }, body }),
+    fail,
+  );
+
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const body = draft.attempt();
     if (body === null) return;
+    if (!(await warned.mayMake(body))) return;
     setBusy(true);
     const ifMatch = etag === null ? {} : { ifMatch: etag };
     const result = await api('putTeam', { params: { id: body.id }, body, ...ifMatch });
@@ -38,12 +54,11 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
       onChanged();
       return onClose();
     }
-    draft.refuse(result.problem.errors ?? []);
-    setProblem(
-      result.status === 412
-        ? 'The configuration was changed meanwhile. Close this, look, and try again.'
-        : result.problem.detail,
-    );
+    fail(result.problem);
+  };
+  const countAsFree = async (): Promise<void> => {
+    const body = draft.countAsFree();
+    if (body !== null) await warned.look(body);
   };
 
   const { form, changes } = draft;
@@ -64,6 +79,11 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
             </div>
           </section>
         ))}
+        <Warned
+          asked={warned.asked}
+          group={`team:${String(form.draft['id'])}`}
+          onFree={() => void countAsFree()}
+        />
         {problem !== null && form.errors.length === 0 && <p role="alert">{problem}</p>}
         <div class="actions">
           <button type="button" onClick={onClose}>
@@ -72,9 +92,10 @@ export function TeamDialog({ team, etag, onClose, onChanged }: TeamDialogProps) 
           <button
             type="submit"
             class="primary"
-            disabled={isBusy || (team !== null && changes.length === 0)}
+            disabled={isBusy || warned.isBusy || (team !== null && changes.length === 0)}
           >
             Save team
+            {warned.asked !== null && ' anyway'}
           </button>
         </div>
       </form>

@@ -36,6 +36,12 @@ export function useSaveKey(
     setProblem(detail);
   };
 
+  const preview = (document: KeyDocument) =>
+    api('previewKey', {
+      params: { id: document.id },
+      body: { ...(id === null ? document : keyPatch(document as Document)) },
+    });
+
   const create = async (document: KeyDocument): Promise<void> => {
     const result = await api('createKey', { body: document });
     if (result.ok) setSecret({ id: document.id, text: result.body.secret });
@@ -70,5 +76,14 @@ export function useSaveKey(
     await (id === null ? create(document) : change(id, document as Document, base));
     setBusy(false);
   };
-  return { secret, problem, theirs, isBusy, save, resolve: () => setTheirs(undefined) };
+  return {
+    secret,
+    problem,
+    theirs,
+    isBusy,
+    fail,
+    preview,
+    save,
+    resolve: () => setTheirs(undefined),
+  };
 }
