@@ -20,6 +20,7 @@ import {
   revokeKey,
   rotateKey,
   type NewKey,
+  type Rotation,
 } from './commands/keys.ts';
 import { showRefusals, type RefusalFilters } from './commands/refusals.ts';
 import { showLeases, showStatus, showWaiters } from './commands/status.ts';
@@ -168,8 +169,8 @@ function requireOneInput(command: Command, { token, tokenFile, yes }: Options): 
     const message = `--token-file - and the document - both read standard input, which holds one of them. ${wayOut}, or name a file for the document.`;
     throw new Failure(EXIT.usage, message);
   }
-  // It asks on a terminal only.
-  if (command.name() === 'create') return;
+  // Commands of keys ask on a terminal only.
+  if (command.parent?.name() === 'keys') return;
   const changes = command.args.length > 0 || command.getOptionValue('undo') !== undefined;
   if (!changes || yes === true || !command.options.some(({ long }) => long === '--yes')) return;
   const message = `This command asks before it changes anything, and standard input holds the token. Add --yes. ${wayOut} to be asked.`;
@@ -352,7 +353,7 @@ function addKeys(program: Command, run: Run): void {
       .option('--slots <n>', 'calls that it may have in flight at once', slotsOf)
       .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
       .option('--note <text>', 'for people')
-      .option('-y, --yes', 'does not ask, even if callers without a key would be refused'),
+      .option('-y, --yes', ASKS),
   ).action((id: string, options: NewKey, command: Command) =>
     run((target, output) => createKey(target, output, id, options), command),
   );
@@ -360,19 +361,28 @@ function addKeys(program: Command, run: Run): void {
     keys
       .command('rotate <id>')
       .description('makes a new key under the same id; the one before opens for a day more')
-      .option('--grace <seconds>', 'how long the one before opens', secondsOf),
-  ).action((id: string, { grace }: { grace?: number }, command: Command) =>
-    run((target, output) => rotateKey(target, output, id, grace), command),
+      .option('--grace <seconds>', 'how long the one before opens', secondsOf)
+      .option('-y, --yes', ASKS),
+  ).action((id: string, options: Rotation, command: Command) =>
+    run((target, output) => rotateKey(target, output, id, options), command),
   );
-  asking(keys.command('revoke <id>').description('takes a key back')).action(
-    (id: string, _options, command: Command) =>
-      run((target, output) => revokeKey(target, output, id), command),
+  asking(
+    keys.command('revoke <id>').description('takes a key back').option('-y, --yes', ASKS),
+  ).action((id: string, options: Options, command: Command) =>
+    run((target, output) => revokeKey(target, output, id, options), command),
   );
-  asking(keys.command('delete <id>').description('removes a key and forgets it')).action(
-    (id: string, _options, command: Command) =>
-      run((target, output) => deleteKey(target, output, id), command),
+  asking(
+    keys
+      .command('delete <id>')
+      .description('removes a key and forgets it')
+      .option('-y, --yes', ASKS),
+  ).action((id: string, options: Options, command: Command) =>
+    run((target, output) => deleteKey(target, output, id, options), command),
   );
 }
+
+/** Help of `--yes`, for changes of keys. */
+const ASKS = 'does not ask, even if calls like those of the last hour would be refused';
 
 function addBudgets(program: Command, run: Run): void {
   const budgets = program

@@ -1,3 +1,4 @@
+import type { AdminRequest } from '../../../src/contract/admin/client.ts';
 import { isConfirmed } from './config.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { show, noteAll, span, table, type Output } from '../output.ts';
@@ -44,43 +45,61 @@ interface KeyRow {
   readonly note: string;
 }
 
+/** Whether a change is made without asking, as `--yes` has it. */
+interface Sure {
+  readonly yes?: boolean;
+}
+
+/** A change of a key, and the question before it. */
+interface Change {
+  readonly preview: AdminRequest<'previewKey'>;
+  readonly question: string;
+  readonly isSure: boolean;
+  /** Makes the change and returns its warnings. */
+  readonly make: () => Promise<readonly string[]>;
+}
+
+/**
+ * Makes a change of a key. If it has warnings, such as calls of the last hour that it would refuse, it asks first: only on a
+ * terminal, because scripts take the key from standard output.
+ */
+async function change(
+  { admin }: Target,
+  output: Output,
+  { preview, question, isSure, make }: Change,
+): Promise<ExitCode> {
+  const previewed = isSure || !process.stdin.isTTY ? null : await admin('previewKey', preview);
+  // If the preview fails, the change itself says what is wrong.
+  const shown = previewed?.ok === true ? previewed.body.warnings : [];
+  noteAll(output, shown);
+  if (shown.length > 0 && !(await isConfirmed(output, question))) {
+    output.note('Nothing was changed.');
+    return EXIT.no;
+  }
+  const warnings = await make();
+  noteAll(
+    output,
+    warnings.filter((warning) => !shown.includes(warning)),
+  );
+  return EXIT.ok;
+}
+
 /** Fields of a new key that can be chosen here. */
-export interface NewKey {
+export interface NewKey extends Sure {
   readonly groups?: string[];
   readonly allow?: string[];
   readonly expires?: string;
   readonly note?: string;
   readonly slots?: number;
-  /** Does not ask. */
-  readonly yes?: boolean;
-}
-
-/**
- * Asks before a first key that would refuse callers of the last hour. Only on a terminal, because scripts take the key from
- * standard output.
- */
-async function mayLockOut({ admin }: Target, output: Output): Promise<boolean> {
-  const answer = await admin('listKeyless');
-  // A deployment of an older release does not know the route.
-  const { callers = 0, calls = 0 } = answer.ok ? answer.body.first_key : {};
-  if (callers === 0) return true;
-  output.note(
-    `! With the first key every call needs one. Within the last hour ${callers === 1 ? '1 caller' : `${callers} callers`} without a key made ${calls === 1 ? '1 call' : `${calls} calls`}, which would be refused. To move callers one by one, set require_key: false first.`,
-  );
-  return !process.stdin.isTTY || isConfirmed(output, 'Create the key?');
 }
 
 /** Makes a key. The key alone goes to standard output, so that a script can take it. */
-export async function createKey(
+export function createKey(
   target: Target,
   output: Output,
   id: string,
   { groups, allow, expires, note, slots, yes }: NewKey,
 ): Promise<ExitCode> {
-  if (yes !== true && !(await mayLockOut(target, output))) {
-    output.note('Nothing was changed.');
-    return EXIT.no;
-  }
   const body = {
     id,
     ...(groups === undefined ? {} : { groups }),
@@ -89,47 +108,95 @@ export async function createKey(
     ...(note === undefined ? {} : { note }),
     ...(slots === undefined ? {} : { limits: { max_concurrency: slots } }),
   };
-  const answer = taken(await target.admin('createKey', { body }));
-  output.note('The key, shown this once:');
-  show(output, answer, () => answer.secret);
-  noteAll(output, answer.warnings);
-  return EXIT.ok;
+  return change(target, output, {
+    preview: { params: { id }, body },
+    question: 'Create the key?',
+    isSure: yes === true,
+    make: async () => {
+      const answer = taken(await target.admin('createKey', { body }));
+      output.note('The key, shown this once:');
+      show(output, answer, () => answer.secret);
+      return answer.warnings;
+    },
+  });
+}
+
+/** How a key is rotated. */
+export interface Rotation extends Sure {
+  /** How long the key before opens, in milliseconds. Absent: a day. */
+  readonly grace?: number;
 }
 
 /** Makes a new key under the same id; the one before opens on for a while. */
-export async function rotateKey(
+export function rotateKey(
   target: Target,
   output: Output,
   id: string,
-  graceMs: number | undefined,
-): Promise<void> {
-  const body = graceMs === undefined ? {} : { body: { grace_ms: graceMs } };
-  const answer = taken(await target.admin('rotateKey', { params: { id }, ...body }));
-  const until = answer.key.previous_expires_at;
-  const left = until === null ? 0 : Date.parse(until) - Date.now();
-  output.note(
-    `The new key, shown this once. ${left > 0 ? `The one before opens for ${span(left)} more.` : 'The one before opens no more.'}`,
-  );
-  show(output, answer, () => answer.secret);
-  noteAll(output, answer.warnings);
+  { grace, yes }: Rotation,
+): Promise<ExitCode> {
+  const body = grace === undefined ? {} : { body: { grace_ms: grace } };
+  return change(target, output, {
+    ...ending(id),
+    question: 'Rotate the key?',
+    isSure: yes === true || grace !== 0,
+    make: async () => {
+      const answer = taken(await target.admin('rotateKey', { params: { id }, ...body }));
+      const until = answer.key.previous_expires_at;
+      const left = until === null ? 0 : Date.parse(until) - Date.now();
+      output.note(
+        `The new key, shown this once. ${left > 0 ? `The one before opens for ${span(left)} more.` : 'The one before opens no more.'}`,
+      );
+      show(output, answer, () => answer.secret);
+      return answer.warnings;
+    },
+  });
 }
 
 /** Takes a key back. */
-export async function revokeKey(target: Target, output: Output, id: string): Promise<void> {
-  const answer = taken(await target.admin('revokeKey', { params: { id } }));
-  const { waiters_cancelled: cancelled } = answer;
-  show(output, answer, () =>
-    [
-      `${id} opens nothing within 5 seconds; what is in flight goes on.`,
-      ...(cancelled > 0 ? [`${cancelled} of its calls that waited were refused.`] : []),
-    ].join('\n'),
-  );
-  noteAll(output, answer.warnings);
+export function revokeKey(
+  target: Target,
+  output: Output,
+  id: string,
+  { yes }: Sure,
+): Promise<ExitCode> {
+  return change(target, output, {
+    ...ending(id),
+    question: 'Revoke the key?',
+    isSure: yes === true,
+    make: async () => {
+      const answer = taken(await target.admin('revokeKey', { params: { id } }));
+      const { waiters_cancelled: cancelled } = answer;
+      show(output, answer, () =>
+        [
+          `${id} opens nothing within 5 seconds; what is in flight goes on.`,
+          ...(cancelled > 0 ? [`${cancelled} of its calls that waited were refused.`] : []),
+        ].join('\n'),
+      );
+      return answer.warnings;
+    },
+  });
 }
 
 /** Removes a key and forgets it. */
-export async function deleteKey(target: Target, output: Output, id: string): Promise<void> {
-  const answer = taken(await target.admin('deleteKey', { params: { id } }));
-  show(output, answer, () => `${id} is forgotten.`);
-  noteAll(output, answer.warnings);
+export function deleteKey(
+  target: Target,
+  output: Output,
+  id: string,
+  { yes }: Sure,
+): Promise<ExitCode> {
+  return change(target, output, {
+    ...ending(id),
+    question: 'Delete the key?',
+    isSure: yes === true,
+    make: async () => {
+      const answer = taken(await target.admin('deleteKey', { params: { id } }));
+      show(output, answer, () => `${id} is forgotten.`);
+      return answer.warnings;
+    },
+  });
 }
+
+/** The preview of a change after which a key opens nothing. */
+const ending = (id: string): Pick<Change, 'preview'> => ({
+  preview: { params: { id }, query: { as: 'revoke' } },
+});

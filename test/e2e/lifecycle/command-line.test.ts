@@ -430,15 +430,18 @@ describe('configuring', () => {
     };
     const onTerminal = ['script', '-qec', command, '/dev/null'];
     const refused = await runToEnd(onTerminal, { cwd: ROOT, input: 'n\n', env });
-    expect(refused.out).toContain('which would be refused');
+    expect(refused.out).toContain('will be refused with key_missing');
     expect(refused.out).toContain('Nothing was changed.');
     expect(refused.code).toBe(1);
     const made = await headgate(['keys', 'create', 'first']);
-    expect(made).toMatchObject({ code: 0, err: expect.stringContaining('which would be refused') });
+    expect(made).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('will be refused with key_missing'),
+    });
     const before = practiceConfig(2)(stage.upstream);
     expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
     const sure = await headgate(['keys', 'create', 'first', '--yes']);
-    expect(sure.err).not.toContain('which would be refused');
+    expect(sure.err).not.toContain('[y/N]');
     expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
   });
 
