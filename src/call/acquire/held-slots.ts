@@ -5,6 +5,9 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 /** Shortest time for which a slot may be held while its call waits in another group, in milliseconds. */
 const HOLD_MS_MIN = 1_000;
 
+/** Number of slots given back from which on no group of a call counts as stalled. */
+const RETURNS_OF_STALLED = 2;
+
 /** A slot of a call in one group. */
 interface Held {
   readonly placement: Placement;
@@ -74,9 +77,17 @@ export class HeldSlots<Slot extends Held> {
       const holdMsMax = Math.max(HOLD_MS_MIN, endGapMs) * (1 + this.#returns);
       const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
       one.callOff();
-      if (waitMs > holdMsMax) this.#end(one, full);
+      if (this.#isTooLong(waitMs, holdMsMax)) this.#end(one, full);
       else one.callOff = this.#after(holdMsMax, () => this.#end(one, full));
     }
+  }
+
+  /**
+   * Whether a wait is too long to hold a slot for it. A call that gave slots back twice has had one in several groups, so none of
+   * them is stalled: it waits though nothing is known of the wait, or two such calls would swap their slots for ever.
+   */
+  #isTooLong(waitMs: number, holdMsMax: number): boolean {
+    return waitMs === Infinity ? this.#returns < RETURNS_OF_STALLED : waitMs > holdMsMax;
   }
 
   /** Gives back everything, and returns what that was. */

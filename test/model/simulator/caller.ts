@@ -117,7 +117,8 @@ export class Caller {
           this.#return(hold, { pool: other.name, forMs });
         }
       };
-      if (waitMs > holdMsMax) end();
+      const isTooLong = waitMs === Infinity ? this.#returns < 2 : waitMs > holdMsMax;
+      if (isTooLong) end();
       else this.#clock.after(holdMsMax, end);
       return entry;
     });

@@ -61,6 +61,14 @@ test('calls that wait under the cap of their tenant hold up no calls of other te
   expect((many ?? Infinity) / (few ?? 0)).toBeLessThan(1.5);
 });
 
+test('calls of one tenant that its caps hold do not swap their slots for ever', () => {
+  const { returns, classes } = play(SCENARIOS.capped, false);
+  // The cap lets one call of five seconds run at a time.
+  const perSecond = classes.slice(1).reduce((sum, one) => sum + one.perSecond, 0);
+  expect(perSecond).toBeGreaterThan(0.15);
+  expect(returns).toBeLessThan(5);
+});
+
 /** A history of two to four groups: calls of random groups, tenants and agents come for a minute, and all of them must end. */
 class History {
   readonly clock = new Clock();

@@ -92,6 +92,24 @@ describe('a slot', () => {
     expect(returned).toEqual([]);
   });
 
+  it('is held for an unknown wait once the call has given two back', () => {
+    const { held, returned, advance } = setUp();
+    for (const [has, other] of [
+      [WIDE, NARROW],
+      [NARROW, WIDE],
+    ] as const) {
+      held.add({ placement: has, endGapMs: 20 });
+      held.limit(other, Infinity);
+    }
+    expect(returned).toHaveLength(2);
+    held.add({ placement: WIDE, endGapMs: 20 });
+    held.limit(NARROW, Infinity);
+    advance(2_999);
+    expect(returned).toHaveLength(2);
+    advance(1);
+    expect(returned).toHaveLength(3);
+  });
+
   it('is held whatever the wait if nothing is lost by it', () => {
     const { held, returned, timers } = setUp();
     held.add({ placement: WIDE, endGapMs: null });
