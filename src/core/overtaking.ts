@@ -2,6 +2,7 @@ import { instant, type InstantMs } from './words/ids.ts';
 import type { Usage } from './words/usage.ts';
 import { isNamedAgent } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
+import { nextChangeAt, rampSlotsMax } from './parts/pause.ts';
 import type { Waiter } from './parts/queue.ts';
 import { exceededBy, fillInTime, isSpare, sparesBeside } from './parts/rates.ts';
 import { budgetBlock } from './parts/spend.ts';
@@ -44,6 +45,10 @@ export function findOvertaker(state: GroupState, first: First, now: InstantMs): 
   // Permits of the breaker, probes of a pause and slots of a ramp go to the first waiter.
   const isClosed = controls.breaker.phase === 'closed' && controls.pause.waitMs === 0;
   if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NOBODY;
+  const slotsMax = slotsLearned(state);
+  if (rampSlotsMax(controls.pause, slotsMax, now) < slotsMax) {
+    return { waiter: null, at: nextChangeAt(controls.pause, slotsMax, now) };
+  }
   const expected = { demand: first.waiter.demand, at: first.at };
   const spares = sparesBeside(controls.rates, settings.rates, expected);
   if (!isSpare(settings.rates, spares, LEAST)) return NOBODY;

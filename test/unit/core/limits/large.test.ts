@@ -190,6 +190,21 @@ describe('a large call that waits for its tokens', () => {
     expect(call(group, 'cheap', { input: 10, usd: 1 })).toEqual(['grant cheap.1']);
   });
 
+  test('keeps the slots that come back one by one after a pause', () => {
+    const group = metered({ tpm: 10_000 }, { timeoutMs: 600_000, slotsMax: 4 });
+    call(group, 'a', { input: 6_000 });
+    call(group, 'large', { input: 9_000 }, { slots: 3 });
+    for (let at = 0; at < 60_000; at += 30_000) {
+      group.renew('a');
+      group.advance(30_000);
+    }
+    group.report('a', { kind: 'requests', retryAfterMs: 1_000 });
+    group.release('a', 'success', 1, used({ input: 6_000 }));
+    group.advance(1_000);
+    expect(call(group, 'small', { input: 10 })).toEqual([]);
+    expect(group.advance(LEFT_MS - 61_000)).toEqual(['grant large.1']);
+  });
+
   test('wakes the group for who may overtake it later', () => {
     const group = metered({ tpm: 10_000 }, { timeoutMs: 600_000 });
     call(group, 'a', { input: 1_000 });
