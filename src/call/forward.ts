@@ -220,7 +220,7 @@ function settling(
     reportCut(admission, answer.status, held.cutBy);
     const released = admission.release(outcome, settlement);
     const [placement] = admission.placements;
-    if (placement !== undefined) traceUsage(settlement?.(placement).seen ?? null);
+    if (placement !== undefined) traceUsage(() => settlement?.(placement).seen ?? null);
     return released;
   };
   // Each promise that a small call waits for costs it CPU.

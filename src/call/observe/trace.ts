@@ -29,9 +29,11 @@ export function traceCall({ located, groups, member, waitMs, tries }: Traced): v
 }
 
 /** Notes what a call has used, where its upstream said so and a group counts it. */
-export function traceUsage(used: Settlement['seen']): void {
+export function traceUsage(usedBy: () => Settlement['seen']): void {
+  const span = tracedSpan();
+  const used = span === undefined ? null : usedBy();
   if (used === null) return;
-  tracedSpan()?.setAttributes({
+  span?.setAttributes({
     'gen_ai.usage.input_tokens': used.inputTokens,
     'gen_ai.usage.output_tokens': used.outputTokens,
   });

@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../core/parts/bounded-map.ts';
+
 /** A date or a number behind a model's name, and a version behind that. */
 const SNAPSHOT = /[-@](?:latest|default|\d{8}|\d{4}-\d{2}-\d{2}|00\d)$/;
 const VERSION = /(?:-v1|-v\d+:\d+)$/;
@@ -10,6 +12,20 @@ const VERSION = /(?:-v1|-v\d+:\d+)$/;
  * `gpt-4-32k` and `gpt-4.5` do not cost what `gpt-4` does.
  */
 export function listedNames(model: string): readonly string[] {
+  let names = known.get(model);
+  if (names === undefined) {
+    names = namesOf(model);
+    known.set(model, names);
+  }
+  return names;
+}
+
+/** Maximum models whose names are remembered: each call looks them up several times. */
+const KNOWN_MAX = 256;
+
+const known = new BoundedMap<string, readonly string[]>(KNOWN_MAX);
+
+function namesOf(model: string): readonly string[] {
   const whole = model.toLowerCase();
   const segments = whole.split('/');
   // Not every part of the path: a caller chooses how many there are.
