@@ -202,11 +202,11 @@ const stuck: GroupRule = (group, facts) => {
   });
 };
 
-const passedUnlimited: GroupRule = (group) => {
-  const { passed_unlimited_total: count, as_of: at } = group;
-  if (count === 0 || at !== undefined) return NONE;
+const passedUnlimited: GroupRule = (group, { now }) => {
+  const { passed_unlimited_total: count, passed_unlimited_at: at } = group;
+  if (at === undefined || now - Date.parse(at) >= LATELY_MS) return NONE;
   return entry('passed_unlimited', group, null, count, {
-    says: `The pool was out of reach: ${plural(count, 'call')} passed without a slot.`,
+    says: `The pool was out of reach: ${plural(count, 'call')} passed without a slot, the last one in the last 10 minutes.`,
     words: null,
     advice:
       'Look at the status of Cloudflare. `on_unavailable` sets whether calls pass or are refused.',

@@ -403,6 +403,10 @@ export const gaugesSchema = z.object({
   passed_unlimited_total: count.describe(
     'Calls that passed without a slot while the group could not be reached.',
   ),
+  passed_unlimited_at: z.iso
+    .datetime()
+    .exactOptional()
+    .describe('Time at which the group last heard of such calls. Absent: it has heard of none.'),
   members: z
     .array(memberStatusSchema)
     .exactOptional()

@@ -7,7 +7,13 @@ import type {
 import type { GroupEvent } from '../core/events.ts';
 import { queuePlace } from '../core/wait-reason.ts';
 import { hasEnded, isOfNewer } from '../core/unclaimed.ts';
-import { leaseIdOf, ticketId, type LeaseId, type TicketId } from '../core/words/ids.ts';
+import {
+  leaseIdOf,
+  ticketId,
+  type InstantMs,
+  type LeaseId,
+  type TicketId,
+} from '../core/words/ids.ts';
 import { SUPERSEDED_ASK_AGAIN_MS } from '../core/words/settings.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { HandOver } from './hand-over.ts';
@@ -28,6 +34,7 @@ interface AcquireCallsParts {
 export class AcquireCalls {
   readonly #parts: AcquireCallsParts;
   #passedUnlimited = 0;
+  #passedUnlimitedAt: InstantMs | null = null;
 
   constructor(parts: AcquireCallsParts) {
     this.#parts = parts;
@@ -36,6 +43,11 @@ export class AcquireCalls {
   /** Calls that Workers let pass without a slot, as far as they have told this instance. */
   get passedUnlimited(): number {
     return this.#passedUnlimited;
+  }
+
+  /** When this instance was last told of some. Null: never. */
+  get passedUnlimitedAt(): InstantMs | null {
+    return this.#passedUnlimitedAt;
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
@@ -48,7 +60,10 @@ export class AcquireCalls {
       await link.catchUp(configVersion);
     }
     link.assume(request.assumed);
-    this.#passedUnlimited += request.passedUnlimited;
+    if (request.passedUnlimited > 0) {
+      this.#passedUnlimited += request.passedUnlimited;
+      this.#passedUnlimitedAt = arrivedAt;
+    }
     if (link.isRetired || handOver.hasBegun) return parked.moved();
     const missed = parked.takeMissed(id);
     if (missed !== undefined) return missed;

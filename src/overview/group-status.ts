@@ -154,6 +154,7 @@ function totals(all: readonly PoolStatus[]): Omit<Gauges, Settings> {
     expired_total: sum((pool) => pool.expired_total),
     resurrected_total: sum((pool) => pool.resurrected_total),
     passed_unlimited_total: sum((pool) => pool.passed_unlimited_total),
+    ...joinPassedAt(pools),
     ...joinMembers(pools),
     ...joinLimitsSeen(pools),
     upstreams: joinUpstreams(pools.flatMap(({ upstreams }) => upstreams)),
@@ -169,6 +170,11 @@ function totals(all: readonly PoolStatus[]): Omit<Gauges, Settings> {
 }
 
 /** Tells of when the oldest of what idle pools said is. */
+function joinPassedAt(pools: readonly PoolStatus[]): Pick<PoolStatus, 'passed_unlimited_at'> {
+  const last = latest(pools.flatMap(({ passed_unlimited_at: at }) => at ?? []));
+  return last === null ? {} : { passed_unlimited_at: last };
+}
+
 function asOf(pools: readonly PoolStatus[]): Pick<PoolStatus, 'as_of'> {
   const [oldest] = pools.flatMap(({ as_of: at }) => at ?? []).toSorted();
   return oldest === undefined ? {} : { as_of: oldest };

@@ -142,6 +142,7 @@ export class PoolView {
     const { identity, link, idleness, observation, acquires, limitsSeen } = this.#parts;
     const seen = {
       passedUnlimited: acquires.passedUnlimited,
+      passedUnlimitedAt: acquires.passedUnlimitedAt,
       idleMs: idleness.forMs(now),
       ...observation.waits(now),
       last_hour: observation.lastHour(now),

@@ -18,6 +18,7 @@ import { upstreamsStatus } from './upstream-status.ts';
 /** Figures that the shell has seen, and the core does not know. */
 interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms' | 'last_hour' | 'lately'> {
   readonly passedUnlimited: number;
+  readonly passedUnlimitedAt: InstantMs | null;
   readonly idleMs: number;
 }
 
@@ -26,7 +27,7 @@ export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,
   state: GroupState,
-  { passedUnlimited, idleMs, ...waits }: Seen,
+  { passedUnlimited, passedUnlimitedAt: passedAt, idleMs, ...waits }: Seen,
   now: InstantMs,
 ): PoolStatus {
   let oldest: number = now;
@@ -63,6 +64,7 @@ export function poolStatus(
     expired_total: totals.expired,
     resurrected_total: totals.resurrected,
     passed_unlimited_total: passedUnlimited,
+    ...(passedAt !== null && { passed_unlimited_at: new Date(passedAt).toISOString() }),
     ...membersStatus(definition, state, now),
     ...upstreamsStatus(definition, state, now),
     ...stopsOf(state, now),

@@ -386,8 +386,8 @@ describe('a group needs attention when', () => {
     ],
     [
       'passed_unlimited',
-      { passed_unlimited_total: 2 },
-      'The pool was out of reach: 2 calls passed without a slot.',
+      { passed_unlimited_total: 2, passed_unlimited_at: ago(9 * MINUTE) },
+      'The pool was out of reach: 2 calls passed without a slot, the last one in the last 10 minutes.',
     ],
     [
       'queue_old',
@@ -443,8 +443,8 @@ describe('a group needs attention when', () => {
     ['waits as long as usual', { queued: 1, oldest_wait_ms: 11_000, ...hour([9_000]) }],
     ['makes a pause that is over in a moment', { paused_until: inMs(2_000) }],
     [
-      'has told an older count of calls without a slot',
-      { passed_unlimited_total: 2, as_of: ago(MINUTE) },
+      'let calls pass without a slot long ago',
+      { passed_unlimited_total: 2, passed_unlimited_at: ago(10 * MINUTE) },
     ],
     ['waits long for something other than slots', { queued: 1, oldest_wait_ms: 31_000 }],
     [

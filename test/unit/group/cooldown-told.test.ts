@@ -13,7 +13,13 @@ const DEFINITION = definitionFrom({ version: 1, routingVersion: 1, config: CONFI
 
 function statusOf(group: TestGroup): PoolStatus {
   const waits = { wait_p50_ms: null, wait_p95_ms: null };
-  const seen = { ...waits, last_hour: NOTHING_LATELY, passedUnlimited: 0, idleMs: 0 };
+  const seen = {
+    ...waits,
+    last_hour: NOTHING_LATELY,
+    passedUnlimited: 0,
+    passedUnlimitedAt: null,
+    idleMs: 0,
+  };
   return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
 }
 

@@ -25,7 +25,13 @@ beforeEach(() => {
 
 function status() {
   const waits = { wait_p50_ms: null, wait_p95_ms: null };
-  const seen = { ...waits, last_hour: NOTHING_LATELY, passedUnlimited: 0, idleMs: 0 };
+  const seen = {
+    ...waits,
+    last_hour: NOTHING_LATELY,
+    passedUnlimited: 0,
+    passedUnlimitedAt: null,
+    idleMs: 0,
+  };
   return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
 }
 
