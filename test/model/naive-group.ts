@@ -226,7 +226,7 @@ export class NaiveGroup extends NaiveLeases {
         if (lease !== undefined) return this.#release(lease, event);
         return this.#releaseUnseen(event);
       case 'pass_over':
-        this.passedOver.set(event.pool, this.now + Math.min(1_000, event.forMs));
+        this.passedOver.set(event.pool, this.now + Math.min(5_000, event.forMs));
         return;
       case 'detach':
         if (lease?.attachment !== event.attachment || lease.phase === 'cooling') return;

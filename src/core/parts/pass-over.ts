@@ -12,11 +12,8 @@ export type PassedOver = BoundedMap<string, InstantMs>;
 /** Maximum of pools that are remembered. */
 const POOLS_MAX = 100;
 
-/**
- * Maximum time for which calls are passed over, in milliseconds: then one of them asks there again. Estimates may be wrong, and
- * a longer time would leave slots free.
- */
-const PASS_OVER_MS_MAX = 1_000;
+/** Maximum time for which calls are passed over, in milliseconds: then one of them asks there again, as estimates may be wrong. */
+const PASS_OVER_MS_MAX = 5_000;
 
 export function nobodyPassedOver(): PassedOver {
   return new BoundedMap(POOLS_MAX);
