@@ -40,7 +40,7 @@ export function lockedOut(
 
 /** Warns of a change that locks out callers of the last hour. */
 export async function lockoutWarnings(env: Env, before: Config, config: Config): Promise<string[]> {
-  // Most changes lock nobody out, and ask nothing.
+  // Most changes lock out no caller, and need no request.
   if (closedBy(before, config).size === 0) return [];
   try {
     const out = lockedOut(await keylessCallers(env), before, config);

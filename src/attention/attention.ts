@@ -8,7 +8,7 @@ import { brokenUpstream, notServing } from './serving.ts';
 
 /**
  * Makes the list of what needs a person, the worst first. The dashboard, `headgate doctor`, `headgate status`, the webhook and
- * the metrics all show this list. It is pure: whoever calls it reads the facts.
+ * the metrics all show this list. It is pure: its caller reads the facts.
  */
 export function attentionOf(facts: AttentionFacts): Attention[] {
   const refused = refusedCalls(facts.refusals);

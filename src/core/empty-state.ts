@@ -6,7 +6,7 @@ import { nothingAhead } from './parts/ahead.ts';
 import { emptyBound } from './parts/bound.ts';
 import { emptyDecisionLog } from './parts/decision-log.ts';
 import { noLending } from './parts/loans.ts';
-import { nobodyPassedOver } from './parts/pass-over.ts';
+import { nothingPassedOver } from './parts/pass-over.ts';
 import { emptyQueue } from './parts/queue.ts';
 import { noRepeatRefusals } from './parts/repeat-refusals.ts';
 import { Tombstones } from './parts/tombstones.ts';
@@ -59,7 +59,7 @@ export function emptyState(
     waitersDueAt: NEVER,
     holdMeanMs: HOLD_GUESS_MS,
     holdSamples: 0,
-    passedOver: nobodyPassedOver(),
+    passedOver: nothingPassedOver(),
     lastEndAt: instant(-Infinity),
     lastGrantAt: instant(-Infinity),
     nextSequence: 0,

@@ -9,7 +9,7 @@ const PLAIN: ReadonlySet<AttentionRule> = new Set([
   'queue_old',
 ]);
 
-/** Finds the worst entry of a group. null: it needs nobody. */
+/** Finds the worst entry of a group. null: there is none. */
 export function attentionOf(all: readonly Attention[], group: string): Attention | null {
   return all.find((one) => one.group === group) ?? null;
 }

@@ -154,7 +154,7 @@ async function allWaiters(target: Target, group: string | undefined) {
     const list = await takenOf(target, name, answer);
     const { waiters, unreachable } = list;
     const items = waiters.map((waiter) => ({ group: name, ...waiter }));
-    // A release before says nothing of them.
+    // An older release does not send them.
     return { name, items, unreachable, elsewhere: list.waiting_elsewhere ?? [] };
   });
   // Of all groups, calls that wait elsewhere are listed where they wait.

@@ -37,7 +37,7 @@ export interface PlaceListener {
 }
 
 /**
- * Takes half the estimate: callers far back ask seldom, and nobody misses a change of the queue for long. Without an estimate
+ * Takes half the estimate: callers far back ask seldom, and each hears of a change of the queue soon enough. Without an estimate
  * the slice is the longest.
  */
 export function sliceFor(

@@ -5,7 +5,7 @@ import { BoundedMap } from './bounded-map.ts';
 /**
  * Other pools that are full, each with the instant until which calls that need slots there too are passed over here. Without it,
  * a slot that one of them gives back would go to the next of them, which would be told there that it has to wait, and give it
- * back in turn: all of them would move to the other queue, one round trip each, while the slot is of use to nobody.
+ * back in turn: all of them would move to the other queue, one round trip each, while the slot stands idle.
  */
 export type PassedOver = BoundedMap<string, InstantMs>;
 
@@ -15,7 +15,7 @@ const POOLS_MAX = 100;
 /** Maximum time for which calls are passed over, in milliseconds: then one of them asks there again, as estimates may be wrong. */
 const PASS_OVER_MS_MAX = 5_000;
 
-export function nobodyPassedOver(): PassedOver {
+export function nothingPassedOver(): PassedOver {
   return new BoundedMap(POOLS_MAX);
 }
 

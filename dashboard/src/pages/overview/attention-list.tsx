@@ -28,7 +28,7 @@ function Entry({ entry }: { readonly entry: Attention }) {
 }
 
 /**
- * The list of what needs a person, the worst first, as the server finds it. Its height is fixed until somebody asks for all:
+ * The list of what needs a person, the worst first, as the server finds it. Its height is fixed until all entries are shown:
  * nothing below jumps.
  */
 export function AttentionList() {
