@@ -109,7 +109,8 @@ export async function admitToSeveral(
     if (one.kind === 'admitted') {
       const { by } = one;
       waited = longerWait(waited, waitOf(one));
-      if (by.kind === 'leased') by.lease.keep(() => signal.abort());
+      // At once, so that a revocation reaches the call before it gives the slot back.
+      if (by.kind === 'leased') by.lease.keep(() => signal.abort(), 0);
       held.add({
         slot: one,
         placement,

@@ -19,7 +19,7 @@ import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeMs, resumeRetryMs } from './retry-delays.ts';
 import { pause, type Background } from '../../runtime/background.ts';
 
-/** How long a call runs before it renews. Most are shorter, and a renewal is a round trip. */
+/** Time after which a call that runs sends its first renewal. Most calls end before, and a renewal is a round trip. */
 const FIRST_RENEWAL_MS = 1_000;
 
 /** How long a parked renewal may take before it counts as lost with the instance that held it. */
@@ -150,18 +150,17 @@ export class LeaseHolder {
   }
 
   /**
-   * Renews from now on until the release. `onRevoked` is called when the lease was taken away: the
-   * upstream call must be aborted then, and the lease released. A call that held the lease while it
-   * waited elsewhere says anew what is to be done; there is one loop all the same, because each of two
-   * would answer the other's parked renewal at once.
+   * Renews the lease until its release, beginning after `firstMs`. A revocation is the answer of a renewal: `onRevoked` then has
+   * to abort the call and release the lease. A call that held the lease while it waited in another group calls this again once it
+   * runs. There is one loop all the same: each of two would answer the other's parked renewal at once.
    */
-  keep(onRevoked: () => void): void {
+  keep(onRevoked: () => void, firstMs = FIRST_RENEWAL_MS): void {
     const isKept = this.#onRevoked !== null;
     this.#onRevoked = onRevoked;
     if (this.#isRevoked) return onRevoked();
     if (isKept) return;
-    const firstMs = this.#granted.lease === null ? 0 : FIRST_RENEWAL_MS;
-    this.#callOffRenewal = this.#after(firstMs, () => this.#ctx.waitUntil(this.#renewLoop()));
+    const startMs = this.#granted.lease === null ? 0 : firstMs;
+    this.#callOffRenewal = this.#after(startMs, () => this.#ctx.waitUntil(this.#renewLoop()));
   }
 
   /** Takes in answers that were still on their way when the first grant arrived. */

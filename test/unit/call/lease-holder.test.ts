@@ -60,7 +60,11 @@ function granted(lease: LeaseRpc, attachment: number, of: Partial<Granted> = {})
   return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1, ...of };
 }
 
-function setUp(of: Partial<Granted> = {}, self: Partial<ResumeRequest> = {}) {
+function setUp(
+  of: Partial<Granted> = {},
+  self: Partial<ResumeRequest> = {},
+  firstRenewalMs?: number,
+) {
   const first = scriptedLease();
   const resume = vi.fn<() => Promise<ResumeAnswer>>(() => Promise.resolve({ kind: 'gone' }));
   const release = vi.fn<() => Promise<void>>(() => Promise.resolve());
@@ -71,7 +75,7 @@ function setUp(of: Partial<Granted> = {}, self: Partial<ResumeRequest> = {}) {
   const own = { ...SELF, ...self };
   const holder = new LeaseHolder(() => stub, own, granted(first.lease, 5, of), ctx, onTimer);
   const onRevoked = vi.fn<() => void>();
-  holder.keep(onRevoked);
+  holder.keep(onRevoked, firstRenewalMs);
   return { ...first, resume, release, report, holder, onRevoked, work };
 }
 
@@ -83,6 +87,13 @@ it('a short call never renews', async () => {
   expect(lease.renew).not.toHaveBeenCalled();
   expect(lease.release).toHaveBeenCalledExactlyOnceWith('success', null, undefined, true);
   expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
+});
+
+it('a call that holds its slot while it waits in another group renews at once', async () => {
+  const { holder, lease } = setUp({}, {}, 0);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(lease.renew).toHaveBeenCalledOnce();
+  await holder.release('success');
 });
 
 it('immediate answers to renewals do not cause a loop', async () => {
