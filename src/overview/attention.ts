@@ -12,7 +12,12 @@ import { ratesOf } from '../routing/group-rates.ts';
 import { limitGroups } from '../routing/key-groups.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { logEvent } from '../runtime/log.ts';
-import { membersWithoutSecret, secretFault, withoutSecret } from '../runtime/secrets.ts';
+import {
+  membersWithoutSecret,
+  refusedSecrets,
+  secretFault,
+  withoutSecret,
+} from '../runtime/secrets.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { groupNames, statusOfGroups } from './all-groups.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from './pools.ts';
@@ -91,12 +96,13 @@ function setSecret(name: string): string {
   return `Set ${name}. The page Upstreams and \`headgate doctor\` show the command.`;
 }
 
-/** Lists the secrets that the configuration names and that cannot be used. */
+/** Lists the secrets that cannot be used: those that the configuration names, and `METRICS_TOKEN`. */
 function missingSecrets(env: Env, config: Config): MissingSecret[] {
   const ofUpstreams = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
   const ofMembers = membersWithoutSecret(env, config.groups);
   const name = config.webhook?.secret ?? null;
   const fault = name === null ? null : secretFault(env, name);
+  const ofMetrics = refusedSecrets(env).filter(({ secret }) => secret === 'METRICS_TOKEN');
   return [
     ...ofUpstreams.map(({ id, secret, fault: why }) => ({
       subject: { kind: 'upstream', id } as const,
@@ -126,6 +132,14 @@ function missingSecrets(env: Env, config: Config): MissingSecret[] {
             advice: setSecret(name),
           },
         ]),
+    ...ofMetrics.map(({ secret, fault: why }) => ({
+      subject: { kind: 'deployment', id: 'metrics' } as const,
+      group: null,
+      secret,
+      fault: why,
+      effect: '/metrics refuses this token',
+      advice: 'Set METRICS_TOKEN again, without spaces or line breaks inside.',
+    })),
   ];
 }
 

@@ -23,7 +23,7 @@ const ROOM_BYTES_MIN = 256 * 1024 * 1024;
 const SHOWN_MAX = 20;
 
 /** Checks that the list of what needs a person is divided into. */
-const CHECKS = ['groups', 'refused calls', 'secrets', 'warnings'] as const;
+const CHECKS = ['group state', 'refused calls', 'secrets', 'warnings'] as const;
 
 const CHECK_OF: Partial<Record<AttentionRule, (typeof CHECKS)[number]>> = {
   price_missing: 'refused calls',
@@ -35,7 +35,7 @@ const CHECK_OF: Partial<Record<AttentionRule, (typeof CHECKS)[number]>> = {
 };
 
 const WELL: Readonly<Record<(typeof CHECKS)[number], string>> = {
-  groups: 'no group needs attention',
+  'group state': 'no group needs attention',
   'refused calls': 'none in the last 10 minutes that an operator can mend',
   secrets: 'all secrets that the configuration names are set',
   warnings: 'no warning of the configuration',
@@ -60,14 +60,14 @@ export async function deploymentFindings(target: Target, release: string): Promi
 
 function attentionFindings(all: readonly Attention[], leftOut: number): Finding[] {
   return CHECKS.flatMap((check): Finding[] => {
-    const entries = all.filter(({ rule }) => (CHECK_OF[rule] ?? 'groups') === check);
+    const entries = all.filter(({ rule }) => (CHECK_OF[rule] ?? 'group state') === check);
     if (entries.length === 0) return [{ check, result: 'ok', detail: WELL[check] }];
     const shown = entries.slice(0, SHOWN_MAX).map((one): Finding => ({
       check: `${check}: ${one.subject.id}`,
       result: one.rule === 'secret_missing' ? 'missing' : 'failed',
       detail: `${one.rule}: ${one.says} ${one.advice}`,
     }));
-    const left = entries.length - shown.length + (check === 'groups' ? leftOut : 0);
+    const left = entries.length - shown.length + (check === 'group state' ? leftOut : 0);
     if (left === 0) return shown;
     const detail = `${plural(left, 'more entry', 'more entries')}: see headgate status --json`;
     return [...shown, { check, result: 'failed', detail }];

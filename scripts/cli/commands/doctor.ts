@@ -51,7 +51,7 @@ export async function doctor(
           ...(await deploymentFindings(target, options.release)),
           ...(await providerFindings(target, options)),
         ]
-      : ['groups', 'providers'].map(needsToken);
+      : ['group state', 'providers'].map(needsToken);
   const disk = await diskFinding(folderOf(target.url, options.data));
   const findings = [...setUp, who, ...inside, disk, await callFinding(target.url, options)];
   const rows = findings.map(({ check, result, detail }) => [check, result, detail]);

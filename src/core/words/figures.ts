@@ -5,17 +5,17 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 }
 
-/** Units of a length of time, the longest first. */
+/** Units of a length of time, the longest first. `fromMs`: from here on the next shorter unit would round to a whole one of it. */
 const SPANS = [
-  { ms: 86_400_000, one: 'day' },
-  { ms: 3_600_000, one: 'hour' },
-  { ms: 60_000, one: 'minute' },
-  { ms: 1_000, one: 'second' },
+  { ms: 86_400_000, fromMs: 84_600_000, one: 'day' },
+  { ms: 3_600_000, fromMs: 3_570_000, one: 'hour' },
+  { ms: 60_000, fromMs: 59_500, one: 'minute' },
+  { ms: 1_000, fromMs: 0, one: 'second' },
 ] as const;
 
 /** A length of time in its longest unit, as in `1 minute` and `3 days`. */
 export function spanWords(ms: number): string {
-  const unit = SPANS.find((each) => ms >= each.ms) ?? SPANS[3];
+  const unit = SPANS.find((each) => ms >= each.fromMs) ?? SPANS[3];
   return plural(Math.max(1, Math.round(ms / unit.ms)), unit.one);
 }
 

@@ -70,7 +70,7 @@ it('names the provider that is silent, and the call that waits', async () => {
   expect(findings.map(({ check, result, detail }) => [check, result, detail])).toEqual([
     ['directory', 'ok', 'ready'],
     ['token', 'ok', 'admin-token, role admin'],
-    ['groups', 'ok', 'no group needs attention'],
+    ['group state', 'ok', 'no group needs attention'],
     ['refused calls', 'ok', 'none in the last 10 minutes that an operator can mend'],
     ['secrets', 'ok', 'all secrets that the configuration names are set'],
     ['warnings', 'ok', 'no warning of the configuration'],
@@ -86,7 +86,7 @@ it('names the provider that is silent, and the call that waits', async () => {
 
 it.each<[string, Partial<typeof NOTHING> | { attention: unknown[] }, string, RegExp]>([
   [
-    'groups: chat',
+    'group state: chat',
     { attention: [ENTRY] },
     'failed',
     /^refused_by_upstream: openai refuses every call: 276 × 429 'quota exceeded' in 10 minutes\. Pay the account\.$/,

@@ -2,6 +2,7 @@
 import { beforeEach, expect, it, vi } from 'vitest';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
 import { directoryOf } from '../../../src/env.ts';
+import { readAttention } from '../../../src/overview/attention.ts';
 import { take } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { call, env, noteVersion, until } from '../support/worker.ts';
@@ -69,6 +70,22 @@ it('lists groups, refused calls, secrets and warnings, the worst first', async (
     words: 'quota exceeded',
   });
   expect(entries.some(({ group }) => group === 'served')).toBe(false);
+});
+
+it('lists a METRICS_TOKEN that cannot be used, and none that is fine or not set', async () => {
+  await put({});
+  const missing = async (token?: string) => {
+    const { all } = await readAttention({
+      ...env,
+      ...(token !== undefined && { METRICS_TOKEN: token }),
+    });
+    return all.filter(({ subject }) => subject.id === 'metrics');
+  };
+  expect(await missing('two words')).toMatchObject([
+    { rule: 'secret_missing', subject: { kind: 'deployment', id: 'metrics' } },
+  ]);
+  expect(await missing('fine')).toEqual([]);
+  expect(await missing()).toEqual([]);
 });
 
 it('picks one rule, and names the nearest of one that is unknown', async () => {

@@ -31,6 +31,7 @@ export function DeleteGroup({ name }: { readonly name: string }) {
     });
     if (result.ok) {
       say(`Deleted ${name}.`);
+      for (const warning of result.body.warnings) complain(warning);
       route('/admin');
     } else {
       complain(
