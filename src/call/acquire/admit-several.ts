@@ -69,6 +69,9 @@ export async function admitToSeveral(
   const held = new HeldSlots<HeldSlot>(context.after, ({ slot }, full) =>
     giveBack(slot, full, context),
   );
+  const keep = ({ by }: Slot, firstRenewalMs?: number): void => {
+    if (by.kind === 'leased') by.lease.keep(() => signal.abort(), firstRenewalMs);
+  };
   const ended = (
     end: Rejected | Moved | Left,
     placement: Placement,
@@ -98,6 +101,8 @@ export async function admitToSeveral(
     if (tried.kind === 'ended') return ended(tried.end, tried.placement, tried.slots);
     const { placement, waitMs } = tried.longest;
     held.limit(placement, waitMs);
+    // A revocation must reach the call before it gives the slot back, which may be after a second.
+    for (const { slot } of held.all) keep(slot, 0);
     const manner = {
       ...ticket.rounds.begin(),
       isTry: false,
@@ -109,8 +114,7 @@ export async function admitToSeveral(
     if (one.kind === 'admitted') {
       const { by } = one;
       waited = longerWait(waited, waitOf(one));
-      // At once, so that a revocation reaches the call before it gives the slot back.
-      if (by.kind === 'leased') by.lease.keep(() => signal.abort(), 0);
+      keep(one);
       held.add({
         slot: one,
         placement,

@@ -90,6 +90,8 @@ export class LeaseHolder {
   #moving: Promise<unknown> | null = null;
   #callOffRenewal: (() => void) | null = null;
   #onRevoked: (() => void) | null = null;
+  /** Whether the loop of renewals has begun. */
+  #isRenewing = false;
   #isRevoked = false;
   #refusal: RefusalKind | null = null;
   readonly #onEnd: ((end: LeaseEnd) => void) | null;
@@ -150,17 +152,20 @@ export class LeaseHolder {
   }
 
   /**
-   * Renews the lease until its release, beginning after `firstMs`. A revocation is the answer of a renewal: `onRevoked` then has
-   * to abort the call and release the lease. A call that held the lease while it waited in another group calls this again once it
-   * runs. There is one loop all the same: each of two would answer the other's parked renewal at once.
+   * Renews the lease until its release. The first renewal is due after `firstMs`, unless there was one. A revocation is the answer
+   * of a renewal: `onRevoked` then has to abort the call and release the lease. A call that held the lease while it waited in
+   * another group calls this again once it runs. There is one loop all the same: each of two would answer the other's parked
+   * renewal at once.
    */
   keep(onRevoked: () => void, firstMs = FIRST_RENEWAL_MS): void {
-    const isKept = this.#onRevoked !== null;
     this.#onRevoked = onRevoked;
     if (this.#isRevoked) return onRevoked();
-    if (isKept) return;
-    const startMs = this.#granted.lease === null ? 0 : firstMs;
-    this.#callOffRenewal = this.#after(startMs, () => this.#ctx.waitUntil(this.#renewLoop()));
+    if (this.#isRenewing) return;
+    this.#callOffRenewal?.();
+    this.#callOffRenewal = this.#after(this.#granted.lease === null ? 0 : firstMs, () => {
+      this.#isRenewing = true;
+      this.#ctx.waitUntil(this.#renewLoop());
+    });
   }
 
   /** Takes in answers that were still on their way when the first grant arrived. */
