@@ -233,7 +233,7 @@ describe('over the wire', () => {
     const answer = chat('/wired/v1/chat/completions', 'waits');
     await until(async () => expect(await tickets('wide')).toHaveLength(1));
     const inUse = async () => (await admin('GET', '/groups/narrow/status')).json.in_use;
-    expect(await inUse()).toBe(0);
+    await until(async () => expect(await inUse()).toBe(0));
     const [ticket = ''] = await tickets('wide');
     expect((await admin('DELETE', `/groups/wide/waiters/${ticket}`)).status).toBe(200);
     const response = await answer;

@@ -92,7 +92,12 @@ describe.concurrent('SDKs with two retries', () => {
       await until('it is refused', () => counter.sent.length === 1);
       await held.letGo();
       expect(await answer).toBe(`[${model}] How much water does`);
-      expect(counter.sent.map(({ status }) => status)).toEqual([429, 200]);
+      const statuses = counter.sent.map(({ status }) => status);
+      // On a busy machine the group may hear of the free slot only after the first retry.
+      expect([
+        [429, 200],
+        [429, 429, 200],
+      ]).toContainEqual(statuses);
       expect(stage.strict.stats().models[model]).toMatchObject({
         total: SHORT_CALLS + 2,
         completed: SHORT_CALLS + 1,

@@ -45,7 +45,7 @@ const ANSWERS: Readonly<Record<string, () => Response>> = {
     Response.json({ upstreams: ['slow', 'gone', 'busy'].map(upstream), next_cursor: null }),
   '/admin/api/isolate': () =>
     Response.json({ id: 'one', release: '0.1.0', config_reads: 1, config_waits: 0 }),
-  '/admin/api/attention': () => Response.json(NOTHING),
+  '/admin/api/attention': () => Response.json({ ...NOTHING, at: new Date().toISOString() }),
   '/slow/v1/models': tooLate,
   '/gone/v1/models': refusedWith('upstream_unreachable'),
   '/busy/v1/models': () => new Response('', { status: 429 }),

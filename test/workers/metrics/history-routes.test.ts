@@ -175,7 +175,9 @@ describe('time before a group existed', () => {
     // The point of its first minute begins before the group does.
     expect(Date.parse(since ?? '')).toBeGreaterThan(madeFrom - 60_000);
     expect(Date.parse(since ?? '')).toBeLessThanOrEqual(Date.now());
-    expect(points).toHaveLength(1);
+    // One point, or two if a minute ended meanwhile.
+    expect(points.reduce((sum, { granted }) => sum + granted, 0)).toBe(1);
+    expect(points.length).toBeLessThanOrEqual(2);
     const status = (await admin('GET', '/groups/young/status')).json;
     const { refused } = status.last_hour.steps;
     expect(refused[0]).toBeNull();

@@ -60,11 +60,12 @@ async function waitsForNarrow() {
   });
   const holder = await streaming(scene, 'holder', { model: 'other' });
   const waits = await queued(wide, 'waits');
-  await scene.strict.configure({ silentAfterChunks: null });
+  // A second each: a group counts as stalled once it has been silent for five times as long.
+  await scene.strict.configure({ silentAfterChunks: null, firstByteDelayMs: 1_000 });
   for (let calls = 0; calls < 3; calls += 1) {
     expect(await ask('quick', { path: DIRECT }).end).toBe('done');
   }
-  await scene.strict.configure({ silentAfterChunks: 1 });
+  await scene.strict.configure({ silentAfterChunks: 1, firstByteDelayMs: 0 });
   const blocker = await streaming(scene, 'blocker', { path: DIRECT });
   holder.leave();
   await untilStatus(narrow, { in_use: 1, queued: 1 });
@@ -91,6 +92,9 @@ async function revokedWhileWaiting() {
     waits.leave();
     await finish(scene, [blocker]);
     await allFree(narrow, wide);
+    // The blocker was no quick call, and the groups have learned that.
+    narrow = scene.name(`narrow-${tries}`);
+    wide = scene.name(`wide-${tries}`);
   }
 }
 
@@ -218,7 +222,7 @@ it('a call waits out a pause in the queue of the paused group, and holds nothing
   const holder = await wideIsFull();
   const one = await waitsForWide();
   await change('POST', `/groups/${wide}/pause`);
-  const others = ask('paused', { headers: { 'headgate-max-wait': '300ms' } });
+  const others = ask('paused', { headers: { 'headgate-max-wait': '3s' } });
   expect(await refusal(others)).toMatchObject({ status: 503, reason: 'paused' });
   const late = await queued(wide, 'late');
   await untilStatus(narrow, { in_use: 0, queued: 0 });

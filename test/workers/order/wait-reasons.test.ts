@@ -114,7 +114,7 @@ describe('a call of several groups', () => {
 
   it('is told on a refusal what it waited for in vain', async () => {
     const [holder, a, b] = await waitOfKey();
-    const headers = { ...keyHeader('acme'), 'headgate-max-wait': '1' };
+    const headers = { ...keyHeader('acme'), 'headgate-max-wait': '5s' };
     const late = await call(CHAT, { json: bodyOf('late', false), headers });
     expect(late.headers.get('headgate-reason')).toBe('queue_timeout');
     expect(late.headers.get('headgate-waited-for')).toBe(`slots; group=${wide}`);

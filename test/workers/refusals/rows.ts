@@ -98,7 +98,7 @@ async function infeasible(place: Place): Promise<unknown> {
     open(place.chat, 'sample', { headers: OF_ALICE }),
   );
   await Promise.all(samples.map(({ end }) => end));
-  await untilStatus(place.group, { in_use: 0 });
+  await untilStatus(place.group, { in_use: 0, granted_total: 10 });
   await change('PATCH', `/groups/${place.group}`, { limits: { max_concurrency: 1 } });
   await place.strict.configure({ firstByteDelayMs: 0 });
   return whileHeld(place, () => ask(place, { ...OF_ALICE, 'headgate-max-wait': '100ms' }));
