@@ -437,7 +437,9 @@ export class NaiveOrder {
     if (holder.agent !== null && ofAgent + slots > settings.slotsMaxEachAgent) {
       return (other) => isAgent(other.ticket.holder, holder);
     }
-    const isTooMuch = isProbed(room) && leases.some((lease) => lease.waitsElsewhere);
+    // Nested calls run on the slots of their parents.
+    const doOthersWait = leases.some((lease) => lease.waitsElsewhere && lease.slots > 0);
+    const isTooMuch = isProbed(room) && doOthersWait;
     return waitsElsewhere && isTooMuch ? (other) => other.ticket.waitsElsewhere : null;
   }
 }
