@@ -74,7 +74,9 @@ export class HeldSlots<Slot extends Held> {
     for (const one of this.#held.values()) {
       const { endGapMs } = one.slot;
       if (endGapMs === null) continue;
-      const holdMsMax = Math.max(HOLD_MS_MIN, endGapMs) * (1 + this.#returns);
+      const isKnown = waitMs !== Infinity;
+      const onceMs = isKnown ? Math.max(HOLD_MS_MIN, endGapMs) : unknownHoldMs(one.slot, pool);
+      const holdMsMax = onceMs * (1 + this.#returns);
       const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
       one.callOff();
       if (this.#isTooLong(waitMs, holdMsMax)) this.#end(one, full);
@@ -107,6 +109,15 @@ export class HeldSlots<Slot extends Held> {
     }
     this.#giveBack(one.slot, full);
   }
+}
+
+/**
+ * How long a call holds a slot for an unknown wait in another pool, before it has given any back. Two calls may each hold the slot
+ * that the other one waits for. The order of the names decides which of them gives up first. If both did so at the same time, they
+ * would swap their slots and wait for each other again.
+ */
+function unknownHoldMs({ placement }: Held, awaited: string): number {
+  return nameOf(placement) < awaited ? 2 * HOLD_MS_MIN : HOLD_MS_MIN;
 }
 
 /** For how long other calls are passed over. A wait without an estimate may be due to the call's own cap, which stops no others. */

@@ -110,7 +110,9 @@ export class Caller {
   #limit(waitMs: number, other: SimGroup): { isOver: boolean }[] {
     return this.#held.map((hold) => {
       const entry = { isOver: false };
-      const holdMsMax = Math.max(HOLD_MS_MIN, hold.endGapMs) * (1 + this.#returns);
+      const unforeseenMs = hold.group.name < other.name ? 2 * HOLD_MS_MIN : HOLD_MS_MIN;
+      const onceMs = waitMs === Infinity ? unforeseenMs : Math.max(HOLD_MS_MIN, hold.endGapMs);
+      const holdMsMax = onceMs * (1 + this.#returns);
       const end = (): void => {
         if (!entry.isOver && this.#held.includes(hold)) {
           const forMs = waitMs === Infinity ? 0 : Math.max(100, waitMs - holdMsMax);

@@ -135,7 +135,8 @@ test('every group decides as the naive group does, no call waits for ever, and n
       }
       calls += history.begun;
     }),
-    runs(150),
+    // In the history of this seed two calls hold the slots that the other one waits for, before anything is known of the groups.
+    { ...runs<[number]>(150), examples: [[1_494_413_625]] },
   );
   expect(calls, 'calls of the histories').toBeGreaterThan(10_000);
 });

@@ -110,6 +110,29 @@ describe('a slot', () => {
     expect(returned).toHaveLength(3);
   });
 
+  it('is held twice as long for an unknown wait in a pool with a later name, so that two calls do not swap their slots', () => {
+    const ends = [
+      [NARROW, WIDE],
+      [WIDE, NARROW],
+    ].map(([has = WIDE, other = WIDE]) => {
+      const { held, returned, advance } = setUp();
+      for (const first of [WIDE, NARROW]) {
+        held.add({ placement: first, endGapMs: 20 });
+        held.limit(KEY, Infinity);
+      }
+      // The time between ends says nothing of a wait that is unknown.
+      held.add({ placement: has, endGapMs: 60_000 });
+      held.limit(other, Infinity);
+      let ms = 0;
+      while (returned.length < 3) {
+        advance(500);
+        ms += 500;
+      }
+      return ms;
+    });
+    expect(ends).toEqual([6_000, 3_000]);
+  });
+
   it('is held whatever the wait if nothing is lost by it', () => {
     const { held, returned, timers } = setUp();
     held.add({ placement: WIDE, endGapMs: null });
