@@ -4,10 +4,12 @@ import { emptyControls } from '../../../src/core/controls.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { instant, leaseIdOf, type InstantMs, type LeaseId } from '../../../src/core/words/ids.ts';
 import { nextWaiter } from '../../../src/core/order.ts';
+import { demandOf } from '../../../src/core/parts/demand.ts';
+import type { Waiter } from '../../../src/core/parts/queue.ts';
 import { recover, type Stored } from '../../../src/core/recover.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState } from '../../../src/core/empty-state.ts';
-import type { GroupState, Lease } from '../../../src/core/state.ts';
+import { NEVER, type GroupState, type Lease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import { ALL_CALLS, isSameScope } from '../../../src/core/words/scope.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
@@ -298,7 +300,7 @@ export class LimitWorld {
     const isLive = (id: LeaseId): boolean => (live.get(id) ?? 0) > this.now;
     if (event.kind === 'report' && isLive(event.leaseId)) this.#hear(event);
     const first = nextWaiter(this.#state, this.now);
-    const roomDueAt = this.#state.roomDueAt;
+    const dueAt = first === undefined ? NEVER : this.#dueAt(first);
     this.#ledger.wake(this.now);
     const effects = step(this.#state, event, this.now);
     const told = `at ${this.now - START}, ${event.kind}`;
@@ -331,7 +333,7 @@ export class LimitWorld {
     const hasOvertaken = isQuiet && fresh.length > 0 && fresh.every(isBehind);
     if (hasOvertaken && first !== undefined && nextWaiter(this.#state, this.now) === first) {
       this.seen.overtook += fresh.length;
-      const isInTime = this.#state.roomDueAt <= Math.max(roomDueAt, this.now);
+      const isInTime = this.#state.roomDueAt <= Math.max(dueAt, this.now);
       assert.ok(isInTime, `${told}: ${first.ticket.id} is delayed by who overtook it`);
     }
     if (event.kind === 'tick') {
@@ -341,6 +343,13 @@ export class LimitWorld {
       const ticket = effect.kind === 'pending' ? this.#tickets.get(effect.ticketId) : undefined;
       if (ticket !== undefined) this.#askFor(ticket);
     }
+  }
+
+  /** Finds when a waiter would have room if no other call took any. */
+  #dueAt({ ticket }: Waiter): number {
+    const state = this.#state;
+    const demand = demandOf(state.controls.factors, state.guessRates, ticket);
+    return Math.min(...state.serving.map((member) => roomAt(state, member, demand, this.now)));
   }
 
   #hear({ signal, isRepeat }: Extract<GroupEvent, { kind: 'report' }>): void {
