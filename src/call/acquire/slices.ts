@@ -37,8 +37,8 @@ export interface PlaceListener {
 }
 
 /**
- * Takes half the estimate: callers far back ask seldom, and each hears of a change of the queue soon enough. Without an estimate
- * the slice is the longest.
+ * Returns how long a call waits before it asks its pool again: half the estimated wait, so that deferred waiters poll rarely and
+ * still notice changes in time. Without an estimate, it is the longest slice.
  */
 export function sliceFor(
   estimateMs: number | null,

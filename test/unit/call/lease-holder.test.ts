@@ -96,6 +96,19 @@ it('a call that holds its slot while it waits in another group renews at once', 
   await holder.release('success');
 });
 
+it('renews in one loop when the call that waited runs, and reports a revocation to the later listener', async () => {
+  const { holder, lease, renewals, onRevoked, work } = setUp({}, {}, 0);
+  await vi.advanceTimersByTimeAsync(0);
+  const onRevokedLater = vi.fn<() => void>();
+  holder.keep(onRevokedLater);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(lease.renew).toHaveBeenCalledOnce();
+  renewals[0]?.resolve('revoking');
+  await Promise.all(work);
+  expect([onRevoked, onRevokedLater].map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
+  await holder.release('cancelled');
+});
+
 it('immediate answers to renewals do not cause a loop', async () => {
   const { holder, lease } = setUp();
   lease.renew.mockImplementation(() => Promise.resolve('ok'));

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { instant, ticketId } from '../../../src/core/words/ids.ts';
+import { capOf } from '../../../src/core/order.ts';
 import { queuePlace } from '../../../src/core/wait-reason.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { ORPHAN_GRACE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
@@ -18,8 +19,9 @@ function busyGroup(): TestGroup {
 }
 
 /** A group whose breaker is open, after ten calls that failed. */
-function brokenGroup(): TestGroup {
-  const group = new TestGroup({ slotsMax: 20, timeoutMs: 600_000, isAdaptive: false });
+function brokenGroup(settings: Partial<GroupSettings> = {}): TestGroup {
+  const own = { slotsMax: 20, timeoutMs: 600_000, isAdaptive: false, ...settings };
+  const group = new TestGroup(own);
   for (let index = 0; index < 10; index += 1) {
     group.ask(`bad-${index}`);
     group.report(`bad-${index}`, { kind: 'error' });
@@ -352,6 +354,17 @@ describe('slots held by calls that wait elsewhere', () => {
     group.ask('w2', { ...elsewhere, sliceMs: 60_000 });
     expect(group.advance(group.wakesIn())).toEqual(['grant w1.1']);
     expect(group.release('w1', 'unused')).toEqual(['ended w1.1', 'grant w2.1']);
+  });
+
+  test('are none of a nested call, which runs on the slot of its parent', () => {
+    const group = brokenGroup({ nested: 'pass' });
+    group.ask('parent', { sliceMs: 60_000 });
+    expect(group.advance(group.wakesIn())).toEqual(['grant parent.1']);
+    expect(group.ask('child', { ...elsewhere, parents: ['parent'] })).toEqual(['grant child.1']);
+    expect(group.state.slotsWaitingElsewhere).toBe(0);
+    group.ask('w1', { ...elsewhere, sliceMs: 60_000 });
+    const [waiter] = group.state.queue.byTicket.values();
+    expect(waiter === undefined ? null : capOf(group.state, waiter)).toBeNull();
   });
 
   test('are forgotten at a reset: their callers say nothing of it', () => {

@@ -2,26 +2,9 @@
 import { expect, it } from 'vitest';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
-import { definitionFrom } from '../../../src/group/definition.ts';
-import { poolStatus } from '../../../src/group/observe/status.ts';
 import { groupStatus } from '../../../src/overview/group-status.ts';
 import { TestGroup } from '../../support/core-builders.ts';
-import { NOTHING_LATELY } from '../../../src/overview/last-hours.ts';
-
-const CONFIG = JSON.stringify({ name: 'g', limits: { max_concurrency: 1 } });
-const DEFINITION = definitionFrom({ version: 1, routingVersion: 1, config: CONFIG }, null);
-
-function statusOf(group: TestGroup): PoolStatus {
-  const waits = { wait_p50_ms: null, wait_p95_ms: null };
-  const seen = {
-    ...waits,
-    last_hour: NOTHING_LATELY,
-    passedUnlimited: 0,
-    passedUnlimitedAt: null,
-    idleMs: 0,
-  };
-  return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
-}
+import { statusOf } from './pool-status.ts';
 
 /** A group whose upstream has refused a call that followed at once on another. */
 function lagging(): TestGroup {

@@ -1,0 +1,21 @@
+import type { PoolStatus } from '../../../src/contract/status.ts';
+import { definitionFrom } from '../../../src/group/definition.ts';
+import { poolStatus } from '../../../src/group/observe/status.ts';
+import { NOTHING_LATELY } from '../../../src/overview/last-hours.ts';
+import type { TestGroup } from '../../support/core-builders.ts';
+
+export const CONFIG = JSON.stringify({ name: 'g', limits: { max_concurrency: 4 } });
+const DEFINITION = definitionFrom({ version: 1, routingVersion: 1, config: CONFIG }, null);
+
+/** Returns the status of a pool that no call has reached lately. */
+export function statusOf(group: TestGroup): PoolStatus {
+  const seen = {
+    wait_p50_ms: null,
+    wait_p95_ms: null,
+    last_hour: NOTHING_LATELY,
+    passedUnlimited: 0,
+    passedUnlimitedAt: null,
+    idleMs: 0,
+  };
+  return poolStatus({ group: 'g', partition: null }, DEFINITION, group.state, seen, group.now);
+}
