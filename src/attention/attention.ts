@@ -67,7 +67,8 @@ function isSaidElsewhere(
 function ofSecrets({ secrets, refusals }: AttentionFacts): Attention[] {
   return secrets.map(({ subject, group, secret, fault, effect, advice }) => {
     const ofThis = refusals.filter(
-      (one) => one.reason === 'secret_missing' && one.upstream === subject.id,
+      ({ reason, upstream }) =>
+        reason === 'secret_missing' && subject.kind !== 'deployment' && upstream === subject.id,
     );
     const [since = null] = ofThis.map((one) => one.first_at).toSorted();
     return {

@@ -5,7 +5,7 @@
  * - `refused_by_upstream`: the upstream refuses every call.
  * - `nothing_served`: no call was served for 5 minutes while calls failed, whatever the cause.
  * - `breaker_open`: the upstream failed so often that its breaker stops calls.
- * - `secret_missing`: the secret of an upstream, member or webhook cannot be used.
+ * - `secret_missing`: the secret of an upstream, member or webhook, or `METRICS_TOKEN`, cannot be used.
  * - `price_missing`, `key_refused`, `model_refused`: Headgate refuses calls because a price, key or model is missing.
  * - `calls_refused`: Headgate refuses calls for another reason that an operator can mend.
  * - `budget_spent`: a budget is spent, or has no room for a call.

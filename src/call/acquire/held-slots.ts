@@ -31,7 +31,8 @@ interface Entry<Slot> {
 
 /**
  * The slots that a call of several groups has while it waits in another one. Each is held for as long as its group takes to
- * free one on average, a second at least; twice as long once the call has given a slot back, and so on. So a group that is stalled
+ * free one on average, a second at least; twice as long once the call has given a slot back, and so on. Waits of unknown length
+ * have a rule of their own. So a group that is stalled
  * costs the others next to nothing, calls that need two full groups get both, and no two calls wait for each other for longer than
  * that. A slot that is given back costs nothing, and its call goes first when it comes back: its turn had come.
  */
@@ -74,8 +75,8 @@ export class HeldSlots<Slot extends Held> {
     for (const one of this.#held.values()) {
       const { endGapMs } = one.slot;
       if (endGapMs === null) continue;
-      const isKnown = waitMs !== Infinity;
-      const onceMs = isKnown ? Math.max(HOLD_MS_MIN, endGapMs) : unknownHoldMs(one.slot, pool);
+      const usualMs = Math.max(HOLD_MS_MIN, endGapMs);
+      const onceMs = waitMs === Infinity ? this.#unknownMs(one.slot, usualMs, pool) : usualMs;
       const holdMsMax = onceMs * (1 + this.#returns);
       const full = { pool, forMs: fullMs(waitMs, holdMsMax) };
       one.callOff();
@@ -99,6 +100,17 @@ export class HeldSlots<Slot extends Held> {
     return all;
   }
 
+  /**
+   * The same hold for a wait of unknown length. Two calls may each hold the slot that the other one waits for, in groups that have
+   * learned nothing yet, so the first such hold is short. The order of the names decides which of the two gives up first: if both
+   * did so at the same time, they would swap their slots and wait for each other again. Later holds are not short, because calls
+   * of minutes under a cap of their own would give back every slot.
+   */
+  #unknownMs({ placement }: Slot, usualMs: number, awaited: string): number {
+    const onceMs = this.#returns > RETURNS_OF_STALLED ? usualMs : HOLD_MS_MIN;
+    return nameOf(placement) < awaited ? 2 * onceMs : onceMs;
+  }
+
   #end(one: Entry<Slot>, full: Full | null): void {
     one.callOff();
     const { placement } = one.slot;
@@ -109,15 +121,6 @@ export class HeldSlots<Slot extends Held> {
     }
     this.#giveBack(one.slot, full);
   }
-}
-
-/**
- * How long a call holds a slot for an unknown wait in another pool, before it has given any back. Two calls may each hold the slot
- * that the other one waits for. The order of the names decides which of them gives up first. If both did so at the same time, they
- * would swap their slots and wait for each other again.
- */
-function unknownHoldMs({ placement }: Held, awaited: string): number {
-  return nameOf(placement) < awaited ? 2 * HOLD_MS_MIN : HOLD_MS_MIN;
 }
 
 /** For how long other calls are passed over. A wait without an estimate may be due to the call's own cap, which stops no others. */

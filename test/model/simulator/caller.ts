@@ -110,8 +110,10 @@ export class Caller {
   #limit(waitMs: number, other: SimGroup): { isOver: boolean }[] {
     return this.#held.map((hold) => {
       const entry = { isOver: false };
-      const unforeseenMs = hold.group.name < other.name ? 2 * HOLD_MS_MIN : HOLD_MS_MIN;
-      const onceMs = waitMs === Infinity ? unforeseenMs : Math.max(HOLD_MS_MIN, hold.endGapMs);
+      const usualMs = Math.max(HOLD_MS_MIN, hold.endGapMs);
+      const unknownMs = this.#returns > 2 ? usualMs : HOLD_MS_MIN;
+      const isLonger = waitMs === Infinity && hold.group.name < other.name;
+      const onceMs = (waitMs === Infinity ? unknownMs : usualMs) * (isLonger ? 2 : 1);
       const holdMsMax = onceMs * (1 + this.#returns);
       const end = (): void => {
         if (!entry.isOver && this.#held.includes(hold)) {

@@ -99,6 +99,13 @@ export const SCENARIOS = {
   },
   uncapped: { ...CAPPED, name: 'a cap in the second group', classes: cappedCalls(1) },
   capped: { ...CAPPED, name: 'the same, used up by many calls', classes: cappedCalls(100) },
+  cappedForMinutes: {
+    name: 'two groups of 1, all used up by a tenant with calls of minutes',
+    slots: [1, 1],
+    slotsMaxEach: [1, 1],
+    forMs: 60_000_000,
+    classes: ofTwo([8, 4, 2], 300_000),
+  },
   single: {
     name: 'two full groups of 1',
     slots: [1, 1],

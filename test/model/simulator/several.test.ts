@@ -69,6 +69,11 @@ test('calls of one tenant that its caps hold do not swap their slots for ever', 
   expect(returns).toBeLessThan(5);
 });
 
+test('calls of minutes that their caps hold do not give every slot back', () => {
+  const { returns } = play(SCENARIOS.cappedForMinutes, false);
+  expect(returns).toBeLessThan(5);
+});
+
 /** A history of two to four groups: calls of random groups, tenants and agents come for a minute, and all of them must end. */
 class History {
   readonly clock = new Clock();

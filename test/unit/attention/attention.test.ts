@@ -580,6 +580,19 @@ it('secrets and warnings of the configuration are listed, with the calls that a 
   ]);
 });
 
+it('a secret of the deployment has no calls of an upstream with the same name', () => {
+  const secret = {
+    subject: { kind: 'deployment', id: 'metrics' },
+    group: null,
+    secret: 'METRICS_TOKEN',
+    fault: 'has white space or control characters inside',
+    effect: '/metrics refuses this token',
+    advice: 'Set it.',
+  } as const;
+  const refusals = [refusal('secret_missing', { upstream: 'metrics', count: 3 })];
+  expect(found({ secrets: [secret], refusals })).toMatchObject([{ count: 0, since: null }]);
+});
+
 it('has the worst first, and is bounded', () => {
   const all = found({
     groups: [groupStatus({ name: 'b', paused: true }), groupStatus({ name: 'a', error: 'reset' })],

@@ -108,6 +108,13 @@ describe('a slot', () => {
     expect(returned).toHaveLength(2);
     advance(1);
     expect(returned).toHaveLength(3);
+    // From now on for as long as its group usually takes.
+    held.add({ placement: WIDE, endGapMs: 60_000 });
+    held.limit(NARROW, Infinity);
+    advance(239_999);
+    expect(returned).toHaveLength(3);
+    advance(1);
+    expect(returned).toHaveLength(4);
   });
 
   it('is held twice as long for an unknown wait in a pool with a later name, so that two calls do not swap their slots', () => {
