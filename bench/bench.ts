@@ -21,7 +21,7 @@ import { runBreakdown } from './support/breakdown.ts';
 import { OtherWork } from './support/other-work.ts';
 import { findPeers } from './support/peers.ts';
 import { describePlace } from './support/place.ts';
-import { printVerdicts, type Verdict } from './support/report.ts';
+import { printVerdicts, type ReportVerdict } from './support/report.ts';
 
 const SCENARIOS: readonly BenchScenario[] = [
   smallCalls,
@@ -54,7 +54,11 @@ function chosen(): readonly BenchScenario[] {
   return only.length === 0 ? SCENARIOS : SCENARIOS.filter(({ name }) => only.includes(name));
 }
 
-async function runScenario(scenario: BenchScenario, dir: string, peers: Peers): Promise<Verdict[]> {
+async function runScenario(
+  scenario: BenchScenario,
+  dir: string,
+  peers: Peers,
+): Promise<ReportVerdict[]> {
   const started: Parameters<Bench['keep']>[0][] = [];
   const otherWork = new OtherWork();
   try {
@@ -85,7 +89,7 @@ async function main(): Promise<boolean> {
       return true;
     }
     const peers = findPeers(values.peers);
-    const verdicts: Verdict[] = [];
+    const verdicts: ReportVerdict[] = [];
     for (const scenario of scenarios) verdicts.push(...(await runScenario(scenario, dir, peers)));
     const allHold = printVerdicts(verdicts);
     if (values.quick) console.log('\nA quick run: too short to judge by.');

@@ -20,7 +20,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { OtherWork } from './support/other-work.ts';
 import { describePlace } from './support/place.ts';
-import { percent, printTable, printVerdicts, type Verdict } from './support/report.ts';
+import { percent, printTable, printVerdicts, type ReportVerdict } from './support/report.ts';
 import {
   FULL_TIMING,
   quantile,
@@ -30,7 +30,7 @@ import {
   type Sample,
   type Samples,
 } from './support/rounds.ts';
-import { startHeadgate, type HeadgateOptions, type Subject } from './support/subjects.ts';
+import { startHeadgate, type SubjectsHeadgateOptions, type Subject } from './support/subjects.ts';
 import { startUpstream } from './support/upstream.ts';
 
 /** Maximum CPU of a call or chunk, as a ratio to another build. */
@@ -70,13 +70,13 @@ function spread(samples: Samples, subject: Subject, base: Subject): string {
   return [0.25, 0.75].map((part) => percent(quantile(ratios, part))).join(' to ');
 }
 
-interface Build {
+interface BenchBuild {
   readonly name: string;
   /** Path of the built module. Absent: this build. */
   readonly module?: string;
 }
 
-function otherBuilds(): Build[] {
+function otherBuilds(): BenchBuild[] {
   if (values.module.length === 0) throw new TypeError('--module <name>=<path> is required.');
   return values.module.map((text) => {
     const [name = '', path = ''] = text.split('=');
@@ -88,7 +88,7 @@ function otherBuilds(): Build[] {
 }
 
 /** Prints the CPU of all builds, and compares the first build with each of the others. */
-function judge(samples: Samples): Verdict[] {
+function judge(samples: Samples): ReportVerdict[] {
   const [own, ...others] = samples.keys();
   if (own === undefined) return [];
   console.log(`\n${TITLE}\n`);
@@ -114,8 +114,8 @@ function judge(samples: Samples): Verdict[] {
 
 /** Starts all builds, runs the rounds in turn, and stops the builds. */
 async function runStart(
-  builds: readonly Build[],
-  options: Omit<HeadgateOptions, 'name' | 'module'>,
+  builds: readonly BenchBuild[],
+  options: Omit<SubjectsHeadgateOptions, 'name' | 'module'>,
   onRound: () => void,
 ): Promise<Samples> {
   const subjects: Subject[] = [];
@@ -142,10 +142,10 @@ function joined(starts: readonly Samples[]): Samples {
 }
 
 async function main(): Promise<boolean> {
-  const builds: Build[] = [{ name: 'this build' }, ...otherBuilds()];
+  const builds: BenchBuild[] = [{ name: 'this build' }, ...otherBuilds()];
   const dir = await mkdtemp(join(tmpdir(), 'headgate-builds-'));
   const otherWork = new OtherWork();
-  const verdicts: Verdict[] = [];
+  const verdicts: ReportVerdict[] = [];
   console.log(describePlace(dir));
   const upstream = await startUpstream();
   try {

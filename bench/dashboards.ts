@@ -42,14 +42,14 @@ const TURN_MS = 2_000;
 const WARM_UP_MS = 8_000;
 
 /** Outcome of one turn, or of the turns of a round together. */
-interface Sample {
+interface DashboardsSample {
   readonly latenciesMs: readonly number[];
   /** Of workerd, as a part of one core. */
   readonly busy: number;
 }
 
 /** A Headgate that takes calls. */
-interface Subject {
+interface DashboardsSubject {
   readonly serve: Serve;
   readonly load: PacedLoad;
 }
@@ -59,7 +59,7 @@ const PROGRAM = fileURLToPath(new URL('support/dashboards-process.ts', import.me
 const MODELS = Array.from({ length: GROUPS }, (_, index) => `model-${index}`);
 const REQUESTS = MODELS.map((name) => chatRequest('/bench/v1/chat/completions', name, null));
 
-async function startSubject(dataDir: string, upstreamUrl: string): Promise<Subject> {
+async function startSubject(dataDir: string, upstreamUrl: string): Promise<DashboardsSubject> {
   const serve = await startServe({
     port: 0,
     dataDir,
@@ -89,7 +89,7 @@ async function startSubject(dataDir: string, upstreamUrl: string): Promise<Subje
 /** Opens so many dashboards, or closes all; resolves when that is done. */
 async function dashboards(
   child: ChildProcess,
-  { load: { port } }: Subject,
+  { load: { port } }: DashboardsSubject,
   count: number,
 ): Promise<DashboardsSeen> {
   const wanted: DashboardsWanted = { port, token: ADMIN_TOKEN, count };
@@ -99,35 +99,39 @@ async function dashboards(
   return seen;
 }
 
-async function turn({ serve, load }: Subject): Promise<Sample> {
+async function turn({ serve, load }: DashboardsSubject): Promise<DashboardsSample> {
   const before = cpuOf(serve.workerdPid());
   const latenciesMs = await pacedCalls(load, TURN_MS);
   return { latenciesMs, busy: (cpuOf(serve.workerdPid()) - before) / (TURN_MS * 1_000) };
 }
 
-function joined(slices: readonly Sample[]): Sample {
+function joined(slices: readonly DashboardsSample[]): DashboardsSample {
   const latenciesMs = slices.flatMap((each) => each.latenciesMs).toSorted((a, b) => a - b);
   return { latenciesMs, busy: median(slices.map(({ busy }) => busy)) };
 }
 
-function quantile({ latenciesMs }: Sample, part: number): number {
+function quantile({ latenciesMs }: DashboardsSample, part: number): number {
   return latenciesMs[Math.floor(latenciesMs.length * part)] ?? NaN;
 }
 
-interface Rounds {
-  readonly without: readonly Sample[];
-  readonly open: readonly Sample[];
+interface DashboardsRounds {
+  readonly without: readonly DashboardsSample[];
+  readonly open: readonly DashboardsSample[];
   readonly seen: DashboardsSeen;
 }
 
 /** Short turns, so that a machine which gets slower or busier does so for both. */
-async function runRounds(alone: Subject, watched: Subject, child: ChildProcess): Promise<Rounds> {
+async function runRounds(
+  alone: DashboardsSubject,
+  watched: DashboardsSubject,
+  child: ChildProcess,
+): Promise<DashboardsRounds> {
   await dashboards(child, watched, DASHBOARDS);
   for (const { load } of [alone, watched]) await pacedCalls(load, WARM_UP_MS);
-  const without: Sample[] = [];
-  const open: Sample[] = [];
+  const without: DashboardsSample[] = [];
+  const open: DashboardsSample[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const turns = new Map<Subject, Sample[]>([
+    const turns = new Map<DashboardsSubject, DashboardsSample[]>([
       [alone, []],
       [watched, []],
     ]);
@@ -143,7 +147,10 @@ async function runRounds(alone: Subject, watched: Subject, child: ChildProcess):
 }
 
 /** The median over the rounds of how much larger a figure is with the dashboards open. */
-function change({ without, open }: Rounds, of: (sample: Sample) => number): number {
+function change(
+  { without, open }: DashboardsRounds,
+  of: (sample: DashboardsSample) => number,
+): number {
   const ratios = open.map((sample, round) => {
     const base = without[round];
     return base === undefined ? NaN : of(sample) / of(base);
@@ -151,8 +158,8 @@ function change({ without, open }: Rounds, of: (sample: Sample) => number): numb
   return median(ratios) - 1;
 }
 
-function report(rounds: Rounds): boolean {
-  const row = (name: string, samples: readonly Sample[]) => [
+function report(rounds: DashboardsRounds): boolean {
+  const row = (name: string, samples: readonly DashboardsSample[]) => [
     name,
     ...[0.5, 0.95, 0.99].map((part) =>
       median(samples.map((sample) => quantile(sample, part))).toFixed(2),

@@ -11,7 +11,7 @@ import { LOADS, runFrames, type FrameLoad, type FrameTiming } from './support/fr
 import { OtherWork } from './support/other-work.ts';
 import { describePlace } from './support/place.ts';
 import { cpuOfAll } from './support/process-cpu.ts';
-import { printTable, printVerdicts, type Verdict } from './support/report.ts';
+import { printTable, printVerdicts, type ReportVerdict } from './support/report.ts';
 import { median } from './support/rounds.ts';
 import { startBare, startHeadgate, type Subject } from './support/subjects.ts';
 import { startUpstream } from './support/upstream.ts';
@@ -24,7 +24,7 @@ const UPSTREAM = new URL('support/socket-upstream.ts', import.meta.url);
 /** Most CPU of a message, in times that of the bare Worker. */
 const AIM = 1.2;
 
-interface Sample {
+interface FramesSample {
   readonly perS: number;
   readonly cpuUs: number;
   /** Part of one core that the subject used. */
@@ -35,7 +35,7 @@ async function sampleOf(
   { port, path, pids }: Subject,
   load: FrameLoad,
   timing: FrameTiming,
-): Promise<Sample> {
+): Promise<FramesSample> {
   const marks: number[] = [];
   const base = `ws://127.0.0.1:${port}${path.replace(/\/v1\/.*$/, '')}`;
   const count = await runFrames(base, load, timing, () => marks.push(cpuOfAll(pids)));
@@ -54,8 +54,8 @@ async function compare(
   load: FrameLoad,
   timing: FrameTiming,
   onRound: () => void,
-): Promise<Verdict> {
-  const samples = subjects.map((): Sample[] => []);
+): Promise<ReportVerdict> {
+  const samples = subjects.map((): FramesSample[] => []);
   for (let round = 0; round < timing.rounds; round += 1) {
     for (const [at, subject] of subjects.entries()) {
       samples[at]?.push(await sampleOf(subject, load, timing));
@@ -68,7 +68,7 @@ async function compare(
   );
   console.log(`\n${load.title}, ${load.connections} connections\n`);
   const rows = subjects.map(({ name }, at) => {
-    const of = (field: keyof Sample): number =>
+    const of = (field: keyof FramesSample): number =>
       median((samples[at] ?? []).map((sample) => sample[field]));
     const shown = [of('perS').toFixed(0), of('cpuUs').toFixed(1), of('busy').toFixed(2)];
     return [name, ...shown, (times[at] ?? NaN).toFixed(2)];
@@ -106,7 +106,7 @@ async function main(): Promise<boolean> {
   try {
     console.log(`${describePlace(dir)}\nmedians of ${timing.rounds} interleaved rounds`);
     const otherWork = new OtherWork();
-    const verdicts: Verdict[] = [];
+    const verdicts: ReportVerdict[] = [];
     for (const load of LOADS) {
       verdicts.push(await compare(subjects, load, timing, () => otherWork.round()));
     }

@@ -7,7 +7,12 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parse, View } from 'vega';
 import { compile } from 'vega-lite';
-import { percentile, simulate, WAYS, type Way } from '../test/model/simulator/several-keys.ts';
+import {
+  percentile,
+  simulate,
+  WAYS,
+  type SeveralKeysPath,
+} from '../test/model/simulator/several-keys.ts';
 import { percent, printTable } from './support/report.ts';
 
 const LOADS = [0.5, 0.6, 0.7, 0.8, 0.9];
@@ -17,8 +22,8 @@ const SEEDS = [1, 2, 3, 4, 5];
 /** Four keys with four slots each; calls of three seconds on average that differ as answers of models do. */
 const SITE = { keys: 4, slotsEach: 4, agents: 100, serviceMs: 3_000, variation: 1, calls: 20_000 };
 
-interface Point {
-  readonly way: Way;
+interface MembersPoint {
+  readonly way: SeveralKeysPath;
   readonly load: number;
   /** Waits in seconds, and shares, each the median over the seeds. */
   readonly p50: number;
@@ -26,7 +31,7 @@ interface Point {
   readonly kept: number;
 }
 
-function pointOf(way: Way, load: number): Point {
+function pointOf(way: SeveralKeysPath, load: number): MembersPoint {
   const runs = SEEDS.map((seed) => simulate({ ...SITE, way, load, seed }));
   const secondsAt = (part: number) => median(runs.map((run) => percentile(run, part))) / 1_000;
   const kept = median(runs.map(({ keptShare }) => keptShare));
@@ -38,7 +43,7 @@ function median(values: readonly number[]): number {
 }
 
 /** Draws the waits of the 95th part by load, one line a way. */
-async function plot(points: readonly Point[]): Promise<string> {
+async function plot(points: readonly MembersPoint[]): Promise<string> {
   const { spec } = compile({
     width: 520,
     height: 280,

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildMeteringWorker, startPipe, type PipeKind } from './support/metering-subjects.ts';
 import { describePlace } from './support/place.ts';
-import { percent, printTable, printVerdicts, type Verdict } from './support/report.ts';
+import { percent, printTable, printVerdicts, type ReportVerdict } from './support/report.ts';
 import {
   ratio,
   runRounds,
@@ -54,7 +54,7 @@ const METERED_AIM = 1.08;
 /** The same where something is taken out, for which JavaScript has to run for each. */
 const DROPPING_AIM = 3.5;
 
-async function compare(dir: string, upstreamUrl: string, timing: Timing): Promise<Verdict[]> {
+async function compare(dir: string, upstreamUrl: string, timing: Timing): Promise<ReportVerdict[]> {
   const module = await buildMeteringWorker(join(dir, 'built'));
   const subjects: Subject[] = [];
   try {
@@ -88,7 +88,7 @@ async function compare(dir: string, upstreamUrl: string, timing: Timing): Promis
 }
 
 /** Compares metered chunks with unmetered ones, by pairs of one round: other work beside them slows both down. */
-function meteredVerdicts(samples: Samples, subjects: readonly Subject[]): Verdict[] {
+function meteredVerdicts(samples: Samples, subjects: readonly Subject[]): ReportVerdict[] {
   const [plain, metered] = [UNMETERED, METERED].map((name) =>
     subjects.find((subject) => subject.name === name),
   );

@@ -69,7 +69,7 @@ const asking :Workerd.Worker = (
 }
 
 /** A workerd with both services. */
-interface Place {
+interface ParkedPosition {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly port: number;
@@ -99,7 +99,7 @@ function portOf(child: ChildProcess): Promise<number> {
   });
 }
 
-async function start(dir: string): Promise<Place> {
+async function start(dir: string): Promise<ParkedPosition> {
   const inspectorPort = await freePort();
   const child = spawn(
     WORKERD,
@@ -122,7 +122,7 @@ async function start(dir: string): Promise<Place> {
 }
 
 /** Sends a call that asks for a slot, on a connection of its own; resolves once it was sent on. */
-function ask({ port, calls }: Place, isLater: boolean): Promise<void> {
+function ask({ port, calls }: ParkedPosition, isLater: boolean): Promise<void> {
   return new Promise((asked, failed) => {
     const path = isLater ? '/?later' : '/';
     const outgoing = request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
@@ -135,7 +135,7 @@ function ask({ port, calls }: Place, isLater: boolean): Promise<void> {
   });
 }
 
-async function fill(place: Place, waiters: number, isLater: boolean): Promise<void> {
+async function fill(place: ParkedPosition, waiters: number, isLater: boolean): Promise<void> {
   // One holds the slot.
   while (place.calls.length <= waiters) {
     const count = Math.min(AT_ONCE, waiters + 1 - place.calls.length);
@@ -149,13 +149,13 @@ async function fill(place: Place, waiters: number, isLater: boolean): Promise<vo
   }
 }
 
-interface Memory {
+interface ParkedMemory {
   readonly objects: IsolateHeap;
   readonly asking: IsolateHeap;
   readonly residentMiB: number;
 }
 
-async function memoryOf({ objects, asking, pid }: Place): Promise<Memory> {
+async function memoryOf({ objects, asking, pid }: ParkedPosition): Promise<ParkedMemory> {
   await delay(REST_MS);
   return {
     objects: await objects.heap(),
@@ -169,7 +169,7 @@ const total = ({ used, embedder, buffers }: IsolateHeap): number => used + embed
 const KIB = 1_024;
 
 /** Computes how much memory each of so many waiters took since `before`. */
-function perWaiter(before: Memory, after: Memory, waiters: number): string[] {
+function perWaiter(before: ParkedMemory, after: ParkedMemory, waiters: number): string[] {
   const kib = (bytes: number): string => (bytes / KIB / waiters).toFixed(2);
   return [
     kib(after.objects.used - before.objects.used),

@@ -18,7 +18,7 @@ import { readCompatibility, workerdConfig } from '../scripts/serve/workerd-confi
 import { startWorkerd } from '../scripts/serve/workerd.ts';
 import { buildAround } from './support/build-worker.ts';
 import { describePlace } from './support/place.ts';
-import { printTable, printVerdicts, type Verdict } from './support/report.ts';
+import { printTable, printVerdicts, type ReportVerdict } from './support/report.ts';
 import { median } from './support/rounds.ts';
 import { startUpstream } from './support/upstream.ts';
 
@@ -49,19 +49,19 @@ const BUSY = 'busy';
 const KINDS = ['pool', 'directory', 'copy', 'ms'] as const;
 
 /** Round trips and reads that one call had waited for, and how long. */
-type Way = Readonly<Record<(typeof KINDS)[number], number>>;
+type PathPath = Readonly<Record<(typeof KINDS)[number], number>>;
 
-interface Subject {
+interface PathSubject {
   readonly name: string;
   /** Whether there is a copy for isolates that begin. */
   readonly hasCopy: boolean;
   readonly ports: readonly number[];
   /** By the state of the isolate. */
-  readonly ways: Map<string, Way[]>;
+  readonly ways: Map<string, PathPath[]>;
   stop(): Promise<void>;
 }
 
-async function call(port: number): Promise<Way> {
+async function call(port: number): Promise<PathPath> {
   const answer = await fetch(`http://127.0.0.1:${port}/bench/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: 'Bearer sk-bench', 'content-type': 'application/json' },
@@ -69,14 +69,14 @@ async function call(port: number): Promise<Way> {
   });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${answer.status}: ${text}`);
-  return JSON.parse(answer.headers.get('bench-way') ?? '') as Way;
+  return JSON.parse(answer.headers.get('bench-way') ?? '') as PathPath;
 }
 
 async function start(
-  { name, hasCopy }: Pick<Subject, 'name' | 'hasCopy'>,
+  { name, hasCopy }: Pick<PathSubject, 'name' | 'hasCopy'>,
   module: string,
   upstreamUrl: string,
-): Promise<Subject> {
+): Promise<PathSubject> {
   const dataDir = await mkdtemp(`${module}-`);
   const env = { ADMIN_TOKEN, BENCH_LATE_MS: `${LATE_MS}`, BENCH_COPY: hasCopy ? 'kept' : 'none' };
   const workers = ISOLATES + 1;
@@ -109,14 +109,14 @@ async function start(
 }
 
 /** Calls each isolate of every subject once. */
-async function callAll(subjects: readonly Subject[], state: string): Promise<void> {
+async function callAll(subjects: readonly PathSubject[], state: string): Promise<void> {
   for (const { ways } of subjects) ways.set(state, []);
   for (let at = 0; at < ISOLATES; at += 1) {
     for (const { ports, ways } of subjects) ways.get(state)?.push(await call(ports[at] ?? 0));
   }
 }
 
-function rowsOf({ name, ways }: Subject): string[][] {
+function rowsOf({ name, ways }: PathSubject): string[][] {
   const medians = (state: string): number[] =>
     KINDS.map((kind) => median((ways.get(state) ?? []).map((way) => way[kind])));
   const busyMs = medians(BUSY).at(-1) ?? NaN;
@@ -127,7 +127,7 @@ function rowsOf({ name, ways }: Subject): string[][] {
 }
 
 /** A call waits for its pool alone. In an isolate that begins it waits for the copy too, or for the directory where there is none. */
-function judge({ name, hasCopy, ways }: Subject): Verdict[] {
+function judge({ name, hasCopy, ways }: PathSubject): ReportVerdict[] {
   return [...ways].map(([state, all]) => {
     const copy = state === NEW && hasCopy ? 1 : 0;
     const directory = state === NEW && !hasCopy ? 1 : 0;
@@ -144,7 +144,7 @@ function judge({ name, hasCopy, ways }: Subject): Verdict[] {
 }
 
 async function compare(dir: string, upstreamUrl: string): Promise<boolean> {
-  const subjects: Subject[] = [];
+  const subjects: PathSubject[] = [];
   try {
     for (const named of [...values.module, `Headgate=${await ensureBuilt()}`]) {
       const [build = '', path = ''] = named.split('=');

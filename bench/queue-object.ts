@@ -33,12 +33,12 @@ const SETTLE_MS = 3_000;
 /** Several calls at a time while the queue fills, so that no backlog of connections is refused. */
 const FILLERS = 64;
 
-interface Place {
+interface QueueObjectPosition {
   readonly serve: Serve;
   readonly parked: ClientRequest[];
 }
 
-interface Reply {
+interface QueueObjectReply {
   readonly status: number;
   readonly text: string;
 }
@@ -46,7 +46,7 @@ interface Reply {
 interface Probe {
   readonly name: string;
   /** True: it went as it should. */
-  readonly run: (place: Place) => Promise<boolean>;
+  readonly run: (place: QueueObjectPosition) => Promise<boolean>;
 }
 
 const probeAgent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -55,7 +55,7 @@ function send(
   url: string,
   headers: Readonly<Record<string, string>>,
   body: string | null,
-): Promise<Reply> {
+): Promise<QueueObjectReply> {
   return new Promise((resolve, reject) => {
     const method = body === null ? 'GET' : 'POST';
     const outgoing = request(url, { method, headers, agent: probeAgent }, (response) => {
@@ -77,9 +77,10 @@ const chatHeaders = (tenant: string): Record<string, string> => ({
   'x-tenant': tenant,
 });
 
-const chatUrl = ({ serve }: Place): string => `${serve.url}/practice/v1/chat/completions`;
+const chatUrl = ({ serve }: QueueObjectPosition): string =>
+  `${serve.url}/practice/v1/chat/completions`;
 
-const status = ({ serve }: Place): Promise<Reply> =>
+const status = ({ serve }: QueueObjectPosition): Promise<QueueObjectReply> =>
   send(
     `${serve.url}/admin/api/groups/parked/status`,
     { authorization: `Bearer ${ADMIN_TOKEN}` },
@@ -103,7 +104,7 @@ const PROBED: readonly Probe[] = [
 ];
 
 /** Sends a call that waits or holds until the end of the measurement, on a connection of its own. */
-function park(place: Place, tenant: string): void {
+function park(place: QueueObjectPosition, tenant: string): void {
   const headers = { ...chatHeaders(tenant), 'x-strict-first-byte-delay-ms': '3600000' };
   const outgoing = request(chatUrl(place), { method: 'POST', headers, agent: false });
   outgoing.on('error', () => undefined);
@@ -111,12 +112,12 @@ function park(place: Place, tenant: string): void {
   place.parked.push(outgoing);
 }
 
-async function gauges(place: Place): Promise<{ in_use: number; queued: number }> {
+async function gauges(place: QueueObjectPosition): Promise<{ in_use: number; queued: number }> {
   return JSON.parse((await status(place)).text) as { in_use: number; queued: number };
 }
 
 /** Parks so many calls, those of all tenants in turn, and waits until they stand in the queue. */
-async function fill(place: Place, holders: number, waiters: number): Promise<void> {
+async function fill(place: QueueObjectPosition, holders: number, waiters: number): Promise<void> {
   const total = place.parked.length + holders + waiters;
   while (place.parked.length < total) {
     for (let i = 0; i < FILLERS && place.parked.length < total; i += 1) {
@@ -131,7 +132,7 @@ async function fill(place: Place, holders: number, waiters: number): Promise<voi
   }
 }
 
-async function measure(probe: Probe, place: Place, count: number): Promise<number[]> {
+async function measure(probe: Probe, place: QueueObjectPosition, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let i = 0; i < count; i += 1) {
     const from = performance.now();
@@ -142,7 +143,7 @@ async function measure(probe: Probe, place: Place, count: number): Promise<numbe
 }
 
 /** The times of each place, smallest first. In turns, so that what else the machine does hits both. */
-async function compare(probe: Probe, places: readonly Place[]): Promise<number[][]> {
+async function compare(probe: Probe, places: readonly QueueObjectPosition[]): Promise<number[][]> {
   for (const place of places) await measure(probe, place, WARM_UP);
   const times: number[][] = places.map(() => []);
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -168,7 +169,7 @@ function report(name: string, idle: readonly number[], full: readonly number[]):
   return ratio <= AIM;
 }
 
-async function fillAndReport(place: Place, waiters: number): Promise<void> {
+async function fillAndReport(place: QueueObjectPosition, waiters: number): Promise<void> {
   const workerdPid = place.serve.workerdPid();
   const before = await residentMiB(workerdPid);
   const from = performance.now();
@@ -183,7 +184,11 @@ async function fillAndReport(place: Place, waiters: number): Promise<void> {
   );
 }
 
-async function run(idle: Place, full: Place, waiters: number): Promise<boolean> {
+async function run(
+  idle: QueueObjectPosition,
+  full: QueueObjectPosition,
+  waiters: number,
+): Promise<boolean> {
   for (const place of [idle, full]) {
     await fill(place, TENANTS, 0);
     for (const probe of PROBED) await measure(probe, place, WARM_UP);
@@ -201,7 +206,7 @@ async function run(idle: Place, full: Place, waiters: number): Promise<boolean> 
   return allHold;
 }
 
-async function startPlace(upstream: StrictUpstream, dataDir: string): Promise<Place> {
+async function startPlace(upstream: StrictUpstream, dataDir: string): Promise<QueueObjectPosition> {
   const group = {
     name: 'parked',
     match: { upstreams: ['practice'] },
@@ -227,8 +232,8 @@ async function main(): Promise<boolean> {
   const { values } = parseArgs({ options: { waiters: { type: 'string', default: '5000' } } });
   const dir = await mkdtemp(join(tmpdir(), 'headgate-bench-'));
   const upstream = await startStrictUpstream();
-  const places: Place[] = [];
-  const start = async (name: string): Promise<Place> => {
+  const places: QueueObjectPosition[] = [];
+  const start = async (name: string): Promise<QueueObjectPosition> => {
     const place = await startPlace(upstream, join(dir, name));
     places.push(place);
     return place;

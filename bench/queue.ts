@@ -17,7 +17,7 @@ const AIMS = { decisionUs: 20, bytesPerWaiter: 1_536 };
 const MEMORY = fileURLToPath(new URL('support/queue-memory.ts', import.meta.url));
 
 /** Microseconds of each decision. */
-interface Costs {
+interface QueueCosts {
   readonly enqueue: number;
   readonly grant: number;
   readonly cancel: number;
@@ -39,7 +39,7 @@ function timed(prepare: () => readonly (() => void)[]): number {
   return took.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)] ?? NaN;
 }
 
-function measure(shape: Shape, waiters: number): Costs {
+function measure(shape: Shape, waiters: number): QueueCosts {
   const crowd = new Crowd(shape);
   crowd.fill(waiters);
   const count = Math.min(100, Math.max(20, waiters / 20));

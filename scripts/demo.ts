@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../test/strict-upstream/strict-upstream.ts';
-import type { Round } from './demo/calls.ts';
+import type { DemoRound } from './demo/calls.ts';
 import { runRound } from './demo/calls.ts';
 import { startServe } from './serve/start-serve.ts';
 
@@ -12,7 +12,7 @@ const LIMIT = 3;
 const CHUNKS = 12;
 const CHUNK_DELAY_MS = 90;
 
-interface Measured extends Round {
+interface MeasuredRound extends DemoRound {
   /** Peak in flight, counted by the upstream. */
   readonly peak: number;
 }
@@ -32,14 +32,14 @@ async function measure(
   upstream: StrictUpstream,
   baseURL: string,
   waitingWord: string,
-): Promise<Measured> {
+): Promise<MeasuredRound> {
   upstream.reset();
   const round = await runRound({ baseURL, calls: CALLS, chunks: CHUNKS, waitingWord });
   return { ...round, peak: upstream.stats().peak };
 }
 
-function compare(straight: Measured, through: Measured): void {
-  const rows: readonly (readonly [string, (round: Measured) => string])[] = [
+function compare(straight: MeasuredRound, through: MeasuredRound): void {
+  const rows: readonly (readonly [string, (round: MeasuredRound) => string])[] = [
     ['answers 429', ({ refused }) => String(refused)],
     ['calls completed', ({ completed }) => `${completed} of ${CALLS}`],
     ['peak in flight, counted by the upstream', ({ peak }) => String(peak)],

@@ -29,7 +29,7 @@ const DEFAULT_PORT = 8787;
 /** Maximum pairs of ports that are tried: more than anybody runs at a time on one machine. */
 const PAIRS_TRIED = 50;
 
-interface Place {
+interface PracticeUpstream {
   readonly port: number;
   readonly upstream: StrictUpstream;
 }
@@ -59,7 +59,7 @@ const startPractice = (port: number): Promise<StrictUpstream | null> =>
  * two. Whoever holds the second, the practice upstream's, may use the first: two that start at the
  * same time do not meet.
  */
-async function firstFreePlace(): Promise<Place> {
+async function firstFreePlace(): Promise<PracticeUpstream> {
   const end = DEFAULT_PORT + 2 * PAIRS_TRIED;
   for (let port = DEFAULT_PORT; port < end; port += 2) {
     const upstream = await startPractice(port + 1);
@@ -70,7 +70,7 @@ async function firstFreePlace(): Promise<Place> {
   throw new Error(`From ${DEFAULT_PORT} to ${end} no two ports are free. Choose one with --port.`);
 }
 
-async function placeAt(port: number): Promise<Place> {
+async function placeAt(port: number): Promise<PracticeUpstream> {
   return {
     port,
     upstream: (await startPractice(port + 1)) ?? (await startStrictUpstream(PRACTICE)),

@@ -12,15 +12,12 @@ import { ROOT } from './serve/build.ts';
  */
 const PROJECTS = ['unit', 'model', 'workers', 'e2e', 'large'];
 const LOG = process.env['TEST_LOG'] ?? join(ROOT, 'test.log');
-
-type Write = typeof process.stdout.write;
-
 const log = createWriteStream(LOG);
 const show = process.stdout.write.bind(process.stdout);
-const keep = ((chunk: string | Uint8Array) => log.write(chunk)) as Write;
+const keep = ((chunk: string | Uint8Array) => log.write(chunk)) as typeof process.stdout.write;
 
 /** The output of the reporter alone. Everybody else in this process writes to the file. */
-class Shown extends Writable {
+class ReporterOutput extends Writable {
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     log.write(chunk);
     show(chunk);
@@ -35,7 +32,7 @@ class Shown extends Writable {
 
 process.stdout.write = keep;
 process.stderr.write = keep;
-const shown = new Shown();
+const shown = new ReporterOutput();
 const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
 await startVitest(
   'test',

@@ -23,13 +23,13 @@ const TRIES = 3;
 const pauseS = (tried: number, chance: number): number =>
   Math.min(8, 0.5 * 2 ** (tried - 1)) * (1 - 0.25 * chance);
 
-interface Day {
+interface DayOptions {
   readonly calls: number;
   readonly slots: number;
 }
 
 /** Outcome of a day, in parts of its calls. */
-export interface Played {
+export interface DayOutcome {
   /** With a queue: calls that wait. */
   readonly waited: number;
   /** Without one: calls whose three tries are all refused, and tries after the first. */
@@ -38,7 +38,7 @@ export interface Played {
 }
 
 /** Plays so many calls at the load of a day. The same seed gives the same calls. */
-export function play({ calls, slots }: Day, played: number, seed: number): Played {
+export function play({ calls, slots }: DayOptions, played: number, seed: number): DayOutcome {
   const chance = chances(seed);
   const gapS = DAY_S / calls;
   let at = 0;
@@ -56,13 +56,13 @@ export function play({ calls, slots }: Day, played: number, seed: number): Playe
   };
 }
 
-interface Call {
+interface PlayedCall {
   readonly at: number;
   readonly takes: number;
 }
 
 /** Counts calls that wait in a queue, first come first served. */
-function queued(calls: readonly Call[], slots: number): number {
+function queued(calls: readonly PlayedCall[], slots: number): number {
   const freeAt = Array.from({ length: slots }, () => 0);
   let waited = 0;
   for (const { at, takes } of calls) {
@@ -75,7 +75,7 @@ function queued(calls: readonly Call[], slots: number): number {
 }
 
 /** Counts tries that find no slot, and calls that have no try left. */
-function triedAgain(calls: readonly Call[], slots: number, chance: () => number) {
+function triedAgain(calls: readonly PlayedCall[], slots: number, chance: () => number) {
   let inFlight: number[] = [];
   const again: { at: number; takes: number; tries: number }[] = [];
   let [failed, refused, next] = [0, 0, 0];

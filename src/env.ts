@@ -2,16 +2,16 @@ import type { DirectoryRpc } from './contract/rpc/directory-rpc.ts';
 import type { FeedRpc } from './contract/rpc/feed-rpc.ts';
 import type { GroupRpc } from './contract/rpc/group-rpc.ts';
 import type { RunsRpc } from './contract/rpc/runs-rpc.ts';
-import type { TrialsRpc } from './contract/rpc/trials-rpc.ts';
+import type { VerificationRpc } from './contract/rpc/trials-rpc.ts';
 
 /** A place for an object that is created; see `location` and `jurisdiction` of a group. */
-interface PlaceOptions {
+interface LocationOptions {
   readonly locationHint?: string;
 }
 
 /** A Durable Object namespace, seen through the contract alone. */
 export interface ObjectNamespace<Rpc> {
-  getByName(name: string, options?: PlaceOptions): Rpc;
+  getByName(name: string, options?: LocationOptions): Rpc;
   jurisdiction(name: string): ObjectNamespace<Rpc>;
 }
 
@@ -21,7 +21,7 @@ interface AssetSource {
 }
 
 /** The part of a network binding that Headgate uses. */
-interface Network {
+interface NetworkBinding {
   fetch(url: string, init: RequestInit): Promise<Response>;
 }
 
@@ -48,7 +48,7 @@ export interface Env {
   /** Holds the leases of runs. Absent: the slot of a call that starts one goes back with its answer. */
   readonly RUNS?: ObjectNamespace<RunsRpc>;
   /** Self-hosted only, where every object has a file: pools whose keys had no success yet are in one. */
-  readonly TRIALS?: ObjectNamespace<TrialsRpc>;
+  readonly TRIALS?: ObjectNamespace<VerificationRpc>;
   /** A copy of the configuration for isolates that begin. Absent: they ask the directory. */
   readonly SNAPSHOTS?: KeyValueStore;
   /** The dashboard's files. Absent: they were never built. */
@@ -74,7 +74,7 @@ export interface Env {
    * Self-hosted only: the network with a pool of connections only for WebSocket upgrades. workerd retries a GET on each idle
    * connection of a pool until one works, and an upgrade is a GET. Upgrades leave no idle connections.
    */
-  readonly UPGRADES?: Network;
+  readonly UPGRADES?: NetworkBinding;
   /** Self-hosted only: the process that wrote a row. Rows of another process died with it. */
   readonly BOOT_ID?: string;
   /** Hosts that are served, separated by commas, if Headgate listens only on this machine. Absent: all. */
@@ -84,10 +84,10 @@ export interface Env {
 }
 
 /** Variables that say where objects are; an empty one says nothing. `runtime/places.ts` checks them. */
-export type PlaceVariables = Pick<Env, 'JURISDICTION' | 'DIRECTORY_LOCATION'>;
+export type LocationVariables = Pick<Env, 'JURISDICTION' | 'DIRECTORY_LOCATION'>;
 
 /** Tells the jurisdiction of the deployment; null: it has none. */
-export function jurisdictionOf({ JURISDICTION: name = '' }: PlaceVariables): string | null {
+export function jurisdictionOf({ JURISDICTION: name = '' }: LocationVariables): string | null {
   return name === '' ? null : name;
 }
 
@@ -114,26 +114,26 @@ export function keptIn<Rpc>(
 }
 
 /** Finds an object of which there is one in a deployment. */
-function single<Rpc>(env: PlaceVariables, namespace: ObjectNamespace<Rpc>, name: string): Rpc {
+function single<Rpc>(env: LocationVariables, namespace: ObjectNamespace<Rpc>, name: string): Rpc {
   const { DIRECTORY_LOCATION: locationHint = '' } = env;
   const within = keptIn(namespace, jurisdictionOf(env));
   return locationHint === '' ? within.getByName(name) : within.getByName(name, { locationHint });
 }
 
 /** Finds the directory, which is one object. */
-export function directoryOf(env: Pick<Env, 'DIRECTORY'> & PlaceVariables): DirectoryRpc {
+export function directoryOf(env: Pick<Env, 'DIRECTORY'> & LocationVariables): DirectoryRpc {
   return single(env, env.DIRECTORY, 'directory');
 }
 
 /** Finds the object of all pools on trial. Where there is none, each has its own from the start. */
-export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): TrialsRpc {
+export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): VerificationRpc {
   if (TRIALS === undefined) throw new Error('There are no trials here.');
   return TRIALS.getByName('trials');
 }
 
 /** Finds the object of an upstream's runs, whose leases are of groups in a jurisdiction; null: of none. Null: there is none. */
 export function runsOf(
-  env: Pick<Env, 'RUNS'> & PlaceVariables,
+  env: Pick<Env, 'RUNS'> & LocationVariables,
   upstream: string,
   jurisdiction: string | null,
 ): RunsRpc | null {
@@ -142,6 +142,6 @@ export function runsOf(
 }
 
 /** Finds the hub of the dashboards, which is one object. */
-export function feedOf(env: Pick<Env, 'FEED'> & PlaceVariables): FeedRpc {
+export function feedOf(env: Pick<Env, 'FEED'> & LocationVariables): FeedRpc {
   return single(env, env.FEED, 'feed');
 }

@@ -7,7 +7,7 @@ import {
   startWithGroups,
 } from '../support/many-groups.ts';
 import { cpuOfAll } from '../support/process-cpu.ts';
-import { printTable, type Verdict } from '../support/report.ts';
+import { printTable, type ReportVerdict } from '../support/report.ts';
 import { FULL_TIMING, median, QUICK_TIMING, type Timing } from '../support/rounds.ts';
 import type { Subject } from '../support/subjects.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -21,7 +21,7 @@ const AIMS = [
 ] as const;
 
 /** One number of groups, called in one way. */
-interface Measured {
+interface GroupsMeasured {
   readonly groups: number;
   /** Groups that are called: all in turn means an object after the other. */
   readonly spread: 'one of them called' | 'all called in turn';
@@ -33,7 +33,10 @@ interface Measured {
   readonly callsPerS: number[];
 }
 
-async function measure({ subject, request, ...measured }: Measured, timing: Timing): Promise<void> {
+async function measure(
+  { subject, request, ...measured }: GroupsMeasured,
+  timing: Timing,
+): Promise<void> {
   const marks: number[] = [];
   const mark = (): number => marks.push(cpuOfAll(subject.pids));
   const load = { port: subject.port, request, callers: CALLERS, mark };
@@ -49,7 +52,7 @@ async function measure({ subject, request, ...measured }: Measured, timing: Timi
   measured.callsPerS.push(calls / sum((slice) => slice.seconds));
 }
 
-const timesOf = ({ cpuUs }: Measured, base: Measured): number =>
+const timesOf = ({ cpuUs }: GroupsMeasured, base: GroupsMeasured): number =>
   median(cpuUs.map((own, round) => own / (base.cpuUs[round] ?? NaN)));
 
 export const groups: BenchScenario = {
@@ -57,13 +60,13 @@ export const groups: BenchScenario = {
   async run({ dir, isQuick, keep, roundIsOver }) {
     const upstream = await startUpstream();
     keep({ stop: () => upstream.close() });
-    const all: Measured[] = [];
+    const all: GroupsMeasured[] = [];
     for (const { groups: count, most } of AIMS.filter((aim) => !isQuick || aim.groups <= 100)) {
       const name = `${count} groups`;
       const subject = keep(await startWithGroups(name, count, { dir, upstreamUrl: upstream.url }));
       await callEach(subject, count);
       const last = requestOf(count - 1);
-      const ways: (readonly [Measured['spread'], () => Buffer])[] = [
+      const ways: (readonly [GroupsMeasured['spread'], () => Buffer])[] = [
         ['one of them called', () => last],
         ['all called in turn', requestsInTurn(count)],
       ];
@@ -80,7 +83,7 @@ export const groups: BenchScenario = {
   },
 };
 
-function report(all: readonly Measured[]): Verdict[] {
+function report(all: readonly GroupsMeasured[]): ReportVerdict[] {
   const [base] = all;
   if (base === undefined) return [];
   console.log(`\nSmall JSON calls, ${CALLERS} callers, by groups\n`);
@@ -91,7 +94,7 @@ function report(all: readonly Measured[]): Verdict[] {
     timesOf(measured, base).toFixed(2),
   ]);
   printTable([['', 'calls/s', 'CPU µs/call', 'of one group'], ...rows]);
-  return all.flatMap((measured): Verdict[] => {
+  return all.flatMap((measured): ReportVerdict[] => {
     const { most, spread } = measured;
     if (most === null) return [];
     const times = timesOf(measured, base);

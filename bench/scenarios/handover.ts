@@ -1,7 +1,7 @@
 import { startHaproxy } from '../support/haproxy.ts';
 import { startLimitedUpstream, type LimitedUpstream } from '../support/limited-upstream.ts';
-import { Caller } from '../support/load.ts';
-import { printTable, type Verdict } from '../support/report.ts';
+import { LoadCaller } from '../support/load.ts';
+import { printTable, type ReportVerdict } from '../support/report.ts';
 import { median, quantile } from '../support/rounds.ts';
 import { startHeadgate, type Subject } from '../support/subjects.ts';
 import { slowChatRequest } from '../support/wire.ts';
@@ -17,7 +17,7 @@ const KINDS = [
   { name: 'JSON', chunks: null },
   { name: 'stream', chunks: 4 },
 ] as const;
-type Kind = (typeof KINDS)[number];
+type HandoverKind = (typeof KINDS)[number];
 
 const FULL = { rounds: 7, calls: 40 };
 const QUICK = { rounds: 2, calls: 15 };
@@ -29,22 +29,22 @@ const WARM_UP_GAPS = 5;
 const WARM_UP_CALLS = { full: 3_000, quick: 300 };
 
 /** Gaps of one subject with one kind of answer, a list for each round. */
-interface Measured {
+interface HandoverMeasured {
   readonly subject: Subject;
-  readonly kind: Kind;
+  readonly kind: HandoverKind;
   readonly rounds: number[][];
   peak: number;
 }
 
 async function callInTurn(
-  { subject, kind }: Pick<Measured, 'subject' | 'kind'>,
+  { subject, kind }: Pick<HandoverMeasured, 'subject' | 'kind'>,
   callMs: number,
   calls: number,
 ): Promise<void> {
   const request = slowChatRequest(subject.path, callMs, kind.chunks);
   let left = calls;
   const run = async (): Promise<void> => {
-    const caller = await Caller.open(subject.port);
+    const caller = await LoadCaller.open(subject.port);
     while (left > 0) {
       left -= 1;
       await caller.call(request);
@@ -55,7 +55,7 @@ async function callInTurn(
 }
 
 async function measureTurn(
-  measured: Measured,
+  measured: HandoverMeasured,
   upstream: LimitedUpstream,
   calls: number,
 ): Promise<void> {
@@ -67,11 +67,11 @@ async function measureTurn(
   measured.peak = Math.max(measured.peak, peak);
 }
 
-function timesOf({ rounds }: Measured, base: Measured): number {
+function timesOf({ rounds }: HandoverMeasured, base: HandoverMeasured): number {
   return median(rounds.map((gaps, round) => median(gaps) / median(base.rounds[round] ?? [])));
 }
 
-function print(all: readonly Measured[]): void {
+function print(all: readonly HandoverMeasured[]): void {
   console.log('\nA slot that changes hands at limit 1: gap at the upstream, by its own clock\n');
   const rows = all.map((measured) => {
     const gaps = measured.rounds.flat();
@@ -86,10 +86,13 @@ function print(all: readonly Measured[]): void {
   printTable([['', 'p10 ms', 'median ms', 'p90 ms', 'of HAProxy', 'most at once'], ...rows]);
 }
 
-const haproxyOf = (all: readonly Measured[], { kind }: Measured): Measured | undefined =>
+const haproxyOf = (
+  all: readonly HandoverMeasured[],
+  { kind }: HandoverMeasured,
+): HandoverMeasured | undefined =>
   all.find((other) => other.kind === kind && other.subject.name.startsWith('HAProxy'));
 
-function judge(all: readonly Measured[]): Verdict[] {
+function judge(all: readonly HandoverMeasured[]): ReportVerdict[] {
   return all
     .filter(({ subject }) => subject.name.startsWith('Headgate'))
     .flatMap((measured) => {
@@ -139,7 +142,7 @@ export const handover: BenchScenario = {
     const upstream = bench.keep(await startLimitedUpstream({ limit: null, lagMs: 0 }));
     const subjects = await startSubjects(bench, upstream.url);
     const all = KINDS.flatMap((kind) =>
-      subjects.map((subject): Measured => ({ subject, kind, rounds: [], peak: 0 })),
+      subjects.map((subject): HandoverMeasured => ({ subject, kind, rounds: [], peak: 0 })),
     );
     const { rounds, calls } = bench.isQuick ? QUICK : FULL;
     const warmUp = bench.isQuick ? WARM_UP_CALLS.quick : WARM_UP_CALLS.full;

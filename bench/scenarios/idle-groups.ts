@@ -9,7 +9,7 @@ import {
   requestsInTurn,
   startWithGroups,
 } from '../support/many-groups.ts';
-import { printTable, type Verdict } from '../support/report.ts';
+import { printTable, type ReportVerdict } from '../support/report.ts';
 import { quantile } from '../support/rounds.ts';
 import type { Subject } from '../support/subjects.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -23,7 +23,7 @@ const CALLS_MS = { full: 10_000, quick: 1_500 };
 const READS = ['/admin/api/status', '/metrics'] as const;
 
 /** One read by an operator, of a Headgate that has just started. */
-interface Read {
+interface IdleGroupsRead {
   readonly path: string;
   readonly ms: number;
   /** Objects that it brought to life, by their databases. */
@@ -45,7 +45,7 @@ function openDatabases({ pids }: Subject): number {
 
 const urlOf = ({ port }: Subject): string => `http://127.0.0.1:${port}`;
 
-async function read(subject: Subject, path: string): Promise<Read> {
+async function read(subject: Subject, path: string): Promise<IdleGroupsRead> {
   const before = openDatabases(subject);
   const startedAt = performance.now();
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -56,11 +56,11 @@ async function read(subject: Subject, path: string): Promise<Read> {
   return { path, ms, woken: openDatabases(subject) - before };
 }
 
-type Start = () => Promise<Subject>;
+type IdleGroupsStart = () => Promise<Subject>;
 
 /** Reads each after a start of its own: nothing of the groups is in memory. */
-async function readCold(start: Start): Promise<Read[]> {
-  const reads: Read[] = [];
+async function readCold(start: IdleGroupsStart): Promise<IdleGroupsRead[]> {
+  const reads: IdleGroupsRead[] = [];
   for (const path of READS) {
     const subject = await start();
     reads.push(await read(subject, path));
@@ -69,16 +69,16 @@ async function readCold(start: Start): Promise<Read[]> {
   return reads;
 }
 
-interface Change {
+interface IdleGroupsChange {
   readonly usual: LoadResult;
   readonly after: LoadResult;
 }
 
 async function change(
   { keep, isQuick }: Bench,
-  start: Start,
+  start: IdleGroupsStart,
   upstreamUrl: string,
-): Promise<Change> {
+): Promise<IdleGroupsChange> {
   const count = isQuick ? GROUPS.quick : GROUPS.full;
   const ms = isQuick ? CALLS_MS.quick : CALLS_MS.full;
   const subject = keep(await start());
@@ -93,7 +93,7 @@ async function change(
   return { usual, after: await callsFor(load, 0, ms) };
 }
 
-function print(count: number, reads: readonly Read[], changed: Change): void {
+function print(count: number, reads: readonly IdleGroupsRead[], changed: IdleGroupsChange): void {
   console.log(`\n${count} groups that were called before\n`);
   printTable([
     ['cold', 'ms', 'objects woken'],
@@ -110,7 +110,10 @@ function print(count: number, reads: readonly Read[], changed: Change): void {
   ]);
 }
 
-function judge(reads: readonly Read[], { usual, after }: Change): Verdict[] {
+function judge(
+  reads: readonly IdleGroupsRead[],
+  { usual, after }: IdleGroupsChange,
+): ReportVerdict[] {
   const times = quantile(after.latenciesMs, 0.99) / quantile(usual.latenciesMs, 0.99);
   return [
     ...reads.flatMap(({ path, ms, woken }) => [

@@ -1,7 +1,7 @@
 import { startHaproxy } from '../support/haproxy.ts';
 import { startLimitedUpstream, type LimitedUpstream } from '../support/limited-upstream.ts';
-import { Caller } from '../support/load.ts';
-import { percent, printTable, type Verdict } from '../support/report.ts';
+import { LoadCaller } from '../support/load.ts';
+import { percent, printTable, type ReportVerdict } from '../support/report.ts';
 import { startHeadgate, type Subject } from '../support/subjects.ts';
 import { slowChatRequest } from '../support/wire.ts';
 import type { Bench, BenchScenario } from './scenario.ts';
@@ -33,7 +33,7 @@ interface Burst {
 }
 
 /** A subject with an upstream of its own, so that all can queue at the same time. */
-interface Lane {
+interface LagLane {
   readonly subject: Subject;
   readonly lagMs: number;
   readonly upstream: LimitedUpstream;
@@ -45,12 +45,14 @@ interface Lane {
 const idealOf = (calls: number, lagMs: number): number =>
   (calls / LIMIT) * (CALL_MS + lagMs) - lagMs;
 
-async function sendAll(lane: Lane, calls: number): Promise<void> {
+async function sendAll(lane: LagLane, calls: number): Promise<void> {
   const { subject, lagMs, upstream, bursts } = lane;
   const terms = { limit: LIMIT, lagMs };
   await upstream.tell(terms);
   const request = slowChatRequest(subject.path, CALL_MS);
-  const callers = await Promise.all(Array.from({ length: calls }, () => Caller.open(subject.port)));
+  const callers = await Promise.all(
+    Array.from({ length: calls }, () => LoadCaller.open(subject.port)),
+  );
   const startedAt = performance.now();
   lane.firstAt ??= startedAt;
   const statuses = await Promise.all(callers.map((caller) => caller.statusOf(request)));
@@ -68,7 +70,7 @@ async function sendAll(lane: Lane, calls: number): Promise<void> {
   });
 }
 
-async function startLane(bench: Bench, lagMs: number): Promise<Lane> {
+async function startLane(bench: Bench, lagMs: number): Promise<LagLane> {
   const upstream = bench.keep(await startLimitedUpstream({ limit: LIMIT, lagMs }));
   const subject = await startHeadgate({
     name: `Headgate, lag ${lagMs} ms`,
@@ -81,14 +83,14 @@ async function startLane(bench: Bench, lagMs: number): Promise<Lane> {
   return { subject: bench.keep(subject), lagMs, upstream, bursts: [], firstAt: null };
 }
 
-async function startHaproxyLane({ dir, keep }: Bench, lagMs: number): Promise<Lane> {
+async function startHaproxyLane({ dir, keep }: Bench, lagMs: number): Promise<LagLane> {
   const upstream = keep(await startLimitedUpstream({ limit: LIMIT, lagMs }));
   const subject = keep(await startHaproxy(dir, upstream.url, LIMIT));
   const name = `HAProxy, lag ${lagMs} ms`;
   return { subject: { ...subject, name }, lagMs, upstream, bursts: [], firstAt: null };
 }
 
-function print(lanes: readonly Lane[], calls: number): void {
+function print(lanes: readonly LagLane[], calls: number): void {
   console.log(`\nLimit ${LIMIT}, ${calls} calls of ${CALL_MS} ms at once, default holds\n`);
   const rows = lanes.flatMap(({ subject, bursts }) =>
     bursts.map((burst, at) => [
@@ -117,14 +119,14 @@ const sum = (bursts: readonly Burst[], of: (burst: Burst) => number): number =>
   bursts.reduce((total, burst) => total + of(burst), 0);
 
 /** Judges the first herd, and those that began after the first minute. */
-function judge({ subject, lagMs, bursts }: Lane): Verdict[] {
+function judge({ subject, lagMs, bursts }: LagLane): ReportVerdict[] {
   const least = lagMs === 0 ? AIMS.withoutLag : AIMS.withLag;
   const late = bursts.filter(({ sinceMs }) => sinceMs >= LATER_MS);
   const some = [
     ['first burst', bursts.slice(0, 1)],
     ['after a minute', late],
   ] as const;
-  const paces = some.flatMap(([when, those]): Verdict[] => {
+  const paces = some.flatMap(([when, those]): ReportVerdict[] => {
     if (those.length === 0) return [];
     const share = sum(those, ({ idealMs }) => idealMs) / sum(those, ({ wallMs }) => wallMs);
     const aim = `${subject.name}, ${when}: at least ${percent(least)} of the ideal pace`;
@@ -146,7 +148,7 @@ function judge({ subject, lagMs, bursts }: Lane): Verdict[] {
 }
 
 /** Sends herds for a minute, and one more, by which the lag is to be known. */
-async function goOn(lane: Lane, calls: number): Promise<void> {
+async function goOn(lane: LagLane, calls: number): Promise<void> {
   const startedAt = performance.now();
   while (performance.now() - startedAt < LATER_MS) await sendAll(lane, calls);
   await sendAll(lane, calls);
@@ -156,9 +158,9 @@ export const lag: BenchScenario = {
   name: 'lag',
   async run(bench) {
     const calls = bench.isQuick ? CALLS.quick : CALLS.full;
-    const lanes: Lane[] = [];
+    const lanes: LagLane[] = [];
     for (const lagMs of LAGS_MS) lanes.push(await startLane(bench, lagMs));
-    const peers: Lane[] = [];
+    const peers: LagLane[] = [];
     if (bench.peers.haproxy) {
       for (const lagMs of LAGS_MS) peers.push(await startHaproxyLane(bench, lagMs));
     }

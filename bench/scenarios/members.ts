@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { startLimitedUpstream, type LimitedUpstream } from '../support/limited-upstream.ts';
-import { Caller } from '../support/load.ts';
+import { LoadCaller } from '../support/load.ts';
 import { startPortkey } from '../support/portkey.ts';
-import { percent, printTable, type Verdict } from '../support/report.ts';
+import { percent, printTable, type ReportVerdict } from '../support/report.ts';
 import { startHeadgate, type Subject } from '../support/subjects.ts';
 import { withKey } from '../support/wire.ts';
 import type { Bench, BenchScenario } from './scenario.ts';
@@ -25,7 +25,7 @@ const CALLERS = 28;
 const GATEWAY_KEY = 'hg_0123456789abcdef0123456789abcdef';
 
 /** The end of the calls of one subject. */
-interface Run {
+interface MembersRun {
   readonly name: string;
   readonly wallMs: number;
   readonly calls: number;
@@ -75,7 +75,7 @@ async function load(
   request: Buffer,
   keys: readonly LimitedUpstream[],
   calls: number,
-): Promise<Run> {
+): Promise<MembersRun> {
   const tellAll = () =>
     Promise.all(
       keys.map((key, index) =>
@@ -83,11 +83,11 @@ async function load(
       ),
     );
   await tellAll();
-  const callers = await Promise.all(Array.from({ length: CALLERS }, () => Caller.open(port)));
+  const callers = await Promise.all(Array.from({ length: CALLERS }, () => LoadCaller.open(port)));
   let left = calls;
   let failed = 0;
   const startedAt = performance.now();
-  const callOn = async (caller: Caller): Promise<void> => {
+  const callOn = async (caller: LoadCaller): Promise<void> => {
     while (left > 0) {
       left -= 1;
       if ((await caller.statusOf(request)) !== 200) failed += 1;
@@ -104,10 +104,10 @@ async function load(
 const idealMs = (calls: number): number => (calls / IDEAL_SLOTS) * CALL_MS;
 
 /** Throughput of what was served, as a part of what the upstreams can do. */
-const shareOf = ({ calls, failed, wallMs }: Run): number =>
+const shareOf = ({ calls, failed, wallMs }: MembersRun): number =>
   ((calls - failed) * CALL_MS) / IDEAL_SLOTS / wallMs;
 
-function print(runs: readonly Run[], calls: number): void {
+function print(runs: readonly MembersRun[], calls: number): void {
   console.log(
     `\n${TAKES.length} keys that take ${TAKES.join(', ')} calls at once, ${CALLERS} callers, ${calls} calls of ${CALL_MS} ms: ` +
       `${(idealMs(calls) / 1_000).toFixed(1)} s at best\n`,
@@ -148,7 +148,7 @@ async function startOurs(bench: Bench, keys: readonly LimitedUpstream[]): Promis
   return bench.keep(subject);
 }
 
-function judge(run: Run): Verdict[] {
+function judge(run: MembersRun): ReportVerdict[] {
   return [
     {
       aim: `${run.name}: no caller sees a refusal`,

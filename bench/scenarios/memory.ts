@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { streamsAtOnce } from '../support/load.ts';
-import { printTable, type Verdict } from '../support/report.ts';
+import { printTable, type ReportVerdict } from '../support/report.ts';
 import { median } from '../support/rounds.ts';
 import { startBare, startHeadgate, type Subject } from '../support/subjects.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -20,15 +20,15 @@ const MIDST = 0.8;
 /** Maximum memory of a stream through Headgate, as a multiple of the identity pipe's: 280 KiB where that has 260. */
 const MOST = 1.08;
 
-type Start = (dir: string, upstreamUrl: string) => Promise<Subject>;
+type MemoryStart = (dir: string, upstreamUrl: string) => Promise<Subject>;
 
 const headgate =
-  (name: string, settings: object): Start =>
+  (name: string, settings: object): MemoryStart =>
   (dir, upstreamUrl) =>
     startHeadgate({ name, dir, upstreamUrl, group: 'configured', settings });
 
 const PIPE = 'identity pipe';
-const SUBJECTS: Readonly<Record<string, Start>> = {
+const SUBJECTS: Readonly<Record<string, MemoryStart>> = {
   'native body': (dir, url) => startBare('native body', 'native', dir, url),
   [PIPE]: (dir, url) => startBare(PIPE, 'pipe', dir, url),
   'Headgate, neither side watched': headgate('unwatched', {
@@ -56,7 +56,7 @@ async function kibPerStream({ pids, port, request }: Subject, chunks: number): P
 }
 
 async function measure(
-  start: Start,
+  start: MemoryStart,
   { dir, isQuick }: Bench,
   upstreamUrl: string,
 ): Promise<number> {
@@ -89,7 +89,7 @@ export const memory: BenchScenario = {
     printTable([['', 'KiB a stream', 'times the pipe'], ...rows]);
     return [...kib]
       .filter(([name]) => name.startsWith('Headgate'))
-      .map(([name, rounds]): Verdict => {
+      .map(([name, rounds]): ReportVerdict => {
         const times = median(rounds) / pipeKib;
         const aim = `${name}, memory of a stream: at most ${MOST} times that of the ${PIPE}`;
         return { aim, measured: `${times.toFixed(2)} times`, holds: times <= MOST };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureBuilt } from '../../scripts/serve/build.ts';
 import { buildAround } from '../support/build-worker.ts';
-import { printTable, type Verdict } from '../support/report.ts';
+import { printTable, type ReportVerdict } from '../support/report.ts';
 import { median, quantile } from '../support/rounds.ts';
 import { startHeadgate, type Subject } from '../support/subjects.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -50,7 +50,7 @@ export const roundTrips: BenchScenario = {
     keep({ stop: () => upstream.close() });
     const module = await buildAround(await ensureBuilt(), WRAPPER, join(dir, 'around'));
     const shared = { dir, upstreamUrl: upstream.url, module };
-    const verdicts: Verdict[] = [];
+    const verdicts: ReportVerdict[] = [];
     const rows: string[][] = [];
     for (const group of ['configured', 'automatic'] as const) {
       const name = `Headgate, ${group} group`;

@@ -1,4 +1,4 @@
-import type { Verdict } from '../support/report.ts';
+import type { ReportVerdict } from '../support/report.ts';
 
 /** Surroundings of a scenario that runs. */
 export interface Bench {
@@ -29,5 +29,5 @@ export interface BenchScenario {
   /** Word for `--only`. */
   readonly name: string;
   /** Measures, prints what came of it, and judges. */
-  run(bench: Bench): Promise<Verdict[]>;
+  run(bench: Bench): Promise<ReportVerdict[]>;
 }

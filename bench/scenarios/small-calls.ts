@@ -1,6 +1,6 @@
 import { startHaproxy } from '../support/haproxy.ts';
 import { startPortkey } from '../support/portkey.ts';
-import { percent, printScenario, warnOfOtherWork, type Verdict } from '../support/report.ts';
+import { percent, printScenario, warnOfOtherWork, type ReportVerdict } from '../support/report.ts';
 import { FULL_TIMING, QUICK_TIMING, ratio, runRounds } from '../support/rounds.ts';
 import type { Samples, Scenario } from '../support/rounds.ts';
 import { ADDED_MS, buildSlowSync } from '../support/slow-sync.ts';
@@ -57,10 +57,10 @@ async function startSubjects({ dir, keep, peers }: Bench, upstreamUrl: string): 
   return { native, pipe, headgates, slow, portkey, asked };
 }
 
-function judge(aims: Aims, samples: Samples, all: Subjects): Verdict[] {
+function judge(aims: Aims, samples: Samples, all: Subjects): ReportVerdict[] {
   const { native, pipe, headgates, slow, portkey } = all;
   const [usual] = headgates;
-  const verdict = (subject: Subject, base: Subject, least: number): Verdict => {
+  const verdict = (subject: Subject, base: Subject, least: number): ReportVerdict => {
     const share = ratio(samples, subject, base, 'callsPerS');
     return {
       aim: `${subject.name}, ${aims.callers} callers: calls/s at least ${percent(least)} of the ${base.name}`,
@@ -85,7 +85,7 @@ export const smallCalls: BenchScenario = {
     bench.keep({ stop: () => upstream.close() });
     const subjects = await startSubjects(bench, upstream.url);
     const timing = bench.isQuick ? QUICK_TIMING : FULL_TIMING;
-    const verdicts: Verdict[] = [];
+    const verdicts: ReportVerdict[] = [];
     for (const aims of AIMS) {
       const { callers } = aims;
       const title = `Small JSON calls, ${callers} callers`;

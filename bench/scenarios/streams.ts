@@ -1,5 +1,5 @@
 import { startHaproxy } from '../support/haproxy.ts';
-import { printScenario, type Verdict } from '../support/report.ts';
+import { printScenario, type ReportVerdict } from '../support/report.ts';
 import { FULL_TIMING, QUICK_TIMING, ratio, runRounds, type Scenario } from '../support/rounds.ts';
 import { startBare, startHeadgate, type Subject } from '../support/subjects.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -52,7 +52,7 @@ export const streams: BenchScenario = {
     const samples = await runRounds(asked, scenario, timing, bench.roundIsOver);
     printScenario(scenario, samples, { native, pipe });
 
-    return WAYS.flatMap(({ name, most }): Verdict[] => {
+    return WAYS.flatMap(({ name, most }): ReportVerdict[] => {
       const subject = ways.find((way) => way.name === name);
       if (most === null || subject === undefined) return [];
       const times = ratio(samples, subject, pipe, 'cpuUs');

@@ -13,7 +13,7 @@ interface HeapUsage {
   readonly backingStorageSize?: number;
 }
 
-interface Target {
+interface IsolateHeapTarget {
   readonly id: string;
   readonly webSocketDebuggerUrl: string;
 }
@@ -36,7 +36,7 @@ export class Inspector {
 
   static async open(port: number, service: string): Promise<Inspector> {
     const listed = await fetch(`http://127.0.0.1:${port}/json`);
-    const targets = (await listed.json()) as Target[];
+    const targets = (await listed.json()) as IsolateHeapTarget[];
     const target = targets.find(({ id }) => id === service);
     if (target === undefined) throw new Error(`${service} is not inspected`);
     const socket = new WebSocket(target.webSocketDebuggerUrl);

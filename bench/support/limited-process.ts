@@ -5,14 +5,15 @@
  */
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:net';
-import type { Counted, Told } from './limited-upstream.ts';
+import type { LimitedUpstreamCounted, LimitedUpstreamReport } from './limited-upstream.ts';
 import { LAST_CHUNK, wholeRequest } from './raw-http.ts';
 import { jsonAnswer, STREAM_HEAD, streamChunk, tooManyAnswer } from './wire.ts';
 
 let limit: number | null = null;
 let lagMs = 0;
 let callMs = 0;
-let counted: { -readonly [key in keyof Counted]: Counted[key] } = newCounts();
+let counted: { -readonly [key in keyof LimitedUpstreamCounted]: LimitedUpstreamCounted[key] } =
+  newCounts();
 let lastByteAt = NaN;
 let inFlight = 0;
 /** Calls in flight, and those that lag behind. */
@@ -77,7 +78,7 @@ const server = createServer({ noDelay: true }, (socket) => {
 server.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 }, () => {
   process.send?.((server.address() as AddressInfo).port);
 });
-process.on('message', (told: Told) => {
+process.on('message', (told: LimitedUpstreamReport) => {
   const before = counted;
   counted = newCounts();
   lastByteAt = NaN;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 const PROGRAM = fileURLToPath(new URL('limited-process.ts', import.meta.url));
 
 /** Terms by which the upstream is to count from here on. */
-export interface Told {
+export interface LimitedUpstreamReport {
   /** Calls in flight that it takes; null: as many as come. */
   readonly limit: number | null;
   /** How long it counts a call after its last byte. */
@@ -15,7 +15,7 @@ export interface Told {
 }
 
 /** Counts of the upstream since it was told anew. */
-export interface Counted {
+export interface LimitedUpstreamCounted {
   /** Calls that came, those that it refused included. */
   readonly calls: number;
   readonly refused: number;
@@ -30,16 +30,16 @@ export interface LimitedUpstream {
   readonly port: number;
   readonly pid: number;
   /** Begins to count anew. Answers with the counts so far. */
-  tell(terms: Told): Promise<Counted>;
+  tell(terms: LimitedUpstreamReport): Promise<LimitedUpstreamCounted>;
   stop(): Promise<void>;
 }
 
 /** Starts an upstream that has a limit, on any free port of 127.0.0.1. */
-export async function startLimitedUpstream(terms: Told): Promise<LimitedUpstream> {
+export async function startLimitedUpstream(terms: LimitedUpstreamReport): Promise<LimitedUpstream> {
   const child = fork(PROGRAM);
   const [port] = (await once(child, 'message')) as [number];
-  const tell = async (told: Told): Promise<Counted> => {
-    const answer = once(child, 'message') as Promise<[Counted]>;
+  const tell = async (told: LimitedUpstreamReport): Promise<LimitedUpstreamCounted> => {
+    const answer = once(child, 'message') as Promise<[LimitedUpstreamCounted]>;
     child.send(told);
     return (await answer)[0];
   };

@@ -6,7 +6,7 @@ const HEAD_END = '\r\n\r\n';
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 /** One keep-alive connection that sends one request at a time. It reads no more HTTP than it needs. */
-export class Caller {
+export class LoadCaller {
   readonly #socket: Socket;
   #whenDone: ((status: number) => void) | null = null;
   #whenBroken: ((error: Error) => void) | null = null;
@@ -24,11 +24,11 @@ export class Caller {
     socket.on('close', () => this.#whenBroken?.(new Error('the connection was closed')));
   }
 
-  static open(port: number): Promise<Caller> {
+  static open(port: number): Promise<LoadCaller> {
     return new Promise((resolve, reject) => {
       const socket = connect({ host: '127.0.0.1', port, noDelay: true });
       socket.once('error', reject);
-      socket.once('connect', () => resolve(new Caller(socket)));
+      socket.once('connect', () => resolve(new LoadCaller(socket)));
     });
   }
 
@@ -85,8 +85,8 @@ export class Caller {
   }
 }
 
-async function openCallers(port: number, count: number): Promise<Caller[]> {
-  return Promise.all(Array.from({ length: count }, () => Caller.open(port)));
+async function openCallers(port: number, count: number): Promise<LoadCaller[]> {
+  return Promise.all(Array.from({ length: count }, () => LoadCaller.open(port)));
 }
 
 export interface LoadResult {
@@ -115,7 +115,7 @@ export async function callsFor(
   const latenciesMs: number[] = [];
   let isMeasuring = false;
   let isOver = false;
-  const run = async (caller: Caller): Promise<void> => {
+  const run = async (caller: LoadCaller): Promise<void> => {
     while (!isOver) {
       const sentAt = performance.now();
       await caller.call(request());

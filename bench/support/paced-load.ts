@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Caller } from './load.ts';
+import { LoadCaller } from './load.ts';
 
 /** Calls that come at a pace of their own, whatever becomes of those before them. */
 export interface PacedLoad {
@@ -33,7 +33,7 @@ function momentsOf({ callsPerS, pace }: PacedLoad, forMs: number): number[] {
 /** Calls for so long. How long each call took, in milliseconds, in no order. */
 export async function pacedCalls(load: PacedLoad, forMs: number): Promise<number[]> {
   const { port, request } = load;
-  const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => Caller.open(port)));
+  const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => LoadCaller.open(port)));
   const openedAt = performance.now();
   const idle = all.map((caller) => ({ caller, since: openedAt }));
   const latenciesMs: number[] = [];
@@ -41,7 +41,7 @@ export async function pacedCalls(load: PacedLoad, forMs: number): Promise<number
     const rested = idle.shift();
     let caller = rested?.caller;
     if (caller === undefined || performance.now() - (rested?.since ?? 0) > REST_MAX_MS) {
-      caller = await Caller.open(port);
+      caller = await LoadCaller.open(port);
       all.push(caller);
     }
     const sentAt = performance.now();

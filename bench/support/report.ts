@@ -62,14 +62,14 @@ export function warnOfOtherWork(samples: Samples, { pipe }: Bases): void {
 }
 
 /** One aim and what came of it. */
-export interface Verdict {
+export interface ReportVerdict {
   readonly aim: string;
   readonly measured: string;
   readonly holds: boolean;
 }
 
 /** Prints the aims; true if all of them hold. */
-export function printVerdicts(verdicts: readonly Verdict[]): boolean {
+export function printVerdicts(verdicts: readonly ReportVerdict[]): boolean {
   console.log('\nAims\n');
   const rows = verdicts.map(({ aim, measured, holds }) => [
     aim,

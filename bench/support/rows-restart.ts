@@ -83,13 +83,13 @@ async function reset(subject: RowsSubject, group: string): Promise<Back> {
 }
 
 /** Leases that are held as long as `stop` is not called. */
-interface Held {
+interface RowsRestartHeld {
   /** Resolves with the next line that the holders tell. */
   next(): Promise<string>;
   stop(): void;
 }
 
-async function hold(subject: RowsSubject, group: string, leases: number): Promise<Held> {
+async function hold(subject: RowsSubject, group: string, leases: number): Promise<RowsRestartHeld> {
   const stopped = new AbortController();
   const { body } = await subject.ask(`/hold?group=${group}&leases=${leases}`, stopped.signal);
   if (body === null) throw new Error('no body');
@@ -126,7 +126,7 @@ async function underHolders(
   await untilGranted(subject, name, performance.now());
   const pid = subject.serve.workerdPid();
   const before = await residentMiB(pid);
-  let held: Held | null = null;
+  let held: RowsRestartHeld | null = null;
   try {
     held = await hold(subject, name, leases);
     await delay(SETTLE_MS);

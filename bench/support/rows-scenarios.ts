@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Caller, callsFor } from './load.ts';
+import { LoadCaller, callsFor } from './load.ts';
 import { pacedCalls } from './paced-load.ts';
 import type { Counts, RowsGroup, RowsSubject } from './rows-subject.ts';
 import { slowChatRequest } from './wire.ts';
@@ -39,7 +39,7 @@ const requestFor = ({ name }: RowsGroup, tookMs: number): Buffer =>
   slowChatRequest(`/${name}/v1/chat/completions`, tookMs);
 
 async function alone({ port }: RowsSubject, request: Buffer): Promise<void> {
-  const caller = await Caller.open(port);
+  const caller = await LoadCaller.open(port);
   try {
     await caller.call(request);
   } finally {

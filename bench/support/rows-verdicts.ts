@@ -1,4 +1,4 @@
-import type { Verdict } from './report.ts';
+import type { ReportVerdict } from './report.ts';
 import { rowsPerCall, type Outcomes } from './rows-report.ts';
 import type { Restart } from './rows-restart.ts';
 import { LOADS, LONE_CALLS, type RowsScenario } from './rows-scenarios.ts';
@@ -27,7 +27,7 @@ function rowsOf(build: string, rows: Rows, scenario: RowsScenario): number | nul
   return written === undefined ? null : rowsPerCall(written);
 }
 
-function judgeRates(build: string, rows: Rows): Verdict[] {
+function judgeRates(build: string, rows: Rows): ReportVerdict[] {
   const without = rowsOf(build, rows, LOADS.roomy);
   const metered = rowsOf(build, rows, LOADS.roomyMetered);
   if (without === null || metered === null) return [];
@@ -41,7 +41,7 @@ function judgeRates(build: string, rows: Rows): Verdict[] {
 }
 
 /** Under living holders, that share the process here and all come back at once, the time is theirs as well. */
-function judgeRestart(leases: number, { restart, worst }: Restart): Verdict {
+function judgeRestart(leases: number, { restart, worst }: Restart): ReportVerdict {
   const longest = Math.max(...[restart, worst].map((back) => back?.slotMs ?? Infinity));
   return {
     aim: `${leases.toLocaleString('en')} leases: a slot within ${AIM_OF_RESTART_MS / 1_000} s of each reset`,
@@ -55,7 +55,7 @@ export function judge(
   build: string,
   rows: Rows,
   restarts: ReadonlyMap<number, ReadonlyMap<string, Restart>>,
-): Verdict[] {
+): ReportVerdict[] {
   const ofRows = AIMS.flatMap(([scenario, most]) => {
     const measured = rowsOf(build, rows, scenario);
     if (measured === null) return [];

@@ -84,7 +84,7 @@ export async function startBare(
   };
 }
 
-export interface HeadgateOptions {
+export interface SubjectsHeadgateOptions {
   readonly name: string;
   readonly dir: string;
   readonly upstreamUrl: string;
@@ -111,7 +111,7 @@ export interface HeadgateOptions {
 const KNOWN_UPSTREAM = 'deepseek';
 const KNOWN_MODEL = 'deepseek-v4-flash';
 
-const configOf = ({ upstreamUrl, settings }: HeadgateOptions): object => ({
+const configOf = ({ upstreamUrl, settings }: SubjectsHeadgateOptions): object => ({
   upstreams: [
     { id: 'bench', base_url: upstreamUrl, dialect: 'openai' },
     { id: KNOWN_UPSTREAM, base_url: upstreamUrl },
@@ -127,7 +127,7 @@ const configOf = ({ upstreamUrl, settings }: HeadgateOptions): object => ({
 });
 
 /** Starts Headgate as `serve` does; without the forwarder, unless that is asked for. */
-export async function startHeadgate(options: HeadgateOptions): Promise<Subject> {
+export async function startHeadgate(options: SubjectsHeadgateOptions): Promise<Subject> {
   const { name, dir, group, isServed = false } = options;
   const given = {
     port: 0,

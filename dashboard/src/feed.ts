@@ -1,7 +1,7 @@
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { resting, stopWatching, watchForRest } from './rest.ts';
 import { checkSession } from './session.ts';
-import type { Detail, GroupStatus, Warning } from './model/status.ts';
+import type { Detail, GroupView, WarningView } from './model/status.ts';
 import type { Attention } from '../../src/contract/attention.ts';
 
 /**
@@ -18,12 +18,12 @@ const RETRY_MS = 2_000;
 /** Maximum of warnings that are kept on the page. */
 const WARNINGS_MAX = 50;
 
-const byName = new Map<string, Signal<GroupStatus>>();
+const byName = new Map<string, Signal<GroupView>>();
 const toldAt = new Map<string, number>();
-const known = signal<readonly Signal<GroupStatus>[]>([]);
+const known = signal<readonly Signal<GroupView>[]>([]);
 
 /** Every group, each with a signal of its own, so that only the cards are drawn again that changed. */
-export const groups: ReadonlySignal<readonly ReadonlySignal<GroupStatus>[]> = known;
+export const groups: ReadonlySignal<readonly ReadonlySignal<GroupView>[]> = known;
 /** Leases and waiters of the group whose page is open. */
 export const detail = signal<Detail | null>(null);
 /** When they were told, in epoch milliseconds: ages and waits have gone on since. */
@@ -35,7 +35,7 @@ export const isAllPaused = signal(false);
 /** The list of what needs a person, the worst first, as the server finds it. */
 export const attention = signal<readonly Attention[]>([]);
 /** The latest first. */
-export const warnings = signal<readonly Warning[]>([]);
+export const warnings = signal<readonly WarningView[]>([]);
 /** Every group has been told of: that there is none is only known then. */
 export const isToldAll = signal(false);
 /** Epoch milliseconds of the last word of the server; null: none yet. */
@@ -62,7 +62,7 @@ export const liveness = computed((): 'live' | 'connecting' | 'offline' | 'restin
 export const returns = signal(0);
 
 /** The state of one group by its name; undefined: there is none of that name. */
-export function groupNamed(name: string): GroupStatus | undefined {
+export function groupNamed(name: string): GroupView | undefined {
   void known.value; // a group that appears later is shown as soon as it does
   return byName.get(name)?.value;
 }
@@ -138,7 +138,7 @@ function connect(): void {
       use(JSON.parse(event.data) as Data);
     });
   };
-  on<{ version: number; paused: boolean; groups: GroupStatus[] }>('snapshot', (data) => {
+  on<{ version: number; paused: boolean; groups: GroupView[] }>('snapshot', (data) => {
     version.value = data.version;
     isAllPaused.value = data.paused;
     const names = new Set(data.groups.map(({ name }) => name));
@@ -148,7 +148,7 @@ function connect(): void {
     );
     isToldAll.value = true;
   });
-  on<{ groups: GroupStatus[]; gone: string[] }>('groups', (data) => take(data.groups, data.gone));
+  on<{ groups: GroupView[]; gone: string[] }>('groups', (data) => take(data.groups, data.gone));
   on<Detail>('detail', (data) => {
     batch(() => {
       detailAt.value = Date.now();
@@ -158,8 +158,8 @@ function connect(): void {
     });
   });
   on<{ attention: Attention[] }>('attention', (data) => (attention.value = data.attention));
-  on<{ warnings: Warning[] }>('warnings', (data) => (warnings.value = data.warnings));
-  on<Warning>('warning', (data) => {
+  on<{ warnings: WarningView[] }>('warnings', (data) => (warnings.value = data.warnings));
+  on<WarningView>('warning', (data) => {
     // One that is over comes again, as it is now.
     const before = warnings.value;
     warnings.value = before.some(({ id }) => id === data.id)
@@ -180,7 +180,7 @@ function connect(): void {
   });
 }
 
-function take(changed: readonly GroupStatus[], gone: readonly string[]): void {
+function take(changed: readonly GroupView[], gone: readonly string[]): void {
   const at = Date.now();
   batch(() => {
     let isListChanged = false;

@@ -3,27 +3,27 @@ import type { AdminRole } from '../../src/contract/config/keys.ts';
 import { api, whenSignedOut, type Problem } from './api.ts';
 
 /** User of the page. */
-interface Who {
+interface SignedInUser {
   readonly actor: string;
   readonly role: AdminRole;
 }
 
 /** Why the dashboard is closed, and how to open it if the server says so. */
-export type Closed = Pick<Problem, 'detail' | 'command' | 'afterwards' | 'fault'>;
+export type ClosedReason = Pick<Problem, 'detail' | 'command' | 'afterwards' | 'fault'>;
 
 /**
  * `asking`: not known yet. `signed_out`: a token is needed. `closed`: ADMIN_TOKEN is not set or refused.
  * `signed_in`: everything that the role allows; `hasEnded`: the server no longer knows the
  * session, so the page waits behind a question for the token, with everything that was typed.
  */
-type Session =
+type SessionState =
   | { readonly state: 'asking' }
   | { readonly state: 'signed_out'; readonly reason: string | null }
-  | ({ readonly state: 'closed' } & Closed)
-  | { readonly state: 'signed_in'; readonly who: Who; readonly hasEnded: boolean };
+  | ({ readonly state: 'closed' } & ClosedReason)
+  | { readonly state: 'signed_in'; readonly who: SignedInUser; readonly hasEnded: boolean };
 
 /** Session of the page's user, as far as is known. */
-export const session = signal<Session>({ state: 'asking' });
+export const session = signal<SessionState>({ state: 'asking' });
 
 const RANKS: Readonly<Record<AdminRole, number>> = { viewer: 0, operator: 1, admin: 2 };
 
@@ -81,7 +81,10 @@ export async function askSession(): Promise<void> {
     : withoutSession(result.status, result.problem);
 }
 
-function withoutSession(status: number, { detail, command, afterwards, fault }: Problem): Session {
+function withoutSession(
+  status: number,
+  { detail, command, afterwards, fault }: Problem,
+): SessionState {
   if (status === 403) return { state: 'closed', detail, command, afterwards, fault };
   return { state: 'signed_out', reason: status === 401 ? null : detail };
 }

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { SEEN_IN_ARGUMENTS, secretOf, tokenIn } from '../cli/target.ts';
 import type { Need } from './check.ts';
 import { CHECKS } from './checks.ts';
-import { NotPossible } from './upstream-use.ts';
+import { CheckNotPossible } from './upstream-use.ts';
 
 /** Writes the help; `program` is how it was called. */
 export const usageOf = (program: string): string => `Usage: ${program} --url URL [options]
@@ -67,7 +67,7 @@ const argumentsSchema = z
     }
   });
 
-export type Arguments = z.output<typeof argumentsSchema>;
+export type CanaryArguments = z.output<typeof argumentsSchema>;
 
 const flag = { type: 'boolean', default: false } as const;
 const text = { type: 'string' } as const;
@@ -87,7 +87,7 @@ export function readArguments(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
   note: (text: string) => void = console.error,
-): Arguments | null {
+): CanaryArguments | null {
   const values = optionsOf(argv);
   if (values.help) return null;
   if (values.token !== undefined) note(SEEN_IN_ARGUMENTS);
@@ -120,14 +120,14 @@ export function readArguments(
     const option = OPTION[name] ?? name;
     return `${option === option.toUpperCase() ? option : `--${option}`}: ${message}`;
   });
-  throw new NotPossible(lines.join('\n'));
+  throw new CheckNotPossible(lines.join('\n'));
 }
 
 function secretIn(env: NodeJS.ProcessEnv, name: string): string | null {
   try {
     return secretOf(env, name);
   } catch (error) {
-    throw new NotPossible(error instanceof Error ? error.message : String(error));
+    throw new CheckNotPossible(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -136,7 +136,7 @@ function fileToken(file: string | undefined, note: (text: string) => void): stri
   try {
     return tokenIn(file, note);
   } catch (error) {
-    throw new NotPossible(error instanceof Error ? error.message : String(error));
+    throw new CheckNotPossible(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -166,14 +166,16 @@ function optionsOf(argv: readonly string[]) {
     // Its message would repeat what stands there, which may be the token: npm takes options away that have no `--` before them.
     const { code } = error as { readonly code?: string };
     if (code === 'ERR_PARSE_ARGS_UNEXPECTED_POSITIONAL') {
-      throw new NotPossible('Options alone are expected; npm run canary wants -- before them.');
+      throw new CheckNotPossible(
+        'Options alone are expected; npm run canary wants -- before them.',
+      );
     }
-    throw new NotPossible(error instanceof Error ? error.message : String(error));
+    throw new CheckNotPossible(error instanceof Error ? error.message : String(error));
   }
 }
 
 /** Works out what somebody has consented to. */
-export function consentsOf(given: Arguments): ReadonlySet<Need> {
+export function consentsOf(given: CanaryArguments): ReadonlySet<Need> {
   const consents: [Need, boolean][] = [
     ['load', given.allowLoad],
     ['upstream', given.upstream !== null],

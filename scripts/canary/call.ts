@@ -17,11 +17,11 @@ export interface CallOptions {
   readonly agent?: Agent;
   /** How long an answer may take until the caller gives up. @default as long as it takes */
   readonly patienceMs?: number;
-  readonly onEnd?: (end: CallEnd) => void;
+  readonly onEnd?: (end: CanaryCallEnd) => void;
 }
 
 /** The end of a call, with an answer or without. */
-export interface CallEnd {
+export interface CanaryCallEnd {
   /** Null: there was no answer. */
   readonly status: number | null;
   /** Headgate's own reason; null: the answer is not its. */
@@ -43,7 +43,7 @@ export interface OpenCall {
   /** Resolves with the headers' status, or with null where the call ended before. Never rejects. */
   readonly answered: Promise<number | null>;
   /** Never rejects. */
-  readonly ended: Promise<CallEnd>;
+  readonly ended: Promise<CanaryCallEnd>;
   leave(how: Leaving): void;
 }
 
@@ -63,7 +63,7 @@ export function openCall(options: CallOptions): OpenCall {
     headers: withLength(headers, body),
   });
   const answered = promised<number | null>();
-  const ended = promised<CallEnd>();
+  const ended = promised<CanaryCallEnd>();
   let answer: IncomingMessage | null = null;
   let text = '';
   let problem: string | null = null;
@@ -79,7 +79,7 @@ export function openCall(options: CallOptions): OpenCall {
     const ms = performance.now() - startedAt;
     const reason = answer?.headers['headgate-reason'];
     answered.resolve(answer?.statusCode ?? null);
-    const whole: CallEnd = {
+    const whole: CanaryCallEnd = {
       status: answer?.statusCode ?? null,
       reason: typeof reason === 'string' ? reason : null,
       headers: answer?.headers ?? {},
@@ -125,7 +125,7 @@ function withLength(
 }
 
 /** Names an answer as `429 busy`, `200` or `no answer (ECONNRESET)`. */
-export function nameOf(end: CallEnd): string {
+export function nameOf(end: CanaryCallEnd): string {
   if (end.status === null) return `no answer (${end.problem})`;
   const cut = end.isComplete ? '' : ', cut off';
   return `${end.status}${end.reason === null ? '' : ` ${end.reason}`}${cut}`;

@@ -1,7 +1,7 @@
 import type { CheckReport } from './report-schema.ts';
 import type { GroupBody } from './groups.ts';
-import type { Pace } from './pace.ts';
-import type { Stage } from './stage.ts';
+import type { CanaryPace } from './pace.ts';
+import type { CanaryStage } from './stage.ts';
 
 /** Consent or means without which a check is left out. */
 export type Need = 'load' | 'upstream' | 'deploy';
@@ -15,17 +15,17 @@ interface CheckPlan {
 }
 
 /** Outcome of a check; figures are for machines. */
-export type Outcome = Omit<CheckReport, 'id' | 'title'>;
+export type CheckOutcome = Omit<CheckReport, 'id' | 'title'>;
 
 /** One thing that only a real deployment can tell. */
 export interface Check {
   readonly id: string;
   readonly title: string;
   readonly needs: readonly Need[];
-  plan(pace: Pace, hasUpstream: boolean): CheckPlan;
+  plan(pace: CanaryPace, hasUpstream: boolean): CheckPlan;
   /** Groups that it wants, by a label of its own. */
-  groups(pace: Pace): Readonly<Record<string, GroupBody>>;
-  run(stage: Stage): Promise<Outcome>;
+  groups(pace: CanaryPace): Readonly<Record<string, GroupBody>>;
+  run(stage: CanaryStage): Promise<CheckOutcome>;
 }
 
 /** Makes an outcome. */
@@ -33,12 +33,12 @@ export function outcome(
   isWell: boolean,
   found: string,
   meaning: string,
-  figures: Outcome['figures'] = {},
-): Outcome {
+  figures: CheckOutcome['figures'] = {},
+): CheckOutcome {
   return { result: isWell ? 'pass' : 'fail', found, meaning, figures };
 }
 
 /** Makes the outcome of a check that was not carried out. */
-export function skipped(why: string): Outcome {
+export function skipped(why: string): CheckOutcome {
   return { result: 'skipped', found: why, meaning: 'Nothing was tried.', figures: {} };
 }

@@ -1,16 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { consentsOf, readArguments, usageOf, type Arguments } from './arguments.ts';
+import { consentsOf, readArguments, usageOf, type CanaryArguments } from './arguments.ts';
 import { CHECKS } from './checks.ts';
 import { AdminRefused } from './groups.ts';
 import { hide } from './hide.ts';
 import { paceOf } from './pace.ts';
 import { describePlan, planOf, refusedOf } from './plan.ts';
-import { reportSchema, type Report } from './report-schema.ts';
+import { reportSchema, type CanaryReport } from './report-schema.ts';
 import { textOf } from './report.ts';
 import { runCanary } from './run.ts';
-import { NotPossible } from './upstream-use.ts';
+import { CheckNotPossible } from './upstream-use.ts';
 
 /** Exit codes: a check failed; it could not be run; somebody stopped it. */
 const EXIT = { failed: 1, notRun: 2, stopped: 130 };
@@ -39,17 +39,17 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-async function run(given: Arguments, say: (line: string) => void): Promise<number> {
+async function run(given: CanaryArguments, say: (line: string) => void): Promise<number> {
   const { upstream, model } = given;
   const choice = { only: given.only, consents: consentsOf(given) };
   const planned = planOf(CHECKS, choice);
   const pace = paceOf(given);
   say(describePlan(planned, pace, given.url, upstream));
   const refused = refusedOf(planned, choice);
-  if (refused.length > 0) throw new NotPossible(refused.join('\n'));
+  if (refused.length > 0) throw new CheckNotPossible(refused.join('\n'));
   if (given.dryRun) return 0;
   const signal = stopSignal();
-  const report: Report = await runCanary({
+  const report: CanaryReport = await runCanary({
     target: given,
     checks: CHECKS,
     choice,
@@ -68,14 +68,14 @@ async function run(given: Arguments, say: (line: string) => void): Promise<numbe
   return report.passed ? 0 : EXIT.failed;
 }
 
-const secretsOf = (given: Arguments) => [given.token, given.gatewayKey, given.providerKey];
+const secretsOf = (given: CanaryArguments) => [given.token, given.gatewayKey, given.providerKey];
 
-async function runGiven(given: Arguments): Promise<number> {
+async function runGiven(given: CanaryArguments): Promise<number> {
   const say = (line: string): void => console.log(hide(line, secretsOf(given)));
   try {
     return await run(given, say);
   } catch (error) {
-    if (!(error instanceof NotPossible || error instanceof AdminRefused)) throw error;
+    if (!(error instanceof CheckNotPossible || error instanceof AdminRefused)) throw error;
     say(error.message);
     return EXIT.notRun;
   }
@@ -93,7 +93,7 @@ export async function runCanaryCommand(
     console.log(usageOf(program));
     return 0;
   } catch (error) {
-    const isUsage = error instanceof NotPossible;
+    const isUsage = error instanceof CheckNotPossible;
     console.error(isUsage ? `${error.message}\n\n${usageOf(program)}` : 'It failed:');
     if (!isUsage) console.error(error);
     return EXIT.notRun;

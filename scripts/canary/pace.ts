@@ -1,5 +1,5 @@
 /** How much each check asks for, and how long it takes. */
-export interface Pace {
+export interface CanaryPace {
   /** How long after a change of the configuration every isolate of the Worker goes by it. */
   readonly settleMs: number;
   readonly overload: { readonly ratesPerS: readonly number[]; readonly stepMs: number };
@@ -32,7 +32,7 @@ export interface PaceOptions {
 }
 
 /** Works out the pace of a run. */
-export function paceOf({ load, long, waitsS }: PaceOptions): Pace {
+export function paceOf({ load, long, waitsS }: PaceOptions): CanaryPace {
   const part = (count: number): number => Math.max(1, Math.round(count * load));
   const parts = (...counts: readonly number[]): number[] => [...new Set(counts.map(part))];
   const waits = (...usualS: readonly number[]): number[] =>

@@ -1,6 +1,6 @@
 import type { Check, Need } from './check.ts';
 import { duration } from './figures.ts';
-import type { Pace } from './pace.ts';
+import type { CanaryPace } from './pace.ts';
 
 /** Choice of checks, and consent to what they cost. */
 export interface Choice {
@@ -40,7 +40,7 @@ export function refusedOf(planned: readonly Planned[], { only }: Choice): string
 /** Tells people what will be done, before it is done. */
 export function describePlan(
   planned: readonly Planned[],
-  pace: Pace,
+  pace: CanaryPace,
   url: string,
   upstreamId: string | null,
 ): string {

@@ -33,4 +33,4 @@ export const reportSchema = z.object({
 });
 
 export type CheckReport = z.output<typeof checkReportSchema>;
-export type Report = z.output<typeof reportSchema>;
+export type CanaryReport = z.output<typeof reportSchema>;

@@ -1,4 +1,4 @@
-import type { Report } from './report-schema.ts';
+import type { CanaryReport } from './report-schema.ts';
 
 const WIDTH = 100;
 
@@ -13,7 +13,7 @@ function wrapped(text: string, indent: string): string {
 }
 
 /** Writes a report for people. */
-export function textOf(report: Report): string {
+export function textOf(report: CanaryReport): string {
   const rows = report.checks.map(({ id, result, title, found, meaning }) =>
     result === 'skipped'
       ? `${id.padEnd(10)}skipped  ${found}`

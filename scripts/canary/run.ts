@@ -2,21 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AdminClient } from '../../src/contract/admin/client.ts';
 import { nameOf } from './call.ts';
-import { skipped, type Check, type Outcome } from './check.ts';
+import { skipped, type Check, type CheckOutcome } from './check.ts';
 import * as groups from './groups.ts';
-import type { Pace } from './pace.ts';
+import type { CanaryPace } from './pace.ts';
 import { planOf, type Choice, type Planned } from './plan.ts';
-import type { Report } from './report-schema.ts';
-import type { Sent } from './sent.ts';
+import type { CanaryReport } from './report-schema.ts';
+import type { SentRequests } from './sent.ts';
 import { openStage, UPSTREAM_LABEL, type OpenStage } from './stage.ts';
-import { adminOf, type Target } from './target.ts';
-import { NotPossible, upstreamUse, type UpstreamUse } from './upstream-use.ts';
+import { adminOf, type CanaryTarget } from './target.ts';
+import { CheckNotPossible, upstreamUse, type UpstreamUse } from './upstream-use.ts';
 
 export interface RunOptions {
-  readonly target: Target;
+  readonly target: CanaryTarget;
   readonly checks: readonly Check[];
   readonly choice: Choice;
-  readonly pace: Pace;
+  readonly pace: CanaryPace;
   /** Where calls go that are to be served; null: none is. */
   readonly upstream: { readonly id: string; readonly model: string } | null;
   readonly signal: AbortSignal;
@@ -28,10 +28,10 @@ export interface RunOptions {
 const TRY_LABEL = 'try';
 
 /** Runs the checks that were chosen, one after the other, and removes what it has made however it ends. */
-export async function runCanary(options: RunOptions): Promise<Report> {
+export async function runCanary(options: RunOptions): Promise<CanaryReport> {
   const { target, signal, say } = options;
   const run = randomBytes(3).toString('hex');
-  const sent: Sent = { calls: 0, admin_requests: 0, calls_to_upstream: 0 };
+  const sent: SentRequests = { calls: 0, admin_requests: 0, calls_to_upstream: 0 };
   const admin = adminOf(target, sent);
   const startedAt = new Date();
   const planned = planOf(options.checks, options.choice);
@@ -40,7 +40,7 @@ export async function runCanary(options: RunOptions): Promise<Report> {
   const closedPath = await closedPathOf(admin, upstream?.id ?? null);
   const stage = openStage({ ...options, run, admin, sent, upstream, closedPath });
   const made: string[] = [];
-  const outcomes = new Map<Check, Outcome>();
+  const outcomes = new Map<Check, CheckOutcome>();
   let left: string[];
   try {
     await prepare(stage, planned, made);
@@ -96,7 +96,7 @@ async function closedPathOf(admin: AdminClient, id: string | null): Promise<stri
     (each) => each.enabled && each.dialect === 'openai' && each.openai_at !== null,
   );
   const chosen = fitting.find((each) => each.id === (id ?? 'openai')) ?? fitting[0];
-  if (chosen === undefined) throw new NotPossible('No upstream of dialect openai is enabled.');
+  if (chosen === undefined) throw new CheckNotPossible('No upstream of dialect openai is enabled.');
   return `/${chosen.id}${chosen.openai_at}/chat/completions`;
 }
 
@@ -122,7 +122,7 @@ async function prepare(
   await delay(stage.pace.settleMs, undefined, { signal: stage.signal });
   const end = await stage.send(stage.group(TRY_LABEL)).ended;
   if (end.reason !== 'busy') {
-    throw new NotPossible(
+    throw new CheckNotPossible(
       `A call to a group without room was answered ${nameOf(end)}: ${end.text.slice(0, 300)}`,
     );
   }
@@ -138,7 +138,7 @@ function upstreamBody({ match }: UpstreamUse): groups.GroupBody {
   };
 }
 
-async function runCheck(check: Check, stage: OpenStage): Promise<Outcome> {
+async function runCheck(check: Check, stage: OpenStage): Promise<CheckOutcome> {
   stage.say(`${check.id}: ${check.title}`);
   try {
     const result = await check.run(stage);

@@ -2,13 +2,13 @@ import { Agent as HttpAgent, type Agent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { AdminClient } from '../../src/contract/admin/client.ts';
 import type { GroupStatus } from '../../src/contract/admin/status-schemas.ts';
-import { openCall, type CallEnd, type CallOptions, type OpenCall } from './call.ts';
+import { openCall, type CanaryCallEnd, type CallOptions, type OpenCall } from './call.ts';
 import { bodyOf, canaryGroup, statusOf, type CanaryGroup } from './groups.ts';
-import type { Pace } from './pace.ts';
-import type { Sent } from './sent.ts';
+import type { CanaryPace } from './pace.ts';
+import type { SentRequests } from './sent.ts';
 import { until } from './wait.ts';
-import type { Target } from './target.ts';
-import { credentials, NotPossible, type CallShape, type UpstreamUse } from './upstream-use.ts';
+import type { CanaryTarget } from './target.ts';
+import { credentials, CheckNotPossible, type CallShape, type UpstreamUse } from './upstream-use.ts';
 
 /** More of a call than its group. */
 interface Extra {
@@ -20,15 +20,15 @@ interface Extra {
   /** Keeps its connection for the next call. */
   readonly isKeptOpen?: boolean;
   readonly patienceMs?: number;
-  readonly onEnd?: (end: CallEnd) => void;
+  readonly onEnd?: (end: CanaryCallEnd) => void;
 }
 
 /** Everything that a check needs of a run. */
-export interface Stage {
-  readonly target: Target;
-  readonly pace: Pace;
+export interface CanaryStage {
+  readonly target: CanaryTarget;
+  readonly pace: CanaryPace;
   readonly admin: AdminClient;
-  readonly sent: Sent;
+  readonly sent: SentRequests;
   /** Null: there is none, or calls to it may not cost anything. */
   readonly upstream: UpstreamUse | null;
   readonly signal: AbortSignal;
@@ -56,12 +56,12 @@ export interface Stage {
 /** Label of the group of calls that reach an upstream. */
 export const UPSTREAM_LABEL = 'upstream';
 
-export interface StageOptions {
+export interface CanaryStageOptions {
   readonly run: string;
-  readonly target: Target;
-  readonly pace: Pace;
+  readonly target: CanaryTarget;
+  readonly pace: CanaryPace;
   readonly admin: AdminClient;
-  readonly sent: Sent;
+  readonly sent: SentRequests;
   readonly upstream: UpstreamUse | null;
   /** Path of chat calls at any upstream: those of closed groups never get there. */
   readonly closedPath: string;
@@ -71,7 +71,7 @@ export interface StageOptions {
 }
 
 /** A stage, and the end of everything that it has under way. */
-export interface OpenStage extends Stage {
+export interface OpenStage extends CanaryStage {
   /** Ends calls that a check has left open. */
   closeCalls(): void;
   close(): void;
@@ -81,7 +81,7 @@ export interface OpenStage extends Stage {
 const IDLE_MS = 3_000;
 
 /** Makes the stage of a run. */
-export function openStage(options: StageOptions): OpenStage {
+export function openStage(options: CanaryStageOptions): OpenStage {
   const { run, target, admin, sent, upstream, closedPath, signal } = options;
   const open = new Set<OpenCall>();
   const AgentOf = target.url.startsWith('https:') ? HttpsAgent : HttpAgent;
@@ -90,7 +90,7 @@ export function openStage(options: StageOptions): OpenStage {
   const start = (what: CallOptions): OpenCall => {
     signal.throwIfAborted();
     sent.calls += 1;
-    const onEnd = (end: CallEnd): void => {
+    const onEnd = (end: CanaryCallEnd): void => {
       open.delete(call);
       what.onEnd?.(end);
     };
@@ -103,7 +103,7 @@ export function openStage(options: StageOptions): OpenStage {
   };
   signal.addEventListener('abort', closeCalls, { once: true });
   const needed = (): UpstreamUse => {
-    if (upstream === null) throw new NotPossible('There is no upstream to call.');
+    if (upstream === null) throw new CheckNotPossible('There is no upstream to call.');
     return upstream;
   };
   const closedCall = (group: CanaryGroup, extra: Extra = {}): CallOptions => ({
@@ -152,7 +152,7 @@ export function openStage(options: StageOptions): OpenStage {
 const NO_KEY = 'headgate-canary-no-key';
 
 function closedHeaders(
-  target: Target,
+  target: CanaryTarget,
   { model }: CanaryGroup,
   { maxWaitMs = 0 }: Extra,
 ): Record<string, string> {

@@ -1,9 +1,9 @@
 import type { AdminClient } from '../../src/contract/admin/client.ts';
 import { createAdminClient } from '../../src/contract/admin/client.ts';
-import type { Sent } from './sent.ts';
+import type { SentRequests } from './sent.ts';
 
 /** A deployment, and who asks it. */
-export interface Target {
+export interface CanaryTarget {
   /** Base URL, without a trailing slash. */
   readonly url: string;
   /** Opens the admin API as an admin. Never printed. */
@@ -18,7 +18,7 @@ export interface Target {
 const ADMIN_WAIT_MS = 30_000;
 
 /** Makes a client of the admin API that counts what it asks. */
-export function adminOf({ url, token }: Target, sent: Sent): AdminClient {
+export function adminOf({ url, token }: CanaryTarget, sent: SentRequests): AdminClient {
   return createAdminClient({
     baseUrl: `${url}/admin/api`,
     headers: { authorization: `Bearer ${token}` },

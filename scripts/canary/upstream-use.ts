@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AdminClient } from '../../src/contract/admin/client.ts';
 import { bodyOf, type CanaryGroup, type GroupBody } from './groups.ts';
-import type { Target } from './target.ts';
+import type { CanaryTarget } from './target.ts';
 
 /** One call of a kind, but for who sends it. */
 export interface CallShape {
@@ -23,7 +23,7 @@ export interface UpstreamUse {
 }
 
 /** A run that cannot be carried out as it was asked for. */
-export class NotPossible extends Error {
+export class CheckNotPossible extends Error {
   override readonly name = 'NotPossible';
 }
 
@@ -36,19 +36,21 @@ const KEY_PREFIX = 'canary';
 /** Finds out how calls of a canary reach an upstream, and that no others can match its group. */
 export async function upstreamUse(
   admin: AdminClient,
-  target: Target,
+  target: CanaryTarget,
   id: string,
   model: string,
 ): Promise<UpstreamUse> {
   const upstream = bodyOf(`upstream ${id}`, await admin('getUpstream', { params: { id } }));
   const shapes = shapesOf(upstream, model);
   if (shapes === null) {
-    throw new NotPossible(`The canary speaks no dialect of the upstream ${id}.`);
+    throw new CheckNotPossible(`The canary speaks no dialect of the upstream ${id}.`);
   }
   const base = { 'content-type': 'application/json', ...credentials(target, upstream.dialect) };
   if (upstream.secret === null || target.providerKey !== null) {
     if (target.providerKey === null) {
-      throw new NotPossible(`The upstream ${id} wants the caller's own key: set PROVIDER_KEY.`);
+      throw new CheckNotPossible(
+        `The upstream ${id} wants the caller's own key: set PROVIDER_KEY.`,
+      );
     }
     // With a key of the caller's own the header is believed, whatever the body says.
     const headers = (group: CanaryGroup) => ({ ...base, 'headgate-model': group.model });
@@ -62,22 +64,22 @@ export async function upstreamUse(
 const statusSchema = z.object({ key: z.object({ id: z.string() }) });
 
 /** Asks for the id of the gateway key, which has to be one that nobody else uses. */
-async function gatewayKeyId({ url, gatewayKey }: Target): Promise<string> {
+async function gatewayKeyId({ url, gatewayKey }: CanaryTarget): Promise<string> {
   const wanted = `a gateway key of its own whose id begins with "${KEY_PREFIX}": set HEADGATE_KEY`;
   if (gatewayKey === null) {
-    throw new NotPossible(`With the operator's secret a canary wants ${wanted}.`);
+    throw new CheckNotPossible(`With the operator's secret a canary wants ${wanted}.`);
   }
   const response = await fetch(`${url}/status`, { headers: { 'headgate-key': gatewayKey } });
-  if (!response.ok) throw new NotPossible(`HEADGATE_KEY opens nothing: ${response.status}.`);
+  if (!response.ok) throw new CheckNotPossible(`HEADGATE_KEY opens nothing: ${response.status}.`);
   const { id } = statusSchema.parse(await response.json()).key;
   if (!id.startsWith(KEY_PREFIX)) {
-    throw new NotPossible(`The key ${id} may be somebody's: ${wanted}.`);
+    throw new CheckNotPossible(`The key ${id} may be somebody's: ${wanted}.`);
   }
   return id;
 }
 
 /** Headers that show who calls, as the dialect wants them. */
-export function credentials(target: Target, dialect: string | null): Record<string, string> {
+export function credentials(target: CanaryTarget, dialect: string | null): Record<string, string> {
   const { gatewayKey, providerKey } = target;
   const own = gatewayKey === null ? {} : { 'headgate-key': gatewayKey };
   if (providerKey === null) return own;
@@ -88,14 +90,17 @@ export function credentials(target: Target, dialect: string | null): Record<stri
   return { ...own, authorization: `Bearer ${providerKey}` };
 }
 
-interface Known {
+interface ListedUpstream {
   readonly id: string;
   readonly dialect: string | null;
   readonly openai_at: string | null;
   readonly anthropic_at: string | null;
 }
 
-function shapesOf(upstream: Known, model: string): Pick<UpstreamUse, 'stream' | 'small'> | null {
+function shapesOf(
+  upstream: ListedUpstream,
+  model: string,
+): Pick<UpstreamUse, 'stream' | 'small'> | null {
   const { id, dialect, openai_at: openaiAt, anthropic_at: anthropicAt } = upstream;
   if (dialect === 'gemini') return geminiShapes(`/${id}/v1beta/models/${model}`);
   const messages = (prompt: string) => [{ role: 'user', content: prompt }];

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface UntilOptions {
+export interface CanaryUntilOptions {
   readonly withinMs: number;
   readonly everyMs?: number;
   readonly signal?: AbortSignal;
@@ -9,7 +9,7 @@ export interface UntilOptions {
 /** Looks until the condition holds; answers how long that took, or null when it did not in time. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
-  { withinMs, everyMs = 100, signal }: UntilOptions,
+  { withinMs, everyMs = 100, signal }: CanaryUntilOptions,
 ): Promise<number | null> {
   const startedAt = performance.now();
   while (!(await condition())) {

@@ -16,7 +16,7 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 /** Ends a command with a message for people and an exit code for scripts. */
-export class Failure extends Error {
+export class CommandFailure extends Error {
   override readonly name = 'Failure';
   readonly code: ExitCode;
 
@@ -27,7 +27,7 @@ export class Failure extends Error {
 }
 
 /** Ends what nobody answered in time. */
-export class TooLate extends Failure {
+export class TooLate extends CommandFailure {
   constructor(origin: string, waitMs: number) {
     super(EXIT.unreachable, `No answer from ${origin} within ${waitMs / 1_000} s.`);
   }

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { EXIT, Failure } from './failure.ts';
+import { EXIT, CommandFailure } from './failure.ts';
 
 /** Maximum files that one document includes, by itself and by those that it includes. */
 const FILES_MAX = 100;
@@ -24,7 +24,7 @@ export async function withIncludes(
       if (typeof name !== 'string' || files > FILES_MAX) {
         const why =
           files > FILES_MAX ? `more than ${FILES_MAX} files` : 'something that is no file';
-        throw new Failure(EXIT.invalid, `include: names ${why}.`);
+        throw new CommandFailure(EXIT.invalid, `include: names ${why}.`);
       }
       const path = resolve(folder, name);
       const part = await include(await read(path), dirname(path));

@@ -7,7 +7,7 @@ const CELL_LENGTHS = [48, 24, 16, 10] as const;
 /** Maximum length of a cell of the first column: what is named there is what the next command wants. */
 const NAME_LENGTH_MAX = 128;
 
-type Cell = string | number | null;
+type TableCell = string | number | null;
 
 /** Streams of a command: results to `out`, what is only for people to `note`. */
 export interface Output {
@@ -17,7 +17,7 @@ export interface Output {
 }
 
 /** Writes a cell, without what would move the cursor of a terminal. */
-function cellText(cell: Cell, lengthMax: number): string {
+function cellText(cell: TableCell, lengthMax: number): string {
   if (cell === null) return '-';
   const text = escapeUnseen(String(cell));
   return text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text;
@@ -26,7 +26,7 @@ function cellText(cell: Cell, lengthMax: number): string {
 /** Draws a table, with shorter cells where it would not fit. What does not fit then goes on in the next line. */
 export function table(
   head: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   width = process.stdout.isTTY ? process.stdout.columns : Infinity,
 ): string {
   let drawn = '';
@@ -40,7 +40,7 @@ export function table(
 /** Draws a table without lines; numbers stand to the right. */
 export function tableOf(
   head: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   lengthMax: number,
 ): string {
   const edges = ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left'];

@@ -10,7 +10,7 @@ import {
   undoCorrection,
   type Correcting,
 } from './commands/budgets.ts';
-import { apply, diff, listVersions, rollBack, type WayBack } from './commands/config.ts';
+import { apply, diff, listVersions, rollBack, type RollbackOptions } from './commands/config.ts';
 import { doctor } from './commands/doctor.ts';
 import { FOREIGN_SYSTEMS, importFile } from './commands/import.ts';
 import {
@@ -19,22 +19,22 @@ import {
   listKeys,
   revokeKey,
   rotateKey,
-  type NewKey,
+  type NewKeyFields,
   type Rotation,
 } from './commands/keys.ts';
 import { showRefusals, type RefusalFilters } from './commands/refusals.ts';
 import { showLeases, showStatus, showWaiters } from './commands/status.ts';
-import { EXIT, Failure, type ExitCode } from './failure.ts';
+import { EXIT, CommandFailure, type ExitCode } from './failure.ts';
 import { escapeLines, type Output } from './output.ts';
-import { secretOf, targetOf, type Target, type TargetOptions } from './target.ts';
-import { endOf, type While } from './while.ts';
+import { secretOf, targetOf, type CliTarget, type TargetOptions } from './target.ts';
+import { endOf, type StopSignal } from './while.ts';
 
 const ABOUT = `
 Environment: HEADGATE_URL (http://localhost:8787), HEADGATE_TOKEN or ADMIN_TOKEN; HEADGATE_KEY for the calls of doctor and canary.
 Exit codes: 0 done; 1 no: it differs, something is missing, nothing was changed; 2 wrong usage; 3 nobody answers;
 4 not allowed; 5 not there; 6 changed meanwhile; 7 invalid.`;
 
-interface Options extends TargetOptions {
+interface CommandOptions extends TargetOptions {
   readonly json?: boolean;
   /** Of commands that ask before a change. */
   readonly yes?: boolean;
@@ -61,7 +61,7 @@ export async function runCli(args: readonly string[], env: NodeJS.ProcessEnv): P
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof CommandFailure)) throw error;
     note(error.message);
     return error.code;
   }
@@ -106,8 +106,8 @@ async function canary(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
   return runCanaryCommand(isNamed || !url ? args : ['--url', url, ...args], env, 'headgate canary');
 }
 
-type Run = (
-  act: (target: Target, output: Output) => Promise<ExitCode | void>,
+type RunCommand = (
+  act: (target: CliTarget, output: Output) => Promise<ExitCode | void>,
   command: Command,
 ) => Promise<void>;
 
@@ -127,13 +127,13 @@ export function programOf(
     .enablePositionalOptions()
     .addHelpText('after', ABOUT);
   program.command('serve').description('runs a Headgate on this machine (headgate serve --help)');
-  const outputOf = ({ json }: Options): Output => ({
+  const outputOf = ({ json }: CommandOptions): Output => ({
     isJson: json === true,
     out: (text) => void process.stdout.write(`${text}\n`),
     note,
   });
-  const run: Run = async (act, command) => {
-    const options = command.optsWithGlobals<Options>();
+  const run: RunCommand = async (act, command) => {
+    const options = command.optsWithGlobals<CommandOptions>();
     requireOneInput(command, options);
     end((await act(targetOf(options, env, note), outputOf(options))) ?? EXIT.ok);
   };
@@ -154,7 +154,7 @@ export function programOf(
       .argument('<file>', 'its configuration; of shaper a file with its command line; - for stdin')
       .option('-o, --output <file>', 'where to write the YAML; else to standard output'),
     false,
-  ).action(async (system: string, file: string, options: Options & { output?: string }) => {
+  ).action(async (system: string, file: string, options: CommandOptions & { output?: string }) => {
     end(await importFile(outputOf(options), system, file, options.output));
   });
   program.command('canary').description('checks a real deployment (headgate canary --help)');
@@ -162,19 +162,19 @@ export function programOf(
 }
 
 /** Refuses a command that would read its token and something else from one standard input. */
-function requireOneInput(command: Command, { token, tokenFile, yes }: Options): void {
+function requireOneInput(command: Command, { token, tokenFile, yes }: CommandOptions): void {
   if (tokenFile !== '-' || token !== undefined) return;
   const wayOut = 'Use --token-file FILE or HEADGATE_TOKEN for the token';
   if (command.args.includes('-')) {
     const message = `--token-file - and the document - both read standard input, which holds one of them. ${wayOut}, or name a file for the document.`;
-    throw new Failure(EXIT.usage, message);
+    throw new CommandFailure(EXIT.usage, message);
   }
   // Commands of keys ask on a terminal only.
   if (command.parent?.name() === 'keys') return;
   const changes = command.args.length > 0 || command.getOptionValue('undo') !== undefined;
   if (!changes || yes === true || !command.options.some(({ long }) => long === '--yes')) return;
   const message = `This command asks before it changes anything, and standard input holds the token. Add --yes. ${wayOut} to be asked.`;
-  throw new Failure(EXIT.usage, message);
+  throw new CommandFailure(EXIT.usage, message);
 }
 
 /** Adds the options that all commands have, or those that need nobody. */
@@ -190,7 +190,7 @@ function asking(command: Command, isRemote = true): Command {
     .addOption(new Option('--token <token>', 'the same; others on this machine see it').hideHelp());
 }
 
-function addLooking(program: Command, run: Run): void {
+function addLooking(program: Command, run: RunCommand): void {
   asking(
     program.command('status [group]').description('what each group does at this moment'),
   ).action((group: string | undefined, _options, command: Command) =>
@@ -224,7 +224,7 @@ function addLooking(program: Command, run: Run): void {
   );
 }
 
-function addActing(program: Command, run: Run): void {
+function addActing(program: Command, run: RunCommand): void {
   asking(
     program
       .command('release <lease>')
@@ -239,7 +239,7 @@ function addActing(program: Command, run: Run): void {
         .command('pause <groups...>')
         .description('grants nothing in these groups; calls wait, and what is in flight goes on'),
     ),
-  ).action((groups: string[], options: While, command: Command) =>
+  ).action((groups: string[], options: StopSignal, command: Command) =>
     run(
       (target, output) =>
         switchGroups(target, output, 'pauseGroup', groups, endOf(options, new Date())),
@@ -258,7 +258,7 @@ function addActing(program: Command, run: Run): void {
         .argument('<group>')
         .argument('<slots>', 'a whole number, or none for any number', slotsOf),
     ),
-  ).action((group: string, slots: number | null, options: While, command: Command) =>
+  ).action((group: string, slots: number | null, options: StopSignal, command: Command) =>
     run(
       (target, output) => setLimit(target, output, group, slots, endOf(options, new Date())),
       command,
@@ -279,7 +279,7 @@ function slotsOf(text: string): number | null {
   throw new InvalidArgumentError('expected a whole number, or none.');
 }
 
-function addConfiguring(program: Command, run: Run): void {
+function addConfiguring(program: Command, run: RunCommand): void {
   asking(
     program
       .command('apply <file>')
@@ -297,7 +297,7 @@ function addConfiguring(program: Command, run: Run): void {
   );
 }
 
-function addWayBack(program: Command, run: Run): void {
+function addWayBack(program: Command, run: RunCommand): void {
   asking(
     program
       .command('rollback')
@@ -315,12 +315,12 @@ function addWayBack(program: Command, run: Run): void {
   ).action(
     (
       version: number | undefined,
-      { undo, conflicts, yes }: WayBack & { yes?: boolean },
+      { undo, conflicts, yes }: RollbackOptions & { yes?: boolean },
       command: Command,
     ) => {
       if (version === undefined && undo === undefined) return run(listVersions, command);
       if (version !== undefined && undo !== undefined) {
-        throw new Failure(EXIT.usage, 'Either a version or --undo.');
+        throw new CommandFailure(EXIT.usage, 'Either a version or --undo.');
       }
       const way = {
         ...(version === undefined ? {} : { version }),
@@ -337,7 +337,7 @@ function versionNumberOf(text: string): number {
   throw new InvalidArgumentError('expected the number of a version.');
 }
 
-function addKeys(program: Command, run: Run): void {
+function addKeys(program: Command, run: RunCommand): void {
   const keys = program
     .command('keys')
     .description('keys of callers: list, create, rotate, revoke, delete');
@@ -354,7 +354,7 @@ function addKeys(program: Command, run: Run): void {
       .option('--expires <instant>', 'when it ends, as in 2027-01-01T00:00:00Z')
       .option('--note <text>', 'for people')
       .option('-y, --yes', ASKS),
-  ).action((id: string, options: NewKey, command: Command) =>
+  ).action((id: string, options: NewKeyFields, command: Command) =>
     run((target, output) => createKey(target, output, id, options), command),
   );
   asking(
@@ -368,7 +368,7 @@ function addKeys(program: Command, run: Run): void {
   );
   asking(
     keys.command('revoke <id>').description('takes a key back').option('-y, --yes', ASKS),
-  ).action((id: string, options: Options, command: Command) =>
+  ).action((id: string, options: CommandOptions, command: Command) =>
     run((target, output) => revokeKey(target, output, id, options), command),
   );
   asking(
@@ -376,7 +376,7 @@ function addKeys(program: Command, run: Run): void {
       .command('delete <id>')
       .description('removes a key and forgets it')
       .option('-y, --yes', ASKS),
-  ).action((id: string, options: Options, command: Command) =>
+  ).action((id: string, options: CommandOptions, command: Command) =>
     run((target, output) => deleteKey(target, output, id, options), command),
   );
 }
@@ -384,7 +384,7 @@ function addKeys(program: Command, run: Run): void {
 /** Help of `--yes`, for changes of keys. */
 const ASKS = 'does not ask, even if calls like those of the last hour would be refused';
 
-function addBudgets(program: Command, run: Run): void {
+function addBudgets(program: Command, run: RunCommand): void {
   const budgets = program
     .command('budgets')
     .description('corrections of the spend of budgets: correct, undo, list');
@@ -431,7 +431,7 @@ function secondsOf(text: string): number {
   throw new InvalidArgumentError('expected seconds.');
 }
 
-function addDoctor(program: Command, env: NodeJS.ProcessEnv, run: Run): void {
+function addDoctor(program: Command, env: NodeJS.ProcessEnv, run: RunCommand): void {
   asking(
     program
       .command('doctor')

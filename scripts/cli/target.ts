@@ -2,7 +2,7 @@ import { fstatSync, openSync, closeSync, readFileSync } from 'node:fs';
 import { createAdminClient, type AdminClient } from '../../src/contract/admin/client.ts';
 import { cleanSecret } from '../../src/runtime/secrets.ts';
 import { nearestNames } from '../../src/config/nearest-names.ts';
-import { EXIT, exitOfStatus, Failure, TooLate } from './failure.ts';
+import { EXIT, exitOfStatus, CommandFailure, TooLate } from './failure.ts';
 
 /** How long an answer may take: a preview over many pools is the longest. */
 const ANSWER_WAIT_MS = 30_000;
@@ -18,7 +18,7 @@ export interface TargetOptions {
 }
 
 /** A deployment that commands speak to. */
-export interface Target {
+export interface CliTarget {
   /** Its origin. */
   readonly url: string;
   readonly token: string | null;
@@ -29,7 +29,7 @@ export interface Target {
 function originOf(given: string): string {
   const { origin, protocol } = URL.canParse(given) ? new URL(given) : { origin: '', protocol: '' };
   if (protocol === 'http:' || protocol === 'https:') return origin;
-  throw new Failure(EXIT.usage, '--url (HEADGATE_URL): expected http://… or https://…');
+  throw new CommandFailure(EXIT.usage, '--url (HEADGATE_URL): expected http://… or https://…');
 }
 
 /** Warns that other users can see a token, without printing it. */
@@ -47,14 +47,17 @@ function tokenOf(
   const found = given ?? secretOf(env, 'HEADGATE_TOKEN') ?? secretOf(env, 'ADMIN_TOKEN');
   // A header takes no others, and what the platform says of one would repeat the token.
   if (found === null || /^[\x21-\x7e]+$/.test(found)) return found;
-  throw new Failure(EXIT.usage, 'The token is empty, or has spaces or letters that no token has.');
+  throw new CommandFailure(
+    EXIT.usage,
+    'The token is empty, or has spaces or letters that no token has.',
+  );
 }
 
 /** Reads a secret of the environment. Null: it is not set. One that cannot be used is an error, which names it. */
 export function secretOf(env: NodeJS.ProcessEnv, name: string): string | null {
   const { value, fault } = cleanSecret(env[name]);
   if (fault === null || fault === 'is not set') return value;
-  throw new Failure(EXIT.usage, `${name} ${fault}. Set it again, to one token or key.`);
+  throw new CommandFailure(EXIT.usage, `${name} ${fault}. Set it again, to one token or key.`);
 }
 
 /** Reads a token from a file, or from standard input for `-`. */
@@ -69,7 +72,7 @@ export function tokenIn(file: string, note: (text: string) => void): string {
     if (from !== 0) closeSync(from);
     return token;
   } catch {
-    throw new Failure(EXIT.usage, `--token-file ${file}: cannot be read.`);
+    throw new CommandFailure(EXIT.usage, `--token-file ${file}: cannot be read.`);
   }
 }
 
@@ -82,7 +85,7 @@ export function targetOf(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
   note: (text: string) => void = ignore,
-): Target {
+): CliTarget {
   const url = originOf(options.url ?? env['HEADGATE_URL'] ?? DEFAULT_URL);
   const token = tokenOf(options, env, note);
   const headers = token === null ? {} : { authorization: `Bearer ${token}` };
@@ -119,41 +122,44 @@ async function askWhole(address: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function unanswered(address: string, error: unknown, waitMs: number): Failure {
+function unanswered(address: string, error: unknown, waitMs: number): CommandFailure {
   const { origin } = new URL(address);
   const { name, cause } = error as Error;
   if (name === 'TimeoutError') return new TooLate(origin, waitMs);
   const { code = name } = (cause ?? {}) as { readonly code?: string };
-  return new Failure(EXIT.unreachable, `Nobody answers at ${origin} (${code}).`);
+  return new CommandFailure(EXIT.unreachable, `Nobody answers at ${origin} (${code}).`);
 }
 
-type Answered<Body> =
+type TargetAnswer<Body> =
   | { readonly ok: true; readonly body: Body; readonly etag: string | null }
   | { readonly ok: false; readonly status: number; readonly problem: unknown };
 
 /** Takes an answer, or fails with what the server says of it. */
-export function taken<Body>(answer: Answered<Body>): Body {
+export function taken<Body>(answer: TargetAnswer<Body>): Body {
   if (!answer.ok) throw failureOf(answer);
   if (typeof answer.body !== 'object') {
-    throw new Failure(EXIT.unreachable, 'What answers there is no Headgate.');
+    throw new CommandFailure(EXIT.unreachable, 'What answers there is no Headgate.');
   }
   return answer.body;
 }
 
 /** Words a problem: its detail, and each field that is wrong. */
-function failureOf({ status, problem }: { status: number; problem: unknown }): Failure {
+function failureOf({ status, problem }: { status: number; problem: unknown }): CommandFailure {
   const { detail, errors = [] } = Object(problem) as {
     readonly detail?: string;
     readonly errors?: readonly { readonly path: string; readonly message: string }[];
   };
   if (detail === undefined) {
-    return new Failure(exitOfStatus(status), `It answered with ${status}. Is that a Headgate?`);
+    return new CommandFailure(
+      exitOfStatus(status),
+      `It answered with ${status}. Is that a Headgate?`,
+    );
   }
   const fields = errors.map(({ path, message }) => `${path}: ${message}`);
   const told = fields.filter((field) => !detail.includes(field));
   const hint =
     status === 401 ? 'Set HEADGATE_TOKEN to its ADMIN_TOKEN, or to an admin key (hga_…).' : null;
-  return new Failure(
+  return new CommandFailure(
     exitOfStatus(status),
     [detail, ...told.map((field) => `  ${field}`), ...(hint === null ? [] : [hint])].join('\n'),
   );
@@ -161,9 +167,9 @@ function failureOf({ status, problem }: { status: number; problem: unknown }): F
 
 /** Takes an answer about a group; where there is none by that name, it names those that may have been meant. */
 export async function takenOf<Body>(
-  { admin }: Target,
+  { admin }: CliTarget,
   group: string,
-  answer: Answered<Body>,
+  answer: TargetAnswer<Body>,
 ): Promise<Body> {
   if (answer.ok || answer.status !== 404) return taken(answer);
   const status = await admin('getStatus');
@@ -174,5 +180,5 @@ export async function takenOf<Body>(
     near.length > 0
       ? `Did you mean ${near.join(', ')}?`
       : `There are: ${names.join(', ') || 'none'}.`;
-  throw new Failure(EXIT.notFound, `There is no group "${group}". ${meant}`);
+  throw new CommandFailure(EXIT.notFound, `There is no group "${group}". ${meant}`);
 }

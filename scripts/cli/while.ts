@@ -1,8 +1,8 @@
 import { durationMs } from '../../src/contract/config/duration.ts';
-import { EXIT, Failure } from './failure.ts';
+import { EXIT, CommandFailure } from './failure.ts';
 
 /** An end of a change, as people give it. */
-export interface While {
+export interface StopSignal {
   readonly until?: string;
   readonly for?: string;
 }
@@ -11,15 +11,15 @@ const CLOCK = /^([01]?\d|2[0-3]):([0-5]\d)$/;
 const EXPECTED = 'expected 09:00 (the next one here), or an instant as in 2026-11-24T09:00:00Z.';
 
 /** Works out when a change ends, in UTC. Null: it stays. */
-export function endOf(given: While, now: Date): string | null {
+export function endOf(given: StopSignal, now: Date): string | null {
   const { until, for: length } = given;
   if (until !== undefined && length !== undefined) {
-    throw new Failure(EXIT.usage, 'Either --until or --for.');
+    throw new CommandFailure(EXIT.usage, 'Either --until or --for.');
   }
   if (length !== undefined) {
     const ms = durationMs(length);
     if (!(ms >= 1_000)) {
-      throw new Failure(EXIT.usage, '--for: expected a time like 90s, 30m or 2h.');
+      throw new CommandFailure(EXIT.usage, '--for: expected a time like 90s, 30m or 2h.');
     }
     return new Date(now.getTime() + ms).toISOString();
   }
@@ -27,7 +27,7 @@ export function endOf(given: While, now: Date): string | null {
   const [, hours, minutes] = CLOCK.exec(until) ?? [];
   if (hours !== undefined) return nextClock(Number(hours), Number(minutes), now).toISOString();
   if (!/^\d{4}-\d\d-\d\dT/.test(until) || Number.isNaN(Date.parse(until))) {
-    throw new Failure(EXIT.usage, `--until: ${EXPECTED}`);
+    throw new CommandFailure(EXIT.usage, `--until: ${EXPECTED}`);
   }
   return new Date(until).toISOString();
 }

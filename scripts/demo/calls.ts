@@ -3,7 +3,7 @@ import type { CallLine, CallState } from './board.ts';
 import { Board } from './board.ts';
 
 /** Outcome of a round of calls, as their clients saw it. */
-export interface Round {
+export interface DemoRound {
   readonly refused: number;
   readonly completed: number;
   readonly totalMs: number;
@@ -19,7 +19,7 @@ export interface RoundOptions {
 }
 
 /** Sends so many streaming calls at once with the official SDK, its retries off, and shows them. */
-export async function runRound(options: RoundOptions): Promise<Round> {
+export async function runRound(options: RoundOptions): Promise<DemoRound> {
   const { baseURL, calls, chunks, waitingWord } = options;
   const client = new OpenAI({ apiKey: 'practice-key', baseURL, maxRetries: 0 });
   const lines = Array.from({ length: calls }, (): CallLine => ({

@@ -93,13 +93,13 @@ async function refusal(response: Response): Promise<ConfigRefused> {
 }
 
 /** A configuration, and the tag of its version. */
-interface StoredConfig {
+interface FetchedConfig {
   readonly etag: string;
   readonly body: string;
 }
 
 /** Reads the whole configuration; null where none was ever written. */
-export async function readConfig(target: AdminTarget): Promise<StoredConfig | null> {
+export async function readConfig(target: AdminTarget): Promise<FetchedConfig | null> {
   const response = await fetch(`${target.url}/admin/api/config`, {
     headers: { authorization: `Bearer ${target.adminToken}`, accept: 'application/json' },
   });

@@ -12,17 +12,17 @@ const OLD_REQUEST = / HTTP\/1\.0\r\n/;
 const NO_BODY = new Set([204, 304]);
 
 /** Facts about an answer that the head of its request decides. */
-interface Asked {
+interface RequestHead {
   readonly isHead: boolean;
   /** The connection ends with its answer. */
   readonly isLast: boolean;
 }
 
 /** Rest of an answer's body: of a known length, or in chunks. */
-type Body = number | ChunkedBody;
+type BodyRest = number | ChunkedBody;
 
 /** Reads where the body ends that such a head announces; null: with the connection, or nobody knows. */
-function bodyOf(head: string, isToHead: boolean): Body | null {
+function bodyOf(head: string, isToHead: boolean): BodyRest | null {
   const status = Number(head.slice(9, 12));
   if (!head.startsWith('HTTP/1.') || status === 101) return null;
   if (isToHead || NO_BODY.has(status)) return 0;
@@ -37,11 +37,11 @@ function bodyOf(head: string, isToHead: boolean): Body | null {
  */
 export class AnswerReader {
   /** Requests without a whole answer, oldest first. */
-  readonly #asked: Asked[] = [];
+  readonly #asked: RequestHead[] = [];
   /** The beginning of a head. */
   #held: Buffer = NOTHING;
   /** Null: no answer is under way. */
-  #body: Body | null = null;
+  #body: BodyRest | null = null;
   #canFollow = true;
   /** The answer under way says that the connection ends with it. */
   #isLast = false;
@@ -110,7 +110,7 @@ export class AnswerReader {
     return next;
   }
 
-  #readBody(body: Body, bytes: Buffer, at: number): number {
+  #readBody(body: BodyRest, bytes: Buffer, at: number): number {
     if (typeof body === 'number') {
       const taken = Math.min(body, bytes.length - at);
       this.#body = body - taken;

@@ -4,7 +4,7 @@ const SIZE_DIGITS_MAX = 12;
 const [CR, LF] = [13, 10];
 
 /** Part of a chunked body that comes next: digits of a size, the LF after them, bytes, and what ends these. */
-type Part = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'end-cr' | 'end-lf';
+type ChunkPart = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'end-cr' | 'end-lf';
 
 function digitOf(byte: number): number {
   if (byte >= 48 && byte <= 57) return byte - 48;
@@ -14,7 +14,7 @@ function digitOf(byte: number): number {
 
 /** Finds out where the bytes of a chunked body end. */
 export class ChunkedBody {
-  #part: Part = 'size';
+  #part: ChunkPart = 'size';
   #digits = 0;
   #left = 0;
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { MALFORMED_PATH } from '../../src/http/malformed.ts';
 import { AnswerReader } from './answer-reader.ts';
-import type { Place } from './client-places.ts';
+import type { ClientConnection } from './client-places.ts';
 import { LateBytes } from './late-bytes.ts';
 import { RequestScanner } from './request-scanner.ts';
 import { connectToWorkerd, type WorkerdSocket } from './workerd-socket.ts';
@@ -40,7 +40,7 @@ export interface LinkOptions {
   readonly idleMs: number;
   /** How long the head of a request may take to arrive, the first one from the connection on. */
   readonly headMs: number;
-  readonly place: Pick<Place, 'busy' | 'rest'>;
+  readonly place: Pick<ClientConnection, 'busy' | 'rest'>;
   /** Called when the client is disconnected because a head took longer. */
   readonly onLateHead: () => void;
 }

@@ -8,7 +8,7 @@ const SHARE = 10;
 const LOG_EVERY_MS = 60_000;
 
 /** The place of one connection. */
-export interface Place {
+export interface ClientConnection {
   /** A request is in progress on it. */
   busy(): void;
   /** It is idle, so it may be closed to make room. */
@@ -16,17 +16,17 @@ export interface Place {
   leave(): void;
 }
 
-interface Held extends Place {
+interface OpenClientConnection extends ClientConnection {
   readonly close: () => void;
 }
 
 /** The connections of one address, and the idle ones among them, longest idle first. */
-interface Share {
+interface AddressConnections {
   count: number;
-  readonly idle: Set<Held>;
+  readonly idle: Set<OpenClientConnection>;
 }
 
-export interface PlacesOptions {
+export interface ClientConnectionsOptions {
   /** Maximum connections at once. */
   readonly max: number;
   /** Addresses of reverse proxies, which serve many callers. */
@@ -35,7 +35,7 @@ export interface PlacesOptions {
 }
 
 /** Connections that were not served since the last log line, counted by reason. */
-interface Refusals {
+interface ConnectionRefusals {
   byAddress: number;
   full: number;
   lateHeads: number;
@@ -43,7 +43,7 @@ interface Refusals {
   idle: number;
 }
 
-const none = (): Refusals => ({ byAddress: 0, full: 0, lateHeads: 0, idle: 0 });
+const none = (): ConnectionRefusals => ({ byAddress: 0, full: 0, lateHeads: 0, idle: 0 });
 
 /**
  * Reads addresses of reverse proxies, each alone or with a prefix length as in `10.0.0.0/8`. Loopback always counts as
@@ -72,23 +72,23 @@ export function proxyList(given: readonly string[]): BlockList {
  * their first 64 bits. A reverse proxy serves many callers and may hold all except a tenth. If no place is free, the
  * connection that has been idle for longest is closed. If none is idle, the new connection is refused.
  */
-export class ClientPlaces {
-  readonly #options: PlacesOptions;
+export class ClientConnections {
+  readonly #options: ClientConnectionsOptions;
   readonly #share: number;
-  readonly #shares = new Map<string, Share>();
-  readonly #idle = new Set<Held>();
+  readonly #shares = new Map<string, AddressConnections>();
+  readonly #idle = new Set<OpenClientConnection>();
   #count = 0;
   #refusals = none();
   #lastRefused = '';
   #loggedAt = -Infinity;
 
-  constructor(options: PlacesOptions) {
+  constructor(options: ClientConnectionsOptions) {
     this.#options = options;
     this.#share = Math.max(1, Math.floor(options.max / SHARE));
   }
 
   /** Takes a place for a connection from that address, until `close`. Null: no place is free. */
-  take(address: string, close: () => void): Place | null {
+  take(address: string, close: () => void): ClientConnection | null {
     const { max, proxies } = this.#options;
     const isProxy = proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
     const most = isProxy ? Math.max(this.#share, max - this.#share) : this.#share;
@@ -129,13 +129,13 @@ export class ClientPlaces {
     onLog(`Connections: ${parts.filter((part) => part !== false).join('; ')}.`);
   }
 
-  #held(counted: string, share: Share, close: () => void): Held {
+  #held(counted: string, share: AddressConnections, close: () => void): OpenClientConnection {
     let isOver = false;
     const busy = (): void => {
       this.#idle.delete(held);
       share.idle.delete(held);
     };
-    const held: Held = {
+    const held: OpenClientConnection = {
       close,
       busy,
       rest: () => {
@@ -156,7 +156,7 @@ export class ClientPlaces {
   }
 
   /** Closes the connection that has been idle for longest. False: none is idle. */
-  #makeRoom(idle: ReadonlySet<Held>): boolean {
+  #makeRoom(idle: ReadonlySet<OpenClientConnection>): boolean {
     const [oldest] = idle;
     if (oldest === undefined) return false;
     oldest.leave();
@@ -165,7 +165,7 @@ export class ClientPlaces {
     return true;
   }
 
-  #refuse(why: keyof Refusals): null {
+  #refuse(why: keyof ConnectionRefusals): null {
     this.#refusals[why] += 1;
     this.report();
     return null;

@@ -30,7 +30,7 @@ Environment: ADMIN_TOKEN opens the admin routes and the dashboard; without it th
 in the data folder and prints it once. METRICS_TOKEN opens /metrics; UPSTREAM_* are the providers' keys, WEBHOOK_* sign warnings; ACCESS_TEAM_DOMAIN, ACCESS_AUD and ACCESS_ROLE let Cloudflare Access in.
 JURISDICTION has the values of partitions hashed; DIRECTORY_LOCATION means nothing where there is one place.`;
 
-interface Arguments {
+interface ServeArguments {
   readonly port: number;
   readonly host: string;
   readonly allowHosts: readonly string[];
@@ -71,7 +71,7 @@ export const SERVE_OPTIONS = {
   help: { type: 'boolean', default: false },
 } satisfies ParseArgsOptionsConfig;
 
-function readArguments(args: readonly string[], program: string): Arguments {
+function readArguments(args: readonly string[], program: string): ServeArguments {
   try {
     const { values } = parseArgs({ args: [...args], options: SERVE_OPTIONS });
     if (values.help) {
@@ -135,7 +135,7 @@ function describeToken({ folderToken: token, url }: Serve, program: string, data
 }
 
 /** Prints the admin token of a data folder: alone on standard output, for scripts. */
-async function printToken({ dataDir, host, port }: Arguments): Promise<never> {
+async function printToken({ dataDir, host, port }: ServeArguments): Promise<never> {
   const token = await readFolderToken(dataDir);
   if (token === null) {
     const where = `There is no admin token in ${resolve(dataDir)}.`;
@@ -155,7 +155,7 @@ async function printToken({ dataDir, host, port }: Arguments): Promise<never> {
   return process.exit(0);
 }
 
-async function describe(serve: Serve, args: Arguments, program: string): Promise<void> {
+async function describe(serve: Serve, args: ServeArguments, program: string): Promise<void> {
   const { dataDir, configFile, host } = args;
   say(`Headgate listens on ${serve.url}, its data is in ${resolve(dataDir)}.`);
   if (configFile !== undefined) {
@@ -184,7 +184,7 @@ async function describe(serve: Serve, args: Arguments, program: string): Promise
   if (files !== null) log('warn', 'serve', files);
 }
 
-async function start(args: Arguments, program: string): Promise<void> {
+async function start(args: ServeArguments, program: string): Promise<void> {
   let stopping = false;
   // Before the umask: the build holds no secret, and other users of a clone may run it.
   const module = await ensureBuilt();

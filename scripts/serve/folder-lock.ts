@@ -17,26 +17,26 @@ export interface FolderLock {
 }
 
 /** A lock that is held until it is let go of, or the process ends. */
-interface Held {
+interface HeldFolderLock {
   letGo(): void;
 }
 
 /** Locks that are held: one that nobody refers to would be let go with its garbage. */
-const held = new Set<Held>();
+const held = new Set<HeldFolderLock>();
 
 /**
  * Takes a lock that the process holds and the kernel lets go of, however it ends: no file says that somebody is
  * there who is not. It holds between containers too, if they share the file system and the machine.
  * SQLite has the one lock for files that works alike everywhere, and Node from 22.13 on has SQLite. Null: another one has it.
  */
-async function tryLock(path: string): Promise<Held | null> {
+async function tryLock(path: string): Promise<HeldFolderLock | null> {
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof Sqlite | undefined;
   const lock = sqlite === undefined ? await lockByProgram(path) : lockBySqlite(sqlite, path);
   if (lock !== null) held.add(lock);
   return lock;
 }
 
-function lockBySqlite({ DatabaseSync }: typeof Sqlite, path: string): Held | null {
+function lockBySqlite({ DatabaseSync }: typeof Sqlite, path: string): HeldFolderLock | null {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
     database.exec('BEGIN EXCLUSIVE');
@@ -49,7 +49,7 @@ function lockBySqlite({ DatabaseSync }: typeof Sqlite, path: string): Held | nul
 }
 
 /** Takes it by flock, which holds it as long as a pipe is open whose end only this process has. */
-async function lockByProgram(path: string): Promise<Held | null> {
+async function lockByProgram(path: string): Promise<HeldFolderLock | null> {
   const args = ['-n', '-x', path, 'sh', '-c', 'echo held; cat >/dev/null'];
   const child = spawn('flock', args, { stdio: ['pipe', 'pipe', 'ignore'], detached: true });
   const outcome = await new Promise<'held' | 'busy' | 'missing'>((resolve) => {
@@ -66,7 +66,7 @@ async function lockByProgram(path: string): Promise<Held | null> {
 }
 
 /** Says in the folder who has it. */
-async function claimed(lock: Held, ownerPath: string): Promise<FolderLock> {
+async function claimed(lock: HeldFolderLock, ownerPath: string): Promise<FolderLock> {
   const letGo = (): void => {
     if (held.delete(lock)) lock.letGo();
   };

@@ -2,7 +2,7 @@ import type { AddressInfo, BlockList, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Forwarded } from '../../src/contract/rpc/forwarded.ts';
 import { ClientLink } from './client-link.ts';
-import { ClientPlaces, proxyList } from './client-places.ts';
+import { ClientConnections, proxyList } from './client-places.ts';
 import { DepartureNotices } from './departures.ts';
 
 /** Settings of the forwarder: where it listens and where it leads. */
@@ -69,7 +69,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   let { targetPort }: { targetPort: number | null } = options;
   const links = new Set<ClientLink>();
   const notices = cfHeader === undefined ? null : new DepartureNotices(cfHeader, () => targetPort);
-  const places = new ClientPlaces({ max: clientsMax, proxies, onLog });
+  const places = new ClientConnections({ max: clientsMax, proxies, onLog });
   let connections = 0;
   // Half-open, so that the end of a client's side reaches us before the socket closes by itself.
   const server = createServer({ allowHalfOpen: true }, (client) => {

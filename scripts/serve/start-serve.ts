@@ -23,7 +23,7 @@ import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
 import { CF_HEADER, readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { KeptRunning } from './keep-running.ts';
-import type { PlaceVariables } from '../../src/env.ts';
+import type { LocationVariables } from '../../src/env.ts';
 import { wrongPlace } from '../../src/runtime/places.ts';
 import { cleanSecret, refusedSecrets } from '../../src/runtime/secrets.ts';
 import { keepRunning } from './keep-running.ts';
@@ -115,7 +115,7 @@ const NO_DRAIN_TERM_WAIT_MS = 500;
 /** How long bytes that workerd has written may take to the client. */
 const FLUSH_MS = 50;
 
-interface Parts {
+interface ServeParts {
   readonly kept: KeptRunning;
   /** None where clients speak to workerd itself. */
   readonly forwarders: readonly Forwarder[];
@@ -143,7 +143,7 @@ async function drain(workerd: WorkerdProcess, drainMs: number): Promise<void> {
   }
 }
 
-async function stopParts(parts: Parts, drainMs: number): Promise<void> {
+async function stopParts(parts: ServeParts, drainMs: number): Promise<void> {
   const { kept, forwarders, onStopping, cfHeader } = parts;
   onStopping();
   for (const forwarder of forwarders) forwarder.stopAccepting();
@@ -161,7 +161,7 @@ async function stopParts(parts: Parts, drainMs: number): Promise<void> {
 }
 
 /** Settings with which a workerd is started, the first one and those after it. */
-interface Runtime {
+interface WorkerdSettings {
   readonly options: ServeOptions;
   readonly adminToken: string | null;
   /** Path of the built module. */
@@ -172,7 +172,7 @@ interface Runtime {
 }
 
 async function startRuntime(
-  { options, adminToken, module, cfHeader, onLog }: Runtime,
+  { options, adminToken, module, cfHeader, onLog }: WorkerdSettings,
   givenUp?: AbortSignal,
 ): Promise<WorkerdProcess> {
   const dataDir = resolve(options.dataDir);
@@ -205,7 +205,7 @@ async function startRuntime(
 
 /** Opens the ports: from here on anybody may call. */
 async function listen(
-  { options, cfHeader, onLog }: Runtime,
+  { options, cfHeader, onLog }: WorkerdSettings,
   ports: readonly number[],
 ): Promise<Forwarder[]> {
   if (options.forwarder === false) return [];
@@ -246,7 +246,7 @@ async function importConfig(
 
 /** Starts Headgate on plain workerd; resolves when it answers. The data folder is its own until it stops. */
 export async function startServe(options: ServeOptions): Promise<Serve> {
-  const wrong = wrongPlace((options.env ?? process.env) as PlaceVariables);
+  const wrong = wrongPlace((options.env ?? process.env) as LocationVariables);
   if (wrong !== null) throw new Error(wrong);
   const dataDir = resolve(options.dataDir);
   await makePrivate(dataDir, (line) => options.onLog?.(line));
@@ -328,7 +328,7 @@ async function prepare(
 }
 
 /** Starts the next workerd after one that crashed: on the same folder, with whatever is configured there. */
-async function startAgain(runtime: Runtime, signal: AbortSignal): Promise<WorkerdProcess> {
+async function startAgain(runtime: WorkerdSettings, signal: AbortSignal): Promise<WorkerdProcess> {
   const workerd = await startRuntime(runtime, signal);
   const kill = (): void => void workerd.kill9();
   signal.addEventListener('abort', kill);
@@ -346,9 +346,9 @@ async function startAgain(runtime: Runtime, signal: AbortSignal): Promise<Worker
 
 function keep(
   workerd: WorkerdProcess,
-  runtime: Runtime,
+  runtime: WorkerdSettings,
   forwarders: readonly Forwarder[],
-): Pick<Parts, 'kept' | 'forwarders'> {
+): Pick<ServeParts, 'kept' | 'forwarders'> {
   if (forwarders.length === 0) {
     const kept = { latest: () => workerd, letGo: () => Promise.resolve(workerd) };
     return { kept, forwarders };
@@ -371,7 +371,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
   let isStopping = false;
   const isWorthTelling = shutdownFilter(() => isStopping);
   const withoutRepeats = repeatFilter();
-  const runtime: Runtime = {
+  const runtime: WorkerdSettings = {
     options,
     adminToken,
     module: options.module ?? (await ensureBuilt()),
@@ -409,7 +409,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
 
 function asServe(
   { host = '127.0.0.1' }: ServeOptions,
-  parts: Parts,
+  parts: ServeParts,
   known: Pick<Serve, 'imported' | 'warnings' | 'hasGatewayKeys' | 'folderToken' | 'logs'>,
 ): Serve {
   const { kept, forwarders } = parts;

@@ -5,7 +5,7 @@ import { gatewayKeyHash } from '../runtime/digests.ts';
 import { closeSession, openSession, requireOwnOrigin } from './access/session.ts';
 import { checkToken, isLive, requireOpen } from './access/who.ts';
 import { changeConfig } from './change.ts';
-import type { AdminApp, Who } from './context.ts';
+import type { AdminApp, Actor } from './context.ts';
 import { newSecret } from './new-secret.ts';
 import { pageByName } from './pages.ts';
 import { ProblemError } from './problem.ts';
@@ -78,6 +78,6 @@ function info(key: AdminKeyConfig) {
   return { id, role, created_at, expires_at, state: isLive(key) ? 'active' : 'expired' } as const;
 }
 
-function shown({ actor, role, via, expiresAt }: Who) {
+function shown({ actor, role, via, expiresAt }: Actor) {
   return { actor, role, via, expires_at: expiresAt };
 }

@@ -1,4 +1,4 @@
-import type { Checked } from '../contract/admin/route.ts';
+import type { CheckedPart } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import type { CallFilter, GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { askAwake, readDirectory, type PoolReply } from '../overview/pools.ts';
@@ -32,7 +32,7 @@ export function addBulkRoutes(app: AdminApp): void {
   );
 }
 
-type ActQuery = Checked<AdminRoutes['releaseLeases'], 'query'>;
+type ActQuery = CheckedPart<AdminRoutes['releaseLeases'], 'query'>;
 
 async function act(
   context: AdminContext,

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { callSchema } from '../contract/admin/observation-schemas.ts';
-import type { Checked } from '../contract/admin/route.ts';
+import type { CheckedPart } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import type { CallQuery, CallsFound, StoredCall } from '../contract/calls.ts';
 import { LOG_DAYS } from '../contract/config/call-log.ts';
@@ -19,9 +19,9 @@ import type { AdminApp } from './context.ts';
 import { requirePools } from './pools.ts';
 import { invalid, serve } from './serve.ts';
 
-type CallsQuery = Checked<AdminRoutes['findCalls'], 'query'>;
+type CallsQuery = CheckedPart<AdminRoutes['findCalls'], 'query'>;
 type ShownCall = z.output<typeof callSchema>;
-type Reply = PoolReply<CallsFound>;
+type CallsReply = PoolReply<CallsFound>;
 
 /** Maximum pools of a search: the request makes other calls too. */
 const SEARCHED_MAX = ASKED_MAX - 50;
@@ -105,7 +105,7 @@ function namesIn(text: string): string[] {
  * same instant as the last.
  */
 function pageOf(
-  asked: readonly Reply[],
+  asked: readonly CallsReply[],
   { fromMs, limit }: CallQuery,
 ): {
   readonly calls: ShownCall[];

@@ -37,7 +37,7 @@ type Cause =
   | 'budget_exhausted';
 
 /** Why a configuration refuses a call, and the group whose rule it is; null: of no group. */
-interface Refusal {
+interface ConfigRefusal {
   readonly reason: Cause;
   readonly group: string | null;
 }
@@ -53,7 +53,7 @@ interface RefusedCalls {
 }
 
 /** The effect of a change on calls like those of the last hour. */
-export interface LastHour {
+export interface LastHourEffect {
   /** All calls of the last hour. */
   readonly calls: number;
   readonly refused: readonly RefusedCalls[];
@@ -65,7 +65,7 @@ export interface LastHour {
  * Finds the calls of the last hour that pass by one configuration and that another one would refuse. They are judged by
  * their key, upstream and model, as chat calls: no rule about other operations, paths or headers is looked at.
  */
-async function refusedByChange(env: Env, before: Config, next: Config): Promise<LastHour> {
+async function refusedByChange(env: Env, before: Config, next: Config): Promise<LastHourEffect> {
   if (!mayRefuseMore(before, next)) return NOTHING_REFUSED;
   const [was, will] = [judgeOf(before, before), judgeOf(next, before)];
   const { counts, spent, isPart } = await askLastHour(env, before, next);
@@ -84,7 +84,7 @@ async function refusedByChange(env: Env, before: Config, next: Config): Promise<
 }
 
 /** No call is refused. */
-export const NOTHING_REFUSED: LastHour = { calls: 0, refused: [], isPart: false };
+export const NOTHING_REFUSED: LastHourEffect = { calls: 0, refused: [], isPart: false };
 
 function sumOf(counts: CallCounts): number {
   return counts.reduce((sum, [, , , calls]) => sum + calls, 0);
@@ -170,7 +170,7 @@ function changedBudget(name: string, before: Config, next: Config) {
 function judgeOf(
   config: Config,
   { keys: known }: Config,
-): (kind: CallCounts[number]) => Refusal | null {
+): (kind: CallCounts[number]) => ConfigRefusal | null {
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);
   const routes = compileRoutes(config, upstreams);
   const keys = new Map(config.keys.map((key) => [key.id, key]));
@@ -236,7 +236,7 @@ function isPricedIn(
 }
 
 /** Says in sentences what a change would refuse. Empty: nothing. */
-export function refusalWarnings({ calls: all, refused, isPart }: LastHour): string[] {
+export function refusalWarnings({ calls: all, refused, isPart }: LastHourEffect): string[] {
   const atLeast = isPart ? 'at least ' : '';
   return refused.map((each) => {
     const { calls } = each;
@@ -289,7 +289,11 @@ function listed(of: CallCounts, name: (kind: CallCounts[number]) => string): str
 }
 
 /** The last hour as it counts for a change. If the pools cannot be asked, the change goes on without. */
-export async function refusedOrNothing(env: Env, before: Config, next: Config): Promise<LastHour> {
+export async function refusedOrNothing(
+  env: Env,
+  before: Config,
+  next: Config,
+): Promise<LastHourEffect> {
   try {
     return await refusedByChange(env, before, next);
   } catch (error) {

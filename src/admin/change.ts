@@ -21,7 +21,7 @@ import {
   NOTHING_REFUSED,
   refusalWarnings,
   refusedOrNothing,
-  type LastHour,
+  type LastHourEffect,
 } from './calls-refused.ts';
 import { lockoutWarnings } from './lockout.ts';
 import { ProblemError } from './problem.ts';
@@ -50,21 +50,21 @@ export interface Edit {
 }
 
 /** The result of an edit. */
-export interface Changed {
+export interface ChangeResult {
   readonly version: number;
   readonly before: Config;
   /** The one before, where the edit changes nothing. */
   readonly config: Config;
   readonly warnings: string[];
   /** Calls of the last hour that the edit would refuse. The warnings name them too. */
-  readonly lastHour: LastHour;
+  readonly lastHour: LastHourEffect;
 }
 
 /**
  * Reads, edits, validates and replaces the configuration. Without `If-Match` it starts over when
  * somebody else was faster. An edit that changes nothing makes no new version.
  */
-export async function changeConfig(context: AdminContext, edit: Edit): Promise<Changed> {
+export async function changeConfig(context: AdminContext, edit: Edit): Promise<ChangeResult> {
   const wanted = ifMatch(context);
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const { version, config: before, temporary = [] } = await currentSnapshot(context.env);
@@ -108,7 +108,7 @@ function isOrdering(
 }
 
 /** Checks an edit as `changeConfig` would, and changes nothing. */
-export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<Changed> {
+export async function tryEdit({ env }: AdminContext, edit: Edit): Promise<ChangeResult> {
   const { version, config: before } = await currentSnapshot(env);
   const { config, warnings } = await validated(env, edit, before);
   const lastHour = await refusedOrNothing(env, before, config);

@@ -3,7 +3,7 @@ import type { AdminRole } from '../contract/config/keys.ts';
 import type { Env } from '../env.ts';
 
 /** Somebody who asks, with what they may do. */
-export interface Who {
+export interface Actor {
   /** `admin-token`, or the id of an admin key. What the audit log calls them. */
   readonly actor: string;
   readonly role: AdminRole;
@@ -14,7 +14,7 @@ export interface Who {
 
 interface AdminEnv {
   Bindings: Env;
-  Variables: { who: Who };
+  Variables: { who: Actor };
 }
 
 export type AdminApp = Hono<AdminEnv>;

@@ -1,6 +1,6 @@
 /** Writes tables as CSV by RFC 4180, for spreadsheets. */
 
-type Cell = string | number | null;
+type CsvCell = string | number | null;
 
 /** Beginnings by which a spreadsheet takes a cell for a formula; a tab and a line break before one are skipped by some. */
 const FORMULA = /^[\s\uFEFF]*[=+\-@\t\r\n|%\uFF1D\uFF0B\uFF0D\uFF20]/;
@@ -13,11 +13,11 @@ const UNSEEN =
   /(?!(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\uFE0F])\u200D\p{Extended_Pictographic}|(?<=[\p{L}\p{M}])(?<!\p{Script=Latin})[\u200C\u200D][\p{L}\p{M}])(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|\u034F|[\u{E0100}-\u{E01EF}])/gu;
 
 /** Writes a table. Names are what callers wrote, so none may be a formula where somebody opens it. */
-export function toCsv(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
+export function toCsv(header: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
   return [header, ...rows].map((cells) => `${cells.map(written).join(',')}\r\n`).join('');
 }
 
-function written(cell: Cell): string {
+function written(cell: CsvCell): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return plain(cell);
   const seen = cell.replace(UNSEEN, escaped);

@@ -1,7 +1,7 @@
 import { prefersType } from '../runtime/header-value.ts';
 import type * as z from 'zod';
 import type { costsSchema } from '../contract/admin/cost-routes.ts';
-import type { Checked } from '../contract/admin/route.ts';
+import type { CheckedPart } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { PoolStatus } from '../contract/status.ts';
@@ -20,9 +20,9 @@ import type { AdminApp } from './context.ts';
 import { toCsv } from './cost-csv.ts';
 import { serve } from './serve.ts';
 
-type Query = Checked<AdminRoutes['getCosts'], 'query'>;
-type Costs = z.output<typeof costsSchema>;
-type Budget = Costs['rows'][number]['budget'];
+type CostQuery = CheckedPart<AdminRoutes['getCosts'], 'query'>;
+type CostsBody = z.output<typeof costsSchema>;
+type CostRowBudget = CostsBody['rows'][number]['budget'];
 
 /** Serves what calls cost. */
 export function addCostRoutes(app: AdminApp): void {
@@ -40,14 +40,14 @@ export function addCostRoutes(app: AdminApp): void {
   });
 }
 
-async function costsOf(env: Env, { period, which, by }: Query): Promise<Costs> {
+async function costsOf(env: Env, { period, which, by }: CostQuery): Promise<CostsBody> {
   // As pools tell time.
   const names = periodsAt(steadyClock.now());
   const name = names[which === 'this' ? period : (`${period}Before` as const)];
   const directory = await readDirectory(env);
   const [{ pools, unreachable }, budgets] = await Promise.all([
     readCosts(env, directory, name),
-    which === 'this' ? budgetsBy(env, directory, by, period) : new Map<string, Budget>(),
+    which === 'this' ? budgetsBy(env, directory, by, period) : new Map<string, CostRowBudget>(),
   ]);
   const rows = costRows(pools, by);
   const total = rows.reduce<CostSums>(addSums, NO_COSTS);
@@ -110,8 +110,8 @@ async function budgetsBy(
   env: Env,
   directory: Directory,
   by: CostsBy,
-  period: Query['period'],
-): Promise<Map<string, Budget>> {
+  period: CostQuery['period'],
+): Promise<Map<string, CostRowBudget>> {
   const limits = new Map(
     groupsBy(directory, by).flatMap(([name, group]) => {
       const limit = group.limits.budget_usd[LIMITS[period]];
@@ -137,13 +137,17 @@ async function budgetsBy(
   );
 }
 
-function budgetOf(limit: number, spend: PoolStatus['spend'], period: Query['period']): Budget {
+function budgetOf(
+  limit: number,
+  spend: PoolStatus['spend'],
+  period: CostQuery['period'],
+): CostRowBudget {
   const [spent, reserved] = [spend?.[SPENT[period]] ?? 0, spend?.reserved_usd ?? 0];
   const left = Math.max(0, limit - spent - reserved);
   return { limit_usd: limit, spent_usd: spent, reserved_usd: reserved, left_usd: left };
 }
 
-function unknown(limit: number): Budget {
+function unknown(limit: number): CostRowBudget {
   return { limit_usd: limit, spent_usd: null, reserved_usd: null, left_usd: null };
 }
 
@@ -178,7 +182,7 @@ const COLUMNS = [
 ] as const;
 
 /** Makes the rows alone: a row for their total would double every sum that a spreadsheet makes. */
-function csvOf({ by, name, rows }: Costs): string {
+function csvOf({ by, name, rows }: CostsBody): string {
   const header = ['from', 'to', by, ...COLUMNS, 'budget_usd', 'budget_left_usd'];
   const days = daysOf(name);
   const [from, to] = days === null ? [name, name] : [dateOf(days.from), dateOf(days.to)];
@@ -194,7 +198,7 @@ function csvOf({ by, name, rows }: Costs): string {
 }
 
 /** Where the price of no call is known the cost is not 0, but left out. */
-function sumsOf(row: Costs['total']): (number | null)[] {
+function sumsOf(row: CostsBody['total']): (number | null)[] {
   const isUnknown = row.calls > 0 && row.unpriced_calls + row.unreported_calls === row.calls;
   return COLUMNS.map((column) => (column === 'usd' && isUnknown ? null : row[column]));
 }

@@ -1,5 +1,5 @@
 import type { AdminRoutes } from '../contract/admin/routes.ts';
-import type { Checked } from '../contract/admin/route.ts';
+import type { CheckedPart } from '../contract/admin/route.ts';
 import type { DecisionFilter } from '../contract/decisions.ts';
 import { directoryOf } from '../env.ts';
 import { askPools, readDirectory } from '../overview/pools.ts';
@@ -48,7 +48,7 @@ function latestFirst(a: string, b: string): number {
   return a < b ? 1 : -1;
 }
 
-function filterOf(query: Checked<AdminRoutes['listDecisions'], 'query'>): DecisionFilter {
+function filterOf(query: CheckedPart<AdminRoutes['listDecisions'], 'query'>): DecisionFilter {
   const { lease, from, to, outcome, limit } = query;
   return {
     limit,

@@ -1,13 +1,13 @@
 import type { OpenApiDocument, OpenApiOperation } from '../contract/admin/openapi.ts';
 
-type Schemas = OpenApiDocument['components']['schemas'];
+type ComponentSchemas = OpenApiDocument['components']['schemas'];
 
 /** A command that asks a route, with the least that it wants in a body. Names in capitals are for the reader to fill in. */
 export function curlOf(
   method: string,
   path: string,
   { requestBody, security }: OpenApiOperation,
-  schemas: Schemas,
+  schemas: ComponentSchemas,
 ): string {
   const url = `/admin/api${path}`.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
     name.toUpperCase(),
@@ -23,7 +23,7 @@ export function curlOf(
 }
 
 /** The least that fits a schema: the fields that it requires. */
-function exampleOf(given: unknown, schemas: Schemas): unknown {
+function exampleOf(given: unknown, schemas: ComponentSchemas): unknown {
   const schema = Object(given) as Readonly<Record<string, unknown>>;
   const { $ref: ref, properties, required, anyOf, oneOf, type, minimum } = schema;
   if (typeof ref === 'string') {

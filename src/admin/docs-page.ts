@@ -7,8 +7,6 @@ import type {
 import { curlOf } from './docs-curl.ts';
 import { schemaHtml } from './docs-schema.ts';
 
-type Html = ReturnType<typeof html>;
-
 interface Listed {
   readonly method: string;
   readonly path: string;
@@ -97,7 +95,7 @@ function isFound({ method, path, operation }: Listed, words: readonly string[]):
 function routeHtml(
   { method, path, operation }: Listed,
   schemas: OpenApiDocument['components']['schemas'],
-): Html {
+): ReturnType<typeof html> {
   const { operationId, summary, description, parameters, requestBody, responses } = operation;
   return html`<article id="${operationId}">
     <h3>
@@ -137,7 +135,13 @@ ${curlOf(method, path, operation, schemas)}</pre>
   </article>`;
 }
 
-function parameterHtml({ name, in: place, required, schema, description }: OpenApiParameter): Html {
+function parameterHtml({
+  name,
+  in: place,
+  required,
+  schema,
+  description,
+}: OpenApiParameter): ReturnType<typeof html> {
   return html`<li>
     <code>${name}</code> in
     ${place}${required ? '' : ', optional'}${
@@ -147,12 +151,14 @@ function parameterHtml({ name, in: place, required, schema, description }: OpenA
   </li>`;
 }
 
-function contentHtml(content: Readonly<Record<string, { readonly schema: unknown }>>): Html[] {
+function contentHtml(
+  content: Readonly<Record<string, { readonly schema: unknown }>>,
+): ReturnType<typeof html>[] {
   return Object.values(content).map(({ schema }) => schemaHtml(schema));
 }
 
 /** A text in which names of fields and values stand between backticks. */
-function prose(text: string): Html[] {
+function prose(text: string): ReturnType<typeof html>[] {
   return text
     .split('`')
     .map((part, at) => (at % 2 === 0 ? html`${part}` : html`<code>${part}</code>`));

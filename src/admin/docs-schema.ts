@@ -1,7 +1,5 @@
 import { html } from 'hono/html';
 
-type Html = ReturnType<typeof html>;
-
 /** A JSON Schema, as far as ours go: what zod makes of the contract. */
 interface Schema {
   readonly $ref?: string;
@@ -27,7 +25,7 @@ interface Schema {
 }
 
 /** A schema in words: its fields as a list, each with its type, its bounds and what it is for. Names of others lead to them. */
-export function schemaHtml(given: unknown): Html {
+export function schemaHtml(given: unknown): ReturnType<typeof html> {
   const schema = schemaOf(given);
   return html`<p>${typeHtml(schema)}${boundsOf(schema)}</p>
     ${partsHtml(schema)}`;
@@ -42,7 +40,7 @@ function variantsOf({ anyOf, oneOf, allOf }: Schema): readonly Schema[] {
 }
 
 /** Type of a value in a few words, as in `list of text` or `Group or null`. */
-function typeHtml(schema: Schema): Html {
+function typeHtml(schema: Schema): ReturnType<typeof html> {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1);
     return html`<a href="#schema-${name}">${name}</a>`;
@@ -83,7 +81,7 @@ function boundsOf(schema: Schema): string {
 }
 
 /** Fields of an object, of the members of a list, or of each variant that has some. */
-function partsHtml(schema: Schema): Html {
+function partsHtml(schema: Schema): ReturnType<typeof html> {
   const { properties, items, additionalProperties } = schema;
   if (properties !== undefined) {
     const { required = [] } = schema;
@@ -102,7 +100,7 @@ function partsHtml(schema: Schema): Html {
   return html`${variantsOf(schema).map(partsHtml)}`;
 }
 
-function fieldHtml(name: string, field: Schema, isRequired: boolean): Html {
+function fieldHtml(name: string, field: Schema, isRequired: boolean): ReturnType<typeof html> {
   return html`<li>
     <code>${name}</code> ${typeHtml(field)}${boundsOf(field)}${isRequired ? ', required' : ''}${
       field.description === undefined ? '' : html`<br />${field.description}`

@@ -14,7 +14,7 @@ import { ProblemError } from './problem.ts';
 import { pageByName } from './pages.ts';
 import { check, invalid, madeOr, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
-import { lasting, lastingSwitches, namedIn, spanOf, type Lasting } from './temporary.ts';
+import { lasting, lastingSwitches, namedIn, spanOf, type TemporaryChange } from './temporary.ts';
 import type { untilSchema } from '../contract/admin/until.ts';
 import type * as z from 'zod';
 
@@ -116,7 +116,7 @@ async function switchAutomatic(
   name: string,
   verb: string,
   edit: Partial<Switches>,
-  time: Lasting,
+  time: TemporaryChange,
 ) {
   const { version, config, warnings } = await changeConfig(context, {
     action: `group ${name}: ${verb}${time.words}`,
@@ -186,7 +186,7 @@ export async function changeGroup(
   name: string,
   verb: string,
   edited: (config: Config) => GroupConfig,
-  time?: Lasting,
+  time?: TemporaryChange,
 ) {
   const made = groupEdit(name, verb + (time?.words ?? ''), edited);
   const edit = time === undefined ? made : { ...made, orders: time.orders };

@@ -5,16 +5,16 @@ import type { PoolReply } from '../overview/pools.ts';
 import type { Marker } from './history-markers.ts';
 
 /** Time of which a history has no data. Outside of it, a time without a point is one in which nothing happened. */
-type Gap = z.output<typeof gapSchema>;
+type DataGap = z.output<typeof gapSchema>;
 
 /** A stretch of time in epoch milliseconds. */
-interface Span {
+interface TimeSpan {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /** How a group came to be: by its configuration, or with its first call. */
-export interface Existence {
+export interface PoolLifetime {
   /** Its first call makes it, and the audit log does not mark that. */
   readonly isByCalls: boolean;
   /** It is in the configuration now. */
@@ -24,15 +24,15 @@ export interface Existence {
 /** Maximum gaps of an answer, the latest. */
 const GAPS_MAX = 1_000;
 
-type Asked = readonly PoolReply<PoolHistory>[];
+type PoolHistories = readonly PoolReply<PoolHistory>[];
 
 /** Finds the times of a range of which nothing is known, the oldest first, and from when on there is data (null: there is none). */
 export function gapsIn(
-  range: Span,
-  asked: Asked,
+  range: TimeSpan,
+  asked: PoolHistories,
   markers: readonly Marker[],
-  existence: Existence,
-): { readonly since: string | null; readonly gaps: Gap[] } {
+  existence: PoolLifetime,
+): { readonly since: string | null; readonly gaps: DataGap[] } {
   const answers = asked.flatMap((one) => ('answer' in one ? [one.answer] : []));
   if (answers.length === 0 && asked.length > 0) {
     return { since: null, gaps: [gapOf(range, 'unreachable')] };
@@ -54,11 +54,11 @@ export function gapsIn(
 
 /** Lists the times in which there was no such group. What a pool has recorded counts more than the audit log. */
 function absences(
-  range: Span,
+  range: TimeSpan,
   answers: readonly PoolHistory[],
   markers: readonly Marker[],
-  { isByCalls, isConfigured }: Existence,
-): Span[] {
+  { isByCalls, isConfigured }: PoolLifetime,
+): TimeSpan[] {
   const firstMs = firstDataMs(range, answers);
   const absent = isByCalls
     ? [{ ...range, toMs: firstMs ?? range.toMs }]
@@ -74,7 +74,7 @@ function absences(
 }
 
 /** Finds from when on any pool has data. Null: none has, as far as they say. */
-function firstDataMs({ fromMs }: Span, answers: readonly PoolHistory[]): number | null {
+function firstDataMs({ fromMs }: TimeSpan, answers: readonly PoolHistory[]): number | null {
   const all = answers.flatMap(({ since, points }) => {
     // A release before does not say, so that nothing is claimed of its past.
     if (since === undefined) return [fromMs];
@@ -85,15 +85,15 @@ function firstDataMs({ fromMs }: Span, answers: readonly PoolHistory[]): number 
 
 /** Lists the times in which the configuration had no such group, by what the audit log marks. */
 function withoutEntry(
-  { fromMs, toMs }: Span,
+  { fromMs, toMs }: TimeSpan,
   markers: readonly Marker[],
   isConfigured: boolean,
-): Span[] {
+): TimeSpan[] {
   const changes = markers
     .filter(({ kind }) => kind === 'created' || kind === 'removed')
     .map(({ kind, at }) => ({ isThere: kind === 'created', atMs: Date.parse(at) }))
     .toSorted((a, b) => a.atMs - b.atMs);
-  const spans: Span[] = [];
+  const spans: TimeSpan[] = [];
   let isThere = changes[0] === undefined ? isConfigured : !changes[0].isThere;
   let sinceMs = fromMs;
   for (const change of changes) {
@@ -106,7 +106,7 @@ function withoutEntry(
 }
 
 /** Lists the times that restarts of pools have lost. */
-function lostIn(asked: Asked): Gap[] {
+function lostIn(asked: PoolHistories): DataGap[] {
   return asked.flatMap((one) => {
     if ('error' in one) return [];
     const { partition } = one.pool;
@@ -117,7 +117,7 @@ function lostIn(asked: Asked): Gap[] {
   });
 }
 
-function gapOf({ fromMs, toMs }: Span, why: Gap['why']): Gap {
+function gapOf({ fromMs, toMs }: TimeSpan, why: DataGap['why']): DataGap {
   return {
     from: new Date(fromMs).toISOString(),
     to: new Date(toMs).toISOString(),

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { historyPointSchema } from '../contract/admin/observation-schemas.ts';
-import type { Checked } from '../contract/admin/route.ts';
+import type { CheckedPart } from '../contract/admin/route.ts';
 import type { AdminRoutes } from '../contract/admin/routes.ts';
 import { directoryOf, type Env } from '../env.ts';
 import {
@@ -33,10 +33,10 @@ const MARKERS_MAX = 1_000;
 /** Maximum tenants of a kind that a point tells of. */
 const TENANTS_SHOWN_MAX = 3;
 
-type HistoryQuery = Checked<AdminRoutes['getHistory'], 'query'>;
+type HistoryQuery = CheckedPart<AdminRoutes['getHistory'], 'query'>;
 type ShownPoint = z.output<typeof historyPointSchema>;
 
-interface Range {
+interface RequestedRange {
   readonly fromMs: number;
   readonly toMs: number;
   readonly stepMs: number;
@@ -79,7 +79,7 @@ export function addHistoryRoutes(app: AdminApp): void {
   });
 }
 
-function rangeOf(query: HistoryQuery, now: number): Range {
+function rangeOf(query: HistoryQuery, now: number): RequestedRange {
   const { from, to = now, step, partition } = query;
   const fromMs = Math.max(from ?? to - 3_600_000, now - QUARTERS_KEPT_MS);
   if (fromMs >= to) {
@@ -101,7 +101,7 @@ function defaultStepMs(lengthMs: number, isRecent: boolean): number {
 }
 
 /** Finds what operators did to the group in that time. */
-async function doneTo(env: Env, name: string, { fromMs, toMs }: Range): Promise<Marker[]> {
+async function doneTo(env: Env, name: string, { fromMs, toMs }: RequestedRange): Promise<Marker[]> {
   const since = new Date(fromMs).toISOString();
   const until = new Date(toMs).toISOString();
   const told = new Set<number>();
@@ -130,7 +130,10 @@ function inOrder(markers: readonly Marker[]): Marker[] {
 }
 
 /** Joins the points of all pools. */
-function pointsOf(asked: readonly PoolReply<PoolHistory>[], { stepMs }: Range): ShownPoint[] {
+function pointsOf(
+  asked: readonly PoolReply<PoolHistory>[],
+  { stepMs }: RequestedRange,
+): ShownPoint[] {
   const steps = new Map<number, HistoryPoint>();
   let now = 0;
   for (const one of asked) {

@@ -12,16 +12,14 @@ import { keepKnownCaps } from '../config/keep-known-caps.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import { checkOptionsOf, type Changed, type Edit } from './change.ts';
+import { checkOptionsOf, type ChangeResult, type Edit } from './change.ts';
 import { differingUpstreams, withGroupsOf } from './imported-groups.ts';
 import { invalid } from './serve.ts';
-
-type Ok = Extract<Imported, { readonly ok: true }>;
 
 /** An edit that imports a document, and the warnings about it. */
 interface ImportEdit {
   readonly edit: Edit;
-  readonly warningsOf: (changed: Changed) => string[];
+  readonly warningsOf: (changed: ChangeResult) => string[];
 }
 
 /** Makes the edit that puts a document in the configuration's place, and the warnings about it. */
@@ -32,7 +30,10 @@ export function importEdit(env: Env, document: unknown): ImportEdit {
 }
 
 /** Puts a document of our own shape in the place of everything; it may leave the keys of the admin API as they are. */
-function wholeEdit(document: unknown, { config: wanted, notes }: Ok): ImportEdit {
+function wholeEdit(
+  document: unknown,
+  { config: wanted, notes }: Extract<Imported, { readonly ok: true }>,
+): ImportEdit {
   const isWithAdminKeys = 'admin_keys' in Object(document);
   return {
     edit: {
@@ -49,7 +50,7 @@ function wholeEdit(document: unknown, { config: wanted, notes }: Ok): ImportEdit
 }
 
 /** Puts the groups of a foreign document in place, and the upstreams that they need beside those that there are. */
-function groupsEdit(env: Env, imported: Ok): ImportEdit {
+function groupsEdit(env: Env, imported: Extract<Imported, { readonly ok: true }>): ImportEdit {
   const kept = keepKnownCaps(imported.config);
   const notes = [...imported.notes, ...kept.notes];
   const { omitted, pathOf = (path: string) => path } = imported;

@@ -1,5 +1,5 @@
 /** One page of a list, and the cursor of the next. */
-interface Page<Item> {
+interface ListPage<Item> {
   readonly items: readonly Item[];
   readonly next_cursor: string | null;
 }
@@ -12,7 +12,7 @@ export function pageByName<Item>(
   all: readonly Item[],
   nameOf: (item: Item) => string,
   { limit, cursor }: { readonly limit: number; readonly cursor?: string | undefined },
-): Page<Item> {
+): ListPage<Item> {
   const rest = all
     .filter((item) => cursor === undefined || nameOf(item) > cursor)
     .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));

@@ -17,8 +17,8 @@ import { meeting, replacedBy } from '../routing/overlaps.ts';
 import { wayOfCalls } from '../routing/way-of-calls.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
-import type { LastHour } from './calls-refused.ts';
-import { tryEdit, type Changed, type Edit } from './change.ts';
+import type { LastHourEffect } from './calls-refused.ts';
+import { tryEdit, type ChangeResult, type Edit } from './change.ts';
 import { keyPreviewEdit } from './key-routes.ts';
 import { teamPreviewEdit } from './team-routes.ts';
 import { currentSnapshot } from './snapshot.ts';
@@ -34,16 +34,16 @@ const HOUR_MS = 3_600_000;
 /** Maximum of groups whose effects one preview tells: each asks all its pools. */
 const EFFECTS_MAX = 10;
 
-type Shown = z.output<typeof groupPreviewSchema>;
+type ShownPreview = z.output<typeof groupPreviewSchema>;
 
 /** Effects of a change on a group that is there. */
 interface Effects {
-  readonly now: NonNullable<Shown['now']>;
-  readonly last_hour: NonNullable<Shown['last_hour']>;
+  readonly now: NonNullable<ShownPreview['now']>;
+  readonly last_hour: NonNullable<ShownPreview['last_hour']>;
 }
 
 /** One pool's word on itself, now and for its last hour. */
-interface PoolSays {
+interface PoolPreviewAnswer {
   readonly preview: PoolPreview;
   readonly points: readonly HistoryPoint[];
 }
@@ -121,7 +121,7 @@ async function tryWayBack(context: AdminContext, way: z.output<typeof rollbackSc
 }
 
 /** Asks the pools of groups that are there before and after a change, and are changed, what it would do. */
-async function effectsOf(context: AdminContext, changed: Changed) {
+async function effectsOf(context: AdminContext, changed: ChangeResult) {
   const { before, config } = changed;
   const { pools } = await readDirectory(context.env);
   const old = new Map(before.groups.map((group) => [group.name, group]));
@@ -137,7 +137,7 @@ async function effectsOf(context: AdminContext, changed: Changed) {
   }));
 }
 
-function planned({ version, before, config, warnings, lastHour: hour }: Changed) {
+function planned({ version, before, config, warnings, lastHour: hour }: ChangeResult) {
   const { changes, omitted } = changesBetween(before, config);
   const refuses = shownRefusals(hour);
   return { version, changes: [...changes], changes_omitted: omitted, warnings, refuses };
@@ -146,7 +146,7 @@ function planned({ version, before, config, warnings, lastHour: hour }: Changed)
 /** Maximum kinds of calls that a preview names for each reason. */
 const KINDS_SHOWN = 20;
 
-function shownRefusals({ calls, refused, isPart }: LastHour): Shown['refuses'] {
+function shownRefusals({ calls, refused, isPart }: LastHourEffect): ShownPreview['refuses'] {
   return {
     calls,
     is_part: isPart,
@@ -172,7 +172,7 @@ function newlyReplaced(
 
 async function effectOf(
   { env }: AdminContext,
-  { before, config }: Changed,
+  { before, config }: ChangeResult,
   pools: readonly PlacedPool[],
   was: GroupConfig,
   group: GroupConfig,
@@ -180,7 +180,7 @@ async function effectOf(
   const own = pools.filter((pool) => pool.group === group.name && takesCalls(pool, before));
   const definitionIn = (each: Config) => JSON.stringify(definedGroup(each, group.name));
   const now = steadyClock.now();
-  const asked = await askPools(env, before, own, async (pool): Promise<PoolSays> => {
+  const asked = await askPools(env, before, own, async (pool): Promise<PoolPreviewAnswer> => {
     const [preview, { points }] = await Promise.all([
       pool.preview(definitionIn(before), definitionIn(config)),
       pool.history(now - HOUR_MS, now, MINUTE_MS),
@@ -197,8 +197,8 @@ function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
 }
 
 function effectNow(
-  says: readonly PoolSays[],
-  asked: readonly PoolReply<PoolSays>[],
+  says: readonly PoolPreviewAnswer[],
+  asked: readonly PoolReply<PoolPreviewAnswer>[],
   rerouted: boolean,
 ): Effects['now'] {
   const previews = says.map(({ preview }) => preview);
@@ -242,7 +242,7 @@ function fewest(slots: readonly (number | null)[]): number | null {
   return bounded.length === 0 ? null : Math.min(...bounded);
 }
 
-function lastHour(says: readonly PoolSays[]): Effects['last_hour'] {
+function lastHour(says: readonly PoolPreviewAnswer[]): Effects['last_hour'] {
   const above = new Set<number>();
   let waits: readonly number[] = emptyCounts();
   const most = { in_use_max: 0, queued_max: 0, granted: 0 };

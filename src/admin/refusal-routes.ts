@@ -1,5 +1,5 @@
 import type { AdminRoutes } from '../contract/admin/routes.ts';
-import type { Checked } from '../contract/admin/route.ts';
+import type { CheckedPart } from '../contract/admin/route.ts';
 import { REFUSAL_ADVICE } from '../contract/refusal-advice.ts';
 import { REASON_NAMES, REFUSALS_KEPT_MS, type RefusalCount } from '../contract/refusals.ts';
 import type { Config } from '../contract/config/config.ts';
@@ -15,7 +15,7 @@ import type { AdminApp } from './context.ts';
 import { invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-type Query = Checked<AdminRoutes['listRefusals'], 'query'>;
+type RefusalQuery = CheckedPart<AdminRoutes['listRefusals'], 'query'>;
 
 const FILTERS = ['reason', 'key', 'team', 'group', 'upstream'] as const;
 
@@ -60,7 +60,7 @@ function summed(counts: readonly RefusalCount[]): RefusalCount[] {
   );
 }
 
-function fitting({ q, ...filters }: Query): (one: RefusalCount) => boolean {
+function fitting({ q, ...filters }: RefusalQuery): (one: RefusalCount) => boolean {
   const wanted = q?.toLowerCase();
   return (one) => {
     if (FILTERS.some((name) => filters[name] !== undefined && one[name] !== filters[name])) {
@@ -75,7 +75,11 @@ function fitting({ q, ...filters }: Query): (one: RefusalCount) => boolean {
 }
 
 /** Lists filters that name something that is neither configured nor refused: a misspelling would look like good news. */
-function unknownNames(query: Query, counts: readonly RefusalCount[], config: Config): FieldError[] {
+function unknownNames(
+  query: RefusalQuery,
+  counts: readonly RefusalCount[],
+  config: Config,
+): FieldError[] {
   return FILTERS.flatMap((path) => {
     const name = query[path];
     if (name === undefined) return [];

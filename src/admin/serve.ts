@@ -1,6 +1,6 @@
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type * as z from 'zod';
-import type { AdminRoute, Answer, Checked } from '../contract/admin/route.ts';
+import type { AdminRoute, RouteAnswer, CheckedPart } from '../contract/admin/route.ts';
 import type { RouteName } from '../contract/admin/addresses.ts';
 import { ADMIN_ROUTES, type AdminRoutes } from '../contract/admin/routes.ts';
 import { explainIssues } from '../config/explain-issues.ts';
@@ -13,14 +13,14 @@ import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
 
 /** A request after all its checks. */
-interface Asked<Name extends RouteName> {
+interface CheckedRequest<Name extends RouteName> {
   readonly context: AdminContext;
-  readonly params: Checked<AdminRoutes[Name], 'params'>;
-  readonly query: Checked<AdminRoutes[Name], 'query'>;
-  readonly body: Checked<AdminRoutes[Name], 'body'>;
+  readonly params: CheckedPart<AdminRoutes[Name], 'params'>;
+  readonly query: CheckedPart<AdminRoutes[Name], 'query'>;
+  readonly body: CheckedPart<AdminRoutes[Name], 'body'>;
 }
 
-type MaybeLater<T> = T | Promise<T>;
+type MaybePromise<T> = T | Promise<T>;
 
 /** Parts of an answer besides its body; the version is sent as `ETag`. */
 interface Extras {
@@ -31,8 +31,8 @@ interface Extras {
 /** Handlers by route, because an answer's status keeps its literal type only where that is known. */
 type Handlers = {
   [Name in RouteName]: (
-    asked: Asked<Name>,
-  ) => MaybeLater<(Answer<AdminRoutes[Name]> & Extras) | Response>;
+    asked: CheckedRequest<Name>,
+  ) => MaybePromise<(RouteAnswer<AdminRoutes[Name]> & Extras) | Response>;
 };
 
 /**
@@ -57,7 +57,7 @@ export function serve<Name extends RouteName>(
       body: await bodyOf(context, route),
     };
     // The cast is sound: the parts were made by the schemas that the types come from.
-    const reply = await handler(asked as Asked<Name>);
+    const reply = await handler(asked as CheckedRequest<Name>);
     if (reply instanceof Response) return reply;
     const { status, body, version, headers = {} } = reply;
     const isText = route.answers[status] === 'text';

@@ -11,20 +11,20 @@ const FIELDS_MAX = 50;
 const CHARACTERS_MAX = 64_000;
 
 /** How long a change holds. */
-export interface Span {
+export interface ChangeSpan {
   /** Epoch milliseconds. Null: it stays. */
   readonly until: number | null;
 }
 
 /** The word of a change of a group on its time. */
-export interface Lasting {
+export interface TemporaryChange {
   /** Words for the audit log, as in ` until 2026-11-20T10:00:00.000Z`. */
   readonly words: string;
   readonly orders: (before: Config, next: Config) => readonly TemporaryOrder[];
 }
 
 /** Reads for how long a change shall hold. */
-export function spanOf({ until, for_s: forS }: z.output<typeof untilSchema>): Span {
+export function spanOf({ until, for_s: forS }: z.output<typeof untilSchema>): ChangeSpan {
   if (until === undefined && forS === undefined) return { until: null };
   if (until !== undefined && forS !== undefined) {
     throw invalid([{ path: 'for_s', message: 'cannot stand beside "until"' }]);
@@ -45,10 +45,10 @@ export function spanOf({ until, for_s: forS }: z.output<typeof untilSchema>): Sp
  */
 export function lasting(
   group: string,
-  { until }: Span,
+  { until }: ChangeSpan,
   named: readonly (readonly string[])[],
   entry?: GroupConfig,
-): Lasting {
+): TemporaryChange {
   const orders = (before: Config, next: Config): TemporaryOrder[] => {
     const was = entry ?? before.groups.find(({ name }) => name === group);
     if (until !== null && was === undefined) throw invalid([NOTHING_BEFORE]);
@@ -68,9 +68,9 @@ export function lasting(
 /** Makes the same of switches, which are off when their time is over: also of those that were on before, without an end. */
 export function lastingSwitches(
   group: string,
-  { until }: Span,
+  { until }: ChangeSpan,
   switches: Readonly<Record<string, boolean>>,
-): Lasting {
+): TemporaryChange {
   const named = Object.keys(switches).map((field) => [field]);
   const fields = until === null ? [] : named.map((path) => ({ path, was: false, value: true }));
   return { words: wordsOf(until), orders: () => [{ group, until, fields, named }] };

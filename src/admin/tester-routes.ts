@@ -1,6 +1,6 @@
 import type { Env } from '../env.ts';
 import type { GatewayKeyConfig } from '../contract/config/config.ts';
-import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { REASONS, type ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
@@ -31,7 +31,7 @@ import type { AdminApp } from './context.ts';
 import { invalid, serve } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-type Call = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
+type TestedCall = Parameters<Parameters<typeof serve<'testCall'>>[2]>[0]['body'];
 
 /** Serves which groups a call would take, without making it. */
 export function addTesterRoutes(app: AdminApp): void {
@@ -60,18 +60,18 @@ const NOTHING = {
   groups: [],
 } as const;
 
-interface Chosen {
+interface ChosenUpstream {
   readonly upstream: Upstream;
   readonly model: string | null;
   readonly by: 'upstream' | 'model' | 'default';
 }
 
 function choose(
-  { upstream: header, model, shape, key }: Call,
+  { upstream: header, model, shape, key }: TestedCall,
   upstreams: ReadonlyMap<string, Upstream>,
   routes: Routes,
   byDefault: string | null,
-): Chosen | ErrorReply {
+): ChosenUpstream | ErrorReply {
   const keyIds = keyIdsOf(key);
   const asked: Parameters<typeof chooseUpstream>[0] = {
     header,
@@ -102,10 +102,10 @@ function choose(
 }
 
 async function tested(
-  call: Call,
-  { upstream, model, by }: Chosen,
+  call: TestedCall,
+  { upstream, model, by }: ChosenUpstream,
   routes: Routes,
-  { config, fingerprintKey }: Snapshot,
+  { config, fingerprintKey }: ConfigSnapshot,
   env: Env,
 ) {
   const key = config.keys.find(({ id }) => id === call.key) ?? null;
@@ -150,7 +150,7 @@ async function tested(
 }
 
 /** Tells what a call asks for: what its path says, else an operation that takes a slot. */
-function askedFor(call: Call, upstream: Upstream, routes: Routes) {
+function askedFor(call: TestedCall, upstream: Upstream, routes: Routes) {
   const { method, path } = call;
   if (path === null) {
     const at = { operation: call.operation, method, path };
@@ -181,7 +181,7 @@ function credentialOf({ isKeyless, secret }: Upstream): 'none' | 'caller' | 'ope
 }
 
 /** Refuses a call without one of our keys where it needs one. */
-function keyRefusal(call: Call, isWanted: boolean, upstream: Upstream): ErrorReply | null {
+function keyRefusal(call: TestedCall, isWanted: boolean, upstream: Upstream): ErrorReply | null {
   if (!isWanted && upstream.secret === null) return null;
   const message =
     call.key === null

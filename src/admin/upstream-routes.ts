@@ -178,7 +178,7 @@ function memberSecretsAt(id: string, { groups }: Config): string[] {
 }
 
 /** A group that stands for an upstream. Null: no call of it went there, as far as it knows. */
-interface StandIn {
+interface RepresentativeGroup {
   readonly group: GroupStatus;
   readonly there: UpstreamAtGroup | null;
 }
@@ -187,7 +187,11 @@ interface StandIn {
  * Finds groups that stand for an upstream: its automatic ones, those that name it, and those whose calls went there. One
  * for whatever is called stands for none: each call takes a slot in another group besides.
  */
-function standIns(upstream: Upstream, config: Config, all: readonly GroupStatus[]): StandIn[] {
+function standIns(
+  upstream: Upstream,
+  config: Config,
+  all: readonly GroupStatus[],
+): RepresentativeGroup[] {
   const targeted = new Map(
     compileGroups(matchingGroups(config.groups))
       .filter(({ isTargeted }) => isTargeted)
@@ -215,7 +219,7 @@ function names(group: CompiledGroup, upstream: Upstream): boolean {
 }
 
 /** Sums up what groups have seen of an upstream whose calls went there. */
-function healthOf(groups: readonly StandIn[]) {
+function healthOf(groups: readonly RepresentativeGroup[]) {
   const called = groups.filter(({ group, there }) => there !== null || wasCalledBefore(group));
   const seen = called.flatMap(({ there }) => there ?? []);
   const state = stateOf(groups, called);
@@ -242,7 +246,7 @@ function wasCalledBefore({ name, upstreams, granted_total: granted }: GroupStatu
   return name.startsWith(AUTO_PREFIX) && upstreams.length === 0 && granted > 0;
 }
 
-function callsOf(groups: readonly StandIn[]) {
+function callsOf(groups: readonly RepresentativeGroup[]) {
   const [calls] = joinUpstreams(groups.flatMap(({ there }) => there ?? []));
   if (calls === undefined) return null;
   const { in_flight, last_call_at, day_granted, day_refusals, spend, last_refusals } = calls;
@@ -250,8 +254,8 @@ function callsOf(groups: readonly StandIn[]) {
 }
 
 function stateOf(
-  groups: readonly StandIn[],
-  called: readonly StandIn[],
+  groups: readonly RepresentativeGroup[],
+  called: readonly RepresentativeGroup[],
 ): UpstreamAtGroup['state'] | 'unreachable' | 'unknown' {
   const isLost = groups.length > 0 && groups.every(({ group }) => group.error !== undefined);
   if (isLost) return 'unreachable';

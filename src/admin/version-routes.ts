@@ -10,10 +10,10 @@ import { invalid, serve } from './serve.ts';
 import { endsOf } from './version-ends.ts';
 import { currentSnapshot } from './snapshot.ts';
 
-type Way = z.output<typeof rollbackSchema>;
+type RollbackRequest = z.output<typeof rollbackSchema>;
 
 /** An edit that goes back, and what it says once it was tried. */
-interface WayBack {
+interface RollbackEdit {
   readonly edit: Edit;
   /** The last try of the edit. */
   readonly said: () => Pick<RolledBack, 'notes' | 'conflicts'>;
@@ -39,7 +39,11 @@ export function addVersionRoutes(app: AdminApp): void {
 }
 
 /** Makes the edit that goes back. A preview shows conflicts, and does not end with them. */
-export async function wayBack(env: Env, way: Way, isPreview: boolean): Promise<WayBack> {
+export async function wayBack(
+  env: Env,
+  way: RollbackRequest,
+  isPreview: boolean,
+): Promise<RollbackEdit> {
   const [back, temporary] = await Promise.all([
     readWay(env, way),
     directoryOf(env).temporaryAt(way.undo === undefined ? (way.version ?? 0) : way.undo - 1),
@@ -79,7 +83,7 @@ export function told(
   return [...since, ...notes, ...warnings];
 }
 
-async function readWay(env: Env, way: Way): Promise<(present: Config) => RolledBack> {
+async function readWay(env: Env, way: RollbackRequest): Promise<(present: Config) => RolledBack> {
   if (way.undo === undefined) {
     const then = await readVersion(env, way.version ?? 0, 'version');
     return (present) => restored(present, then);

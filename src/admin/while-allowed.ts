@@ -1,5 +1,5 @@
 /** A stream to pass on, and when it is over. */
-interface Guarded {
+interface GuardedStream {
   readonly body: ReadableStream;
   readonly ended: Promise<void>;
 }
@@ -9,7 +9,7 @@ export function whileAllowed(
   source: ReadableStream,
   isAllowed: () => Promise<boolean>,
   everyMs: number,
-): Guarded {
+): GuardedStream {
   const { readable, writable } = new IdentityTransformStream();
   const stop = new AbortController();
   const check = async (): Promise<void> => {

@@ -4,7 +4,7 @@ import type { RefusalCount } from '../contract/refusals.ts';
 import type { Warning } from '../contract/warnings.ts';
 
 /** Budgets of a group in US dollars. null: none for that period. */
-export interface Budgets {
+export interface BudgetAmountsUsd {
   readonly hour: number | null;
   readonly day: number | null;
   readonly month: number | null;
@@ -36,7 +36,7 @@ export interface AttentionFacts {
   /** Warnings of the configuration in force. */
   readonly configWarnings: readonly string[];
   /** Budgets by the name of the group. */
-  readonly budgets: ReadonlyMap<string, Budgets>;
+  readonly budgets: ReadonlyMap<string, BudgetAmountsUsd>;
 }
 
 /** The subject of a group: the key or team whose limits it holds, or the group itself. */

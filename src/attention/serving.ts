@@ -56,7 +56,7 @@ const OF_UPSTREAM: ReadonlySet<string> = new Set(['breaker_open', 'upstream_unre
 const REFUSING_STATUSES: ReadonlySet<string> = new Set(['401', '403']);
 
 /** The last refusals of a group's upstreams since an instant. */
-interface LastRefusal {
+interface GroupLastRefusal {
   readonly upstream: string;
   readonly kind: string;
   readonly at: string;
@@ -64,7 +64,7 @@ interface LastRefusal {
   readonly message?: string;
 }
 
-type Since = Pick<Lately, 'refusals'> & { readonly since: string };
+type RefusalsSince = Pick<Lately, 'refusals'> & { readonly since: string };
 
 /** Finds why a group serves nothing, or serves nothing any more. null: it serves calls, or has none. */
 export function notServing(
@@ -136,7 +136,7 @@ export function brokenUpstream(
 /** Says which upstream refuses or fails calls, how often and with which message. */
 function saysOfUpstream(
   group: GroupStatus,
-  { since, refusals }: Since,
+  { since, refusals }: RefusalsSince,
   verb: 'refuse' | 'fail',
   isMeant: (kind: string) => boolean,
 ): { readonly says: string; readonly words: string | null } {
@@ -229,7 +229,7 @@ function causeOf(
 }
 
 /** Lists the last refusals of the group's upstreams since an instant, the latest first. */
-export function lastRefusals(group: GroupStatus, since: string): LastRefusal[] {
+export function lastRefusals(group: GroupStatus, since: string): GroupLastRefusal[] {
   return group.upstreams
     .flatMap(({ id, last_refusals: all }) =>
       all.filter(({ at }) => at >= since).map((one) => ({ ...one, upstream: id })),

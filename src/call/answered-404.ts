@@ -1,7 +1,7 @@
 import { readErrorFields } from '../upstream/refusal/error-fields.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import { cureAt, cureBehindV1 } from './base-url.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import type { Located } from './locate.ts';
 import { rejected, type Answered, type Rejected } from './result.ts';
 
@@ -23,7 +23,7 @@ const PATHS = /\/[^\s"]*/g;
  */
 export async function withCure(
   result: Answered,
-  call: KnownCall,
+  call: AuthenticatedCall,
   { upstream, path, chosenBy }: Located,
 ): Promise<Answered | Rejected> {
   const { status } = result.response;

@@ -3,8 +3,8 @@ import type { Reason } from '../contract/reasons.ts';
 import type { Placement } from '../routing/placement.ts';
 import { pause } from '../runtime/background.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { waitsUntil, type Ticket } from './acquire/admission.ts';
-import type { PlaceListener } from './acquire/slices.ts';
+import { waitsUntil, type CallTicket } from './acquire/admission.ts';
+import type { PositionListener } from './acquire/slices.ts';
 import { identify } from './identity/authenticate.ts';
 import { relocate } from './locate.ts';
 import { isForLackOfRoom } from './members/last-answer.ts';
@@ -15,9 +15,9 @@ import {
   LEFT,
   never,
   rejected,
-  type Again,
+  type NotServed,
   type FinalResult,
-  type Left,
+  type CallerLeft,
   type Rejected,
 } from './result.ts';
 import {
@@ -27,7 +27,7 @@ import {
   ticketUntilNext,
   type SpillPlan,
 } from './spill/spill.ts';
-import { isSamePlace, Tries } from './tries.ts';
+import { isSamePlace, CallAttempts } from './tries.ts';
 import { closed, unreachable } from './unreachable.ts';
 import { tryAt } from './try-at.ts';
 
@@ -40,7 +40,7 @@ const MOVE_PAUSE_MS_MAX = 1_000;
 const AFTER_SLOW_WAIT_MS = 1_000;
 
 /** The next step of a call whose own upstream, where it begins again by a newer configuration, has refused its address. */
-const GOES_ON: Again = { kind: 'again', where: 'other place' };
+const GOES_ON: NotServed = { kind: 'again', where: 'other place' };
 
 /**
  * Tries a call until somebody serves it or it is rejected for good: again when its group moved while it
@@ -48,14 +48,14 @@ const GOES_ON: Again = { kind: 'again', where: 'other place' };
  */
 export async function attempts(
   first: Candidate,
-  ticket: Ticket,
-  listener: PlaceListener | null,
+  ticket: CallTicket,
+  listener: PositionListener | null,
 ): Promise<FinalResult> {
-  const tries = new Tries(first.call.request.headers);
+  const tries = new CallAttempts(first.call.request.headers);
   let spill = await planSpill(first);
   let candidate = first;
   let moves = 0;
-  const ticketHere = (): Ticket => {
+  const ticketHere = (): CallTicket => {
     const { keyLanes, keyTimeoutMs } = candidate.call.caller;
     const own = keyLanes === ticket.keyLanes ? ticket : { ...ticket, keyLanes, keyTimeoutMs };
     return spill.next.length > 0 ? ticketUntilNext(own, spill.afterMs) : own;
@@ -139,7 +139,7 @@ function isOfMembersLeft({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && isForLackOfRoom(reply.reason);
 }
 
-function withoutClosed(plan: SpillPlan, tries: Tries): SpillPlan {
+function withoutClosed(plan: SpillPlan, tries: CallAttempts): SpillPlan {
   return { ...plan, next: plan.next.filter(({ entry }) => tries.mayGoTo(entry.upstream)) };
 }
 
@@ -152,7 +152,10 @@ const OF_QUEUE: ReadonlySet<Reason> = new Set<Reason>([
 ]);
 
 /** Ends a call that was not served: with a member's refusal if no other member has room, otherwise with a rejection. */
-function lastWord(result: Rejected, { sent, lastRefusal, refusalWords }: Tries): FinalResult {
+function lastWord(
+  result: Rejected,
+  { sent, lastRefusal, refusalWords }: CallAttempts,
+): FinalResult {
   const { reply } = result;
   if (lastRefusal !== null && isForLackOfRoom(reply.reason)) {
     traceError(lastRefusal.kind);
@@ -169,10 +172,10 @@ function lastWord(result: Rejected, { sent, lastRefusal, refusalWords }: Tries):
  */
 async function reroute(
   { call: before, located, spilledFrom, placements }: Candidate,
-  ticket: Ticket,
+  ticket: CallTicket,
   configVersion: number,
   moves: number,
-): Promise<Candidate | Rejected | Left> {
+): Promise<Candidate | Rejected | CallerLeft> {
   if (moves >= MOVES_MAX) return unread();
   const untilAt = patienceOf(ticket, placements);
   const table = await tableSince(before, configVersion, untilAt);
@@ -200,6 +203,6 @@ function unread(): Rejected {
 }
 
 /** Tells until when a call waits at the most, as far as is known. */
-function patienceOf(ticket: Ticket, placements: readonly Placement[]): number {
+function patienceOf(ticket: CallTicket, placements: readonly Placement[]): number {
   return Math.min(...placements.map((placement) => waitsUntil(ticket, placement)));
 }

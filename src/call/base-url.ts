@@ -14,20 +14,20 @@ import {
   withoutTrailingSlashes,
 } from '../upstream/operation/operation.ts';
 import { newestKnown } from '../config/snapshots.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { calledOrigin, splitPath } from './called-url.ts';
 import { dialectOfClient } from './models/models-request.ts';
 
-type Calling = Pick<KnownCall, 'request' | 'url' | 'table' | 'caller'>;
+type BaseUrlCall = Pick<AuthenticatedCall, 'request' | 'url' | 'table' | 'caller'>;
 
 /** A route as a client adds it to its base URL. */
-interface Added {
+interface ClientRoute {
   readonly shape: Dialect;
   /** Whether the path has a version before the route, which the client may have added or its base URL. */
   readonly isVersioned: boolean;
 }
 
-interface AddedAt extends Added {
+interface AddedAt extends ClientRoute {
   /** Where it begins in the path. */
   readonly start: number;
   /** Several dialects have it, so its shape is told by the headers. */
@@ -40,7 +40,7 @@ const SHOWN_MAX = 100;
 const VERSION_AT_END = /\/v\d\w*$/i;
 
 /** The error of a path that begins with the id of no upstream. */
-export function noUpstream(call: Calling): ErrorReply {
+export function noUpstream(call: BaseUrlCall): ErrorReply {
   const { pathname } = call.url;
   const origin = calledOrigin(call);
   const [, first = ''] = pathname.split('/', 2);
@@ -71,7 +71,7 @@ export function noUpstream(call: Calling): ErrorReply {
 /** The upstream whose id is nearest to a name, of those that the caller's key may use. */
 export function nearestUpstream(
   name: string,
-  { table: { upstreams, routes }, caller: { key } }: Pick<Calling, 'table' | 'caller'>,
+  { table: { upstreams, routes }, caller: { key } }: Pick<BaseUrlCall, 'table' | 'caller'>,
 ): string | null {
   const open = [...upstreams.values()].filter((each) => isUpstreamAllowed(key, each, routes));
   return nearestName(
@@ -113,7 +113,7 @@ const DOUBLED =
  * The error of a path with one endpoint behind another, which no provider has; null: it is another path. `id`: the upstream that
  * the path begins with, which may be named like an endpoint.
  */
-export function endpointAsBase(call: Calling, id: string | null): ErrorReply | null {
+export function endpointAsBase(call: BaseUrlCall, id: string | null): ErrorReply | null {
   const own = id === null ? '' : `/${id}`;
   const { base, version = '' } = DOUBLED.exec(call.url.pathname.slice(own.length))?.groups ?? {};
   if (base === undefined) return null;
@@ -124,7 +124,7 @@ export function endpointAsBase(call: Calling, id: string | null): ErrorReply | n
 }
 
 /** The base URL for a path that names its upstream behind /v1: `/v1/openai/chat/completions`. null if it names none there. */
-export function cureBehindV1(call: Calling): string | null {
+export function cureBehindV1(call: BaseUrlCall): string | null {
   const { pathname } = call.url;
   const [, , id = ''] = pathname.split('/', 3);
   const named = call.table.upstreams.get(id);
@@ -133,7 +133,7 @@ export function cureBehindV1(call: Calling): string | null {
 }
 
 /** Help for an error about a path below /v1 whose dialect is not served there, or that names its upstream there; empty: none. */
-export function notUnified(call: Calling): string {
+export function notUnified(call: BaseUrlCall): string {
   const behind = cureBehindV1(call);
   if (behind !== null) return behind;
   const added = addedIn(call.url.pathname, call);
@@ -145,7 +145,7 @@ export function notUnified(call: Calling): string {
  * The base URL for a path that its upstream most likely does not have: without the version, behind another one, or of another
  * dialect. Null: its path is where the upstream has such routes, or nothing is known of it.
  */
-export function cureAt(call: Calling, upstream: Upstream, path: string): string | null {
+export function cureAt(call: BaseUrlCall, upstream: Upstream, path: string): string | null {
   const { dialect, openaiAt, anthropicAt, baseUrl } = upstream;
   if (dialect === 'opaque') return null;
   const own = `${calledOrigin(call)}/${upstream.id}`;
@@ -188,7 +188,7 @@ function isOneVersion(mount: string): boolean {
 }
 
 /** Finds the route that a client added to its base URL; null: none that is known. */
-function addedIn(path: string, { request, url }: Calling): AddedAt | null {
+function addedIn(path: string, { request, url }: BaseUrlCall): AddedAt | null {
   const route = path === '' ? null : routeIn(path, 'openai');
   if (route === null || (!route.limited && route.name !== 'models')) return null;
   const { shape } = route;
@@ -205,8 +205,8 @@ function addedIn(path: string, { request, url }: Calling): AddedAt | null {
 
 /** The sentence that says what to set. `preferred`: upstreams that the caller most likely meant. */
 function cure(
-  call: Calling,
-  { shape, isVersioned }: Added,
+  call: BaseUrlCall,
+  { shape, isVersioned }: ClientRoute,
   preferred: readonly Upstream[],
 ): string {
   const origin = calledOrigin(call);
@@ -259,7 +259,7 @@ function basesAt(
 
 /** The upstream for a dialect, of those that the caller's key may use: a preferred one, its provider's, or the first. */
 function upstreamFor(
-  { table, caller: { key } }: Calling,
+  { table, caller: { key } }: BaseUrlCall,
   shape: Dialect,
   preferred: readonly Upstream[],
 ): Upstream | null {

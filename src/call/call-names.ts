@@ -1,9 +1,9 @@
 import { mayBeUrlencoded } from '../upstream/body/content-type.ts';
-import { modelIn, type Proof } from '../upstream/body/request-body.ts';
+import { modelIn, type BodyProof } from '../upstream/body/request-body.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { REQUEST_TYPE_HEADER } from '../providers/prices/lists/tiers.ts';
 import { withTierHeaders } from '../providers/prices/tiers.ts';
-import type { Tiers } from '../upstream/usage/tiers.ts';
+import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { RefusalScope, Scope } from '../core/words/scope.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
@@ -12,16 +12,16 @@ import { readBody } from './find-model.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
 import { readAhead } from './read-ahead.ts';
-import type { Left, Rejected } from './result.ts';
+import type { CallerLeft, Rejected } from './result.ts';
 
 /** The model and the service tier that a call asks for. */
-interface Names extends Pick<Scope, 'model' | 'tier'> {
+interface ModelAndTier extends Pick<Scope, 'model' | 'tier'> {
   /** Whether the whole body was read. Otherwise it may contain a tier, and a model if `model` is null. */
   readonly isWhole: boolean;
 }
 
 /** Accepts every body, with any model or an unreadable one. */
-const ANY_MODEL: Proof = {
+const ANY_MODEL: BodyProof = {
   isBound: false,
   allowsReferences: () => true,
   against: () => null,
@@ -46,7 +46,7 @@ const ENUM_PREFIX = /^service_tier_/;
 const UNKNOWN_TIER = 'unknown';
 
 /** Names by body, so that several attempts of one call read it once. */
-const known = new WeakMap<CallBody, Names>();
+const known = new WeakMap<CallBody, ModelAndTier>();
 
 /** How long calls read their bodies in advance after a pool held calls by names. */
 const BY_NAMES_MS = 30_000;
@@ -66,7 +66,7 @@ export function wentByNames(pool: string): boolean {
 
 /** The model and the service tier of a call, by which refusals hold it. */
 export type NamesOfCall = Pick<
-  CallNames,
+  CallNamesReader,
   'isUnread' | 'model' | 'tier' | 'refused' | 'read' | 'reachOf'
 >;
 
@@ -74,7 +74,7 @@ export type NamesOfCall = Pick<
  * The model and the service tier of one call. Most bodies pass through Headgate unread. They are read only for a pool
  * that holds calls by these names, and after a refusal about them.
  */
-export class CallNames implements NamesOfCall {
+export class CallNamesReader implements NamesOfCall {
   readonly #candidate: Candidate;
 
   constructor(candidate: Candidate) {
@@ -110,7 +110,7 @@ export class CallNames implements NamesOfCall {
    * Reads the names before the call is sent, unless they are known. If the body is too large to keep, or its length
    * is unknown, reads only its beginning. Returns null if the call continues.
    */
-  async read(): Promise<Rejected | Left | null> {
+  async read(): Promise<Rejected | CallerLeft | null> {
     if (!this.isUnread) return null;
     const { call, located, rules } = this.#candidate;
     const { body } = call;
@@ -179,7 +179,7 @@ export class ReadNames implements NamesOfCall {
   readonly model: string | null;
   readonly tier: string | null;
 
-  constructor(model: string | null, tiers: Tiers, headers: Pick<Headers, 'get'>) {
+  constructor(model: string | null, tiers: ServiceTiers, headers: Pick<Headers, 'get'>) {
     this.model = model;
     this.tier = tierOf(tiers, headers);
   }
@@ -199,7 +199,7 @@ export class ReadNames implements NamesOfCall {
 
 /** The tier of a call. null for the default. */
 function tierOf(
-  { service_tier: tier, speed, latency }: Tiers,
+  { service_tier: tier, speed, latency }: ServiceTiers,
   headers: Pick<Headers, 'get'>,
 ): string | null {
   const requestType = headers.get(REQUEST_TYPE_HEADER)?.trim().toLowerCase();

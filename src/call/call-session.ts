@@ -7,7 +7,7 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import type { CallBody } from './body.ts';
 import type { Candidate } from './plan.ts';
 import { readAhead } from './read-ahead.ts';
-import type { Left, Rejected } from './result.ts';
+import type { CallerLeft, Rejected } from './result.ts';
 
 /** How long calls find their sessions in advance after a pool asked for one. */
 const BY_SESSIONS_MS = 30_000;
@@ -41,7 +41,7 @@ export interface SessionOfCall {
   /** Its hash. null if there is none, or it is unread. */
   readonly hash: string | null;
   /** Finds it. Returns null if the call continues. */
-  read(): Promise<Rejected | Left | null>;
+  read(): Promise<Rejected | CallerLeft | null>;
 }
 
 /** The session of a call. null if the call names its agent, or is a WebSocket. */
@@ -66,7 +66,7 @@ class CallSession implements SessionOfCall {
     return known.get(this.#candidate.call.body) ?? null;
   }
 
-  async read(): Promise<Rejected | Left | null> {
+  async read(): Promise<Rejected | CallerLeft | null> {
     if (!this.isUnread) return null;
     const { call } = this.#candidate;
     const { body, request, table } = call;

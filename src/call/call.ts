@@ -31,7 +31,7 @@ export interface ProxyCall {
 }
 
 /** A call of which it is known who makes it, and what its headers say. */
-export interface KnownCall extends ProxyCall {
+export interface AuthenticatedCall extends ProxyCall {
   readonly kind: 'known';
   readonly caller: Caller;
   readonly headers: CallerHeaders;

@@ -1,6 +1,6 @@
 import { mayBeOld, sureTable } from '../config/snapshots.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { rejected, type Moved, type Rejected } from './result.ts';
 
 /** The reply to a call for which nobody says which configuration is in force. */
@@ -17,7 +17,7 @@ export async function changedSince({
   table,
   env,
   ctx,
-}: Pick<KnownCall, 'table' | 'env' | 'ctx'>): Promise<Moved | Rejected | null> {
+}: Pick<AuthenticatedCall, 'table' | 'env' | 'ctx'>): Promise<Moved | Rejected | null> {
   if (!mayBeOld(table)) return null;
   const sure = await sureTable(env, ctx);
   if (sure === null) return rejected(UNCONFIRMED);

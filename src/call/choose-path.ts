@@ -12,14 +12,14 @@ import { classify } from '../upstream/operation/operation.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
 import { nearestUpstream, notUnified } from './base-url.ts';
 import { splitPath } from './called-url.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { modelInPath, modelsRequest } from './models/models-request.ts';
 import { rejected, type Rejected } from './result.ts';
 
 const NO_HEADERS = new Headers();
 
 /** Where a unified call goes. */
-export interface Chosen {
+export interface ChosenPath {
   readonly kind: 'chosen';
   readonly upstream: Upstream;
   /** Behind the upstream's base URL. */
@@ -56,13 +56,13 @@ export function errorShape(
 
 /** Chooses where a unified call goes. */
 export function choosePath(
-  call: Pick<KnownCall, 'request' | 'table' | 'url' | 'headers' | 'caller'>,
+  call: Pick<AuthenticatedCall, 'request' | 'table' | 'url' | 'headers' | 'caller'>,
   shape: UnifiedShape,
   model: string | null,
-): Chosen | Rejected {
+): ChosenPath | Rejected {
   const { table, url, headers, caller } = call;
   const { keyIds } = caller;
-  const upstreamOfMember: Asked['upstreamOfMember'] = (named, isServedBy) =>
+  const upstreamOfMember: PathRequest['upstreamOfMember'] = (named, isServedBy) =>
     table.routes.upstreamOfMember({ model: named, keyIds, isServedBy });
   const asked = { header: headers.upstream, model, shape, upstreamOfMember };
   const choice = choose(call, asked);
@@ -86,9 +86,9 @@ function modelPath(upstream: Upstream, named: string, prefix: string): string | 
   return at === null ? null : `${at}/models/${own}`;
 }
 
-type Asked = Parameters<typeof chooseUpstream>[0];
+type PathRequest = Parameters<typeof chooseUpstream>[0];
 
-function choose(of: Parameters<typeof choosePath>[0], call: Asked) {
+function choose(of: Parameters<typeof choosePath>[0], call: PathRequest) {
   const { upstreams, snapshot } = of.table;
   const choice = chooseUpstream(call, upstreams, snapshot.config.default_upstream);
   switch (choice.kind) {
@@ -119,7 +119,10 @@ function ambiguous(
 }
 
 /** The upstream that a header, or the prefix of a model, most likely means. */
-function nearUpstream({ header, model }: Asked, of: Parameters<typeof choosePath>[0]): string {
+function nearUpstream(
+  { header, model }: PathRequest,
+  of: Parameters<typeof choosePath>[0],
+): string {
   const [prefix = '', ...more] = model?.split('/') ?? [];
   const named = header ?? (more.length > 0 ? prefix : null);
   const nearest = named === null ? null : nearestUpstream(named, of);

@@ -2,7 +2,7 @@ import { BoundedMap } from '../core/parts/bounded-map.ts';
 import type { ErrorReply } from '../contract/reasons.ts';
 
 /** The last time that a caller came back to what nobody knows the end of. */
-interface Comeback {
+interface WaiterReturn {
   readonly times: number;
   readonly at: number;
   /** The time after which a caller comes that heeds what it was told. */
@@ -35,8 +35,8 @@ const GROWN_MAX_MS = 40_000;
  * An isolate's own, since a group's object sleeps between the tries of a caller, and to write them down
  * would cost more than they do.
  */
-export class Comebacks {
-  readonly #byCaller = new BoundedMap<string, Comeback>(COMEBACKS_MAX);
+export class WaiterReturns {
+  readonly #byCaller = new BoundedMap<string, WaiterReturn>(COMEBACKS_MAX);
 
   get size(): number {
     return this.#byCaller.size;
@@ -51,7 +51,7 @@ export class Comebacks {
     return { ...refusal, retryAfterMs };
   }
 
-  #note(callerId: string, firstMs: number, now: number): Comeback {
+  #note(callerId: string, firstMs: number, now: number): WaiterReturn {
     const known = this.#byCaller.get(callerId);
     const noted = known !== undefined && now < known.untilAt ? known : after(known, firstMs, now);
     this.#byCaller.set(callerId, noted);
@@ -59,7 +59,7 @@ export class Comebacks {
   }
 }
 
-function after(known: Comeback | undefined, firstMs: number, now: number): Comeback {
+function after(known: WaiterReturn | undefined, firstMs: number, now: number): WaiterReturn {
   const isAnew = known === undefined || now - known.at > FORGOTTEN_MS;
   const times = isAnew ? 0 : known.times + 1;
   return { times, at: now, untilAt: now + firstMs * growth(firstMs, times) };

@@ -1,12 +1,12 @@
 import type { Departed, Forwarded } from '../contract/rpc/forwarded.ts';
 
 /** A request as the forwarder passes it on. */
-interface Asked {
+interface ForwardedRequest {
   readonly cf?: object | undefined;
 }
 
 /** A call whose answer is on its way. */
-interface UnderWay {
+interface AnsweringCall {
   readonly connection: number;
   readonly leave: () => void;
 }
@@ -19,10 +19,10 @@ interface UnderWay {
  * upstream that is silent from then on would hold the slot until `holds.idle_ms`.
  */
 export class Departures {
-  readonly #underWay = new Set<UnderWay>();
+  readonly #underWay = new Set<AnsweringCall>();
 
   /** Calls `onLeft` if the caller leaves before the work is done. */
-  async watch<T>({ cf }: Asked, work: Promise<T>, onLeft: () => void): Promise<T> {
+  async watch<T>({ cf }: ForwardedRequest, work: Promise<T>, onLeft: () => void): Promise<T> {
     const { connection }: Partial<Forwarded> = { ...cf };
     if (connection === undefined) return work;
     // A promise, because what is to be cut belongs to another request than the one that tells of it.
@@ -38,7 +38,7 @@ export class Departures {
   }
 
   /** Takes in what the forwarder tells. */
-  tell({ cf }: Asked): void {
+  tell({ cf }: ForwardedRequest): void {
     const { departed = [] }: Partial<Departed> = { ...cf };
     const gone = new Set(departed);
     for (const { connection, leave } of this.#underWay) {

@@ -2,12 +2,12 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import type { Operation } from '../upstream/operation/operation.ts';
 import { keepaliveForWaitMs } from '../routing/placement.ts';
-import { readModel, type Proof, type Search } from '../upstream/body/request-body.ts';
-import type { KnownCall } from './call.ts';
+import { readModel, type BodyProof, type BodySearch } from '../upstream/body/request-body.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { tooManyBytes } from './crowded.ts';
 import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
-import { LEFT, rejected, type BodyRead, type Left, type Rejected } from './result.ts';
+import { LEFT, rejected, type BodyRead, type CallerLeft, type Rejected } from './result.ts';
 import { methodOf } from './socket/upgrade.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
@@ -18,7 +18,7 @@ const BODY_WAIT_MIN_MS = 10_000;
 const BODY_WAIT_MAX_MS = 240_000;
 
 /** Requires that the model is found, of a call whose upstream goes by the one in its body. */
-export const UNSAID: Proof = {
+export const UNSAID: BodyProof = {
   isBound: true,
   allowsReferences: () => false,
   against: () => null,
@@ -38,7 +38,7 @@ export function looksIntoBody(
 
 /** Tells whether comments may be sent to a call if it asks for a stream in its body. */
 export function mayStream(
-  known: KnownCall,
+  known: AuthenticatedCall,
   upstream: Upstream,
   path: string,
   operation: Operation,
@@ -60,9 +60,9 @@ export function isStreamPath(path: string, query: URLSearchParams): boolean {
 
 /** Reads the body until its model is known, for as long as the caller is there and willing to wait. */
 export async function readBody(
-  { request, signal, body, headers, caller, after }: KnownCall,
-  of: Omit<Search, 'ownKey'>,
-): Promise<({ readonly kind: 'read' } & BodyRead) | Rejected | Left> {
+  { request, signal, body, headers, caller, after }: AuthenticatedCall,
+  of: Omit<BodySearch, 'ownKey'>,
+): Promise<({ readonly kind: 'read' } & BodyRead) | Rejected | CallerLeft> {
   const bodyWaitMs = Math.max(headers.maxWaitMs ?? BODY_WAIT_MAX_MS, BODY_WAIT_MIN_MS);
   const search = { ...of, ownKey: caller.credentials.gatewayKey };
   const stop = new PlainAbort(signal);
@@ -91,7 +91,7 @@ export async function readBody(
   }
 }
 
-function tooSlow(bodyWaitMs: number, { wantsModel, proof }: Search): ErrorReply {
+function tooSlow(bodyWaitMs: number, { wantsModel, proof }: BodySearch): ErrorReply {
   const help = wantsModel && proof === null ? ' The header headgate-model spares the reading.' : '';
   const message = `The body could not be read within ${bodyWaitMs} ms.${help}`;
   return { reason: 'queue_timeout', message };

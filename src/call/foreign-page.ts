@@ -1,6 +1,6 @@
 import type { Upstream } from '../contract/config/upstream.ts';
 import { crossSite, isCrossSite } from '../runtime/cross-site.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { rejected, type Rejected } from './result.ts';
 
 /**
@@ -8,7 +8,7 @@ import { rejected, type Rejected } from './result.ts';
  * may use it, and the browser can reach it. Null: the call has a key, or no such page sent it. `injected`: the operator's key.
  */
 export function foreignPage(
-  { request, caller, table }: Pick<KnownCall, 'request' | 'caller' | 'table'>,
+  { request, caller, table }: Pick<AuthenticatedCall, 'request' | 'caller' | 'table'>,
   upstream: Upstream,
   injected: string | null,
 ): Rejected | null {

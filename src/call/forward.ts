@@ -1,11 +1,11 @@
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import { isPlain } from '../upstream/body/packing.ts';
 import { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UsageMeter } from '../upstream/usage/usage-meter.ts';
-import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { reportCut } from './acquire/report-cut.ts';
 import { limitedAt, limitsOf, sourceOf } from './answer-source.ts';
 import { bareBody, mayGoBare } from './bare.ts';
@@ -14,7 +14,7 @@ import { learnAccount, moveToAccount } from './learn-account.ts';
 import { traceUsage } from './observe/trace.ts';
 import { newsOfLimits } from './limit-news.ts';
 import { noteUnderWay } from './limit-windows.ts';
-import type { MemberPlace } from './members/member-plan.ts';
+import type { MemberRoute } from './members/member-plan.ts';
 import { hasMemberLeft, proofBy } from './members/where-next-member.ts';
 import { withOwnAddresses } from './own-addresses.ts';
 import type { Candidate } from './plan.ts';
@@ -30,19 +30,26 @@ import {
 import { countLateError, streamEndOf, withStreamEnd } from './late-error.ts';
 import { firstTokenMsOf, refused, tooSlow } from './refused.ts';
 import { isAboutKey, noAnswer, relay, reportAnswer, reportSlow, signature } from './relay.ts';
-import { answered, rejected, type Again, type Left, type Rejected, type Result } from './result.ts';
-import { keepForRun, mayStartRun, type Looked } from './runs/hold-run.ts';
+import {
+  answered,
+  rejected,
+  type NotServed,
+  type CallerLeft,
+  type Rejected,
+  type AttemptResult,
+} from './result.ts';
+import { keepForRun, mayStartRun, type CheckedAnswer } from './runs/hold-run.ts';
 import { isRunStream } from './runs/run-stream.ts';
 import { watchRun, type RunWatch } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
-import type { Turn } from './tries.ts';
+import type { CandidateAttempt } from './tries.ts';
 
 const UNSAID: AnswerRead = { refusal: null, answer: null };
 
 /** Sends a call that holds its slots, and holds them until the last byte of the answer. */
-export async function forward(sending: Sending): Promise<Result> {
+export async function forward(sending: Sending): Promise<AttemptResult> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located, members, member } = candidate;
   const { ticket, tries, hasNext } = turn;
@@ -124,7 +131,7 @@ export async function forward(sending: Sending): Promise<Result> {
     return answered(switched, signature(sending, waitMs, switched.headers), isAboutKey(candidate));
   }
   const watched = watchesRun === null ? null : await lookForRun(watchesRun, sending, held, answer);
-  const looked: Looked = watched ?? { answer, isHeld: false };
+  const looked: CheckedAnswer = watched ?? { answer, isHeld: false };
   const meter = metering?.meterFor(answer) ?? null;
   const end = streamEndOf(answer, located, held.hasWhole, isOpen);
   const pipe = withStreamEnd(end, readingRun(looked, metering?.pipeFor(meter, answer) ?? null));
@@ -167,16 +174,16 @@ function lookForRun(
   { candidate, admission }: Sending,
   held: HeldCall,
   answer: Response,
-): Promise<Looked> {
+): Promise<CheckedAnswer> {
   const isReadAsItPasses = isRunStream(answer) && mayStartRun(candidate);
   const unread = isReadAsItPasses ? answer : held.unread(answer);
   return watchesRun(admission, unread, held.takesWhole(unread));
 }
 
-type SettleCall = (outcome: Outcome) => Promise<void>;
+type SettleCall = (outcome: LeaseOutcome) => Promise<void>;
 
 /** Shows what a pipe passes to whoever reads the events of a run besides. */
-function readingRun({ events }: Looked, pipe: PipeMetering | null): PipeMetering | null {
+function readingRun({ events }: CheckedAnswer, pipe: PipeMetering | null): PipeMetering | null {
   if (events === undefined) return pipe;
   const push = (chunk: Uint8Array): void => {
     pipe?.meter.push(chunk);
@@ -189,7 +196,7 @@ function readingRun({ events }: Looked, pipe: PipeMetering | null): PipeMetering
 function settlingOf(
   sending: Sending,
   held: HeldCall,
-  { answer, isHeld, events, isOwn }: Looked,
+  { answer, isHeld, events, isOwn }: CheckedAnswer,
   meter: UsageMeter | null,
 ): SettleCall {
   if (isHeld) return leaving(sending);
@@ -240,7 +247,7 @@ function leaving({ admission }: Sending): SettleCall {
 async function bareOf(
   { candidate, admission }: Sending,
   held: HeldCall,
-): Promise<'bare' | 'with body' | Rejected | Left> {
+): Promise<'bare' | 'with body' | Rejected | CallerLeft> {
   const { call } = candidate;
   const looking = bareBody(call.method, call.body, held.signal, held.pace());
   const bare = await looking.catch(() => noAnswer(candidate, held));
@@ -287,9 +294,9 @@ async function sendPlain({ candidate: { call }, target: { headers } }: Sending):
 /** Tries another member, because the body cannot name the model as this one calls it. Rejects the call if none is left. */
 function notRenamed(
   { members }: Candidate,
-  { id, bodyModel }: MemberPlace,
-  { tries }: Turn,
-): Again | Rejected {
+  { id, bodyModel }: MemberRoute,
+  { tries }: CandidateAttempt,
+): NotServed | Rejected {
   tries.refusedMembers.note(id, 'never_fits');
   if (members !== null && hasMemberLeft(members, tries)) return { kind: 'again', where: 'here' };
   const message = `The model in the body could not be renamed to ${bodyModel ?? ''}, as the member ${id} calls it.`;

@@ -36,7 +36,7 @@ import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
 import { withCure } from './answered-404.ts';
 import { attempts } from './attempts.ts';
 import { CallBody } from './body.ts';
-import type { KnownCall, ProxyCall } from './call.ts';
+import type { AuthenticatedCall, ProxyCall } from './call.ts';
 import { countInFlight } from './calls-in-flight.ts';
 import { UNCONFIRMED } from './changed-since.ts';
 import { calledUrl, splitPath } from './called-url.ts';
@@ -211,7 +211,7 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
 
 /** Opens a connection for turns. Its turns take slots, so its key keeps its place until the connection closes. */
 async function turnsFor(
-  known: KnownCall,
+  known: AuthenticatedCall,
   located: Located,
   ownKey: string | null,
 ): Promise<FinalResult> {
@@ -235,7 +235,7 @@ async function turnsFor(
 }
 
 /** Finds out who makes a call and what its headers say, as far as that can be served. */
-async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
+async function know(call: ProxyCall): Promise<AuthenticatedCall | Rejected> {
   const { request, table, query } = call;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
@@ -257,18 +257,18 @@ async function know(call: ProxyCall): Promise<KnownCall | Rejected> {
 }
 
 /** The name of a provider key that the caller brought; null: behind a gateway key nobody is unknown. */
-function ownKeyOf({ caller, table, url }: KnownCall): string | null {
+function ownKeyOf({ caller, table, url }: AuthenticatedCall): string | null {
   if (caller.gatewayKeyId !== null || caller.fingerprint === null) return null;
   const { id } = splitPath(url.pathname);
   return `${table.upstreams.has(id) ? id : 'v1'} ${caller.fingerprint}`;
 }
 
 /** The request of a call for the models of all upstreams; null: it asks for something else, or names an upstream. */
-function askedModels({ request, url, headers, table }: KnownCall): ModelsRequest | null {
+function askedModels({ request, url, headers, table }: AuthenticatedCall): ModelsRequest | null {
   return headers.upstream === null ? modelsRequest(request, url, table) : null;
 }
 
-function spaced(result: FinalResult, { caller }: KnownCall): FinalResult {
+function spaced(result: FinalResult, { caller }: AuthenticatedCall): FinalResult {
   if (result.kind !== 'rejected') return result;
   return { ...result, reply: comebacks.space(result.reply, caller.id, steadyClock.now()) };
 }

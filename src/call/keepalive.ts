@@ -10,7 +10,7 @@ import { keepaliveAfterMs, keepaliveForWaitMs } from '../routing/placement.ts';
 import { packingsOf, unpacked } from '../upstream/body/packing.ts';
 import { peekAnswer } from '../upstream/refusal/refused-answer.ts';
 import { headerDelay } from '../upstream/refusal/refusal-delay.ts';
-import type { PlaceListener, PlaceTold } from './acquire/slices.ts';
+import type { PositionListener, PositionUpdate } from './acquire/slices.ts';
 import type { ProxyCall } from './call.ts';
 import { departures } from './isolate.ts';
 import { noteRefusal } from './refusals/note-refusal.ts';
@@ -65,10 +65,10 @@ export function keepaliveOf({ call, located, placements }: Candidate): Keepalive
 export async function keptAlive(
   candidate: Candidate,
   keepalive: Keepalive,
-  attempts: (candidate: Candidate, listener: PlaceListener) => Promise<FinalResult>,
+  attempts: (candidate: Candidate, listener: PositionListener) => Promise<FinalResult>,
 ): Promise<FinalResult> {
   const { call } = candidate;
-  const place = new LastPlace(keepalive.everyMs);
+  const place = new LastPosition(keepalive.everyMs);
   const signal = new PlainAbort(call.signal);
   const answer = attempts({ ...candidate, call: { ...call, signal } }, place);
   const callOff = call.after(keepalive.afterMs, () => {
@@ -102,7 +102,7 @@ function estimateWords(estimateMs: number | null, quietMs: number | undefined): 
 }
 
 /** The last that the queue said of a call's place in it. */
-export class LastPlace implements PlaceListener {
+export class LastPosition implements PositionListener {
   readonly everyMs: number;
   #text = `waiting for ${A_SLOT}`;
 
@@ -110,7 +110,7 @@ export class LastPlace implements PlaceListener {
     this.everyMs = everyMs;
   }
 
-  tell({ position, estimateMs, waitsFor, quietMs }: PlaceTold): void {
+  tell({ position, estimateMs, waitsFor, quietMs }: PositionUpdate): void {
     const what = waitsFor === undefined ? A_SLOT : WAITED_FOR[waitsFor.cause];
     this.#text = `waiting for ${what}: ${position} ahead, ${estimateWords(estimateMs, quietMs)}`;
   }
@@ -130,7 +130,7 @@ export class LastPlace implements PlaceListener {
  */
 export function answerWaiting(
   keepalive: Keepalive,
-  place: LastPlace,
+  place: LastPosition,
   answer: Promise<FinalResult>,
   call: Pick<ProxyCall, 'request' | 'env' | 'ctx' | 'after' | 'found'>,
   leave: () => void,

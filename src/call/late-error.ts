@@ -1,11 +1,11 @@
 import { logEvent } from '../runtime/log.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import { formOf } from '../upstream/opening/opening-reader.ts';
 import { StreamEnd } from '../upstream/opening/late-error.ts';
 import { packingsOf } from '../upstream/body/packing.ts';
-import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import { sourceOf } from './answer-source.ts';
-import { CallNames } from './call-names.ts';
+import { CallNamesReader } from './call-names.ts';
 import type { Located } from './locate.ts';
 import { readLateError } from './read-answer.ts';
 import { placeOf, refusalFields } from './log-refusal.ts';
@@ -56,15 +56,15 @@ export async function countLateError(
   sending: Sending,
   answer: Response,
   end: StreamEnd,
-  outcome: Outcome,
-): Promise<Outcome> {
+  outcome: LeaseOutcome,
+): Promise<LeaseOutcome> {
   await end.caughtUp();
   const late = end.read();
   if (late === null || outcome !== 'success') return outcome;
   const { candidate, turn, admission } = sending;
   const refusal = readLateError(late, answer, sourceOf(sending));
   if (refusal === null) return outcome;
-  await new CallNames(candidate).read();
+  await new CallNamesReader(candidate).read();
   logEvent('upstream_refused', refusalFields(sending, refusal, answer.status));
   const isRepeat = turn.tries.noteRefused(placeOf(candidate), refusal.signal);
   admission.report(refusal.signal, refusal.scope, isRepeat);

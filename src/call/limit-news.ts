@@ -1,5 +1,5 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import { areSameLimits, limitsTold, type LimitsTold } from '../core/parts/limits-told.ts';
+import { areSameLimits, limitsTold, type ReportedLimits } from '../core/parts/limits-told.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 
@@ -12,7 +12,7 @@ const TOLD_EVERY_MS = 60_000;
 /** How long they count as told: what was told may have been lost on its way. */
 const TOLD_FOR_MS = 3_600_000;
 
-const told = new BoundedMap<string, { readonly limits: LimitsTold; readonly at: number }>(
+const told = new BoundedMap<string, { readonly limits: ReportedLimits; readonly at: number }>(
   REMEMBERED_MAX,
 );
 
@@ -25,7 +25,7 @@ export function newsOfLimits(hints: readonly LimitHint[], place: string): Upstre
   return { kind: 'served', retryAfterMs: null, slotsMax: null, hints };
 }
 
-function isNews(limits: LimitsTold, place: string, now: number): boolean {
+function isNews(limits: ReportedLimits, place: string, now: number): boolean {
   if (Object.keys(limits).length === 0) return false;
   const last = told.get(place);
   if (last !== undefined) {

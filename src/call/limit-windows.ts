@@ -22,7 +22,7 @@ function toleranceMs(resetMs: number, now: number): number {
 }
 
 /** Readings of a limit since it was last full. */
-interface Seen {
+interface LimitReadings {
   /** The first reading. */
   readonly remaining: number;
   readonly resetAt: number;
@@ -48,7 +48,7 @@ const PROOFS_MIN = 3;
 /** Tolerated difference between answers that overtake each other, in addition to calls in flight. */
 const OVERTAKING_MAX = 2;
 
-const seen = new BoundedMap<string, Seen>(REMEMBERED_MAX);
+const seen = new BoundedMap<string, LimitReadings>(REMEMBERED_MAX);
 
 /**
  * Learns from successive headers how a limit refills. In a fixed window, the reset time stays the same while
@@ -93,9 +93,9 @@ export function refillSeen(
 }
 
 /** Notes the first reading since the limit was last full. */
-function begin(key: string, remaining: number, resetAt: number): Seen {
+function begin(key: string, remaining: number, resetAt: number): LimitReadings {
   const { refill = null, callTakes = null, proofs = 0, isEnforced = false } = seen.get(key) ?? {};
-  const noted: Seen = {
+  const noted: LimitReadings = {
     remaining,
     resetAt,
     lowest: remaining,
@@ -143,7 +143,7 @@ function wholeWindowMs({ windowMs }: LimitHint): number | null {
 }
 
 /** Whether more is left than a fixed window that has not ended could have. */
-function isContrary(known: Seen, hint: LimitHint, now: number, underWay: number): boolean {
+function isContrary(known: LimitReadings, hint: LimitHint, now: number, underWay: number): boolean {
   if (now >= known.resetAt - toleranceMs(hint.resetMs ?? 0, now)) return false;
   const each = hint.dimension === 'requests' ? 1 : (known.callTakes ?? 0);
   return (hint.remaining ?? 0) > known.lowest + (underWay + OVERTAKING_MAX) * each;
@@ -169,14 +169,14 @@ function keyOf({ dimension, windowMs, limit }: LimitHint, place: string): string
 }
 
 /** Calls of this isolate that are in flight without an answer, by upstream and key. */
-interface UnderWay {
+interface UnansweredCalls {
   calls: number;
   /** The recent maximum of concurrent calls, and when it was reached. */
   peak: number;
   peakAt: number;
 }
 
-const underWay = new BoundedMap<string, UnderWay>(REMEMBERED_MAX);
+const underWay = new BoundedMap<string, UnansweredCalls>(REMEMBERED_MAX);
 
 /** How long the recent maximum of concurrent calls counts. */
 const PEAK_MS = 10_000;

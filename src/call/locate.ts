@@ -9,12 +9,12 @@ import {
   referenceInUrl,
 } from '../upstream/operation/upgrades.ts';
 import { renameModel } from '../upstream/body/rename-model.ts';
-import { mayHoldKeys, unreadBody, type Proof } from '../upstream/body/request-body.ts';
+import { mayHoldKeys, unreadBody, type BodyProof } from '../upstream/body/request-body.ts';
 import { repeatsVersion } from '../upstream/operation/clean-path.ts';
 import { endpointAsBase, noUpstream } from './base-url.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { splitPath } from './called-url.ts';
-import { choosePath, isUnified, unifiedShape, type Chosen } from './choose-path.ts';
+import { choosePath, isUnified, unifiedShape, type ChosenPath } from './choose-path.ts';
 import {
   changedMeanwhile,
   isStreamPath,
@@ -35,7 +35,7 @@ import {
 import { homeUpstream, namesMade } from './made/home-upstream.ts';
 import { modelNamedBy } from './models/models-request.ts';
 import { operationAt, operationOf } from './operation-of.ts';
-import { LEFT, rejected, type EarlierRead, type Left, type Rejected } from './result.ts';
+import { LEFT, rejected, type EarlierRead, type CallerLeft, type Rejected } from './result.ts';
 import {
   isUpgrade,
   referredSession,
@@ -74,9 +74,9 @@ interface ChosenBy {
 
 /** Finds out where a call goes. `earlier`: what was read of its body for an older configuration. */
 export function locate(
-  call: KnownCall,
+  call: AuthenticatedCall,
   earlier: EarlierRead | null,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { url, table } = call;
   const { id, rest } = splitPath(url.pathname);
   const goesByModel = isUnified(url);
@@ -93,10 +93,10 @@ export function locate(
 
 /** Locates a call to `/{upstream}/*`: its body is read only if something goes by the model. */
 async function locateDirect(
-  call: KnownCall,
+  call: AuthenticatedCall,
   upstream: Upstream,
   path: string,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { request, query, table, headers } = call;
   const operation = operationOf(call, upstream, path);
   const rule = modelRule(call, upstream, path, operation);
@@ -155,9 +155,9 @@ async function locateDirect(
 
 /** Locates a call to `/v1/*`: the upstream is chosen by the header, the model, or the default. */
 async function locateUnified(
-  call: KnownCall,
+  call: AuthenticatedCall,
   earlier: EarlierRead | null,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { method, url, table, headers } = call;
   const shape = unifiedShape(url.pathname);
   if (isUpgrade(call)) return locateSocket(call, shape);
@@ -218,7 +218,7 @@ async function locateUnified(
 /** Finds a stored object with a model in the path of a call without a model in its body; null: none, or it is allowed. */
 function storedIn(
   { path, operation }: Pick<Located, 'path' | 'operation'>,
-  proof: Proof,
+  proof: BodyProof,
 ): string | null {
   const reference = operation.model.from === 'body' ? referenceInPath(path) : null;
   return reference === null || proof.allowsReferences() ? null : reference;
@@ -226,9 +226,9 @@ function storedIn(
 
 /** Locates a WebSocket: its upstream is chosen by what its headers or its URL name, as nothing else is there of it yet. */
 async function locateSocket(
-  call: KnownCall,
+  call: AuthenticatedCall,
   shape: UnifiedShape,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { url, query } = call;
   // What the upstream serves over WebSocket is known once it is chosen.
   const { model } = classifyUpgrade(url.pathname, query, { dialect: shape, sockets: 'turns' });
@@ -241,11 +241,11 @@ async function locateSocket(
 
 /** Locates a call whose headers or URL say where it goes, or of whose body nothing says so. `named`: the model they name. */
 async function locateNamed(
-  call: KnownCall,
+  call: AuthenticatedCall,
   shape: UnifiedShape,
   named: string | null,
   home: string | null = null,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { headers } = call;
   const chosen = choosePath(atHome(call, home), shape, named);
   if (chosen.kind === 'rejected') return withCure(call, chosen, named);
@@ -259,7 +259,11 @@ async function locateNamed(
 }
 
 /** Adds to a rejection what its caller can do where it asks for something by an id whose upstream is not known. */
-function withCure({ url, headers }: KnownCall, from: Rejected, named: string | null): Rejected {
+function withCure(
+  { url, headers }: AuthenticatedCall,
+  from: Rejected,
+  named: string | null,
+): Rejected {
   const { reply } = from;
   const isById = named === null && headers.upstream === null && namesMade(url.pathname);
   if (reply.reason !== 'upstream_unknown' || !isById) return from;
@@ -273,16 +277,16 @@ function isRejected(home: string | null | Rejected): home is Rejected {
 }
 
 /** A call as if it named the upstream where what it is about was made. */
-function atHome(call: KnownCall, home: string | null): KnownCall {
+function atHome(call: AuthenticatedCall, home: string | null): AuthenticatedCall {
   return home === null ? call : { ...call, headers: { ...call.headers, upstream: home } };
 }
 
 /** Removes the upstream's prefix from the model in the body. A compressed body is sent uncompressed for that. */
 async function withoutPrefix(
-  { body, request }: KnownCall,
+  { body, request }: AuthenticatedCall,
   located: Located,
   prefix: string,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { model, operation } = located;
   if (prefix === '' || model?.toLowerCase().startsWith(prefix.toLowerCase()) !== true) {
     return located;
@@ -305,9 +309,9 @@ async function withoutPrefix(
 
 /** Locates a call by a newer configuration, which may want to know a model that nobody read yet. */
 export async function relocate(
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
-): Promise<Located | Rejected | Left> {
+): Promise<Located | Rejected | CallerLeft> {
   const { request, headers, body } = call;
   const place = placeNow(call, located);
   if (place.kind === 'rejected') return place;
@@ -329,9 +333,9 @@ export async function relocate(
 
 /** Finds the upstream and the path of a call by a newer configuration. */
 function placeNow(
-  call: KnownCall,
+  call: AuthenticatedCall,
   { upstream: { id }, path, chosenBy }: Located,
-): Omit<Chosen, 'prefix'> | Rejected {
+): Omit<ChosenPath, 'prefix'> | Rejected {
   if (chosenBy === null) {
     const upstream = call.table.upstreams.get(id);
     if (upstream !== undefined) return { kind: 'chosen', upstream, path };

@@ -1,7 +1,7 @@
 import { TRACED_MODEL_MAX } from './observe/trace.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import type { Admission } from './acquire/admission.ts';
-import { CallNames } from './call-names.ts';
+import { CallNamesReader } from './call-names.ts';
 import type { Candidate } from './plan.ts';
 import type { Sending } from './sending.ts';
 
@@ -12,7 +12,7 @@ export function refusalFields(
   status: number | null,
 ): Readonly<Record<string, string | number | null>> {
   const { located, member } = candidate;
-  const model = new CallNames(candidate).model?.slice(0, TRACED_MODEL_MAX) ?? null;
+  const model = new CallNamesReader(candidate).model?.slice(0, TRACED_MODEL_MAX) ?? null;
   return {
     upstream: located.upstream.id,
     model,

@@ -18,11 +18,11 @@ import {
 } from '../providers/prices/tiers.ts';
 import { logEvent } from '../runtime/log.ts';
 import { isPlain, packingsOf, unpacked } from '../upstream/body/packing.ts';
-import type { CallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
+import type { BodyCallEstimate as BodyEstimate } from '../upstream/usage/estimate.ts';
 import { estimateBody } from '../upstream/usage/packed-estimate.ts';
 import { injectUsage } from '../upstream/usage/inject-usage.ts';
-import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
-import { NO_TIERS, type Tiers } from '../upstream/usage/tiers.ts';
+import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import { NO_TIERS, type ServiceTiers } from '../upstream/usage/tiers.ts';
 import { createUsageDrop } from '../upstream/usage/usage-drop.ts';
 import {
   createUsageMeter,
@@ -30,9 +30,9 @@ import {
   type UsageMeter,
 } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import type { Located } from './locate.ts';
-import { LEFT, rejected, type Left, type Rejected } from './result.ts';
+import { LEFT, rejected, type CallerLeft, type Rejected } from './result.ts';
 
 /** Maximum size of a body that is read for its estimate. A larger one is estimated by its length alone. */
 export const READ_BYTES_MAX = 4_194_304;
@@ -43,7 +43,7 @@ const UNKNOWN_BYTES = 65_536;
 const TOKENS_PER_PRICE = 1_000_000;
 
 /** A call whose tokens or cost some group counts, with its body read as far as that needs. */
-interface Measured {
+interface MeasuredCall {
   readonly kind: 'measured';
   readonly metering: Metering;
 }
@@ -65,9 +65,9 @@ export function measureAsSaid(
 
 /** Looks into the body of a call for what it will use. Rejected: what was left of the body may not go out. */
 export async function measure(
-  { request, body }: KnownCall,
+  { request, body }: AuthenticatedCall,
   located: Located,
-): Promise<Measured | Rejected | Left> {
+): Promise<MeasuredCall | Rejected | CallerLeft> {
   const { headers, signal } = request;
   const { contentLength } = body;
   const kept = await body.keep(READ_BYTES_MAX, signal);
@@ -88,10 +88,10 @@ export async function measure(
 }
 
 /** The expected use of a call, as each of its groups counts it. */
-export type Estimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced' | 'rejectTier'>;
+export type UseEstimator = Pick<Metering, 'estimateFor' | 'rejectUnpriced' | 'rejectTier'>;
 
 /** A member of a group, and where a call lies there. */
-interface Place {
+interface MeteredMember {
   readonly id: string;
   readonly located: Located;
   readonly member: { readonly config: MemberConfig };
@@ -117,7 +117,7 @@ function pricesOf(
 const NO_METER: Pick<UsageMeter, 'push'> = { push: () => {} };
 
 /** The expected use of a call. */
-type Estimated = Omit<BodyEstimate, 'leastInputTokens'> &
+type EstimatedUse = Omit<BodyEstimate, 'leastInputTokens'> &
   Pick<CallEstimate, 'isInputGuess' | 'leastInputTokens'>;
 
 /**
@@ -139,16 +139,16 @@ export class Metering {
   readonly #shape: Located['operation']['shape'];
   readonly #model: string | null;
   readonly #profile: LimitProfile;
-  readonly #estimate: Estimated;
+  readonly #estimate: EstimatedUse;
   readonly #inputTokens: number;
   readonly #maxOutputTokens: number | null;
   readonly #price: Price | null;
   readonly #tierPrices: TierPrices;
   /** The tiers that the headers of the answer report. */
-  #reported: Tiers = {};
+  #reported: ServiceTiers = {};
 
   /** @param fallback price where none is known, before that of a group */
-  constructor(located: Located, estimate: Estimated, fallback: Price | null = null) {
+  constructor(located: Located, estimate: EstimatedUse, fallback: Price | null = null) {
     const { upstream, operation, model } = located;
     const asks = upstream.injectsUsage && estimate.isStream && !estimate.wantsUsage;
     const isRemovable = !unremovable.has(upstream.id);
@@ -166,17 +166,17 @@ export class Metering {
   }
 
   /** Measures the same call at a member of its group, which runs it at prices of its own. */
-  at({ located, member }: Place): Metering {
+  at({ located, member }: MeteredMember): Metering {
     return new Metering(located, this.#estimate, fallbackOf(member.config));
   }
 
   /** Estimates a call before it is known at which member it runs, and so what it costs. */
-  beforeGrant(places: Iterable<Place>): Estimator {
+  beforeGrant(places: Iterable<MeteredMember>): UseEstimator {
     const there = [...places].map((place) => [place, this.at(place)] as const);
     const [, first] = there[0] ?? [];
     const asked = this.#price === null ? (first ?? this) : this;
     // The call may run at any of them.
-    const rejectTier: Estimator['rejectTier'] = (placement) => {
+    const rejectTier: UseEstimator['rejectTier'] = (placement) => {
       const replies = there.map(([{ member }, at]) =>
         at.rejectTier(placement, member.config.limits),
       );
@@ -359,7 +359,7 @@ export class Metering {
   };
 
   /** The multiple of the price that the call costs, by the tiers that its answer reports, or else by the requested ones. */
-  #factorFor(reported: Tiers): number {
+  #factorFor(reported: ServiceTiers): number {
     const { asked, odd, isUnread } = this.#estimate.tiers;
     return tierFactor(this.#tierPrices, { ...asked, ...reported }, isUnread || odd !== null);
   }

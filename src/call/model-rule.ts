@@ -2,9 +2,9 @@ import type { ErrorReply } from '../contract/reasons.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { modelsInReadings, type Operation } from '../upstream/operation/operation.ts';
 import { modelsInQuery, referenceInQuery } from '../upstream/operation/upgrades.ts';
-import type { Proof } from '../upstream/body/request-body.ts';
+import type { BodyProof } from '../upstream/body/request-body.ts';
 import type { RoutingTable } from '../config/snapshots.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { methodOf } from './socket/upgrade.ts';
 
 /** The way in which the model of a call is found out. */
@@ -22,7 +22,7 @@ const UNLIMITED: ModelRule = { isWanted: false, isTrue: false };
 
 /** Tells the rule for a call to an upstream. */
 export function modelRule(
-  known: KnownCall,
+  known: AuthenticatedCall,
   upstream: Upstream,
   path: string,
   operation: Operation,
@@ -41,17 +41,17 @@ export function modelRule(
 }
 
 /** Tells whether the rule may be so at some upstream, for a call whose upstream is found by its model. */
-export function maybeTrue({ table: { routes }, caller }: KnownCall): boolean {
+export function maybeTrue({ table: { routes }, caller }: AuthenticatedCall): boolean {
   const mayUseSecrets = caller.gatewayKeyId !== null && caller.credentials.providerKey === null;
   return mayUseSecrets || holdsKey(caller) || routes.countsSome;
 }
 
-function holdsKey({ key }: KnownCall['caller']): boolean {
+function holdsKey({ key }: AuthenticatedCall['caller']): boolean {
   return key !== null && key.groups.length > 0;
 }
 
 /** A call at an upstream, with the model that its header names. */
-interface Asked {
+interface ModelRequest {
   readonly said: string | null;
   readonly upstream: Upstream;
   readonly path: string;
@@ -61,9 +61,9 @@ interface Asked {
 /** Says what must hold of the body of a call whose model must be true, where the header may have `said` one. */
 export function proofOf(
   rule: ModelRule,
-  { said, upstream, path, operation }: Asked,
-  known: KnownCall,
-): Proof {
+  { said, upstream, path, operation }: ModelRequest,
+  known: AuthenticatedCall,
+): BodyProof {
   const {
     table,
     caller: { keyIds },
@@ -94,9 +94,9 @@ export function disagreement(
  */
 export function againstQuery(
   rule: ModelRule,
-  asked: Asked,
+  asked: ModelRequest,
   counted: string | null,
-  call: KnownCall,
+  call: AuthenticatedCall,
 ): ErrorReply | null {
   const { query, table } = call;
   const { upstream, operation } = asked;
@@ -117,7 +117,7 @@ export function againstQuery(
 
 /** The error reply to a path in which servers may read several models, because only one is counted; null: at most one. */
 export function severalInPath(
-  known: Pick<KnownCall, 'method'>,
+  known: Pick<AuthenticatedCall, 'method'>,
   operation: Operation,
   path: string,
   { dialect }: Upstream,

@@ -4,7 +4,7 @@ import { methodOverride, overridingMethods } from '../upstream/operation/method-
 import { classify, type Operation } from '../upstream/operation/operation.ts';
 import { cancelsRun } from '../upstream/operation/runs.ts';
 import { classifyUpgrade } from '../upstream/operation/upgrades.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { isUpgrade } from './socket/upgrade.ts';
 
 /** A path that groups name in all its readings. */
@@ -15,7 +15,7 @@ const NAMED = 'in all readings';
  * path, and elsewhere if it did where it was sent first (`first`).
  */
 export function operationOf(
-  call: KnownCall,
+  call: AuthenticatedCall,
   upstream: Upstream,
   path: string,
   first: Operation | null = null,
@@ -42,7 +42,7 @@ export function operationOf(
 
 /** Finds the operation of a call by its path alone, before its upstream is known. */
 export function operationAt(
-  call: Pick<KnownCall, 'request' | 'method' | 'query'>,
+  call: Pick<AuthenticatedCall, 'request' | 'method' | 'query'>,
   path: string,
   dialect: Dialect,
 ): Operation {
@@ -51,7 +51,7 @@ export function operationAt(
 
 /** Finds the operation of a call by its method and, if that takes no slot, by the methods that may override it. */
 function strictest(
-  { request, method, query }: Pick<KnownCall, 'request' | 'method' | 'query'>,
+  { request, method, query }: Pick<AuthenticatedCall, 'request' | 'method' | 'query'>,
   by: (method: string) => Operation,
 ): Operation {
   const asSent = by(method);

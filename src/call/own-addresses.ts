@@ -4,7 +4,7 @@ import { hasAddresses, isRedirect, readdress } from '../upstream/transfer/addres
 import { calledOrigin } from './called-url.ts';
 import type { Candidate } from './plan.ts';
 import { rejected, type Rejected } from './result.ts';
-import type { Target } from './target.ts';
+import type { CallTarget } from './target.ts';
 
 /** How long a host is not logged again, and maximum hosts logged in that time: each answer may name another host. */
 const SILENT_MS = 60_000;
@@ -14,7 +14,7 @@ const logged = new Set<string>();
 let loggedSince = -Infinity;
 
 /** An answer whose addresses its caller may follow. */
-interface Received {
+interface ReceivedAnswer {
   readonly kind: 'received';
   readonly answer: Response;
 }
@@ -26,8 +26,8 @@ interface Received {
 export function withOwnAddresses(
   answer: Response,
   candidate: Pick<Candidate, 'call' | 'located' | 'key'>,
-  { url: askedUrl }: Target,
-): Received | Rejected {
+  { url: askedUrl }: CallTarget,
+): ReceivedAnswer | Rejected {
   const { headers: given } = answer;
   if (!hasAddresses(given)) return received(answer);
   const { status, statusText, body, webSocket } = answer;
@@ -61,7 +61,7 @@ export function withOwnAddresses(
   );
 }
 
-function received(answer: Response): Received {
+function received(answer: Response): ReceivedAnswer {
   return { kind: 'received', answer };
 }
 

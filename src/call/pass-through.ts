@@ -1,20 +1,20 @@
 import { fetchAnswer } from '../upstream/transfer/fetch-answer.ts';
 import { callerResponseHeaders } from '../upstream/transfer/response-headers.ts';
 import { bareBody } from './bare.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { withOwnAddresses } from './own-addresses.ts';
 import { noterOf } from './made/note-made.ts';
 import type { Candidate } from './plan.ts';
 import { answered, rejected, type Answered, type Rejected } from './result.ts';
 import { endRunOf, mayEndRun } from './runs/end-run.ts';
 import { lookForMade } from './runs/look-for-made.ts';
-import { saidOfDropped, type Target } from './target.ts';
+import { saidOfDropped, type CallTarget } from './target.ts';
 import { unreachable } from './unreachable.ts';
 
 /** Passes on a call that takes no slot: the runtime carries its body by itself. */
 export async function passThrough(
   candidate: Candidate,
-  target: Target,
+  target: CallTarget,
 ): Promise<Answered | Rejected> {
   const { call, located } = candidate;
   const { url, headers, fetcher } = target;
@@ -62,8 +62,8 @@ export async function passThrough(
  */
 function whileSent(
   answer: ReadableStream | null,
-  body: KnownCall['body'],
-  ctx: KnownCall['ctx'],
+  body: AuthenticatedCall['body'],
+  ctx: AuthenticatedCall['ctx'],
 ): ReadableStream | null {
   if (!body.isWatched || answer === null) return answer;
   const { readable, writable } = new IdentityTransformStream();

@@ -3,7 +3,7 @@ import { closedRoute, entryAt, forbiddenFor, forbiddenUpstream } from '../routin
 import { hashedPlacements, mayHash } from '../routing/hashed-partition.ts';
 import { ownPartition } from '../routing/partition.ts';
 import type { Placement, RoutedCall } from '../routing/placement.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 import { callRules, type CallRules } from './call-rules.ts';
 import { foreignPage } from './foreign-page.ts';
 import { accountOf } from './identity/accounts.ts';
@@ -14,7 +14,7 @@ import { keyWithoutSlot } from './members/key-without-slot.ts';
 import {
   groupsWithMembers,
   planMembers,
-  type MemberPlace,
+  type MemberRoute,
   type MemberPlan,
 } from './members/member-plan.ts';
 import { fingerprint } from '../runtime/digests.ts';
@@ -26,7 +26,7 @@ import { methodOf } from './socket/upgrade.ts';
 /** A call at one upstream that may serve it, with everything that it goes by there. */
 export interface Candidate {
   readonly kind: 'planned';
-  readonly call: KnownCall;
+  readonly call: AuthenticatedCall;
   readonly located: Located;
   readonly key: UpstreamKey;
   /** The call as groups see it. */
@@ -39,7 +39,7 @@ export interface Candidate {
   /** The members of a group that it goes by; null: it goes as it was called. */
   readonly members: MemberPlan | null;
   /** The member that it was granted at, which `located` and `key` are of then; null: none yet, or it goes by none. */
-  readonly member: MemberPlace | null;
+  readonly member: MemberRoute | null;
 }
 
 /** The key of a call whose member is not known yet. */
@@ -47,7 +47,7 @@ const NO_KEY: UpstreamKey = { injected: null, fingerprint: null };
 
 /** Plans a call at an upstream: with which key, in which groups, by which of their rules. */
 export async function planAt(
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
   spilledFrom: Located | null = null,
 ): Promise<Candidate | Rejected> {
@@ -88,7 +88,7 @@ export async function planAt(
 
 /** Plans the members by which a call goes. Null: none of its groups names any. */
 function membersFor(
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
   placed: readonly Placement[],
   spilledFrom: Located | null,
@@ -106,7 +106,7 @@ function membersFor(
  * groups whose other calls go by members.
  */
 export function withOwnPartitions(
-  { table: { routes } }: Pick<KnownCall, 'table'>,
+  { table: { routes } }: Pick<AuthenticatedCall, 'table'>,
   placed: readonly Placement[],
   { keyFingerprint, account }: RoutedCall,
 ): readonly Placement[] {
@@ -121,14 +121,14 @@ export function withOwnPartitions(
 }
 
 /** A call at the member that it was granted at. */
-export function atMember(candidate: Candidate, member: MemberPlace): Candidate {
+export function atMember(candidate: Candidate, member: MemberRoute): Candidate {
   const { located, injected } = member;
   return { ...candidate, located, key: { injected, fingerprint: null }, member };
 }
 
 /** A call of the caller as groups see it, whether it is made or not. */
 export function routedCall(
-  { request, method, caller }: KnownCall,
+  { request, method, caller }: AuthenticatedCall,
   at: Pick<RoutedCall, 'upstream' | 'path' | 'operation' | 'model'>,
   key: UpstreamKey,
 ): RoutedCall {
@@ -150,7 +150,7 @@ export function routedCall(
  * such a call hold only calls with the same values, because the upstream may see another account.
  */
 export function hiddenKeyOf(
-  { request, query, table }: KnownCall,
+  { request, query, table }: AuthenticatedCall,
   { isKeyless }: Upstream,
   { injected, fingerprint: known }: UpstreamKey,
 ): Promise<string> | null {
@@ -160,12 +160,15 @@ export function hiddenKeyOf(
 }
 
 /** The pools of a call, by the configuration that it goes by, with partitions named by their values. */
-export function placementsOf({ table }: KnownCall, routed: RoutedCall): readonly Placement[] {
+export function placementsOf(
+  { table }: AuthenticatedCall,
+  routed: RoutedCall,
+): readonly Placement[] {
   return table.routes.place(routed);
 }
 
 /** The pool of a call in the automatic group; null: it is in none. */
-export function autoPlacementOf(call: KnownCall, routed: RoutedCall): Placement | null {
+export function autoPlacementOf(call: AuthenticatedCall, routed: RoutedCall): Placement | null {
   return placementsOf(call, routed).find(({ config }) => config === null) ?? null;
 }
 

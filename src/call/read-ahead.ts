@@ -2,7 +2,7 @@ import { UploadPace, type UploadPaceOptions } from '../upstream/transfer/upload-
 import type { CallBody } from './body.ts';
 import { READ_BYTES_MAX } from './metering.ts';
 import type { Candidate } from './plan.ts';
-import { LEFT, rejected, type Left, type Rejected } from './result.ts';
+import { LEFT, rejected, type CallerLeft, type Rejected } from './result.ts';
 import { uploadTooSlow } from './unreachable.ts';
 import { PlainAbort, type AbortSource } from '../runtime/plain-abort.ts';
 
@@ -17,7 +17,7 @@ const SMALL_BYTES = 32 * 1024;
 export async function readAhead(
   { call, rules }: Candidate,
   bytesMax = rules.isMetered ? READ_BYTES_MAX : SMALL_BYTES,
-): Promise<Rejected | Left | null> {
+): Promise<Rejected | CallerLeft | null> {
   const { body, after, signal } = call;
   const { hold } = rules;
   const bytes = body.contentLength ?? Infinity;
@@ -34,7 +34,7 @@ export async function readAhead(
   return signal.aborted ? LEFT : uploadTooSlow(hold);
 }
 
-interface Limits extends Omit<UploadPaceOptions, 'onOver'> {
+interface ReadAheadLimits extends Omit<UploadPaceOptions, 'onOver'> {
   readonly signal: AbortSource;
 }
 
@@ -42,7 +42,7 @@ interface Limits extends Omit<UploadPaceOptions, 'onOver'> {
 function keepPaced(
   body: CallBody,
   bytes: number,
-  { signal, ...limits }: Limits,
+  { signal, ...limits }: ReadAheadLimits,
 ): ReturnType<CallBody['keep']> {
   const over = new PlainAbort(signal);
   const pace = new UploadPace({ ...limits, onOver: () => over.abort() });

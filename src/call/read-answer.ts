@@ -262,7 +262,7 @@ function waitsAt({ upstream, limits }: AnswerSource): LimitWaits {
  */
 const RESET_MIN_MS = 500;
 
-interface Known {
+interface AnswerRules {
   readonly rules: RefusalRules;
   readonly headerProfile: HeaderProfile | null;
   /** Reads limit headers that must first show how the limit refills. null if `headerProfile` applies. */
@@ -270,9 +270,9 @@ interface Known {
 }
 
 /** Upstreams never change, so what is known of each is looked up once. */
-const known = new WeakMap<Upstream, Known>();
+const known = new WeakMap<Upstream, AnswerRules>();
 
-function knownOf(upstream: Upstream): Known {
+function knownOf(upstream: Upstream): AnswerRules {
   let of = known.get(upstream);
   if (of === undefined) {
     const isUnknown = upstream.limitHeaders === 'auto' && providerOf(upstream) === null;

@@ -1,9 +1,9 @@
 import { logEvent } from '../runtime/log.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
 import type { UpstreamRefusal } from '../upstream/refusal/classify-refusal.ts';
 import { reportCut } from './acquire/report-cut.ts';
-import { CallNames } from './call-names.ts';
+import { CallNamesReader } from './call-names.ts';
 import { learnAccount } from './learn-account.ts';
 import { groupsOf, placeOf, refusalFields } from './log-refusal.ts';
 import { logEgressRefused } from './observe/egress-log.ts';
@@ -11,7 +11,13 @@ import { TRACED_MODEL_MAX, traceError } from './observe/trace.ts';
 import { isLasting, keptAnswer } from './members/last-answer.ts';
 import { firstTokenMsAt, hasMemberLeft, noteRefusedAt } from './members/where-next-member.ts';
 import { isAboutKey, noAnswer, relay, reportAnswer, signature } from './relay.ts';
-import { answered, type Again, type Answered, type Moved, type Result } from './result.ts';
+import {
+  answered,
+  type NotServed,
+  type Answered,
+  type Moved,
+  type AttemptResult,
+} from './result.ts';
 import type { Sending } from './sending.ts';
 import { canBeSentAgain, whereNext } from './where-next.ts';
 
@@ -35,7 +41,7 @@ export async function refused(
   refusal: UpstreamRefusal,
   answer: Response | null,
   waitMs: number,
-): Promise<Result> {
+): Promise<AttemptResult> {
   const { candidate, turn, admission, metering } = sending;
   const { call, members, member } = candidate;
   const { body } = call;
@@ -47,7 +53,7 @@ export async function refused(
     const isFound = await learnAccount(candidate, answer);
     if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
   }
-  await new CallNames(candidate).readKept();
+  await new CallNamesReader(candidate).readKept();
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logEvent('upstream_refused', refusalFields(sending, refusal, answer?.status ?? null));
   if (answer !== null) reportAnswer(sending, answer);
@@ -58,7 +64,8 @@ export async function refused(
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;
   // What is refused for its own sake says nothing of the slot.
-  const outcomeOf = (outcome: Outcome): Outcome => (refusal.isFinal ? 'refused' : outcome);
+  const outcomeOf = (outcome: LeaseOutcome): LeaseOutcome =>
+    refusal.isFinal ? 'refused' : outcome;
   const where = whereNext(candidate, turn, kind);
   if (where !== null || answer === null) {
     if (where !== null) body.unspare();
@@ -113,12 +120,12 @@ function refusalAnswer(
 }
 
 /** Leaves an upstream whose first content did not come in time. No group learns from that: the answer may be on its way. */
-export async function tooSlow(sending: Sending): Promise<Again> {
+export async function tooSlow(sending: Sending): Promise<NotServed> {
   const { candidate, turn, admission } = sending;
   const { call, located, members, member } = candidate;
   logEvent('upstream_slow', {
     upstream: located.upstream.id,
-    model: new CallNames(candidate).model?.slice(0, TRACED_MODEL_MAX) ?? null,
+    model: new CallNamesReader(candidate).model?.slice(0, TRACED_MODEL_MAX) ?? null,
     groups: groupsOf(admission),
     ...(member !== null && { member: member.id }),
     first_token_ms: firstTokenMsOf(sending),
@@ -136,7 +143,7 @@ export async function tooSlow(sending: Sending): Promise<Again> {
 }
 
 /** The call is sent to another upstream. */
-const SLOW: Again = { kind: 'again', where: 'elsewhere', isSlow: true };
+const SLOW: NotServed = { kind: 'again', where: 'elsewhere', isSlow: true };
 
 /** The status that is reported of an attempt at a slow upstream. */
 const SLOW_STATUS = 504;

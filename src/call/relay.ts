@@ -1,9 +1,9 @@
 import type { AnswerHeaders } from '../contract/answer-headers.ts';
 import { REASONS } from '../contract/reasons.ts';
 import { whenQuiet } from '../runtime/when-quiet.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { HeldCall } from '../upstream/transfer/held-call.ts';
-import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
 import type { Admission } from './acquire/admission.ts';
 import { waitedHeader } from './acquire/waited.ts';
 import { reportCut } from './acquire/report-cut.ts';
@@ -14,8 +14,8 @@ import { traceCall } from './observe/trace.ts';
 import type { Candidate } from './plan.ts';
 import { rateHeaders } from './rate-headers.ts';
 import { requestIdOf } from './request-id.ts';
-import { LEFT, rejected, type Left, type Rejected } from './result.ts';
-import type { Looked } from './runs/hold-run.ts';
+import { LEFT, rejected, type CallerLeft, type Rejected } from './result.ts';
+import type { CheckedAnswer } from './runs/hold-run.ts';
 import type { Sending } from './sending.ts';
 import { unreachable, uploadTooSlow } from './unreachable.ts';
 import { saidOfDropped } from './target.ts';
@@ -29,8 +29,8 @@ export async function relay(
   held: HeldCall,
   answer: Response,
   pipe: PipeMetering | null,
-  settle: (outcome: Outcome) => Promise<void>,
-  { events, isOwn }: Partial<Looked> = {},
+  settle: (outcome: LeaseOutcome) => Promise<void>,
+  { events, isOwn }: Partial<CheckedAnswer> = {},
 ): Promise<Response | null> {
   const { body, request, ctx } = call;
   body.answered();
@@ -81,7 +81,7 @@ export function reportSlow(admission: Admission, { cutBy }: HeldCall): void {
 export function noAnswer(
   { call, located, rules }: Candidate,
   { cutBy }: HeldCall,
-): Rejected | Left {
+): Rejected | CallerLeft {
   const { fault } = call.body;
   if (fault !== null) return rejected(fault);
   if (cutBy === 'request_timeout') return uploadTooSlow(rules.hold);

@@ -1,11 +1,14 @@
 import { packingsOf } from '../upstream/body/packing.ts';
-import type { KnownCall } from './call.ts';
+import type { AuthenticatedCall } from './call.ts';
 
 /** Maximum size of a body that is kept to be sent under another model name. */
 export const RENAMED_BYTES_MAX = 4_194_304;
 
 /** Tells whether the body of a call could name another model, as far as that shows before it was read. */
-export function mayBeRenamed({ body, request }: Pick<KnownCall, 'body' | 'request'>): boolean {
+export function mayBeRenamed({
+  body,
+  request,
+}: Pick<AuthenticatedCall, 'body' | 'request'>): boolean {
   const { contentLength } = body;
   return (
     packingsOf(body.encodingIn(request.headers)) !== null &&

@@ -4,14 +4,14 @@ import { costUsd, tierListOf, type Price } from '../providers/prices/price-table
 import { tierFactor, tiersInAnswer } from '../providers/prices/tiers.ts';
 import { aliasedModel, fallbackOf, FREE, isFree, priceAt } from '../routing/metered.ts';
 import type { Placement } from '../routing/placement.ts';
-import type { Metering as PipeMetering } from '../upstream/usage/metered-pipe.ts';
-import type { Tiers } from '../upstream/usage/tiers.ts';
+import type { PipeMetering } from '../upstream/usage/metered-pipe.ts';
+import type { ServiceTiers } from '../upstream/usage/tiers.ts';
 import { createReportMeter, type UsageMeter } from '../upstream/usage/usage-meter.ts';
 import type { Settle } from './acquire/admission.ts';
 import type { Located } from './locate.ts';
 
 /** The part of an answer's report that a settlement is made of. */
-type Ended = Pick<UsageMeter, 'end' | 'isLost'>;
+type EndedMeter = Pick<UsageMeter, 'end' | 'isLost'>;
 
 interface Billed {
   /** Name of the group in whose costs the call stands. */
@@ -29,7 +29,7 @@ export class ReportedUsage {
   readonly #billed: Billed;
   readonly #member: MemberConfig | null;
   /** The tiers that the headers of the answer report. */
-  #reported: Tiers = {};
+  #reported: ServiceTiers = {};
 
   /** @param member the member of its group that runs the call; null: its group has none */
   constructor(located: Located, billed: Billed, member: MemberConfig | null = null) {
@@ -62,7 +62,7 @@ export class ReportedUsage {
   }
 
   /** Settles a call that is over. Undefined: its answer has a form in which nothing is reported. */
-  settlement(meter: Ended | null): Settle | undefined {
+  settlement(meter: EndedMeter | null): Settle | undefined {
     if (meter === null) return undefined;
     const { usage, tiers, model = null } = meter.end();
     const { upstream, model: named } = this.#located;

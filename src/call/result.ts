@@ -42,7 +42,7 @@ export interface Rejected {
 }
 
 /** The upstream did not serve the call, whose body is kept. All its slots are given back. */
-export interface Again {
+export interface NotServed {
   readonly kind: 'again';
   /**
    * `here`: it takes its place in the queue once more, after a moment if the upstream failed. `elsewhere`:
@@ -61,20 +61,20 @@ export interface Moved {
 }
 
 /** The caller has gone. */
-export interface Left {
+export interface CallerLeft {
   readonly kind: 'left';
 }
 
 /** The end of a try at one upstream. */
-export type Result = Answered | Rejected | Again | Moved | Left;
+export type AttemptResult = Answered | Rejected | NotServed | Moved | CallerLeft;
 
 /** The end of a call. */
-export type FinalResult = Answered | Rejected | Left;
+export type FinalResult = Answered | Rejected | CallerLeft;
 
 /** The status of an answer that nobody is left to read. */
 export const LEFT_STATUS = 499;
 
-export const LEFT: Left = { kind: 'left' };
+export const LEFT: CallerLeft = { kind: 'left' };
 
 export function answered(
   response: Response,

@@ -1,8 +1,8 @@
 import type { Admission } from './acquire/admission.ts';
 import type { Metering } from './metering.ts';
 import type { Candidate } from './plan.ts';
-import type { Target } from './target.ts';
-import type { Turn } from './tries.ts';
+import type { CallTarget } from './target.ts';
+import type { CandidateAttempt } from './tries.ts';
 
 /** The use of a call during and after it. What is reserved for a call is asked for, and settled where it fails. */
 type AnswerMetering = Pick<Metering, 'meterFor' | 'pipeFor' | 'settlement' | 'withoutPacking'> &
@@ -11,8 +11,8 @@ type AnswerMetering = Pick<Metering, 'meterFor' | 'pipeFor' | 'settlement' | 'wi
 /** A call that has its slots, and everything that it needs to be sent. */
 export interface Sending {
   readonly candidate: Candidate;
-  readonly turn: Turn;
-  readonly target: Target;
+  readonly turn: CandidateAttempt;
+  readonly target: CallTarget;
   readonly metering: AnswerMetering | null;
   readonly admission: Admission;
 }

@@ -21,7 +21,7 @@ import type { Env } from '../env.ts';
 import type { Candidate } from './plan.ts';
 
 /** The way out of a call. */
-export interface Target {
+export interface CallTarget {
   readonly url: string;
   readonly headers: Headers;
   readonly fetcher: Fetcher;
@@ -35,7 +35,7 @@ type Outgoing = Pick<Candidate, 'call' | 'located' | 'key' | 'spilledFrom' | 'me
 const DROPPED_MAX = 400;
 
 /** The answer header that names the dropped headers and parameters of its call. */
-export function saidOfDropped({ dropped }: Target): AnswerHeaders {
+export function saidOfDropped({ dropped }: CallTarget): AnswerHeaders {
   if (dropped.length === 0) return {};
   // Names of parameters may be anything.
   const names = dropped.map((name) => encodeURI(name)).join(', ');
@@ -43,7 +43,7 @@ export function saidOfDropped({ dropped }: Target): AnswerHeaders {
 }
 
 /** Makes the way out of a call, with the right key in the right place. */
-export function targetOf(outgoing: Outgoing): Target {
+export function targetOf(outgoing: Outgoing): CallTarget {
   const { call, located } = outgoing;
   const { request, url, env, caller } = call;
   const { upstream, path, operation } = located;

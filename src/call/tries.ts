@@ -1,7 +1,7 @@
 import type { RefusalKind, UpstreamSignal } from '../core/words/signal.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import type { Ticket } from './acquire/admission.ts';
-import type { PlaceListener } from './acquire/slices.ts';
+import type { CallTicket } from './acquire/admission.ts';
+import type { PositionListener } from './acquire/slices.ts';
 import { RefusedMembers } from './members/refused-members.ts';
 import type { Answered } from './result.ts';
 
@@ -29,7 +29,7 @@ const STOPPING: ReadonlySet<RefusalKind> = new Set(['requests', 'tokens', 'ramp'
 const STOPPING_FOR: ReadonlySet<RefusalKind> = new Set(['overload', 'long_window']);
 
 /** A refusal that is its caller's answer if nobody else takes the call. */
-interface LastRefusal {
+interface RefusalAnswer {
   readonly kind: RefusalKind;
   readonly answer: Answered;
 }
@@ -51,7 +51,7 @@ function sdkRetriesIn(headers: Headers): number {
 }
 
 /** The tries of one call: how often it was sent, and why it was sent again. */
-export class Tries {
+export class CallAttempts {
   /** Headers of the call, which say how often its SDK has sent it before. */
   readonly #headers: Headers;
   #sent = 0;
@@ -62,7 +62,7 @@ export class Tries {
   /** Members that have refused it. */
   readonly refusedMembers = new RefusedMembers();
   /** The last answer of a member that refused it for good; null: none did, or it was not kept. */
-  lastRefusal: LastRefusal | null = null;
+  lastRefusal: RefusalAnswer | null = null;
   /** The upstream's message in its last refusal. null if it sent none. */
   refusalWords: string | null = null;
   #reentered = 0;
@@ -162,10 +162,10 @@ export function isSamePlace(a: Upstream, b: Upstream): boolean {
 }
 
 /** One turn of a call at a candidate. */
-export interface Turn {
-  readonly ticket: Ticket;
-  readonly tries: Tries;
-  readonly listener: PlaceListener | null;
+export interface CandidateAttempt {
+  readonly ticket: CallTicket;
+  readonly tries: CallAttempts;
+  readonly listener: PositionListener | null;
   /** Whether another upstream may be tried if this one does not serve the call. */
   readonly hasNext: boolean;
   /** Timeout for the first content here if another place is left. null if there is none. */

@@ -1,25 +1,25 @@
-import { CallNames } from './call-names.ts';
+import { CallNamesReader } from './call-names.ts';
 import { sessionOf } from './call-session.ts';
 import { changedSince } from './changed-since.ts';
 import { forward } from './forward.ts';
 import { hasAccountByNow } from './learn-account.ts';
 import { measure, type Metering } from './metering.ts';
 import { passThrough } from './pass-through.ts';
-import { pickMember, type MemberPlace, type MemberPlan } from './members/member-plan.ts';
+import { pickMember, type MemberRoute, type MemberPlan } from './members/member-plan.ts';
 import { excludedMembers } from './members/where-next-member.ts';
 import { atMember, forbiddenAt, type Candidate } from './plan.ts';
 import type { Admission } from './acquire/admission.ts';
 import { allOut } from './acquire/rejections.ts';
-import { never, rejected, type Moved, type Rejected, type Result } from './result.ts';
-import { targetOf, type Target } from './target.ts';
+import { never, rejected, type Moved, type Rejected, type AttemptResult } from './result.ts';
+import { targetOf, type CallTarget } from './target.ts';
 import { readAhead } from './read-ahead.ts';
 import { ReportedUsage } from './reported-usage.ts';
-import type { Turn } from './tries.ts';
+import type { CandidateAttempt } from './tries.ts';
 import { admitWithBody } from './wait-with-body.ts';
 import type { AdmitContext } from './acquire/admit-one.ts';
 
 /** Sends a call to its upstream, after it has waited for its slot if it needs one. */
-export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
+export async function tryAt(candidate: Candidate, turn: CandidateAttempt): Promise<AttemptResult> {
   const { call, located, rules, members } = candidate;
   const forbidden = forbiddenAt(candidate);
   if (forbidden !== null) return (await changedSince(call)) ?? rejected(forbidden);
@@ -40,7 +40,7 @@ export async function tryAt(candidate: Candidate, turn: Turn): Promise<Result> {
     ...call,
     team: call.caller.key?.team ?? null,
     listener: turn.listener,
-    names: new CallNames(candidate),
+    names: new CallNamesReader(candidate),
     session: sessionOf(candidate),
     ...way,
   });
@@ -74,19 +74,19 @@ function reportedUsageOf({ call, located, rules: { billed } }: Candidate): Repor
 }
 
 /** How a call asks its groups, and goes out once it has its slots. */
-interface Way extends Pick<AdmitContext, 'metering' | 'members'> {
-  readonly send: (admission: Admission) => Promise<Result>;
+interface AttemptContext extends Pick<AdmitContext, 'metering' | 'members'> {
+  readonly send: (admission: Admission) => Promise<AttemptResult>;
 }
 
 /** The way of a call to where its caller sent it, which is made before the wait: a grant is to be used at once. */
 function asCalled(
   candidate: Candidate,
-  turn: Turn,
+  turn: CandidateAttempt,
   metering: Metering | null,
   reported: ReportedUsage | null,
-): Way {
+): AttemptContext {
   const target = targetAt(candidate, turn, metering);
-  const send: Way['send'] = (admission) =>
+  const send: AttemptContext['send'] = (admission) =>
     forward({ candidate, turn, target, metering: metering ?? reported, admission });
   return { metering, members: null, send };
 }
@@ -95,11 +95,11 @@ function asCalled(
 function byMember(
   candidate: Candidate,
   members: MemberPlan,
-  turn: Turn,
+  turn: CandidateAttempt,
   metering: Metering | null,
   reported: ReportedUsage | null,
-): Way {
-  const send: Way['send'] = async (admission) => {
+): AttemptContext {
+  const send: AttemptContext['send'] = async (admission) => {
     const place = placeOf(members, turn, admission);
     if (place.kind !== 'place') {
       await admission.release('unused');
@@ -121,9 +121,9 @@ function byMember(
 /** Finds what a call is at the member that it was granted at. Moved: the configuration that it goes by has no such member. */
 function placeOf(
   members: MemberPlan,
-  { tries: { refusedMembers } }: Turn,
+  { tries: { refusedMembers } }: CandidateAttempt,
   { member }: Admission,
-): MemberPlace | Moved | Rejected {
+): MemberRoute | Moved | Rejected {
   if (member === null) {
     return pickMember(members, (id) => refusedMembers.has(id)) ?? rejected(allOut(members.group));
   }
@@ -132,7 +132,11 @@ function placeOf(
 }
 
 /** Makes the way out of a call, whose answer can be read on its way where that is needed. */
-function targetAt(candidate: Candidate, { listener }: Turn, metering: Metering | null): Target {
+function targetAt(
+  candidate: Candidate,
+  { listener }: CandidateAttempt,
+  metering: Metering | null,
+): CallTarget {
   const target = targetOf(candidate);
   // What may come behind comments of ours cannot be compressed; and tokens are counted on their way through.
   if (listener !== null || metering !== null) target.headers.set('accept-encoding', 'identity');

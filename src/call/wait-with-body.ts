@@ -6,7 +6,7 @@ import type { AdmitContext } from './acquire/admit-one.ts';
 import { tooManyBytes } from './crowded.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
-import type { Turn } from './tries.ts';
+import type { CandidateAttempt } from './tries.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** How long a call waits in any case: by then it is known that it does wait, and was not only long on its way. */
@@ -38,7 +38,7 @@ const SATURATED_MAX = 1_000;
 const seenWaitingAt = new BoundedMap<string, number>(SATURATED_MAX);
 
 /** Small bodies that wait for their slots without room for that, and when each last looked. */
-const lingering = new Map<Patience, number>();
+const lingering = new Map<BodyWaitTime, number>();
 
 /**
  * Gets a call its slots, which it waits for with its body only where there is room for that. Nothing else is refused
@@ -46,7 +46,7 @@ const lingering = new Map<Patience, number>();
  */
 export async function admitWithBody(
   { call, routed, placements }: Candidate,
-  { ticket }: Turn,
+  { ticket }: CandidateAttempt,
   context: AdmitContext,
 ): Promise<Admitted> {
   const { body } = call;
@@ -59,7 +59,7 @@ export async function admitWithBody(
     return admitted;
   }
   if (body.isSmall && isSaturated(pool)) return tooManyBytes();
-  const patience = new Patience(call, pool);
+  const patience = new BodyWaitTime(call, pool);
   const signal = new PlainAbort(context.signal, patience.over);
   const admitted = await admit(routed, ticket, placements, { ...context, signal });
   patience.end();
@@ -72,7 +72,7 @@ function isSaturated(pool: string): boolean {
 }
 
 /** The time that a call may wait with a body that there is no room to wait with, until there is. */
-class Patience {
+class BodyWaitTime {
   readonly #call: Candidate['call'];
   readonly #pool: string;
   readonly #since = steadyClock.now();

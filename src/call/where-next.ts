@@ -2,8 +2,8 @@ import type { UpstreamSignal } from '../core/words/signal.ts';
 import { retryBudgetOf } from './isolate.ts';
 import { whereAfterMember } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
-import type { Again } from './result.ts';
-import type { Turn } from './tries.ts';
+import type { NotServed } from './result.ts';
+import type { CandidateAttempt } from './tries.ts';
 
 /** Tells whether a call can be sent once more. Its body must be there, which may be kept for its tokens' sake alone, and too long. */
 export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
@@ -13,18 +13,18 @@ export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
 /** Decides where a call goes that its upstream did not serve; null: nowhere, its caller gets that answer. */
 export function whereNext(
   candidate: Candidate,
-  turn: Turn,
+  turn: CandidateAttempt,
   kind: UpstreamSignal['kind'],
-): Again['where'] | null {
+): NotServed['where'] | null {
   return canBeSentAgain(candidate) ? whereNextIfKept(candidate, turn, kind) : null;
 }
 
 /** The same of a call that is there to be sent once more. */
 export function whereNextIfKept(
   candidate: Candidate,
-  turn: Turn,
+  turn: CandidateAttempt,
   kind: UpstreamSignal['kind'],
-): Again['where'] | null {
+): NotServed['where'] | null {
   const { ticket, tries, hasNext, hasOtherPlace } = turn;
   const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;

@@ -8,7 +8,7 @@ import type { FieldError } from './field-error.ts';
 import { named, providerIdOf, refused, type Converted, type Origin } from './foreign-groups.ts';
 import { placeNamed, type UpstreamInput } from './foreign-places.ts';
 
-type Entry = z.output<typeof concurrencyGroupsSchema>['concurrency_groups'][number];
+type ConcurrencyGroupEntry = z.output<typeof concurrencyGroupsSchema>['concurrency_groups'][number];
 
 /** Upstreams that the calls of a provider go to, by the name that the document has for it. */
 interface ProviderUpstreams {
@@ -58,7 +58,7 @@ function placeOf(provider: string): ProviderUpstreams {
  * wherever it runs, and all calls of each provider. Here fields narrow one another, so that with both of them a
  * provider becomes all models at its upstream.
  */
-function matchOf({ models, providers }: Entry) {
+function matchOf({ models, providers }: ConcurrencyGroupEntry) {
   const places = providers.map(placeOf);
   if (models.length > 0) return { models: [...models, ...places.map(({ id }) => `${id}/*`)] };
   if (places.every(({ hosts }) => hosts === undefined)) {
@@ -74,7 +74,7 @@ function baseUrlsOf({ id, hosts, upstream }: ProviderUpstreams): readonly string
 }
 
 /** Finds providers without an address beside one with hosts for each account, where the group goes by addresses. */
-function homeless({ models, providers }: Entry, at: number): FieldError[] {
+function homeless({ models, providers }: ConcurrencyGroupEntry, at: number): FieldError[] {
   const places = providers.map(placeOf);
   if (models.length > 0 || places.every(({ hosts }) => hosts === undefined)) return [];
   return places.flatMap((place, index) =>
@@ -111,7 +111,7 @@ function noteOf(provider: string): string[] {
 }
 
 /** Says of an entry with models and providers how it was read. */
-function bothNote({ name, models, providers }: Entry): string[] {
+function bothNote({ name, models, providers }: ConcurrencyGroupEntry): string[] {
   if (models.length === 0 || providers.length === 0) return [];
   const ids = providers.map((provider) => placeOf(provider).id);
   return [
@@ -121,7 +121,7 @@ function bothNote({ name, models, providers }: Entry): string[] {
 
 /** Translates paths back: providers that nobody knows, addresses that may not be called, a group with another rank. */
 function pathBack(
-  entries: readonly Entry[],
+  entries: readonly ConcurrencyGroupEntry[],
   upstreams: readonly UpstreamInput[],
 ): (path: string) => string {
   const firstWith = (id: string | undefined): string | null => {

@@ -9,9 +9,9 @@ import type { GroupInput } from './foreign-members.ts';
 import { MadeUpstreams } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { groupDeployments, type Grouped } from './model-groups.ts';
-import { sharedBudget, stricterBudget, type Budget } from './litellm/budgets.ts';
+import { sharedBudget, stricterBudget, type ConvertedBudget } from './litellm/budgets.ts';
 import { environmentOf, resolveValue, type Environment } from './litellm/environment.ts';
-import { entriesOf, fieldsOf, type Fields } from './litellm/fields.ts';
+import { entriesOf, fieldsOf, type UnknownFields } from './litellm/fields.ts';
 import { ImportReport } from './litellm/import-report.ts';
 import { readDeployments, type ReadDeployment } from './litellm/read-deployments.ts';
 import { readSettings, type LitellmSettings } from './litellm/settings.ts';
@@ -46,7 +46,7 @@ const OTHER_PARTS = new Set([
 ]);
 
 /** Reports the parts of a document that are not read. */
-function reportOthers(document: Fields, report: ImportReport): void {
+function reportOthers(document: UnknownFields, report: ImportReport): void {
   const names = Object.keys(document);
   const { credential_list: credentials } = document;
   if (credentials !== undefined && credentials !== null && !Array.isArray(credentials)) {
@@ -144,7 +144,10 @@ function pathBack(groups: readonly (readonly ReadDeployment[])[]): (path: string
 }
 
 /** Reads the credentials that deployments name. Variables that are no keys are resolved with the deployment. */
-function credentialsOf(document: Fields, environment: Environment): ReadonlyMap<string, Fields> {
+function credentialsOf(
+  document: UnknownFields,
+  environment: Environment,
+): ReadonlyMap<string, UnknownFields> {
   return new Map(
     entriesOf(document['credential_list']).flatMap((entry) => {
       const { credential_name: named, credential_values: values } = fieldsOf(entry);
@@ -207,8 +210,8 @@ function budgetsOfMembers(
   report: ImportReport,
 ) {
   const all = madeOf.flat();
-  const shares = new Map<ReadDeployment, Budget['budget']>();
-  const add = (deployment: ReadDeployment, budget: Budget['budget']): void => {
+  const shares = new Map<ReadDeployment, ConvertedBudget['budget']>();
+  const add = (deployment: ReadDeployment, budget: ConvertedBudget['budget']): void => {
     const known = shares.get(deployment);
     shares.set(deployment, known === undefined ? budget : stricterBudget(known, budget));
   };

@@ -22,7 +22,7 @@ import {
   MadeUpstreams,
   placeAt,
   placeNamed,
-  type Place,
+  type ForeignTarget,
 } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { quoteNoKey } from './key-like.ts';
@@ -30,7 +30,7 @@ import { quoteNoKey } from './key-like.ts';
 type AgentModel = z.output<typeof agentModelSchema>;
 
 /** An entry, and its place in the list. */
-interface Entry {
+interface AgentModelEntry {
   readonly at: string;
   readonly index: number;
   readonly model: AgentModel;
@@ -67,7 +67,7 @@ export function convertModelsOfAgents(document: unknown): Converted {
   const reading = new AgentReading();
   const entries = list.flatMap((value, index) => reading.entry(value, index));
   // The command line runs this under Node 20, which has no Map.groupBy.
-  const byName = new Map<string, Entry[]>();
+  const byName = new Map<string, AgentModelEntry[]>();
   for (const entry of entries) {
     const { model_name: name } = entry.model;
     byName.set(name, [...(byName.get(name) ?? []), entry]);
@@ -128,7 +128,7 @@ class AgentReading {
   readonly notes = new Set<string>();
   readonly omitted: FieldError[] = [];
 
-  entry(value: unknown, index: number): Entry[] {
+  entry(value: unknown, index: number): AgentModelEntry[] {
     const at = `model_list[${index}]`;
     const document = withNumbers(value, ['rpm', 'request_timeout']);
     const parsed = agentModelSchema.safeParse(document);
@@ -142,9 +142,9 @@ class AgentReading {
   /** Makes the group of one name. Null: none of its entries has an address. */
   group(
     title: string,
-    own: readonly Entry[],
+    own: readonly AgentModelEntry[],
     chain: readonly string[],
-    byName: ReadonlyMap<string, readonly Entry[]>,
+    byName: ReadonlyMap<string, readonly AgentModelEntry[]>,
   ): { readonly group: GroupInput; readonly paths: readonly string[] } | null {
     const tiers = [own, ...chain.map((each) => byName.get(each) ?? [])];
     const tier = tiers.length > 1 ? (index: number): number | null => index + 1 : () => null;
@@ -188,7 +188,7 @@ class AgentReading {
   }
 
   /** Makes a deployment for each key of an entry. */
-  #deployments(entry: Entry, tier: number | null): Deployment[] {
+  #deployments(entry: AgentModelEntry, tier: number | null): Deployment[] {
     const { at, model } = entry;
     const { provider, name } = providerOf(model);
     const place = this.#placeOf(entry, provider);
@@ -212,7 +212,7 @@ class AgentReading {
     }));
   }
 
-  #placeOf({ at, model }: Entry, provider: string): Place | null {
+  #placeOf({ at, model }: AgentModelEntry, provider: string): ForeignTarget | null {
     const { auth_method: method, api_base: base } = model;
     if (method === 'oauth' || method === 'token') {
       const message =
@@ -239,7 +239,7 @@ class AgentReading {
   }
 
   /** Names the secrets of an entry's keys. One without keys has that of its provider, unless it needs none. */
-  #secretsOf({ at, index, model }: Entry, place: Place): (string | null)[] {
+  #secretsOf({ at, index, model }: AgentModelEntry, place: ForeignTarget): (string | null)[] {
     const keys = [...new Set(keysOf(model))];
     if (keys.length > 0) {
       return keys.map((key, which) => {

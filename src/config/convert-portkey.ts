@@ -11,9 +11,9 @@ import {
 import { MadeUpstreams } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { branchesOf, type Branch } from './portkey-conditions.ts';
-import { deploymentOf, listUnread, modelOf, type Collected } from './portkey-target.ts';
+import { deploymentOf, listUnread, modelOf, type PortkeyParts } from './portkey-target.ts';
 import { omitNested, strategySettings } from './portkey-settings.ts';
-import { readNode, tiersOf, type PortkeyNode, type Tiers } from './portkey-tree.ts';
+import { readNode, tiersOf, type PortkeyNode, type TargetTiers } from './portkey-tree.ts';
 
 /** Fields by which such a config is known. */
 export const PORTKEY_FIELDS: readonly string[] = [
@@ -40,7 +40,7 @@ export function convertPortkey(document: unknown): Converted {
   const omitted: FieldError[] = [];
   const root = readNode(document, '', omitted);
   if (root === null) return { ok: false, errors: omitted };
-  const to: Collected = { secrets: new ForeignSecrets(), notes: new Set(), omitted };
+  const to: PortkeyParts = { secrets: new ForeignSecrets(), notes: new Set(), omitted };
   if (root.targets !== undefined) listUnread('', root, to);
   const made = new MadeUpstreams();
   const names = new Set<string>();
@@ -74,7 +74,7 @@ function groupOf(
   branch: Branch,
   root: PortkeyNode,
   made: MadeUpstreams,
-  to: Collected,
+  to: PortkeyParts,
 ): BuiltGroup | null {
   const { node, at } = branch;
   const tiers = tiersOf(node, at, to.omitted, (strategy, path) => {
@@ -103,7 +103,7 @@ function groupOf(
   return { input, members };
 }
 
-function deploymentsOf(tiers: Tiers, to: Collected): Deployment[] {
+function deploymentsOf(tiers: TargetTiers, to: PortkeyParts): Deployment[] {
   return tiers.flatMap((leaves, index) =>
     leaves.flatMap((leaf) => {
       const deployment = deploymentOf(leaf, tiers.length > 1 ? index + 1 : null, to);
@@ -120,7 +120,7 @@ function deploymentsOf(tiers: Tiers, to: Collected): Deployment[] {
 }
 
 /** Leaves out times of a single member: nothing else could take its calls. */
-function withTimeouts({ members, paths }: MadeMembers, { omitted }: Collected) {
+function withTimeouts({ members, paths }: MadeMembers, { omitted }: PortkeyParts) {
   if (members.length > 1) return [...members];
   return members.map(({ first_token_ms: timeout, ...member }, index) => {
     if (timeout !== undefined) {
@@ -133,7 +133,11 @@ function withTimeouts({ members, paths }: MadeMembers, { omitted }: Collected) {
 }
 
 /** Lists the models of a branch that members can have names for: a pattern stands for several. */
-function nameable({ models, at }: Branch, tiers: Tiers, { omitted }: Collected): readonly string[] {
+function nameable(
+  { models, at }: Branch,
+  tiers: TargetTiers,
+  { omitted }: PortkeyParts,
+): readonly string[] {
   const isRenamed = tiers.flat().some((leaf) => modelOf(leaf.node).model !== null);
   return (models ?? []).filter((model) => {
     if (!isRenamed || !model.includes('*')) return true;
@@ -147,7 +151,7 @@ function nameable({ models, at }: Branch, tiers: Tiers, { omitted }: Collected):
 const WEIGHT_MIN = 0.01;
 
 /** Takes over a weight. 0 stops calls, and others are scaled into the bounds of a member. */
-function weightOf(weight: number | null, tiers: Tiers) {
+function weightOf(weight: number | null, tiers: TargetTiers) {
   if (weight === null) return {};
   if (weight === 0) return { enabled: false };
   const weights = tiers.flat().flatMap((leaf) => leaf.weight || []);

@@ -20,13 +20,11 @@ export type Converted =
     }
   | { readonly ok: false; readonly errors: FieldError[] };
 
-type GroupInput = NonNullable<ConfigInput['groups']>[number];
-
 /** A group, and where in the document it came from. */
 export interface Origin {
   readonly path: readonly (string | number)[];
   readonly title: string;
-  readonly group: Omit<GroupInput, 'name'>;
+  readonly group: Omit<NonNullable<ConfigInput['groups']>[number], 'name'>;
 }
 
 /** Names that other systems give to providers that are built in here under another id. */
@@ -47,7 +45,7 @@ export function named(origins: readonly Origin[]): Converted {
   const taken = new Map<string, string>();
   const errors: FieldError[] = [];
   const notes: string[] = [];
-  const groups: GroupInput[] = [];
+  const groups: NonNullable<ConfigInput['groups']>[number][] = [];
   for (const { path, title, group } of origins) {
     const name = groupNameOf(title);
     const other = taken.get(name);

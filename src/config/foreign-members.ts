@@ -9,7 +9,7 @@ import {
   isSamePlace,
   type MadeUpstreams,
   type ModelFacts,
-  type Place,
+  type ForeignTarget,
 } from './foreign-places.ts';
 
 export type GroupInput = NonNullable<ConfigInput['groups']>[number];
@@ -19,7 +19,7 @@ type MemberInput = NonNullable<GroupInput['members']>[number];
 export interface Deployment {
   /** Path in the document. */
   readonly at: string;
-  readonly place: Place;
+  readonly place: ForeignTarget;
   /** Name of the secret with its key. Null: it takes none. */
   readonly secret: string | null;
   /** Model there. Null: the one that the call asks for. */
@@ -138,7 +138,7 @@ function inOneDialect(
 }
 
 /** Makes a place one of a dialect. Null: it speaks another one only. */
-export function inDialect(place: Place, dialect: Dialect): Place | null {
+export function inDialect(place: ForeignTarget, dialect: Dialect): ForeignTarget | null {
   if (dialect === 'openai') return asOpenai(place);
   return place.dialect === dialect ? place : null;
 }

@@ -13,7 +13,7 @@ import { freeName, providerIdOf } from './foreign-groups.ts';
 export type UpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
 
 /** Where calls of a foreign document go. */
-export interface Place {
+export interface ForeignTarget {
   /** Id of the upstream: a built-in one, or the one that `upstream` makes. */
   readonly id: string;
   readonly dialect: Dialect;
@@ -62,7 +62,7 @@ export function addressProblem(base: string): string | null {
  *
  * @param spoken Dialect that the document says is spoken there, if it says one.
  */
-export function placeAt(address: string, spoken?: Dialect): Place {
+export function placeAt(address: string, spoken?: Dialect): ForeignTarget {
   const base = withoutRoute(address);
   const provider = providerOf({ id: '', baseUrl: base });
   // A built-in upstream has one dialect, in which its members have to be called.
@@ -78,7 +78,7 @@ export function placeAt(address: string, spoken?: Dialect): Place {
  *
  * @param system Absent: the name is the id of a provider here.
  */
-export function placeNamed(name: string, system?: NamingSystem): Place | null {
+export function placeNamed(name: string, system?: NamingSystem): ForeignTarget | null {
   const isNamed = ({ namedBy }: NamedServer): boolean =>
     system !== undefined && namedBy[system]?.includes(name.toLowerCase()) === true;
   const local = LOCAL_SERVERS.find(isNamed);
@@ -92,7 +92,7 @@ export function placeNamed(name: string, system?: NamingSystem): Place | null {
 }
 
 /** Makes the same place in the OpenAI dialect, for a group that others of that dialect are in. Null: it has no such routes. */
-export function asOpenai(place: Place): Place | null {
+export function asOpenai(place: ForeignTarget): ForeignTarget | null {
   if (place.dialect === 'openai') return place;
   if (place.openaiBase === null) return null;
   const isOfHost = place.id === upstreamIdOf(new URL(place.base).host);
@@ -107,20 +107,20 @@ export function asOpenai(place: Place): Place | null {
 }
 
 /** Makes a place an upstream whose id callers write in front of models. */
-export function prefixedBy(id: string, place: Place): Place {
+export function prefixedBy(id: string, place: ForeignTarget): ForeignTarget {
   return { ...place, id, upstream: { ...ownUpstream(place), id }, isPrefix: true };
 }
 
 /** Whether two places are one, whatever the id of its upstream is to be. */
-export function isSamePlace(a: Place, b: Place): boolean {
-  const idOf = ({ id, upstream, isPrefix }: Place): string | null =>
+export function isSamePlace(a: ForeignTarget, b: ForeignTarget): boolean {
+  const idOf = ({ id, upstream, isPrefix }: ForeignTarget): string | null =>
     upstream === undefined || isPrefix === true ? id : null;
   return a.base === b.base && a.dialect === b.dialect && idOf(a) === idOf(b);
 }
 
 /** The upstreams that an import makes: one for each address and dialect. */
 export class MadeUpstreams {
-  readonly #made: { readonly place: Place; upstream: UpstreamInput }[] = [];
+  readonly #made: { readonly place: ForeignTarget; upstream: UpstreamInput }[] = [];
 
   /** Lists the upstreams that a configuration needs: built-in ones only where it says something of them. */
   get list(): UpstreamInput[] {
@@ -136,10 +136,10 @@ export class MadeUpstreams {
    * @param isTaken Tells the ids of upstreams that will not do.
    */
   add(
-    place: Place,
+    place: ForeignTarget,
     facts: ModelFacts | null = null,
     isTaken: (id: string) => boolean = () => false,
-  ): Place {
+  ): ForeignTarget {
     const there = this.#made.find(
       (each) =>
         isSamePlace(each.place, place) &&
@@ -157,7 +157,7 @@ export class MadeUpstreams {
     if (there !== undefined) there.upstream.auth = auth;
   }
 
-  #make(place: Place) {
+  #make(place: ForeignTarget) {
     const isMade = (id: string): boolean => this.#made.some(({ upstream }) => upstream.id === id);
     const isBuiltIn = place.upstream === undefined && !isMade(place.id);
     const isTaken = (id: string): boolean => isMade(id) || isBuiltInId(id);
@@ -176,7 +176,7 @@ export function isBuiltInId(id: string): boolean {
 }
 
 /** Makes the upstream of a place that is not the built-in one. */
-function ownUpstream({ id, base, dialect, upstream }: Place): UpstreamInput {
+function ownUpstream({ id, base, dialect, upstream }: ForeignTarget): UpstreamInput {
   if (upstream !== undefined) return upstream;
   // Nothing but its address says where the routes of such an upstream begin.
   const { openaiAt } = providerNamed(id) ?? {};
@@ -213,7 +213,7 @@ export function upstreamIdOf(name: string): string {
   return upstreamSchema.shape.id.safeParse(id).success ? id : `at-${id || 'host'}`.slice(0, 28);
 }
 
-function builtIn(provider: Provider): Place {
+function builtIn(provider: Provider): ForeignTarget {
   const { id, baseUrl, dialect = 'openai' } = provider;
   const { openaiAt, anthropicAt } = routesOf(provider);
   return {
@@ -230,7 +230,7 @@ function made(
   upstream: UpstreamInput & { readonly base_url: string; readonly dialect: Dialect },
   provider: Provider | null,
   isLocal: boolean,
-): Place {
+): ForeignTarget {
   const { id, base_url: base, dialect } = upstream;
   const openaiBase = openaiBaseOf(base, dialect, provider);
   const speaksAnthropic = dialect === 'anthropic';

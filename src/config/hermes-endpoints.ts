@@ -17,7 +17,7 @@ import {
   placeAt,
   placeNamed,
   upstreamIdOf,
-  type Place,
+  type ForeignTarget,
 } from './foreign-places.ts';
 import { quoteNoKey } from './key-like.ts';
 
@@ -25,7 +25,7 @@ export type Endpoint = z.output<typeof hermesEndpointSchema>;
 type NamedEndpoint = z.output<typeof hermesProviderSchema>;
 
 /** An endpoint that the document names, and where in the document it is. */
-export interface Named {
+export interface HermesEndpoint {
   readonly at: string;
   readonly name: string;
   /** Its name among the others, if it is not in a list. Providers are named by either. */
@@ -80,10 +80,10 @@ function withoutAliases(value: object): object {
 /** Finds the upstreams that endpoints are, by the names that the document has for them. */
 export class HermesPlaces {
   readonly made = new MadeUpstreams();
-  readonly #named = new Map<string, Named>();
+  readonly #named = new Map<string, HermesEndpoint>();
   readonly #omitted: FieldError[];
 
-  constructor(named: readonly Named[], omitted: FieldError[]) {
+  constructor(named: readonly HermesEndpoint[], omitted: FieldError[]) {
     this.#omitted = omitted;
     for (const each of named) {
       for (const name of [each.name, each.key].map(plainName).filter(Boolean)) {
@@ -93,12 +93,12 @@ export class HermesPlaces {
   }
 
   /** Finds a named endpoint by the name of a provider. */
-  entryOf(provider: string | null | undefined): Named | undefined {
+  entryOf(provider: string | null | undefined): HermesEndpoint | undefined {
     return this.#named.get(plainName(provider ?? '').replace(/^custom:/, ''));
   }
 
   /** Finds where an endpoint is. Null: it is omitted, or Hermes decides by itself. */
-  placeOf(endpoint: Endpoint, at: string): Place | null {
+  placeOf(endpoint: Endpoint, at: string): ForeignTarget | null {
     const { provider, base_url: base, api_mode: mode } = endpoint;
     const named = this.entryOf(provider);
     const name = plainName(provider ?? '');
@@ -126,7 +126,7 @@ export class HermesPlaces {
     return null;
   }
 
-  #at(base: string, spoken: Dialect | undefined, at: string, name?: string): Place | null {
+  #at(base: string, spoken: Dialect | undefined, at: string, name?: string): ForeignTarget | null {
     const problem = addressProblem(base);
     if (problem !== null) {
       this.#omitted.push({ path: `${at}.base_url`, message: problem });
@@ -167,7 +167,7 @@ export function namedEndpoints(
   list: readonly unknown[],
   byName: Readonly<Record<string, unknown>>,
   omitted: FieldError[],
-): Named[] {
+): HermesEndpoint[] {
   const entries = [
     ...list.map((value, index) => ({ at: `custom_providers[${index}]`, key: '', value })),
     ...Object.entries(byName).map(([key, value]) => ({

@@ -3,17 +3,17 @@
 import { hermesCredentialSchema } from '../contract/config/hermes-schema.ts';
 import { SIGN_IN_TOKEN_OF_HERMES } from '../providers/foreign-facts.ts';
 import { formatPath, type FieldError } from './field-error.ts';
-import { addressProblem, placeAt, type Place } from './foreign-places.ts';
+import { addressProblem, placeAt, type ForeignTarget } from './foreign-places.ts';
 import type { ForeignSecrets } from './foreign-secrets.ts';
-import type { Endpoint, Named } from './hermes-endpoints.ts';
+import type { Endpoint, HermesEndpoint } from './hermes-endpoints.ts';
 
 type Pools = Readonly<Record<string, readonly unknown[]>>;
 
 /** The upstream whose keys are wanted, and what names it. */
 interface PoolOwner {
   readonly endpoint: Endpoint;
-  readonly named: Named | undefined;
-  readonly place: Place;
+  readonly named: HermesEndpoint | undefined;
+  readonly place: ForeignTarget;
 }
 
 /** Names the secrets of the keys in the pool of a provider, in the order in which they are used. */
@@ -66,7 +66,7 @@ type Credential = ReturnType<typeof hermesCredentialSchema.parse>;
 /** Says why a key is not imported, and which of its fields is the reason. */
 function whyNot(
   { auth_type: type, base_url: base, ...others }: Credential,
-  place: Place,
+  place: ForeignTarget,
 ): { readonly field: string | null; readonly message: string } | null {
   const token = others['access_token'];
   const isSignIn = typeof token === 'string' && token.startsWith(SIGN_IN_TOKEN_OF_HERMES);
@@ -85,7 +85,7 @@ function whyNot(
 }
 
 /** Whether an address is that of an upstream. */
-function isThere(base: string, place: Place): boolean {
+function isThere(base: string, place: ForeignTarget): boolean {
   const there = placeAt(base, place.dialect);
   return place.upstream === undefined ? there.id === place.id : there.base === place.base;
 }

@@ -9,7 +9,7 @@ import {
 import { explainIssues } from './explain-issues.ts';
 import { below, formatPath, type FieldError } from './field-error.ts';
 import { readWithoutWrong, withNumbers } from './foreign-fields.ts';
-import type { Place } from './foreign-places.ts';
+import type { ForeignTarget } from './foreign-places.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { baseOfPool, secretsOfPool } from './hermes-pool.ts';
 import {
@@ -17,7 +17,7 @@ import {
   namedEndpoints,
   usualNames,
   type Endpoint,
-  type Named,
+  type HermesEndpoint,
 } from './hermes-endpoints.ts';
 
 type Hermes = z.output<typeof hermesPartsSchema>;
@@ -46,7 +46,7 @@ const READ = new Set([
 
 /** An upstream that Hermes calls, with what the document says of it. */
 export interface Used {
-  readonly place: Place;
+  readonly place: ForeignTarget;
   /** Path in the document. */
   readonly at: string;
   /** Path of the endpoint that it is by its name. Null: of none. */
@@ -74,7 +74,7 @@ export class HermesReading {
   readonly #addressed = new Set<string>();
   readonly #document: Hermes;
   readonly #omitted: FieldError[];
-  readonly #named: readonly Named[];
+  readonly #named: readonly HermesEndpoint[];
 
   constructor(document: Hermes, omitted: FieldError[]) {
     this.#document = document;
@@ -181,7 +181,7 @@ export class HermesReading {
   }
 
   /** Sets the key that an upstream is called with. */
-  setAuth({ id, isLocal }: Place, [secret]: readonly string[]): void {
+  setAuth({ id, isLocal }: ForeignTarget, [secret]: readonly string[]): void {
     if (secret !== undefined) this.places.made.setAuth(id, { secret });
     else if (isLocal) this.places.made.setAuth(id, 'none');
   }
@@ -246,7 +246,12 @@ export class HermesReading {
   }
 
   /** Names the secret of the one key of an endpoint. */
-  #keyOf(endpoint: Endpoint, named: Named | undefined, place: Place, at: string): string[] {
+  #keyOf(
+    endpoint: Endpoint,
+    named: HermesEndpoint | undefined,
+    place: ForeignTarget,
+    at: string,
+  ): string[] {
     const own = [endpoint, named?.entry].find((each) => each?.api_key || each?.key_env);
     if (own?.key_env) return [this.secrets.ofVariable(own.key_env)];
     if (own?.api_key) return [this.secrets.ofKey(own.api_key, place.id, `${at}.api_key`)];
@@ -273,7 +278,7 @@ export class HermesReading {
 }
 
 /** Lists the models of an endpoint that have a limit of their own. */
-function modelSlots(models: Named['entry']['models']): Used['models'] {
+function modelSlots(models: HermesEndpoint['entry']['models']): Used['models'] {
   if (!models || Array.isArray(models)) return [];
   return Object.entries(models).flatMap(([model, entry]) =>
     entry?.max_concurrent ? [[model, entry.max_concurrent] as const] : [],

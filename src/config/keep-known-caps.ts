@@ -55,7 +55,7 @@ function withMembersCapped(group: GroupConfig, model: string, notes: string[]): 
 }
 
 /** A limit that a model is known to have. */
-interface KnownCap {
+interface PublishedCap {
   readonly provider: string;
   readonly maxConcurrency: number;
 }
@@ -64,7 +64,7 @@ interface KnownCap {
  * Finds the limits of a model, at the provider that it names or at all that have it. A pattern stands for models of the
  * maker whose patterns it is part of.
  */
-function knownCapsOf(model: string): KnownCap[] {
+function knownCapsOf(model: string): PublishedCap[] {
   const name = model.toLowerCase();
   const named = PROVIDERS.filter(
     ({ id, baseUrl }) => baseUrl !== null && name.startsWith(`${id}/`),
@@ -80,7 +80,7 @@ function knownCapsOf(model: string): KnownCap[] {
 }
 
 /** Finds the limits of all models that a pattern may stand for, and those of a whole upstream. */
-function patternCapsAt(providers: readonly Provider[], pattern: string): KnownCap[] {
+function patternCapsAt(providers: readonly Provider[], pattern: string): PublishedCap[] {
   return providers.flatMap((provider) => {
     const models = pattern.replace(`${provider.id}/`, '');
     return (provider.limits ?? [])
@@ -93,7 +93,7 @@ function patternCapsAt(providers: readonly Provider[], pattern: string): KnownCa
   });
 }
 
-function capsAt(providers: readonly Provider[], model: string): KnownCap[] {
+function capsAt(providers: readonly Provider[], model: string): PublishedCap[] {
   return providers.flatMap((provider) => {
     const limit = knownLimitFor(provider, model);
     return limit === null ? [] : [{ provider: provider.id, maxConcurrency: limit.maxConcurrency }];

@@ -21,7 +21,7 @@ export interface ListedDeployment extends Deployment {
 }
 
 /** Models whose calls go on to other models, where nothing of their own takes them. */
-export interface Fallback {
+export interface ModelFallback {
   /** Where it is written. */
   readonly path: string;
   readonly from: string;
@@ -32,7 +32,7 @@ export interface Fallback {
 
 /** Settings beside the deployments that decide where calls go. */
 export interface GroupOptions {
-  readonly fallbacks: readonly Fallback[];
+  readonly fallbacks: readonly ModelFallback[];
   /** Other names of a model, by name. */
   readonly aliases: readonly {
     readonly path: string;
@@ -53,7 +53,7 @@ export interface Grouped<Listed extends ListedDeployment> {
 }
 
 /** A group in the making. */
-interface Draft {
+interface GroupDraft {
   readonly title: string;
   /** Other names of the model. */
   readonly others: readonly string[];
@@ -98,8 +98,8 @@ function draftsOf(
   deployments: readonly ListedDeployment[],
   aliases: GroupOptions['aliases'],
   omitted: FieldError[],
-): Draft[] {
-  const drafts = new Map<string, Draft>();
+): GroupDraft[] {
+  const drafts = new Map<string, GroupDraft>();
   for (const deployment of deployments) {
     const { at, title } = deployment;
     const path = `${at}.model_name`;
@@ -161,7 +161,7 @@ function sameInOtherLetters(title: string, titles: Iterable<string>): string | n
 function aliasesOf(
   title: string,
   aliases: GroupOptions['aliases'],
-  drafts: ReadonlyMap<string, Draft>,
+  drafts: ReadonlyMap<string, GroupDraft>,
   omitted: FieldError[],
 ): string[] {
   return aliases.flatMap(({ path, name, of }) => {
@@ -177,12 +177,12 @@ function aliasesOf(
  * Leaves out each pattern with which a call would match two groups with members, and could go to one only. Patterns
  * come last, so that a name without one finds the members of its own group first.
  */
-function withoutOverlaps(drafts: readonly Draft[], omitted: FieldError[]): Draft[] {
-  const isPattern = ({ title }: Draft): number => Number(title.includes('*'));
+function withoutOverlaps(drafts: readonly GroupDraft[], omitted: FieldError[]): GroupDraft[] {
+  const isPattern = ({ title }: GroupDraft): number => Number(title.includes('*'));
   const specificFirst = drafts.toSorted(
     (a, b) => isPattern(a) - isPattern(b) || (isPattern(a) && b.title.length - a.title.length),
   );
-  const kept: Draft[] = [];
+  const kept: GroupDraft[] = [];
   for (const draft of specificFirst) {
     const other = kept.find((each) => meets(each, draft) || meets(draft, each));
     if (other === undefined) {
@@ -198,7 +198,7 @@ function withoutOverlaps(drafts: readonly Draft[], omitted: FieldError[]): Draft
 }
 
 /** Whether a call for one model may match another, also with the id of an upstream in front of a name. */
-function meets(one: Draft, two: Draft): boolean {
+function meets(one: GroupDraft, two: GroupDraft): boolean {
   const names = [two.title, ...two.others];
   return [one.title, ...one.others].some((pattern) => {
     if (names.some((name) => globsMayOverlap(pattern, name))) return true;
@@ -220,8 +220,8 @@ function meets(one: Draft, two: Draft): boolean {
 
 /** Puts the deployments of other models behind a model's own, in tiers that are used while these have no room. */
 function addFallbacks(
-  drafts: readonly Draft[],
-  fallbacks: readonly Fallback[],
+  drafts: readonly GroupDraft[],
+  fallbacks: readonly ModelFallback[],
   omitted: FieldError[],
 ): void {
   const own = new Map(drafts.map(({ title, places }) => [title, [...places]]));
@@ -254,7 +254,7 @@ function addFallbacks(
 }
 
 /** Says why calls of a model cannot go on to a deployment of another one. Null: they can. */
-function whyNot(from: Draft, deployment: ListedDeployment): string | null {
+function whyNot(from: GroupDraft, deployment: ListedDeployment): string | null {
   if (from.title.includes('*') || deployment.title.includes('*')) {
     return 'calls of a pattern have no one name there';
   }

@@ -67,20 +67,20 @@ export function branchesOf(root: PortkeyNode, omitted: FieldError[]): Branch[] {
 }
 
 /** A model that a condition takes, and the target that it is for. */
-interface TakenModel {
+interface ModelChoice {
   readonly model: string;
   readonly name: string;
 }
 
 /** The models that conditions take. Most are single names, of which no two have to be compared. */
 class TakenModels {
-  readonly #names = new Map<string, TakenModel>();
-  readonly #globs: TakenModel[] = [];
+  readonly #names = new Map<string, ModelChoice>();
+  readonly #globs: ModelChoice[] = [];
 
   /** Adds a model, unless an earlier one takes some call of it. Null: none does. */
-  add(model: string, name: string): TakenModel | null {
+  add(model: string, name: string): ModelChoice | null {
     const isGlob = model.includes('*');
-    const overlaps = (other: TakenModel): boolean => globsMayOverlap(model, other.model);
+    const overlaps = (other: ModelChoice): boolean => globsMayOverlap(model, other.model);
     const same =
       this.#names.get(model.toLowerCase()) ??
       this.#globs.find(overlaps) ??

@@ -3,8 +3,8 @@
 import { below } from './field-error.ts';
 import { numberIn } from './foreign-fields.ts';
 import type { GroupInput } from './foreign-members.ts';
-import type { Collected } from './portkey-target.ts';
-import type { PortkeyNode, Tiers } from './portkey-tree.ts';
+import type { PortkeyParts } from './portkey-target.ts';
+import type { PortkeyNode, TargetTiers } from './portkey-tree.ts';
 
 /** Maximum retries of a group. */
 const RETRIES_MAX = 10;
@@ -16,15 +16,15 @@ const RETRIED = new Set([429, 500, 502, 503, 504]);
 const AFTER =
   'has no counterpart: a call is retried at the next member after 429, 5xx, a broken connection, and 401, 402 and 403 for the key';
 
-type Settings = Pick<GroupInput, 'affinity' | 'breaker' | 'retries'>;
+type PortkeyGroupSettings = Pick<GroupInput, 'affinity' | 'breaker' | 'retries'>;
 
 /** Takes over what a config says beside its targets: retries, stickiness and the circuit breaker. */
 export function strategySettings(
   node: PortkeyNode,
-  tiers: Tiers,
+  tiers: TargetTiers,
   at: string,
-  to: Collected,
-): Settings {
+  to: PortkeyParts,
+): PortkeyGroupSettings {
   const leaves = tiers.flat();
   const attempts = Math.max(0, ...leaves.map((leaf) => leaf.node.retry?.attempts ?? 0));
   const codes = new Set(
@@ -53,7 +53,7 @@ export function strategySettings(
 }
 
 /** Lists what a strategy below another one says for itself: a group has one of each. */
-export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: Collected): void {
+export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: PortkeyParts): void {
   const message =
     'applies to a part of the targets, and a group has one setting for all of its members';
   for (const name of ['sticky', 'cb_config']) {
@@ -67,7 +67,7 @@ export function omitNested({ strategy }: PortkeyNode, at: string, { omitted }: C
 }
 
 /** Reads stickiness. Calls that are spread by weight follow the weights alone, as there. */
-function affinityOf({ strategy }: PortkeyNode, at: string, to: Collected): Settings {
+function affinityOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): PortkeyGroupSettings {
   if (strategy?.mode !== 'loadbalance') return {};
   const sticky = objectOf(strategy['sticky'], below(at, 'strategy.sticky'), to);
   if (sticky?.['enabled'] !== true) return { affinity: { by: 'none' } };
@@ -83,7 +83,7 @@ function affinityOf({ strategy }: PortkeyNode, at: string, to: Collected): Setti
 }
 
 /** Reads the circuit breaker of a strategy. */
-function breakerOf({ strategy }: PortkeyNode, at: string, to: Collected): Settings {
+function breakerOf({ strategy }: PortkeyNode, at: string, to: PortkeyParts): PortkeyGroupSettings {
   const path = below(at, 'strategy.cb_config');
   const written = objectOf(strategy?.['cb_config'], path, to);
   if (written === null) return {};
@@ -116,18 +116,27 @@ function breakerOf({ strategy }: PortkeyNode, at: string, to: Collected): Settin
 const within = (value: number, least: number, most: number): number =>
   Math.min(most, Math.max(least, value));
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Reads an object. Null: it is absent, or is none and was listed. */
-function objectOf(value: unknown, path: string, { omitted }: Collected): Fields | null {
+function objectOf(
+  value: unknown,
+  path: string,
+  { omitted }: PortkeyParts,
+): Readonly<Record<string, unknown>> | null {
   if (value === undefined || value === null) return null;
-  if (typeof value === 'object' && !Array.isArray(value)) return value as Fields;
+  if (typeof value === 'object' && !Array.isArray(value)) {
+    return value as Readonly<Record<string, unknown>>;
+  }
   omitted.push({ path, message: 'expected an object' });
   return null;
 }
 
 /** Reads a number. Null: it is absent, or is none and was listed. */
-function numberOf(fields: Fields, name: string, at: string, { omitted }: Collected): number | null {
+function numberOf(
+  fields: Readonly<Record<string, unknown>>,
+  name: string,
+  at: string,
+  { omitted }: PortkeyParts,
+): number | null {
   const value = numberIn(fields[name]);
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (value !== undefined && value !== null) {

@@ -11,13 +11,13 @@ import { isPrivateHost } from '../runtime/private-address.ts';
 import { below, quoteName, type FieldError } from './field-error.ts';
 import { providerIdOf } from './foreign-groups.ts';
 import type { Deployment } from './foreign-members.ts';
-import { addressProblem, placeAt, placeNamed, type Place } from './foreign-places.ts';
+import { addressProblem, placeAt, placeNamed, type ForeignTarget } from './foreign-places.ts';
 import type { ForeignSecrets } from './foreign-secrets.ts';
 import { isKeyLike, quoteNoKey } from './key-like.ts';
 import type { Leaf, PortkeyNode } from './portkey-tree.ts';
 
 /** Parts that a conversion collects while it reads targets. */
-export interface Collected {
+export interface PortkeyParts {
   readonly secrets: ForeignSecrets;
   readonly notes: Set<string>;
   readonly omitted: FieldError[];
@@ -63,7 +63,7 @@ const WHY_NOT: ReadonlyMap<string, string> = new Map(
 export function deploymentOf(
   { at, node }: Leaf,
   tier: number | null,
-  to: Collected,
+  to: PortkeyParts,
 ): Deployment | null {
   const named = modelOf(node);
   const slug = named.slug ?? slugOf(node);
@@ -114,10 +114,10 @@ function slugOf({ provider, virtual_key: key }: PortkeyNode): string | null {
   return provider === undefined ? (key ?? null) : null;
 }
 
-type Found = { readonly place: Place } | FieldError;
+type FoundPlace = { readonly place: ForeignTarget } | FieldError;
 
 /** Finds where the calls of a target go. A path and a message: it has no address that is known, or no lasting key. */
-function placeOf(node: PortkeyNode, slug: string | null): Found {
+function placeOf(node: PortkeyNode, slug: string | null): FoundPlace {
   if (node['passthrough'] === true) {
     return {
       path: 'passthrough',
@@ -220,8 +220,8 @@ function secretOf(
   at: string,
   node: PortkeyNode,
   slug: string | null,
-  place: Place,
-  { secrets, notes }: Collected,
+  place: ForeignTarget,
+  { secrets, notes }: PortkeyParts,
 ): string | null {
   if (isText(node['aws_access_key_id']) || isText(node['aws_role_arn'])) {
     notes.add(
@@ -242,7 +242,7 @@ function secretOf(
 }
 
 /** Lists the fields of a target that are not taken over. */
-export function listUnread(at: string, node: PortkeyNode, { omitted }: Collected): void {
+export function listUnread(at: string, node: PortkeyNode, { omitted }: PortkeyParts): void {
   for (const [name, value] of Object.entries(node)) {
     if (value === undefined || value === null || READ.has(name)) continue;
     omitted.push({ path: below(at, name), message: WHY_NOT.get(name) ?? 'has no counterpart' });

@@ -17,7 +17,7 @@ export interface Leaf {
 }
 
 /** Targets in the order in which they are tried: all of one tier before the next one. */
-export type Tiers = readonly (readonly Leaf[])[];
+export type TargetTiers = readonly (readonly Leaf[])[];
 
 /** Fields that targets inherit from the strategy above them. */
 const INHERITED = ['custom_host', 'request_timeout', 'override_params', 'retry'] as const;
@@ -64,7 +64,7 @@ export function tiersOf(
   at: string,
   omitted: FieldError[],
   visit: (strategy: PortkeyNode, at: string) => void = () => {},
-): Tiers {
+): TargetTiers {
   const { strategy, targets } = node;
   if (targets === undefined) return [[{ at, node, weight: null }]];
   const children = targets.flatMap((target, index) => {
@@ -102,9 +102,9 @@ export function tiersOf(
 
 /** Joins the targets of a strategy that spreads calls by weight, tier by tier. */
 function balanced(
-  parts: readonly { readonly path: string; readonly weight: number; readonly tiers: Tiers }[],
+  parts: readonly { readonly path: string; readonly weight: number; readonly tiers: TargetTiers }[],
   omitted: FieldError[],
-): Tiers {
+): TargetTiers {
   const depth = Math.max(0, ...parts.map(({ tiers }) => tiers.length));
   if (parts.length > 1) {
     for (const { path, tiers } of parts.filter((part) => part.tiers.length > 1)) {

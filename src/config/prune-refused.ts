@@ -14,16 +14,13 @@ interface Pruned {
   readonly pathOf: (path: string) => string;
 }
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
-
 /** A group, upstream or member, and its place in the configuration as it was at first. */
-interface Placed<Part> {
+interface ConfigItem<Part> {
   readonly part: Part;
   readonly at: number;
 }
 
-interface PlacedGroup extends Placed<Group> {
+interface PlacedGroup extends ConfigItem<NonNullable<ConfigInput['groups']>[number]> {
   /** Places of its members. */
   readonly members: readonly number[];
 }
@@ -43,7 +40,9 @@ export function pruneRefused(
     at,
     members: (part.members ?? []).map((_member, index) => index),
   }));
-  let upstreams = (config.upstreams ?? []).map((part, at): Placed<Upstream> => ({ part, at }));
+  let upstreams = (config.upstreams ?? []).map(
+    (part, at): ConfigItem<NonNullable<ConfigInput['upstreams']>[number]> => ({ part, at }),
+  );
   const removed: FieldError[] = [];
   for (;;) {
     const left = { ...config, ...partsOf(groups, upstreams) };
@@ -66,7 +65,10 @@ export function pruneRefused(
   }
 }
 
-function partsOf(groups: readonly PlacedGroup[], upstreams: readonly Placed<Upstream>[]) {
+function partsOf(
+  groups: readonly PlacedGroup[],
+  upstreams: readonly ConfigItem<NonNullable<ConfigInput['upstreams']>[number]>[],
+) {
   return {
     upstreams: upstreams.map(({ part }) => part),
     groups: groups.map(({ part }) => part),
@@ -90,7 +92,7 @@ function withoutBlamed(
 function firstPath(
   path: string,
   groups: readonly PlacedGroup[],
-  upstreams: readonly Placed<Upstream>[],
+  upstreams: readonly ConfigItem<NonNullable<ConfigInput['upstreams']>[number]>[],
 ): string {
   return path
     .replace(/^upstreams\[(\d+)\]/, (all, index) => {

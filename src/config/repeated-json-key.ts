@@ -6,7 +6,7 @@ interface RepeatedKey {
 }
 
 /** An object or a list that is open at a position of the text. */
-interface Open {
+interface OpenContainer {
   /** Keys of an object so far. Null: a list. */
   readonly keys: Set<string> | null;
   /** The entry that the position is in. */
@@ -20,7 +20,7 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g;
  * key and reports nothing. The time grows with the length of the text.
  */
 export function repeatedJsonKey(text: string): RepeatedKey | null {
-  const open: Open[] = [];
+  const open: OpenContainer[] = [];
   let isKeyNext = false;
   for (const { 0: token, index: offset } of text.matchAll(TOKEN)) {
     const inside = open.at(-1);

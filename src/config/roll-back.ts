@@ -33,7 +33,7 @@ export function undone(present: Config, before: Config, after: Config, isAll: bo
   const [base, mine, theirs] = [after, before, present].map(settingsOf);
   const { value, clashes } = rebase(base, mine, theirs, isAll ? 'mine' : 'theirs');
   // The cast is sound: what is merged has the fields of a configuration, and is checked as one afterwards.
-  const config = withDoorsOf(present, value as Settings);
+  const config = withDoorsOf(present, value as RestorableSettings);
   return { config, notes: doorNotes(before, after), conflicts: clashes.map(told) };
 }
 
@@ -47,10 +47,12 @@ const DOOR_FIELDS = ['hash', 'created_at', 'expires_at', 'revoked_at', 'previous
 
 type DoorField = (typeof DOOR_FIELDS)[number];
 type KeySettings = Omit<GatewayKeyConfig, DoorField>;
-type Settings = Omit<Config, 'keys' | 'admin_keys'> & { readonly keys: readonly KeySettings[] };
+type RestorableSettings = Omit<Config, 'keys' | 'admin_keys'> & {
+  readonly keys: readonly KeySettings[];
+};
 
 /** Picks what goes back: everything but which keys there are, and whether they open anything. */
-function settingsOf({ admin_keys: _adminKeys, keys, ...rest }: Config): Settings {
+function settingsOf({ admin_keys: _adminKeys, keys, ...rest }: Config): RestorableSettings {
   return { ...rest, keys: keys.map(keySettings) };
 }
 
@@ -60,7 +62,7 @@ function keySettings(key: GatewayKeyConfig): KeySettings {
 }
 
 /** Puts settings on the keys that there are: none comes back, none goes, and none opens for longer or again. */
-function withDoorsOf(present: Config, settings: Settings): Config {
+function withDoorsOf(present: Config, settings: RestorableSettings): Config {
   const wanted = new Map(settings.keys.map((key) => [key.id, key]));
   const keys = present.keys.map((key) => ({ ...key, ...wanted.get(key.id) }));
   return { ...present, ...settings, keys, admin_keys: present.admin_keys };

@@ -3,7 +3,7 @@
 import { steadyClock } from '../runtime/steady-clock.ts';
 import type { Config, GatewayKeyConfig } from '../contract/config/config.ts';
 import { directoryOf, snapshotStoreOf, type Env } from '../env.ts';
-import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { compileRoutes, type Routes } from '../routing/placement.ts';
@@ -48,7 +48,7 @@ const IN_VAIN_MS = 4_000;
 
 /** A snapshot with everything that is worked out once per version. */
 export interface RoutingTable {
-  readonly snapshot: Snapshot;
+  readonly snapshot: ConfigSnapshot;
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly routes: Routes;
   /** Gateway keys by hash, that of before a rotation too. */
@@ -299,7 +299,7 @@ async function ask(env: Env): Promise<void> {
  * than the copy, which may be of a directory that is no more, or was restored; but not if it comes late.
  */
 function take(
-  snapshot: Snapshot | null,
+  snapshot: ConfigSnapshot | null,
   known: string | null,
   { at, number }: { readonly at: number; readonly number: number },
 ): void {
@@ -313,7 +313,7 @@ function take(
 }
 
 /** Tells whether a snapshot is to take the place of the copy, or has the same version with other groups full. */
-function isNewer({ version, fingerprintKey }: Snapshot): boolean {
+function isNewer({ version, fingerprintKey }: ConfigSnapshot): boolean {
   if (table === null) return true;
   return fingerprintKey === table.snapshot.fingerprintKey && version >= table.snapshot.version;
 }
@@ -322,14 +322,14 @@ function isNewer({ version, fingerprintKey }: Snapshot): boolean {
 type OlderConfig = Omit<Config, 'leases'> & Partial<Pick<Config, 'leases'>>;
 
 /** Logs that every caller may take leases, or that none may since the upgrade. */
-function logLeases({ version, config }: Snapshot): void {
+function logLeases({ version, config }: ConfigSnapshot): void {
   const { leases, keys, groups } = config as OlderConfig;
   if (leases === 'open') logEvent('leases_open', { version });
   const isOlder = leases === undefined && keys.length + groups.length > 0;
   if (isOlder && !keys.some(allowsLeases)) logEvent('leases_closed', { version });
 }
 
-function compile(snapshot: Snapshot): RoutingTable {
+function compile(snapshot: ConfigSnapshot): RoutingTable {
   const { config } = snapshot;
   if (table === null || table.snapshot.config.leases !== config.leases) logLeases(snapshot);
   const upstreams = resolveUpstreams(config, BUILT_IN_UPSTREAMS);

@@ -1,5 +1,5 @@
 import { configSchema, type Config } from '../contract/config/config.ts';
-import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { withoutGone } from './gone-fields.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -12,18 +12,18 @@ const KEY = 'snapshot';
 const STORE_TIMEOUT_MS = 1_000;
 
 /** Writes the copy for isolates that begin, with nothing in it that no call goes by. */
-export async function storeSnapshot(env: Env, snapshot: Snapshot): Promise<void> {
+export async function storeSnapshot(env: Env, snapshot: ConfigSnapshot): Promise<void> {
   const config: Config = { ...snapshot.config, admin_keys: [], webhook: null };
   const { temporary: _temporary, ...rest } = snapshot;
   await snapshotStoreOf(env)?.put(KEY, JSON.stringify({ ...rest, config }));
 }
 
 /** Reads that copy. Null: there is none, or it cannot be read. */
-export async function storedSnapshot(env: Env): Promise<Snapshot | null> {
+export async function storedSnapshot(env: Env): Promise<ConfigSnapshot | null> {
   const store = snapshotStoreOf(env);
   if (store === null) return null;
   try {
-    const found = (await within(STORE_TIMEOUT_MS, store.get(KEY, 'json'))) as Snapshot | null;
+    const found = (await within(STORE_TIMEOUT_MS, store.get(KEY, 'json'))) as ConfigSnapshot | null;
     return found === null ? null : { ...found, config: withDefaults(found.config) };
   } catch (error) {
     logEvent('snapshot_unreadable', { error: String(error) });

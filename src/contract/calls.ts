@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { LANES } from '../core/words/ticket.ts';
 import { holdKind } from './hold-kind.ts';
-import { callScopeSchema, type CallScope } from './scope.ts';
+import { callScopeSchema, type ScopeFields } from './scope.ts';
 import { upstreamSaidSchema, waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
 
@@ -90,23 +90,23 @@ export interface StoredCall {
   readonly tenant: string;
   readonly key: string;
   readonly upstream: string;
-  readonly outcome: CallLine['outcome'];
-  readonly kept_for: CallLine['kept_for'];
-  readonly kind?: NonNullable<CallLine['kind']>;
+  readonly outcome: CallLogLine['outcome'];
+  readonly kept_for: CallLogLine['kept_for'];
+  readonly kind?: NonNullable<CallLogLine['kind']>;
   readonly agent?: string;
   readonly member?: string;
   readonly model?: string;
   /** Absent: `normal`. */
-  readonly lane?: CallLine['lane'];
+  readonly lane?: CallLogLine['lane'];
   /** Absent: 1. */
   readonly slots?: number;
   readonly waited_ms?: number;
-  readonly waited_for?: NonNullable<CallLine['waited_for']>;
-  readonly scope?: CallScope;
+  readonly waited_for?: NonNullable<CallLogLine['waited_for']>;
+  readonly scope?: ScopeFields;
   readonly held_ms?: number;
   readonly rejection?: string;
   readonly upstream_status?: number;
-  readonly upstream_said?: NonNullable<CallLine['upstream_said']>;
+  readonly upstream_said?: NonNullable<CallLogLine['upstream_said']>;
   readonly upstream_request_id?: string;
   readonly sent?: number;
   readonly input_tokens?: number;
@@ -114,7 +114,7 @@ export interface StoredCall {
   readonly cost_usd?: number;
 }
 
-type CallLine = Frozen<z.output<typeof callLineSchema>>;
+type CallLogLine = Frozen<z.output<typeof callLineSchema>>;
 
 /** Which calls are looked for; what is absent bounds nothing. */
 export interface CallQuery {
@@ -130,7 +130,7 @@ export interface CallQuery {
   readonly key?: string;
   readonly model?: string;
   readonly requestId?: string;
-  readonly outcome?: CallLine['outcome'];
+  readonly outcome?: CallLogLine['outcome'];
   /** About how many are wanted; those of one instant come together. */
   readonly limit: number;
 }

@@ -1,4 +1,4 @@
-import type { CallScope } from './scope.ts';
+import type { ScopeFields } from './scope.ts';
 /** How long a time a point of a pool's history is about; after a day only the longer ones are kept. */
 export const MINUTE_MS = 60_000;
 export const QUARTER_MS = 900_000;
@@ -88,7 +88,7 @@ export interface PoolMarker {
   /** The member that it happened to. Absent: the group names none. */
   readonly member?: string;
   /** The calls affected. Absent if they are all calls of the group or member. */
-  readonly scope?: CallScope;
+  readonly scope?: ScopeFields;
   /**
    * `until`, in epoch milliseconds; `from` and `to`, in slots; `slots`: how many were held, which releases up to
    * 0.1.0 called `leases`. Of a reset `since` and `until`: the time of which the instance before has left no word, in

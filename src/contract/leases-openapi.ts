@@ -12,7 +12,7 @@ import {
 } from './leases.ts';
 
 /** One route of a caller's, in the words of the document. */
-interface Described {
+interface OperationDescription {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
@@ -23,7 +23,7 @@ interface Described {
   readonly problems: readonly number[];
 }
 
-const ROUTES: Readonly<Record<string, Described>> = {
+const ROUTES: Readonly<Record<string, OperationDescription>> = {
   'post /leases': {
     operationId: 'acquireLease',
     summary: 'Ask for a slot in every group that a call belongs to.',
@@ -101,7 +101,15 @@ export function leasesOpenApi(): OpenApiDocument {
 
 function operation(
   path: string,
-  { operationId, summary, description, headers = {}, body, answers, problems }: Described,
+  {
+    operationId,
+    summary,
+    description,
+    headers = {},
+    body,
+    answers,
+    problems,
+  }: OperationDescription,
 ): OpenApiOperation {
   const named = /\{(\w+)\}/.exec(path)?.[1];
   const text = { type: 'string' };
@@ -133,7 +141,7 @@ function operation(
 
 type Responses = [string, OpenApiOperation['responses'][string]][];
 
-function answersOf(answers: Described['answers']): Responses {
+function answersOf(answers: OperationDescription['answers']): Responses {
   return Object.entries(answers).map(([status, schema]) => [
     status,
     {

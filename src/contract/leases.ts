@@ -200,7 +200,7 @@ export const releaseRequestSchema = z.strictObject({
   usage: usageSchema.exactOptional(),
 });
 
-export type LeaseRequest = Frozen<z.output<typeof leaseRequestSchema>>;
+export type LeaseRequestBody = Frozen<z.output<typeof leaseRequestSchema>>;
 export type LeaseAnswer = Frozen<z.output<typeof leaseAnswerSchema>>;
 export type TicketAnswer = Frozen<z.output<typeof ticketAnswerSchema>>;
 export type RenewalAnswer = Frozen<z.output<typeof renewalAnswerSchema>>;

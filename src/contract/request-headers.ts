@@ -99,9 +99,9 @@ const said = z.object({
   'headgate-keepalive': z.literal('sse', 'expected sse').nullable(),
 });
 
-type Said = z.output<typeof said>;
+type ParsedHeaders = z.output<typeof said>;
 
-const NOTHING: Said = {
+const NOTHING: ParsedHeaders = {
   'headgate-max-wait': null,
   'headgate-lane': null,
   'headgate-weight': null,
@@ -140,7 +140,7 @@ export function readCallerHeaders(headers: Headers): HeadersRead {
 }
 
 /** Most calls carry none of these headers, and then nothing is parsed. */
-function readOwn(headers: Headers): Said | { readonly message: string } {
+function readOwn(headers: Headers): ParsedHeaders | { readonly message: string } {
   if (!NAMES.some((name) => headers.has(name))) return NOTHING;
   const parsed = said.safeParse(Object.fromEntries(NAMES.map((name) => [name, headers.get(name)])));
   if (parsed.success) return parsed.data;

@@ -23,7 +23,7 @@ export const callScopeSchema = z
   })
   .describe('The calls that match every value that is not null.');
 
-export type CallScope = Frozen<z.output<typeof callScopeSchema>>;
+export type ScopeFields = Frozen<z.output<typeof callScopeSchema>>;
 
 /** Kinds of scopes, by the values that they name. A fixed set, so that metrics can use it as a label. */
 export type ScopeKind =

@@ -1,5 +1,5 @@
 import { earlier, IMPLICIT, instant, later, type InstantMs } from './words/ids.ts';
-import type { Outcome } from './words/outcome.ts';
+import type { LeaseOutcome } from './words/outcome.ts';
 import type { Scope } from './words/scope.ts';
 import type { Demand } from './words/usage.ts';
 import {
@@ -22,7 +22,7 @@ import type { Lessons } from './parts/reports.ts';
 import type { Limiter } from './limiter.ts';
 import type { Member } from './member.ts';
 import { isSplit, memberOf } from './members.ts';
-import { NEVER, type GroupState, type Lease } from './state.ts';
+import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 
 /** Slots that may be in use now: by the limits, by what was learned, and by the ramp after a pause. */
 export function slotsMaxAt(state: GroupState, now: InstantMs): number {
@@ -209,7 +209,7 @@ export function requestFreeAt(state: GroupState, now: InstantMs): InstantMs {
  * its last byte; where every slot counts, the next one would be refused. A call that was refused for that is no
  * failure.
  */
-export function cooldownMs(state: GroupState, lease: Lease, outcome: Outcome): number {
+export function cooldownMs(state: GroupState, lease: ActiveLease, outcome: LeaseOutcome): number {
   const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = state.settings;
   const orLearned = (configured: number | 'auto'): number =>
     configured === 'auto' ? cooldownLearnedMs(state, lease) : configured;
@@ -227,7 +227,7 @@ export function cooldownMs(state: GroupState, lease: Lease, outcome: Outcome): n
 }
 
 /** Returns the longest cooldown learned at the member of a lease and in its scopes. */
-function cooldownLearnedMs(state: GroupState, lease: Lease): number {
+function cooldownLearnedMs(state: GroupState, lease: ActiveLease): number {
   const ofMember = takeCooldownMs(memberOf(state, lease).controls.lag);
   const ofScopes = lease.scopes.map(({ limiter }) => takeCooldownMs(limiter.controls.lag));
   return Math.max(ofMember, ...ofScopes);

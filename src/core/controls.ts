@@ -6,8 +6,8 @@ import { emptyCeiling, rebase as rebaseCeiling, type Ceiling } from './parts/cei
 import { noLag, rebase as rebaseLag, type Lag } from './parts/lag.ts';
 import { noOutage, rebase as rebaseOutage, type Outage } from './parts/outage.ts';
 import { emptyPause, rebase as rebasePause, type Pause } from './parts/pause.ts';
-import { emptyRates, rebase as rebaseRates, type Rates } from './parts/rates.ts';
-import { emptySpend, rebase as rebaseSpend, type Spend } from './parts/spend.ts';
+import { emptyRates, rebase as rebaseRates, type RateUse } from './parts/rates.ts';
+import { emptySpend, rebase as rebaseSpend, type SpendState } from './parts/spend.ts';
 import { emptyTokenFactors, type TokenFactors } from './parts/token-factors.ts';
 import { noScopes, type Scopes } from './parts/scope-lessons.ts';
 
@@ -16,8 +16,8 @@ import { noScopes, type Scopes } from './parts/scope-lessons.ts';
  * members, what it has used over all of them. Kept in one row, so that a reset neither gives a second helping nor forgets a lesson.
  */
 export interface Controls {
-  readonly rates: Rates;
-  readonly spend: Spend;
+  readonly rates: RateUse;
+  readonly spend: SpendState;
   /** Those of all calls of the group, whatever member they run at: a member's own stay empty. */
   readonly costs: Costs;
   readonly ceiling: Ceiling;

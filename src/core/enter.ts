@@ -29,7 +29,7 @@ import { noteRejectedAtDoor } from './stats.ts';
 import { hasEnded } from './unclaimed.ts';
 import { waitReason } from './wait-reason.ts';
 
-type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
+type AcquireEvent = Extract<GroupEvent, { kind: 'acquire' }>;
 
 /**
  * Takes an acquire call in. Idempotent by the lease id: an attempt that has a lease gets the same one
@@ -37,7 +37,7 @@ type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
  */
 export function joinQueue(
   state: GroupState,
-  event: Acquire,
+  event: AcquireEvent,
   now: InstantMs,
   effects: Effect[],
 ): void {
@@ -217,7 +217,7 @@ export function replace(state: GroupState, waiter: Waiter, lane: Lane, isPromote
 }
 
 /** Makes the entry of a ticket that comes for the first time. It does not stand in the queue yet. */
-function newWaiter(state: GroupState, event: Acquire, now: InstantMs): Waiter {
+function newWaiter(state: GroupState, event: AcquireEvent, now: InstantMs): Waiter {
   const { timeoutMs = state.settings.timeoutMs } = event.ticket;
   const ticket = clamp(event.ticket, timeoutMs, now);
   const { holder, enqueuedAt } = ticket;

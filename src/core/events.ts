@@ -1,15 +1,15 @@
 import type { CallNotes } from './words/call-notes.ts';
 import type { LeaseId, MemberId, TicketId } from './words/ids.ts';
-import type { Outcome } from './words/outcome.ts';
+import type { LeaseOutcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { GroupSettings } from './words/settings.ts';
 import type { UpstreamSignal } from './words/signal.ts';
 import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
-import type { QueuePlace, WaitReason } from './parts/decision-log.ts';
+import type { QueuePosition, WaitReason } from './parts/decision-log.ts';
 import type { NewCorrection } from './parts/spend.ts';
-import type { Lent, Told } from './parts/loans.ts';
-import type { HandedGroup, Lease } from './state.ts';
+import type { PrefetchedShare, KeeperReport } from './parts/loans.ts';
+import type { HandedGroup, ActiveLease } from './state.ts';
 import type { Claim } from './unclaimed.ts';
 
 /** An event that can happen to a group. */
@@ -34,7 +34,7 @@ export type GroupEvent =
   | {
       readonly kind: 'release';
       readonly leaseId: LeaseId;
-      readonly outcome: Outcome;
+      readonly outcome: LeaseOutcome;
       /** The upstream's own count; null: not known, and what was reserved counts. */
       readonly settlement: Settlement | null;
       /** The upstream's HTTP status; null or absent: not known. Noted, and nothing follows from it. */
@@ -71,7 +71,7 @@ export type GroupEvent =
       readonly kind: 'keep_loan';
       readonly loanId: LeaseId;
       readonly isNew: boolean;
-      readonly told: Told;
+      readonly told: KeeperReport;
     }
   /** The answer by which somebody kept a loan was dropped. */
   | { readonly kind: 'leave_loan'; readonly loanId: LeaseId; readonly attachment: number }
@@ -80,7 +80,7 @@ export type GroupEvent =
       readonly kind: 'give_back';
       readonly loanId: LeaseId;
       readonly claims: readonly Claim[];
-      readonly told: Told;
+      readonly told: KeeperReport;
     }
   /** Another instance hands its leases to this one. */
   | {
@@ -128,18 +128,18 @@ export type Effect =
   | {
       readonly kind: 'grant';
       readonly ticketId: TicketId;
-      readonly lease: Lease;
+      readonly lease: ActiveLease;
       readonly isCovered: boolean;
       /** The reason of its wait. Absent: it was granted at once, or is told so once more. */
       readonly waitedFor?: WaitReason;
       /** Slots that its isolate is lent with the answer. Absent: none. */
-      readonly lent?: Lent;
+      readonly lent?: PrefetchedShare;
     }
   /**
    * The ticket still waits, and nobody is parked for it until its caller asks again: after `askAgainMs`, or at once
    * (null).
    */
-  | (QueuePlace & {
+  | (QueuePosition & {
       readonly kind: 'pending';
       readonly ticketId: TicketId;
       readonly askAgainMs: number | null;

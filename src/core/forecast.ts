@@ -30,7 +30,7 @@ function isPromoted(waiter: Waiter): boolean {
 }
 
 /** A waiter, and the service of its agent by then; 0 where agents do not count. */
-interface Placed {
+interface ForecastWaiter {
   readonly waiter: Waiter;
   readonly from: number;
 }
@@ -39,7 +39,7 @@ interface Placed {
 interface Backlog {
   readonly tenant: TenantAccount;
   /** The next one last. */
-  readonly placed: Placed[];
+  readonly placed: ForecastWaiter[];
   /** The tenant's service when the backlog was put into its lane's list. It only grows. */
   service: number;
 }
@@ -116,7 +116,7 @@ function compareBacklogs(a: Backlog, b: Backlog): number {
   return one === undefined || two === undefined ? 0 : comparePlaced(one, two);
 }
 
-function comparePlaced(a: Placed, b: Placed): number {
+function comparePlaced(a: ForecastWaiter, b: ForecastWaiter): number {
   return a.from - b.from || compareWaiters(a.waiter, b.waiter);
 }
 
@@ -137,7 +137,7 @@ function backlogsOf(
 }
 
 /** Gives each call the service that its agent will have by then, where agents share; 0 where they do not. */
-function putInPlace(state: GroupState, oldestFirst: readonly Waiter[]): Placed[] {
+function putInPlace(state: GroupState, oldestFirst: readonly Waiter[]): ForecastWaiter[] {
   if (!state.settings.byAgent) return oldestFirst.map((waiter) => ({ waiter, from: 0 }));
   const service = new Map<Waiter['agent'], number>();
   return oldestFirst.map((waiter) => {

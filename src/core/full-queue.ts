@@ -35,7 +35,7 @@ export function fullness(
 }
 
 /** The waiter that is dropped for a new one, and the reason. */
-interface Giver {
+interface SlotGiver {
   readonly waiter: Waiter;
   readonly why: Dropped;
 }
@@ -46,8 +46,8 @@ export function whoMakesRoom(
   waiter: Waiter,
   of: Fullness['of'],
   now: InstantMs,
-): Giver | null {
-  const giver = (found: Waiter | null, why: Dropped): Giver | null =>
+): SlotGiver | null {
+  const giver = (found: Waiter | null, why: Dropped): SlotGiver | null =>
     found === null ? null : { waiter: found, why };
   const isOfGroup = of === 'group';
   return (

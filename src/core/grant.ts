@@ -17,7 +17,7 @@ import { levelHeld } from './order.ts';
 import { anyMember, placedAt } from './placing.ts';
 import { rejectionOfUnaffordable } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 import { noteGrant } from './stats.ts';
 import { nextTurn } from './turn.ts';
 import { noteGranted } from './upstream-signals.ts';
@@ -102,7 +102,7 @@ export function letPass(
  */
 export function grantOf(
   state: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   now: InstantMs,
   asked: 'anew' | 'again' = 'again',
 ): Extract<Effect, { kind: 'grant' }> {
@@ -120,7 +120,7 @@ function mustWait(state: GroupState, isAnew: boolean): boolean {
 
 function leaving(
   { bound }: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   isLeaving: boolean,
 ): Extract<Effect, { kind: 'grant' }> {
   if (!isLeaving) noteAwaited(bound, lease.id);
@@ -128,17 +128,17 @@ function leaving(
 }
 
 /** The slots that a waiter is granted, and where. */
-interface Grant {
+interface MemberGrant {
   readonly member: Member;
   readonly by: PlacedBy;
   readonly slots: number;
-  readonly nested: Lease['nested'];
+  readonly nested: ActiveLease['nested'];
 }
 
 function grant(
   state: GroupState,
   waiter: Waiter,
-  { member, by, slots, nested }: Grant,
+  { member, by, slots, nested }: MemberGrant,
   now: InstantMs,
   effects: Effect[],
 ): void {
@@ -161,7 +161,7 @@ function grant(
     now,
   );
   const heirOf = mayInherit(waiter) ? takeVacated(state.bound, member.id, leaseId, now) : [];
-  const lease: Lease = openLease(
+  const lease: ActiveLease = openLease(
     state,
     {
       id: leaseId,

@@ -8,7 +8,7 @@ import {
   type MemberId,
   type TicketId,
 } from './words/ids.ts';
-import { COVERS_MS, noteFreed, type Heirs, type Passed } from './parts/bound.ts';
+import { COVERS_MS, noteFreed, type NextHolders, type ReleasedSlot } from './parts/bound.ts';
 import { HEIRS_MAX } from './parts/heirs.ts';
 import { queueLength, type Waiter } from './parts/queue.ts';
 import { cooldownInForceMs, slotsLearned } from './capacity.ts';
@@ -16,13 +16,13 @@ import { leave } from './leave.ts';
 import type { Member } from './member.ts';
 import { isSplit } from './members.ts';
 import { nextWaiter } from './order.ts';
-import { NEVER, type GroupState, type Lease } from './state.ts';
+import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 import { holdUnclaimedAt, takeUnclaimed, type Claim } from './unclaimed.ts';
 
 /** Minimum slots granted in a second and the one before it for heirs to be listed ahead: else a write would be too old. */
 const PACE_MIN = 2;
 
-const NONE: Heirs = { ids: [], unlisted: 0 };
+const NONE: NextHolders = { ids: [], unlisted: 0 };
 
 /**
  * Whether a waiter may have the slot of a lease unwritten: a single one, and by its first acquire calls. Of one that is held by its id
@@ -36,13 +36,13 @@ export function mayInherit({ ticket, isAnew }: Waiter): boolean {
 /** Whether an heir may have the slot of a lease. */
 export function mayHaveHeir(
   { nestedIn }: GroupState,
-  { id, slots, nested, phase }: Lease,
+  { id, slots, nested, phase }: ActiveLease,
 ): boolean {
   return phase === 'held' && slots === 1 && nested === null && !nestedIn.has(id);
 }
 
 /** Lists the next waiters in their order, for a write to name them as heirs. */
-export function listHeirs(state: GroupState, now: InstantMs): Heirs {
+export function listHeirs(state: GroupState, now: InstantMs): NextHolders {
   if (!arePassing(state, now)) return NONE;
   const seen = new Set<Waiter>();
   while (seen.size < HEIRS_MAX) {
@@ -98,7 +98,7 @@ function wantedOf({ queue }: GroupState): number {
  * Whether the slot of a lease that an earlier instance granted, and that has ended, may have been passed to an heir
  * there.
  */
-export function mayHavePassed({ slots, nested }: Lease): boolean {
+export function mayHavePassed({ slots, nested }: ActiveLease): boolean {
   return slots === 1 && nested === null;
 }
 
@@ -131,7 +131,7 @@ export function passedDueAt(state: GroupState): InstantMs {
 }
 
 /** Finds the next slot that no heir can have, because more were given back at its member than there are heirs. */
-function nextPassed(state: GroupState): Passed | null {
+function nextPassed(state: GroupState): ReleasedSlot | null {
   const { heirsBefore, passedBefore } = state.bound;
   if (passedBefore.length <= heirsBefore.size) return null;
   if (!isSplit(state)) return passedBefore[0] ?? null;
@@ -174,7 +174,7 @@ function noteInherited(state: GroupState, member: Member, lease: LeaseId, now: I
   noteFreed(bound, lease, true);
 }
 
-function isUnplaced({ member }: Passed): boolean {
+function isUnplaced({ member }: ReleasedSlot): boolean {
   return member === IMPLICIT;
 }
 

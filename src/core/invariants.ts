@@ -11,7 +11,7 @@ import { countAt, emptyMember, type Member } from './member.ts';
 import { goneSettings } from './members.ts';
 import { SCOPES_MAX } from './parts/scope-lessons.ts';
 import { nextTurn } from './turn.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /** Lists what is wrong with the state, in words; nothing in a sound one. For tests and after a load. */
 export function checkInvariants(state: GroupState, now: InstantMs): string[] {
@@ -196,7 +196,7 @@ function brokenUnclaimed({
 /**
  * Whether leases that pass on this one take no more than it has, and it passes on one that is held, or none.
  */
-function isWellNested({ leases, nestedIn }: GroupState, lease: Lease): boolean {
+function isWellNested({ leases, nestedIn }: GroupState, lease: ActiveLease): boolean {
   let taken = 0;
   for (const each of nestedIn.get(lease.id) ?? []) {
     if (leases.get(each.id) !== each || passesOn(each) !== lease.id) return false;

@@ -6,7 +6,7 @@ import {
   type LeaseId,
   type MemberId,
 } from './words/ids.ts';
-import type { Outcome } from './words/outcome.ts';
+import type { LeaseOutcome } from './words/outcome.ts';
 import { LEASE_TTL_MS } from './words/settings.ts';
 import { LANES, type Holder } from './words/ticket.ts';
 import { namesOf } from './words/scope.ts';
@@ -27,7 +27,7 @@ import { enterScopes, speaksForAll } from './scopes.ts';
 import { forgetNested, noteNested, passesOn, slotsPassing } from './nesting.ts';
 import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { placeLease } from './serving.ts';
-import { NEVER, type GroupState, type Lease } from './state.ts';
+import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 import { noteEnd, noteUnused } from './stats.ts';
 import { noteStart } from './told.ts';
 import { noteTold, takeLent } from './lending.ts';
@@ -44,7 +44,7 @@ import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import { checkNew, countViolation } from './violations.ts';
 
 type NewLease = Pick<
-  Lease,
+  ActiveLease,
   | 'id'
   | 'ticketId'
   | 'holder'
@@ -56,13 +56,13 @@ type NewLease = Pick<
   | 'waitsElsewhere'
   | 'reserved'
 > &
-  Partial<Pick<Lease, 'named' | 'isById'>>;
+  Partial<Pick<ActiveLease, 'named' | 'isById'>>;
 
 /**
  * Makes a lease, counts it, and charges its tenant with the hold to be expected. The caller has checked
  * that there is room.
  */
-export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
+export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): ActiveLease {
   const lease = newLease(state, wanted, now);
   const isPassed = lease.heirOf.length > 0;
   noteHandedOut(state.bound, lease.member, boundSlotsOf(lease), now, isPassed);
@@ -78,7 +78,7 @@ export function openLease(state: GroupState, wanted: NewLease, now: InstantMs): 
  * ones; those that are not among them count all the same, even above the limit: the call counts at the provider,
  * so nothing is granted until it has gone.
  */
-export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lease {
+export function claimLease(state: GroupState, claim: Claim, now: InstantMs): ActiveLease {
   const { leaseId: id, ticketId, holder, lane, slots } = claim;
   const heldMs = heldFor(claim);
   const isOurs = mayClaim(state, claim);
@@ -117,7 +117,7 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Lea
 /**
  * Makes the lease of a call that runs on a lent slot: the slot is that of the lease from now on. Null: it is not lent.
  */
-export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): Lease | null {
+export function leaseOfLent(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
   const { leaseId: id, ticketId, holder, lane, lent } = claim;
   if (lent === undefined) return null;
   const heldMs = heldFor(claim);
@@ -147,7 +147,7 @@ function heldFor({ heldMs }: Claim): number {
 }
 
 /** Whether a lease that is claimed may pass on its parent's slots again. Others may have taken them meanwhile. */
-function maySharePassage(state: GroupState, to: NonNullable<Lease['nested']>): boolean {
+function maySharePassage(state: GroupState, to: NonNullable<ActiveLease['nested']>): boolean {
   const parent = state.leases.get(to.in);
   if (parent === undefined || parent.phase === 'cooling' || passesOn(parent) !== null) return false;
   return slotsPassing(state, to.in) + to.slots <= parent.slots;
@@ -161,7 +161,7 @@ export function claimGranted(
   state: GroupState,
   { ticket, leaseId }: Pick<Extract<GroupEvent, { kind: 'acquire' }>, 'ticket' | 'leaseId'>,
   now: InstantMs,
-): Lease | null {
+): ActiveLease | null {
   const { bound, controls } = state;
   const member = bound.grantedBefore.get(leaseId);
   if (member === undefined) return null;
@@ -184,8 +184,8 @@ export function claimGranted(
 /** Lets a lease pass on its parent's slots again, which was claimed before that. */
 function nestAgain(
   state: GroupState,
-  lease: Lease,
-  to: NonNullable<Lease['nested']>,
+  lease: ActiveLease,
+  to: NonNullable<ActiveLease['nested']>,
   now: InstantMs,
 ): void {
   if (!maySharePassage(state, to)) return;
@@ -197,11 +197,11 @@ function nestAgain(
 }
 
 /** Slots that a lease counts for in the bound: one that is nested may outlive the lease that it passes on. */
-export function boundSlotsOf({ slots, nested }: Lease): number {
+export function boundSlotsOf({ slots, nested }: ActiveLease): number {
   return slots === 0 ? (nested?.slots ?? 0) : slots;
 }
 
-function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
+function newLease(state: GroupState, wanted: NewLease, now: InstantMs): ActiveLease {
   return {
     named: wanted.member,
     isById: false,
@@ -226,7 +226,7 @@ function newLease(state: GroupState, wanted: NewLease, now: InstantMs): Lease {
 }
 
 /** Puts a lease into the set, and its slots into the sums. */
-export function addLease(state: GroupState, lease: Lease, now: InstantMs): void {
+export function addLease(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   checkNew(state, lease.id);
   if (lease.isById) state.bound.mayOutlive = true;
   state.leases.set(lease.id, lease);
@@ -241,14 +241,19 @@ export function addLease(state: GroupState, lease: Lease, now: InstantMs): void 
  * Puts the slot of a lease that an earlier instance granted back among the unclaimed ones, once it has ended: that
  * instance may have passed it on.
  */
-export function keepForHeir(state: GroupState, lease: Lease, now: InstantMs): void {
+export function keepForHeir(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   const freeAt = lease.phase === 'cooling' ? lease.until : now;
   if (lease.phase === 'cooling') removeLease(state, lease, now);
   state.bound.unclaimable.add(lease.id);
   notePassed(state, memberOf(state, lease), freeAt);
 }
 
-function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed = false): void {
+function removeLease(
+  state: GroupState,
+  lease: ActiveLease,
+  now: InstantMs,
+  hasLapsed = false,
+): void {
   state.leases.delete(lease.id);
   state.revoking.delete(lease.id);
   state.seekingParent.delete(lease);
@@ -264,7 +269,7 @@ function removeLease(state: GroupState, lease: Lease, now: InstantMs, hasLapsed 
   count(state, lease, -1, now);
 }
 
-function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): void {
+function count(state: GroupState, lease: ActiveLease, sign: 1 | -1, now: InstantMs): void {
   const slots = sign * lease.slots;
   const { tenant, agent } = accountsOf(state, lease, now);
   tenant.activeAt = now;
@@ -280,14 +285,14 @@ function count(state: GroupState, lease: Lease, sign: 1 | -1, now: InstantMs): v
 }
 
 /** Confirms that all groups of its call have granted, and the call is on its way. */
-export function confirmLease(state: GroupState, lease: Lease, now: InstantMs): void {
+export function confirmLease(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   if (!endWaitElsewhere(state, lease)) return;
   noteCallable(state, lease, now);
   noteGranted(memberOf(state, lease), lease, now);
 }
 
 /** Ends its wait for another group. Returns whether it did wait until now. */
-function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
+function endWaitElsewhere(state: GroupState, lease: ActiveLease): boolean {
   if (!lease.waitsElsewhere) return false;
   lease.waitsElsewhere = false;
   state.slotsWaitingElsewhere -= lease.slots;
@@ -299,7 +304,7 @@ function endWaitElsewhere(state: GroupState, lease: Lease): boolean {
  * Marks a lease whose call the upstream refused. It is known before the lease ends, and of a burst of
  * refusals the first ends come after the last report: until then all of them would seem to be in flight.
  */
-export function markRefused(state: GroupState, lease: Lease): void {
+export function markRefused(state: GroupState, lease: ActiveLease): void {
   if (lease.isRefused) return;
   lease.isRefused = true;
   state.slotsRefused += lease.slots;
@@ -307,12 +312,17 @@ export function markRefused(state: GroupState, lease: Lease): void {
 }
 
 /** Lists the limiters that count a lease: its member and its scopes there. */
-function limitersOf(state: GroupState, lease: Lease): readonly Limiter[] {
+function limitersOf(state: GroupState, lease: ActiveLease): readonly Limiter[] {
   return [memberOf(state, lease), ...lease.scopes.map(({ limiter }) => limiter)];
 }
 
 /** Brings the charge of a lease to `heldMs`, up or down. */
-export function chargeTo(state: GroupState, lease: Lease, heldMs: number, now: InstantMs): void {
+export function chargeTo(
+  state: GroupState,
+  lease: ActiveLease,
+  heldMs: number,
+  now: InstantMs,
+): void {
   const { tenant, agent } = accountsOf(state, lease, now);
   const slotMs = lease.slots * (heldMs - lease.chargedMs);
   lease.chargedMs = heldMs;
@@ -326,7 +336,12 @@ export function chargeTo(state: GroupState, lease: Lease, heldMs: number, now: I
  * Notes the member that its holder names, by whose key its call runs. Another instance may have granted it there before
  * this one did anew.
  */
-export function noteNamed(state: GroupState, lease: Lease, named: MemberId, now: InstantMs): void {
+export function noteNamed(
+  state: GroupState,
+  lease: ActiveLease,
+  named: MemberId,
+  now: InstantMs,
+): void {
   if (lease.named === named) return;
   lease.named = named;
   if (placeLease(state, lease, now)) {
@@ -334,7 +349,7 @@ export function noteNamed(state: GroupState, lease: Lease, named: MemberId, now:
   }
 }
 
-function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs) {
+function accountsOf({ accounts }: GroupState, { holder }: ActiveLease, now: InstantMs) {
   const tenant = tenantAccount(accounts, holder.tenant);
   return { tenant, agent: agentAccount(accounts, tenant, agentKeyOf(holder), now) };
 }
@@ -343,7 +358,7 @@ function accountsOf({ accounts }: GroupState, { holder }: Lease, now: InstantMs)
  * Hands the lease to a new answer: from now on the earlier one's disposal changes nothing. The caller asked
  * for it, lives, and has one TTL from now.
  */
-export function attach(state: GroupState, lease: Lease, now: InstantMs): void {
+export function attach(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   lease.attachment = state.nextAttachment++;
   renewLease(lease, now);
 }
@@ -352,12 +367,12 @@ export function attach(state: GroupState, lease: Lease, now: InstantMs): void {
  * Renews a lease: its holder lives, and has one TTL from now. One that was taken away is not renewed: a holder
  * that ignores it loses the slot by its TTL.
  */
-export function renewLease(lease: Lease, now: InstantMs): void {
+export function renewLease(lease: ActiveLease, now: InstantMs): void {
   if (lease.phase === 'held') lease.until = after(now, LEASE_TTL_MS);
 }
 
 /** Has a lease held by its id from now on, by a holder of that kind: its answer may be disposed of. */
-export function holdById({ bound }: GroupState, lease: Lease, { kind }: Holder): void {
+export function holdById({ bound }: GroupState, lease: ActiveLease, { kind }: Holder): void {
   if (lease.isById) return;
   bound.mayOutlive = true;
   lease.isById = true;
@@ -385,8 +400,8 @@ export function extendByLostTime({ leases, unclaimed }: GroupState, lostMs: numb
  */
 export function endLease(
   state: GroupState,
-  lease: Lease,
-  outcome: Outcome,
+  lease: ActiveLease,
+  outcome: LeaseOutcome,
   settlement: Settlement | 'unused' | null,
   now: InstantMs,
   effects: Effect[],

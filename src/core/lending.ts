@@ -10,7 +10,14 @@ import {
 } from './words/settings.ts';
 import type { Ticket } from './words/ticket.ts';
 import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
-import { changeLoan, notePace, paceOf, type Lent, type Loan, type Told } from './parts/loans.ts';
+import {
+  changeLoan,
+  notePace,
+  paceOf,
+  type PrefetchedShare,
+  type Prefetch,
+  type KeeperReport,
+} from './parts/loans.ts';
 import { queueLength } from './parts/queue.ts';
 import { atUpstream, blockOf, cooldownInForceMs, slotsMaxAt } from './capacity.ts';
 import type { Effect } from './events.ts';
@@ -29,7 +36,7 @@ export function lendTo(
   state: GroupState,
   { mayBorrow, holder, slots }: Ticket,
   now: InstantMs,
-): Lent | null {
+): PrefetchedShare | null {
   const { lending } = state;
   const { isolate } = holder;
   if (mayBorrow !== true || isolate === undefined || slots !== 1) return null;
@@ -68,12 +75,12 @@ function isLearning(state: GroupState, member: Member): boolean {
   );
 }
 
-function newLoan(state: GroupState, member: Member, isolate: string, attachment: number): Loan {
+function newLoan(state: GroupState, member: Member, isolate: string, attachment: number): Prefetch {
   const { lending } = state;
   const id = leaseId(`${isolate}~${attachment}`);
   const nobody = { used: 0, others: atUpstream(state, member), until: instant(0), attachment: 0 };
   const none = { missingSince: null, isRecalled: false };
-  const loan: Loan = { id, isolate, slots: new Set(), ...nobody, ...none };
+  const loan: Prefetch = { id, isolate, slots: new Set(), ...nobody, ...none };
   lending.loans.set(id, loan);
   lending.growing.set(isolate, loan);
   return loan;
@@ -122,7 +129,7 @@ export function keepLoan(
     loanId,
     isNew,
     told,
-  }: { readonly loanId: LeaseId; readonly isNew: boolean; readonly told: Told },
+  }: { readonly loanId: LeaseId; readonly isNew: boolean; readonly told: KeeperReport },
   now: InstantMs,
 ): void {
   const loan = state.lending.loans.get(loanId);
@@ -139,8 +146,8 @@ export function keepLoan(
  */
 function recallIncomplete(
   { lending }: GroupState,
-  loan: Loan,
-  { known }: Told,
+  loan: Prefetch,
+  { known }: KeeperReport,
   now: InstantMs,
 ): void {
   if (known >= loan.slots.size) loan.missingSince = null;
@@ -171,8 +178,8 @@ function countLent(state: GroupState, slots: number): void {
 /** Notes what a keeper tells. */
 export function noteTold(
   state: GroupState,
-  loan: Loan | undefined,
-  { used, peak, ended }: Told,
+  loan: Prefetch | undefined,
+  { used, peak, ended }: KeeperReport,
   now: InstantMs,
 ): void {
   if (loan === undefined) return noteToldCalls(state, ended, peak, now);
@@ -238,7 +245,7 @@ export function extendLoans({ lending }: GroupState, lostMs: number): void {
   for (const loan of lending.loans.values()) loan.until = after(loan.until, lostMs);
 }
 
-function forget({ lending }: GroupState, loan: Loan): void {
+function forget({ lending }: GroupState, loan: Prefetch): void {
   lending.loans.delete(loan.id);
   if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
 }

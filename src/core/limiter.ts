@@ -75,13 +75,8 @@ export interface LeaseInScope extends AtGrant {
   readonly limiter: ScopeLimiter;
 }
 
-/** A scope that a lease counts in. */
-export interface LeaseInScope extends AtGrant {
-  readonly limiter: ScopeLimiter;
-}
-
 /** The properties of a lease that sums depend on. */
-export interface Counted {
+export interface CountedLease {
   readonly slots: number;
   readonly phase: 'held' | 'revoking' | 'cooling';
   readonly waitsElsewhere: boolean;
@@ -89,7 +84,7 @@ export interface Counted {
 }
 
 /** Adds a lease to sums, or subtracts it. */
-export function countSlots(sums: SlotSums, lease: Counted, sign: 1 | -1): void {
+export function countSlots(sums: SlotSums, lease: CountedLease, sign: 1 | -1): void {
   const slots = sign * lease.slots;
   sums.slotsInUse += slots;
   if (lease.phase === 'cooling') sums.slotsCooling += slots;

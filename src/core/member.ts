@@ -8,7 +8,7 @@ import type { Controls } from './controls.ts';
 import {
   countSlots,
   ScopeLimiter,
-  type Counted as CountedSlots,
+  type CountedLease as CountedSlots,
   type LeaseInScope,
   type Limiter,
 } from './limiter.ts';
@@ -51,7 +51,7 @@ interface MemberTotals {
 }
 
 /** Limits of rates and budgets. */
-interface Limits {
+interface RateAndBudgetLimits {
   readonly rates: RateSettings;
   readonly budgets: BudgetSettings;
 }
@@ -60,7 +60,7 @@ interface Limits {
 export interface Ledger {
   readonly controls: Controls;
   readonly ahead: Ahead;
-  readonly settings: Limits;
+  readonly settings: RateAndBudgetLimits;
 }
 
 /** The row of a member besides the bound. */
@@ -109,12 +109,12 @@ export function scopeLimiterOf(member: Member, lessons: ScopeLessons): ScopeLimi
 }
 
 /** The properties of a lease that its member counts. */
-interface Counted extends CountedSlots {
+interface MemberLeaseCount extends CountedSlots {
   readonly nested: { readonly slots: number } | null;
 }
 
 /** Adds a lease to the sums of its member, or subtracts it. */
-export function countAt(member: Member, lease: Counted, sign: 1 | -1): void {
+export function countAt(member: Member, lease: MemberLeaseCount, sign: 1 | -1): void {
   countSlots(member, lease, sign);
   if (lease.slots === 0) member.slotsNested += sign * (lease.nested?.slots ?? 0);
 }
@@ -122,7 +122,7 @@ export function countAt(member: Member, lease: Counted, sign: 1 | -1): void {
 /** Adds a lease to the sums of its member and its scopes there, or subtracts it. */
 export function countInAll(
   member: Member,
-  lease: Counted & { readonly scopes: readonly Pick<LeaseInScope, 'limiter'>[] },
+  lease: MemberLeaseCount & { readonly scopes: readonly Pick<LeaseInScope, 'limiter'>[] },
   sign: 1 | -1,
 ): void {
   countAt(member, lease, sign);

@@ -6,7 +6,7 @@ import { nothingAhead } from './parts/ahead.ts';
 import { NO_RATES } from './parts/rate-limits.ts';
 import { emptyControls } from './controls.ts';
 import { emptyMember, type Ledger, type Member } from './member.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /** Whether the group names its members. Its own limits are over all of them then. */
 export function isSplit({ settings }: Pick<GroupState, 'settings'>): boolean {
@@ -83,7 +83,7 @@ export function refusalKey(call: TicketId, member: MemberId): string {
 }
 
 /** Notes where a call runs, for those that belong together with it. */
-export function noteAffinity(state: GroupState, lease: Lease, now: InstantMs): void {
+export function noteAffinity(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   if (!isSplit(state)) return;
   const { affinity, settings, serving } = state;
   const tier = memberOf(state, lease).settings.tier;

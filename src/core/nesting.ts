@@ -1,7 +1,7 @@
 import type { LeaseId } from './words/ids.ts';
 import type { Ticket } from './words/ticket.ts';
 import { mayNotGoTo } from './placing.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /**
  * Calls that are made for a call which holds slots, and pass on these: as many at once as it has, of the
@@ -10,11 +10,11 @@ import type { GroupState, Lease } from './state.ts';
  */
 
 /** Names the lease on whose slots this one passes, or null. */
-export function passesOn({ slots, nested }: Lease): LeaseId | null {
+export function passesOn({ slots, nested }: ActiveLease): LeaseId | null {
   return nested !== null && slots === 0 ? nested.in : null;
 }
 
-export function noteNested({ nestedIn }: GroupState, lease: Lease): void {
+export function noteNested({ nestedIn }: GroupState, lease: ActiveLease): void {
   const root = passesOn(lease);
   if (root === null) return;
   const others = nestedIn.get(root);
@@ -22,7 +22,7 @@ export function noteNested({ nestedIn }: GroupState, lease: Lease): void {
   else others.add(lease);
 }
 
-export function forgetNested({ nestedIn }: GroupState, lease: Lease): void {
+export function forgetNested({ nestedIn }: GroupState, lease: ActiveLease): void {
   const root = passesOn(lease);
   if (root === null) return;
   const others = nestedIn.get(root);
@@ -59,12 +59,12 @@ export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
  * Slots that calls may take on a lease of an earlier instance, though nobody has heard of them yet: they would be
  * among the unclaimed.
  */
-function unheardOf({ unclaimed }: GroupState, { isOfEarlier }: Lease): number {
+function unheardOf({ unclaimed }: GroupState, { isOfEarlier }: ActiveLease): number {
   return isOfEarlier ? unclaimed.slots : 0;
 }
 
 /** The leases here of the call that this one is made for. What cools down waits for nobody. */
-function parentsOf({ leases }: GroupState, { parents }: Ticket): Lease[] {
+function parentsOf({ leases }: GroupState, { parents }: Ticket): ActiveLease[] {
   return parents.flatMap((id) => {
     const parent = leases.get(id);
     return parent === undefined || parent.phase === 'cooling' ? [] : [parent];
@@ -77,7 +77,7 @@ function parentsOf({ leases }: GroupState, { parents }: Ticket): Lease[] {
  */
 function passageOf(
   state: GroupState,
-  parent: Lease,
+  parent: ActiveLease,
   ticket: Ticket,
 ): { readonly leaseId: LeaseId; readonly slotsMax: number; readonly slotsOfOthers: number } | null {
   const isOthers = parent.holder.caller !== ticket.holder.caller;

@@ -28,7 +28,7 @@ import type { GroupState } from './state.ts';
 type Cap = Account | 'elsewhere' | ScopeLimiter;
 
 /** Facts that the order depends on besides the waiters themselves. */
-interface View {
+interface OrderView {
   readonly state: GroupState;
   /** 0 for a lane that is owed a turn, then by priority. */
   readonly turns: Readonly<Record<Lane, number>>;
@@ -44,7 +44,7 @@ interface View {
 }
 
 /** The comparator: whether `a` goes before `b`. */
-function precedes(a: Waiter, b: Waiter, { state, turns }: View): boolean {
+function precedes(a: Waiter, b: Waiter, { state, turns }: OrderView): boolean {
   if (a.isPromoted !== b.isPromoted) return a.isPromoted;
   const isReserved = hasReserve(state, a);
   if (isReserved !== hasReserve(state, b)) return isReserved;
@@ -99,7 +99,7 @@ export function nextWaiter(
   }
 }
 
-function nextOf(view: View): Waiter | undefined {
+function nextOf(view: OrderView): Waiter | undefined {
   for (;;) {
     const best = bestOf(candidates(view), view);
     if (best === undefined) return best;
@@ -110,7 +110,7 @@ function nextOf(view: View): Waiter | undefined {
   }
 }
 
-function bestOf(waiters: Iterable<Waiter>, view: View): Waiter | undefined {
+function bestOf(waiters: Iterable<Waiter>, view: OrderView): Waiter | undefined {
   let best: Waiter | undefined;
   for (const waiter of waiters) {
     if (best === undefined || precedes(waiter, best, view)) best = waiter;
@@ -119,7 +119,7 @@ function bestOf(waiters: Iterable<Waiter>, view: View): Waiter | undefined {
 }
 
 /** Lists all who could be next: the best of each lane, and those who may go before it. */
-function candidates(view: View): Waiter[] {
+function candidates(view: OrderView): Waiter[] {
   const { queue, settings, accounts } = view.state;
   const found: (Waiter | undefined)[] = [...queue.promoted].filter((each) => mayGo(each, view));
   const reserved = Object.keys(settings.reserved).map((key) => accounts.tenants.get(key));
@@ -135,7 +135,7 @@ function candidates(view: View): Waiter[] {
 }
 
 /** Looks at the lines in their order, until none that follows can be better than what was found. */
-function bestOfLane(lines: readonly Line[], view: View): Waiter | undefined {
+function bestOfLane(lines: readonly Line[], view: OrderView): Waiter | undefined {
   let best: Waiter | undefined;
   for (const line of lines) {
     if (best !== undefined && !mayPrecede(line, best, view)) break;
@@ -146,7 +146,7 @@ function bestOfLane(lines: readonly Line[], view: View): Waiter | undefined {
 }
 
 /** Whether somebody of a line, or of one behind it, could go before `best`. */
-function mayPrecede(line: Line, best: Waiter, view: View): boolean {
+function mayPrecede(line: Line, best: Waiter, view: OrderView): boolean {
   // The oldest of an agent that has had more stands behind younger ones of other agents.
   if (view.state.settings.byAgent) return hadBy(line) <= hadBy(best);
   const [oldest] = line.waiters;
@@ -154,7 +154,7 @@ function mayPrecede(line: Line, best: Waiter, view: View): boolean {
 }
 
 /** The waiter of a line that goes first: the oldest, or the oldest of the agent that has had least. */
-function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
+function headOf({ tenant, waiters }: Line, view: OrderView): Waiter | undefined {
   const { byAgent, slotsMaxEach } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return undefined;
   if (!byAgent) return waiters.find((waiter) => mayGo(waiter, view));
@@ -169,12 +169,12 @@ function headOf({ tenant, waiters }: Line, view: View): Waiter | undefined {
 }
 
 /** Whether somebody is parked behind a waiter and nothing of its own keeps it back. It blocks nobody if so. */
-function mayGo(waiter: Waiter, view: View): boolean {
+function mayGo(waiter: Waiter, view: OrderView): boolean {
   return waiter.sliceEndsAt !== null && !view.passedOver.has(waiter) && isReady(waiter, view);
 }
 
 /** Whether no cap of its own is used up, nor a refusal of its own lets others go first. */
-function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
+function isReady({ ticket, tenant, agent }: Waiter, view: OrderView): boolean {
   if (repeatRefusalsOf(view.state, ticket) > view.refusalsMax) return false;
   const { slotsMaxEach, slotsMaxEachAgent } = view.state.settings;
   if (isFull(tenant, slotsMaxEach, view)) return false;
@@ -188,7 +188,7 @@ function isReady({ ticket, tenant, agent }: Waiter, view: View): boolean {
 /**
  * Whether a full scope stops a ticket at each member that it may go to, or a scope holds a waiter ahead of it at each.
  */
-function isInBarredScopes(ticket: Ticket, { state, barred, full }: View): boolean {
+function isInBarredScopes(ticket: Ticket, { state, barred, full }: OrderView): boolean {
   return isInSome(state, ticket, full) || isInSome(state, ticket, barred);
 }
 
@@ -249,7 +249,7 @@ export function areSurelyAhead(
   let ahead = eldersOf(state, waiter, full);
   if (ahead >= enough) return true;
   const turns = laneTurns(state);
-  const view: View = {
+  const view: OrderView = {
     state,
     turns,
     barred: new Set(),
@@ -350,7 +350,7 @@ function* oldestOfEach({ waiters }: Line, except: Account): Generator<Waiter> {
   }
 }
 
-function isFull(account: Account, slotsMax: number, { barred }: View): boolean {
+function isFull(account: Account, slotsMax: number, { barred }: OrderView): boolean {
   return account.slots >= slotsMax || barred.has(account);
 }
 

@@ -1,5 +1,5 @@
 import { instant, type InstantMs } from './words/ids.ts';
-import type { Usage } from './words/usage.ts';
+import type { CallUsage } from './words/usage.ts';
 import { isNamedAgent } from './parts/accounts.ts';
 import { demandOf } from './parts/demand.ts';
 import { nextChangeAt, rampSlotsMax } from './parts/pause.ts';
@@ -16,7 +16,7 @@ import { NEVER, type GroupState } from './state.ts';
 const LOOKED_AT_MAX = 16;
 
 /** Minimum that a call takes. Where not even that is to spare nobody need be looked at. */
-const LEAST: Usage = { requests: 1, inputTokens: 1, outputTokens: 0 };
+const LEAST: CallUsage = { requests: 1, inputTokens: 1, outputTokens: 0 };
 
 /** The next in line, which lacks nothing but time, and when it has room. */
 interface First {

@@ -16,10 +16,15 @@ import { holdsByNames, noteCall } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 import { queuePlace } from './wait-reason.ts';
 
-type Acquire = Extract<GroupEvent, { kind: 'acquire' }>;
+type ParkedAcquireEvent = Extract<GroupEvent, { kind: 'acquire' }>;
 
 /** Parks the acquire call of a waiter for its slice. */
-export function park(state: GroupState, waiter: Waiter, event: Acquire, now: InstantMs): void {
+export function park(
+  state: GroupState,
+  waiter: Waiter,
+  event: ParkedAcquireEvent,
+  now: InstantMs,
+): void {
   waiter.sliceEndsAt = after(now, event.sliceMs);
   waiter.isAnew = event.isAnew ?? false;
   waiter.agent.lastSeenAt = now;
@@ -62,7 +67,7 @@ export function askForNames(state: GroupState, now: InstantMs, effects: Effect[]
 export function noteNamesRead(
   state: GroupState,
   waiter: Waiter,
-  { ticket: { holder } }: Acquire,
+  { ticket: { holder } }: ParkedAcquireEvent,
   now: InstantMs,
 ): void {
   if (waiter.ticket.holder.isUnread !== true || holder.isUnread === true) return;
@@ -83,7 +88,7 @@ export function noteNamesRead(
 export function letGo(
   state: GroupState,
   waiter: Waiter,
-  { mayAskLater = false, sliceMs }: Acquire,
+  { mayAskLater = false, sliceMs }: ParkedAcquireEvent,
   now: InstantMs,
   effects: Effect[],
 ): boolean {
@@ -127,7 +132,7 @@ function farFrom(state: GroupState, most: number, now: InstantMs): number {
 export function tellPlace(
   state: GroupState,
   waiter: Waiter,
-  { mayAskLater = false }: Acquire,
+  { mayAskLater = false }: ParkedAcquireEvent,
   now: InstantMs,
   effects: Effect[],
 ): void {

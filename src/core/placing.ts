@@ -5,7 +5,7 @@ import type { Ticket } from './words/ticket.ts';
 import type { Demand } from './words/usage.ts';
 import { homeOf } from './parts/affinity.ts';
 import { allows as breakerAllows } from './parts/breaker.ts';
-import type { PassedOver, Placed, PlacedBy } from './parts/decision-log.ts';
+import type { PassedOver, MemberChoice, PlacedBy } from './parts/decision-log.ts';
 import { demandAt } from './parts/demand.ts';
 import { letsOthersTry } from './parts/evidence.ts';
 import type { Waiter } from './parts/queue.ts';
@@ -284,7 +284,7 @@ export function placedAt(
   member: Member,
   by: PlacedBy,
   now: InstantMs,
-): Placed {
+): MemberChoice {
   const others = state.serving.filter((other) => other !== member);
   return {
     member: member.id,

@@ -14,14 +14,20 @@ import { ATTACHMENTS_UNWRITTEN_MAX, noteHeld, type BoundRow } from './parts/boun
 import { NO_RATES } from './parts/rate-limits.ts';
 import { takeAhead } from './parts/rates.ts';
 import { reserve } from './parts/spend.ts';
-import type { CallsThere } from './parts/upstream-calls.ts';
+import type { UpstreamCallCounts } from './parts/upstream-calls.ts';
 import { rebaseControls, type Controls } from './controls.ts';
 import { emptyState } from './empty-state.ts';
 import { addLease, endLostNesting } from './leases.ts';
 import type { KeptMember } from './member.ts';
 import { memberFor } from './members.ts';
 import { applyReactions } from './serving.ts';
-import { NEVER, type BudgetStop, type GroupState, type HandedLease, type Lease } from './state.ts';
+import {
+  NEVER,
+  type BudgetStop,
+  type GroupState,
+  type HandedLease,
+  type ActiveLease,
+} from './state.ts';
 import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
 import { slotsHeld } from './violations.ts';
 
@@ -37,7 +43,7 @@ export interface Stored {
   /** The same of each member. Absent: the group named none. */
   readonly members?: Readonly<Record<string, KeptMember>>;
   /** The calls by upstream. Absent: an older release did not count them. */
-  readonly upstreams?: Readonly<Record<string, CallsThere>>;
+  readonly upstreams?: Readonly<Record<string, UpstreamCallCounts>>;
   /** The budget that had no room for the last call. Absent or null: none, as far as was written. */
   readonly budgetStop?: BudgetStop | null;
   /** Leases of a release that wrote a row for each. */
@@ -152,7 +158,7 @@ export function addHanded(state: GroupState, leases: readonly HandedLease[], now
 }
 
 /** Makes a lease that was handed over. Its holder may live, and gets the time to come back in. */
-function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): Lease {
+function leaseFrom(handed: HandedLease, attachment: number, now: InstantMs): ActiveLease {
   const { coolingUntil, ...rest } = handed;
   const grantedAt = earlier(handed.grantedAt, now);
   // The clock that wrote it may have been ahead, and set back.

@@ -20,7 +20,7 @@ import { memberSlotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
 import type { Limiter, ScopeLimiter } from './limiter.ts';
 import type { Member } from './member.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /** Handles the reports of lease holders within the bounds of `parts/reports.ts`: begin, confirmation, refutation and end. */
 
@@ -42,7 +42,7 @@ export function reportsDueAt({ members }: GroupState): number {
   return dueAt;
 }
 
-interface Report {
+interface HolderReport {
   readonly kind: RefusalKind;
   readonly by: string;
   readonly retryAfterMs: number | null;
@@ -51,7 +51,7 @@ interface Report {
 }
 
 /** Applies a refusal with the given wait. */
-type Apply = (retryAfterMs: number | null) => void;
+type ApplyRefusal = (retryAfterMs: number | null) => void;
 
 /**
  * Applies a refusal that a holder reported, for as long as it may count. A rejected key or an empty account has
@@ -60,8 +60,8 @@ type Apply = (retryAfterMs: number | null) => void;
 export function applyReport(
   state: GroupState,
   member: Member,
-  report: Report,
-  apply: Apply,
+  report: HolderReport,
+  apply: ApplyRefusal,
   now: InstantMs,
 ): void {
   const { reports, controls } = member;
@@ -96,8 +96,8 @@ export function applyReportInScope(
   state: GroupState,
   { reports }: Member,
   limiter: Limiter | ScopeLimiter,
-  { by, retryAfterMs }: Pick<Report, 'by' | 'retryAfterMs'>,
-  apply: Apply,
+  { by, retryAfterMs }: Pick<HolderReport, 'by' | 'retryAfterMs'>,
+  apply: ApplyRefusal,
   now: InstantMs,
 ): void {
   const lessons = limiter.controls;
@@ -120,7 +120,7 @@ export function applyReportInScope(
 function noteClaim(
   member: Member,
   unconfirmed: Unconfirmed,
-  { kind, retryAfterMs, slotsMax }: Report,
+  { kind, retryAfterMs, slotsMax }: HolderReport,
   now: InstantMs,
 ): void {
   unconfirmed.askedUntil = instant(Math.max(unconfirmed.askedUntil, now + (retryAfterMs ?? 0)));
@@ -133,8 +133,8 @@ function confirmByKey(
   state: GroupState,
   member: Member,
   known: Unconfirmed,
-  { kind, retryAfterMs }: Report,
-  apply: Apply,
+  { kind, retryAfterMs }: HolderReport,
+  apply: ApplyRefusal,
   now: InstantMs,
 ): void {
   const { ceiling } = member.controls;
@@ -191,7 +191,7 @@ function confirmReports(state: GroupState, member: Member, unconfirmed: Unconfir
 export function refuteReports(
   state: GroupState,
   member: Member,
-  { callableAt: grantedAt, slotsAtGrant }: Lease,
+  { callableAt: grantedAt, slotsAtGrant }: ActiveLease,
   reportedBy: string | undefined,
   now: InstantMs,
 ): void {

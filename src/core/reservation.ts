@@ -1,6 +1,6 @@
 import type { InstantMs, MemberId } from './words/ids.ts';
 import type { RateSettings } from './words/limits.ts';
-import type { Bill, CallEstimate, Usage, Demand, Reserved, Settlement } from './words/usage.ts';
+import type { Bill, CallEstimate, CallUsage, Demand, Reserved, Settlement } from './words/usage.ts';
 import { amountsOf, returnAhead, useAhead, type Amounts } from './parts/ahead.ts';
 import { noteCost } from './parts/costs.ts';
 import { demandAt } from './parts/demand.ts';
@@ -10,11 +10,11 @@ import { refund as refundUsd, reserve as reserveUsd, settle as settleUsd } from 
 import { observeUsage } from './parts/token-factors.ts';
 import type { Ledger, Member } from './member.ts';
 import { ledgersOf, memberOf } from './members.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 import { hasWaitedFirst, noteModel, noteUsage } from './stats.ts';
 
 /** A call as its reservation is made of it. */
-interface Estimated {
+interface EstimatedCall {
   /** Null: nothing was measured of it. */
   readonly estimate: CallEstimate | null;
   readonly hasWaited: boolean;
@@ -27,7 +27,7 @@ export function reserveFor(
   state: GroupState,
   member: Member,
   wanted: Demand,
-  call: Estimated,
+  call: EstimatedCall,
   now: InstantMs,
 ): Reserved | null {
   const reserved = reservationOf(isMeteredAt(state, member.id), demandAt(wanted, member.id), call);
@@ -50,7 +50,7 @@ export function isMeteredAt({ settings, members }: GroupState, member: MemberId)
 export function reservationOf(
   isMetered: boolean,
   { requests, inputTokens, outputTokens, usd }: Demand,
-  { estimate, hasWaited }: Estimated,
+  { estimate, hasWaited }: EstimatedCall,
 ): Reserved | null {
   if (!isMetered && estimate === null) return null;
   const demand = { requests, inputTokens, outputTokens };
@@ -74,7 +74,7 @@ export function countInFlight(
   state: GroupState,
   ledger: Pick<Ledger, 'controls' | 'settings'>,
   rates: RateSettings,
-  isOf: (lease: Lease) => boolean,
+  isOf: (lease: ActiveLease) => boolean,
   now: InstantMs,
 ): void {
   const added = limitsAdded(ledger.settings.rates, rates);
@@ -94,7 +94,7 @@ export function countInFlight(
  */
 export function settleLease(
   state: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   actual: Settlement | 'unused' | null,
   now: InstantMs,
 ): void {
@@ -105,7 +105,7 @@ export function settleLease(
   if (reserved === null) return;
   lease.reserved = null;
   const member = memberOf(state, lease);
-  const used: Usage = actual === 'unused' || actual === null ? reserved.demand : actual;
+  const used: CallUsage = actual === 'unused' || actual === null ? reserved.demand : actual;
   const { caller: key, agent, model } = lease.holder;
   const actualUsd = actual === 'unused' || actual === null ? reserved.usd : actual.usd;
   for (const ledger of ledgersOf(state, member)) {
@@ -135,7 +135,7 @@ export function settleLease(
  */
 function noteBilled(
   { controls: { costs } }: GroupState,
-  { caller: key, model }: Lease['holder'],
+  { caller: key, model }: ActiveLease['holder'],
   reserved: Reserved,
   actual: Settlement | null,
   now: InstantMs,
@@ -153,7 +153,7 @@ function noteBilled(
 /** Puts a call for which nothing was reserved into the costs of its group, with the use that the provider reported. */
 function noteReported(
   state: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   actual: Settlement,
   { team, model }: Bill,
   now: InstantMs,
@@ -175,7 +175,7 @@ function noteReported(
 /** Moves what a lease has reserved from one member to another. The limits over all members count it as before. */
 export function moveReserved(
   state: GroupState,
-  { reserved, grantedAt: takenAt }: Lease,
+  { reserved, grantedAt: takenAt }: ActiveLease,
   from: Member,
   to: Member,
   now: InstantMs,

@@ -26,7 +26,7 @@ import {
 import { areAllIn, confirmedScope, forgetOld, noteSeen } from './parts/seen-calls.ts';
 import { countSlots, type Limiter, type ScopeLimiter } from './limiter.ts';
 import { scopeLimiterOf, type Member } from './member.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /**
  * Refusals hold only the calls that they are about. A member's own controls hold all of its calls. It also has
@@ -168,7 +168,7 @@ function noteUseOf({ scopes }: Member, holder: Holder, now: InstantMs): void {
 /** Whether an answer applies to all calls of a member. With a caller's own key, only if no other key is in use. */
 export function speaksForAll(
   state: GroupState,
-  { holder }: Pick<Lease, 'holder'>,
+  { holder }: Pick<ActiveLease, 'holder'>,
   now: InstantMs,
 ): boolean {
   const { credential } = namesOf(holder);
@@ -183,7 +183,7 @@ export function speaksForAll(
 export function limiterOf(
   state: GroupState,
   member: Member,
-  lease: Lease,
+  lease: ActiveLease,
   {
     kind,
     scope: about = 'upstream',
@@ -349,19 +349,19 @@ export function restoreScopes(state: GroupState, member: Member): void {
 }
 
 /** Adds a lease to its scopes. */
-export function enterScopes(member: Member, lease: Lease): void {
+export function enterScopes(member: Member, lease: ActiveLease): void {
   lease.scopes = NO_SCOPES;
   for (const limiter of scopesOf(member, lease.holder)) enter(lease, limiter);
 }
 
-function enter(lease: Lease, limiter: ScopeLimiter): void {
+function enter(lease: ActiveLease, limiter: ScopeLimiter): void {
   const notKnown = { slotsAtGrant: 0, slotsCounted: 0, gapMs: Infinity };
   lease.scopes = [...lease.scopes, { limiter, ...notKnown }];
   countSlots(limiter, lease, 1);
 }
 
 /** Removes a lease from its scopes. */
-export function leaveScopes(lease: Lease): void {
+export function leaveScopes(lease: ActiveLease): void {
   for (const { limiter } of lease.scopes) countSlots(limiter, lease, -1);
   lease.scopes = NO_SCOPES;
 }
@@ -370,7 +370,7 @@ export function leaveScopes(lease: Lease): void {
 export function noteNames(
   state: GroupState,
   member: Member,
-  lease: Lease,
+  lease: ActiveLease,
   { names }: UpstreamSignal,
   now: InstantMs,
 ): void {

@@ -10,7 +10,7 @@ import { countAt, type Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor, memberOf } from './members.ts';
 import { moveReserved } from './reservation.ts';
 import { enterScopes, leaveScopes, separateFromWaiting } from './scopes.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 import { noteEnded } from './upstream-signals.ts';
 
 /** Changes of a group's members: where calls are granted from then on, and where those count that run. */
@@ -100,7 +100,7 @@ function placeLeases(state: GroupState, now: InstantMs): void {
 }
 
 /** Counts a lease where the key is by which its call runs. Returns whether it counted elsewhere before. */
-export function placeLease(state: GroupState, lease: Lease, now: InstantMs): boolean {
+export function placeLease(state: GroupState, lease: ActiveLease, now: InstantMs): boolean {
   const from = memberOf(state, lease);
   const to = memberFor(state, lease.named, lease.holder, now);
   if (from === to) return false;

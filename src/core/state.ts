@@ -9,9 +9,9 @@ import type { Affinity } from './parts/affinity.ts';
 import type { Bound } from './parts/bound.ts';
 import type { GuessRates } from './parts/demand.ts';
 import type { Decision, DecisionLog } from './parts/decision-log.ts';
-import type { PassedOver } from './parts/pass-over.ts';
+import type { FullPool } from './parts/pass-over.ts';
 import type { Queue } from './parts/queue.ts';
-import type { Lending } from './parts/loans.ts';
+import type { PrefetchState } from './parts/loans.ts';
 import type { RepeatRefusals } from './parts/repeat-refusals.ts';
 import type { Tombstones } from './parts/tombstones.ts';
 import type { Period } from './parts/spend.ts';
@@ -28,7 +28,7 @@ import type { Member } from './member.ts';
  */
 type LeasePhase = 'held' | 'revoking' | 'cooling';
 
-export interface Lease extends AtGrant {
+export interface ActiveLease extends AtGrant {
   readonly id: LeaseId;
   readonly ticketId: TicketId;
   holder: Holder;
@@ -80,7 +80,7 @@ export interface Lease extends AtGrant {
 
 /** A lease as one instance hands it to another: without an expiry, because its holder has a TTL from then on. */
 export type HandedLease = Pick<
-  Lease,
+  ActiveLease,
   'id' | 'ticketId' | 'holder' | 'lane' | 'slots' | 'grantedAt' | 'phase' | 'nested' | 'reserved'
 > & {
   /** Absent: it is of a release before members. */
@@ -119,7 +119,7 @@ export interface HandedGroup {
  */
 export interface GroupState {
   settings: GroupSettings;
-  readonly leases: Map<LeaseId, Lease>;
+  readonly leases: Map<LeaseId, ActiveLease>;
   slotsInUse: number;
   readonly slotsByLane: Record<Lane, number>;
   /**
@@ -127,7 +127,7 @@ export interface GroupState {
    * all that earlier instances left is accounted for.
    */
   readonly unclaimed: { slots: number; until: InstantMs; isOver: boolean };
-  readonly lending: Lending;
+  readonly lending: PrefetchState;
   /** Slots of leases that pass on those of another one, which `slotsInUse` does not count. */
   slotsNested: number;
   /** Slots of leases that have ended and cool down: nobody of them is at the upstream. */
@@ -139,11 +139,11 @@ export interface GroupState {
   /** Leases that an operator took away, and whose holders have yet to let go. */
   readonly revoking: Set<LeaseId>;
   /** Leases that were claimed after a reset, and pass on others that may be claimed yet. */
-  readonly seekingParent: Set<Lease>;
+  readonly seekingParent: Set<ActiveLease>;
   /** Leases that cool down after a failure with a caller's own key, while no other key was in use. */
-  readonly coolingForKey: Set<Lease>;
+  readonly coolingForKey: Set<ActiveLease>;
   /** The leases that pass on the slots of another one, by its id. */
-  readonly nestedIn: Map<LeaseId, Set<Lease>>;
+  readonly nestedIn: Map<LeaseId, Set<ActiveLease>>;
   readonly queue: Queue;
   readonly accounts: Accounts;
   /** Turns that lower lanes are owed. */
@@ -165,7 +165,7 @@ export interface GroupState {
   /** Calls that went into it. */
   holdSamples: number;
   /** Other pools that are full. */
-  readonly passedOver: PassedOver;
+  readonly passedOver: FullPool;
   /** When a call last ended; -Infinity: none has since the state began. */
   lastEndAt: InstantMs;
   /** When a call was last granted; -Infinity: none was since the state began. */

@@ -1,10 +1,10 @@
 import { after, IMPLICIT, type InstantMs, type LeaseId } from './words/ids.ts';
-import { errorStatusName, type Outcome } from './words/outcome.ts';
+import { errorStatusName, type LeaseOutcome } from './words/outcome.ts';
 import type { Rejection } from './words/rejection.ts';
 import type { RefusalKind, UpstreamSignal } from './words/signal.ts';
 import type { Ticket } from './words/ticket.ts';
-import type { Usage } from './words/usage.ts';
-import { addDecision, type Decision, type Placed } from './parts/decision-log.ts';
+import type { CallUsage } from './words/usage.ts';
+import { addDecision, type Decision, type MemberChoice } from './parts/decision-log.ts';
 import { observe } from './parts/histogram.ts';
 import type { Waiter } from './parts/queue.ts';
 import type { Totals } from './parts/totals.ts';
@@ -17,7 +17,7 @@ import {
 } from './parts/upstream-calls.ts';
 import type { GroupEvent } from './events.ts';
 import { isSplit, memberOf } from './members.ts';
-import { NEVER, type GroupState, type Lease } from './state.ts';
+import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 
 /**
  * Counts what happens and remembers what was decided. Nothing here changes a decision, and everything is
@@ -27,8 +27,8 @@ import { NEVER, type GroupState, type Lease } from './state.ts';
 export function noteGrant(
   state: GroupState,
   waiter: Waiter,
-  lease: Lease,
-  placed: Placed | null,
+  lease: ActiveLease,
+  placed: MemberChoice | null,
   now: InstantMs,
 ): void {
   const { totals } = state;
@@ -94,14 +94,14 @@ export function noteGrantedAt(
 }
 
 /** Names where a call of a lease went: the member, where the group names some, else the upstream. */
-function placeOf(state: GroupState, { member, holder }: Lease): string {
+function placeOf(state: GroupState, { member, holder }: ActiveLease): string {
   return isSplit(state) ? member : holder.upstream;
 }
 
 /** Notes a refusal by the upstream. */
 export function noteRefusal(
   state: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   kind: RefusalKind,
   { retryAfterMs, words, reportedBy }: UpstreamSignal,
   now: InstantMs,
@@ -116,19 +116,19 @@ export function noteRefusal(
 }
 
 /** Notes that the call of a lease was never sent. */
-export function noteUnused(state: GroupState, lease: Lease, now: InstantMs): void {
+export function noteUnused(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   noteUnusedThere(state.upstreams, placeOf(state, lease), now);
 }
 
 /** Notes the upstream's answer to a call. */
-export function noteSignal(lease: Lease, { kind, retryAfterMs }: UpstreamSignal): void {
+export function noteSignal(lease: ActiveLease, { kind, retryAfterMs }: UpstreamSignal): void {
   decisionOf(lease).upstreamSignal = { kind, retryAfterMs };
 }
 
 /** Notes what the holder of a lease tells of its call at the end. */
 export function noteAnswer(
   state: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   { status, notes }: Pick<Extract<GroupEvent, { kind: 'release' }>, 'status' | 'notes'>,
 ): void {
   if (typeof status === 'number') {
@@ -145,12 +145,12 @@ export function noteAnswer(
 }
 
 /** Finds the log's entry of a lease. One that an earlier instance granted gets one of its own, which is in no list until it ends. */
-function decisionOf(lease: Lease): Decision {
+function decisionOf(lease: ActiveLease): Decision {
   lease.decision ??= ofEarlier(lease);
   return lease.decision;
 }
 
-function ofEarlier(lease: Lease): Decision {
+function ofEarlier(lease: ActiveLease): Decision {
   const { id, ticketId, holder, lane, slots, nested, member, grantedAt } = lease;
   const of = { id: ticketId, holder, lane, slots: slots === 0 ? (nested?.slots ?? 0) : slots };
   const decision = grantedAtOnce(id, bareTicket(of, grantedAt), grantedAt);
@@ -161,8 +161,8 @@ function ofEarlier(lease: Lease): Decision {
 /** Notes the end of a lease, by its holder or at its TTL. */
 export function noteEnd(
   { totals, decisions }: GroupState,
-  lease: Lease,
-  how: Outcome | 'expired',
+  lease: ActiveLease,
+  how: LeaseOutcome | 'expired',
   now: InstantMs,
 ): void {
   if (how === 'expired') totals.expired += 1;
@@ -188,8 +188,8 @@ export function noteErrorStatus(
 /** Notes what a call was charged. */
 export function noteUsage(
   state: GroupState,
-  lease: Lease,
-  { inputTokens, outputTokens }: Usage,
+  lease: ActiveLease,
+  { inputTokens, outputTokens }: CallUsage,
   usd: number,
   now: InstantMs,
 ): void {
@@ -203,12 +203,12 @@ export function noteUsage(
 }
 
 /** Notes the model that the answer to a call named. */
-export function noteModel(lease: Lease, model: string): void {
+export function noteModel(lease: ActiveLease, model: string): void {
   decisionOf(lease).reportedModel = model;
 }
 
 /** Whether the call of a lease was queued first. Unknown of one that an earlier instance granted: then it counts as not. */
-export function hasWaitedFirst({ decision }: Lease): boolean {
+export function hasWaitedFirst({ decision }: ActiveLease): boolean {
   return decision !== null && decision.waitedFor !== null;
 }
 
@@ -260,7 +260,7 @@ function note(
   decided: Decision['decided'],
   rejection: Rejection | null,
   now: InstantMs,
-  placed: Placed | null = null,
+  placed: MemberChoice | null = null,
 ): Decision {
   const decision: Decision = {
     ticket: about.ticket,

@@ -83,7 +83,7 @@ import { rejectionOfStopped, rejectionOfTooLarge } from './rejections.ts';
 import { renameMembers } from './renaming.ts';
 import { countInFlight } from './reservation.ts';
 import { applyReactions, serveMembers } from './serving.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 import { noteAnswer } from './stats.ts';
 import {
   expireUnclaimed,
@@ -270,9 +270,9 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
   }
 }
 
-type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
+type StepEventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
-function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs) {
+function renew(state: GroupState, event: StepEventOf<'renew'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) return;
   renewLease(lease, now);
@@ -284,12 +284,17 @@ function renew(state: GroupState, event: EventOf<'renew'>, now: InstantMs) {
   if (lease.phase === 'held' && heldMs > lease.chargedMs) chargeTo(state, lease, heldMs, now);
 }
 
-function confirm(state: GroupState, event: EventOf<'confirm'>, now: InstantMs) {
+function confirm(state: GroupState, event: StepEventOf<'confirm'>, now: InstantMs) {
   const lease = state.leases.get(event.leaseId);
   if (lease !== undefined && lease.phase !== 'cooling') confirmLease(state, lease, now);
 }
 
-function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, effects: Effect[]) {
+function report(
+  state: GroupState,
+  event: StepEventOf<'report'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
   const lease =
     state.leases.get(event.leaseId) ??
     lentLeaseOf(state, event.claim, now, effects) ??
@@ -303,7 +308,12 @@ function report(state: GroupState, event: EventOf<'report'>, now: InstantMs, eff
   askForNames(state, now, effects);
 }
 
-function release(state: GroupState, event: EventOf<'release'>, now: InstantMs, effects: Effect[]) {
+function release(
+  state: GroupState,
+  event: StepEventOf<'release'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined) {
     const waiter = state.queue.byTicket.get(ticketOf(event.leaseId));
@@ -334,7 +344,7 @@ function claimOf(
   state: GroupState,
   { leaseId, claim }: { readonly leaseId: LeaseId; readonly claim?: Claim },
   now: InstantMs,
-): Lease | null {
+): ActiveLease | null {
   if (claim === undefined || claim.slots > unclaimedFor(state, claim, now)) return null;
   if (hasEnded(state, leaseId, claim.ticketId) || !mayClaim(state, claim)) return null;
   return claimLease(state, claim, now);
@@ -346,7 +356,7 @@ function lentLeaseOf(
   claim: Claim | undefined,
   now: InstantMs,
   effects: Effect[],
-): Lease | null {
+): ActiveLease | null {
   if (claim?.lent === undefined || hasEnded(state, claim.leaseId, claim.ticketId)) return null;
   const lease = leaseOfLent(state, claim, now);
   if (lease === null) return null;
@@ -361,7 +371,7 @@ function lentLeaseOf(
 /** Frees lent slots. Those that are not lent here are claimed and ended: an earlier instance may have lent them. */
 function giveBack(
   state: GroupState,
-  event: EventOf<'give_back'>,
+  event: StepEventOf<'give_back'>,
   now: InstantMs,
   effects: Effect[],
 ) {
@@ -376,7 +386,12 @@ function giveBack(
   }
 }
 
-function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, effects: Effect[]) {
+function detach(
+  state: GroupState,
+  event: StepEventOf<'detach'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
   const lease = state.leases.get(event.leaseId);
   if (lease === undefined || lease.phase === 'cooling') return;
   if (lease.isById || lease.attachment !== event.attachment) return;
@@ -384,7 +399,12 @@ function detach(state: GroupState, event: EventOf<'detach'>, now: InstantMs, eff
   endLease(state, lease, 'cancelled', null, now, effects);
 }
 
-function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, effects: Effect[]) {
+function cancel(
+  state: GroupState,
+  event: StepEventOf<'cancel'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
   const waiter = state.queue.byTicket.get(event.ticketId);
   if (waiter !== undefined) leave(state, waiter, { kind: 'gone' }, now, effects);
   for (const lease of state.leases.values()) {
@@ -397,7 +417,12 @@ function cancel(state: GroupState, event: EventOf<'cancel'>, now: InstantMs, eff
   state.tombstones.add(event.ticketId, now);
 }
 
-function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, effects: Effect[]) {
+function resume(
+  state: GroupState,
+  event: StepEventOf<'resume'>,
+  now: InstantMs,
+  effects: Effect[],
+) {
   const { leaseId, ticketId, attachment } = event.claim;
   let lease = state.leases.get(leaseId);
   // What an operator has taken away nobody takes up again: by the answer its holder would go on for a TTL.
@@ -420,7 +445,7 @@ function resume(state: GroupState, event: EventOf<'resume'>, now: InstantMs, eff
 }
 
 /** Makes the lease of a holder that is not known here. Null: it may not be taken up. */
-function takeUp(state: GroupState, claim: Claim, now: InstantMs): Lease | null {
+function takeUp(state: GroupState, claim: Claim, now: InstantMs): ActiveLease | null {
   // Its holder was told when it lapses, and does not go on beyond that: there is nothing to count above the limit.
   if (claim.isById === true) return claimOf(state, { leaseId: claim.leaseId, claim }, now);
   const lease = claimLease(state, claim, now);
@@ -431,7 +456,7 @@ function takeUp(state: GroupState, claim: Claim, now: InstantMs): Lease | null {
   return lease;
 }
 
-function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) {
+function revoke(state: GroupState, event: StepEventOf<'revoke'>, effects: Effect[]) {
   const lease = state.leases.get(event.leaseId);
   if (lease?.phase !== 'held') return;
   lease.phase = 'revoking';
@@ -441,7 +466,7 @@ function revoke(state: GroupState, event: EventOf<'revoke'>, effects: Effect[]) 
 
 function reconfigure(
   state: GroupState,
-  event: EventOf<'reconfigure'>,
+  event: StepEventOf<'reconfigure'>,
   now: InstantMs,
   effects: Effect[],
 ) {
@@ -495,7 +520,7 @@ function namesOf({ members }: GroupSettings): string {
   return JSON.stringify(members.map(({ id }) => id).toSorted());
 }
 
-function promote(state: GroupState, event: EventOf<'promote'>) {
+function promote(state: GroupState, event: StepEventOf<'promote'>) {
   const waiter = state.queue.byTicket.get(event.ticketId);
   if (waiter === undefined) return;
   replace(state, waiter, event.lane ?? waiter.lane, event.toFront || waiter.isPromoted);
@@ -526,7 +551,7 @@ function forgetLessons(controls: Controls, now: InstantMs): void {
 }
 
 /** Corrects a budget, once for each id. A member that is unknown here has spent nothing. */
-function correct(state: GroupState, { correction }: EventOf<'correct_spend'>, now: InstantMs) {
+function correct(state: GroupState, { correction }: StepEventOf<'correct_spend'>, now: InstantMs) {
   const known = allLedgers(state).flatMap(({ controls }) => correctionsOf(controls.spend));
   const { id, member } = correction;
   const of = member === null ? state : state.members.get(memberId(member));
@@ -542,7 +567,7 @@ function noteCorrected(state: GroupState) {
 }
 
 /** Forgets that a member is out, without a probe. One that is unknown here has no state to change. */
-function bringBack(state: GroupState, event: EventOf<'bring_back'>, now: InstantMs) {
+function bringBack(state: GroupState, event: StepEventOf<'bring_back'>, now: InstantMs) {
   const member = state.members.get(event.member);
   if (member === undefined || !isSplit(state)) return;
   Object.assign(member.controls.outage, noOutage(now));

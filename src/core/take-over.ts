@@ -12,7 +12,7 @@ import { addHanded } from './recover.ts';
 import { confirmedControls } from './reports.ts';
 import { restoreScopes } from './scopes.ts';
 import { holdUnclaimed } from './unclaimed.ts';
-import type { GroupState, HandedGroup, HandedLease, Lease } from './state.ts';
+import type { GroupState, HandedGroup, HandedLease, ActiveLease } from './state.ts';
 
 /** The hand-over of a pool on trial to its own object: what the trial gives, and how the object takes it over. */
 
@@ -35,7 +35,7 @@ export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
 }
 
 /** Makes what is handed over of a lease. */
-function handedOf(lease: Lease): HandedLease {
+function handedOf(lease: ActiveLease): HandedLease {
   const { id, ticketId, holder, lane, named, slots, grantedAt, phase, reserved, nested } = lease;
   const coolingUntil = phase === 'cooling' ? lease.until : null;
   const of = { id, ticketId, holder, lane, member: named };

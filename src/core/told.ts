@@ -13,7 +13,7 @@ import { noteReportedCost } from './parts/costs.ts';
 import { addDecision, type Decision } from './parts/decision-log.ts';
 import { noteAccepted } from './parts/evidence.ts';
 import { observe } from './parts/histogram.ts';
-import type { ToldCall, ToldCalls } from './parts/loans.ts';
+import type { ReportedCall, ReportedCalls } from './parts/loans.ts';
 import { resettle } from './parts/queue.ts';
 import { observeHold } from './estimate.ts';
 import type { GroupState } from './state.ts';
@@ -28,7 +28,7 @@ const RESULTS_MAX = 20;
  */
 export function noteToldCalls(
   state: GroupState,
-  ended: readonly ToldCalls[],
+  ended: readonly ReportedCalls[],
   slotsAtOnce: number,
   now: InstantMs,
 ): void {
@@ -47,7 +47,7 @@ export function noteToldCalls(
   }
 }
 
-function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
+function noteSome(state: GroupState, told: ReportedCalls, now: InstantMs): void {
   const { accounts, totals, settings } = state;
   const { calls, heldMs, lane } = told;
   const meanMs = heldMs / calls;
@@ -80,7 +80,7 @@ function noteSome(state: GroupState, told: ToldCalls, now: InstantMs): void {
 }
 
 /** Has the log tell of a call as if it had asked. */
-function noteOne(state: GroupState, told: ToldCalls, call: ToldCall, now: InstantMs): void {
+function noteOne(state: GroupState, told: ReportedCalls, call: ReportedCall, now: InstantMs): void {
   const { tenant, agent, caller, upstream, model, lane, status } = told;
   const holder = { tenant, agent, caller, upstream, model };
   const decision = noteStart(

@@ -13,7 +13,7 @@ import { rejectionOfTooLarge, rejectionOfUnaffordable } from './rejections.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** The next step with those who wait. */
-type Turn =
+type QueueStep =
   | {
       readonly kind: 'grant';
       readonly waiter: Waiter;
@@ -27,7 +27,7 @@ type Turn =
  * Finds who goes next, and where; null: nobody can now. Whoever does not fit anywhere bars the members that it would
  * wait for to all behind it. Whoever may not go to those that have room, or waits for its own, bars none.
  */
-export function nextTurn(state: GroupState, now: InstantMs): Turn | null {
+export function nextTurn(state: GroupState, now: InstantMs): QueueStep | null {
   state.roomDueAt = NEVER;
   state.overtakingDueAt = NEVER;
   state.heldOutUntil = NEVER;

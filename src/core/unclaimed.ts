@@ -9,12 +9,12 @@ import {
 import { LEASE_TTL_MS } from './words/settings.ts';
 import type { Holder, Lane } from './words/ticket.ts';
 import type { Reserved } from './words/usage.ts';
-import type { Told } from './parts/loans.ts';
+import type { KeeperReport } from './parts/loans.ts';
 import { keepProbes } from './parts/breaker.ts';
 import { chargeRest } from './parts/spend.ts';
 import type { Member } from './member.ts';
 import { inPlaceOf, isSplit, memberAt, memberFor } from './members.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /**
  * Slots that an earlier instance may have handed out, and of which nobody has been heard yet. They count as
@@ -39,20 +39,20 @@ export interface Claim {
   readonly heirOf: readonly LeaseId[];
   /** How long it has held the lease, in milliseconds. */
   readonly heldMs: number;
-  readonly nested: Lease['nested'];
+  readonly nested: ActiveLease['nested'];
   /** The part of rates and budgets that it was granted with. */
   readonly reserved: Reserved | null;
   /** It is held by its id, or is from now on. Absent: by its answer. */
   readonly isById?: boolean;
   /** The lent slot on which its call began, and the loan that it is of. Absent: it asked for its slots. */
-  readonly lent?: LentSlot;
+  readonly lent?: OrphanedPrefetchedSlot;
 }
 
-export interface LentSlot {
+export interface OrphanedPrefetchedSlot {
   readonly loan: LeaseId;
   readonly slot: LeaseId;
   /** The report on the loan that comes with it, noted as the lease takes the place of the slot. Absent: nothing. */
-  readonly told?: Told;
+  readonly told?: KeeperReport;
 }
 
 /** Counts as many slots as earlier instances may have handed out, each where it did. */

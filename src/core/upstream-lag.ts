@@ -7,12 +7,12 @@ import { endedSince, endOf, noteEnd } from './parts/recent-ends.ts';
 import { atUpstream } from './capacity.ts';
 import type { AtGrant, Limiter } from './limiter.ts';
 import { memberOf } from './members.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 
 /** How much longer the upstream counts a call than the group does: what is asked of `parts/lag.ts`, and told to it. */
 
 /** Notes what is at the upstream when a call may go out, and how long ago those had ended that may still count. */
-export function noteCallable(state: GroupState, lease: Lease, now: InstantMs): void {
+export function noteCallable(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   lease.callableAt = now;
   noteAtGrant(state, memberOf(state, lease), lease, lease, now);
   for (const one of lease.scopes) noteAtGrant(state, one.limiter, one, lease, now);
@@ -22,7 +22,7 @@ function noteAtGrant(
   state: GroupState,
   limiter: Limiter,
   atGrant: AtGrant,
-  { slots }: Lease,
+  { slots }: ActiveLease,
   now: InstantMs,
 ): void {
   atGrant.slotsAtGrant = atUpstream(state, limiter);
@@ -44,7 +44,7 @@ function gapOf(
 }
 
 /** Notes that a call has ended that was at the upstream. One that it refused never counted there. */
-export function noteEndThere(state: GroupState, lease: Lease, now: InstantMs): void {
+export function noteEndThere(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   if (lease.isRefused || lease.waitsElsewhere) return;
   noteEnd(memberOf(state, lease).recentEnds, lease.slots, now);
   for (const { limiter } of lease.scopes) noteEnd(limiter.recentEnds, lease.slots, now);
@@ -57,7 +57,7 @@ export function noteEndThere(state: GroupState, lease: Lease, now: InstantMs): v
 export function isLag(
   state: GroupState,
   { settings, controls }: Limiter,
-  { ticketId, callableAt: grantedAt }: Lease,
+  { ticketId, callableAt: grantedAt }: ActiveLease,
   { slotsAtGrant, gapMs }: AtGrant,
   { slotsMax: namedSlotsMax }: Pick<UpstreamSignal, 'slotsMax'>,
   othersInUse: number,
@@ -90,7 +90,7 @@ function endedWithin({ recentEnds }: Limiter, ms: number, now: InstantMs): numbe
 export function noteTakenAfterGap(
   state: GroupState,
   limiter: Limiter,
-  { callableAt: grantedAt }: Lease,
+  { callableAt: grantedAt }: ActiveLease,
   { slotsAtGrant, slotsCounted, gapMs }: AtGrant,
 ): void {
   const { lag } = limiter.controls;

@@ -3,11 +3,11 @@ import {
   takesOut,
   type Blame,
   type RefusalKind,
-  type TakingOut,
+  type EjectingRefusal,
   type UpstreamSignal,
 } from './words/signal.ts';
 import { namesOf } from './words/scope.ts';
-import type { Usage } from './words/usage.ts';
+import type { CallUsage } from './words/usage.ts';
 import {
   allows as breakerAllows,
   hasFailedLately,
@@ -49,11 +49,11 @@ import { isSplit, memberOf, refusalKey } from './members.ts';
 import { applyReport, applyReportInScope, applySeen, refuteReports } from './reports.ts';
 import { noteContradicted, wouldContradict } from './parts/seen-calls.ts';
 import { isSurelyIn, limiterOf, lowerRates, noteNames, speaksForAll } from './scopes.ts';
-import type { GroupState, Lease } from './state.ts';
+import type { GroupState, ActiveLease } from './state.ts';
 import { noteRefusal, noteSignal } from './stats.ts';
 import { isLag, slotsLagging, noteTakenAfterGap } from './upstream-lag.ts';
 
-const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
+const NOTHING: CallUsage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
 /**
  * Applies the upstream's answer to a call. Different causes, different medicine; what is
@@ -75,7 +75,7 @@ const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
  */
 export function applySignal(
   state: GroupState,
-  lease: Lease,
+  lease: ActiveLease,
   signal: UpstreamSignal,
   isRepeat: boolean,
   now: InstantMs,
@@ -138,26 +138,33 @@ export function applySignal(
 }
 
 /** Notes that a call was refused. If it was a probe, the next one comes later. */
-function noteProbeRefused(state: GroupState, member: Member, lease: Lease, now: InstantMs): void {
+function noteProbeRefused(
+  state: GroupState,
+  member: Member,
+  lease: ActiveLease,
+  now: InstantMs,
+): void {
   for (const [{ controls }] of limitersOf(member, lease)) {
     if (pauseRefused(controls.pause, lease.id, now)) state.isControlsDirty = true;
   }
 }
 
-type Refusal = UpstreamSignal & { readonly kind: Exclude<RefusalKind, TakingOut | 'never_fits'> };
+type RefusalSignal = UpstreamSignal & {
+  readonly kind: Exclude<RefusalKind, EjectingRefusal | 'never_fits'>;
+};
 
 /** A refused call, its member, and the limiter of the calls that the refusal is about. */
-interface Refused {
+interface SignaledRefusal {
   readonly member: Member;
   readonly limiter: Limiter;
-  readonly lease: Lease;
+  readonly lease: ActiveLease;
 }
 
 /** Learns from a refusal, as `applySignal` lists it. */
 function applyRefusal(
   state: GroupState,
-  { member, limiter, lease }: Refused,
-  { kind, retryAfterMs, ...signal }: Refusal,
+  { member, limiter, lease }: SignaledRefusal,
+  { kind, retryAfterMs, ...signal }: RefusalSignal,
   isRepeat: boolean,
   now: InstantMs,
 ): void {
@@ -224,7 +231,7 @@ function applyRefusal(
 /** Takes a member out that has refused a call which another one has served now. */
 function takeOutBlamed(
   state: GroupState,
-  served: Lease,
+  served: ActiveLease,
   { member: id, kind, agoMs }: Blame,
   now: InstantMs,
 ): void {
@@ -240,7 +247,7 @@ function takeOutBlamed(
 function keepOut(
   state: GroupState,
   { controls }: Member,
-  reason: TakingOut,
+  reason: EjectingRefusal,
   leaseId: LeaseId,
   now: InstantMs,
 ): void {
@@ -264,17 +271,17 @@ function lowerCeiling(
 }
 
 /** Returns the calls that a limiter counted at the upstream when a lease was granted. */
-function atGrantIn(lease: Lease, limiter: Limiter): AtGrant {
+function atGrantIn(lease: ActiveLease, limiter: Limiter): AtGrant {
   return lease.scopes.find((one) => one.limiter === limiter) ?? lease;
 }
 
 /** Lists the limiters of a lease, each with its calls at the upstream when the lease was granted. */
-function limitersOf(member: Member, lease: Lease): readonly (readonly [Limiter, AtGrant])[] {
+function limitersOf(member: Member, lease: ActiveLease): readonly (readonly [Limiter, AtGrant])[] {
   return [[member, lease], ...lease.scopes.map((one) => [one.limiter, one] as const)];
 }
 
 /** Names the lessons about the upstream that affect a call. */
-function lessonsOf(member: Member, lease: Lease): string {
+function lessonsOf(member: Member, lease: ActiveLease): string {
   const lessons = limitersOf(member, lease).flatMap(([{ controls, settings }]) => {
     const { pause, breaker, ceiling } = controls;
     const slots = slotsMaxNow(ceiling, settings);
@@ -287,7 +294,7 @@ function lessonsOf(member: Member, lease: Lease): string {
 function applyServed(
   state: GroupState,
   member: Member,
-  lease: Lease,
+  lease: ActiveLease,
   { isMistake = false }: UpstreamSignal,
   now: InstantMs,
 ): void {
@@ -313,7 +320,7 @@ function applyServed(
 function askToWait(
   state: GroupState,
   member: Member,
-  lease: Lease,
+  lease: ActiveLease,
   signal: UpstreamSignal,
   now: InstantMs,
 ): void {
@@ -342,7 +349,7 @@ function askToWait(
  * Notes a grant: while the breaker is not closed, it is a probe. But for one that passes though the
  * breaker allows none: a nested call, or any in a dry run.
  */
-export function noteGranted(member: Member, lease: Lease, now: InstantMs): void {
+export function noteGranted(member: Member, lease: ActiveLease, now: InstantMs): void {
   const { id } = lease;
   outageGranted(member.controls.outage, id);
   for (const [{ controls }] of limitersOf(member, lease)) {
@@ -356,7 +363,7 @@ export function noteGranted(member: Member, lease: Lease, now: InstantMs): void 
  * calls would seem to be all there is. Not worth a row of its own: that is written when something fails. It may have
  * ended with a mistake of its caller, so it brings no member back that is out.
  */
-export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): void {
+export function noteSuccess(state: GroupState, lease: ActiveLease, now: InstantMs): void {
   const { repeatRefusals } = state;
   const member = memberOf(state, lease);
   if (lease.hasAnswer) return;
@@ -376,7 +383,12 @@ export function noteSuccess(state: GroupState, lease: Lease, now: InstantMs): vo
 }
 
 /** Notes the end of a lease. `isLost`: its holder was not heard of any more. */
-export function noteEnded(state: GroupState, lease: Lease, isLost: boolean, now: InstantMs): void {
+export function noteEnded(
+  state: GroupState,
+  lease: ActiveLease,
+  isLost: boolean,
+  now: InstantMs,
+): void {
   const member = memberOf(state, lease);
   for (const [{ controls, settings }] of limitersOf(member, lease)) {
     breakerEnded(controls.breaker, lease.id, isLost, now, settings.breaker);
@@ -395,7 +407,7 @@ export function wantsServed(member: Member, now: InstantMs): boolean {
 }
 
 /** Whether the call must be reported as soon as its headers arrive, for its member or one of its scopes. */
-export function wantsAnswer(state: GroupState, lease: Lease, now: InstantMs): boolean {
+export function wantsAnswer(state: GroupState, lease: ActiveLease, now: InstantMs): boolean {
   if (wantsServed(memberOf(state, lease), now)) return true;
   if (lease.scopes.some(({ limiter }) => isOpen(limiter, now))) return true;
   return wouldContradict(state.seen, namesOf(lease.holder), now);

@@ -1,7 +1,7 @@
 import type { InstantMs, TicketId } from './words/ids.ts';
 import type { Demand } from './words/usage.ts';
 import { allows } from './parts/breaker.ts';
-import type { Outlook, QueuePlace, WaitCause, WaitReason } from './parts/decision-log.ts';
+import type { Outlook, QueuePosition, WaitCause, WaitReason } from './parts/decision-log.ts';
 import { isPassedOver } from './parts/pass-over.ts';
 import type { Waiter } from './parts/queue.ts';
 import { blockBy, blockOf, memberSlotsMaxAt, roomAt, slotsMaxAt, slotsUsedAt } from './capacity.ts';
@@ -15,7 +15,7 @@ import { aboutCalls } from './scopes.ts';
 import { NEVER, type GroupState } from './state.ts';
 
 /** Finds the place of a ticket, what it waits for and, if that can be known, for how long. */
-export function queuePlace(state: GroupState, ticketId: TicketId, now: InstantMs): QueuePlace {
+export function queuePlace(state: GroupState, ticketId: TicketId, now: InstantMs): QueuePosition {
   const waiter = state.queue.byTicket.get(ticketId);
   if (waiter === undefined) return { position: 0, estimateMs: null, waitsFor: null, quietMs: null };
   const position = waitersAhead(state, waiter);

@@ -6,7 +6,7 @@ import {
   marginOf,
   type Bound,
   type BoundRow,
-  type Part,
+  type MemberPart,
 } from './parts/bound.ts';
 import { takeClosed, type DayCosts } from './parts/costs.ts';
 import { setAhead, type Amounts } from './parts/ahead.ts';
@@ -31,13 +31,13 @@ export interface GroupWrite {
   /** The bound goes into the ring. */
   readonly isInRing: boolean;
   /** Null: the controls' row stays as it is. */
-  readonly kept: Kept | null;
+  readonly kept: StoredControls | null;
   /** The calls by upstream, which ride on the bound of a group that falls idle, and on the controls. Null: not now. */
   readonly upstreams: UpstreamCalls | null;
 }
 
 /** The controls, and what they count as used ahead. */
-export interface Kept {
+export interface StoredControls {
   readonly controls: Controls;
   readonly ahead: Amounts;
   /** Days of the costs that are over, to be written in rows of their own. */
@@ -103,13 +103,13 @@ function mustKeep(state: GroupState, isIdle: boolean, now: InstantMs): boolean {
   return talliesDirtyAt !== null && (isIdle || now - talliesDirtyAt >= TALLIES_EVERY_MS);
 }
 
-const NO_PARTS: ReadonlyMap<MemberId, Pick<Part, 'mark' | 'held'>> = new Map();
+const NO_PARTS: ReadonlyMap<MemberId, Pick<MemberPart, 'mark' | 'held'>> = new Map();
 
 /** Computes what is held at each member, and its mark. */
 function marksOf(
   state: GroupState,
   now: InstantMs,
-): ReadonlyMap<MemberId, Pick<Part, 'mark' | 'held'>> {
+): ReadonlyMap<MemberId, Pick<MemberPart, 'mark' | 'held'>> {
   const marks = [...state.members.values()].map((member) => {
     const held = member.slotsInUse + member.slotsNested;
     return [member.id, { mark: held + margin(state, member, held, now), held }] as const;

@@ -30,7 +30,7 @@ const STANDING: ReadonlySet<AttentionRule> = new Set([
 ]);
 
 /** An entry that was sent. */
-interface Sent {
+interface SentEntry {
   /** Id of the message, the same for its end. */
   readonly id: string;
   /** When it was first found, in epoch milliseconds. */
@@ -117,21 +117,21 @@ export class AttentionWatch {
     });
   }
 
-  #send({ id, at, entry }: Sent, clearedAt: number | null): void {
+  #send({ id, at, entry }: SentEntry, clearedAt: number | null): void {
     const { env, waitUntil } = this.#parts;
     const message = { id, at: new Date(at).toISOString(), entry };
     const ended = clearedAt === null ? {} : { cleared_at: new Date(clearedAt).toISOString() };
     waitUntil(deliverAttention({ ...message, ...ended }, webhookDependencies(env)));
   }
 
-  #sent(): Map<string, Sent> {
+  #sent(): Map<string, SentEntry> {
     const rows = this.#parts.sql
       .exec<{ key: string; data: string }>('SELECT key, data FROM attention')
       .toArray();
-    return new Map(rows.map(({ key, data }) => [key, JSON.parse(data) as Sent]));
+    return new Map(rows.map(({ key, data }) => [key, JSON.parse(data) as SentEntry]));
   }
 
-  #write(key: string, sent: Sent): void {
+  #write(key: string, sent: SentEntry): void {
     this.#parts.sql.exec(
       'INSERT OR REPLACE INTO attention (key, data) VALUES (?, ?)',
       key,

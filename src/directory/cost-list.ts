@@ -1,5 +1,5 @@
 import { poolName } from '../contract/pool-name.ts';
-import type { KnownCosts, PeriodCosts } from '../contract/rpc/costs-rpc.ts';
+import type { StoredCosts, PeriodCosts } from '../contract/rpc/costs-rpc.ts';
 import type { PresentPool } from '../contract/rpc/presence-rpc.ts';
 import { addSums, NO_COSTS, type CostLine, type CostSums } from '../core/parts/costs.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
@@ -24,7 +24,7 @@ const LINES_MAX = 20_000;
 /** How many are noted before it is looked for old ones again. */
 const PRUNE_EVERY = 100;
 
-interface Row extends Record<string, SqlStorageValue> {
+interface CostRecord extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly partition_key: string | null;
   readonly jurisdiction: string;
@@ -40,12 +40,12 @@ interface Summing {
 }
 
 /** A pool that says what its costs are, if it has any. */
-type Saying = PlacedPool & Pick<PresentPool, 'costs'>;
+type CostReport = PlacedPool & Pick<PresentPool, 'costs'>;
 
 /** The costs of pools as they said them last, so that none is woken for them. */
 export class CostList {
   readonly #sql: SqlStorage;
-  readonly #unwritten = new Map<string, Saying & { readonly saidAt: number }>();
+  readonly #unwritten = new Map<string, CostReport & { readonly saidAt: number }>();
   #untilPruned = 0;
 
   constructor(sql: SqlStorage) {
@@ -58,7 +58,7 @@ export class CostList {
   }
 
   /** Notes what a pool said of its costs, if it has any. */
-  note(present: Saying, now: number): void {
+  note(present: CostReport, now: number): void {
     if (present.costs !== undefined) {
       this.#unwritten.set(poolKey(present), { ...present, saidAt: now });
     }
@@ -86,9 +86,9 @@ export class CostList {
    * Lists the groups that had costs in a day or month. They are added up pool by pool, for thousands of pools have more to
    * say together than there is room for.
    */
-  of(period: string, except: ReadonlySet<string>): KnownCosts[] {
+  of(period: string, except: ReadonlySet<string>): StoredCosts[] {
     this.flush();
-    const rows = this.#sql.exec<Row>(
+    const rows = this.#sql.exec<CostRecord>(
       `SELECT group_name, partition_key, jurisdiction, json_extract(said, ?) AS costs FROM costs`,
       `$."${period}"`,
     );

@@ -9,7 +9,7 @@ import {
   type DirectoryRpc,
   type ListedPool,
   type ReplaceAnswer,
-  type Snapshot,
+  type ConfigSnapshot,
   type VersionInfo,
 } from '../contract/rpc/directory-rpc.ts';
 import type { AuditEntry } from '../contract/audit.ts';
@@ -21,9 +21,9 @@ import { NOT_TOLD_BEFORE } from '../contract/status.ts';
 import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
-import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
+import type { StoredCosts } from '../contract/rpc/costs-rpc.ts';
 import type { TemporaryField, TemporaryOrder } from '../contract/rpc/temporary-rpc.ts';
-import type { KnownPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
+import type { StoredPool, PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { PresenceList } from './presence-list.ts';
 import { definedGroup, keyWeights, kindOfLimits } from '../routing/key-groups.ts';
@@ -52,8 +52,8 @@ import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
 import { RefusalList } from './refusal-list.ts';
 import { DirectoryStore } from './store.ts';
-import { Telling } from './telling.ts';
-import { TemporaryList, type Temporary } from './temporary-list.ts';
+import { ConfigPush } from './telling.ts';
+import { TemporaryList, type TemporaryEntry } from './temporary-list.ts';
 import { packed, VersionList, type Packed } from './version-list.ts';
 
 /** Maximum of pools asked or told at once. More would only queue up on the way out. */
@@ -106,7 +106,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
   readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
-  readonly #telling: Telling;
+  readonly #telling: ConfigPush;
   readonly #publisher: Publisher;
   readonly #attention: AttentionWatch;
 
@@ -127,7 +127,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#warnings = new WarningList(ctx.storage.sql);
     this.#refusals = new RefusalList(ctx.storage.sql);
     this.#keyless = new KeylessList(ctx.storage.sql);
-    this.#telling = new Telling({
+    this.#telling = new ConfigPush({
       list: this.#list,
       alarm: this.#alarms.of('telling'),
       version: (group) => this.#versionFor(group),
@@ -152,7 +152,10 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     });
   }
 
-  async snapshot(known: string | number | null, found?: string | null): Promise<Snapshot | null> {
+  async snapshot(
+    known: string | number | null,
+    found?: string | null,
+  ): Promise<ConfigSnapshot | null> {
     this.#alarms.ensure();
     const snapshot = this.#snapshot();
     if (found !== undefined) this.#publisher.repair(found);
@@ -259,7 +262,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     }
   }
 
-  async #goBackIn(due: readonly [Temporary, ...Temporary[]]): Promise<void> {
+  async #goBackIn(due: readonly [TemporaryEntry, ...TemporaryEntry[]]): Promise<void> {
     const before = this.#store.current;
     const { config, action, back, stays } = goingBack(before.config, due, {
       privateUpstreams: this.env.PRIVATE_UPSTREAMS === 'allow',
@@ -333,11 +336,11 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return { ...answer, watch: { ...span, key: poolKey(pool) } };
   }
 
-  async presence(): Promise<KnownPool[]> {
+  async presence(): Promise<StoredPool[]> {
     return this.#presence.all(Date.now());
   }
 
-  async costs(period: string, except: readonly string[]): Promise<KnownCosts[]> {
+  async costs(period: string, except: readonly string[]): Promise<StoredCosts[]> {
     return this.#costs.of(period, new Set(except));
   }
 
@@ -456,7 +459,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     return this.#refusals.totals();
   }
 
-  #snapshot(): Snapshot {
+  #snapshot(): ConfigSnapshot {
     const { version, changedAt, config } = this.#store.current;
     const { fullGroups } = this.#list;
     const temporary = this.#temporary.live;

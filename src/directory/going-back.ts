@@ -3,13 +3,13 @@ import { pathText, withFieldAt } from '../config/field-paths.ts';
 import { configSchema, type Config } from '../contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { settingsOf, withSettings } from '../routing/group-settings.ts';
-import type { Temporary } from './temporary-list.ts';
+import type { TemporaryEntry } from './temporary-list.ts';
 
 /** Actor of what the directory does by itself. No admin key can have that id. */
 export const OWN_ACTOR = 'headgate:directory';
 
 /** The fate of the fields of one group whose time is over. */
-export interface GoingBack {
+export interface RevertedField {
   /** Null: nothing goes back. */
   readonly config: Config | null;
   /** Words of the audit log. */
@@ -23,12 +23,12 @@ export interface GoingBack {
 /** Puts fields of one group back where they still have the value that was meant for a while. */
 export function goingBack(
   config: Config,
-  due: readonly [Temporary, ...Temporary[]],
+  due: readonly [TemporaryEntry, ...TemporaryEntry[]],
   options: CheckOptions,
-): GoingBack {
+): RevertedField {
   const [{ group }] = due;
   const settings = settingsOf(config, group);
-  const named = (one: Temporary): string => pathText(settings, one.path);
+  const named = (one: TemporaryEntry): string => pathText(settings, one.path);
   const over = due.filter(({ ended }) => ended === null && settings !== null);
   const stays = due
     .filter((one) => !over.includes(one))
@@ -48,7 +48,7 @@ function told(
   config: Config | null,
   back: readonly string[],
   stays: readonly string[],
-): GoingBack {
+): RevertedField {
   const parts = [
     back.length === 0 ? '' : `time is over, ${back.join(', ')} back`,
     stays.length === 0 ? '' : `time is over, not back: ${stays.join('; ')}`,

@@ -13,7 +13,7 @@ const SLICE_MS = 300_000;
 /** Maximum callers of a slice. Others count together, for each upstream. */
 const CALLERS_MAX = 500;
 
-interface Row extends Record<string, SqlStorageValue> {
+interface KeylessRecord extends Record<string, SqlStorageValue> {
   readonly upstream: string;
   readonly caller: string;
   readonly calls: number;
@@ -50,7 +50,7 @@ export class KeylessList {
   /** Lists callers since an instant in epoch milliseconds, by upstream, those with the most calls first. */
   since(at: number): KeylessCaller[] {
     return this.#sql
-      .exec<Row>(
+      .exec<KeylessRecord>(
         `SELECT upstream, caller, SUM(calls) AS calls, MAX(last_at) AS last_at FROM keyless_callers
          WHERE last_at >= ? GROUP BY upstream, caller ORDER BY upstream, calls DESC`,
         at,

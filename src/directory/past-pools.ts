@@ -17,7 +17,7 @@ const KEPT_MS = 31 * 86_400_000;
 /** How many may be too many until the oldest are forgotten: not with each that comes. */
 const SLACK = 250;
 
-interface Row extends Record<string, SqlStorageValue> {
+interface PastPoolRecord extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly jurisdiction: string;
   readonly partition_key: string | null;
@@ -48,7 +48,7 @@ export class PastPools {
   /** Lists those that left at an instant or later, the last first. */
   since(at: number): (ListedPool & PlacedPool)[] {
     return this.#sql
-      .exec<Row>(
+      .exec<PastPoolRecord>(
         `SELECT group_name, jurisdiction, partition_key FROM past_pools
          WHERE left_at >= ? ORDER BY left_at DESC`,
         at,

@@ -22,7 +22,7 @@ export const PARTITIONS_MAX = 1_000;
 /** Maximum of partitions of one group that are remembered as sharing. Those beyond share, too, while it is full. */
 export const OVERFLOW_MAX = 10_000;
 
-type Jurisdiction = NonNullable<PlacedPool['jurisdiction']>;
+type PoolJurisdiction = NonNullable<PlacedPool['jurisdiction']>;
 
 type PoolRow = Record<'group_name' | 'jurisdiction', string> & {
   readonly partition_key: string | null;
@@ -34,7 +34,7 @@ function placedPool({
   jurisdiction,
 }: PoolRow): PlacedPool {
   // The cast is sound: the column is written from a configuration's field alone.
-  return { group, partition, jurisdiction: (jurisdiction || null) as Jurisdiction | null };
+  return { group, partition, jurisdiction: (jurisdiction || null) as PoolJurisdiction | null };
 }
 
 /** The list of pools, and who shares one. All of it is synchronous, so a turn is one transaction. */

@@ -1,5 +1,5 @@
 import { poolName } from '../contract/pool-name.ts';
-import type { KnownPool, PresentPool } from '../contract/rpc/presence-rpc.ts';
+import type { StoredPool, PresentPool } from '../contract/rpc/presence-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 
 /**
@@ -18,7 +18,7 @@ const TABLE = `CREATE TABLE IF NOT EXISTS presence (group_name TEXT NOT NULL, ob
  */
 const OVERTAKEN_MS_MAX = 1_200_000;
 
-interface Row extends Record<string, SqlStorageValue> {
+interface PresenceRecord extends Record<string, SqlStorageValue> {
   readonly group_name: string;
   readonly partition_key: string | null;
   readonly jurisdiction: string;
@@ -27,7 +27,7 @@ interface Row extends Record<string, SqlStorageValue> {
   readonly boot: string;
 }
 
-interface Known {
+interface ListedPresence {
   readonly pool: PlacedPool;
   readonly window: number;
   /** Since when nobody has used it, and it rests; null: it is in use. */
@@ -38,7 +38,7 @@ interface Known {
 export class PresenceList {
   readonly #sql: SqlStorage;
   readonly #boot: string;
-  readonly #known: Map<string, Known>;
+  readonly #known: Map<string, ListedPresence>;
   readonly #windowMs: number;
   /** Words of pools whose rows say yet that they are in use. A reset in between has them asked. */
   readonly #unwritten = new Map<string, PresentPool & { readonly idleSince: number }>();
@@ -50,7 +50,7 @@ export class PresenceList {
     this.#windowMs = windowMs;
     sql.exec(TABLE);
     const rows = sql
-      .exec<Row>(
+      .exec<PresenceRecord>(
         `SELECT group_name, partition_key, jurisdiction, window_end, idle_since, boot FROM presence`,
       )
       .toArray();
@@ -129,10 +129,10 @@ export class PresenceList {
   }
 
   /** Lists what is known of pools without asking them. */
-  all(now: number): KnownPool[] {
+  all(now: number): StoredPool[] {
     this.flush();
     const rows = this.#sql
-      .exec<Row & { said: string }>(
+      .exec<PresenceRecord & { said: string }>(
         `SELECT group_name, partition_key, jurisdiction, window_end, idle_since, boot, said
          FROM presence`,
       )
@@ -149,7 +149,7 @@ export class PresenceList {
   }
 
   /** Whether a pool is in use. One that has said nothing for long has not been heard when it said that it rests. */
-  #isAsked({ idleSince, window }: Known, now: number): boolean {
+  #isAsked({ idleSince, window }: ListedPresence, now: number): boolean {
     return idleSince === null && now < window + this.#windowMs;
   }
 
@@ -157,7 +157,12 @@ export class PresenceList {
    * Reads a row. What was in use in a process that is no more rests: its calls ended with it, when its window did at the
    * latest.
    */
-  #knownOf({ window_end: window, idle_since: idleSince, boot, ...row }: Row): Known {
+  #knownOf({
+    window_end: window,
+    idle_since: idleSince,
+    boot,
+    ...row
+  }: PresenceRecord): ListedPresence {
     const known = { pool: placed(row), window };
     if (idleSince > 0) return { ...known, idleSince };
     return { ...known, idleSince: boot === this.#boot ? null : Math.floor(window) };
@@ -168,9 +173,9 @@ function placed({
   group_name: group,
   partition_key: partition,
   jurisdiction,
-}: Pick<Row, 'group_name' | 'partition_key' | 'jurisdiction'>) {
+}: Pick<PresenceRecord, 'group_name' | 'partition_key' | 'jurisdiction'>) {
   // The cast is sound: the column is written from a configuration's field alone.
-  const of = (jurisdiction || null) as KnownPool['jurisdiction'];
+  const of = (jurisdiction || null) as StoredPool['jurisdiction'];
   return { group, partition, jurisdiction: of };
 }
 

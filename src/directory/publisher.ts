@@ -1,4 +1,4 @@
-import type { Snapshot } from '../contract/rpc/directory-rpc.ts';
+import type { ConfigSnapshot } from '../contract/rpc/directory-rpc.ts';
 import { storeSnapshot } from '../config/stored-snapshot.ts';
 import { snapshotStoreOf, type Env } from '../env.ts';
 import { pause } from '../runtime/background.ts';
@@ -17,14 +17,18 @@ const REPAIR_EVERY_MS = 60_000;
  */
 export class Publisher {
   readonly #env: Env;
-  readonly #snapshot: () => Snapshot;
+  readonly #snapshot: () => ConfigSnapshot;
   readonly #waitUntil: (work: Promise<unknown>) => void;
   #isWriting = false;
   #repairedAt = -Infinity;
   /** Tag of the last one that was written, or of the one before this instance: isolates tell if it was not. */
   #written: string | undefined;
 
-  constructor(env: Env, snapshot: () => Snapshot, waitUntil: (work: Promise<unknown>) => void) {
+  constructor(
+    env: Env,
+    snapshot: () => ConfigSnapshot,
+    waitUntil: (work: Promise<unknown>) => void,
+  ) {
     this.#env = env;
     this.#snapshot = snapshot;
     this.#waitUntil = waitUntil;

@@ -38,7 +38,7 @@ const SAFETY_MS = 3_000;
 /** How much later than the timer the alarm is set, where there is a timer. */
 const ALARM_LATE_MS = 3_000;
 
-interface TellingParts {
+interface ConfigPushParts {
   readonly list: PoolList;
   readonly alarm: Alarm;
   /** The version that a pool of a group must know. */
@@ -57,14 +57,14 @@ interface TellingParts {
  * be told, in the next ones, which the object's alarm begins. What each was told is in its row, so that neither a reset
  * nor a failure leaves one behind.
  */
-export class Telling {
-  readonly #parts: TellingParts;
+export class ConfigPush {
+  readonly #parts: ConfigPushParts;
   /** Failures in a row (0: it is still in use), and when the next try is due, by pool. */
   readonly #again = new Map<string, { readonly times: number; readonly againAt: number }>();
 
   #cancelTimer: (() => void) | null = null;
 
-  constructor(parts: TellingParts) {
+  constructor(parts: ConfigPushParts) {
     this.#parts = parts;
     // The instance before may have ended in between, and workerd by itself keeps no alarm beyond its process.
     if (this.#behind().length > 0) this.#armIn(0);

@@ -13,14 +13,14 @@ const TABLE = `CREATE TABLE IF NOT EXISTS temporary (group_name TEXT NOT NULL, p
   PRIMARY KEY (group_name, path)) WITHOUT ROWID`;
 
 /** A field with its time, and why it will not go back; null: it will. */
-export interface Temporary extends TemporaryField {
+export interface TemporaryEntry extends TemporaryField {
   readonly ended: string | null;
 }
 
 /** Fields that have another value for a while, one row each. All of it is synchronous, so a turn is one transaction. */
 export class TemporaryList {
   readonly #sql: SqlStorage;
-  readonly #all = new Map<string, Temporary>();
+  readonly #all = new Map<string, TemporaryEntry>();
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
@@ -29,7 +29,7 @@ export class TemporaryList {
   }
 
   /** Those that will go back. */
-  get live(): Temporary[] {
+  get live(): TemporaryEntry[] {
     return [...this.#all.values()].filter(({ ended }) => ended === null);
   }
 
@@ -39,7 +39,7 @@ export class TemporaryList {
     return all.length === 0 ? null : all.reduce((least, one) => Math.min(least, one));
   }
 
-  due(now: number): Temporary[] {
+  due(now: number): TemporaryEntry[] {
     return [...this.#all.values()].filter(({ until }) => until <= now);
   }
 
@@ -78,20 +78,20 @@ export class TemporaryList {
   }
 
   /** Tells whether nothing was said of them since they were read. */
-  isUnchanged(all: readonly Temporary[]): boolean {
+  isUnchanged(all: readonly TemporaryEntry[]): boolean {
     return all.every((one) => this.#all.get(keyOf(one)) === one);
   }
 
-  remove(all: readonly Temporary[]): void {
+  remove(all: readonly TemporaryEntry[]): void {
     for (const one of all) this.#delete(one);
   }
 
-  #liveAt(group: string, path: readonly string[]): Temporary | null {
+  #liveAt(group: string, path: readonly string[]): TemporaryEntry | null {
     const known = this.#all.get(keyOf({ group, path }));
     return known?.ended === null ? known : null;
   }
 
-  #put(one: Temporary): void {
+  #put(one: TemporaryEntry): void {
     this.#all.set(keyOf(one), one);
     this.#sql.exec(
       `INSERT OR REPLACE INTO temporary (group_name, path, was, value, until, actor, ended)
@@ -106,7 +106,7 @@ export class TemporaryList {
     );
   }
 
-  #delete(one: Pick<Temporary, 'group' | 'path'>): void {
+  #delete(one: Pick<TemporaryEntry, 'group' | 'path'>): void {
     this.#all.delete(keyOf(one));
     this.#sql.exec(
       'DELETE FROM temporary WHERE group_name = ? AND path = ?',
@@ -115,7 +115,7 @@ export class TemporaryList {
     );
   }
 
-  #read(): Temporary[] {
+  #read(): TemporaryEntry[] {
     return this.#sql
       .exec<{
         group_name: string;
@@ -138,6 +138,6 @@ export class TemporaryList {
   }
 }
 
-function keyOf({ group, path }: Pick<Temporary, 'group' | 'path'>): string {
+function keyOf({ group, path }: Pick<TemporaryEntry, 'group' | 'path'>): string {
   return JSON.stringify([group, ...path]);
 }

@@ -17,7 +17,7 @@ import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts'
 const OVERTAKEN_MS_MAX = 60_000;
 
 /** The last reply of a pool, and when it came. */
-interface Known {
+interface LastReply {
   readonly one: PoolReply<PoolReport>;
   readonly heardAt: number;
 }
@@ -48,7 +48,7 @@ export class Picture {
   /** The listed pools by their keys. */
   #pools: ReadonlyMap<string, PlacedPool> = new Map();
   #byGroup: ReadonlyMap<string, readonly PlacedPool[]> = new Map();
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, LastReply>();
   /** Every group as it was shown last, without ages. */
   readonly #shown = new Map<string, string>();
   /** Groups to look at when changes are asked for. */

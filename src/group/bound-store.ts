@@ -3,7 +3,7 @@ import type { HistoryPoint } from '../contract/history.ts';
 import { emptyControls, type Controls } from '../core/controls.ts';
 import type { Amounts } from '../core/parts/ahead.ts';
 import type { BoundRow } from '../core/parts/bound.ts';
-import type { CallsThere } from '../core/parts/upstream-calls.ts';
+import type { UpstreamCallCounts } from '../core/parts/upstream-calls.ts';
 import type { Stored } from '../core/recover.ts';
 import type { BudgetStop } from '../core/state.ts';
 import { instant, type InstantMs, type LeaseId } from '../core/words/ids.ts';
@@ -55,19 +55,19 @@ export interface Loaded extends Stored {
 type StoredRow = Omit<BoundRow, 'waiters' | 'heirs'> &
   Partial<Pick<BoundRow, 'waiters' | 'heirs'>> & {
     readonly minute?: HistoryPoint;
-    readonly upstreams?: Readonly<Record<string, CallsThere>>;
+    readonly upstreams?: Readonly<Record<string, UpstreamCallCounts>>;
     readonly calls?: readonly StoredCall[];
     readonly budgetStop?: BudgetStop;
   };
 
 /** Things that ride on the bound of a pool that falls idle. */
-export type LeftAtRest = Pick<StoredRow, 'minute' | 'calls' | 'budgetStop'>;
+export type IdleRow = Pick<StoredRow, 'minute' | 'calls' | 'budgetStop'>;
 
 /** Tallies that releases up to 0.1.0 kept beside the controls. */
 type OldTallies = Pick<Controls, 'factors'> & Pick<Controls['spend'], 'keys' | 'agents'>;
 
 /** A place of the ring, as it is stored. */
-interface RingRow extends Record<string, SqlStorageValue> {
+interface StoredRingRow extends Record<string, SqlStorageValue> {
   readonly place: number;
   readonly boot: string;
   readonly data: string;
@@ -109,7 +109,7 @@ export class BoundStore {
     const keptRow = this.#recall<KeptRow>('controls');
     const { ahead = {}, members: ofMembers = {}, bound, boot = '', ...controls } = keptRow;
     const ring = this.#tables
-      .read<RingRow>('SELECT place, boot, data FROM bound')
+      .read<StoredRingRow>('SELECT place, boot, data FROM bound')
       .map(({ place, boot: by, data }) => ({ place, by, row: JSON.parse(data) as StoredRow }));
     const lastOfRing = latest(ring);
     this.#place = lastOfRing?.place ?? -1;
@@ -168,7 +168,7 @@ export class BoundStore {
    *
    * @param left what rides on it where the pool falls idle: the open minute of the history, and lines of the log
    */
-  write({ bound: row, isInRing, kept, upstreams }: GroupWrite, left: LeftAtRest | null): void {
+  write({ bound: row, isInRing, kept, upstreams }: GroupWrite, left: IdleRow | null): void {
     const bound: StoredRow = {
       ...row,
       ...left,

@@ -1,7 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import { directoryOf, type Env } from '../env.ts';
 import type { DirectoryRpc } from '../contract/rpc/directory-rpc.ts';
-import type { Watch } from '../contract/rpc/feed-rpc.ts';
+import type { PoolWatchRequest } from '../contract/rpc/feed-rpc.ts';
 import type { AssumedLimit, GroupDefinition } from '../contract/rpc/group-rpc.ts';
 import type { PresentPool, Woken } from '../contract/rpc/presence-rpc.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
@@ -53,7 +53,7 @@ interface DirectoryLinkParts {
   /** Told when the directory knows of a window. */
   readonly onOpened: (window: number) => void;
   /** Told when the hub of the dashboards wants to hear of the pool. */
-  readonly onWatched: (watch: Watch) => void;
+  readonly onWatched: (watch: PoolWatchRequest) => void;
   /** Where the pool is on trial, the object around it brings its definition up to date before each call. */
   readonly isOnTrial: boolean;
 }

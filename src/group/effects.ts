@@ -1,13 +1,13 @@
 import type { AcquireAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
-import type { Lease } from '../core/state.ts';
+import type { ActiveLease } from '../core/state.ts';
 import { IMPLICIT, type LeaseId } from '../core/words/ids.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
 import type { Batch } from './batch.ts';
 import type { LeaseHandle } from './lease-handle.ts';
 import type { Renewals } from './renewals.ts';
 
-export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
+export type GrantedReply = Extract<AcquireAnswer, { kind: 'granted' }>;
 
 /** The parts of the shell that effects act on. */
 interface EffectTargets {
@@ -21,11 +21,11 @@ interface EffectTargets {
   /** Told as an answer with a lease leaves, behind the write that it waited for. */
   readonly onLeaving: () => void;
   /** Until when the holder of a lease may count on it, as the answer leaves. */
-  readonly countsUntil: (lease: Lease) => number;
+  readonly countsUntil: (lease: ActiveLease) => number;
   /** Fields of a grant's answer besides its lease. */
   readonly grantFields: (
-    lease: Lease,
-  ) => Pick<Granted, 'configVersion' | 'wantsServed' | 'hasWaiters' | 'rates'>;
+    lease: ActiveLease,
+  ) => Pick<GrantedReply, 'configVersion' | 'wantsServed' | 'hasWaiters' | 'rates'>;
 }
 
 /** Performs the effects of the core: turns them into rows and answers. */

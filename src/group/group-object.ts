@@ -15,9 +15,9 @@ import {
   type GroupDefinition,
   type GroupRpc,
   type HandedPool,
-  type KeepLoanAnswer,
+  type KeepPrefetchAnswer,
   type LeaseRpc,
-  type LoanReport,
+  type PrefetchReport,
   type RenewByIdAnswer,
   type ResumeAnswer,
   type ResumeRequest,
@@ -31,7 +31,7 @@ import type { Warning } from '../contract/warnings.ts';
 import type { NewCorrection } from '../core/parts/spend.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import { leaseId, memberId, ticketId } from '../core/words/ids.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Lane } from '../core/words/ticket.ts';
 import type { Settlement } from '../core/words/usage.ts';
@@ -81,7 +81,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#pool.acquires.cancel(ticketId(ticket));
   }
 
-  keepLoan(report: LoanReport): Promise<KeepLoanAnswer> {
+  keepLoan(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
     return this.#pool.loans.keep(report);
   }
 
@@ -97,7 +97,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
 
   async release(
     id: string,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,

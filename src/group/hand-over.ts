@@ -6,7 +6,7 @@ import type { DirectoryLink } from './directory-link.ts';
 import { firstAttachment } from './lease-handle.ts';
 import type { Leases } from './leases.ts';
 import type { Observation } from './observe/observation.ts';
-import type { Proof } from './proof.ts';
+import type { PoolVerification } from './proof.ts';
 import type { Shell } from './shell.ts';
 
 /** Maximum of trials that an object remembers to have taken over: the pool of many partitions takes over many. */
@@ -17,7 +17,7 @@ interface HandOverParts {
   readonly link: DirectoryLink;
   readonly batch: Batch;
   readonly observation: Observation;
-  readonly proof: Proof;
+  readonly proof: PoolVerification;
   readonly leases: Leases;
 }
 

@@ -3,7 +3,7 @@ import { LEASE_TTL_MS } from '../core/words/settings.ts';
 /** How much longer than a lease a row counts, so that not every renewal writes one. */
 const SLACK_MS = 15_000;
 
-interface Held {
+interface HeldUntil {
   readonly slots: number;
   readonly until: number;
 }
@@ -14,7 +14,7 @@ interface Held {
  */
 export class HeldById {
   readonly #sql: SqlStorage;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldUntil>();
 
   constructor(sql: SqlStorage, now: number) {
     this.#sql = sql;

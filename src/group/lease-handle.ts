@@ -2,7 +2,7 @@ import { RpcTarget } from 'cloudflare:workers';
 import type { LeaseRpc, RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { InstantMs, LeaseId } from '../core/words/ids.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 
@@ -23,7 +23,7 @@ export interface LeaseKeeper {
   report(leaseId: LeaseId, signal: UpstreamSignal, isRepeat: boolean): Promise<void> | void;
   release(
     leaseId: LeaseId,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement: Settlement | undefined,
     isSole?: boolean,
@@ -65,7 +65,7 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
   }
 
   async release(
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     isSole = false,

@@ -5,7 +5,7 @@ import type { LeaseId } from '../core/words/ids.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
 import type { Leases } from './leases.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
-import type { Proof } from './proof.ts';
+import type { PoolVerification } from './proof.ts';
 import { claimFrom, expiryBy } from './requests.ts';
 import type { Shell } from './shell.ts';
 
@@ -14,7 +14,7 @@ interface LeasesByIdParts {
   readonly parked: ParkedAcquires;
   readonly acquires: AcquireCalls;
   readonly leases: Leases;
-  readonly proof: Proof;
+  readonly proof: PoolVerification;
 }
 
 /** Side of those that hold leases by their ids alone: nothing of theirs is parked between two renewals. */

@@ -1,11 +1,11 @@
 import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import { isOutlivingTold, RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
 import type { GroupEvent } from '../core/events.ts';
-import type { Lease } from '../core/state.ts';
+import type { ActiveLease } from '../core/state.ts';
 import type { Claim } from '../core/unclaimed.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseId } from '../core/words/ids.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import { speaksForAll } from '../core/scopes.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
@@ -13,18 +13,18 @@ import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { LimitsSeen } from './observe/limits-seen.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
-import type { Proof } from './proof.ts';
+import type { PoolVerification } from './proof.ts';
 import type { Renewals } from './renewals.ts';
 import type { Shell } from './shell.ts';
-import type { TrialHost } from './trial-host.ts';
+import type { VerificationHost } from './trial-host.ts';
 
 interface LeasesParts {
   readonly shell: Shell;
   readonly batch: Batch;
   readonly parked: ParkedAcquires;
   readonly renewals: Renewals;
-  readonly proof: Proof;
-  readonly host: TrialHost | null;
+  readonly proof: PoolVerification;
+  readonly host: VerificationHost | null;
   readonly limitsSeen: LimitsSeen;
 }
 
@@ -78,7 +78,7 @@ export class Leases implements LeaseKeeper {
 
   release(
     id: LeaseId,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement: Settlement | null = null,
     isSole = false,
@@ -99,7 +99,7 @@ export class Leases implements LeaseKeeper {
   /** Ends a lease for a holder whose handle no longer works: another instance may have heard of its end. */
   releaseById(
     id: LeaseId,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement: Settlement | null = null,
     claim?: Claim,
@@ -155,7 +155,7 @@ export class Leases implements LeaseKeeper {
     if (answers?.size === 0) this.#answers.delete(id);
   }
 
-  #lease(id: LeaseId): Lease | undefined {
+  #lease(id: LeaseId): ActiveLease | undefined {
     return this.#parts.shell.state.leases.get(id);
   }
 

@@ -1,9 +1,9 @@
 import { RpcTarget } from 'cloudflare:workers';
 import type {
   GiveBackRequest,
-  KeepLoanAnswer,
-  LoanReport,
-  LoanRpc,
+  KeepPrefetchAnswer,
+  PrefetchReport,
+  PrefetchRpc,
   RenewAnswer,
 } from '../contract/rpc/group-rpc.ts';
 import { isOfNewer } from '../core/unclaimed.ts';
@@ -13,21 +13,21 @@ import type { Renewals } from './renewals.ts';
 import { claimsFrom, toldFrom } from './requests.ts';
 import type { Shell } from './shell.ts';
 
-interface LoansParts {
+interface PrefetchesParts {
   readonly shell: Shell;
   readonly renewals: Renewals;
   readonly leases: Leases;
 }
 
 /** Isolates' side of a pool: the loans that they keep and give back. */
-export class Loans {
-  readonly #parts: LoansParts;
+export class Prefetches {
+  readonly #parts: PrefetchesParts;
 
-  constructor(parts: LoansParts) {
+  constructor(parts: PrefetchesParts) {
     this.#parts = parts;
   }
 
-  async keep(report: LoanReport): Promise<KeepLoanAnswer> {
+  async keep(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
     const { shell, leases } = this.#parts;
     const id = leaseId(report.loan);
     shell.apply({ kind: 'keep_loan', loanId: id, isNew: true, told: toldFrom(report) });
@@ -35,10 +35,10 @@ export class Loans {
     if (loan === undefined) return { kind: 'gone' };
     const { attachment } = loan;
     await leases.proveCurrent();
-    return { kind: 'kept', loan: new LoanHandle(this, id, attachment) };
+    return { kind: 'kept', loan: new PrefetchHandle(this, id, attachment) };
   }
 
-  async renew(id: LeaseId, report: LoanReport): Promise<RenewAnswer> {
+  async renew(id: LeaseId, report: PrefetchReport): Promise<RenewAnswer> {
     const { shell, renewals, leases } = this.#parts;
     shell.apply({ kind: 'keep_loan', loanId: id, isNew: false, told: toldFrom(report) });
     const loan = shell.state.lending.loans.get(id);
@@ -72,19 +72,19 @@ export class Loans {
 }
 
 /** The answer by which a request keeps a loan. */
-class LoanHandle extends RpcTarget implements LoanRpc {
-  readonly #loans: Loans;
+class PrefetchHandle extends RpcTarget implements PrefetchRpc {
+  readonly #loans: Prefetches;
   readonly #id: LeaseId;
   readonly #attachment: number;
 
-  constructor(loans: Loans, id: LeaseId, attachment: number) {
+  constructor(loans: Prefetches, id: LeaseId, attachment: number) {
     super();
     this.#loans = loans;
     this.#id = id;
     this.#attachment = attachment;
   }
 
-  renew(report: LoanReport): Promise<RenewAnswer> {
+  renew(report: PrefetchReport): Promise<RenewAnswer> {
     return this.#loans.renew(this.#id, report);
   }
 

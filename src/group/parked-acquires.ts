@@ -1,13 +1,13 @@
 import { BoundedMap, BoundedSet } from '../core/parts/bounded-map.ts';
-import type { AcquireAnswer, Gone, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
+import type { AcquireAnswer, ReplacedInstance, ResumeAnswer } from '../contract/rpc/group-rpc.ts';
 import type { Effect } from '../core/events.ts';
-import type { QueuePlace } from '../core/parts/decision-log.ts';
+import type { QueuePosition } from '../core/parts/decision-log.ts';
 import { attemptOf, ticketOf, type LeaseId, type TicketId } from '../core/words/ids.ts';
 import type { Rejection } from '../core/words/rejection.ts';
 import { RETRY_AFTER_MAX_MS } from '../core/words/settings.ts';
 
-type Answer = AcquireAnswer | ResumeAnswer;
-type Resolve = (answer: Answer) => void;
+type ParkedAnswer = AcquireAnswer | ResumeAnswer;
+type Resolve = (answer: ParkedAnswer) => void;
 
 /** An effect that answers a ticket's parked call and needs nothing else. */
 export type AnsweringEffect = Extract<
@@ -15,13 +15,13 @@ export type AnsweringEffect = Extract<
   { kind: 'pending' | 'reject' | 'declined' | 'gone' | 'moved' | 'unread' }
 >;
 
-type Pending = Extract<Effect, { kind: 'pending' }>;
+type PendingEffect = Extract<Effect, { kind: 'pending' }>;
 
 /** An end of a wait that its caller has to hear of. */
-type Ending = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
+type WaitEnd = Extract<AnsweringEffect, { kind: 'reject' | 'declined' | 'moved' }>;
 
 /** The limits of requests and tokens that a refused call is told of. */
-type Rates = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'rates'>;
+type RefusedRates = Pick<Extract<AcquireAnswer, { kind: 'rejected' }>, 'rates'>;
 
 const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
 
@@ -31,20 +31,20 @@ const CANCELLED: Rejection = { reason: 'cancelled', retryAfterMs: null };
  */
 export class ParkedAcquires {
   readonly #configVersion: () => number;
-  readonly #rates: () => Rates;
+  readonly #rates: () => RefusedRates;
   readonly #nextAttachment: () => number;
   readonly #parked = new Map<TicketId, Resolve>();
   /** Waiters that an operator took out, and whose callers may still be on their way back. */
   readonly #dismissed: BoundedSet<TicketId>;
   /** Ends that nobody has heard of. */
-  readonly #missed: BoundedMap<TicketId, Ending>;
+  readonly #missed: BoundedMap<TicketId, WaitEnd>;
   /** The next attempt of each ticket whose lease was returned unused, so that the ticket may wait again. */
   readonly #nextAttempts: BoundedMap<TicketId, number>;
 
   /** @param waitersMax waiters that there may be: as many may miss how it ended */
   constructor(
     configVersion: () => number,
-    rates: () => Rates,
+    rates: () => RefusedRates,
     nextAttachment: () => number,
     waitersMax: number,
   ) {
@@ -105,7 +105,7 @@ export class ParkedAcquires {
     return Math.max(asked, this.#nextAttempts.get(id) ?? 0);
   }
 
-  pending(at: QueuePlace & Pick<Pending, 'askAgainMs'>): AcquireAnswer {
+  pending(at: QueuePosition & Pick<PendingEffect, 'askAgainMs'>): AcquireAnswer {
     const { position, estimateMs, waitsFor, quietMs, askAgainMs } = at;
     return {
       kind: 'pending',
@@ -123,11 +123,11 @@ export class ParkedAcquires {
     return { kind: 'moved', configVersion: this.#configVersion() };
   }
 
-  gone(): Gone {
+  gone(): ReplacedInstance {
     return { kind: 'gone', attachment: this.#nextAttachment() };
   }
 
-  #answerTo(effect: AnsweringEffect): Answer {
+  #answerTo(effect: AnsweringEffect): ParkedAnswer {
     switch (effect.kind) {
       case 'pending':
         return this.pending(effect);
@@ -146,7 +146,7 @@ export class ParkedAcquires {
     }
   }
 
-  #ending(effect: Ending): AcquireAnswer {
+  #ending(effect: WaitEnd): AcquireAnswer {
     switch (effect.kind) {
       case 'reject': {
         const { rejection, waitedFor } = effect;

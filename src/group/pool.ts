@@ -24,13 +24,13 @@ import {
   type PoolIdentity,
 } from './definition.ts';
 import { DirectoryLink } from './directory-link.ts';
-import { EffectRunner, type Granted } from './effects.ts';
+import { EffectRunner, type GrantedReply } from './effects.ts';
 import { HandOver } from './hand-over.ts';
 import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
 import { LeasesById } from './leases-by-id.ts';
-import { Loans } from './loans.ts';
+import { Prefetches } from './loans.ts';
 import { CostView } from './observe/cost-view.ts';
 import { LimitsSeen } from './observe/limits-seen.ts';
 import { Observation } from './observe/observation.ts';
@@ -38,14 +38,14 @@ import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
 import { ParkedAcquires } from './parked-acquires.ts';
 import { Presence } from './presence.ts';
-import { Proof } from './proof.ts';
+import { PoolVerification } from './proof.ts';
 import { Removal } from './removal.ts';
 import { Renewals } from './renewals.ts';
 import { RowWriter } from './row-writer.ts';
 import { Shell } from './shell.ts';
 import { GroupStore } from './store.ts';
 import { Tables } from './tables.ts';
-import type { TrialHost } from './trial-host.ts';
+import type { VerificationHost } from './trial-host.ts';
 import { waitersMax } from './waiters-max.ts';
 
 /**
@@ -55,9 +55,9 @@ import { waitersMax } from './waiters-max.ts';
 export class Pool {
   readonly shell: Shell;
   readonly link: DirectoryLink;
-  readonly proof: Proof;
+  readonly proof: PoolVerification;
   readonly leases: Leases;
-  readonly loans: Loans;
+  readonly loans: Prefetches;
   readonly acquires: AcquireCalls;
   readonly operator: Operator;
   readonly byId: LeasesById;
@@ -70,7 +70,7 @@ export class Pool {
   /** An instance before, whose window may be open still, has left something. */
   readonly recallsWindow: boolean;
 
-  constructor(ctx: DurableObjectState, env: Env, host: TrialHost | null = null) {
+  constructor(ctx: DurableObjectState, env: Env, host: VerificationHost | null = null) {
     const timers = host?.timers ?? new Timers();
     const { after } = timers;
     const now = (): InstantMs => instant(timers.clock.now());
@@ -202,7 +202,7 @@ export class Pool {
     const parkedHere = { renewals, loanRenewals };
     const turned = { timers, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
-    const proof = new Proof({ tables, rows, link, host });
+    const proof = new PoolVerification({ tables, rows, link, host });
     const limitsSeen = new LimitsSeen(store);
     const leases = new Leases({ shell, batch, parked, renewals, proof, host, limitsSeen });
     const handOver = new HandOver({ shell, link, batch, observation, proof, leases });
@@ -219,7 +219,7 @@ export class Pool {
     this.link = link;
     this.proof = proof;
     this.leases = leases;
-    this.loans = new Loans({ shell, renewals: loanRenewals, leases });
+    this.loans = new Prefetches({ shell, renewals: loanRenewals, leases });
     this.handOver = handOver;
     this.acquires = acquires;
     this.byId = new LeasesById({ shell, parked, acquires, leases, proof });
@@ -248,14 +248,14 @@ export class Pool {
 function tablesOf(
   { storage }: DurableObjectState,
   identity: PoolIdentity,
-  host: TrialHost | null,
+  host: VerificationHost | null,
 ): Tables {
   if (host !== null) return new Tables(storage.sql, false);
   return isProvedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
 }
 
 /** Tells the room in the group's limits; nothing where it has none. */
-function ratesNow({ controls, settings }: GroupState, now: InstantMs): Pick<Granted, 'rates'> {
+function ratesNow({ controls, settings }: GroupState, now: InstantMs): Pick<GrantedReply, 'rates'> {
   const rates = rateRooms(controls.rates, settings.rates, now);
   return rates.length === 0 ? {} : { rates };
 }

@@ -2,18 +2,18 @@ import { isTaken } from '../core/words/outcome.ts';
 import type { DirectoryLink } from './directory-link.ts';
 import type { RowWriter } from './row-writer.ts';
 import type { Tables } from './tables.ts';
-import type { TrialHost } from './trial-host.ts';
+import type { VerificationHost } from './trial-host.ts';
 
 interface ProofParts {
   readonly tables: Tables;
   readonly rows: RowWriter;
   readonly link: DirectoryLink;
   /** Null: the pool has an object of its own. */
-  readonly host: TrialHost | null;
+  readonly host: VerificationHost | null;
 }
 
 /** The proof that a pool is worth a row: its first 2xx, or 101. From then on it is stored, and listed. */
-export class Proof {
+export class PoolVerification {
   readonly #parts: ProofParts;
 
   constructor(parts: ProofParts) {

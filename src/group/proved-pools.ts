@@ -2,7 +2,7 @@
 export const SHARING_MAX = 10_000;
 
 /** The pools that had a success: `docs/storage-schema.md` describes their rows. */
-export class ProvedPools {
+export class VerifiedPools {
   readonly #sql: SqlStorage;
 
   constructor(sql: SqlStorage) {

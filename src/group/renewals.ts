@@ -2,7 +2,7 @@ import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import { RENEW_EVERY_MS } from '../core/words/settings.ts';
 
-interface Parked {
+interface ParkedRenewal {
   readonly dueAt: number;
   readonly answer: (answer: RenewAnswer) => void;
 }
@@ -14,7 +14,7 @@ interface Parked {
 export class Renewals {
   readonly #everyMs: number;
   /** In the order in which they are due: all are parked for the same time. */
-  readonly #parked = new Map<LeaseId, Parked>();
+  readonly #parked = new Map<LeaseId, ParkedRenewal>();
 
   constructor(everyMs = RENEW_EVERY_MS) {
     this.#everyMs = everyMs;

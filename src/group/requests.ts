@@ -1,7 +1,7 @@
 import type {
   AcquireRequest,
   GiveBackRequest,
-  LoanReport,
+  PrefetchReport,
   ResumeRequest,
 } from '../contract/rpc/group-rpc.ts';
 import {
@@ -12,8 +12,8 @@ import {
   ticketOf,
   type InstantMs,
 } from '../core/words/ids.ts';
-import type { Told } from '../core/parts/loans.ts';
-import type { Claim, LentSlot } from '../core/unclaimed.ts';
+import type { KeeperReport } from '../core/parts/loans.ts';
+import type { Claim, OrphanedPrefetchedSlot } from '../core/unclaimed.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
 /**
@@ -110,13 +110,17 @@ export function claimFrom(request: ResumeRequest): Claim {
   };
 }
 
-function lentFrom({ loan, slot, told }: NonNullable<ResumeRequest['lent']>): LentSlot {
+function lentFrom({
+  loan,
+  slot,
+  told,
+}: NonNullable<ResumeRequest['lent']>): OrphanedPrefetchedSlot {
   const of = { loan: leaseId(loan), slot: leaseId(slot) };
   return told === undefined ? of : { ...of, told: toldFrom(told) };
 }
 
 /** Makes what the core notes of a loan. */
-export function toldFrom({ known, used, peak, ended }: LoanReport): Told {
+export function toldFrom({ known, used, peak, ended }: PrefetchReport): KeeperReport {
   return {
     known,
     used,

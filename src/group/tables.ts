@@ -1,4 +1,3 @@
-type Row = Record<string, SqlStorageValue>;
 type Sql = Pick<SqlStorage, 'exec'>;
 
 /** A table that every pool has, in every release. */
@@ -44,7 +43,10 @@ export class Tables {
     this.#isOpen = false;
   }
 
-  read<T extends Row>(query: string, ...values: SqlStorageValue[]): T[] {
+  read<T extends Record<string, SqlStorageValue>>(
+    query: string,
+    ...values: SqlStorageValue[]
+  ): T[] {
     return this.#isOpen ? this.#sql.exec<T>(query, ...values).toArray() : [];
   }
 

@@ -2,7 +2,7 @@ import type { Timers } from '../runtime/timers.ts';
 import type { LeaseKeeper } from './lease-handle.ts';
 
 /** The object around a pool on trial, which has none of its own: it is one of many there, and stores nothing. */
-export interface TrialHost {
+export interface VerificationHost {
   /** The pool's name. */
   readonly name: string;
   /** Timers of the object, which all its pools share. */

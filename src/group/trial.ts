@@ -8,13 +8,13 @@ import { Pool } from './pool.ts';
 import { claimFrom } from './requests.ts';
 
 /** Calls of `GroupRpc` that a pool takes while it is on trial. */
-export type TrialCalls = Pick<
+export type VerificationCalls = Pick<
   GroupRpc,
   'acquire' | 'resume' | 'renew' | 'cancel' | 'release' | 'report' | 'status' | 'reconfigure'
 >;
 
 /** Messages of a trial to the object that it is in. */
-interface TrialEvents {
+interface VerificationEvents {
   /** Called once, after the event that proved the pool: starts its hand-over. Resolves when that is done or has failed. */
   readonly onProved: () => Promise<void>;
   /** Nothing is left in it that anybody would miss. */
@@ -24,7 +24,7 @@ interface TrialEvents {
 }
 
 /** The pool of a trial, and what an earlier process left of it. */
-interface TrialOf {
+interface VerificationParts {
   /** The pool's name. */
   readonly name: string;
   readonly timers: Timers;
@@ -32,7 +32,7 @@ interface TrialOf {
   readonly held: number;
 }
 
-interface Taken {
+interface VerificationLease {
   readonly lease: LeaseRpc;
   readonly attachment: number | undefined;
 }
@@ -43,20 +43,25 @@ interface Taken {
  * before they count there. Who holds one of them notices nothing: what is still said to this object about it
  * is passed on.
  */
-export class Trial {
+export class Verification {
   readonly #pool: Pool;
-  readonly #rpc: TrialCalls;
+  readonly #rpc: VerificationCalls;
   #isProved = false;
   #handedOver: Promise<void> = Promise.resolve();
-  readonly #events: TrialEvents;
+  readonly #events: VerificationEvents;
   /** Calls that are under way in the pool. */
   #calls = 0;
   /** While the pool is being handed over. */
   #handing: Promise<unknown> | null = null;
   /** Once it is: the leases that were taken over, as its own object holds them, and which answer holds each here. */
-  #taken: ReadonlyMap<LeaseId | undefined, Taken> | null = null;
+  #taken: ReadonlyMap<LeaseId | undefined, VerificationLease> | null = null;
 
-  constructor(ctx: DurableObjectState, env: Env, of: TrialOf, events: TrialEvents) {
+  constructor(
+    ctx: DurableObjectState,
+    env: Env,
+    of: VerificationParts,
+    events: VerificationEvents,
+  ) {
     this.#events = events;
     this.#pool = new Pool(ctx, env, {
       ...of,
@@ -98,7 +103,7 @@ export class Trial {
   }
 
   /** Calls the pool. Null: it has an object of its own by now. */
-  async call<T>(work: (pool: TrialCalls) => Promise<T>): Promise<T | null> {
+  async call<T>(work: (pool: VerificationCalls) => Promise<T>): Promise<T | null> {
     while (this.#handing !== null) await this.#handing;
     if (this.#taken !== null) return null;
     this.#calls += 1;
@@ -201,7 +206,11 @@ export class Trial {
   }
 
   /** Acts on a lease where it is; in the same turn, unless it is on its way. */
-  #where<T>(id: LeaseId, here: () => T, there: (taken: Taken) => T): T | Promise<Awaited<T>> {
+  #where<T>(
+    id: LeaseId,
+    here: () => T,
+    there: (taken: VerificationLease) => T,
+  ): T | Promise<Awaited<T>> {
     if (this.#handing !== null) {
       return this.#handing.then(() => this.#where(id, here, there)) as Promise<Awaited<T>>;
     }
@@ -210,7 +219,7 @@ export class Trial {
   }
 }
 
-function trialCalls({ acquires, byId, leases, view, link }: Pool): TrialCalls {
+function trialCalls({ acquires, byId, leases, view, link }: Pool): VerificationCalls {
   // oxlint-disable require-await -- as in `GroupObject`: a throw must become a rejection
   return {
     acquire: (request) => acquires.acquire(request),

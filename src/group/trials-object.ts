@@ -13,19 +13,19 @@ import type {
 } from '../contract/rpc/group-rpc.ts';
 import { logEvent } from '../runtime/log.ts';
 import { sharedBy } from '../routing/partition.ts';
-import { poolOf, type PoolPlace } from '../routing/pool.ts';
+import { poolOf, type PoolLocation } from '../routing/pool.ts';
 import { isProvedLater, poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
-import type { Proved, TrialsRpc } from '../contract/rpc/trials-rpc.ts';
+import type { VerifiedPool, VerificationRpc } from '../contract/rpc/trials-rpc.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import { HeldById } from './held-by-id.ts';
-import { ProvedPools } from './proved-pools.ts';
+import { VerifiedPools } from './proved-pools.ts';
 import { Timers } from '../runtime/timers.ts';
 import { within } from '../runtime/within.ts';
-import { Trial, type TrialCalls } from './trial.ts';
+import { Verification, type VerificationCalls } from './trial.ts';
 
 /** Maximum pools, beyond which those are forgotten that only remember a pause, or what they have used of a limit. */
 export const TRIALS_MAX = 2_000;
@@ -44,7 +44,7 @@ interface LastRead {
   readonly definition: GroupDefinition | null;
 }
 
-const PROVED: Proved = { kind: 'proved' };
+const PROVED: VerifiedPool = { kind: 'proved' };
 
 /**
  * All pools that had no success yet, in one object. They are in memory, and are forgotten when they are not in use. Stored is
@@ -52,10 +52,10 @@ const PROVED: Proved = { kind: 'proved' };
  *
  * It exists only where Headgate is self-hosted: there the runtime opens a file for every object that is called.
  */
-export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
-  readonly #proved: ProvedPools;
+export class TrialsObject extends DurableObject<Env> implements VerificationRpc {
+  readonly #proved: VerifiedPools;
   readonly #heldById: HeldById;
-  readonly #trials = new Map<string, Trial>();
+  readonly #trials = new Map<string, Verification>();
   readonly #timers = new Timers();
   #forgottenAt = 0;
   /** Lets the runtime unload the object, which is kept in memory while there are trials. Null: there are none. */
@@ -66,14 +66,14 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#proved = new ProvedPools(ctx.storage.sql);
+    this.#proved = new VerifiedPools(ctx.storage.sql);
     this.#heldById = new HeldById(ctx.storage.sql, this.#timers.clock.now());
     if (this.#proved.knowsOlder) return;
     // Pools that have objects of their own from an older release stay there. While it is not known which, nothing is decided.
     ctx.blockConcurrencyWhile(() => this.#learnOlder()).catch(() => {});
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved> {
+  async acquire(request: AcquireRequest): Promise<AcquireAnswer | VerifiedPool> {
     const trial = this.#trialOf(request);
     const answer = await this.#acquireIn(trial, request);
     if (answer.kind !== 'moved' || trial?.isProved !== true) return answer;
@@ -83,7 +83,10 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     return this.#acquireIn(this.#trialOf(request), request);
   }
 
-  async #acquireIn(trial: Trial | null, request: AcquireRequest): Promise<AcquireAnswer | Proved> {
+  async #acquireIn(
+    trial: Verification | null,
+    request: AcquireRequest,
+  ): Promise<AcquireAnswer | VerifiedPool> {
     const answer = await trial?.call(async (pool) => {
       await this.#bringUpToDate(pool, request);
       return pool.acquire(request);
@@ -91,7 +94,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     return answer ?? PROVED;
   }
 
-  async resume(request: ResumeRequest): Promise<ResumeAnswer | Proved> {
+  async resume(request: ResumeRequest): Promise<ResumeAnswer | VerifiedPool> {
     const answer = await this.#trialOf(request)?.call((pool) => pool.resume(request));
     return answer ?? PROVED;
   }
@@ -100,7 +103,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     leaseId: string,
     status: number | null,
     held: ResumeRequest,
-  ): Promise<RenewByIdAnswer | Proved> {
+  ): Promise<RenewByIdAnswer | VerifiedPool> {
     const answer = await this.#trialOf(held)?.call((pool) => pool.renew(leaseId, status, held));
     return answer ?? PROVED;
   }
@@ -112,7 +115,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   async release(
     of: ListedPool,
     leaseId: string,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
@@ -141,7 +144,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   /** Calls a pool wherever it is. */
-  async #call<T>(of: ListedPool, work: (pool: TrialCalls) => Promise<T>): Promise<T> {
+  async #call<T>(of: ListedPool, work: (pool: VerificationCalls) => Promise<T>): Promise<T> {
     const trial = this.#trialOf(of);
     const here =
       trial === null ? null : await trial.call(async (pool) => [await work(pool)] as const);
@@ -151,7 +154,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   /** Finds the trial of a pool, or begins it. Null: the pool is past its trial. */
-  #trialOf(of: ListedPool): Trial | null {
+  #trialOf(of: ListedPool): Verification | null {
     const name = poolName(of.group, of.partition);
     const known = this.#trials.get(name);
     if (known !== undefined) return known;
@@ -160,7 +163,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     const { clock } = this.#timers;
     const held = this.#heldById.slotsOf(name, clock.now());
     const begins = { name, timers: this.#timers, held };
-    const trial: Trial = new Trial(this.ctx, this.env, begins, {
+    const trial: Verification = new Verification(this.ctx, this.env, begins, {
       onProved: () => {
         const handedOver = this.#handOver(of, trial);
         this.ctx.waitUntil(handedOver);
@@ -174,7 +177,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     return trial;
   }
 
-  #forget(name: string, trial: Trial): void {
+  #forget(name: string, trial: Verification): void {
     // A timer of one that was forgotten must not end the next one of the same pool.
     if (this.#trials.get(name) !== trial) return;
     this.#trials.delete(name);
@@ -203,7 +206,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     };
   }
 
-  async #handOver(of: ListedPool, trial: Trial): Promise<void> {
+  async #handOver(of: ListedPool, trial: Verification): Promise<void> {
     const name = poolName(of.group, of.partition);
     try {
       const { own, partition } = await this.#ownObjectOf(of);
@@ -241,7 +244,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
     const partition = await this.#partitionOf(of);
     const { definition } = this.#read.get(of.group) ?? (await this.#readOnce(of.group));
     const config = definition?.config ?? null;
-    const place = config === null ? null : (JSON.parse(config) as PoolPlace);
+    const place = config === null ? null : (JSON.parse(config) as PoolLocation);
     return { own: poolOf(this.env, of.group, partition, place), partition };
   }
 
@@ -252,7 +255,7 @@ export class TrialsObject extends DurableObject<Env> implements TrialsRpc {
   }
 
   async #bringUpToDate(
-    pool: TrialCalls,
+    pool: VerificationCalls,
     { group, configVersion, sinceVersion = configVersion }: AcquireRequest,
   ): Promise<void> {
     const known = this.#read.get(group);

@@ -4,7 +4,7 @@ import type { CallCounts } from '../contract/history.ts';
 const NAME_LENGTH_MAX = 128;
 
 /** A key that calls a model of an upstream. */
-interface Kind {
+interface CallKind {
   readonly caller: string;
   readonly upstream: string;
   readonly model: string | null;
@@ -19,7 +19,7 @@ export class CallsByKind {
     this.#max = max;
   }
 
-  add({ caller, upstream, model }: Kind, calls: number): void {
+  add({ caller, upstream, model }: CallKind, calls: number): void {
     const name = `${caller}\n${upstream}\n${model ?? ''}`;
     const known = this.#counts.get(name);
     if (known !== undefined) known[3] += calls;

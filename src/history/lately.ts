@@ -17,8 +17,6 @@ const NO_FAILURES: ReadonlySet<string> = new Set([
   'budget_exhausted',
 ]);
 
-type Tally = Readonly<Record<string, number>>;
-
 /**
  * Describes how the calls of the last minutes fared, from points of a minute each in the order of time. Null: nothing was
  * served, and nothing failed.
@@ -74,11 +72,11 @@ function failuresIn({ ended = {}, refusals, rejected }: HistoryPoint): number {
   return atUpstream + total(Object.fromEntries(rejections));
 }
 
-function total(tally: Tally): number {
+function total(tally: Readonly<Record<string, number>>): number {
   return Object.values(tally).reduce((sum, count) => sum + count, 0);
 }
 
-function sumUp(all: readonly Tally[]): Record<string, number> {
+function sumUp(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const [name, count] of all.flatMap((each) => Object.entries(each))) {
     sums[name] = (sums[name] ?? 0) + count;

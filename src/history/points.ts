@@ -85,12 +85,12 @@ function added(a: HistoryPoint, b: HistoryPoint): Sums {
   };
 }
 
-type OfEnds = Pick<HistoryPoint, 'ended' | 'granted'>;
+type EndCounts = Pick<HistoryPoint, 'ended' | 'granted'>;
 
 /** Adds up how calls ended. Of a point of an older release all that were granted count as served. */
-function addEnded(a: OfEnds, b: OfEnds): Pick<HistoryPoint, 'ended'> {
+function addEnded(a: EndCounts, b: EndCounts): Pick<HistoryPoint, 'ended'> {
   if (a.ended === undefined && b.ended === undefined) return {};
-  const endsOf = ({ ended, granted }: OfEnds): Tallies => ended ?? { success: granted };
+  const endsOf = ({ ended, granted }: EndCounts): Tallies => ended ?? { success: granted };
   return { ended: addTallies(endsOf(a), endsOf(b)) };
 }
 
@@ -113,10 +113,10 @@ function addCalls(
   return { callsOf: sumOfCalls([a, b], KINDS_JOINED) };
 }
 
-type OfWaits = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;
+type WaitCounts = Pick<HistoryPoint, 'waitedFor' | 'waitedForMs' | 'tenantsWaited' | 'tenantsHeld'>;
 
 /** Adds up why calls waited, and whose. A point of an older release says nothing of it, and takes nothing away. */
-function addWaits(a: OfWaits, b: OfWaits): OfWaits {
+function addWaits(a: WaitCounts, b: WaitCounts): WaitCounts {
   if (a.waitedFor === undefined && b.waitedFor === undefined) return {};
   return {
     waitedFor: addTallies(a.waitedFor ?? {}, b.waitedFor ?? {}),
@@ -126,9 +126,9 @@ function addWaits(a: OfWaits, b: OfWaits): OfWaits {
   };
 }
 
-type ByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;
+type PointCountsByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;
 
-function addMembers(a: ByMember, b: ByMember): ByMember {
+function addMembers(a: PointCountsByMember, b: PointCountsByMember): PointCountsByMember {
   const isOfMembers = a.grantedByMember !== undefined || b.grantedByMember !== undefined;
   if (!isOfMembers) return {};
   return {

@@ -3,16 +3,16 @@
  * scripts/without-queue.ts plays through the days that its factors are from.
  */
 
-interface Range {
+interface EstimateRange {
   readonly from: number;
   readonly to: number;
 }
 
 /** Tries after the first for each call that waited, where each client makes three: most where there is one slot. */
-export const TRIES_MORE: Range = { from: 0.7, to: 1.7 };
+export const TRIES_MORE: EstimateRange = { from: 0.7, to: 1.7 };
 
 /** Calls that fail, for each that waited: the fewest where slots are many, the most where there is one. */
-export const FAILED_CALLS: Range = { from: 0.1, to: 0.75 };
+export const FAILED_CALLS: EstimateRange = { from: 0.1, to: 0.75 };
 
 /** Paid calls that a failed one takes with it: one, or half of the other nine steps of a run of ten. */
 export const STEPS_LOST = { one: 1, run: 4.5 } as const;
@@ -28,10 +28,10 @@ export function withoutQueue(waited: number, meanUsd: number) {
   };
 }
 
-function times({ from, to }: Range, factor: number): Range {
+function times({ from, to }: EstimateRange, factor: number): EstimateRange {
   return { from: from * factor, to: to * factor };
 }
 
-function rounded({ from, to }: Range): Range {
+function rounded({ from, to }: EstimateRange): EstimateRange {
   return { from: Math.round(from), to: Math.round(to) };
 }

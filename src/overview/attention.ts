@@ -1,5 +1,5 @@
 import { attentionOf } from '../attention/attention.ts';
-import type { Budgets, MissingSecret } from '../attention/facts.ts';
+import type { BudgetAmountsUsd, MissingSecret } from '../attention/facts.ts';
 import { checkConfig } from '../config/check-config.ts';
 import type { Attention } from '../contract/attention.ts';
 import type { Config } from '../contract/config/config.ts';
@@ -143,7 +143,7 @@ function missingSecrets(env: Env, config: Config): MissingSecret[] {
   ];
 }
 
-function budgetsOf(config: Config): ReadonlyMap<string, Budgets> {
+function budgetsOf(config: Config): ReadonlyMap<string, BudgetAmountsUsd> {
   return new Map(
     [...config.groups, ...limitGroups(config)].map(({ name, limits }) => {
       const { perHourUsd: hour, perDayUsd: day, perMonthUsd: month } = ratesOf(limits).budgets;

@@ -1,4 +1,4 @@
-import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
+import type { StoredCosts } from '../contract/rpc/costs-rpc.ts';
 import { addSums, NO_COSTS, totalOf, type CostSums } from '../core/parts/costs.ts';
 
 export type CostsBy = 'key' | 'team' | 'model' | 'group';
@@ -12,7 +12,7 @@ export interface CostRow extends CostSums {
 }
 
 /** Adds up the lines of all pools, the most expensive first. By whatever, the rows add up to the same. */
-export function costRows(pools: readonly KnownCosts[], by: CostsBy): CostRow[] {
+export function costRows(pools: readonly StoredCosts[], by: CostsBy): CostRow[] {
   const rows = new Map<string | null, CostSums>();
   let rest: CostSums | null = null;
   const add = (name: string | null, sums: CostSums): void => {
@@ -37,7 +37,7 @@ export function costRows(pools: readonly KnownCosts[], by: CostsBy): CostRow[] {
 }
 
 /** Adds up the days of all pools, in order. */
-export function costDays(pools: readonly KnownCosts[]): (CostSums & { readonly date: string })[] {
+export function costDays(pools: readonly StoredCosts[]): (CostSums & { readonly date: string })[] {
   const days = new Map<string, CostSums>();
   for (const { date, ...sums } of pools.flatMap(({ costs }) => costs.days)) {
     days.set(date, addSums(days.get(date) ?? NO_COSTS, sums));

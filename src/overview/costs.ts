@@ -1,4 +1,4 @@
-import type { KnownCosts } from '../contract/rpc/costs-rpc.ts';
+import type { StoredCosts } from '../contract/rpc/costs-rpc.ts';
 import { directoryOf, type Env } from '../env.ts';
 import { kindOfLimits } from '../routing/key-groups.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
@@ -23,7 +23,7 @@ export async function readCosts(
   env: Env,
   directory: Directory,
   period: string,
-): Promise<{ readonly pools: readonly KnownCosts[]; readonly unreachable: readonly Silent[] }> {
+): Promise<{ readonly pools: readonly StoredCosts[]; readonly unreachable: readonly Silent[] }> {
   const awake = await poolsInUse(env, directory);
   const asked = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
     pool.costs(period),

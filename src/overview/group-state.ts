@@ -2,9 +2,12 @@ import type { Lately, PoolStatus } from '../contract/status.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import { isHolding } from '../routing/scopes-shown.ts';
 
-type Gauges = Pick<PoolStatus, 'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'lent' | 'queued'>;
+type StateGauges = Pick<
+  PoolStatus,
+  'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'lent' | 'queued'
+>;
 
-type Told = Pick<
+type StateFacts = Pick<
   GroupStatus,
   | 'in_use'
   | 'queued'
@@ -21,7 +24,7 @@ type Told = Pick<
 > & { readonly error?: string };
 
 /** Picks the word for what is most worth knowing of a group at this moment. */
-export function stateOf(group: Told, pools: readonly Gauges[]): GroupStatus['state'] {
+export function stateOf(group: StateFacts, pools: readonly StateGauges[]): GroupStatus['state'] {
   if (group.error !== undefined && group.in_use + group.queued === 0) return 'unreachable';
   const isOfAll = group.about === undefined;
   if (group.breaker !== 'closed' && isOfAll) return 'broken';
@@ -44,13 +47,13 @@ const PLAIN_FAILURES = 5;
 /** Refusals that say that an upstream is ill, or out of reach. */
 const FAULTS: ReadonlySet<string> = new Set(['error']);
 
-interface Failure {
+interface FailureState {
   readonly state: GroupStatus['state'];
   readonly isPlain: boolean;
 }
 
 /** Names the failure of a group that serves nothing. null: it serves calls, or has none. */
-function failureOf(lately: Lately | undefined): Failure | null {
+function failureOf(lately: Lately | undefined): FailureState | null {
   if (lately?.is_failing !== true) return null;
   const { refusals, rejected, ended, answered_errors: errors = {} } = lately;
   const faults = sumOf(refusals, (kind) => FAULTS.has(kind));
@@ -73,22 +76,22 @@ function sumOf(tally: Lately['refusals'], isMeant: (name: string) => boolean): n
 }
 
 /** Whether only calls of some models, tiers or keys are stopped. */
-function isPartlyPaused({ about, breaker, paused_until: until, scopes = [] }: Told): boolean {
+function isPartlyPaused({ about, breaker, paused_until: until, scopes = [] }: StateFacts): boolean {
   const isOwn = about !== undefined && (until !== null || breaker !== 'closed');
   return isOwn || scopes.some(isHolding);
 }
 
 /** Tells whether all slots are taken: of all pools, or of one where calls wait for them. */
-function isFull(pools: readonly Gauges[]): boolean {
+function isFull(pools: readonly StateGauges[]): boolean {
   if (pools.some((pool) => pool.queued > 0 && freeOf(pool) <= 0)) return true;
   const isAnyUsed = pools.some((pool) => takenOf(pool) > 0);
   return isAnyUsed && pools.every((pool) => freeOf(pool) <= 0);
 }
 
-function freeOf(pool: Gauges): number {
+function freeOf(pool: StateGauges): number {
   return (pool.limit.effective ?? Infinity) - takenOf(pool);
 }
 
-function takenOf({ in_use, cooling, unclaimed, lent }: Gauges): number {
+function takenOf({ in_use, cooling, unclaimed, lent }: StateGauges): number {
   return in_use + cooling + unclaimed + lent;
 }

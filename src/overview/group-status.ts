@@ -24,7 +24,7 @@ import type { PoolReply } from './pools.ts';
 import { upstreamsOfGroup } from './upstream-health.ts';
 import { joinWaiting } from './waiting.ts';
 
-type Gauges = Omit<PoolStatus, 'group' | 'partition'>;
+type PoolGauges = Omit<PoolStatus, 'group' | 'partition'>;
 
 /** Adds up the answers of a group's pools. Null: nothing is set of it, and it holds nothing any more. */
 export function groupStatus(
@@ -85,7 +85,7 @@ function isBusy(one: PoolReply<PoolStatus>): boolean {
 }
 
 /** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
-function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Gauges['limit'] {
+function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): PoolGauges['limit'] {
   const limits = answers.map((pool) => pool.limit).filter(isDefined);
   const least = smallest(limits.map((limit) => limit.effective));
   if (group === null) {
@@ -102,7 +102,7 @@ function limitWithoutPools(
   name: string,
   group: GroupConfig | null,
   config: Config,
-): Gauges['limit'] {
+): PoolGauges['limit'] {
   if (group !== null) return limitOf(group, []);
   const automatic = autoGroupNamed(name, resolveUpstreams(config, BUILT_IN_UPSTREAMS));
   if (automatic === null) return limitOf(null, []);
@@ -111,14 +111,14 @@ function limitWithoutPools(
 }
 
 /** Tells whether a limit is known: an object without a call yet says 0, though nobody configured that. */
-function isDefined({ configured, effective, source }: Gauges['limit']): boolean {
+function isDefined({ configured, effective, source }: PoolGauges['limit']): boolean {
   return !(source === 'configured' && configured === null && effective === 0);
 }
 
 /** Fields that are set for the whole group, and not summed up. */
-type Settings = 'limit' | 'paused' | 'draining' | 'dry_run';
+type GroupWideField = 'limit' | 'paused' | 'draining' | 'dry_run';
 
-function totals(all: readonly PoolStatus[]): Omit<Gauges, Settings> {
+function totals(all: readonly PoolStatus[]): Omit<PoolGauges, GroupWideField> {
   const pools = separateMembers(separateAbout(all));
   const sum = (of: (pool: PoolStatus) => number) =>
     pools.reduce((total, pool) => total + of(pool), 0);

@@ -5,7 +5,7 @@ import type { TemporaryField } from '../contract/rpc/temporary-rpc.ts';
 import { NOTHING_LATELY_AFTER_MS, type PoolStatus } from '../contract/status.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
-import type { KnownPool, PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { StoredPool, PresenceReport } from '../contract/rpc/presence-rpc.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
@@ -105,7 +105,7 @@ export async function readUnasked(
     const of = known.get(key);
     if (of !== undefined) {
       if (of.said === null) return [];
-      return [[pool, resting(pool, JSON.parse(of.said) as PoolSaid, config, now)]];
+      return [[pool, resting(pool, JSON.parse(of.said) as PresenceReport, config, now)]];
     }
     const group = groups.get(pool.group);
     return group === undefined || listed.has(key) ? [] : [[pool, untouched(group, now)]];
@@ -128,7 +128,7 @@ export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<
 }
 
 /** Reads what is known of pools without asking them, by their keys. Null: nothing, from a directory of before. */
-export async function readPresence(env: Env): Promise<ReadonlyMap<string, KnownPool> | null> {
+export async function readPresence(env: Env): Promise<ReadonlyMap<string, StoredPool> | null> {
   try {
     const known = await within(ANSWER_MS_MAX, directoryOf(env).presence());
     return new Map(known.map((pool) => [poolKey(pool), pool]));

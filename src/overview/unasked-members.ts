@@ -1,8 +1,8 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { memberIdOf, type MemberConfig } from '../contract/config/members.ts';
-import type { PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../contract/rpc/presence-rpc.ts';
 import type { MemberStatus, PoolStatus } from '../contract/status.ts';
-import { emptyRates, type Rates } from '../core/parts/rates.ts';
+import { emptyRates, type RateUse } from '../core/parts/rates.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { ratesOf, rateStatuses } from '../routing/group-rates.ts';
@@ -11,14 +11,14 @@ import { isOwnPartition } from '../routing/partition.ts';
 import type { PlacedPool } from '../routing/pool.ts';
 import { spentNow } from './spent-now.ts';
 
-type Told = Pick<PoolStatus, 'members' | 'affinity'>;
+type MembersStatus = Pick<PoolStatus, 'members' | 'affinity'>;
 
 const NO_AFFINITY = { kept_total: 0, left_total: 0, waited_total: 0 };
 
 const NOTHING_SPENT = { hour_usd: 0, day_usd: 0, month_usd: 0, reserved_usd: 0 };
 
 /** Makes what the object of a group that was never used would tell of its members. */
-export function untouchedMembers({ members }: GroupConfig, now: InstantMs): Told {
+export function untouchedMembers({ members }: GroupConfig, now: InstantMs): MembersStatus {
   if ((members ?? []).length === 0) return {};
   return { members: members.map((member) => untouched(member, now)), affinity: NO_AFFINITY };
 }
@@ -37,10 +37,10 @@ export function withMembers(
 
 /** Makes what a pool that rests would tell of its members, and of what they give: what it said, by the configuration of now. */
 export function restingMembers(
-  said: PoolSaid,
+  said: PresenceReport,
   group: GroupConfig,
   now: InstantMs,
-): Told | (Told & Pick<PoolStatus, 'limit'>) {
+): MembersStatus | (MembersStatus & Pick<PoolStatus, 'limit'>) {
   const { members: told = [], affinity = NO_AFFINITY } = said.metrics.status;
   const before = new Map(told.map((member) => [member.id, member]));
   const members = (group.members ?? []).map((config) => {
@@ -68,7 +68,11 @@ function limitOf(group: GroupConfig, members: readonly MemberStatus[]): PoolStat
   };
 }
 
-function untouched(member: MemberConfig, now: InstantMs, used: Rates = emptyRates()): MemberStatus {
+function untouched(
+  member: MemberConfig,
+  now: InstantMs,
+  used: RateUse = emptyRates(),
+): MemberStatus {
   const { rates, budgets } = ratesOf(member.limits);
   const configured = member.limits.max_concurrency;
   const hasBudget = Object.values(budgets).some((budget) => budget !== null);

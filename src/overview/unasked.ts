@@ -1,5 +1,5 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import type { PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../contract/rpc/presence-rpc.ts';
 import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import type { PoolStatus, SpendStatus } from '../contract/status.ts';
 import { emptyHistogram } from '../core/parts/histogram.ts';
@@ -101,7 +101,7 @@ const NOTHING_SPENT: SpendStatus = {
  */
 export function resting(
   { group: name, partition }: PlacedPool,
-  said: PoolSaid,
+  said: PresenceReport,
   config: Config,
   now: InstantMs,
 ): PoolMetrics {
@@ -148,7 +148,7 @@ export function resting(
 /** Reads what a pool said by the configuration of now. What it learned holds until its next use. */
 function byGroup(
   { limit, cooldown_ms: lastMs }: PoolStatus,
-  { rates: used }: PoolSaid,
+  { rates: used }: PresenceReport,
   group: GroupConfig,
   now: InstantMs,
 ): Partial<PoolStatus> {

@@ -37,14 +37,14 @@ export function restingUpstreams(
   }));
 }
 
-type Spend = NonNullable<UpstreamCallsStatus['spend']>;
+type UpstreamSpend = NonNullable<UpstreamCallsStatus['spend']>;
 
-function ofPeriod(spend: Spend, saidAt: InstantMs, now: InstantMs): Spend {
+function ofPeriod(spend: UpstreamSpend, saidAt: InstantMs, now: InstantMs): UpstreamSpend {
   const { day_usd, month_usd } = spentNow({ hour_usd: 0, ...spend }, saidAt, now);
   return { day_usd, month_usd };
 }
 
-function addSpends(a: Spend | null, b: Spend | null): Spend | null {
+function addSpends(a: UpstreamSpend | null, b: UpstreamSpend | null): UpstreamSpend | null {
   if (a === null || b === null) return a ?? b;
   return { day_usd: a.day_usd + b.day_usd, month_usd: a.month_usd + b.month_usd };
 }
@@ -58,10 +58,10 @@ function addTallies(
   return sums;
 }
 
-type Refusals = UpstreamCallsStatus['last_refusals'];
+type LastRefusals = UpstreamCallsStatus['last_refusals'];
 
-function latestOfEach(all: Refusals): Refusals {
-  const byKind = new Map<string, Refusals[number]>();
+function latestOfEach(all: LastRefusals): LastRefusals {
+  const byKind = new Map<string, LastRefusals[number]>();
   for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) byKind.set(one.kind, one);
   return [...byKind.values()];
 }

@@ -1,4 +1,4 @@
-import type { CallScope } from '../contract/scope.ts';
+import type { ScopeFields } from '../contract/scope.ts';
 import {
   SCOPES_SHOWN_MAX,
   type ScopeStatus,
@@ -55,7 +55,7 @@ function health(states: readonly Trouble[], scopes: readonly ScopeStatus[]): Hea
 }
 
 /** Lists the stopped calls without duplicates. */
-export function joinStopped(all: readonly CallScope[]): CallScope[] {
+export function joinStopped(all: readonly ScopeFields[]): ScopeFields[] {
   const distinct = new Map(all.map((about) => [scopeWords(about), about]));
   return [...distinct.values()].slice(0, SCOPES_SHOWN_MAX);
 }

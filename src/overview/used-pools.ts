@@ -1,5 +1,5 @@
 import { directoryOf, type Env } from '../env.ts';
-import type { PoolSaid } from '../contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../contract/rpc/presence-rpc.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { within } from '../runtime/within.ts';
 import type { Directory } from './pools.ts';
@@ -46,6 +46,6 @@ export async function usedSince(
 }
 
 function lastUseOf(said: string): number {
-  const { at, metrics } = JSON.parse(said) as PoolSaid;
+  const { at, metrics } = JSON.parse(said) as PresenceReport;
   return at - metrics.status.idle_ms;
 }

@@ -3,10 +3,10 @@ import type { PoolStatus } from '../contract/status.ts';
 import { sumUp } from './joins.ts';
 import type { PoolReply } from './pools.ts';
 
-type OfWaiters = Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere' | 'stalled_ms'>;
+type WaiterGauges = Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere' | 'stalled_ms'>;
 
 /** Joins what the waiters of several pools wait for. */
-export function joinWaiting(pools: readonly OfWaiters[]): OfWaiters {
+export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
   const causes = pools.flatMap(({ waiting_for: counts }) => (counts === undefined ? [] : [counts]));
   const needed = pools.flatMap(({ needed_elsewhere: counts }) =>
     counts === undefined ? [] : [counts],
@@ -25,7 +25,7 @@ export function joinWaiting(pools: readonly OfWaiters[]): OfWaiters {
  * know nothing of it. That one's pools say which others its waiters need.
  */
 export function waitingElsewhere(
-  replies: readonly PoolReply<OfWaiters>[],
+  replies: readonly PoolReply<WaiterGauges>[],
 ): ReadonlyMap<string, NonNullable<GroupStatus['waiting_elsewhere']>> {
   const found = new Map<string, Map<string, number>>();
   for (const one of replies) {
@@ -46,7 +46,7 @@ export function waitingElsewhere(
 }
 
 /** Lists the groups that waiters of a pool need besides it. */
-export function groupsNeeded({ needed_elsewhere: needed = {} }: OfWaiters): string[] {
+export function groupsNeeded({ needed_elsewhere: needed = {} }: WaiterGauges): string[] {
   return Object.keys(needed).map(groupOfPool);
 }
 

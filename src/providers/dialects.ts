@@ -1,9 +1,9 @@
 import type { Dialect } from '../contract/dialect.ts';
-import type { KeyPlace } from '../contract/config/upstream.ts';
+import type { KeyHeader } from '../contract/config/upstream.ts';
 
 /** Defaults of an upstream of one dialect, under a base URL that is scheme and host only. */
 interface DialectDefaults {
-  readonly keyPlace: KeyPlace;
+  readonly keyPlace: KeyHeader;
   readonly openaiAt: string | null;
   readonly anthropicAt: string | null;
   /** The part that its routes let stand in front of a model, which means the same without it; in lower case. */

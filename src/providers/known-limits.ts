@@ -1,4 +1,4 @@
-import type { KnownLimit, Provider } from './provider.ts';
+import type { PublishedLimit, Provider } from './provider.ts';
 
 /** The limit assumed where nothing is known. */
 export const UNKNOWN_LIMIT = 64;
@@ -8,9 +8,12 @@ export const UNKNOWN_LIMIT = 64;
  * in lower case and without any path before it (`models/…`, `vendor/…`); a null model meets only limits of the
  * whole upstream.
  */
-export function knownLimitFor(provider: Provider | null, model: string | null): KnownLimit | null {
+export function knownLimitFor(
+  provider: Provider | null,
+  model: string | null,
+): PublishedLimit | null {
   const name = (model ?? '').toLowerCase().split('/').at(-1) ?? '';
-  let best: KnownLimit | null = null;
+  let best: PublishedLimit | null = null;
   let longest = -1;
   for (const limit of provider?.limits ?? []) {
     for (const prefix of [limit.modelPrefix, ...(limit.formerPrefixes ?? [])]) {
@@ -23,6 +26,6 @@ export function knownLimitFor(provider: Provider | null, model: string | null): 
 }
 
 /** Lists the limits of a provider that are of some models. Where there are any, a call's model must be known. */
-export function limitsOfModels(provider: Provider | null): readonly KnownLimit[] {
+export function limitsOfModels(provider: Provider | null): readonly PublishedLimit[] {
   return provider?.limits?.filter(({ modelPrefix }) => modelPrefix !== '') ?? [];
 }

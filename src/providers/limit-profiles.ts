@@ -3,7 +3,7 @@ import { providerOf, PROVIDERS } from './index.ts';
 import type { CountingRow, LimitProfile } from './provider.ts';
 
 /** The tokens of a call, as the upstream told them. */
-interface Usage {
+interface ProfileUsage {
   /** All of the input, what was read from a cache included. */
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
@@ -52,7 +52,7 @@ export function limitProfileFor(
 /** Counts a call that ended as its provider does, in tokens of the provider's limits. */
 export function countedTokens(
   profile: LimitProfile,
-  usage: Usage,
+  usage: ProfileUsage,
 ): { readonly inputTokens: number; readonly outputTokens: number } {
   const { inputTokens, cacheReadTokens, outputTokens } = usage;
   const uncachedTokens = Math.max(0, inputTokens - cacheReadTokens);

@@ -72,7 +72,7 @@ export interface Provider {
   /** Headers that steer it: routes, retries, caches, capacity. */
   readonly steering?: Steering;
   /** Its limits of calls at once, before anybody configured one. */
-  readonly limits?: readonly KnownLimit[];
+  readonly limits?: readonly PublishedLimit[];
   /** Limits that it publishes of its plans, or tiers: suggestions, which nothing applies by itself. */
   readonly plans?: readonly PublishedPlan[];
   /**
@@ -100,7 +100,7 @@ interface RequestIdHeader {
 }
 
 /** A concurrency limit that a provider is known to keep. */
-export interface KnownLimit {
+export interface PublishedLimit {
   /** In lower case. Empty: the limit holds for the whole upstream. */
   readonly modelPrefix: string;
   /** Former names of the same models, which count against the same limit. In lower case. */

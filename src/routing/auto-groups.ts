@@ -3,7 +3,7 @@ import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
 import { providerOf } from '../providers/index.ts';
 import { knownLimitFor, limitsOfModels, UNKNOWN_LIMIT } from '../providers/known-limits.ts';
-import type { KnownLimit } from '../providers/provider.ts';
+import type { PublishedLimit } from '../providers/provider.ts';
 
 /** A group that Headgate makes by itself. */
 export interface AutoGroup {
@@ -49,7 +49,7 @@ export function upstreamNamedBy(
   return (name.startsWith(AUTO_PREFIX) ? upstreams.get(id) : null) ?? null;
 }
 
-function groupOfLimit({ id }: Upstream, limit: KnownLimit | null): AutoGroup {
+function groupOfLimit({ id }: Upstream, limit: PublishedLimit | null): AutoGroup {
   const models = limit === null ? '' : limit.modelPrefix;
   return {
     name: `${AUTO_PREFIX}${id}${models === '' ? '' : `/${models}`}`,

@@ -3,7 +3,7 @@ import type { CalledAt } from './path-match.ts';
 import { PatternIndex } from './pattern-index.ts';
 
 /** A call as far as groups look at it before its body is read. */
-interface CallBeforeModel {
+interface UnreadCall {
   readonly operation: string;
   readonly keyIds: readonly string[];
   /** Null: no group names paths, or it is any call of its operation. */
@@ -63,7 +63,7 @@ export class GroupIndex {
   }
 
   /** Lists the groups of a call. */
-  matching(call: CallBeforeModel, model: ModelNames): CompiledGroup[] {
+  matching(call: UnreadCall, model: ModelNames): CompiledGroup[] {
     const found = new Set(this.#others);
     this.#findByKeys(call.keyIds, found);
     for (const name of model.names) {
@@ -76,7 +76,7 @@ export class GroupIndex {
   }
 
   /** Tells what the groups of a call, and of others with another model, say together. */
-  beforeModel(call: CallBeforeModel, own: readonly CompiledGroup[]): BeforeModel {
+  beforeModel(call: UnreadCall, own: readonly CompiledGroup[]): BeforeModel {
     const found = new Set<number>();
     this.#findByKeys(call.keyIds, found);
     const some = [...inOrder(this.#groups, found), ...this.#forSomebody].filter((group) =>
@@ -100,7 +100,7 @@ export class GroupIndex {
 }
 
 /** Tells whether a group is for a call, whatever its model. */
-export function takes(group: CompiledGroup, { operation, keyIds, at }: CallBeforeModel): boolean {
+export function takes(group: CompiledGroup, { operation, keyIds, at }: UnreadCall): boolean {
   const { matchesPath } = group;
   if (!group.matchesOperation(operation) || !group.matchesCaller(keyIds)) return false;
   return matchesPath === null || (at !== null && matchesPath(at));

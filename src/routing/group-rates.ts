@@ -1,7 +1,7 @@
 import type { GroupConfig } from '../contract/config/config.ts';
 import type { RateStatus } from '../contract/status.ts';
 import { BURST_MS, limitsOf, MINUTE_MS } from '../core/parts/rate-limits.ts';
-import { leftOf, type Rates } from '../core/parts/rates.ts';
+import { leftOf, type RateUse } from '../core/parts/rates.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import type { LimitName, RateSettings } from '../core/words/limits.ts';
 import type { GroupSettings } from '../core/words/settings.ts';
@@ -29,7 +29,7 @@ export function ratesOf(
 
 /** Tells what is left of limits. */
 export function rateStatuses(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   now: InstantMs,
 ): Record<string, RateStatus> {

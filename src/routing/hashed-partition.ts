@@ -2,7 +2,7 @@
 // feed, logs and metrics may be elsewhere: what callers wrote must not stand in a name.
 
 import type { GroupConfig } from '../contract/config/config.ts';
-import { jurisdictionOf, type PlaceVariables } from '../env.ts';
+import { jurisdictionOf, type LocationVariables } from '../env.ts';
 import { partitionHash } from '../runtime/digests.ts';
 import { isHashed } from './partition.ts';
 import type { Placement, Routes } from './placement.ts';
@@ -10,7 +10,7 @@ import type { Placement, Routes } from './placement.ts';
 /** Tells whether the partitions of a group have hashed names. */
 export function hashesPartitions(
   { jurisdiction }: Pick<GroupConfig, 'jurisdiction'>,
-  env: PlaceVariables,
+  env: LocationVariables,
 ): boolean {
   return jurisdiction !== null || jurisdictionOf(env) !== null;
 }
@@ -24,14 +24,14 @@ export async function hashedPartition(fingerprintKey: string, partition: string)
 }
 
 /** Tells whether some placement may need a hashed name: most deployments have none, and their calls wait for nothing. */
-export function mayHash(routes: Routes, env: PlaceVariables): boolean {
+export function mayHash(routes: Routes, env: LocationVariables): boolean {
   return routes.splitsInJurisdiction || jurisdictionOf(env) !== null;
 }
 
 /** Gives placements the names that their pools have. */
 export function hashedPlacements(
   placements: readonly Placement[],
-  env: PlaceVariables,
+  env: LocationVariables,
   fingerprintKey: string,
 ): Promise<readonly Placement[]> {
   const named = placements.map(async (placement) => {

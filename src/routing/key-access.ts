@@ -146,27 +146,27 @@ export function mayReportUsage(key: Pick<GatewayKeyConfig, 'allow'> | null): boo
 }
 
 /** A call at an upstream, as far as it says what is asked for. */
-interface Asked {
+interface AccessRequest {
   readonly upstream: Upstream;
   readonly path: string;
   readonly operation: Pick<Operation, 'isNamed' | 'socket'>;
 }
 
 /** The request of a call. */
-interface MadeBy {
+interface RouteMaker {
   readonly request: Pick<Request, 'method' | 'headers'>;
   readonly query: URLSearchParams;
 }
 
 /** Access to an upstream without a caller's own key: the operator's key, or a network that the upstream trusts. */
-export type Entry = 'operator_key' | 'network';
+export type UpstreamAccess = 'operator_key' | 'network';
 
 /** Finds the access that a call uses. Null: the upstream sees the caller's own key, or is public. */
 export function entryAt(
   { isKeyless, via }: Pick<Upstream, 'isKeyless' | 'via'>,
   injected: string | null,
   providerKey: string | null,
-): Entry | null {
+): UpstreamAccess | null {
   if (injected !== null) return 'operator_key';
   return isKeyless || (via !== null && providerKey === null) ? 'network' : null;
 }
@@ -178,9 +178,9 @@ export function entryAt(
  */
 export function closedRoute(
   key: Pick<GatewayKeyConfig, 'id' | 'allow'> | null,
-  { upstream, path, operation }: Asked,
-  { request, query }: MadeBy,
-  entry: Entry,
+  { upstream, path, operation }: AccessRequest,
+  { request, query }: RouteMaker,
+  entry: UpstreamAccess,
 ): ErrorReply | null {
   const { method, headers } = request;
   const close = (what: string, help = ''): ErrorReply => closed(upstream, what, entry, help);
@@ -230,7 +230,10 @@ function leavesBase({ baseUrl }: Upstream, path: string): boolean {
  * A session and each turn have a slot, so neither is a route without one. Where every WebSocket is a session, a session on any
  * other route reaches what a request to that route reaches: the shell of a notebook, the events of other callers.
  */
-function neededFor(method: string, { upstream, path, operation }: Asked): readonly string[] {
+function neededFor(
+  method: string,
+  { upstream, path, operation }: AccessRequest,
+): readonly string[] {
   const { dialect } = upstream;
   const { socket } = operation;
   if (socket === undefined || socket === 'unserved') return neededRoutes(method, path, dialect);
@@ -252,7 +255,7 @@ function nameIt(how: string): string {
 function closed(
   { id, isKeyless }: Upstream,
   what: string,
-  entry: Entry,
+  entry: UpstreamAccess,
   toOpen: string,
 ): ErrorReply {
   const help = `${isKeyless ? '' : ` ${BRING_A_KEY}.`}${toOpen}`;
@@ -266,7 +269,7 @@ function closed(
 interface ClosedAt {
   readonly key: { readonly id: string } | null;
   readonly upstream: Upstream;
-  readonly entry: Entry;
+  readonly entry: UpstreamAccess;
 }
 
 function unlisted(name: string, why: string, { key, upstream, entry }: ClosedAt): ErrorReply {

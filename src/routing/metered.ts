@@ -6,8 +6,8 @@ import { isPrivateHost } from '../runtime/private-address.ts';
 import { membersOf } from './members.ts';
 
 /** Limits of a group, or of a member of one. */
-type Limits = Omit<GroupConfig['limits'], 'max_weight'>;
-type Budgets = Pick<Limits, 'budget_usd'>;
+type MeteredLimits = Omit<GroupConfig['limits'], 'max_weight'>;
+type BudgetLimits = Pick<MeteredLimits, 'budget_usd'>;
 
 /** Whether a group counts every call's tokens or cost, and so reads bodies for it and estimates before a call starts. */
 export function countsTokens(group: GroupConfig): boolean {
@@ -20,13 +20,13 @@ export function countsReports(group: GroupConfig | null): boolean {
   return group === null || group.track_usage !== 'off' || countsTokens(group);
 }
 
-function areOfTokens(limits: Limits): boolean {
+function areOfTokens(limits: MeteredLimits): boolean {
   const { tpm, itpm, otpm, tpd } = limits;
   return [tpm, itpm, otpm, tpd].some((limit) => limit !== null) || hasBudget(limits);
 }
 
 /** Tells whether a group, or a member of one, must know what a call costs. */
-export function hasBudget({ budget_usd: budget }: Budgets): boolean {
+export function hasBudget({ budget_usd: budget }: BudgetLimits): boolean {
   return budget.per_hour !== null || budget.per_day !== null || budget.per_month !== null;
 }
 
@@ -54,13 +54,17 @@ export function isFree(upstream: Priced): boolean {
 }
 
 /** An upstream, and the model of a call there. */
-interface At {
+interface MeteredCall {
   readonly upstream: Upstream;
   readonly model: string | null;
 }
 
 /** Whether the cost of a call is known, if a budget of its group or member limits it. `member`: null if the group has none. */
-export function isPriced(located: At, group: GroupConfig, member: MemberConfig | null): boolean {
+export function isPriced(
+  located: MeteredCall,
+  group: GroupConfig,
+  member: MemberConfig | null,
+): boolean {
   const isBudgeted = hasBudget(group.limits) || (member !== null && hasBudget(member.limits));
   if (group.dry_run || !isBudgeted) return true;
   if (priceAt(located) !== null || isFree(located.upstream)) return true;
@@ -75,7 +79,7 @@ export function fallbackOf({ limits }: Pick<MemberConfig, 'limits'>): Price | nu
   return fallback === null ? null : priceOf('', '*', { '*': fallback });
 }
 
-export function priceAt({ upstream, model }: At): Price | null {
+export function priceAt({ upstream, model }: MeteredCall): Price | null {
   const aliased = model === null ? null : aliasedModel(upstream, model);
   return priceOf(priceListId(upstream), aliased, upstream.prices);
 }

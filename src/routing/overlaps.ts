@@ -7,7 +7,7 @@ import { hasMembers, hasRouteIn } from './members.ts';
 import { METHODS_WITH_BODY } from '../contract/methods.ts';
 import { baseUrlGlobs, narrowFirst, upstreamsOf } from './group-match.ts';
 
-type Match = GroupConfig['match'];
+type GroupMatch = GroupConfig['match'];
 
 /** Names of two groups that the same call may match, the narrower first. */
 export type Overlap = readonly [narrow: string, wide: string];
@@ -15,7 +15,7 @@ export type Overlap = readonly [narrow: string, wide: string];
 /** The part of a group that decides which calls it takes, ready to be compared. */
 interface Comparable {
   readonly name: string;
-  readonly match: Match;
+  readonly match: GroupMatch;
   /** It is for models, upstreams or base URLs, or names members, and so takes the automatic group's place. */
   readonly isTargeted: boolean;
 }
@@ -71,7 +71,7 @@ export function replacedBy(
   });
 }
 
-const NOTHING_NAMED: Match = {
+const NOTHING_NAMED: GroupMatch = {
   models: [],
   upstreams: [],
   base_urls: [],
@@ -126,7 +126,7 @@ function comparable({ groups }: Pick<Config, 'groups'>): Comparable[] {
     }));
 }
 
-function mayMeet(a: Match, b: Match): boolean {
+function mayMeet(a: GroupMatch, b: GroupMatch): boolean {
   return (
     fieldsMeet(a.upstreams, b.upstreams) &&
     fieldsMeet(a.base_urls, b.base_urls) &&
@@ -139,8 +139,8 @@ function mayMeet(a: Match, b: Match): boolean {
 
 /** A configuration of the version before names no paths. */
 function pathsMeet(
-  { paths: a = [], methods: ofA = [] }: Partial<Match>,
-  { paths: b = [], methods: ofB = [] }: Partial<Match>,
+  { paths: a = [], methods: ofA = [] }: Partial<GroupMatch>,
+  { paths: b = [], methods: ofB = [] }: Partial<GroupMatch>,
 ): boolean {
   if (a.length === 0 || b.length === 0) return true;
   const [one, two] = [ofA, ofB].map((all) => (all.length === 0 ? METHODS_WITH_BODY : all));
@@ -153,7 +153,7 @@ function fieldsMeet(a: readonly string[], b: readonly string[]): boolean {
 }
 
 /** Tells whether a pattern `upstream/model` of `a` means a model that `b` knows without the upstream. */
-function qualifiedMeet(a: Match, b: Match): boolean {
+function qualifiedMeet(a: GroupMatch, b: GroupMatch): boolean {
   return a.models.some((pattern) => {
     const slash = pattern.indexOf('/');
     if (slash === -1) return false;

@@ -12,10 +12,10 @@ export interface CalledAt {
 /** Tells whether some reading of a path is named. Null: the group names no paths, and takes calls by any. */
 export type PathTest = ((at: CalledAt) => boolean) | null;
 
-type Named = Pick<Partial<GroupConfig['match']>, 'paths' | 'methods'>;
+type PathRule = Pick<Partial<GroupConfig['match']>, 'paths' | 'methods'>;
 
 /** Tells whether a group names paths. A configuration of the version before knows of none. */
-export function namesPaths({ match: { paths = [] } }: { readonly match: Named }): boolean {
+export function namesPaths({ match: { paths = [] } }: { readonly match: PathRule }): boolean {
   return paths.length > 0;
 }
 
@@ -26,7 +26,7 @@ export function calledAt(method: string, path: string): CalledAt {
 }
 
 /** Compiles the paths of a group, with their methods: those with a body, unless it lists others. */
-export function compilePaths({ paths = [], methods = [] }: Named): PathTest {
+export function compilePaths({ paths = [], methods = [] }: PathRule): PathTest {
   if (paths.length === 0) return null;
   const isNamed = compileGlobs(paths);
   const taken = new Set<string>(methods.length === 0 ? METHODS_WITH_BODY : methods);

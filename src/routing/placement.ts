@@ -27,7 +27,7 @@ import { calledAt, namesPaths, type CalledAt } from './path-match.ts';
 import { longestTimeoutMs } from './lane-timeouts.ts';
 
 /** A call as it is known before its body is read. */
-interface CallBeforeModel {
+interface UnreadPlacementCall {
   readonly upstream: Upstream;
   readonly operation: string;
   readonly method: string;
@@ -38,7 +38,7 @@ interface CallBeforeModel {
 }
 
 /** A call that needs a slot. */
-export interface RoutedCall extends CallBeforeModel {
+export interface RoutedCall extends UnreadPlacementCall {
   /** The model as the upstream will see it, or null where the call names none. */
   readonly model: string | null;
   /** The one who is charged. */
@@ -90,20 +90,20 @@ type NamedPath = 'no' | 'in a reading' | 'in all readings';
 /** The way of every call at one version of the configuration. */
 export interface Routes {
   /** How groups that a call may belong to name its path, so that it takes a slot whatever it asks for. */
-  namedPath(call: CallBeforeModel): NamedPath;
+  namedPath(call: UnreadPlacementCall): NamedPath;
   /** Uses of the call's model, in any group that it may belong to. */
-  useOfModel(call: CallBeforeModel): ModelUse;
+  useOfModel(call: UnreadPlacementCall): ModelUse;
   /**
    * Whether all groups of a call that depend on its model allow bodies that name it by reference. `model`: the model that the
    * call's header names, if any.
    */
-  allowsReferences(call: CallBeforeModel, model: string | null): boolean;
+  allowsReferences(call: UnreadPlacementCall, model: string | null): boolean;
   /** Whether any group counts tokens or cost, or sends calls on to where the operator's key pays. */
   readonly countsSome: boolean;
   /** Whether two names are of one model at an upstream, however they are written. */
   isSameModel(upstream: Upstream, one: string, other: string): boolean;
   /** Whether some group may send comments to the call's stream while it waits. */
-  mayKeepAlive(call: CallBeforeModel): boolean;
+  mayKeepAlive(call: UnreadPlacementCall): boolean;
   /** Whether any group of the configuration does. */
   readonly keepsSomeAlive: boolean;
   /** Whether any group that is split is in a jurisdiction of its own, so that names of partitions are hashed there. */
@@ -165,9 +165,9 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     routesIn.get(group)?.(at, path) ?? true;
   const byPath = groups.filter(({ config: group }) => namesPaths(group));
   // Where nobody names any, no path is read for that.
-  const atOf = ({ method, path }: CallBeforeModel): CalledAt | null =>
+  const atOf = ({ method, path }: UnreadPlacementCall): CalledAt | null =>
     byPath.length === 0 || path === null ? null : calledAt(method, path);
-  const asked = (call: CallBeforeModel) => {
+  const asked = (call: UnreadPlacementCall) => {
     const { operation, keyIds } = call;
     return { operation, keyIds, at: atOf(call) };
   };
@@ -187,13 +187,13 @@ export function compileRoutes(config: Config, upstreams: ReadonlyMap<string, Ups
     ofLimits.flatMap((group) => group.config.match.keys.map((id) => ({ id, group }))),
     ({ id }) => id,
   );
-  const ownOf = (call: CallBeforeModel) =>
+  const ownOf = (call: UnreadPlacementCall) =>
     ofKeys.size === 0
       ? []
       : call.keyIds.flatMap((id) => ofKeys.get(id)?.map(({ group }) => group) ?? []);
   const namesOf = (upstream: Upstream, model: string | null): ModelNames =>
     modelNames(upstream, model, of(upstream).canonical(model));
-  const beforeModel = (call: CallBeforeModel) =>
+  const beforeModel = (call: UnreadPlacementCall) =>
     of(call.upstream).index.beforeModel(asked(call), ownOf(call));
   return {
     namedPath(call) {

@@ -1,6 +1,6 @@
 import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ListedPool } from '../contract/rpc/directory-rpc.ts';
-import { jurisdictionOf, keptIn, type Env, type PlaceVariables } from '../env.ts';
+import { jurisdictionOf, keptIn, type Env, type LocationVariables } from '../env.ts';
 import type { GroupRpc } from '../contract/rpc/group-rpc.ts';
 import { definedGroup, kindOfLimits, type KeysAndTeams } from './key-groups.ts';
 import { AUTO_PREFIX, poolName } from '../contract/pool-name.ts';
@@ -8,7 +8,7 @@ import { hasMembers } from './members.ts';
 import { isHashed, isOwnPartition, splitPartition } from './partition.ts';
 
 /** Where a group's objects live: a `GroupConfig` is one. Automatic groups say nothing of it (null). */
-export type PoolPlace = Pick<GroupConfig, 'location' | 'jurisdiction'>;
+export type PoolLocation = Pick<GroupConfig, 'location' | 'jurisdiction'>;
 
 /**
  * A listed pool with the jurisdiction that it was created in. The same name in another jurisdiction
@@ -25,10 +25,10 @@ export interface PlacedPool extends ListedPool {
  * work again after its object was reset.
  */
 export function poolOf(
-  env: Pick<Env, 'GROUPS'> & PlaceVariables,
+  env: Pick<Env, 'GROUPS'> & LocationVariables,
   group: string,
   partition: string | null,
-  place: PoolPlace | null,
+  place: PoolLocation | null,
 ): GroupRpc {
   const namespace = keptIn(env.GROUPS, place?.jurisdiction ?? jurisdictionOf(env));
   const name = poolName(group, partition);

@@ -1,4 +1,4 @@
-import type { CallScope, ScopeKind } from '../contract/scope.ts';
+import type { ScopeFields, ScopeKind } from '../contract/scope.ts';
 import {
   SCOPES_SHOWN_MAX,
   type MemberStatus,
@@ -33,7 +33,7 @@ export function isHolding({
 }
 
 /** Describes the calls of a scope, such as `model gpt-5, tier flex`. */
-export function scopeWords({ model, service_tier, credential }: CallScope): string {
+export function scopeWords({ model, service_tier, credential }: ScopeFields): string {
   const names = Object.entries({ model, tier: service_tier, key: credential });
   const words = names.flatMap(([name, value]) => (value === null ? [] : [wordOf(name, value)]));
   return words.join(', ');
@@ -45,7 +45,7 @@ function wordOf(name: string, value: string): string {
 }
 
 /** Names the values of a scope. null if it has none and contains all calls. */
-export function scopeKindOf({ model, service_tier, credential }: CallScope): ScopeKind | null {
+export function scopeKindOf({ model, service_tier, credential }: ScopeFields): ScopeKind | null {
   const names = Object.entries({ model, tier: service_tier, key: credential });
   const known = names.flatMap(([name, value]) => (value === null ? [] : [name]));
   return known.length === 0 ? null : (known.join('_') as ScopeKind);
@@ -127,7 +127,7 @@ function withoutAbout({ about: _about, pause: _pause, ...member }: MemberStatus)
 
 /** Converts a state that applies to some calls to their scope. The number of queued calls is unknown. */
 function scopeOf(
-  about: CallScope,
+  about: ScopeFields,
   { in_use, limit, paused_until, pause, breaker, breaker_until }: Omit<OwnState, 'about'>,
   upstreams: PoolStatus['upstreams'],
 ): ScopeStatus {
@@ -189,6 +189,6 @@ function keyOf({ member, about: { model, service_tier, credential } }: ScopeStat
   return JSON.stringify([member ?? null, model, service_tier, credential]);
 }
 
-function isAlike(a: CallScope, b: CallScope): boolean {
+function isAlike(a: ScopeFields, b: ScopeFields): boolean {
   return a.model === b.model && a.service_tier === b.service_tier && a.credential === b.credential;
 }

@@ -1,6 +1,6 @@
 import { isProvedLater } from '../contract/pool-name.ts';
 import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import { directoryOf, trialsOf, type Env } from '../env.ts';
 import { poolOf } from '../routing/pool.ts';
 import { pause } from '../runtime/background.ts';
@@ -37,7 +37,7 @@ async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
 export async function releaseLease(
   env: Env,
   lease: HeldByRun,
-  outcome: Outcome,
+  outcome: LeaseOutcome,
   after: Schedule,
 ): Promise<void> {
   const held = heldNow(lease);

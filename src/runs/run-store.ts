@@ -1,4 +1,4 @@
-import type { HeldByRun, Run } from './run.ts';
+import type { HeldByRun, UpstreamRun } from './run.ts';
 
 /**
  * The rows of runs. A renewal of all writes one row: a run has its own written when it begins, when a renewal of it fails or
@@ -11,7 +11,7 @@ const TABLES = [
      expires_at INTEGER NOT NULL) WITHOUT ROWID`,
 ];
 
-interface Row extends Record<string, SqlStorageValue> {
+interface RunRecord extends Record<string, SqlStorageValue> {
   readonly id: string;
   readonly until: number;
   readonly is_late: number;
@@ -26,12 +26,12 @@ export class RunStore {
     for (const table of TABLES) sql.exec(table);
   }
 
-  load(): Map<string, Run> {
+  load(): Map<string, UpstreamRun> {
     const [renewal] = this.#sql
       .exec<{ expires_at: number }>('SELECT expires_at FROM renewal')
       .toArray();
     const renewedTo = renewal?.expires_at ?? 0;
-    const rows = this.#sql.exec<Row>('SELECT id, until, is_late, leases FROM run').toArray();
+    const rows = this.#sql.exec<RunRecord>('SELECT id, until, is_late, leases FROM run').toArray();
     return new Map(
       rows.map(({ id, until, is_late: isLate, leases }) => {
         const stored = JSON.parse(leases) as HeldByRun[];
@@ -43,7 +43,7 @@ export class RunStore {
     );
   }
 
-  put({ id, until, leases, isLate }: Run): void {
+  put({ id, until, leases, isLate }: UpstreamRun): void {
     this.#sql.exec(
       'INSERT OR REPLACE INTO run (id, until, is_late, leases) VALUES (?, ?, ?, ?)',
       id,

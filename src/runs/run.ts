@@ -7,7 +7,7 @@ export interface HeldByRun extends RunLease {
 }
 
 /** Something that goes on at its upstream, with its leases. */
-export interface Run {
+export interface UpstreamRun {
   readonly id: string;
   /** When its leases are given back, whatever becomes of it. */
   readonly until: number;

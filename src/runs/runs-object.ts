@@ -1,6 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { MadeRequest, RunRequest, RunsRpc } from '../contract/rpc/runs-rpc.ts';
-import type { Outcome } from '../core/words/outcome.ts';
+import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { Env } from '../env.ts';
 import { logEvent } from '../runtime/log.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
@@ -8,7 +8,7 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { Timers } from '../runtime/timers.ts';
 import { releaseLease, renewLease } from './lease-of-run.ts';
 import { MadeStore } from './made-store.ts';
-import type { HeldByRun, Run } from './run.ts';
+import type { HeldByRun, UpstreamRun } from './run.ts';
 import { RunStore } from './run-store.ts';
 
 /** How often leases are renewed: three times within the shortest that one lasts. */
@@ -25,14 +25,14 @@ const ALARM_LATE_MS = 3_000;
 const RUNS_MAX = 2_000;
 
 /** The end of a renewal: the lease as it is by then. `late`: that could not be told. */
-type Renewed = HeldByRun | 'late' | 'revoked' | 'gone';
+type RunRenewal = HeldByRun | 'late' | 'revoked' | 'gone';
 
 /**
  * The leases of all runs at one upstream: renewed until somebody says that their run has ended, or its time is over.
  */
 export class RunsObject extends DurableObject<Env> implements RunsRpc {
   readonly #store: RunStore;
-  readonly #runs: Map<string, Run>;
+  readonly #runs: Map<string, UpstreamRun>;
   /** Runs that are about to be held, and whether they have ended meanwhile: a webhook may be faster. */
   readonly #coming = new Map<string, { hasEnded: boolean }>();
   readonly #timers = new Timers(steadyClock);
@@ -79,7 +79,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     return 'held';
   }
 
-  async end(id: string, outcome: Outcome): Promise<void> {
+  async end(id: string, outcome: LeaseOutcome): Promise<void> {
     if (this.#alarmAt !== null && isLost(this.#alarmAt)) await this.#arm(0);
     const run = this.#runs.get(id);
     if (run === undefined) {
@@ -127,13 +127,13 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
   }
 
   /** Nobody has said that it ended. */
-  async #runOut({ id, leases }: Run): Promise<void> {
+  async #runOut({ id, leases }: UpstreamRun): Promise<void> {
     logEvent('run_not_ended', { upstream: leases[0]?.held.upstream ?? null, run: id });
     await this.end(id, 'cancelled');
   }
 
   /** Renews the leases of a run, and drops those that are gone. Returns until when they count; late ones say nothing. */
-  async #renewRun(run: Run): Promise<number> {
+  async #renewRun(run: UpstreamRun): Promise<number> {
     const renewed = await Promise.all(run.leases.map((lease) => this.#renew(lease)));
     // Meanwhile it may have ended, or begun anew.
     if (this.#runs.get(run.id) !== run) return Infinity;
@@ -158,7 +158,7 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     return isLate ? Infinity : Math.min(...leases.map(({ expiresAt }) => expiresAt));
   }
 
-  async #renew(lease: HeldByRun): Promise<Renewed> {
+  async #renew(lease: HeldByRun): Promise<RunRenewal> {
     try {
       const answer = await renewLease(this.env, lease, this.#timers.after);
       switch (answer.kind) {
@@ -179,12 +179,12 @@ export class RunsObject extends DurableObject<Env> implements RunsRpc {
     }
   }
 
-  #keep(run: Run): void {
+  #keep(run: UpstreamRun): void {
     this.#runs.set(run.id, run);
     this.#store.put(run);
   }
 
-  async #release(leases: readonly HeldByRun[], outcome: Outcome): Promise<void> {
+  async #release(leases: readonly HeldByRun[], outcome: LeaseOutcome): Promise<void> {
     await Promise.all(
       leases.map((lease) => releaseLease(this.env, lease, outcome, this.#timers.after)),
     );
@@ -222,13 +222,13 @@ function isLost(alarmAt: number): boolean {
 }
 
 /** Leases that a run held before it began anew under its id. */
-function replacedBy({ leases }: Run, next: Run): HeldByRun[] {
+function replacedBy({ leases }: UpstreamRun, next: UpstreamRun): HeldByRun[] {
   const kept = new Set(next.leases.map(({ held }) => held.leaseId));
   return leases.filter(({ held }) => !kept.has(held.leaseId));
 }
 
 /** Whether an instance of a pool has taken a lease up, or one is gone. */
-function isOther({ leases: before }: Run, { leases }: Run): boolean {
+function isOther({ leases: before }: UpstreamRun, { leases }: UpstreamRun): boolean {
   return (
     before.length !== leases.length ||
     before.some(({ held }, index) => held.attachment !== leases[index]?.held.attachment)

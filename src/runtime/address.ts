@@ -4,7 +4,7 @@ import type { Env } from '../env.ts';
 /** The address of everybody who comes from one that is not known. */
 const EVERYBODY = 'everybody';
 
-interface Asked {
+interface AddressHeaders {
   readonly headers: Headers;
   /** Unlike Cloudflare's, that of the forwarder is `Forwarded`. */
   readonly cf?: object | undefined;
@@ -16,7 +16,7 @@ interface Asked {
  * callers could write themselves where Headgate hosts itself: there the forwarder says it, as a property that
  * no header of theirs can set.
  */
-export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: Asked): string {
+export function addressOf(env: Pick<Env, 'BOOT_ID'>, { headers, cf }: AddressHeaders): string {
   if (env.BOOT_ID === undefined) {
     return countedAddress(headers.get('cf-connecting-ip') ?? EVERYBODY);
   }

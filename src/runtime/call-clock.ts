@@ -12,7 +12,7 @@ export const onTimer: Schedule = (ms, run) => {
 /** How long until the first look: most calls are over by then, before anything of theirs is due. */
 const FIRST_LOOK_MS = 1_000;
 
-interface Entry {
+interface ClockEntry {
   readonly at: number;
   readonly run: () => void;
 }
@@ -25,7 +25,7 @@ interface Entry {
  * it fires. Nothing ends it with the call: it ends with the call's context, or finds nothing to do.
  */
 export class CallClock {
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new Set<ClockEntry>();
   readonly #clock = new SteadyClock();
   #timesSetBack = 0;
   #timer: ReturnType<typeof setTimeout> | null = null;

@@ -89,7 +89,7 @@ export function membersWithoutSecret(
 }
 
 /** A way to set a secret: the line to type, and what is to be done after it. */
-interface WayToSet {
+interface SettingHint {
   readonly command: string;
   readonly afterwards: string;
 }
@@ -97,16 +97,16 @@ interface WayToSet {
 /** Hosts at which `wrangler dev` serves. A deployed Worker has none of them. */
 const LOCAL_URL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/;
 
-type Runtime = 'serve' | 'wrangler dev' | 'cloudflare';
+type RuntimeName = 'serve' | 'wrangler dev' | 'cloudflare';
 
 /** Where this Worker runs. Only Headgate's own server gives it a boot id. */
-function runtimeOf({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, url: string): Runtime {
+function runtimeOf({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, url: string): RuntimeName {
   if (bootId !== undefined) return 'serve';
   return LOCAL_URL.test(url) ? 'wrangler dev' : 'cloudflare';
 }
 
 /** The way to set a secret where this Worker runs. `url` is the address of the request. */
-export function wayToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): WayToSet {
+export function wayToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): SettingHint {
   switch (runtimeOf(env, url)) {
     case 'cloudflare':
       return {

@@ -1,7 +1,7 @@
 import type { Schedule } from './call-clock.ts';
 import { SteadyClock } from './steady-clock.ts';
 
-interface Pending {
+interface PendingTimer {
   readonly at: number;
   readonly run: () => void;
   timer: ReturnType<typeof setTimeout> | null;
@@ -17,7 +17,7 @@ interface Pending {
  */
 export class Timers {
   readonly clock: SteadyClock;
-  readonly #pending = new Set<Pending>();
+  readonly #pending = new Set<PendingTimer>();
   #timesSetBack: number;
 
   constructor(clock = new SteadyClock()) {
@@ -27,7 +27,7 @@ export class Timers {
 
   readonly after: Schedule = (ms, run) => {
     this.check();
-    const pending: Pending = { at: this.clock.now() + ms, run, timer: null };
+    const pending: PendingTimer = { at: this.clock.now() + ms, run, timer: null };
     this.#pending.add(pending);
     this.#start(pending);
     return () => {
@@ -49,12 +49,12 @@ export class Timers {
     }
   }
 
-  #start(pending: Pending): void {
+  #start(pending: PendingTimer): void {
     const delayMs = Math.max(0, pending.at - this.clock.now());
     pending.timer = setTimeout(() => this.#fire(pending), delayMs);
   }
 
-  #fire(pending: Pending): void {
+  #fire(pending: PendingTimer): void {
     this.#pending.delete(pending);
     this.clock.reach(pending.at);
     try {
@@ -65,6 +65,6 @@ export class Timers {
   }
 }
 
-function stop({ timer }: Pending): void {
+function stop({ timer }: PendingTimer): void {
   if (timer !== null) clearTimeout(timer);
 }

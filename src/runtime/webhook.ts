@@ -37,13 +37,13 @@ export interface WebhookDependencies {
 }
 
 /** A warning or an entry of what needs a person on its way, or a test of the way. */
-type Message = Omit<Warning, 'kind'> & {
+type WebhookMessage = Omit<Warning, 'kind'> & {
   readonly kind: WarningKind | 'attention' | 'test';
   readonly attention?: Attention;
 };
 
 /** An entry of what needs a person, when it was found, and when it was over. */
-interface Found {
+interface FoundEntry {
   readonly id: string;
   readonly at: string;
   readonly entry: Attention;
@@ -65,7 +65,7 @@ const WARNED: ReadonlySet<AttentionRule> = new Set([
 ]);
 
 /** Result of a test. */
-interface Tested {
+interface WebhookTestResult {
   /** Status of the answer. Null: there was none. */
   readonly status: number | null;
   /** The beginning of the answer. */
@@ -111,11 +111,11 @@ export async function deliverWarning(
 
 /** Sends an entry of what needs a person, or that it is over, unless a warning has announced it. Never throws. */
 export async function deliverAttention(
-  { id, at, entry, cleared_at: clearedAt }: Found,
+  { id, at, entry, cleared_at: clearedAt }: FoundEntry,
   dependencies: WebhookDependencies,
 ): Promise<void> {
   const { rule, subject, group, count, says, advice } = entry;
-  const message: Message = {
+  const message: WebhookMessage = {
     id: clearedAt === undefined ? id : `${id}-over`,
     at: clearedAt ?? at,
     kind: 'attention',
@@ -142,8 +142,8 @@ export async function deliverAttention(
 export async function testWebhook(
   target: WebhookConfig,
   dependencies: WebhookDependencies,
-): Promise<Tested> {
-  const test: Message = {
+): Promise<WebhookTestResult> {
+  const test: WebhookMessage = {
     id: crypto.randomUUID(),
     at: new Date(dependencies.now()).toISOString(),
     kind: 'test',
@@ -152,7 +152,7 @@ export async function testWebhook(
     message: 'This is a test: warnings of Headgate arrive here.',
     figures: {},
   };
-  const failed = (error: string): Tested => ({ status: null, answer: '', error });
+  const failed = (error: string): WebhookTestResult => ({ status: null, answer: '', error });
   const refused = reasonNotToSend(target, dependencies);
   if (refused !== null) return failed(refused);
   try {
@@ -172,13 +172,13 @@ function wordsFor(error: unknown): string {
   return `the receiver did not answer within ${ANSWER_MS_MAX / 1_000} s`;
 }
 
-function logFailure({ id, kind, group }: Message, why: string): void {
+function logFailure({ id, kind, group }: WebhookMessage, why: string): void {
   logEvent('webhook_failed', { warning: id, kind, group, why });
 }
 
 /** Delivers. Null: it was received. Else why not, without the address, which may hold a credential. */
 async function deliver(
-  warning: Message,
+  warning: WebhookMessage,
   target: WebhookConfig,
   dependencies: WebhookDependencies,
 ): Promise<string | null> {
@@ -213,7 +213,7 @@ function reasonNotToSend(
 }
 
 async function post(
-  message: Message,
+  message: WebhookMessage,
   { url, secret: name, format }: WebhookConfig,
   { secret, fetch: send, now }: WebhookDependencies,
 ): Promise<Response> {
@@ -248,12 +248,12 @@ function isWorthAnother(status: number): boolean {
   return status >= 500 || status === 408 || status === 425 || status === 429;
 }
 
-function bodyOf({ kind, at, id, ...data }: Message): string {
+function bodyOf({ kind, at, id, ...data }: WebhookMessage): string {
   return JSON.stringify({ type: `headgate.${kind}`, timestamp: at, data: { id, kind, ...data } });
 }
 
 /** Makes what Slack's incoming webhooks take: plain text, in which nobody is called and nothing is a link of somebody's making. */
-function slackBodyOf({ kind, group, partition, message }: Message): string {
+function slackBodyOf({ kind, group, partition, message }: WebhookMessage): string {
   const names = [group, ...(partition === null ? [] : [partition])];
   const where = names.map((name) => name.slice(0, NAME_CHARS_MAX)).join(' · ');
   const text = `[${where}] ${kind.replaceAll('_', ' ')}: ${message}`;

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join, normalize } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CLIENT_KEY, startClientStage } from '../e2e/support/client-stage.ts';
-import type { Stage } from '../e2e/support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { installPackedClient, type PackedClient } from '../e2e/support/packed-client.ts';
 import { startBrowser, type RealBrowser } from './support/chromium.ts';
 
@@ -24,7 +24,7 @@ type Scripted = typeof globalThis & {
 };
 
 let client: PackedClient;
-let stage: Stage;
+let stage: LifecycleStage;
 let site: Server;
 let browser: RealBrowser;
 let origin: string;

@@ -1,19 +1,19 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
 import { openSilent } from './support/load.ts';
 
 /** Why a call waited, what a group did, and where a call would go: what operators ask when somebody complains. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
 
 /** A call that waited behind another one, and one that did not want to. */
-let waited: OpenCall;
+let waited: LifecycleOpenCall;
 
 beforeAll(async () => {
   stage = await startStage({ config: practiceConfig(1) });

@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -31,10 +31,10 @@ const SIZES = [
   ['a phone', VIEWS.phone],
 ] as const;
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
-let calls: OpenCall[] = [];
+let calls: LifecycleOpenCall[] = [];
 
 beforeAll(async () => {
   stage = await startStage({
@@ -75,7 +75,7 @@ async function holdAll(): Promise<void> {
   await Promise.all(calls.map(({ answered }) => answered));
 }
 
-function call(label: string, model: string, agent: string): OpenCall {
+function call(label: string, model: string, agent: string): LifecycleOpenCall {
   const opened = openChat(stage.url(), {
     label,
     model,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -12,7 +12,7 @@ import {
   type RealBrowser,
 } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
-import { startLoad, type Load } from './support/load.ts';
+import { startLoad, type SupportLoad } from './support/load.ts';
 
 /** Every page, on a phone and a desktop, by day and by night, while calls queue. */
 
@@ -43,9 +43,9 @@ const LOOKS = (['desktop', 'phone'] as const).flatMap((view) =>
   (['light', 'dark'] as const).map((scheme) => ({ view, scheme })),
 );
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
-let loads: Load[] = [];
+let loads: SupportLoad[] = [];
 const pages = new Map<string, Page>();
 
 const group = (name: string, models: string[], limits: object, rest: object = {}) => ({

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openChat } from '../e2e/support/lifecycle-call.ts';
 import { FIGURE } from '../e2e/support/lifecycle-wait.ts';
-import { startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
 
@@ -17,7 +17,7 @@ const BUSY_MAX = 0.2;
 /** Maximum that anybody who types or scrolls waits for it, on a core of its own. Measured: 0 to 94, beside other work. */
 const TASK_MS_MAX = 200;
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let runs = true;
 let load: Promise<unknown>;

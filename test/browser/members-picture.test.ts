@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -28,13 +28,13 @@ const KEYS = {
   UPSTREAM_ACCOUNT_OF_THE_RESEARCH_TEAM_IN_STOCKHOLM: 'sk-long',
 };
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
-const calls: OpenCall[] = [];
+const calls: LifecycleOpenCall[] = [];
 
 /** Opens a call that keeps its slot, wherever it is served. */
-function hold(): OpenCall {
+function hold(): LifecycleOpenCall {
   const call = openChat(stage.url(), { label: `held-${calls.length}`, key: GATEWAY_KEY });
   calls.push(call);
   return call;

@@ -1,17 +1,17 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openChat } from '../e2e/support/lifecycle-call.ts';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
-import { openSilent, startLoad, type Load } from './support/load.ts';
+import { openSilent, startLoad, type SupportLoad } from './support/load.ts';
 
 /** Handling of a group by a person with a browser, while callers use it. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
-let load: Load | null = null;
+let load: SupportLoad | null = null;
 
 /** Calls of half a second. */
 const UPSTREAM = { limit: 100, chunks: 5, chunkDelayMs: 100 };

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -24,10 +24,10 @@ const IDLE = GROUPS - PRESSED.length;
 /** Maximum of pixels of a row on a phone: two lines of text. */
 const ROW_MAX = 45;
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
-let calls: OpenCall[] = [];
+let calls: LifecycleOpenCall[] = [];
 
 const group = (name: string, rest: object = {}) => ({
   name,
@@ -37,7 +37,7 @@ const group = (name: string, rest: object = {}) => ({
   ...rest,
 });
 
-const hold = (model: string, index: number): OpenCall =>
+const hold = (model: string, index: number): LifecycleOpenCall =>
   openChat(stage.url(), {
     label: `${model}-${index}`,
     model,

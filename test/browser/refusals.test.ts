@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openChat } from '../e2e/support/lifecycle-call.ts';
-import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
 
 /** Calls that Headgate itself refused, and callers that requiring a key would refuse, as operators see them. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
 

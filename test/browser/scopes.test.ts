@@ -1,7 +1,11 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { openChat, type ChatOptions, type OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import {
+  openChat,
+  type ChatOptions,
+  type LifecycleOpenCall,
+} from '../e2e/support/lifecycle-call.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -13,23 +17,23 @@ import { signedIn } from './support/dashboard.ts';
 
 /** Refusals that are about some calls only, on the pages of their group and their upstream. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
-const calls: OpenCall[] = [];
+const calls: LifecycleOpenCall[] = [];
 
 /** A name of the length that callers may choose, with markup and a mark that turns the direction of text. */
 const MODEL = `full-<b>model</b>-\u202e${'of-a-long-name-'.repeat(4)}`;
 
 const SLOW = { 'x-strict-silent-after-chunks': '1' };
 
-function send(model: string, rest: Partial<ChatOptions> = {}): OpenCall {
+function send(model: string, rest: Partial<ChatOptions> = {}): LifecycleOpenCall {
   const call = openChat(stage.url(), { label: `scopes-${calls.length}`, model, ...rest });
   calls.push(call);
   return call;
 }
 
-async function answers(call: OpenCall, wanted: number): Promise<void> {
+async function answers(call: LifecycleOpenCall, wanted: number): Promise<void> {
   const status = await call.answered;
   if (status !== wanted) throw new Error(`a call was answered with ${status}`);
 }

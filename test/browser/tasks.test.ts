@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { openChat, type OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, VIEWS, type RealBrowser, type View } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
-import { openSilent, startLoad, type Load } from './support/load.ts';
-import { Operator, type Effort } from './support/operator.ts';
+import { openSilent, startLoad, type SupportLoad } from './support/load.ts';
+import { SupportOperator, type Effort } from './support/operator.ts';
 
 /**
  * Tasks of operators, each from the first page with a group under load, by mouse or finger. Each takes five clicks at most.
@@ -22,11 +22,11 @@ vi.setConfig({ testTimeout: 2 * PATIENCE_MS });
 /** `TASKS=FILE` writes the table there as Markdown, for docs/dashboard.md. */
 const REPORT = process.env['TASKS'];
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
-let load: Load;
-let stuck: OpenCall[] = [];
+let load: SupportLoad;
+let stuck: LifecycleOpenCall[] = [];
 const efforts: (Effort & { readonly task: string })[] = [];
 
 const group = (name: string, limits: object) => ({
@@ -83,14 +83,14 @@ afterAll(async () => {
 /** Does a task from the first page on, which is live, and notes what it took. */
 async function timed(
   task: string,
-  act: (operator: Operator) => Promise<void>,
+  act: (operator: SupportOperator) => Promise<void>,
   view?: View,
 ): Promise<Effort> {
   page = await signedIn(browser, stage, '/admin', view);
   // A machine that has much else to do takes its time, which is told and not judged.
   page.setDefaultTimeout(PATIENCE_MS);
   await page.getByRole('article').first().waitFor();
-  const operator = new Operator(page);
+  const operator = new SupportOperator(page);
   await act(operator);
   const effort = operator.effort();
   efforts.push({ task, ...effort });

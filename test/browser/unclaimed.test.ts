@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../e2e/support/lifecycle-call.ts';
-import { practiceConfig, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import type { LifecycleOpenCall } from '../e2e/support/lifecycle-call.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { RESET_LEASE, resettableWorker } from '../e2e/support/resettable-worker.ts';
 import {
   expectAccessible,
@@ -20,9 +20,9 @@ const FOLDER = join(tmpdir(), 'headgate-screenshots');
 
 const HELD = 9;
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
-let calls: OpenCall[] = [];
+let calls: LifecycleOpenCall[] = [];
 
 beforeAll(async () => {
   browser = await startBrowser();

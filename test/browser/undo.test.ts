@@ -10,7 +10,7 @@ let page: Page;
 
 afterEach(() => page.context().close());
 
-interface Changed {
+interface UndoChanged {
   readonly version: number;
   readonly group: {
     readonly limits: { readonly max_concurrency: number };
@@ -18,14 +18,15 @@ interface Changed {
   };
 }
 
-const ask = async (method: string, path: string, body?: object): Promise<Changed> => {
+const ask = async (method: string, path: string, body?: object): Promise<UndoChanged> => {
   const response = await stage.admin.request(method, path, body);
   expect(response.status).toBe(200);
-  return (await response.json()) as Changed;
+  return (await response.json()) as UndoChanged;
 };
 const limit = (max_concurrency: number) =>
   ask('PATCH', '/groups/practice', { limits: { max_concurrency } });
-const groupNow = async () => (await ask('GET', '/groups/practice')) as unknown as Changed['group'];
+const groupNow = async () =>
+  (await ask('GET', '/groups/practice')) as unknown as UndoChanged['group'];
 
 /** Clicks on a button, and counts. */
 function clicker() {

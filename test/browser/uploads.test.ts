@@ -3,24 +3,24 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { startBrowser, type RealBrowser } from './support/chromium.ts';
 
 const GATEWAY_KEY = 'hg_of-a-page-that-uploads';
 
 const PAGE = '<!doctype html><link rel="icon" href="data:,"><title>Uploads</title>';
 
-interface Sent {
+interface UploadsSent {
   readonly type: string;
   readonly sha256: string;
 }
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let site: Server;
 let origin: string;
 /** The form that the browser sent last, as it left the browser. */
-let sent: Sent | null = null;
+let sent: UploadsSent | null = null;
 
 /** Serves the page at `/`, and passes everything else to Headgate. */
 function startSite(): Promise<Server> {

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import { until } from '../e2e/support/lifecycle-wait.ts';
 import { expectAccessible, startBrowser, type RealBrowser } from './support/chromium.ts';
 import { signedIn } from './support/dashboard.ts';
 
 /** Changes that would refuse calls of the last hour, by an operator in a browser: the first click warns, the second one makes them. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let page: Page;
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openChat } from '../e2e/support/lifecycle-call.ts';
-import { NO_HOLDS, startStage, type Stage } from '../e2e/support/lifecycle-stage.ts';
+import { NO_HOLDS, startStage, type LifecycleStage } from '../e2e/support/lifecycle-stage.ts';
 import {
   expectAccessible,
   expectNoSidewaysScroll,
@@ -15,7 +15,7 @@ import { signedIn, signedInAs } from './support/dashboard.ts';
 
 /** Warnings: where they are sent is set and tested from the page, and who opens it after one sees it. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 let browser: RealBrowser;
 let receiver: Server;
 let status = 200;

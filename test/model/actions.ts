@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
 import {
   LEASE_TTL_MS,
   MOVE_SETTLE_MS,
@@ -15,21 +15,21 @@ import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import { SOMEBODY, someMember, someSettings } from '../support/core-builders.ts';
 
 /** Names of a call in its body and by its key. */
-export interface CallNames {
+export interface ActionsCallNames {
   readonly model: string | null;
   readonly tier: string | null;
   readonly credential: string | null;
 }
 
 /** How a holder knows its lease. */
-export interface Told {
+export interface ActionsReport {
   /** The attachment that it had so many answers ago; null: it knows none; `newer`: of an instance to come. */
   readonly back: number | null | 'newer';
   readonly hasLapsed: boolean;
 }
 
 /** The manner in which a call that belongs to several groups asks. */
-type Manner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'needs' | 'hadTurn'>;
+type ActionsManner = Pick<Ticket, 'isTry' | 'waitsElsewhere' | 'needs' | 'hadTurn'>;
 
 /**
  * Something that happens in a history. `pick` chooses among the tickets issued so far, the newest first;
@@ -56,11 +56,11 @@ export type Action =
       readonly mayAskLater: boolean;
       /** Its lease is held by its id. */
       readonly isById?: boolean;
-      readonly manner: Manner;
+      readonly manner: ActionsManner;
       /** Members that have refused it. */
       readonly excluded?: readonly string[];
       /** Names in its body, and its key. Absent if there are none. */
-      readonly names?: CallNames;
+      readonly names?: ActionsCallNames;
       /** Its body was not read. */
       readonly isUnread?: boolean;
       /** The ticket, as `pick`, that waits for this one. */
@@ -70,14 +70,14 @@ export type Action =
   | {
       readonly kind: 'make_up';
       readonly tenant: string;
-      readonly of: keyof CallNames;
+      readonly of: keyof ActionsCallNames;
       readonly count: number;
       readonly signal: Partial<UpstreamSignal>;
     }
   /** A member changes its id and keeps its key. */
   | { readonly kind: 'rename'; readonly pick: number }
   /** Asks of so many, all in the same way. */
-  | { readonly kind: 'crowd'; readonly count: number; readonly ask: Ask }
+  | { readonly kind: 'crowd'; readonly count: number; readonly ask: ActionsAsk }
   | {
       readonly kind: 'ask_again';
       readonly pick: number;
@@ -91,7 +91,7 @@ export type Action =
   | { readonly kind: 'next_attempt'; readonly pick: number }
   | { readonly kind: 'renew' | 'confirm' | 'cancel' | 'revoke'; readonly pick: number }
   /** A holder tells of its lease, which the group may not know. */
-  | ({ readonly kind: 'resume'; readonly pick: number } & Told)
+  | ({ readonly kind: 'resume'; readonly pick: number } & ActionsReport)
   | {
       readonly kind: 'promote';
       readonly pick: number;
@@ -102,11 +102,11 @@ export type Action =
   | {
       readonly kind: 'release';
       readonly pick: number;
-      readonly outcome: Outcome;
-      readonly told: Told | null;
+      readonly outcome: LeaseOutcome;
+      readonly told: ActionsReport | null;
     }
   /** Releases one of the leases that are held, the oldest first. */
-  | { readonly kind: 'end'; readonly pick: number; readonly outcome: Outcome }
+  | { readonly kind: 'end'; readonly pick: number; readonly outcome: LeaseOutcome }
   /** Drops the answer to the ask that many asks ago; 0 is the current one. */
   | { readonly kind: 'detach'; readonly pick: number; readonly back: number }
   | { readonly kind: 'reconfigure'; readonly changes: Partial<GroupSettings> }
@@ -118,9 +118,9 @@ export type Action =
       readonly pick: number;
       readonly signal: Partial<UpstreamSignal>;
       readonly isRepeat: boolean;
-      readonly told: Told | null;
+      readonly told: ActionsReport | null;
       /** How its lease ends. null if it does not. */
-      readonly end: Outcome | null;
+      readonly end: LeaseOutcome | null;
     }
   | { readonly kind: 'advance'; readonly ms: number }
   /** Nobody is heard for so long, and the group is told. */
@@ -134,7 +134,7 @@ export type Action =
   /** The instance is replaced. Of the writes that are on their way the last few are lost. */
   | { readonly kind: 'reset'; readonly lost: number };
 
-type Ask = Extract<Action, { kind: 'ask' }>;
+type ActionsAsk = Extract<Action, { kind: 'ask' }>;
 
 const COOLDOWNS_MS = [0, 1, 200, 5_000] as const;
 const SLICES_MS = [0, 1, 1_000, 8_000, 60_000] as const;
@@ -212,7 +212,7 @@ export const stepMsArb: fc.Arbitrary<number> = fc.oneof(
 
 const pick = fc.nat(19);
 const isAnew = fc.nat(5).map((nat) => nat === 0);
-const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
+const outcome = fc.constantFrom<LeaseOutcome>('success', 'cancelled', 'failed', 'unused');
 
 export const askArb = fc.record({
   kind: fc.constant('ask' as const),
@@ -227,7 +227,7 @@ export const askArb = fc.record({
   agentAgeMs: fc.constantFrom(null, null, 0, 500, 60_000, 999_999_999, -5_000),
   lane: fc.constantFrom<Lane>('high', 'normal', 'normal', 'low'),
   slots: fc.constantFrom(1, 1, 1, 2, 3),
-  manner: fc.constantFrom<Manner>(
+  manner: fc.constantFrom<ActionsManner>(
     ...[1, 2, 3, 4].map(() => ({ isTry: false, waitsElsewhere: false })),
     { isTry: true, waitsElsewhere: false },
     { isTry: true, waitsElsewhere: false, needs: ['wide'] },
@@ -245,7 +245,7 @@ function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pic
   return fc.record({ kind: fc.constant(kind), pick });
 }
 
-export const toldArb: fc.Arbitrary<Told> = fc.record({
+export const toldArb: fc.Arbitrary<ActionsReport> = fc.record({
   back: fc.constantFrom(0, 0, 0, 1, null, 'newer' as const),
   hasLapsed: fc.nat(5).map((nat) => nat === 0),
 });
@@ -429,7 +429,7 @@ export const crowdedSettingsArb: fc.Arbitrary<GroupSettings> = busySettingsArb.m
 }));
 
 /** A call that waits for its turn, and no longer than the group lets it. */
-export const PLAIN_ASK: Ask = {
+export const PLAIN_ASK: ActionsAsk = {
   kind: 'ask',
   sliceMs: 30_000,
   ageMs: 0,

@@ -1,11 +1,11 @@
 import { emptyControls } from '../../src/core/controls.ts';
 import type { BoundRow } from '../../src/core/parts/bound.ts';
 import type { Stored } from '../../src/core/recover.ts';
-import type { GroupWrite, Kept } from '../../src/core/writes.ts';
+import type { GroupWrite, StoredControls } from '../../src/core/writes.ts';
 import { keptControls, START } from '../support/core-builders.ts';
 
 /** A write on its way, and all that its rows said when it was issued. */
-interface Sent {
+interface DiskSent {
   readonly bound: BoundRow;
   readonly isInRing: boolean;
   readonly kept: Pick<Stored, 'controls' | 'ahead' | 'members'> | null;
@@ -13,7 +13,7 @@ interface Sent {
 }
 
 /** Copies the controls as they are read from their row. */
-function copyOf(kept: Kept): NonNullable<Sent['kept']> {
+function copyOf(kept: StoredControls): NonNullable<DiskSent['kept']> {
   const { ahead, members } = kept;
   const ofMembers = members === undefined ? {} : { members: structuredClone(members) };
   return { controls: keptControls(kept), ahead: { ...ahead }, ...ofMembers };
@@ -23,7 +23,7 @@ function copyOf(kept: Kept): NonNullable<Sent['kept']> {
 export class Disk {
   /** How long a write takes. */
   lagMs = 0;
-  #onTheWay: Sent[] = [];
+  #onTheWay: DiskSent[] = [];
   #last: BoundRow | null = null;
   /** Leases that ended by the rows of the ring, and by the one beside the controls, which is written over. */
   #endedInRing: BoundRow['ended'] = [];

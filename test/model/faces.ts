@@ -1,11 +1,11 @@
 import type { Effect } from '../../src/core/events.ts';
 import type { Waiter } from '../../src/core/parts/queue.ts';
-import type { Lease } from '../../src/core/state.ts';
+import type { ActiveLease } from '../../src/core/state.ts';
 import type { NaiveLease } from './naive-leases.ts';
 import type { NaiveWaiter } from './naive-order.ts';
 
 /** Shows the part of a lease that must be the same in both groups. */
-export function faceOf(lease: NaiveLease | Lease): unknown {
+export function faceOf(lease: NaiveLease | ActiveLease): unknown {
   const { id, phase, until, attachment, lane, slots, waitsElsewhere } = lease;
   const { grantedAt, chargedMs, nested, heirOf } = lease;
   const times = [until, grantedAt, chargedMs];

@@ -5,7 +5,7 @@ import { TestGroup } from '../support/core-builders.ts';
 
 const WEIGHTS = [1, 1, 3, 0.5];
 
-interface Step {
+interface FullQueueStep {
   /** The tenant that calls. */
   readonly by: number;
   /** Number of calls at once. */
@@ -22,7 +22,7 @@ const scenes = fc.integer({ min: 2, max: 50 }).chain((tenants) =>
     queueLengthMax: fc.integer({ min: tenants, max: 4 * tenants }),
     weights: fc.array(fc.constantFrom(...WEIGHTS), { minLength: tenants, maxLength: tenants }),
     steps: fc.array(
-      fc.record<Step>({
+      fc.record<FullQueueStep>({
         by: fc.oneof(fc.constant(0), fc.nat(tenants - 1)),
         calls: fc.integer({ min: 1, max: 12 }),
         areOld: fc.boolean(),
@@ -33,10 +33,10 @@ const scenes = fc.integer({ min: 2, max: 50 }).chain((tenants) =>
   }),
 );
 
-type Scene = typeof scenes extends fc.Arbitrary<infer T> ? T : never;
+type FullQueueScene = typeof scenes extends fc.Arbitrary<infer T> ? T : never;
 
 /** A group of four slots, all in use, with the queued calls of its tenants. */
-class Crowd {
+class FullQueueCrowd {
   readonly group: TestGroup;
   readonly #weights: ReadonlyMap<string, number>;
   readonly #tenantOf = new Map<string, string>();
@@ -46,7 +46,7 @@ class Crowd {
   /** Refusals of tenants that had no more than their share. */
   readonly wronged: string[] = [];
 
-  constructor({ queueLengthMax, weights }: Scene) {
+  constructor({ queueLengthMax, weights }: FullQueueScene) {
     this.#weights = new Map(weights.map((weight, index) => [`t${index}`, weight]));
     this.group = new TestGroup({
       slotsMax: 4,
@@ -110,7 +110,7 @@ it('refuses no call of a tenant that has less than its share of the queue', () =
   let refused = 0;
   fc.assert(
     fc.property(scenes, (scene) => {
-      const crowd = new Crowd(scene);
+      const crowd = new FullQueueCrowd(scene);
       crowd.move();
       for (const { by, calls, areOld, ends } of scene.steps) {
         for (let call = 0; call < calls; call += 1) crowd.call(`t${by}`, areOld);

@@ -44,7 +44,7 @@ export interface NaiveAtGrant {
 }
 
 /** A released slot. */
-interface Ended {
+interface NaiveAnswersEnded {
   readonly at: number;
   readonly lessons: readonly NaiveLessons[];
 }
@@ -56,7 +56,7 @@ export class NaiveAnswers {
   readonly reports: NaiveReports;
   readonly #site: NaiveSite;
   readonly #room: NaiveRoom;
-  #ended: Ended[] = [];
+  #ended: NaiveAnswersEnded[] = [];
   /** Refusals for concurrency since a call was served that was granted later. */
   #refusals: { readonly call: string; readonly id: string }[] = [];
   #refusedAt = 0;

@@ -26,7 +26,7 @@ interface NaiveParts {
   readonly grantedAt?: Readonly<Record<string, string>>;
 }
 
-type Entry =
+type NaiveBoundEntry =
   | {
       readonly kind: 'granted';
       readonly at: number;
@@ -72,17 +72,17 @@ type Entry =
   /** It was asked for a row that says that nothing is held. */
   | { readonly kind: 'noted_empty' };
 
-export type Issued = Extract<Entry, { kind: 'issued' }>;
+export type Issued = Extract<NaiveBoundEntry, { kind: 'issued' }>;
 
 export class NaiveBound {
   readonly isStored: boolean;
-  #entries: Entry[] = [];
+  #entries: NaiveBoundEntry[] = [];
 
   constructor(isStored: boolean) {
     this.isStored = isStored;
   }
 
-  add(entry: Entry): void {
+  add(entry: NaiveBoundEntry): void {
     this.#entries.push(entry);
   }
 
@@ -131,7 +131,7 @@ export class NaiveBound {
     const writes = [confirmed, ...this.#inFlight()];
     if (!writes.every((write) => this.#heirsOf(write).includes(heir))) return [];
     const [first, ...others] = writes.map((write) => this.#vacatedSince(write));
-    const hadBy = (id: string): Extract<Entry, { kind: 'vacated' }> | undefined =>
+    const hadBy = (id: string): Extract<NaiveBoundEntry, { kind: 'vacated' }> | undefined =>
       this.#entries.filter((entry) => entry.kind === 'vacated').findLast((each) => each.id === id);
     const isHere = (id: string): boolean => hadBy(id)?.member === member;
     const id = first?.find((each) => isHere(each) && others.every((other) => other.includes(each)));
@@ -265,7 +265,7 @@ export class NaiveBound {
     return this.#entries.filter((entry) => entry.kind === 'issued').slice(count);
   }
 
-  #since(issued: Issued): Entry[] {
+  #since(issued: Issued): NaiveBoundEntry[] {
     return this.#entries.slice(this.#entries.indexOf(issued) + 1);
   }
 
@@ -273,7 +273,7 @@ export class NaiveBound {
     const granted = this.#since(issued).filter(
       (entry) =>
         entry.kind === 'granted' && !entry.isPassed && (at === undefined || entry.member === at),
-    ) as Extract<Entry, { kind: 'granted' }>[];
+    ) as Extract<NaiveBoundEntry, { kind: 'granted' }>[];
     return granted.reduce((sum, { slots }) => sum + slots, 0);
   }
 }

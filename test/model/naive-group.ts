@@ -26,7 +26,7 @@ import {
   worstBelow,
 } from './naive-rejections.ts';
 
-type EventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
+type NaiveGroupEventOf<Kind extends GroupEvent['kind']> = Extract<GroupEvent, { kind: Kind }>;
 
 /** An operator's pause may end at any time, and stops all calls. */
 const BY_OPERATOR: NaiveRejection = { reason: 'paused', until: null, scope: null };
@@ -280,7 +280,7 @@ export class NaiveGroup extends NaiveLeases {
     this.answering.granted(lease, this.now);
   }
 
-  #report({ leaseId, claim, signal, isRepeat }: EventOf<'report'>): void {
+  #report({ leaseId, claim, signal, isRepeat }: NaiveGroupEventOf<'report'>): void {
     const lease = this.lease(leaseId) ?? this.#claimed(leaseId, claim);
     if (lease === undefined || lease.phase === 'cooling') return;
     if (signal.kind !== 'served') {
@@ -309,7 +309,7 @@ export class NaiveGroup extends NaiveLeases {
     return isKnown ? undefined : this.claim(claim);
   }
 
-  #release(lease: NaiveLease, { outcome, isSole = false }: EventOf<'release'>): void {
+  #release(lease: NaiveLease, { outcome, isSole = false }: NaiveGroupEventOf<'release'>): void {
     const { id, slots, nested, phase } = lease;
     const mayPass = isSole && phase === 'held' && slots === 1 && nested === null;
     const isVacant = mayPass && this.nestedIn(id).length === 0;
@@ -325,7 +325,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   /** Ends who waits under that id; of a lease of an earlier instance, gives its slots back. */
-  #releaseUnseen({ leaseId, outcome, claim }: EventOf<'release'>): void {
+  #releaseUnseen({ leaseId, outcome, claim }: NaiveGroupEventOf<'release'>): void {
     const waiter = this.#waiters.find((each) => each.leaseId === leaseId);
     this.#dismiss(waiter);
     const lease = this.#claimed(leaseId, claim);
@@ -348,7 +348,7 @@ export class NaiveGroup extends NaiveLeases {
     }
   }
 
-  #acquire(event: EventOf<'acquire'>): void {
+  #acquire(event: NaiveGroupEventOf<'acquire'>): void {
     const { ticket, leaseId, sliceMs, mayAskLater = false, isAnew = false } = event;
     if (isAnew) this.strikeHeirs(ticket.id);
     const isAnswered = this.answers.some((answer) => answer.split(' ')[1] === ticket.id);
@@ -742,7 +742,7 @@ export class NaiveGroup extends NaiveLeases {
     return this.meanHold() / Math.max(1, this.slotsMax());
   }
 
-  #promote({ ticketId, lane, toFront }: EventOf<'promote'>): void {
+  #promote({ ticketId, lane, toFront }: NaiveGroupEventOf<'promote'>): void {
     const waiter = this.#waiters.find((each) => each.ticketId === ticketId);
     if (waiter === undefined) return;
     waiter.lane = lane ?? waiter.lane;
@@ -750,7 +750,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#waiters = [...this.#waiters.filter((each) => each !== waiter), waiter];
   }
 
-  #resume({ claim }: EventOf<'resume'>): void {
+  #resume({ claim }: NaiveGroupEventOf<'resume'>): void {
     const { leaseId, ticketId, holder, lane, slots, attachment, member: named = '' } = claim;
     const isRevoked = this.leaseList.some(
       ({ id, phase }) => id === leaseId && phase === 'revoking',

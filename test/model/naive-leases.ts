@@ -1,7 +1,7 @@
 import { keepProbes } from '../../src/core/parts/breaker.ts';
-import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
-import type { Lease } from '../../src/core/state.ts';
+import type { ActiveLease } from '../../src/core/state.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
 import { NaiveAnswers, type NaiveAtGrant } from './naive-answers.ts';
@@ -23,7 +23,7 @@ import {
 } from './naive-order.ts';
 
 export type NaiveLease = Pick<
-  Lease,
+  ActiveLease,
   'id' | 'ticketId' | 'phase' | 'until' | 'attachment' | 'chargedMs' | 'nested' | 'heirOf'
 > &
   Omit<NaiveHold, 'holder'> & {
@@ -540,7 +540,7 @@ export abstract class NaiveLeases {
     Object.assign(lease, { until: this.now + 45_000 });
   }
 
-  protected end(lease: NaiveLease, outcome: Outcome, isUnused = outcome === 'unused'): void {
+  protected end(lease: NaiveLease, outcome: LeaseOutcome, isUnused = outcome === 'unused'): void {
     if (lease.phase === 'cooling') return;
     if (!isUnused) {
       this.answering.endedThere(lease, this.now);
@@ -566,7 +566,7 @@ export abstract class NaiveLeases {
   }
 
   /** The cool-down of the slots of a lease that ends this way. */
-  #downMs(lease: NaiveLease, outcome: Outcome): number {
+  #downMs(lease: NaiveLease, outcome: LeaseOutcome): number {
     const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.settings;
     if (outcome === 'failed' && !this.answering.speaksForAll(lease, this.now)) return 0;
     const downMs = {

@@ -65,10 +65,10 @@ export interface NaiveHold {
 }
 
 /** The holder of a call, as far as the order cares. */
-type Holder = Pick<Ticket['holder'], 'tenant' | 'agent' | 'session'>;
+type NaiveOrderHolder = Pick<Ticket['holder'], 'tenant' | 'agent' | 'session'>;
 
 /** The run of a call within its tenant: its agent, else its session, else that of all calls with neither. */
-export function runOf({ agent, session }: Holder): string {
+export function runOf({ agent, session }: NaiveOrderHolder): string {
   return agent ?? (session === undefined ? '' : `session ${session}`);
 }
 
@@ -115,7 +115,7 @@ export class NaiveOrder {
    * An agent run has a call at this instant, the first of which the group knows reached it at `at`: after
    * a quarter of an hour without one it is another run.
    */
-  see(of: Holder, now: number, view: NaiveView, at = now): NaiveAccount {
+  see(of: NaiveOrderHolder, now: number, view: NaiveView, at = now): NaiveAccount {
     const { tenant } = of;
     const known = this.#known(tenant, runOf(of));
     const isBusy =
@@ -130,11 +130,11 @@ export class NaiveOrder {
   }
 
   /** A call has got its slot, has ended, or has left the queue. */
-  noteActive(of: Holder, now: number): void {
+  noteActive(of: NaiveOrderHolder, now: number): void {
     for (const agent of [null, runOf(of)]) this.account(of.tenant, agent, now).activeAt = now;
   }
 
-  stillWaits(of: Holder, now: number): void {
+  stillWaits(of: NaiveOrderHolder, now: number): void {
     this.account(of.tenant, runOf(of), now).lastSeenAt = now;
   }
 
@@ -246,7 +246,7 @@ export class NaiveOrder {
     catchUp(groupsBy(own, 'agent'), agentOf, this.account(granted, null, now).lastAgentService);
   }
 
-  charge(holder: Holder, slotMs: number, now: number, view: NaiveView): void {
+  charge(holder: NaiveOrderHolder, slotMs: number, now: number, view: NaiveView): void {
     this.see(holder, now, view);
     const { tenant } = holder;
     const weight =
@@ -469,7 +469,7 @@ function isPassedOver(
   return needs.some((pool) => (passedOver.get(pool) ?? -Infinity) > now);
 }
 
-function isAgent(a: Holder, b: Holder): boolean {
+function isAgent(a: NaiveOrderHolder, b: NaiveOrderHolder): boolean {
   return a.tenant === b.tenant && runOf(a) === runOf(b);
 }
 

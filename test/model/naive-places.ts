@@ -4,17 +4,17 @@ import type { Ticket } from '../../src/core/words/ticket.ts';
 import type { NaiveHold } from './naive-order.ts';
 
 /** A lease by what its holder was told of where it runs; empty: the group named no members. */
-interface Named {
+interface NaivePlacesNamed {
   readonly named: string;
 }
 
-interface NaiveSite {
+interface NaivePlacesNaiveSite {
   readonly settings: GroupSettings;
-  leases(): readonly (NaiveHold & Named)[];
+  leases(): readonly (NaiveHold & NaivePlacesNamed)[];
 }
 
 /** A member as far as its slots are concerned. */
-export type Place = Pick<MemberSettings, 'slotsMax' | 'weight' | 'isAdaptive'> & {
+export type NaivePosition = Pick<MemberSettings, 'slotsMax' | 'weight' | 'isAdaptive'> & {
   readonly id: string;
 };
 
@@ -26,7 +26,7 @@ const UPSTREAM = 'openai';
  * ran. All are enabled and of the first tier.
  */
 export class NaivePlaces {
-  readonly #site: NaiveSite;
+  readonly #site: NaivePlacesNaiveSite;
   readonly #unclaimed = new Map<string, number>();
   /** The members of all grants, in their order. */
   #granted: string[] = [];
@@ -34,12 +34,12 @@ export class NaivePlaces {
   /** Later ids of members that changed their ids. */
   readonly #renamed = new Map<string, string>();
 
-  constructor(site: NaiveSite) {
+  constructor(site: NaivePlacesNaiveSite) {
     this.#site = site;
   }
 
   /** Where a lease counts: a group without members has but one; the key of the upstream is that of its successor. */
-  countsAt({ named }: Named): string {
+  countsAt({ named }: NaivePlacesNamed): string {
     const { members } = this.#site.settings;
     if (members.length === 0) return '';
     if (named !== '') return this.#renamed.get(named) ?? named;
@@ -47,7 +47,7 @@ export class NaivePlaces {
   }
 
   /** Lists the members that serve, and all others where anything is held: these take nothing more. */
-  all(): readonly Place[] {
+  all(): readonly NaivePosition[] {
     const serving = this.serving();
     const ids = [
       ...this.#site.leases().map((lease) => this.countsAt(lease)),
@@ -120,13 +120,13 @@ export class NaivePlaces {
     return this.#granted.lastIndexOf(id);
   }
 
-  noteGrant(lease: Pick<NaiveHold, 'holder'> & Named, now: number): void {
+  noteGrant(lease: Pick<NaiveHold, 'holder'> & NaivePlacesNamed, now: number): void {
     this.#granted.push(lease.named);
     this.noteRun(lease, now);
   }
 
   /** A call runs somewhere: those that belong together with it stay there. */
-  noteRun(lease: Pick<NaiveHold, 'holder'> & Named, now: number): void {
+  noteRun(lease: Pick<NaiveHold, 'holder'> & NaivePlacesNamed, now: number): void {
     const { members, affinity } = this.#site.settings;
     const key = this.#keyOf(lease.holder);
     if (members.length === 0 || key === null) return;
@@ -134,14 +134,14 @@ export class NaivePlaces {
   }
 
   /** Lists the members that a call may go to. */
-  possible({ excluded = [] }: Ticket): readonly Place[] {
+  possible({ excluded = [] }: Ticket): readonly NaivePosition[] {
     const serving = this.serving();
     if (this.#site.settings.members.length === 0) return serving;
     return serving.filter(({ id }) => !excluded.some((each) => each === id));
   }
 
   /** Lists the members at which calls are granted. */
-  serving(): readonly Place[] {
+  serving(): readonly NaivePosition[] {
     const { members, slotsMax, isAdaptive } = this.#site.settings;
     return members.length > 0 ? members : [{ id: '', slotsMax, weight: 1, isAdaptive }];
   }

@@ -1,9 +1,9 @@
 import type { NaiveWaiter } from './naive-order.ts';
-import type { Place } from './naive-places.ts';
+import type { NaivePosition } from './naive-places.ts';
 import type { NaiveRoom, NaiveSite } from './naive-room.ts';
 
 /** The place of a waiter: a member, none before one of these has room, or its own member, which it waits for. */
-type Placed =
+type NaivePlacingPlaced =
   | { readonly kind: 'now'; readonly member: string }
   | { readonly kind: 'later'; readonly members: readonly string[]; readonly at: number }
   | { readonly kind: 'held'; readonly member: string; readonly until: number };
@@ -36,7 +36,7 @@ export class NaivePlacing {
     barred: readonly string[],
     waiting: readonly string[],
     when: When,
-  ): Placed {
+  ): NaivePlacingPlaced {
     const { ticket, heldUntil, deadlineAt } = waiter;
     const { now } = when;
     const { slots } = ticket;
@@ -65,7 +65,12 @@ export class NaivePlacing {
   }
 
   /** A waiter without room waits for the member that has room first, for all if no time is known, or for the group. */
-  #later(left: readonly Place[], rooms: readonly number[], slots: number, now: number): Placed {
+  #later(
+    left: readonly NaivePosition[],
+    rooms: readonly number[],
+    slots: number,
+    now: number,
+  ): NaivePlacingPlaced {
     const at = Math.min(...rooms);
     const ids = left.map(({ id }) => id);
     const isGroupFull = this.#site.settings.members.length > 0 && this.#overAllAt(slots, now) > now;
@@ -83,7 +88,7 @@ export class NaivePlacing {
     return place === undefined || this.#roomAt(place, slots, when) > now;
   }
 
-  #roomAt({ id, slotsMax }: Place, slots: number, { grantsFrom, now }: When): number {
+  #roomAt({ id, slotsMax }: NaivePosition, slots: number, { grantsFrom, now }: When): number {
     const { paused, members } = this.#site.settings;
     if (paused || slotsMax === 0) return Infinity;
     const roomAt = Math.max(now, grantsFrom, this.#room.roomAt(id, slots, now));
@@ -98,7 +103,7 @@ export class NaivePlacing {
   }
 
   /** When a member is likely to have a slot for a waiter, after the earlier waiters for that member. */
-  #soonestAt(own: Place, before: number, slots: number, when: When): number {
+  #soonestAt(own: NaivePosition, before: number, slots: number, when: When): number {
     const { now, meanHoldMs } = when;
     const slotsMax = this.#room.slotsLearnedAt(own.id);
     if (slotsMax === 0) return Infinity;
@@ -115,13 +120,13 @@ export class NaivePlacing {
   }
 
   /** Picks the member with the smallest share of its slots in use, then the one without a grant for longest. */
-  #best(free: readonly Place[]): string {
-    const loadOf = ({ id, weight }: Place): number => {
+  #best(free: readonly NaivePosition[]): string {
+    const loadOf = ({ id, weight }: NaivePosition): number => {
       const slotsMax = this.#room.slotsLearnedAt(id);
       const inUse = this.#room.inUse(id, this.#room.scopes.member(id).own);
       return inUse / (weight * (slotsMax === Infinity ? 100 : slotsMax));
     };
-    const turnOf = ({ id }: Place): number => this.#site.places.turnOf(id);
+    const turnOf = ({ id }: NaivePosition): number => this.#site.places.turnOf(id);
     const [best] = free.toSorted((a, b) => loadOf(a) - loadOf(b) || turnOf(a) - turnOf(b));
     return best?.id ?? '';
   }

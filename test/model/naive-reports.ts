@@ -25,7 +25,7 @@ interface NaiveReport {
   readonly slotsMax: number | null;
 }
 
-type Apply = (retryAfterMs: number | null) => void;
+type NaiveReportsApply = (retryAfterMs: number | null) => void;
 
 /** Refusals reported by lease holders, and how they end. Their bounds have a separate model. */
 export class NaiveReports {
@@ -44,7 +44,7 @@ export class NaiveReports {
   }
 
   /** A holder reports a refusal of all calls of a member. */
-  apply(id: string, report: NaiveReport, apply: Apply, at: number): void {
+  apply(id: string, report: NaiveReport, apply: NaiveReportsApply, at: number): void {
     const now = instant(at);
     const member = this.#room.scopes.member(id);
     const { reports, own } = member;
@@ -86,7 +86,7 @@ export class NaiveReports {
     { reports }: NaiveMember,
     lessons: NaiveLessons | NaiveNarrower,
     { by, retryAfterMs }: Pick<NaiveReport, 'by' | 'retryAfterMs'>,
-    apply: Apply,
+    apply: NaiveReportsApply,
     at: number,
   ): void {
     const now = instant(at);

@@ -12,7 +12,7 @@ import { instant } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import type { NaiveLease } from './naive-leases.ts';
-import type { NaivePlaces, Place } from './naive-places.ts';
+import type { NaivePlaces, NaivePosition } from './naive-places.ts';
 import {
   isIn,
   type NaiveScopes,
@@ -51,7 +51,7 @@ export interface NaiveRejection {
 }
 
 /** Lessons, and the calls to which they apply (null: all calls of a member). */
-type About = readonly [lessons: NaiveLessons, scope: NaiveScope | null];
+type NaiveRoomAbout = readonly [lessons: NaiveLessons, scope: NaiveScope | null];
 
 /** Room for calls by the lessons. It is summed up from the leases and the lessons on each request. */
 export class NaiveRoom {
@@ -177,7 +177,7 @@ export class NaiveRoom {
   }
 
   /** Whether the breakers of all these members stop all calls. */
-  areBroken(places: readonly Place[], now: number): boolean {
+  areBroken(places: readonly NaivePosition[], now: number): boolean {
     return places.every(({ id }) => !allows(this.scopes.member(id).own.breaker, instant(now)));
   }
 
@@ -245,11 +245,14 @@ export class NaiveRoom {
    * Lessons that hold a call at a member, the member's own first, with their calls. Without a call, only the member's
    * own.
    */
-  #aboutAt(id: string, holder: Ticket['holder'] | null): readonly About[] {
+  #aboutAt(id: string, holder: Ticket['holder'] | null): readonly NaiveRoomAbout[] {
     const member = this.scopes.member(id);
-    const own: About = [member.own, this.aboutOwn(id)];
+    const own: NaiveRoomAbout = [member.own, this.aboutOwn(id)];
     if (holder === null) return [own];
-    return [own, ...this.scopes.scopesOf(member, holder).map((one): About => [one, one.scope])];
+    return [
+      own,
+      ...this.scopes.scopesOf(member, holder).map((one): NaiveRoomAbout => [one, one.scope]),
+    ];
   }
 
   /** Why these members stop a call (or all calls), and when the first stop ends. null if not all stop it. */
@@ -314,7 +317,7 @@ export class NaiveRoom {
   }
 
   /** Calls to which the learned slots of a single-member group apply. null if all, or nothing was learned. */
-  learnedOf([sole, other]: readonly Place[]): NaiveScope | null {
+  learnedOf([sole, other]: readonly NaivePosition[]): NaiveScope | null {
     if (sole === undefined || other !== undefined) return null;
     const { ceiling } = this.scopes.member(sole.id).own;
     return ceiling.slots === null ? null : this.aboutOwn(sole.id);

@@ -45,7 +45,7 @@ export interface NaiveMember {
 }
 
 /** A refusal that a call with another value confirms. */
-interface Refused {
+interface NaiveScopesRefused {
   readonly alike: string;
   readonly name: 'model' | 'credential';
   readonly value: string;
@@ -165,7 +165,7 @@ export class NaiveScopes {
   readonly #met = new Set<string>();
   /** The names of all calls since the last reset, with their instants. */
   #seen: { readonly names: NaiveNames; readonly at: number }[] = [];
-  #refusals: Refused[] = [];
+  #refusals: NaiveScopesRefused[] = [];
   #prunedAt = 0;
 
   constructor(rules: ScopeRules) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
 import type { RefusalScope } from '../../src/core/words/scope.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../src/core/words/signal.ts';
@@ -60,7 +60,14 @@ const answerArb: fc.Arbitrary<Action> = fc.record({
     })),
   isRepeat: fc.nat(5).map((nat) => nat === 0),
   told: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, toldArb),
-  end: fc.constantFrom<(Outcome | null)[]>(null, null, 'failed', 'failed', 'refused', 'success'),
+  end: fc.constantFrom<(LeaseOutcome | null)[]>(
+    null,
+    null,
+    'failed',
+    'failed',
+    'refused',
+    'success',
+  ),
 });
 
 const askOfModelArb: fc.Arbitrary<Action> = fc
@@ -84,7 +91,7 @@ function scoped(actions: fc.Arbitrary<Action>): fc.Arbitrary<Action> {
   );
 }
 
-const outcomeArb = fc.constantFrom<Outcome>('success', 'success', 'cancelled', 'failed');
+const outcomeArb = fc.constantFrom<LeaseOutcome>('success', 'success', 'cancelled', 'failed');
 
 /** Waits that are long enough to be held by lessons, and slots that the lessons can lower. */
 function patient(settings: fc.Arbitrary<GroupSettings>): fc.Arbitrary<GroupSettings> {

@@ -10,11 +10,11 @@ interface Directed {
   readonly decides: RegExp;
 }
 
-type Ask = Extract<Action, { kind: 'ask' }>;
+type ScopeHistoriesAsk = Extract<Action, { kind: 'ask' }>;
 
 const NAMES = { model: null, tier: null, credential: null };
 
-function ask(model: string, changes: Partial<Ask> = {}): Action {
+function ask(model: string, changes: Partial<ScopeHistoriesAsk> = {}): Action {
   return { ...PLAIN_ASK, names: { ...NAMES, model }, ...changes };
 }
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { instant } from '../../src/core/words/ids.ts';
-import type { Lease } from '../../src/core/state.ts';
+import type { ActiveLease } from '../../src/core/state.ts';
 import { LANES, type Lane } from '../../src/core/words/ticket.ts';
 import { TestGroup, type AskOptions } from '../support/core-builders.ts';
 import { runs } from './runs.ts';
 
 /** The promises of the order, said without saying how: for whatever calls come, and whatever they claim. */
 
-interface Arrival {
+interface TurnsArrival {
   readonly afterMs: number;
   readonly options: AskOptions;
 }
@@ -19,13 +19,13 @@ const agentArb = fc.constantFrom(null, 'run-1', 'run-2', 'run-3');
 /** Claims of all sorts: honest, of the future, of the far past. */
 const agentMsArb = fc.constantFrom(undefined, 0, 1_000, 100_000, -999_999_999, 999_999_999);
 
-function arrivalsArb(options: fc.Arbitrary<AskOptions>): fc.Arbitrary<Arrival[]> {
+function arrivalsArb(options: fc.Arbitrary<AskOptions>): fc.Arbitrary<TurnsArrival[]> {
   const arrival = fc.record({ afterMs: fc.constantFrom(0, 1, 500, 20_000, 90_000), options });
   return fc.array(arrival, { minLength: 2, maxLength: 25, size: 'max' });
 }
 
 /** The only lease of a group whose calls go one at a time. */
-function current(group: TestGroup): Lease {
+function current(group: TestGroup): ActiveLease {
   const [lease] = group.state.leases.values();
   assert.ok(lease !== undefined, 'nobody holds');
   return lease;

@@ -10,14 +10,14 @@ import {
 } from '../../src/core/words/ids.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
 import type { BoundRow } from '../../src/core/parts/bound.ts';
-import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
 import type { Waiter } from '../../src/core/parts/queue.ts';
 import { recover } from '../../src/core/recover.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { emptyControls } from '../../src/core/controls.ts';
 import { boundSlotsOf } from '../../src/core/leases.ts';
 import { emptyState } from '../../src/core/empty-state.ts';
-import type { GroupState, Lease } from '../../src/core/state.ts';
+import type { GroupState, ActiveLease } from '../../src/core/state.ts';
 import { isOfNewer, type Claim } from '../../src/core/unclaimed.ts';
 import { slotsHeld } from '../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../src/core/writes.ts';
@@ -26,7 +26,7 @@ import { nextWakeAt, step } from '../../src/core/step.ts';
 import { SERVED } from '../../src/core/words/signal.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
 import { answersOf, SOMEBODY, someTicket, START } from '../support/core-builders.ts';
-import { PLAIN_ASK, type Action, type CallNames } from './actions.ts';
+import { PLAIN_ASK, type Action, type ActionsCallNames } from './actions.ts';
 import { AskLedger } from './ask-ledger.ts';
 import { Disk } from './disk.ts';
 import { outlookOf } from '../../src/core/wait-reason.ts';
@@ -44,10 +44,10 @@ export interface Recorded {
   readonly at: InstantMs;
 }
 
-interface Issued {
+interface ModelWorldIssued {
   ticket: Ticket;
   /** The names in its body. */
-  readonly names: Pick<CallNames, 'model' | 'tier'>;
+  readonly names: Pick<ActionsCallNames, 'model' | 'tier'>;
   readonly mayAskLater: boolean;
   attempt: number;
 }
@@ -58,12 +58,12 @@ const CALLERS: ReadonlySet<string> = new Set(['cid', 'mal']);
 const NO_NAMES = { model: null, tier: null, credential: null };
 
 /** A lease as its holder knows it. */
-interface Known {
+interface ModelWorldFacts {
   readonly attachments: number[];
   readonly grantedAt: InstantMs;
-  readonly nested: Lease['nested'];
-  readonly heirOf: Lease['heirOf'];
-  readonly named: Lease['named'];
+  readonly nested: ActiveLease['nested'];
+  readonly heirOf: ActiveLease['heirOf'];
+  readonly named: ActiveLease['named'];
 }
 
 /** A write that nobody waits for is issued within this. */
@@ -107,8 +107,8 @@ export class World {
   readonly #leftBehind = new Map<LeaseId, number>();
   #writeAt = Infinity;
   readonly #asks = new AskLedger();
-  readonly #issued: Issued[] = [];
-  readonly #known = new Map<LeaseId, Known>();
+  readonly #issued: ModelWorldIssued[] = [];
+  readonly #known = new Map<LeaseId, ModelWorldFacts>();
   #state: GroupState;
   #instances = 1;
   /** The group goes by the members of the last write that was sent: what is on disk tells of each. */
@@ -284,7 +284,7 @@ export class World {
 
   /** A lease as its holder tells of it. */
   #claimOf(
-    { ticket, attempt }: Issued,
+    { ticket, attempt }: ModelWorldIssued,
     { back, hasLapsed }: Pick<Extract<Action, { kind: 'resume' }>, 'back' | 'hasLapsed'>,
   ): Claim {
     const { id: ticketId, holder, lane, slots, isById = false } = ticket;
@@ -343,7 +343,7 @@ export class World {
     return { kind: 'acquire', ticket, leaseId: leaseIdOf(ticket.id, 1), sliceMs, mayAskLater };
   }
 
-  #endOf(pick: number, outcome: Outcome): GroupEvent | undefined {
+  #endOf(pick: number, outcome: LeaseOutcome): GroupEvent | undefined {
     const held = this.naive.leases().filter(({ phase }) => phase !== 'cooling');
     const lease = held[pick % held.length];
     return lease === undefined
@@ -378,7 +378,7 @@ export class World {
     return { kind: 'report', leaseId, signal: read, isRepeat, ...claim };
   }
 
-  #picked(pick: number): Issued {
+  #picked(pick: number): ModelWorldIssued {
     const found = this.#issued.at(-1 - pick);
     if (found !== undefined && !this.naive.mayBeForgotten(found.ticket.id, this.now)) return found;
     const ticket = someTicket(`stranger${this.#issued.length}`, this.now);
@@ -581,7 +581,7 @@ export class World {
   }
 
   /** Checks what must hold after every step, with the leases that it granted. */
-  #check(told: string, fresh: readonly Lease[]): void {
+  #check(told: string, fresh: readonly ActiveLease[]): void {
     const { leases, queue, settings, accounts, slotsInUse } = this.#state;
     assert.deepEqual(checkInvariants(this.#state, this.now), [], told);
     assert.equal(slotsInUse, this.naive.slotsInUse(), told);

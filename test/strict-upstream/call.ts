@@ -26,7 +26,7 @@ import { encodingOf, packWhole, pause, Sink, writeAnswer } from './writer.ts';
 const MODELS_LISTED = ['gpt-4o-mini', 'claude-haiku-4-5', 'gemini-2.5-flash'];
 
 /** One request on its way through the strict upstream. */
-interface Exchange {
+interface StrictUpstreamCallExchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly scope: StrictScope;
@@ -44,7 +44,7 @@ interface Exchange {
   readonly resumed: () => Promise<void>;
 }
 
-function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
+function echoOf({ req, path, query }: StrictUpstreamCallExchange, body: Buffer): unknown {
   return {
     method: req.method,
     path,
@@ -55,7 +55,11 @@ function echoOf({ req, path, query }: Exchange, body: Buffer): unknown {
   };
 }
 
-function sendError({ res, behaviour, onLast }: Exchange, status: number, body: unknown): void {
+function sendError(
+  { res, behaviour, onLast }: StrictUpstreamCallExchange,
+  status: number,
+  body: unknown,
+): void {
   if (behaviour.retryAfterS !== null) res.setHeader('retry-after', behaviour.retryAfterS);
   onLast();
   const encoding = encodingOf(behaviour);
@@ -68,7 +72,7 @@ function sendError({ res, behaviour, onLast }: Exchange, status: number, body: u
 }
 
 /** Answers that have no body of a model: a reset, a redirect, 204, an error. True: it was one. */
-function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
+function answeredShort(exchange: StrictUpstreamCallExchange, onBreak: () => void): boolean {
   const { res, behaviour, route } = exchange;
   if (behaviour.resetBeforeHeaders) {
     onBreak();
@@ -87,10 +91,16 @@ function answeredShort(exchange: Exchange, onBreak: () => void): boolean {
   return true;
 }
 
-const usageOf = ({ behaviour, route }: Exchange, prompt: StrictPrompt): StrictUsage =>
-  usageFor(behaviour, prompt, route.operation !== 'embeddings');
+const usageOf = (
+  { behaviour, route }: StrictUpstreamCallExchange,
+  prompt: StrictPrompt,
+): StrictUsage => usageFor(behaviour, prompt, route.operation !== 'embeddings');
 
-function answerOf(exchange: Exchange, prompt: StrictPrompt, body: Buffer): StrictAnswer {
+function answerOf(
+  exchange: StrictUpstreamCallExchange,
+  prompt: StrictPrompt,
+  body: Buffer,
+): StrictAnswer {
   const { behaviour, route, query, scope } = exchange;
   if (behaviour.echo) return jsonAnswer(echoOf(exchange, body));
   if (behaviour.bytes !== null) return bytesAnswer(behaviour.bytes, 'application/octet-stream');
@@ -103,7 +113,7 @@ function answerOf(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Stric
 }
 
 /** Grants a call that counts, or says with which refusal it is answered. */
-function admitted(exchange: Exchange, prompt: StrictPrompt): RefusalForm | null {
+function admitted(exchange: StrictUpstreamCallExchange, prompt: StrictPrompt): RefusalForm | null {
   const { call, scope, route, behaviour } = exchange;
   if (call === null) return null;
   const model = route.model ?? prompt.model;
@@ -129,14 +139,17 @@ function admitted(exchange: Exchange, prompt: StrictPrompt): RefusalForm | null 
   return null;
 }
 
-function runAnswer({ req, path, scope }: Exchange, body: Buffer) {
+function runAnswer({ req, path, scope }: StrictUpstreamCallExchange, body: Buffer) {
   const { runs, runLimit } = scope.settings;
   const asked = { method: req.method ?? 'GET', path, body: body.toString('utf8') };
   return runs ? scope.runs.answer(asked, runLimit) : null;
 }
 
 /** Streams a run until it is over, as long as its client stays. */
-async function streamRun({ res, scope, gone, behaviour }: Exchange, run: object): Promise<void> {
+async function streamRun(
+  { res, scope, gone, behaviour }: StrictUpstreamCallExchange,
+  run: object,
+): Promise<void> {
   const { id, status } = run as { id: string; status: string };
   const event = (type: string, response: object): string =>
     sseEvent({ type: `response.${type}`, sequence_number: 0, response });
@@ -157,7 +170,11 @@ async function streamRun({ res, scope, gone, behaviour }: Exchange, run: object)
   await sink.end();
 }
 
-async function answer(exchange: Exchange, prompt: StrictPrompt, body: Buffer): Promise<void> {
+async function answer(
+  exchange: StrictUpstreamCallExchange,
+  prompt: StrictPrompt,
+  body: Buffer,
+): Promise<void> {
   const { res, route, query, call, scope, gone } = exchange;
   const refused = admitted(exchange, prompt);
   const { behaviour, grant } = exchange;
@@ -202,7 +219,7 @@ function open(
   target: string,
   req: IncomingMessage,
   res: ServerResponse,
-): Exchange {
+): StrictUpstreamCallExchange {
   const [path = '/', query = ''] = target.split('?', 2);
   const method = req.method ?? 'GET';
   const route = recogniseRoute(method, path, req.headers['anthropic-version'] !== undefined);
@@ -225,7 +242,7 @@ function open(
     exchange.grant?.settle();
     call?.end(how, exchange.behaviour.accountingLagMs);
   };
-  const exchange: Exchange = {
+  const exchange: StrictUpstreamCallExchange = {
     req,
     res,
     scope,
@@ -251,7 +268,10 @@ function open(
 }
 
 /** The body, which is kept with the rest of the request if the scope keeps them. */
-async function received({ req, scope }: Exchange, target: string): Promise<Buffer> {
+async function received(
+  { req, scope }: StrictUpstreamCallExchange,
+  target: string,
+): Promise<Buffer> {
   const request = { target, rawHeaders: req.rawHeaders, chunks: [] as Buffer[], isWhole: false };
   if (scope.settings.keepsRequests) scope.received.push(request);
   const body = await readBody(req, request.chunks);

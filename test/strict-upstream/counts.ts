@@ -6,7 +6,7 @@ import type { SeenSocket } from './sockets/seen.ts';
 const LISTED_MAX = 20_000;
 
 /** How a call ended. `broken`: the upstream itself cut it, as its behaviour asked. */
-export type CallEnd = 'done' | 'refused' | 'aborted' | 'broken';
+export type CountsCallEnd = 'done' | 'refused' | 'aborted' | 'broken';
 
 /** One call, in the order in which the calls' headers arrived. */
 export interface StrictArrival {
@@ -19,7 +19,7 @@ export interface StrictArrival {
   model: string | null;
   /** The header `x-label`, else the text of the last user message. */
   label: string | null;
-  state: 'open' | CallEnd;
+  state: 'open' | CountsCallEnd;
   endedAt: number | null;
   /** Reason for which the call was refused. */
   refusedAs: StrictRefusalKind | null;
@@ -30,7 +30,7 @@ export interface StrictArrival {
 }
 
 /** One refusal, in the order in which they were given. */
-export interface SeenRefusal {
+export interface StrictSeenRefusal {
   /** Epoch milliseconds, with fractions. */
   readonly at: number;
   readonly kind: StrictRefusalKind;
@@ -67,7 +67,7 @@ export interface StrictStats extends StrictTally {
   /** Calls that take no slot at a provider: model lists, token counts, HEAD. */
   readonly uncounted: number;
   readonly arrivals: readonly StrictArrival[];
-  readonly refusals: readonly SeenRefusal[];
+  readonly refusals: readonly StrictSeenRefusal[];
   readonly models: Readonly<Record<string, StrictTally>>;
   readonly accounts: Readonly<Record<string, StrictTally>>;
   /** By the key that calls came with. */
@@ -104,7 +104,7 @@ function enter(tally: StrictTally): void {
   tally.peak = Math.max(tally.peak, tally.inFlight);
 }
 
-function leave(tally: StrictTally, end: CallEnd): void {
+function leave(tally: StrictTally, end: CountsCallEnd): void {
   tally.inFlight -= 1;
   if (end === 'done') tally.completed += 1;
   if (end === 'aborted') tally.aborted += 1;
@@ -131,7 +131,7 @@ export class StrictCounts {
   readonly turns = emptyTally();
   readonly sockets: SeenSocket[] = [];
   readonly arrivals: StrictArrival[] = [];
-  readonly refusals: SeenRefusal[] = [];
+  readonly refusals: StrictSeenRefusal[] = [];
   uncounted = 0;
 
   stats(): StrictStats {
@@ -264,7 +264,7 @@ export class CountedCall {
   }
 
   /** Ends the call once; later calls change nothing. */
-  end(end: Exclude<CallEnd, 'refused'>, lagMs: number): void {
+  end(end: Exclude<CountsCallEnd, 'refused'>, lagMs: number): void {
     if (this.#ended) return;
     this.#ended = true;
     const refused = this.overLimit !== null || this.#arrival.refusedAs !== null;

@@ -2,28 +2,28 @@ import { fractionalSeconds, goDuration, rfc3339, wholeSeconds } from './duration
 import type { LimitState, RateDimension } from './rates.ts';
 import type { StrictProvider } from './refusal.ts';
 
-type Part = 'limit' | 'remaining' | 'reset';
+type LimitHeadersPart = 'limit' | 'remaining' | 'reset';
 
 /** The rate-limit headers of one provider. */
-interface Family {
+interface LimitHeadersFamily {
   /** Names by which the provider tells its limits. */
   readonly names: Partial<Record<RateDimension, string>>;
-  readonly header: (part: Part, name: string) => string;
+  readonly header: (part: LimitHeadersPart, name: string) => string;
   /** Writes the time until a limit is whole again; null: it does not. */
   readonly reset: (state: LimitState, now: number) => string | null;
   /** Converts a limit, or what remains of it, into the figure that is sent. */
-  readonly count?: (value: number, state: LimitState, part: Part) => number;
+  readonly count?: (value: number, state: LimitState, part: LimitHeadersPart) => number;
 }
 
-const xRatelimit = (part: Part, name: string): string => `x-ratelimit-${part}-${name}`;
+const xRatelimit = (part: LimitHeadersPart, name: string): string => `x-ratelimit-${part}-${name}`;
 
 /** Anthropic rounds the tokens that remain to the nearest thousand. */
-function roundedTokens(value: number, { dimension }: LimitState, part: Part): number {
+function roundedTokens(value: number, { dimension }: LimitState, part: LimitHeadersPart): number {
   return part === 'remaining' && dimension !== 'rpm' ? Math.round(value / 1_000) * 1_000 : value;
 }
 
 /** Providers that are not here send none. */
-const FAMILIES: Partial<Record<StrictProvider, Family>> = {
+const FAMILIES: Partial<Record<StrictProvider, LimitHeadersFamily>> = {
   openai: {
     names: { rpm: 'requests', tpm: 'tokens' },
     header: xRatelimit,

@@ -23,9 +23,9 @@ export interface StrictPrompt {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+type PromptJson = Readonly<Record<string, unknown>>;
 
-const isRecord = (value: unknown): value is Json =>
+const isRecord = (value: unknown): value is PromptJson =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function decoded(body: Buffer, encoding: string | undefined): Buffer {
@@ -43,7 +43,7 @@ function multipartField(body: Buffer, name: string): string | null {
   return body.toString('utf8', start, body.indexOf('\r\n--', start));
 }
 
-function parsed(body: Buffer, type: string): Json {
+function parsed(body: Buffer, type: string): PromptJson {
   if (type.startsWith('multipart/')) {
     const fields = ['model', 'prompt', 'stream'].map((name) => [name, multipartField(body, name)]);
     return Object.fromEntries(fields.filter(([, value]) => value !== null));
@@ -68,7 +68,7 @@ function textOf(content: unknown): string | null {
   return textOf(content['text'] ?? content['content'] ?? content['parts']);
 }
 
-function lastUserText(json: Json): string | null {
+function lastUserText(json: PromptJson): string | null {
   const turns = json['messages'] ?? json['contents'] ?? json['input'] ?? json['prompt'];
   if (!Array.isArray(turns)) return textOf(turns);
   const last: unknown = turns.findLast(
@@ -89,14 +89,14 @@ function askedIn(text: string): Record<string, string> {
 }
 
 /** The bytes that a provider would count as tokens, a quarter of a token each. */
-function textBytes(json: Json): number {
+function textBytes(json: PromptJson): number {
   const parts = ['system', 'instructions', 'systemInstruction', 'messages', 'contents', 'input'];
   const texts = [...parts, 'prompt'].map((name) => textOf(json[name]) ?? '');
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
 /** The maximum of the answer, as each dialect has it; for `n` choices it holds `n` times. */
-function maxOutputTokens(json: Json): number {
+function maxOutputTokens(json: PromptJson): number {
   const inner = ['generationConfig', 'options', 'inferenceConfig'].map((name) => json[name]);
   const fields = [json, ...inner].flatMap((value) => {
     if (!isRecord(value)) return [];

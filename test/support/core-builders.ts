@@ -9,19 +9,19 @@ import {
 } from '../../src/core/words/ids.ts';
 import type { Member } from '../../src/core/member.ts';
 import { checkInvariants } from '../../src/core/invariants.ts';
-import type { Outcome } from '../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
 import { recover, type Stored } from '../../src/core/recover.ts';
 import type { Rejection } from '../../src/core/words/rejection.ts';
 import { BREAKER_DEFAULTS, type MemberSettings } from '../../src/core/words/member.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import { SERVED, type UpstreamSignal } from '../../src/core/words/signal.ts';
 import { emptyState } from '../../src/core/empty-state.ts';
-import type { GroupState, Lease } from '../../src/core/state.ts';
+import type { GroupState, ActiveLease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
 import type { Settlement } from '../../src/core/words/usage.ts';
 import type { Claim } from '../../src/core/unclaimed.ts';
-import type { QueuePlace } from '../../src/core/parts/decision-log.ts';
+import type { QueuePosition } from '../../src/core/parts/decision-log.ts';
 import { NO_RATES } from '../../src/core/parts/rate-limits.ts';
 import { confirmWrite, takeWrite, type GroupWrite } from '../../src/core/writes.ts';
 
@@ -342,7 +342,7 @@ export class TestGroup {
 
   release(
     name: string,
-    outcome: Outcome = 'success',
+    outcome: LeaseOutcome = 'success',
     attempt = 1,
     settlement: Settlement | null = null,
   ): string[] {
@@ -405,7 +405,7 @@ export class TestGroup {
   }
 
   /** The lease of a ticket's first attempt; a test that asks for one that is not there is wrong. */
-  lease(name: string): Lease {
+  lease(name: string): ActiveLease {
     const lease = this.state.leases.get(leaseIdOf(ticketId(name), 1));
     if (lease === undefined) throw new Error(`${name} has no lease`);
     return lease;
@@ -427,7 +427,7 @@ export class TestGroup {
   }
 
   /** The place that the last event told a ticket. */
-  place(name: string): QueuePlace {
+  place(name: string): QueuePosition {
     const found = this.effects.find((each) => each.kind === 'pending' && each.ticketId === name);
     if (found?.kind === 'pending') return found;
     throw new Error(`${name} was not told its place`);

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../src/contract/dialect.ts';
 
-export type Counts = readonly [
+export type UsageReportsCounts = readonly [
   input: number,
   output: number,
   cacheRead: number,
@@ -10,7 +10,7 @@ export type Counts = readonly [
 ];
 
 /** Reports of usage by provider, and the counts that each means. */
-export const REPORTS: readonly (readonly [string, Dialect, object, Counts])[] = [
+export const REPORTS: readonly (readonly [string, Dialect, object, UsageReportsCounts])[] = [
   [
     'xAI counts thinking beside the completion',
     'openai',

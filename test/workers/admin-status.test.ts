@@ -20,7 +20,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status: response.status, json: (await response.json()) as any };
 }
 
-interface Held {
+interface AdminStatusHeld {
   readonly id: string;
   readonly lease: LeaseRpc;
 }
@@ -28,7 +28,11 @@ interface Held {
 let tickets = 0;
 
 /** Takes a slot as a Worker would. */
-async function hold(group: string, partition: string | null, slotsMax?: number): Promise<Held> {
+async function hold(
+  group: string,
+  partition: string | null,
+  slotsMax?: number,
+): Promise<AdminStatusHeld> {
   const configVersion = (await directoryOf(env).snapshot(null))?.version ?? 0;
   tickets += 1;
   const answer = await poolOf(env, group, partition, null).acquire({

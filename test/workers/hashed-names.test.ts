@@ -50,12 +50,15 @@ describe('a hashed name', () => {
 });
 
 const upstream = anUpstream('openai');
-type GroupInput = NonNullable<ConfigInput['groups']>[number];
+type HashedNamesGroupInput = NonNullable<ConfigInput['groups']>[number];
 
-const SPLIT: GroupInput = { name: 'g', partition_by: ['header:x-tenant'] };
+const SPLIT: HashedNamesGroupInput = { name: 'g', partition_by: ['header:x-tenant'] };
 
 /** Names the partition of a call of tenant `a`, as a Worker with such variables does. */
-async function partitionOf(group: GroupInput, variables: Parameters<typeof mayHash>[1] = {}) {
+async function partitionOf(
+  group: HashedNamesGroupInput,
+  variables: Parameters<typeof mayHash>[1] = {},
+) {
   const routes = compileRoutes(aConfig({ groups: [group] }), byId());
   const placed = routes.place(aCall(upstream, { header: () => 'a' }));
   const placements = mayHash(routes, variables)
@@ -82,7 +85,7 @@ describe('partitions', () => {
   });
 });
 
-test.each<[Partial<GroupInput>, boolean]>([
+test.each<[Partial<HashedNamesGroupInput>, boolean]>([
   [{}, false],
   [{ partition_by: ['caller'] }, false],
   [{ jurisdiction: 'eu' }, false],

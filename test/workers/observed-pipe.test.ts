@@ -6,7 +6,7 @@ import { pipeObserved } from '../../src/upstream/transfer/observed-pipe.ts';
 import { strictScope } from './support/strict.ts';
 
 /** A pipe whose looks, upstream and caller the test moves by hand. */
-class Pipe {
+class ObservedPipe {
   readonly said: string[] = [];
   /** Milliseconds to each look, as far as one was waited for. */
   readonly rests: number[] = [];
@@ -121,7 +121,7 @@ function turn(): Promise<void> {
 }
 
 it('chunks go on with nobody looking, and are heard at once where they have become many', async () => {
-  const pipe = new Pipe();
+  const pipe = new ObservedPipe();
   const token = 'token'.repeat(100);
   for (let chunk = 0; chunk < 50; chunk += 1) expect(await pipe.pass(token)).toBe(token);
   await pipe.looked(1);
@@ -132,7 +132,7 @@ it('chunks go on with nobody looking, and are heard at once where they have beco
 });
 
 it('looks get further apart while little passes, and come sooner where much does', async () => {
-  const pipe = new Pipe();
+  const pipe = new ObservedPipe();
   for (let looks = 1; looks <= 4; looks += 1) {
     await pipe.pass('token');
     await pipe.looked(looks);
@@ -148,7 +148,7 @@ it('looks get further apart while little passes, and come sooner where much does
 });
 
 it('the end comes when all was heard, without another look', async () => {
-  const pipe = new Pipe();
+  const pipe = new ObservedPipe();
   await pipe.pass('first');
   await pipe.looked(1);
   // More than a read takes.
@@ -175,7 +175,7 @@ it.each([
       body: JSON.stringify({ model: 'gpt', stream: true, messages: [] }),
       signal: stop.signal,
     });
-    const pipe = new Pipe(body, stop);
+    const pipe = new ObservedPipe(body, stop);
     const got = await pipe.events(5);
     // The first look heard the beginning, and no other has begun.
     expect(pipe.said.join('').length).toBeLessThan(got.length);
@@ -191,7 +191,7 @@ it('whatever the chunks and the moments of looks, both sides get the same bytes'
   const steps = fc.array(fc.record({ chunk, looks: fc.boolean() }), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
-      const pipe = new Pipe();
+      const pipe = new ObservedPipe();
       const rest = pipe.rest();
       for (const { chunk: text, looks } of all) {
         pipe.say(text);

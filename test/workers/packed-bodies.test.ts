@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { ErrorReply } from '../../src/contract/reasons.ts';
 import { scanEncoded, type BodyScan } from '../../src/upstream/body/encoded-scan.ts';
 import { MORE, type ModelScan, type ScanState } from '../../src/upstream/body/model-scan.ts';
-import { Watch } from '../../src/upstream/body/watch.ts';
+import { BodyWatch } from '../../src/upstream/body/watch.ts';
 
 const BITE = 4_096;
 
 /** A scan that only counts what it is shown. */
-class Counting implements ModelScan {
+class PackedBodiesCounting implements ModelScan {
   readonly goesOn = true;
   readonly undecidedBytes = 0;
   readonly isStream = false;
@@ -28,7 +28,7 @@ async function gzip(text: Blob): Promise<Uint8Array> {
   return new Response(text.stream().pipeThrough(new CompressionStream('gzip'))).bytes();
 }
 
-function scanOf(counting: Counting): BodyScan {
+function scanOf(counting: PackedBodiesCounting): BodyScan {
   const scan = scanEncoded(counting, 'gzip');
   if (scan === null) throw new Error('gzip can be undone');
   return scan;
@@ -47,7 +47,7 @@ describe('what was pushed has been looked at', () => {
     ['text', () => new Blob(Array.from({ length: 10 }, noise))],
     ['a bomb', () => new Blob([new Uint8Array(16_000_000)])],
   ])('in %s, piece by piece', async (_what, text) => {
-    const counting = new Counting();
+    const counting = new PackedBodiesCounting();
     const scan = scanOf(counting);
     const packed = await gzip(text());
     for (let at = 0; at < packed.length; at += 2 * BITE) {
@@ -78,7 +78,7 @@ it('a fault that a scan finds between two pieces breaks the body off', async () 
     end: async () => state,
     close: () => {},
   };
-  const watch = new Watch(scan, ({ kind }) => (kind === 'twice' ? fault : null));
+  const watch = new BodyWatch(scan, ({ kind }) => (kind === 'twice' ? fault : null));
   const [body, out] = [new IdentityTransformStream(), new IdentityTransformStream()];
   const [source, writer] = [body.writable.getWriter(), out.writable.getWriter()];
   const arrived = new Response(out.readable).text();

@@ -1,7 +1,7 @@
 // The bound on partitions: who shares a pool, for how long, and how idle pools make room again.
 import { abortAllDurableObjects, runInDurableObject } from 'cloudflare:test';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { DirectoryRpc, Snapshot } from '../../src/contract/rpc/directory-rpc.ts';
+import type { DirectoryRpc, ConfigSnapshot } from '../../src/contract/rpc/directory-rpc.ts';
 import { directoryOf } from '../../src/env.ts';
 import { POOL_IDLE_MS, type AcquireRequest } from '../../src/contract/rpc/group-rpc.ts';
 import { poolOf } from '../../src/routing/pool.ts';
@@ -206,7 +206,7 @@ describe('a Worker', () => {
     ruledLane: null,
   };
   const tableOf = (fullGroups: readonly string[]) =>
-    ({ snapshot: { fullGroups } as unknown as Snapshot }) as RoutingTable;
+    ({ snapshot: { fullGroups } as unknown as ConfigSnapshot }) as RoutingTable;
 
   it('asks nobody unless the group is full, and then once in a while', async () => {
     let asked = 0;

@@ -6,13 +6,8 @@ import { afterEach, describe, expect, inject, it } from 'vitest';
 import { BODY_LIMITS, BodyBudget } from '../../src/upstream/body/body-budget.ts';
 import { readModel, unreadBody } from '../../src/upstream/body/request-body.ts';
 import type { ModelRead, OutgoingBody, ReadingRoom } from '../../src/upstream/body/request-body.ts';
+import '../support/provided-context.ts';
 import { until } from './support/worker.ts';
-
-declare module 'vitest' {
-  export interface ProvidedContext {
-    strictUpstreamUrl: string;
-  }
-}
 
 const MB = 1_000_000;
 const never = new AbortController().signal;
@@ -64,20 +59,23 @@ function postPieces(
   return { request, pulled: () => pulled };
 }
 
-interface Echo {
+interface RequestBodyEcho {
   readonly headers: Readonly<Record<string, string>>;
   readonly bodyBytes: number;
   readonly sha256: string;
 }
 
-async function send(body: OutgoingBody, headers: Record<string, string> = {}): Promise<Echo> {
+async function send(
+  body: OutgoingBody,
+  headers: Record<string, string> = {},
+): Promise<RequestBodyEcho> {
   const url = `${inject('strictUpstreamUrl')}/scope/request-body/echo`;
   const response = await fetch(url, {
     method: 'POST',
     headers: { ...headers, 'x-strict-echo': 'true' },
     body: body.open(),
   });
-  const echo = await response.json<Echo>();
+  const echo = await response.json<RequestBodyEcho>();
   await body.sent;
   body.answered();
   return echo;

@@ -11,7 +11,14 @@ import { directoryOf } from '../../src/env.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
 import { PresenceList } from '../../src/directory/presence-list.ts';
 import { GroupObject } from '../../src/group/group-object.ts';
-import { inside, nameOf, pool, request, untilWrittenEmpty, type Granted } from './support/pool.ts';
+import {
+  inside,
+  nameOf,
+  pool,
+  request,
+  untilWrittenEmpty,
+  type PoolGranted,
+} from './support/pool.ts';
 import { passTime } from './support/time.ts';
 import { admin, call, configure, env, newestVersion, until } from './support/worker.ts';
 
@@ -45,7 +52,7 @@ function toldBy({ reconfigure }: ReturnType<typeof watchObjects>): readonly unkn
 /** Makes a call that its upstream serves. */
 async function use(group: string, ticket: string, version = newestVersion()): Promise<void> {
   const answer = await pool(group).acquire(request(group, ticket, { configVersion: version }));
-  await (answer as Granted).lease.release('success', 200);
+  await (answer as PoolGranted).lease.release('success', 200);
 }
 
 /** Lets the window of a pool end. False: it has none. */
@@ -131,7 +138,7 @@ it('are shown with the configuration of now, and asked again once they are used'
     paused: true,
   });
   await configure({ groups: [{ name: 'woken', ...limits(5) }] });
-  const held = (await pool('woken').acquire(request('woken', 'held'))) as Granted;
+  const held = (await pool('woken').acquire(request('woken', 'held'))) as PoolGranted;
   await until(async () => {
     const group = await statusOf('woken');
     expect(group).toMatchObject({ in_use: 1 });
@@ -229,7 +236,7 @@ it('say nothing in a window, however often they are used and begin anew, and set
 
 it('do not rest while a slot is held', async () => {
   await configure({ groups: [{ name: 'held-long', ...limits(1) }] });
-  const held = (await pool('held-long').acquire(request('held-long', 'held'))) as Granted;
+  const held = (await pool('held-long').acquire(request('held-long', 'held'))) as PoolGranted;
   passTime(LONG_MS);
   expect(await endWindow('held-long')).toBe(true);
   expect(await knownOf('held-long')).toBeNull();
@@ -289,7 +296,7 @@ it('go on by what they know where the directory is out of reach', async () => {
 it('leave the list without being woken once nobody used them for long', async () => {
   await configure({ groups: [{ name: 'parts', partition_by: ['caller'], ...limits(1) }] });
   const ask = request('parts#one', 'first', { group: 'parts', partition: 'one' });
-  const answer = (await pool('parts#one').acquire(ask)) as Granted;
+  const answer = (await pool('parts#one').acquire(ask)) as PoolGranted;
   await answer.lease.release('success', 200);
   await until(async () => expect(await knownOf('parts')).toBeNull());
   await rest('parts#one');
@@ -302,7 +309,7 @@ it('leave the list without being woken once nobody used them for long', async ()
   });
   expect(forget).not.toHaveBeenCalled();
   // It comes back with its next success, though it believed to be listed.
-  const next = (await pool('parts#one').acquire({ ...ask, ticketId: 'next' })) as Granted;
+  const next = (await pool('parts#one').acquire({ ...ask, ticketId: 'next' })) as PoolGranted;
   await next.lease.release('success', 200);
   await until(async () => {
     const listed = await directoryOf(env).pools();
@@ -350,7 +357,7 @@ it('that are in use hear of what concerns them alone, and of everything that con
   });
   const version = newestVersion();
   const seen = request('told-a', 'second', { configVersion: version, sinceVersion: version - 1 });
-  const answer = (await pool('told-a').acquire(seen)) as Granted;
+  const answer = (await pool('told-a').acquire(seen)) as PoolGranted;
   expect(answer.kind).toBe('granted');
   expect(definition).not.toHaveBeenCalled();
   await answer.lease.release('success', 200);

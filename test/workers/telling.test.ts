@@ -6,7 +6,7 @@ import { configSchema, type ConfigInput } from '../../src/contract/config/config
 import type { DirectoryRpc } from '../../src/contract/rpc/directory-rpc.ts';
 import type { GroupDefinition } from '../../src/contract/rpc/group-rpc.ts';
 import { DirectoryObject } from '../../src/directory/directory-object.ts';
-import { Telling } from '../../src/directory/telling.ts';
+import { ConfigPush } from '../../src/directory/telling.ts';
 import { steadyClock } from '../../src/runtime/steady-clock.ts';
 import { Timers } from '../../src/runtime/timers.ts';
 import { RuntimeTimers } from '../support/runtime-timers.ts';
@@ -22,7 +22,7 @@ const heard = new Map<string, number>();
 const failing = new Map<string, number>();
 let pushes = 0;
 
-class StandIn {
+class TellingStandIn {
   readonly #name: string;
 
   constructor(name: string) {
@@ -60,7 +60,7 @@ beforeEach(async ({ task }) => {
   const groups = await inside((instance) => {
     const { env: own } = instance as unknown as { env: { GROUPS: unknown } };
     const { GROUPS } = own;
-    own.GROUPS = { getByName: (pool: string) => new StandIn(pool) };
+    own.GROUPS = { getByName: (pool: string) => new TellingStandIn(pool) };
     return () => {
       own.GROUPS = GROUPS;
     };
@@ -143,11 +143,11 @@ it('a change that comes while they are told is told to all as well', async () =>
 it('a pool that hangs keeps nobody else waiting, and is told when it is back', async () => {
   await listPools(200);
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
-  const { reconfigure } = StandIn.prototype;
+  const { reconfigure } = TellingStandIn.prototype;
   let hangs = true;
-  const spy = vi.spyOn(StandIn.prototype, 'reconfigure');
+  const spy = vi.spyOn(TellingStandIn.prototype, 'reconfigure');
   mocks.push(spy);
-  spy.mockImplementation(function hang(this: StandIn, definition) {
+  spy.mockImplementation(function hang(this: TellingStandIn, definition) {
     // Its answer is lost, whoever else is told.
     if (hangs && definition.config === null && pushes++ % 200 === 0) return new Promise(() => {});
     return reconfigure.call(this, definition);
@@ -201,7 +201,7 @@ it.each([5_000, 60_000, 600_000])(
     const pool = { group: 'g', partition: null, jurisdiction: null };
     let isReached = false;
     let toldAt: number | null = null;
-    const telling = new Telling({
+    const telling = new ConfigPush({
       list: { behind: () => (toldAt === null ? [pool] : []), noteTold: () => {} } as never,
       // It goes by the wall clock, so it comes late.
       alarm: { set: () => {}, clear: () => {} },

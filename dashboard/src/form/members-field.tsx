@@ -1,5 +1,5 @@
 import { memberIdOf, type MemberConfig } from '../../../src/contract/config/members.ts';
-import { withValue, type Document } from '../model/document.ts';
+import { withValue, type EditedDocument } from '../model/document.ts';
 import { elsewhere } from '../model/field-errors.ts';
 import {
   AFFINITY_FIELDS,
@@ -23,7 +23,7 @@ export function MembersField({ form }: { readonly form: FormState }) {
   const members = membersIn(form.draft['members']);
   const before = membersIn(form.base['members']);
   const upstreams = form.suggestions?.['members.upstream'] ?? [];
-  const change = (next: readonly Document[]): void => form.change('members', next);
+  const change = (next: readonly EditedDocument[]): void => form.change('members', next);
   return (
     <div class="members">
       {members.map((member, at) => (
@@ -131,7 +131,7 @@ function MoveButton(props: {
 }
 
 /** The id that a member has by what is typed so far. */
-function nameOf(member: Document): string {
+function nameOf(member: EditedDocument): string {
   const { upstream } = member;
   if (typeof upstream !== 'string' || upstream === '') return 'member without an upstream';
   return memberIdOf(member as MemberConfig);

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { repeatedNames } from '../model/field-text.ts';
 import { useTyped } from './use-typed.ts';
 
-interface Column {
+interface RowColumn {
   readonly label: string;
   readonly isShort?: boolean;
   /** Words to choose from; the first is that of a new row. */
@@ -11,7 +11,7 @@ interface Column {
 
 interface RowsProps {
   readonly value: unknown;
-  readonly columns: readonly Column[];
+  readonly columns: readonly RowColumn[];
   readonly format: (value: unknown) => string[][];
   readonly parse: (rows: string[][]) => unknown;
   readonly onChange: (value: unknown) => void;
@@ -67,7 +67,7 @@ export function RowsControl(props: RowsProps) {
 }
 
 function Cell(props: {
-  readonly column: Column;
+  readonly column: RowColumn;
   readonly name: string;
   readonly text: string;
   readonly onInput: (text: string) => void;

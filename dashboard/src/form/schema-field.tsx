@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
 import { boundsText, pairRows, pairsFrom, textPairsFrom } from '../model/field-text.ts';
-import { isSame, valueAt, type Document } from '../model/document.ts';
+import { isSame, valueAt, type EditedDocument } from '../model/document.ts';
 import { messagesAt, type FieldError } from '../model/field-errors.ts';
 import { isSpecial, type SpecialPath } from '../model/field-words.ts';
 import type { SchemaField as FieldOfSchema } from '../model/schema-fields.ts';
@@ -26,9 +26,9 @@ import {
 
 /** A document in the middle of being edited. */
 export interface FormState {
-  readonly draft: Document;
+  readonly draft: EditedDocument;
   /** As it was when the form was opened. */
-  readonly base: Document;
+  readonly base: EditedDocument;
   readonly errors: readonly FieldError[];
   readonly change: (path: string, value: unknown) => void;
   /** Choices by path, where the schema names none. */

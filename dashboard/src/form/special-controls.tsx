@@ -11,9 +11,9 @@ import type { ControlProps } from './simple-controls.tsx';
 import { RowsControl } from './rows-control.tsx';
 import { useTyped } from './use-typed.ts';
 
-type Parts = Readonly<Record<string, unknown>>;
+type ControlParts = Readonly<Record<string, unknown>>;
 
-function isParts(value: unknown): value is Parts {
+function isParts(value: unknown): value is ControlParts {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -2,24 +2,24 @@ import { useMemo, useState } from 'preact/hooks';
 import type * as z from 'zod';
 import { changesBetween } from '../../../src/config/changes-between.ts';
 import type { AuditChange } from '../../../src/contract/audit.ts';
-import { isSame, withValue, type Document } from '../model/document.ts';
-import { check, isTouched, type Checked, type FieldError } from '../model/field-errors.ts';
+import { isSame, withValue, type EditedDocument } from '../model/document.ts';
+import { check, isTouched, type CheckedDocument, type FieldError } from '../model/field-errors.ts';
 import type { FormState } from './schema-field.tsx';
 
 /** A form over a document, with everything that was typed so far. */
-export interface Draft<Schema extends z.ZodType> {
+export interface FormDraft<Schema extends z.ZodType> {
   readonly form: FormState;
-  readonly checked: Checked<Schema>;
+  readonly checked: CheckedDocument<Schema>;
   /** From what the form was opened with to what it says now. */
   readonly changes: readonly AuditChange[];
   /** Everything that is wrong, shown or not yet. */
   readonly errors: readonly FieldError[];
   /** Takes another document in place of what was typed. */
-  readonly replace: (draft: Document) => void;
+  readonly replace: (draft: EditedDocument) => void;
   /** Has the budget count calls without a known price as 0 USD. Returns the document, or null if something is wrong with it. */
   readonly countAsFree: () => z.output<Schema> | null;
   /** Begins anew from another document. */
-  readonly restart: (base: Document, draft?: Document) => void;
+  readonly restart: (base: EditedDocument, draft?: EditedDocument) => void;
   /** The document, or null after showing everything that is wrong with it. */
   readonly attempt: () => z.output<Schema> | null;
   /** Shows what the server found wrong, until something changes. */
@@ -27,14 +27,14 @@ export interface Draft<Schema extends z.ZodType> {
 }
 
 interface Typed {
-  readonly base: Document;
-  readonly draft: Document;
+  readonly base: EditedDocument;
+  readonly draft: EditedDocument;
   readonly touched: readonly string[];
   readonly refused: readonly FieldError[];
 }
 
 /** Nothing has been touched yet. */
-function opened(base: Document, draft: Document): Typed {
+function opened(base: EditedDocument, draft: EditedDocument): Typed {
   return { base, draft, touched: [], refused: [] };
 }
 
@@ -47,21 +47,21 @@ const ALL = '';
  */
 export function useDraft<Schema extends z.ZodType>(
   schema: Schema,
-  initial: Document,
+  initial: EditedDocument,
   initialDraft = initial,
-): Draft<Schema> {
+): FormDraft<Schema> {
   const [typed, setTyped] = useState(() => opened(initial, initialDraft));
   const { base, draft, touched, refused } = typed;
   const checked = useMemo(() => check(schema, draft), [schema, draft]);
   const changes = useMemo(() => {
-    const now = checked.ok ? (checked.value as Document) : draft;
+    const now = checked.ok ? (checked.value as EditedDocument) : draft;
     return isSame(base, now) ? [] : changesBetween(base, now).changes;
   }, [base, draft, checked]);
   const errors = checked.ok ? refused : checked.errors;
   const shown = errors.filter(
     (error) => refused.includes(error) || touched.some((path) => isTouched(error, path)),
   );
-  const replace = (next: Document): void =>
+  const replace = (next: EditedDocument): void =>
     setTyped((before) => ({ ...before, draft: next, touched: [ALL], refused: [] }));
   return {
     form: {

@@ -33,7 +33,7 @@ export function linkTerms(filter: AuditFilter): Record<string, string> {
   return { actor, action, from: since, to: until };
 }
 
-interface AuditQuery {
+interface AuditParams {
   actor?: string;
   action?: string;
   since?: string;
@@ -41,8 +41,8 @@ interface AuditQuery {
 }
 
 /** The filter as the route takes it: nothing is sent of what was left empty. */
-export function auditQuery(filter: AuditFilter): AuditQuery {
-  const query: AuditQuery = {};
+export function auditQuery(filter: AuditFilter): AuditParams {
+  const query: AuditParams = {};
   const [actor, action] = [filter.actor.trim(), filter.action.trim()];
   if (actor !== '') query.actor = actor;
   if (action !== '') query.action = action;

@@ -4,7 +4,7 @@ import {
   rejectionWords,
   upstreamSentence,
   WAIT_SENTENCES,
-  type Decision,
+  type DecisionView,
 } from './call-words.ts';
 import { scopeWords } from './scope-words.ts';
 
@@ -17,16 +17,16 @@ export interface StoryStep {
 }
 
 /** A call, with what its group decided at each try. */
-export interface Call {
+export interface ExplainedCall {
   readonly ticket: string;
   /** The first try first. */
-  readonly tries: readonly Decision[];
+  readonly tries: readonly DecisionView[];
   /** Decision that its line in a list tells. */
-  readonly latest: Decision;
+  readonly latest: DecisionView;
 }
 
 /** Joins the tries of one call; calls stand in the order of their latest try, as the list has them. */
-export function callsOf(decisions: readonly Decision[]): Call[] {
+export function callsOf(decisions: readonly DecisionView[]): ExplainedCall[] {
   const byTicket = Map.groupBy(decisions, ({ ticket }) => ticket);
   return [...byTicket.values()].flatMap((tries) => {
     const inOrder = tries.toSorted((a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at));
@@ -36,7 +36,7 @@ export function callsOf(decisions: readonly Decision[]): Call[] {
 }
 
 /** Tells what happened to a call, from its arrival to its end, in plain words. */
-export function storyOf({ tries }: Call): StoryStep[] {
+export function storyOf({ tries }: ExplainedCall): StoryStep[] {
   return tries.flatMap((decision, index) => [
     arrived(decision, index),
     ...waited(decision),
@@ -47,7 +47,7 @@ export function storyOf({ tries }: Call): StoryStep[] {
   ]);
 }
 
-function arrived(decision: Decision, index: number): StoryStep {
+function arrived(decision: DecisionView, index: number): StoryStep {
   const { position_at_arrival: ahead } = decision;
   const before =
     ahead === 0
@@ -59,14 +59,14 @@ function arrived(decision: Decision, index: number): StoryStep {
   return { at: decision.arrived_at, text: `${came}. ${before}.`, tone: 'plain' };
 }
 
-function waited({ waited_for: cause, waited_ms: ms, scope }: Decision): StoryStep[] {
+function waited({ waited_for: cause, waited_ms: ms, scope }: DecisionView): StoryStep[] {
   if (cause === null) return [];
   const about = scope === undefined ? '' : ` This affected only calls with ${scopeWords(scope)}.`;
   const text = `It waited ${duration(ms)}. ${WAIT_SENTENCES[cause]}${about}`;
   return [{ at: null, text, tone: 'plain' }];
 }
 
-function decided(decision: Decision): StoryStep {
+function decided(decision: DecisionView): StoryStep {
   const at = decision.decided_at;
   switch (decision.outcome) {
     case 'granted': {
@@ -90,12 +90,12 @@ function decided(decision: Decision): StoryStep {
   }
 }
 
-function placed(decision: Decision): StoryStep[] {
+function placed(decision: DecisionView): StoryStep[] {
   const text = placedSentence(decision);
   return text === null ? [] : [{ at: null, text, tone: 'plain' }];
 }
 
-function answered(decision: Decision): StoryStep[] {
+function answered(decision: DecisionView): StoryStep[] {
   const text = upstreamSentence(decision);
   if (text === null) return [];
   return [{ at: null, text, tone: decision.upstream_said === 'served' ? 'good' : 'bad' }];
@@ -110,7 +110,7 @@ const ENDS: ReadonlyMap<string, readonly [string, StoryStep['tone']]> = new Map(
   ['expired', ['Its holder was gone, so the slot was taken back at the end of its lease', 'bad']],
 ] as const);
 
-function ended(decision: Decision): StoryStep[] {
+function ended(decision: DecisionView): StoryStep[] {
   if (decision.outcome !== 'granted') return [];
   const { ended: end, held_ms: heldMs } = decision;
   if (end === null) return [{ at: null, text: 'It still holds its slot.', tone: 'plain' }];

@@ -7,7 +7,7 @@ import type { PassedOver, PlacedBy, WaitCause } from '../../../src/core/parts/de
 import { count, duration, usd } from '../format.ts';
 
 /** One decision of a group, as the API tells it. */
-export type Decision = Frozen<z.output<typeof decisionSchema>>;
+export type DecisionView = Frozen<z.output<typeof decisionSchema>>;
 
 /** Why a call waited, in the words of a list. */
 export const WAIT_WORDS: Readonly<Record<WaitCause, string>> = {
@@ -65,7 +65,7 @@ const PASSED_OVER_WORDS: Readonly<Record<PassedOver, string>> = {
 };
 
 /** Tells where a call went, and why not elsewhere, in a sentence. Null: the group names no members. */
-export function placedSentence({ placed }: Pick<Decision, 'placed'>): string | null {
+export function placedSentence({ placed }: Pick<DecisionView, 'placed'>): string | null {
   if (placed === undefined) return null;
   const others = placed.others.map(({ member, cause }) => `${member} ${PASSED_OVER_WORDS[cause]}`);
   const rest = others.length === 0 ? '' : ` Of the others: ${others.join(', ')}.`;
@@ -149,7 +149,7 @@ export function refusalWords(kind: string): string {
 }
 
 /** Tells what the upstream said to a call, in a sentence. Null: the group was told nothing. */
-export function upstreamSentence(decision: Decision): string | null {
+export function upstreamSentence(decision: DecisionView): string | null {
   const { upstream_said: said, upstream_status: status } = decision;
   if (said === null) return null;
   const answered = status === null ? '' : ` with ${status}`;

@@ -1,13 +1,13 @@
-import type { Lease } from './status.ts';
+import type { LeaseView } from './status.ts';
 
 /** One slot of the large picture: which lease is in it, or null. A lease may take several. */
-export type Cells = readonly (Lease | null)[];
+export type Cells = readonly (LeaseView | null)[];
 
 /**
  * Puts leases into slots so that each stays where it was: a call that ends leaves a gap, and the next
  * one fills it. There are as many cells as slots, or more where more are taken.
  */
-export function placeLeases(before: Cells, leases: readonly Lease[], slots: number): Cells {
+export function placeLeases(before: Cells, leases: readonly LeaseView[], slots: number): Cells {
   const wanted = new Map(leases.map((lease) => [lease.id, lease.slots]));
   const now = new Map(leases.map((lease) => [lease.id, lease]));
   const cells = before.map((old) => {

@@ -1,11 +1,11 @@
 import { plural } from '../format.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupView } from './status.ts';
 
 /** Act that can be done with a group at once. */
 export type GroupAct = 'pause' | 'drain' | 'resume' | 'dry_run_on' | 'dry_run_off' | 'relearn';
 
 /** Lists what can be done with a group as it is. One that is made by itself has switches, and no settings. */
-export function actsOf(group: GroupStatus): GroupAct[] {
+export function actsOf(group: GroupView): GroupAct[] {
   const { kind, paused, draining, dry_run: isDry } = group;
   const acts: GroupAct[] = [];
   if (kind === 'configured' || kind === 'automatic') {
@@ -18,13 +18,13 @@ export function actsOf(group: GroupStatus): GroupAct[] {
 }
 
 /** Whether a group has learned a limit or stop for all calls or a scope. */
-function hasLearned({ paused_until: until, breaker, limit, scopes = [] }: GroupStatus): boolean {
+function hasLearned({ paused_until: until, breaker, limit, scopes = [] }: GroupView): boolean {
   const isStopped = until !== null || breaker !== 'closed';
   return isStopped || limit.source === 'learned' || scopes.length > 0;
 }
 
 /** Consequence of an act, in words, and what is said when it is done. */
-interface Consequence {
+interface ActConsequence {
   readonly title: string;
   readonly says: string;
   readonly verb: string;
@@ -34,7 +34,7 @@ interface Consequence {
 }
 
 /** Says what an act does to how many calls. */
-export function consequenceOf(act: GroupAct, group: GroupStatus): Consequence {
+export function consequenceOf(act: GroupAct, group: GroupView): ActConsequence {
   const { name, queued } = group;
   const flying = calls(group.in_use, 'in flight');
   const waiting = calls(queued, 'waiting');

@@ -2,9 +2,9 @@ import type * as z from 'zod';
 import type { costsSchema } from '../../../src/contract/admin/cost-routes.ts';
 import { count, usd } from '../format.ts';
 
-export type Costs = z.output<typeof costsSchema>;
-export type CostRow = Costs['rows'][number];
-export type CostBudget = NonNullable<CostRow['budget']>;
+export type CostsView = z.output<typeof costsSchema>;
+export type CostRowView = CostsView['rows'][number];
+export type CostBudget = NonNullable<CostRowView['budget']>;
 
 /** Things that costs are told by. */
 export const BY = [
@@ -14,7 +14,7 @@ export const BY = [
   { by: 'group', name: 'Group' },
 ] as const;
 
-export type By = (typeof BY)[number]['by'];
+export type CostGrouping = (typeof BY)[number]['by'];
 
 /** Periods of UTC, as links of the page name them. */
 export const PERIODS = [
@@ -24,10 +24,13 @@ export const PERIODS = [
   { id: 'last-day', name: 'Yesterday', query: { period: 'day', which: 'last' } },
 ] as const;
 
-export type Period = (typeof PERIODS)[number];
+export type CostPeriod = (typeof PERIODS)[number];
 
 /** Reads what a link of the page asks for: costs of this month by key, unless it says otherwise. */
-export function choiceOf(query: Readonly<Record<string, string>>): { period: Period; by: By } {
+export function choiceOf(query: Readonly<Record<string, string>>): {
+  period: CostPeriod;
+  by: CostGrouping;
+} {
   return {
     period: PERIODS.find(({ id }) => id === query['period']) ?? PERIODS[0],
     by: BY.find(({ by }) => by === query['by'])?.by ?? 'key',
@@ -35,14 +38,14 @@ export function choiceOf(query: Readonly<Record<string, string>>): { period: Per
 }
 
 /** The address of the same as CSV. */
-export function csvAddress({ query: { period, which } }: Period, by: By): string {
+export function csvAddress({ query: { period, which } }: CostPeriod, by: CostGrouping): string {
   return `/admin/api/costs?period=${period}&which=${which}&by=${by}&format=csv`;
 }
 
 /** Words for a row without a name of its own. */
 export function rowName(
-  { name, is_rest: isRest }: Pick<CostRow, 'name' | 'is_rest'>,
-  by: By,
+  { name, is_rest: isRest }: Pick<CostRowView, 'name' | 'is_rest'>,
+  by: CostGrouping,
 ): string {
   if (isRest) return 'all others';
   return name ?? `no ${by}`;
@@ -50,7 +53,7 @@ export function rowName(
 
 /** Words for a cost. Where no call's price or use is known it is not $0. */
 export function costWords(
-  of: Pick<CostRow, 'usd' | 'calls' | 'unpriced_calls' | 'unreported_calls'>,
+  of: Pick<CostRowView, 'usd' | 'calls' | 'unpriced_calls' | 'unreported_calls'>,
 ): string {
   const unknown = of.unpriced_calls + of.unreported_calls;
   return of.calls > 0 && unknown === of.calls ? 'not known' : usd(of.usd);

@@ -1,11 +1,11 @@
 import type * as z from 'zod';
 import type { groupPreviewSchema } from '../../../src/contract/admin/preview-routes.ts';
-import type { Answer } from '../../../src/contract/admin/route.ts';
+import type { RouteAnswer } from '../../../src/contract/admin/route.ts';
 import type { AdminRoutes } from '../../../src/contract/admin/routes.ts';
 import { count, duration, plural } from '../format.ts';
 
 /** The fields that a change would change, and its warnings. */
-export type ChangePreview = Answer<AdminRoutes['previewKey']>['body'];
+export type ChangePreview = RouteAnswer<AdminRoutes['previewKey']>['body'];
 
 /** Effect that a change of a group would have. */
 export type GroupPreview = z.output<typeof groupPreviewSchema>;
@@ -16,20 +16,20 @@ export type ChangeOfGroup = Pick<GroupPreview, 'now' | 'last_hour'> &
 
 const NO_OVERLAP = { from: [], to: [] };
 
-type Effect = NonNullable<GroupPreview['now']>;
-type Member = Effect['members'][number];
+type PreviewEffect = NonNullable<GroupPreview['now']>;
+type MemberEffect = PreviewEffect['members'][number];
 type Hour = NonNullable<GroupPreview['last_hour']>;
 
 /** One thing that a change does. `bad`: somebody had better think twice. */
-export interface Consequence {
+export interface ChangeConsequence {
   readonly text: string;
   readonly tone: 'good' | 'bad' | 'plain';
 }
 
 /** Tells what a change does now and to whom, the gravest first. */
-export function consequences(change: ChangeOfGroup): Consequence[] {
+export function consequences(change: ChangeOfGroup): ChangeConsequence[] {
   const { now, last_hour, takes_from = [], overlaps_with = NO_OVERLAP } = change;
-  const all: (Consequence | null)[] = [
+  const all: (ChangeConsequence | null)[] = [
     ...(now === null ? [plain('A new group: nothing is in flight in it.')] : effects(now)),
     now === null || last_hour === null ? null : lastHour(last_hour, now.slots.to),
     takes_from.length === 0
@@ -42,11 +42,11 @@ export function consequences(change: ChangeOfGroup): Consequence[] {
 
 const RANK = { bad: 0, good: 1, plain: 2 };
 
-function plain(text: string): Consequence {
+function plain(text: string): ChangeConsequence {
   return { text, tone: 'plain' };
 }
 
-function effects(now: Effect): (Consequence | null)[] {
+function effects(now: PreviewEffect): (ChangeConsequence | null)[] {
   const { queued, granted_at_once: granted, unreachable } = now;
   return [
     now.slots.to === 0 && now.slots.from !== 0
@@ -90,7 +90,7 @@ function effects(now: Effect): (Consequence | null)[] {
 }
 
 /** Words for what becomes of a member. Null: nothing. */
-function onMember({ member, slots: { from, to }, in_use }: Member): Consequence | null {
+function onMember({ member, slots: { from, to }, in_use }: MemberEffect): ChangeConsequence | null {
   if (from === to) return null;
   const there = to === null ? 'any number of slots' : to === 1 ? '1 slot' : `${count(to)} slots`;
   if (to !== 0) return plain(`${member} ${from === 0 ? 'gets calls' : 'goes on'}, with ${there}.`);
@@ -103,7 +103,7 @@ function onMember({ member, slots: { from, to }, in_use }: Member): Consequence 
   };
 }
 
-function lastHour(hour: Hour, limit: number | null): Consequence {
+function lastHour(hour: Hour, limit: number | null): ChangeConsequence {
   const waits =
     hour.wait_p95_ms === null
       ? ''
@@ -120,7 +120,7 @@ function lastHour(hour: Hour, limit: number | null): Consequence {
   return plain(`The last hour fits: ${most}.${waits}`);
 }
 
-function overlap({ from, to }: GroupPreview['overlaps_with']): Consequence | null {
+function overlap({ from, to }: GroupPreview['overlaps_with']): ChangeConsequence | null {
   const more = to.filter((name) => !from.includes(name));
   const less = from.filter((name) => !to.includes(name));
   const parts = [

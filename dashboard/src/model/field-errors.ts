@@ -1,21 +1,21 @@
 import type * as z from 'zod';
 import { explainIssues } from '../../../src/config/explain-issues.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
-import type { Document } from './document.ts';
+import type { EditedDocument } from './document.ts';
 
 /** Something that is wrong with a document, and where. */
 export type { FieldError };
 
 /** A document that is right, with every default filled in; or everything that is wrong with it. */
-export type Checked<Schema extends z.ZodType> =
+export type CheckedDocument<Schema extends z.ZodType> =
   | { readonly ok: true; readonly value: z.output<Schema> }
   | { readonly ok: false; readonly errors: readonly FieldError[] };
 
 /** Checks by the schema that the server checks by, and says what is wrong in the same words. */
 export function check<Schema extends z.ZodType>(
   schema: Schema,
-  document: Document,
-): Checked<Schema> {
+  document: EditedDocument,
+): CheckedDocument<Schema> {
   const parsed = schema.safeParse(document);
   if (parsed.success) return { ok: true, value: parsed.data };
   return { ok: false, errors: explainIssues(parsed.error, schema, document) };

@@ -1,19 +1,19 @@
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { STATES } from './group-state.ts';
 import { slotsOfGroup } from './slots.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupView } from './status.ts';
 
 /** Columns of the table of groups: by which one may sort, and which way at first. */
 
 /** A column, and what it is sorted by. Null: nothing is known, which comes last whichever way. */
-interface Column {
+interface GroupColumn {
   readonly id: string;
   readonly name: string;
   /** Name in so few letters that it fits before a figure on a phone. */
   readonly short: string;
   /** Figures are at the right, and the most comes first; others begin with the least. */
   readonly isFigure: boolean;
-  readonly of: (group: GroupStatus) => number | string | null;
+  readonly of: (group: GroupView) => number | string | null;
 }
 
 export const COLUMNS = [
@@ -50,7 +50,7 @@ export const COLUMNS = [
     isFigure: true,
     of: ({ spend }) => spend?.day_usd ?? null,
   },
-] as const satisfies readonly Column[];
+] as const satisfies readonly GroupColumn[];
 
 export type ColumnId = (typeof COLUMNS)[number]['id'];
 
@@ -75,14 +75,17 @@ export function nextSort(sort: Sort | null, id: ColumnId): string | undefined {
 }
 
 /** Tells which way a column is sorted, as `aria-sort` has it. */
-export function ariaSort(sort: Sort | null, column: Column): 'ascending' | 'descending' | 'none' {
+export function ariaSort(
+  sort: Sort | null,
+  column: GroupColumn,
+): 'ascending' | 'descending' | 'none' {
   if (sort?.by !== column.id) return 'none';
   return column.isFigure === sort.isReversed ? 'ascending' : 'descending';
 }
 
 /** Names of groups by a column. Equals are by name. */
-export function byColumn(groups: readonly GroupStatus[], sort: Sort): readonly string[] {
-  const column: Column | undefined = COLUMNS.find(({ id }) => id === sort.by);
+export function byColumn(groups: readonly GroupView[], sort: Sort): readonly string[] {
+  const column: GroupColumn | undefined = COLUMNS.find(({ id }) => id === sort.by);
   const sign = (column?.isFigure === true) === sort.isReversed ? 1 : -1;
   const keyed = groups.map((group) => ({ name: group.name, key: column?.of(group) ?? null }));
   return keyed
@@ -101,7 +104,7 @@ export function byColumn(groups: readonly GroupStatus[], sort: Sort): readonly s
  * Whether every figure of a group is nothing: nobody holds or waits, nothing came within the last hour, and the day has
  * cost nothing.
  */
-export function isIdle(group: GroupStatus): boolean {
+export function isIdle(group: GroupView): boolean {
   const { state, in_use, cooling, unclaimed, lent, queued, spend, last_hour: hour } = group;
   return (
     state === 'flowing' &&

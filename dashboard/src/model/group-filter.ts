@@ -1,13 +1,13 @@
 import { partitionName } from './decoded.ts';
-import type { GroupState } from './group-state.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupStateName } from './group-state.ts';
+import type { GroupView } from './status.ts';
 
 /** Filter to which the overview is narrowed. */
 export interface GroupFilter {
   /** Words that must all occur in the name, a partition, or what the group matches. */
   readonly text: string;
-  readonly state: GroupState | 'all';
-  readonly kind: GroupStatus['kind'] | 'all';
+  readonly state: GroupStateName | 'all';
+  readonly kind: GroupView['kind'] | 'all';
 }
 
 export const NO_FILTER: GroupFilter = { text: '', state: 'all', kind: 'all' };
@@ -23,7 +23,7 @@ export function isNarrow({ text, state, kind }: GroupFilter): boolean {
 /** Whether a group is among what is looked for. `matches`: models and upstreams of its configuration. */
 export function isSought(
   filter: GroupFilter,
-  group: GroupStatus,
+  group: GroupView,
   matches: readonly string[],
 ): boolean {
   if (filter.kind !== 'all' && group.kind !== filter.kind) return false;

@@ -8,18 +8,18 @@ import type { Frozen } from '../../../src/contract/frozen.ts';
 import { clock, count, duration, usd } from '../format.ts';
 import { WAIT_WORDS } from './call-words.ts';
 
-type Point = Frozen<z.output<typeof historyPointSchema>>;
+type HistoryPointView = Frozen<z.output<typeof historyPointSchema>>;
 
 /** Event of a group at an instant, for a line across its charts. */
 export type HistoryMarker = z.output<typeof markerSchema>;
 
 /** The answer of `getHistory`. */
-export type History = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
-  readonly points: readonly Point[];
-  readonly gaps: readonly Pick<Gap, 'from' | 'to' | 'why'>[];
+export type HistoryView = Pick<z.output<typeof historySchema>, 'from' | 'to' | 'step_s'> & {
+  readonly points: readonly HistoryPointView[];
+  readonly gaps: readonly Pick<ChartsGap, 'from' | 'to' | 'why'>[];
 };
 
-type Gap = Frozen<z.output<typeof historySchema>>['gaps'][number];
+type ChartsGap = Frozen<z.output<typeof historySchema>>['gaps'][number];
 
 /** One line of a chart. */
 export interface ChartLine {
@@ -90,14 +90,14 @@ const TONES = 8;
  * none of everything, have no quantile, and the limit that was known before. Of those that lie in a gap nothing is
  * known.
  */
-export function chartsOf(history: History): Charts {
+export function chartsOf(history: HistoryView): Charts {
   const stepMs = history.step_s * 1_000;
   const first = Math.floor(Date.parse(history.from) / stepMs) * stepMs;
   const length = Math.max(1, Math.floor((Date.parse(history.to) - first) / stepMs) + 1);
   const byStep = new Map(history.points.map((point) => [Date.parse(point.at), point]));
   const gaps = history.gaps.map(({ from, to }) => [Date.parse(from), Date.parse(to)] as const);
   const isLost = (at: number): boolean => gaps.some(([from, to]) => at < to && at + stepMs > from);
-  const points = Array.from({ length }, (_, step): Point | 'lost' | undefined => {
+  const points = Array.from({ length }, (_, step): HistoryPointView | 'lost' | undefined => {
     const at = first + step * stepMs;
     return byStep.get(at) ?? (isLost(at) ? 'lost' : undefined);
   });
@@ -124,14 +124,14 @@ export function chartsOf(history: History): Charts {
   };
 }
 
-const GAP_WORDS: Readonly<Record<Gap['why'], string>> = {
+const GAP_WORDS: Readonly<Record<ChartsGap['why'], string>> = {
   before: 'the group did not exist, or had not been called yet.',
   absent: 'there was no such group.',
   lost: 'the object was restarted with calls in flight, and what it had not written is lost.',
   unreachable: 'no pool of the group answered.',
 };
 
-function gapOf({ from, to, why }: History['gaps'][number], shownTo: string): ChartGap {
+function gapOf({ from, to, why }: HistoryView['gaps'][number], shownTo: string): ChartGap {
   const [begin, end] = [from, to].map((at) => clock(at, Date.parse(shownTo)));
   return {
     from: Date.parse(from) / 1_000,
@@ -182,7 +182,7 @@ export function summaryOf(chart: Chart, gaps: readonly ChartGap[] = []): string 
 }
 
 /** `lost`: nothing is known of the step. Undefined: nothing happened in it. */
-type Points = readonly (Point | 'lost' | undefined)[];
+type Points = readonly (HistoryPointView | 'lost' | undefined)[];
 
 function slots(points: Points): Chart {
   const configured = kept(points, (point) => point.limit_configured);
@@ -298,8 +298,8 @@ function waitedFor(points: Points, per: string): Chart[] {
 
 /** Adds up the times of tenants. Each step has its first three, so one that is fourth everywhere is not among them. */
 function longestOf(
-  points: readonly Point[],
-  of: (point: Point) => readonly TenantTime[] | undefined,
+  points: readonly HistoryPointView[],
+  of: (point: HistoryPointView) => readonly TenantTime[] | undefined,
 ): TenantTime[] {
   const times = new Map<string, number>();
   for (const { tenant, ms } of points.flatMap((point) => of(point) ?? [])) {
@@ -417,7 +417,7 @@ const ROUND_MS: readonly number[] = [
 
 const LINE = { dash: SOLID, shape: 'line' } as const;
 
-function sums(points: Points, of: (point: Point) => number): (number | null)[] {
+function sums(points: Points, of: (point: HistoryPointView) => number): (number | null)[] {
   return points.map((point) => {
     if (point === 'lost') return null;
     return point === undefined ? 0 : of(point);
@@ -425,7 +425,10 @@ function sums(points: Points, of: (point: Point) => number): (number | null)[] {
 }
 
 /** Counts of each step. Null: nothing is known, or a point is of a release that did not count it. */
-function counted(points: Points, of: (point: Point) => Tally | undefined): (Tally | null)[] {
+function counted(
+  points: Points,
+  of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
+): (Readonly<Record<string, number>> | null)[] {
   return points.map((point) => {
     if (point === 'lost') return null;
     return point === undefined ? {} : (of(point) ?? null);
@@ -433,16 +436,19 @@ function counted(points: Points, of: (point: Point) => Tally | undefined): (Tall
 }
 
 /** Values of steps in which something was measured. */
-function measured(points: Points, of: (point: Point) => number | null): (number | null)[] {
+function measured(
+  points: Points,
+  of: (point: HistoryPointView) => number | null,
+): (number | null)[] {
   return points.map((point) => (point === undefined || point === 'lost' ? null : of(point)));
 }
 
-function known(points: Points): Point[] {
+function known(points: Points): HistoryPointView[] {
   return points.filter((point) => point !== undefined && point !== 'lost');
 }
 
 /** Carries what held last through steps that say nothing. */
-function kept(points: Points, of: (point: Point) => number | null): (number | null)[] {
+function kept(points: Points, of: (point: HistoryPointView) => number | null): (number | null)[] {
   let last: number | null = null;
   return points.map((point) => {
     if (point === 'lost') return null;
@@ -451,10 +457,11 @@ function kept(points: Points, of: (point: Point) => number | null): (number | nu
   });
 }
 
-type Tally = Readonly<Record<string, number>>;
-
 /** One line for each word that is counted. */
-function tallies(points: Points, of: (point: Point) => Tally | undefined): ChartLine[] {
+function tallies(
+  points: Points,
+  of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
+): ChartLine[] {
   return wordsIn(points, of).map((word, index) => ({
     ...stepsOf(points, of, word),
     label: word.replaceAll('_', ' '),
@@ -464,7 +471,10 @@ function tallies(points: Points, of: (point: Point) => Tally | undefined): Chart
 }
 
 /** One line for each member, which looks alike in all charts, whichever of the others had something there. */
-function membersIn(points: Points, of: (point: Point) => Tally | undefined): ChartLine[] {
+function membersIn(
+  points: Points,
+  of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
+): ChartLine[] {
   const all = wordsIn(points, (point) => ({
     ...point.in_use_max_by_member,
     ...point.granted_by_member,
@@ -482,12 +492,19 @@ function membersIn(points: Points, of: (point: Point) => Tally | undefined): Cha
 }
 
 /** Words that are counted, in the order of their names, so that a refresh moves nothing. */
-function wordsIn(points: Points, of: (point: Point) => Tally | undefined): string[] {
+function wordsIn(
+  points: Points,
+  of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
+): string[] {
   const words = known(points).flatMap((point) => Object.keys(of(point) ?? {}));
   return [...new Set(words)].toSorted();
 }
 
-function stepsOf(points: Points, of: (point: Point) => Tally | undefined, word: string) {
+function stepsOf(
+  points: Points,
+  of: (point: HistoryPointView) => Readonly<Record<string, number>> | undefined,
+  word: string,
+) {
   const values = counted(points, of).map((tally) => (tally === null ? null : (tally[word] ?? 0)));
   return { shape: 'steps' as const, values };
 }

@@ -3,23 +3,21 @@ import type { keySchema } from '../../../src/contract/admin/answer-schemas.ts';
 import type { auditEntrySchema } from '../../../src/contract/audit.ts';
 import { keyDocumentSchema } from '../../../src/contract/admin/key-documents.ts';
 import { count, usd } from '../format.ts';
-import type { Document } from './document.ts';
+import type { EditedDocument } from './document.ts';
 
 export type Key = z.output<typeof keySchema>;
-type AuditEntry = z.output<typeof auditEntrySchema>;
-
 /** A key as it is before anybody said anything of it. */
-export const BLANK_KEY: Document = { ...keyDocumentSchema.parse({ id: 'new' }), id: '' };
+export const BLANK_KEY: EditedDocument = { ...keyDocumentSchema.parse({ id: 'new' }), id: '' };
 
 const OWN = Object.keys(keyDocumentSchema.shape);
 
 /** Picks what people may change of a key, out of everything that is told of it. */
-export function keyDocument(key: Key): Document {
+export function keyDocument(key: Key): EditedDocument {
   return Object.fromEntries(Object.entries(key).filter(([name]) => OWN.includes(name)));
 }
 
 /** A document as a merge patch, which brings back the default of what it leaves out. */
-export function keyPatch(document: Document): Document {
+export function keyPatch(document: EditedDocument): EditedDocument {
   return Object.fromEntries(OWN.map((name) => [name, document[name] ?? null]));
 }
 
@@ -45,7 +43,7 @@ function limitText(limit: number | null, unit: string): string | null {
 
 /** When each key was last rotated, by id, as far back as the audit log goes. It comes newest first. */
 export function rotations(
-  entries: readonly Pick<AuditEntry, 'action' | 'at'>[],
+  entries: readonly Pick<z.output<typeof auditEntrySchema>, 'action' | 'at'>[],
 ): Map<string, string> {
   const latest = new Map<string, string>();
   for (const { action, at } of entries) {

@@ -1,7 +1,7 @@
 import type { GroupConfig } from '../../../src/contract/config/config.ts';
 import { count, usd } from '../format.ts';
 
-type Limits = GroupConfig['limits'];
+type GroupLimits = GroupConfig['limits'];
 
 const RATES = ['rpm', 'tpm', 'itpm', 'otpm', 'rpd', 'tpd'] as const;
 const BUDGETS = [
@@ -11,7 +11,7 @@ const BUDGETS = [
 ] as const;
 
 /** The limits of a group in a few words each, as in `5 slots` and `600 rpm`. */
-export function limitWords(limits: Limits): string[] {
+export function limitWords(limits: GroupLimits): string[] {
   const { max_concurrency: slots, starts_per_s: starts, budget_usd: budget } = limits;
   return [
     slots === null ? 'any number of slots' : slots === 1 ? '1 slot' : `${count(slots)} slots`,

@@ -1,12 +1,12 @@
 import { affinitySchema, memberSchema } from '../../../src/contract/config/members.ts';
-import { isSame, type Document } from './document.ts';
+import { isSame, type EditedDocument } from './document.ts';
 import type { FieldError } from './field-errors.ts';
 import { fieldsOf } from './schema-fields.ts';
 
-type Labels = Readonly<Record<string, string>>;
+type FieldLabels = Readonly<Record<string, string>>;
 
 /** Labels of what nearly every member says, by the paths of its fields. A test holds both lists against the schema. */
-export const MEMBER_FIELDS: Labels = {
+export const MEMBER_FIELDS: FieldLabels = {
   upstream: 'Upstream',
   secret: 'Secret',
   'limits.max_concurrency': 'Slots',
@@ -16,7 +16,7 @@ export const MEMBER_FIELDS: Labels = {
 };
 
 /** Labels of the rest. */
-export const MORE_MEMBER_FIELDS: Labels = {
+export const MORE_MEMBER_FIELDS: FieldLabels = {
   name: 'Name of the member',
   models: 'Models there',
   first_token_ms: 'Time to first token',
@@ -34,7 +34,7 @@ export const MORE_MEMBER_FIELDS: Labels = {
   'limits.budget_usd.fallback_price': 'Its fallback price',
 };
 
-export const AFFINITY_FIELDS: Labels = {
+export const AFFINITY_FIELDS: FieldLabels = {
   by: 'Kept by',
   for: 'Kept for',
   wait: 'Longest wait for it',
@@ -46,14 +46,17 @@ export const FIELDS_OF_AFFINITY = new Map(
 );
 
 /** The members in a draft, which may be anything that somebody has typed. */
-export function membersIn(value: unknown): readonly Document[] {
-  return Array.isArray(value) ? value.map((each: unknown) => Object(each) as Document) : [];
+export function membersIn(value: unknown): readonly EditedDocument[] {
+  return Array.isArray(value) ? value.map((each: unknown) => Object(each) as EditedDocument) : [];
 }
 
-const MEMBER: Document = memberSchema.parse({ upstream: '-' });
+const MEMBER: EditedDocument = memberSchema.parse({ upstream: '-' });
 
 /** A member to begin with: where the last one is, or where most calls go. */
-export function newMember(members: readonly Document[], upstreams: readonly string[]): Document {
+export function newMember(
+  members: readonly EditedDocument[],
+  upstreams: readonly string[],
+): EditedDocument {
   const upstream = members.at(-1)?.['upstream'] ?? upstreams[0] ?? '';
   return { ...MEMBER, upstream };
 }
@@ -71,14 +74,14 @@ export function errorsWithin(errors: readonly FieldError[], path: string): reado
   );
 }
 
-const AFFINITY: Document = affinitySchema.parse({});
+const AFFINITY: EditedDocument = affinitySchema.parse({});
 
 /** An affinity with every default. */
-export function affinityIn(value: unknown): Document {
-  return { ...AFFINITY, ...(Object(value) as Document) };
+export function affinityIn(value: unknown): EditedDocument {
+  return { ...AFFINITY, ...(Object(value) as EditedDocument) };
 }
 
 /** The affinity to be written: null says what the defaults say, and means nothing wrong without members. */
-export function affinityFrom(typed: Document): Document | null {
+export function affinityFrom(typed: EditedDocument): EditedDocument | null {
   return isSame(typed, AFFINITY) ? null : typed;
 }

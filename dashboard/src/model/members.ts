@@ -1,10 +1,10 @@
 import { count, duration } from '../format.ts';
-import { isHolding, listWords, scopeEnd, type ScopeStatus } from './scope-words.ts';
+import { isHolding, listWords, scopeEnd, type ScopeView } from './scope-words.ts';
 import { slotsOfPool, type Slots } from './slots.ts';
-import type { GroupStatus, Waiter } from './status.ts';
+import type { GroupView, WaiterView } from './status.ts';
 
 /** One place where calls of a group run, as its status tells of it. */
-export type Member = NonNullable<GroupStatus['members']>[number];
+export type MemberView = NonNullable<GroupView['members']>[number];
 
 /** Which other state of a group has the colour of a member's. */
 type Tone = 'flowing' | 'full' | 'paused' | 'learning' | 'broken' | 'draining';
@@ -15,14 +15,14 @@ export interface MemberState {
   readonly tone: Tone;
 }
 
-const OUT_WORDS: Readonly<Record<NonNullable<Member['out']>['reason'], string>> = {
+const OUT_WORDS: Readonly<Record<NonNullable<MemberView['out']>['reason'], string>> = {
   unauthorized: 'key refused',
   quota: 'quota used up',
   egress: 'refuses where the Worker runs',
 };
 
 /** Returns the most important state of a member. Its group lists the scopes of all members. */
-export function memberStateOf(member: Member, scopes: readonly ScopeStatus[] = []): MemberState {
+export function memberStateOf(member: MemberView, scopes: readonly ScopeView[] = []): MemberState {
   const { out, retired, enabled, breaker, limit, about } = member;
   if (retired === true) return { words: 'no longer configured', tone: 'draining' };
   if (!enabled) return { words: 'switched off', tone: 'draining' };
@@ -39,12 +39,12 @@ export function memberStateOf(member: Member, scopes: readonly ScopeStatus[] = [
 }
 
 /** The slots of a member, as the picture of a group has them. */
-export function slotsOfMember(member: Member): Slots {
+export function slotsOfMember(member: MemberView): Slots {
   return slotsOfPool({ ...member, lent: 0, queued: 0 });
 }
 
 /** Tells what comes next for a member that is out; null: it is in, or switched off. */
-export function outlookOf({ out, enabled }: Member, nowMs: number): string | null {
+export function outlookOf({ out, enabled }: MemberView, nowMs: number): string | null {
   if (out === null || !enabled) return null;
   const sinceMs = Math.max(0, nowMs - Date.parse(out.since));
   const leftMs = Date.parse(out.probe_at) - nowMs;
@@ -54,12 +54,12 @@ export function outlookOf({ out, enabled }: Member, nowMs: number): string | nul
 }
 
 /** Whether an operator would bring a member back, and not take it out. */
-export function isOut({ out, enabled }: Member): boolean {
+export function isOut({ out, enabled }: MemberView): boolean {
   return out !== null || !enabled;
 }
 
 /** Says how calls fared that belong to a member. Null: none does. */
-export function affinityInWords({ affinity }: Pick<GroupStatus, 'affinity'>): string | null {
+export function affinityInWords({ affinity }: Pick<GroupView, 'affinity'>): string | null {
   if (affinity === undefined) return null;
   const { kept_total: kept, left_total: left, waited_total: waited } = affinity;
   if (kept + left + waited === 0) return null;
@@ -68,7 +68,7 @@ export function affinityInWords({ affinity }: Pick<GroupStatus, 'affinity'>): st
 
 /** Says what it means to take a member out, or to bring it back. */
 export function consequenceOfSwitch(
-  member: Member,
+  member: MemberView,
   others: number,
 ): { readonly title: string; readonly says: string; readonly verb: string; readonly done: string } {
   const { id, in_use: inUse } = member;
@@ -97,7 +97,7 @@ export function consequenceOfSwitch(
 export function membersInWords({
   excluded_members: excluded = [],
   waits_for_member: own,
-}: Pick<Waiter, 'excluded_members' | 'waits_for_member'>): string {
+}: Pick<WaiterView, 'excluded_members' | 'waits_for_member'>): string {
   const parts = [
     ...(own === undefined ? [] : [`waits for ${own}`]),
     ...(excluded.length === 0 ? [] : [`not ${excluded.join(', ')}`]),
@@ -110,9 +110,9 @@ export function membersInWords({
  * neither stops it.
  */
 export function pauseOf(
-  member: Member,
+  member: MemberView,
   nowMs: number,
-  scopes: readonly ScopeStatus[] = [],
+  scopes: readonly ScopeView[] = [],
 ): string | null {
   const { words } = memberStateOf(member, scopes);
   const stops = stopsAt(member, scopes);
@@ -129,21 +129,21 @@ export function pauseOf(
   return [stopped, left].filter((part) => part !== null).join(' ');
 }
 
-type Stop = Pick<ScopeStatus, 'about' | 'paused_until' | 'breaker_until'>;
+type StopView = Pick<ScopeView, 'about' | 'paused_until' | 'breaker_until'>;
 
 /** Lists the calls that a member stops while all others start there. */
-function stopsAt(member: Member, scopes: readonly ScopeStatus[]): readonly Stop[] {
+function stopsAt(member: MemberView, scopes: readonly ScopeView[]): readonly StopView[] {
   const { about, paused_until, breaker, breaker_until } = member;
   const isStopped = about !== undefined && (paused_until !== null || breaker !== 'closed');
   const own = isStopped ? [{ about, paused_until, breaker_until }] : [];
   return [...own, ...scopes.filter((scope) => scope.member === member.id && isHolding(scope))];
 }
 
-function latestEnd(stops: readonly Stop[]): string | null {
+function latestEnd(stops: readonly StopView[]): string | null {
   const ends = stops.map(scopeEnd).filter((end) => end !== null);
   return ends.toSorted().at(-1) ?? null;
 }
 
-function takenOf({ in_use: inUse, cooling, unclaimed }: Member): number {
+function takenOf({ in_use: inUse, cooling, unclaimed }: MemberView): number {
   return inUse + cooling + unclaimed;
 }

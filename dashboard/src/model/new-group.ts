@@ -1,12 +1,12 @@
-import type { Document } from './document.ts';
+import type { EditedDocument } from './document.ts';
 
 /** A new group that takes the calls of an automatic one, as in `auto:zai/glm-5.1`. */
-export function newGroupFor(like: string | null, blank: Document): Document {
+export function newGroupFor(like: string | null, blank: EditedDocument): EditedDocument {
   const [, upstream, row] = /^auto:([^/]+)(?:\/(.+))?$/.exec(like ?? '') ?? [];
   if (upstream === undefined) return blank;
   const models = row === undefined ? [] : [`${row}*`];
   const name = groupNameFor([upstream, row ?? []].flat().join('-'));
-  const match = { ...(blank['match'] as Document), upstreams: [upstream], models };
+  const match = { ...(blank['match'] as EditedDocument), upstreams: [upstream], models };
   return { ...blank, name, match };
 }
 

@@ -1,4 +1,4 @@
-import type { GroupStatus } from './status.ts';
+import type { GroupView } from './status.ts';
 
 /**
  * How long the oldest queued call has waited. It goes on while nothing changes, of which the feed sends no word.
@@ -6,7 +6,7 @@ import type { GroupStatus } from './status.ts';
  * @param toldAt when the feed told of the group last, in epoch milliseconds; undefined: just now
  */
 export function oldestWaitMs(
-  { queued, oldest_wait_ms: toldMs }: Pick<GroupStatus, 'queued' | 'oldest_wait_ms'>,
+  { queued, oldest_wait_ms: toldMs }: Pick<GroupView, 'queued' | 'oldest_wait_ms'>,
   toldAt: number | undefined,
   nowMs: number,
 ): number {

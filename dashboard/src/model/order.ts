@@ -1,16 +1,16 @@
 import { STATES, useOf } from './group-state.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupView } from './status.ts';
 
 /**
  * Queues and slots in use are compared by their size alone, twice as long or a tenth more: a list that
  * follows each call would never keep still.
  */
-const queueSize = ({ queued }: GroupStatus): number => Math.ceil(Math.log2(1 + queued));
-const useSize = (group: GroupStatus): number => Math.floor(useOf(group) * 10);
+const queueSize = ({ queued }: GroupView): number => Math.ceil(Math.log2(1 + queued));
+const useSize = (group: GroupView): number => Math.floor(useOf(group) * 10);
 
 /** Names with the most pressed group first: what needs attention, then by state, queue and use. */
 export function byPressure(
-  groups: readonly GroupStatus[],
+  groups: readonly GroupView[],
   rankOf: (name: string) => number,
 ): readonly string[] {
   const keyed = groups.map((group) => ({

@@ -4,7 +4,7 @@ import { LANES, type Lane } from '../../../src/core/words/ticket.ts';
 export const MARKS_MAX = 60;
 
 /** One lane of the queue, as far as anybody waits in it. */
-export interface Section<Mark> {
+export interface LaneSection<Mark> {
   readonly lane: Lane;
   readonly marks: readonly Mark[];
 }
@@ -12,7 +12,7 @@ export interface Section<Mark> {
 /** The lanes in which somebody waits, the best first; within each the head first. */
 export function sectionsOf<Mark extends { readonly lane: Lane }>(
   waiters: readonly Mark[],
-): readonly Section<Mark>[] {
+): readonly LaneSection<Mark>[] {
   return LANES.map((lane) => ({ lane, marks: waiters.filter((one) => one.lane === lane) })).filter(
     ({ marks }) => marks.length > 0,
   );

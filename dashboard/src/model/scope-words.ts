@@ -1,11 +1,11 @@
-import type { CallScope } from '../../../src/contract/scope.ts';
-import type { GroupStatus } from './status.ts';
+import type { ScopeFields } from '../../../src/contract/scope.ts';
+import type { GroupView } from './status.ts';
 import { count } from '../format.ts';
 
-export type ScopeStatus = NonNullable<GroupStatus['scopes']>[number];
+export type ScopeView = NonNullable<GroupView['scopes']>[number];
 
 /** Describes the calls of a scope, such as `model gpt-5, tier flex`. */
-export function scopeWords({ model, service_tier: tier, credential }: CallScope): string {
+export function scopeWords({ model, service_tier: tier, credential }: ScopeFields): string {
   const names = [
     ...(model === null ? [] : [model === '' ? 'no model' : `model ${model}`]),
     ...(tier === null ? [] : [`tier ${tier}`]),
@@ -15,12 +15,12 @@ export function scopeWords({ model, service_tier: tier, credential }: CallScope)
 }
 
 /** Whether a scope holds calls or stops new ones. */
-export function isHolding({ queued, paused_until: until, breaker }: ScopeStatus): boolean {
+export function isHolding({ queued, paused_until: until, breaker }: ScopeView): boolean {
   return queued > 0 || until !== null || breaker !== 'closed';
 }
 
 /** Describes the state of a scope in a few words. */
-export function scopeState({ paused_until: until, breaker, limit }: ScopeStatus): string {
+export function scopeState({ paused_until: until, breaker, limit }: ScopeView): string {
   if (breaker === 'open') return 'breaker open';
   if (until !== null) return 'paused';
   if (breaker === 'half_open') return 'breaker half open: one call probes';
@@ -31,7 +31,7 @@ export function scopeState({ paused_until: until, breaker, limit }: ScopeStatus)
 export function scopeEnd({
   paused_until: until,
   breaker_until: probedAt,
-}: Pick<ScopeStatus, 'paused_until' | 'breaker_until'>): string | null {
+}: Pick<ScopeView, 'paused_until' | 'breaker_until'>): string | null {
   if (until === null || probedAt === null) return until ?? probedAt;
   return until > probedAt ? until : probedAt;
 }
@@ -42,14 +42,14 @@ export function stoppedWords({
   scopes = [],
   paused_until: until,
   breaker,
-}: Pick<GroupStatus, 'about' | 'scopes' | 'paused_until' | 'breaker'>): string | null {
+}: Pick<GroupView, 'about' | 'scopes' | 'paused_until' | 'breaker'>): string | null {
   const own = about !== undefined && (until !== null || breaker !== 'closed') ? [about] : [];
   const all = [...own, ...scopes.filter(isHolding).map((scope) => scope.about)];
   return listWords(all);
 }
 
 /** Names the first scope and counts the others. null if the list is empty. */
-export function listWords(scopes: readonly CallScope[]): string | null {
+export function listWords(scopes: readonly ScopeFields[]): string | null {
   const [first, ...others] = [...new Set(scopes.map(scopeWords))];
   if (first === undefined) return null;
   return others.length === 0 ? first : `${first} and ${count(others.length)} more`;

@@ -3,12 +3,12 @@ import { count, duration } from '../format.ts';
 import type { Slots } from './slots.ts';
 import { waitWords } from '../../../src/contract/wait-words.ts';
 import { scopeWords } from './scope-words.ts';
-import type { GroupStatus, Waiter } from './status.ts';
+import type { GroupView, WaiterView } from './status.ts';
 
-type Queue = Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
+type QueueGauges = Pick<GroupView, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
 
 /** Says what the picture of a pool shows, for those who cannot see it. */
-export function sentenceOf(slots: Slots, queue: Queue): string {
+export function sentenceOf(slots: Slots, queue: QueueGauges): string {
   const parts = [`${slotsInWords(slots)} in use`];
   if (slots.cooling > 0) parts.push(`${slots.cooling} cooling down`);
   if (slots.unclaimed > 0) parts.push(`${slots.unclaimed} unclaimed`);
@@ -34,7 +34,7 @@ export function unclaimedInWords(until: string | null): string {
   return `unclaimed: handed out before the last restart of this pool; free${at} unless the call comes back`;
 }
 
-function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: Queue): string {
+function queueInWords({ queued, queued_by_lane, oldest_wait_ms }: QueueGauges): string {
   if (queued === 0) return 'nobody waiting';
   const lanes = LANES.filter((lane) => queued_by_lane[lane] > 0).map(
     (lane) => `${queued_by_lane[lane]} ${lane}`,
@@ -62,14 +62,16 @@ export function estimateInWords(
 }
 
 /** Says what a waiter waits for now. */
-export function waitInWords(waiter: Pick<Waiter, 'waits_for' | 'scope' | 'cap' | 'needs'>): string {
+export function waitInWords(
+  waiter: Pick<WaiterView, 'waits_for' | 'scope' | 'cap' | 'needs'>,
+): string {
   const { scope } = waiter;
   return waitWords(waiter, scope === undefined ? undefined : scopeWords(scope));
 }
 
 /** Says why no wait can be estimated. Empty: calls end, or none waits. */
 export function stalledInWords(
-  { queued, stalled_ms: stalledMs }: Pick<GroupStatus, 'queued' | 'stalled_ms'>,
+  { queued, stalled_ms: stalledMs }: Pick<GroupView, 'queued' | 'stalled_ms'>,
   sinceMs: number,
 ): string {
   if (queued === 0 || typeof stalledMs !== 'number') return '';

@@ -1,8 +1,8 @@
-import type { GroupStatus } from './status.ts';
+import type { GroupView } from './status.ts';
 
 /** Gauges of one pool, or of all pools of a group together. */
-export type Gauges = Pick<
-  GroupStatus,
+export type SlotGauges = Pick<
+  GroupView,
   'limit' | 'in_use' | 'cooling' | 'unclaimed' | 'lent' | 'queued'
 >;
 
@@ -31,7 +31,7 @@ export interface Slots {
 }
 
 /** The slots of one pool. More may be in use than there are, after a limit was lowered. */
-export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed, lent }: Gauges): Slots {
+export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed, lent }: SlotGauges): Slots {
   const held = { inUse, cooling, unclaimed, lent };
   const taken = inUse + cooling + unclaimed + lent;
   const { effective, configured } = limit;
@@ -50,7 +50,7 @@ export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed, lent }: 
 }
 
 /** The slots of a group: those of all its pools. Pools that get no new calls have none that are free. */
-export function slotsOfGroup(group: GroupStatus): Slots {
+export function slotsOfGroup(group: GroupView): Slots {
   const pools = group.partitions.flatMap((pool) => {
     if ('error' in pool) return [];
     const slots = slotsOfPool(pool);

@@ -7,22 +7,22 @@ import type {
 import type { warningSchema } from '../../../src/contract/warnings.ts';
 
 /** A group at this moment. */
-export type GroupStatus = z.output<typeof groupStatusSchema>;
+export type GroupView = z.output<typeof groupStatusSchema>;
 /** A slot that is held. */
-export type Lease = z.output<typeof leaseSchema>;
+export type LeaseView = z.output<typeof leaseSchema>;
 /** A call that waits for a slot. */
-export type Waiter = z.output<typeof waiterSchema>;
+export type WaiterView = z.output<typeof waiterSchema>;
 /** Something that an operator had better look at. */
-export type Warning = z.output<typeof warningSchema>;
+export type WarningView = z.output<typeof warningSchema>;
 
 /** One group with its holders and waiters, all of one moment. */
 export interface Detail {
   readonly name: string;
-  readonly leases: readonly Lease[];
-  readonly waiters: readonly Waiter[];
+  readonly leases: readonly LeaseView[];
+  readonly waiters: readonly WaiterView[];
   /** More than are listed, where a group has very many. */
   readonly leases_total: number;
   readonly waiters_total: number;
   /** Null: there is none of that name. */
-  readonly group: GroupStatus | null;
+  readonly group: GroupView | null;
 }

@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import type { shownTeamSchema } from '../../../src/contract/admin/team-routes.ts';
 import { teamSchema } from '../../../src/contract/config/keys.ts';
-import type { CostRow } from './costs.ts';
-import type { Document } from './document.ts';
+import type { CostRowView } from './costs.ts';
+import type { EditedDocument } from './document.ts';
 import type { FieldSection } from './field-words.ts';
 import { KEY_SECTIONS } from './key-fields.ts';
 
@@ -20,25 +20,25 @@ export const TEAM_SECTIONS: readonly FieldSection[] = [
 ];
 
 /** A team as it is before anybody said anything of it. */
-export const BLANK_TEAM: Document = { ...teamSchema.parse({ id: 'new' }), id: '' };
+export const BLANK_TEAM: EditedDocument = { ...teamSchema.parse({ id: 'new' }), id: '' };
 
 /** Picks what people may change of a team. */
-export function teamDocument({ id, note, limits }: Team): Document {
+export function teamDocument({ id, note, limits }: Team): EditedDocument {
   return { id, note, limits };
 }
 
 /** Costs of one key or team, where any call of it was counted or it has a budget. */
 export interface SpentOf {
-  readonly day: CostRow | undefined;
-  readonly month: CostRow | undefined;
+  readonly day: CostRowView | undefined;
+  readonly month: CostRowView | undefined;
 }
 
 /** Puts the costs of this day and month side by side, by name. */
 export function spentByName(
-  day: readonly CostRow[],
-  month: readonly CostRow[],
+  day: readonly CostRowView[],
+  month: readonly CostRowView[],
 ): ReadonlyMap<string, SpentOf> {
-  const named = (rows: readonly CostRow[]) =>
+  const named = (rows: readonly CostRowView[]) =>
     new Map(rows.flatMap((row) => (row.name === null ? [] : [[row.name, row] as const])));
   const [days, months] = [named(day), named(month)];
   const names = new Set([...days.keys(), ...months.keys()]);
@@ -48,6 +48,6 @@ export function spentByName(
 }
 
 /** Picks the budget to show: that of the month, or of the day where there is no other. */
-export function budgetOf({ day, month }: SpentOf): CostRow['budget'] {
+export function budgetOf({ day, month }: SpentOf): CostRowView['budget'] {
   return month?.budget ?? day?.budget ?? null;
 }

@@ -1,11 +1,11 @@
-import type { GroupState } from './group-state.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupStateName } from './group-state.ts';
+import type { GroupView } from './status.ts';
 
 /** A field of a group that goes back by itself. */
-export type Temporary = NonNullable<GroupStatus['temporary']>[number];
+export type TemporaryView = NonNullable<GroupView['temporary']>[number];
 
 /** How long a change holds, as the routes take it. Empty: until somebody changes it again. */
-export interface Lasts {
+export interface TemporaryChoice {
   readonly for_s?: number;
   readonly until?: string;
 }
@@ -23,14 +23,17 @@ export const SPANS = [
 
 /** Finds when a switch of a group that is on goes off by itself. Null: it does not, or is off. */
 function switchEnd(
-  { temporary = [] }: Pick<GroupStatus, 'temporary'>,
+  { temporary = [] }: Pick<GroupView, 'temporary'>,
   field: 'paused' | 'draining',
 ): string | null {
   return temporary.find((one) => one.field === field && one.to === true)?.until ?? null;
 }
 
 /** Finds when the state that a group is shown in ends by itself. Null: nobody has said. */
-export function stateEnd(group: Pick<GroupStatus, 'temporary'>, state: GroupState): string | null {
+export function stateEnd(
+  group: Pick<GroupView, 'temporary'>,
+  state: GroupStateName,
+): string | null {
   if (state === 'paused') return switchEnd(group, 'paused');
   return state === 'draining' ? switchEnd(group, 'draining') : null;
 }
@@ -42,7 +45,7 @@ export function typedEnd(text: string, nowMs: number): string | null {
 }
 
 /** Makes the patch by which a limit goes back at once. Null: the field is none. */
-export function backPatch({ field, from }: Temporary): object | null {
+export function backPatch({ field, from }: TemporaryView): object | null {
   const [, name] = /^limits\.(\w+)$/.exec(field) ?? [];
   return name === undefined ? null : { limits: { [name]: from ?? null } };
 }

@@ -1,7 +1,7 @@
 import type { Detail } from './status.ts';
 
 /** Share of one tenant in a group. */
-interface Share {
+interface TenantShare {
   readonly tenant: string;
   readonly inUse: number;
   readonly waiting: number;
@@ -12,10 +12,10 @@ const TENANTS_MAX = 8;
 
 /** The tenants with the most slots and waiters, and how many others there are. */
 export function tenantsOf(detail: Detail | null): {
-  readonly most: readonly Share[];
+  readonly most: readonly TenantShare[];
   readonly others: number;
 } {
-  const shares = new Map<string, Share>();
+  const shares = new Map<string, TenantShare>();
   const add = (tenant: string, inUse: number, waiting: number): void => {
     const had = shares.get(tenant) ?? { tenant, inUse: 0, waiting: 0 };
     shares.set(tenant, { tenant, inUse: had.inUse + inUse, waiting: had.waiting + waiting });

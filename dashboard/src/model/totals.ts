@@ -1,10 +1,10 @@
 import { refusedForLimits } from '../../../src/core/words/signal.ts';
 import { slotsOfGroup } from './slots.ts';
-import type { GroupStatus } from './status.ts';
+import type { GroupView } from './status.ts';
 import { oldestWaitMs } from './oldest-wait.ts';
 
 /** All groups taken together. */
-export interface Totals {
+export interface TotalsView {
   readonly groups: number;
   readonly inUse: number;
   /** Slots of the groups that have a limit. */
@@ -21,11 +21,11 @@ export interface Totals {
 
 /** Adds all groups up. A call that needs a slot in several groups counts in each. */
 export function totalsOf(
-  groups: readonly GroupStatus[],
+  groups: readonly GroupView[],
   toldAtOf: (name: string) => number | undefined,
   nowMs: number,
-): Totals {
-  const sum = (of: (group: GroupStatus) => number): number =>
+): TotalsView {
+  const sum = (of: (group: GroupView) => number): number =>
     groups.reduce((total, group) => total + of(group), 0);
   return {
     groups: groups.length,

@@ -4,12 +4,10 @@ import type { Frozen } from '../../../src/contract/frozen.ts';
 import type { groupStatusSchema } from '../../../src/contract/admin/status-schemas.ts';
 import { listWords } from './scope-words.ts';
 import type { SeenLimits, Suggestion } from './suggestions.ts';
-
-type GroupStatus = z.output<typeof groupStatusSchema>;
 type Info = z.output<typeof upstreamInfoSchema>;
 
 /** The last refusal of one kind by an upstream. */
-export type LastRefusal = Frozen<NonNullable<Info['calls']>['last_refusals'][number]>;
+export type LastRefusalView = Frozen<NonNullable<Info['calls']>['last_refusals'][number]>;
 
 /** An upstream, as the API tells it. */
 export type UpstreamInfo = Omit<
@@ -31,7 +29,7 @@ export type UpstreamDetail = UpstreamInfo & {
 };
 
 /** View of groups on an upstream at this moment. */
-export interface Seen {
+export interface UpstreamGroupsView {
   readonly state: Info['health']['state'] | 'off';
   /** End of its backoff, or of the open phase of its breaker. */
   readonly until: string | null;
@@ -45,7 +43,7 @@ export interface Seen {
   /** Refusals of this day of UTC by kind, the most frequent first. */
   readonly refusals: readonly (readonly [kind: string, total: number])[];
   /** The last refusal of each kind, the latest first. */
-  readonly lastRefusals: readonly LastRefusal[];
+  readonly lastRefusals: readonly LastRefusalView[];
   /** Null: no group counts cost. */
   readonly spend: { readonly dayUsd: number; readonly monthUsd: number } | null;
 }
@@ -69,8 +67,8 @@ export function isFound(upstream: UpstreamInfo, searched: string): boolean {
 /** Puts together what groups say of an upstream now. Where none of them was called for it, it is what the API said. */
 export function seenOf(
   { id, enabled, health, calls }: UpstreamInfo,
-  groups: readonly Pick<GroupStatus, 'upstreams'>[],
-): Seen {
+  groups: readonly Pick<z.output<typeof groupStatusSchema>, 'upstreams'>[],
+): UpstreamGroupsView {
   const there = groups.flatMap(({ upstreams }) => upstreams.filter((one) => one.id === id));
   const states = there.map(({ state }) => state);
   const live = WORST.find((state) => states.includes(state));
@@ -105,8 +103,8 @@ export function seenOf(
 }
 
 /** The last refusal of each kind, the latest first. */
-function latestOfEach(all: readonly LastRefusal[]): LastRefusal[] {
-  const byKind = new Map<string, LastRefusal>();
+function latestOfEach(all: readonly LastRefusalView[]): LastRefusalView[] {
+  const byKind = new Map<string, LastRefusalView>();
   for (const one of all.toSorted((a, b) => (a.at < b.at ? -1 : 1))) byKind.set(one.kind, one);
   return [...byKind.values()].toSorted((a, b) => (a.at < b.at ? 1 : -1));
 }

@@ -1,16 +1,16 @@
 import type { AuditEntry } from '../../../src/contract/audit.ts';
 
 /** A way back, as `POST /config/rollback` takes it. */
-export interface WayBack {
+export interface RollbackTarget {
   readonly version?: number;
   readonly undo?: number;
   readonly conflicts?: 'keep' | 'overwrite';
 }
 
 /** Ways back that an entry of the audit log offers; null: none of that kind. */
-export interface WaysBack {
-  readonly undo: WayBack | null;
-  readonly restore: WayBack | null;
+export interface RollbackTargets {
+  readonly undo: RollbackTarget | null;
+  readonly restore: RollbackTarget | null;
 }
 
 /**
@@ -21,7 +21,7 @@ export function waysBack(
   entry: Pick<AuditEntry, 'version' | 'changes' | 'changes_omitted'>,
   kept: ReadonlySet<number>,
   inForce: number,
-): WaysBack {
+): RollbackTargets {
   const { version, changes, changes_omitted: omitted } = entry;
   const isChange = changes.length + omitted > 0;
   const isUndoable = isChange && kept.has(version) && kept.has(version - 1);

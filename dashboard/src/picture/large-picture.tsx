@@ -1,25 +1,25 @@
 import { useRef } from 'preact/hooks';
 import { sentenceOf } from '../model/sentence.ts';
 import { slotsOfGroup } from '../model/slots.ts';
-import type { Detail, GroupStatus, Lease } from '../model/status.ts';
+import type { Detail, GroupView, LeaseView } from '../model/status.ts';
 import { LargeQueue } from './large-queue.tsx';
 import { LargeSlots } from './large-slots.tsx';
 import { useFlight } from './use-flight.ts';
 import './large.css';
 
-interface Props {
-  readonly group: GroupStatus;
+interface LargePictureProps {
+  readonly group: GroupView;
   /** Null: not told yet. */
   readonly detail: Detail | null;
   /** Milliseconds since it was told. */
   readonly sinceMs: number;
   readonly usualHoldMs: number | null;
   /** Told when somebody points at the slot of a lease, of that age. */
-  readonly onOpen: (lease: Lease, ageMs: number) => void;
+  readonly onOpen: (lease: LeaseView, ageMs: number) => void;
 }
 
 /** A group with everybody who holds a slot or waits for one. */
-export function LargePicture({ group, detail, sinceMs, usualHoldMs, onOpen }: Props) {
+export function LargePicture({ group, detail, sinceMs, usualHoldMs, onOpen }: LargePictureProps) {
   const root = useRef<HTMLDivElement>(null);
   useFlight(root);
   const slots = slotsOfGroup(group);

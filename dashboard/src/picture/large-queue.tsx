@@ -2,13 +2,13 @@ import { count, duration } from '../format.ts';
 import { whoOf } from '../model/isolated.ts';
 import { estimateInWords, waitInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
-import type { GroupStatus, Waiter } from '../model/status.ts';
+import type { GroupView, WaiterView } from '../model/status.ts';
 import { tintOf } from '../model/tenant-tone.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 
-interface Props {
-  readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'paused'>;
-  readonly waiters: readonly Waiter[];
+interface LargeQueueProps {
+  readonly queue: Pick<GroupView, 'queued' | 'queued_by_lane' | 'paused'>;
+  readonly waiters: readonly WaiterView[];
   /** Milliseconds since the waiters were told. */
   readonly sinceMs: number;
 }
@@ -17,7 +17,7 @@ interface Props {
 const FEW = 16;
 
 /** Those who wait, the head at the left, lane by lane: a mark for each, or a count. */
-export function LargeQueue({ queue, waiters, sinceMs }: Props) {
+export function LargeQueue({ queue, waiters, sinceMs }: LargeQueueProps) {
   if (queue.queued === 0 && waiters.length === 0) return <p class="nobody">nobody waits</p>;
   if (queue.queued > MARKS_MAX || waiters.length === 0) return <Counts queue={queue} />;
   return (
@@ -42,14 +42,14 @@ export function LargeQueue({ queue, waiters, sinceMs }: Props) {
   );
 }
 
-function titleOf(waiter: Waiter, sinceMs: number, isPaused: boolean): string {
+function titleOf(waiter: WaiterView, sinceMs: number, isPaused: boolean): string {
   const { waited_ms, estimate_ms } = waiter;
   const rest = estimateInWords(estimate_ms, sinceMs, isPaused);
   const what = waitInWords(waiter);
   return `${whoOf(waiter)}: has waited ${duration(waited_ms + sinceMs)} for ${what}, to go: ${rest}`;
 }
 
-function Counts({ queue }: { readonly queue: Props['queue'] }) {
+function Counts({ queue }: { readonly queue: LargeQueueProps['queue'] }) {
   const lanes = LANES.filter((lane) => queue.queued_by_lane[lane] > 0);
   return (
     <>

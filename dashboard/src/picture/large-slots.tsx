@@ -5,28 +5,28 @@ import { whoOf } from '../model/isolated.ts';
 import { isOld, placeLeases, progressOf, type Cells } from '../model/cells.ts';
 import { LENT, unclaimedInWords } from '../model/sentence.ts';
 import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
-import type { Lease } from '../model/status.ts';
+import type { LeaseView } from '../model/status.ts';
 import { tintOf } from '../model/tenant-tone.ts';
 
 /** Maximum of cells that may be large. */
 const FEW = 16;
 
-interface Props {
+interface LargeSlotsProps {
   readonly slots: Slots;
   readonly unclaimedUntil: string | null;
-  readonly leases: readonly Lease[];
+  readonly leases: readonly LeaseView[];
   readonly usualHoldMs: number | null;
   /** Milliseconds since the leases were told. */
   readonly sinceMs: number;
-  readonly onOpen: (lease: Lease, ageMs: number) => void;
+  readonly onOpen: (lease: LeaseView, ageMs: number) => void;
 }
 
 /** The slots of a group: a cell for each, with the lease in it, or a bar. */
-export function LargeSlots(props: Props) {
+export function LargeSlots(props: LargeSlotsProps) {
   return cellsOf(props.slots) > CELLS_MAX ? <Bar {...props} /> : <CellList {...props} />;
 }
 
-function CellList(props: Props) {
+function CellList(props: LargeSlotsProps) {
   const { slots, unclaimedUntil, leases } = props;
   const before = useRef<Cells>([]);
   const cells = placeLeases(before.current, leases, cellsOf(slots));
@@ -71,8 +71,8 @@ function moveByArrows({ key, target, currentTarget }: TargetedKeyboardEvent<HTML
   holds[holds.findIndex((hold) => hold === target) + by]?.focus();
 }
 
-interface HoldProps extends Pick<Props, 'usualHoldMs' | 'sinceMs' | 'onOpen'> {
-  readonly lease: Lease;
+interface HoldProps extends Pick<LargeSlotsProps, 'usualHoldMs' | 'sinceMs' | 'onOpen'> {
+  readonly lease: LeaseView;
   readonly isFirst: boolean;
 }
 
@@ -97,11 +97,11 @@ function Hold({ lease, usualHoldMs, sinceMs, onOpen, isFirst }: HoldProps) {
 }
 
 /** A lease is named by its ticket and the number of the attempt. */
-function ticketOf({ id }: Lease): string {
+function ticketOf({ id }: LeaseView): string {
   return id.slice(0, id.lastIndexOf('.'));
 }
 
-function Bar({ slots, unclaimedUntil }: Pick<Props, 'slots' | 'unclaimedUntil'>) {
+function Bar({ slots, unclaimedUntil }: Pick<LargeSlotsProps, 'slots' | 'unclaimedUntil'>) {
   const cells = cellsOf(slots);
   const part = (kind: string, many: number, title?: string) =>
     many > 0 && <span class={kind} title={title} style={{ width: `${(many / cells) * 100}%` }} />;

@@ -2,17 +2,17 @@ import { duration } from '../format.ts';
 import { unclaimedInWords } from '../model/sentence.ts';
 import { tenantsOf } from '../model/tenants.ts';
 import { tintOf } from '../model/tenant-tone.ts';
-import type { Detail, GroupStatus } from '../model/status.ts';
+import type { Detail, GroupView } from '../model/status.ts';
 import { Said } from '../ui/said.tsx';
 
-interface Props {
-  readonly group: Pick<GroupStatus, 'unclaimed' | 'unclaimed_until' | 'lent'>;
+interface PictureLegendProps {
+  readonly group: Pick<GroupView, 'unclaimed' | 'unclaimed_until' | 'lent'>;
   readonly detail: Detail | null;
   readonly usualHoldMs: number | null;
 }
 
 /** Legend of the large picture, with whose colours are in it. */
-export function Legend({ group, detail, usualHoldMs }: Props) {
+export function Legend({ group, detail, usualHoldMs }: PictureLegendProps) {
   const { most, others } = tenantsOf(detail);
   return (
     <div class="picture-legend">

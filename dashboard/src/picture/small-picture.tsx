@@ -1,6 +1,6 @@
 import { sentenceOf } from '../model/sentence.ts';
 import type { Slots } from '../model/slots.ts';
-import type { GroupStatus } from '../model/status.ts';
+import type { GroupView } from '../model/status.ts';
 import { BAND, WIDTH } from './shapes.ts';
 import { SmallQueue } from './small-queue.tsx';
 import { SmallSlots } from './small-slots.tsx';
@@ -9,13 +9,13 @@ import './picture.css';
 /** From the top of the slots to the top of the queue. */
 const QUEUE_TOP = 26;
 
-interface Props {
+interface SmallPictureProps {
   readonly slots: Slots;
-  readonly queue: Pick<GroupStatus, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
+  readonly queue: Pick<GroupView, 'queued' | 'queued_by_lane' | 'oldest_wait_ms'>;
 }
 
 /** Slots above, queue below, from counts alone: who holds and who waits is known to the group's page. */
-export function SmallPicture({ slots, queue }: Props) {
+export function SmallPicture({ slots, queue }: SmallPictureProps) {
   return (
     <svg
       class="picture small"

@@ -1,4 +1,4 @@
-interface Props {
+interface SparklineProps {
   /** The oldest first; null: not known, a gap. */
   readonly values: readonly (number | null)[];
   /** Words for what the line shows and how it stands, for those who cannot see it. */
@@ -21,7 +21,7 @@ const HEIGHT = 16;
 const HATCH = 4;
 
 /** A number's last minutes, without an axis: only how it moves. */
-export function Sparkline({ values, name, kind, unknown = 0 }: Props) {
+export function Sparkline({ values, name, kind, unknown = 0 }: SparklineProps) {
   const top = Math.max(1, ...values.map((value) => value ?? 0));
   const step = WIDTH / Math.max(ROOM_MIN, values.length);
   const x0 = WIDTH - values.length * step;

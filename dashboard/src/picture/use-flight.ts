@@ -1,7 +1,7 @@
 import type { RefObject } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-interface Place {
+interface Rectangle {
   readonly x: number;
   readonly y: number;
   readonly width: number;
@@ -17,11 +17,11 @@ const FLIGHT_MS = 450;
  * that is granted flies into its slot, those behind it move up. With reduced motion nothing moves.
  */
 export function useFlight(root: RefObject<HTMLElement | null>): void {
-  const before = useRef<ReadonlyMap<string, Place>>(new Map());
+  const before = useRef<ReadonlyMap<string, Rectangle>>(new Map());
   useLayoutEffect(() => {
     if (root.current === null) return;
     const isStill = document.hidden || matchMedia('(prefers-reduced-motion: reduce)').matches;
-    const places = new Map<string, Place>();
+    const places = new Map<string, Rectangle>();
     // Where things are laid out, not where a flight that still goes on has them; read before any moves.
     const things = [...root.current.querySelectorAll<HTMLElement>('[data-flight]')].map((thing) => {
       const place = { x: thing.offsetLeft, y: thing.offsetTop, width: thing.offsetWidth };

@@ -1,7 +1,7 @@
-import type { Closed } from '../session.ts';
+import type { ClosedReason } from '../session.ts';
 
 /** Shown while ADMIN_TOKEN is not set or refused: the dashboard is closed. Says how to set it where this Headgate runs. */
-export function ClosedPage({ detail, command, afterwards, fault }: Closed) {
+export function ClosedPage({ detail, command, afterwards, fault }: ClosedReason) {
   return (
     <main class="gate">
       <h1>Headgate</h1>

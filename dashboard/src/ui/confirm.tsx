@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import './modal.css';
 
-interface Question {
+interface ConfirmDialog {
   readonly title: string;
   /** Words for what it will do, to how many. */
   readonly says: ComponentChildren;
@@ -12,17 +12,17 @@ interface Question {
   readonly answer: (isSure: boolean) => void;
 }
 
-const asked = signal<Question | null>(null);
+const asked = signal<ConfirmDialog | null>(null);
 
 /** Asks before something that cannot be taken back. Resolves with whether it shall be done. */
-export function confirm(question: Omit<Question, 'answer'>): Promise<boolean> {
+export function confirm(question: Omit<ConfirmDialog, 'answer'>): Promise<boolean> {
   return new Promise((resolve) => {
     asked.value = { ...question, answer: resolve };
   });
 }
 
 /** Shows something to be read, in the same dialog. */
-export async function tell(what: Pick<Question, 'title' | 'says'>): Promise<void> {
+export async function tell(what: Pick<ConfirmDialog, 'title' | 'says'>): Promise<void> {
   await confirm({ ...what, verb: null });
 }
 

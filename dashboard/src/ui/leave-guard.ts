@@ -9,12 +9,12 @@ const QUESTION = {
 };
 
 /** A page with something that is not saved: where it is, and how to go elsewhere after all. */
-interface Guarded {
+interface GuardedPage {
   readonly url: string;
   readonly route: (target: string) => void;
 }
 
-let guarded: Guarded | null = null;
+let guarded: GuardedPage | null = null;
 
 // Listens from the start, since whoever listens to `window` first hears first: before the router.
 addEventListener('click', (event) => {
@@ -54,7 +54,7 @@ function leads(link: HTMLAnchorElement, event: MouseEvent): boolean {
   return link.origin === location.origin && link.pathname !== location.pathname;
 }
 
-function askToLeave({ route }: Guarded, target: string): void {
+function askToLeave({ route }: GuardedPage, target: string): void {
   confirm(QUESTION).then(
     (isSure) => {
       if (isSure) route(target);

@@ -1,12 +1,12 @@
 import { now } from '../feed.ts';
 import { clock, exact } from '../format.ts';
 import { isLearned, stateDetail } from '../model/group-state.ts';
-import type { GroupStatus } from '../model/status.ts';
+import type { GroupView } from '../model/status.ts';
 import { stateEnd } from '../model/temporary.ts';
 import './state-word.css';
 
 /** The state of a group in its word and its colour, when it ends by itself, what more there is to it, and whether its limit is learned. */
-export function StateWord({ group }: { readonly group: GroupStatus }) {
+export function StateWord({ group }: { readonly group: GroupView }) {
   const { state } = group;
   const detail = stateDetail(group);
   const until = stateEnd(group, state);

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { now } from '../feed.ts';
 import { zoneName } from '../format.ts';
-import { SPANS, typedEnd, type Lasts } from '../model/temporary.ts';
+import { SPANS, typedEnd, type TemporaryChoice } from '../model/temporary.ts';
 import './until-choice.css';
 
 const TYPED = 'typed';
@@ -11,7 +11,7 @@ export function UntilChoice(props: {
   readonly id: string;
   /** Words for no end, as in `For good`. */
   readonly unending: string;
-  readonly onChange: (lasts: Lasts | null) => void;
+  readonly onChange: (lasts: TemporaryChoice | null) => void;
 }) {
   const { id, onChange } = props;
   const [choice, setChoice] = useState('');

@@ -1,15 +1,15 @@
 import { useLocation } from 'preact-iso';
 
-type Query = Readonly<Record<string, string>>;
-type Change = (changed: Readonly<Record<string, string | undefined>>) => void;
+type QueryValues = Readonly<Record<string, string>>;
+type ChangeQuery = (changed: Readonly<Record<string, string | undefined>>) => void;
 
 /**
  * Reads what stands behind the `?` of this page's link, and changes it: what is empty goes out. A change
  * makes no step back of its own.
  */
-export function useQuery(): readonly [Query, Change] {
+export function useQuery(): readonly [QueryValues, ChangeQuery] {
   const { path, query, route } = useLocation();
-  const change: Change = (changed) => {
+  const change: ChangeQuery = (changed) => {
     const search = new URLSearchParams(query);
     for (const [key, value] of Object.entries(changed)) {
       if (value === undefined || value === '') search.delete(key);

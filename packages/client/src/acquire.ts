@@ -1,9 +1,9 @@
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { granted, ticketIn } from './granted.ts';
-import { HeldLease } from './lease.ts';
+import { RenewedLease } from './lease.ts';
 import { requestBody, type LeaseRequest } from './request.ts';
-import type { Answer } from './server.ts';
+import type { ServerAnswer } from './server.ts';
 import { backOff, jittered, orAborted, sleep, steadyNow } from './waits.ts';
 
 /** Headgate lets a request wait for 25 s, and then tells it to come again. */
@@ -32,7 +32,7 @@ const GIVING_BACK_MAX = 5;
 const OWN_TROUBLE = new Set(['limiter_unavailable', 'limiter_overloaded', 'internal']);
 
 /** One wait for a lease, over as many requests as it takes. */
-interface Wait {
+interface LeaseWait {
   readonly request: LeaseRequest;
   /** When it is over. Infinity: not by itself. */
   readonly until: number;
@@ -50,13 +50,13 @@ interface Wait {
 }
 
 /** Waits for a lease. It holds nothing where Headgate cannot be reached, and work passes then. */
-export async function acquire(gate: Gate, request: LeaseRequest): Promise<HeldLease> {
+export async function acquire(gate: Gate, request: LeaseRequest): Promise<RenewedLease> {
   const { signal, maxWaitMs, ticket } = request;
   signal?.throwIfAborted();
   const until = steadyNow() + (maxWaitMs ?? Infinity);
   // One that does not wait needs no seat.
   const leave = maxWaitMs === 0 ? () => {} : await gate.seatsFor(request).take(request);
-  const wait: Wait = {
+  const wait: LeaseWait = {
     request,
     until,
     ticket,
@@ -69,7 +69,7 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<HeldLe
   };
   try {
     const answer = await goOnAsking(gate, wait);
-    return new HeldLease(gate, answer && granted(answer), signal);
+    return new RenewedLease(gate, answer && granted(answer), signal);
   } catch (error) {
     if (wait.ticket !== undefined) leaveQueue(gate, wait.ticket);
     throw error;
@@ -79,7 +79,7 @@ export async function acquire(gate: Gate, request: LeaseRequest): Promise<HeldLe
 }
 
 /** Asks until there is a lease. Null: work passes without one. */
-async function goOnAsking(gate: Gate, wait: Wait): Promise<Answer | null> {
+async function goOnAsking(gate: Gate, wait: LeaseWait): Promise<ServerAnswer | null> {
   const { signal } = wait.request;
   for (;;) {
     signal?.throwIfAborted();
@@ -95,7 +95,7 @@ async function goOnAsking(gate: Gate, wait: Wait): Promise<Answer | null> {
 }
 
 /** Asks once, and hears the answer, unless the caller leaves before. */
-async function ask(gate: Gate, wait: Wait): Promise<Answer> {
+async function ask(gate: Gate, wait: LeaseWait): Promise<ServerAnswer> {
   const { signal } = wait.request;
   const asked = post(gate, wait);
   try {
@@ -111,7 +111,10 @@ async function ask(gate: Gate, wait: Wait): Promise<Answer> {
 }
 
 /** Sends one request of a wait. The same again has the same answer. */
-function post(gate: Gate, { request, ticket, key, maxWaitMs, until }: Wait): Promise<Answer> {
+function post(
+  gate: Gate,
+  { request, ticket, key, maxWaitMs, until }: LeaseWait,
+): Promise<ServerAnswer> {
   return gate.server.exchange({
     method: 'POST',
     path: '/leases',
@@ -122,13 +125,13 @@ function post(gate: Gate, { request, ticket, key, maxWaitMs, until }: Wait): Pro
 }
 
 /** Waits for the answer that its caller wants no more, and gives back what comes. One that was lost is had again. */
-async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise<void> {
+async function giveBack(gate: Gate, wait: LeaseWait, first: Promise<ServerAnswer>): Promise<void> {
   let asked = first;
   for (let tries = 1; ; tries += 1) {
     try {
       const answer = await asked;
       if (answer.status !== 201) return leaveQueue(gate, ticketIn(answer));
-      return await new HeldLease(gate, granted(answer), undefined).release('cancelled');
+      return await new RenewedLease(gate, granted(answer), undefined).release('cancelled');
     } catch (error) {
       const isLost = error instanceof HeadgateError && error.reason === 'unreachable';
       if (!isLost || tries === GIVING_BACK_MAX) return;
@@ -141,7 +144,7 @@ async function giveBack(gate: Gate, wait: Wait, first: Promise<Answer>): Promise
 const leftUntil = (until: number): number => Math.max(0, until - steadyNow());
 
 /** Finds the pause before the next request of a wait. A request that is five seconds late has lost its place. */
-function pauseAfter({ body, sentAt }: Answer, wait: Wait): number {
+function pauseAfter({ body, sentAt }: ServerAnswer, wait: LeaseWait): number {
   const told = Number(body['retry_after_ms'] ?? 0);
   if (told > 0) return told + Math.random() * COMING_BACK_MS;
   const tookMs = steadyNow() - sentAt;
@@ -151,7 +154,7 @@ function pauseAfter({ body, sentAt }: Answer, wait: Wait): number {
 }
 
 /** Decides whether a wait goes on after an error, and lets time pass. */
-async function again(gate: Gate, wait: Wait, error: unknown): Promise<'again' | 'pass'> {
+async function again(gate: Gate, wait: LeaseWait, error: unknown): Promise<'again' | 'pass'> {
   const { signal, maxWaitMs } = wait.request;
   if (signal?.aborted || !(error instanceof HeadgateError)) throw error;
   wait.failures += 1;
@@ -181,7 +184,7 @@ async function again(gate: Gate, wait: Wait, error: unknown): Promise<'again' | 
 }
 
 /** Tells until when a wait goes on that is answered by nobody. */
-function patience({ request, until }: Wait, silentSince: number, mayPass: boolean): number {
+function patience({ request, until }: LeaseWait, silentSince: number, mayPass: boolean): number {
   if (mayPass) return Math.min(until, silentSince + PATIENCE_BEFORE_PASSING_MS);
   return request.maxWaitMs === undefined ? silentSince + PATIENCE_MS : until;
 }

@@ -1,7 +1,7 @@
-import { notUnderstood, type Answer } from './server.ts';
+import { notUnderstood, type ServerAnswer } from './server.ts';
 
 /** A lease as Headgate gave it. */
-export interface Granted {
+export interface GrantedLease {
   /** By what it is renewed and released; every renewal gives another one. */
   readonly lease: string;
   readonly leaseIds: readonly string[];
@@ -19,7 +19,7 @@ interface Lifetime {
 }
 
 /** Reads a 201. */
-export function granted(answer: Answer): Granted {
+export function granted(answer: ServerAnswer): GrantedLease {
   const { body, status } = answer;
   const { lease_ids: leaseIds, groups } = body;
   if (!Array.isArray(leaseIds) || !Array.isArray(groups)) throw notUnderstood(status);
@@ -33,7 +33,11 @@ export function granted(answer: Answer): Granted {
 }
 
 /** Reads a renewal. Clocks of two machines differ, so its time counts from when it was asked for. */
-export function renewed({ status, body, sentAt }: Answer): Pick<Granted, 'lease' | 'lifetime'> {
+export function renewed({
+  status,
+  body,
+  sentAt,
+}: ServerAnswer): Pick<GrantedLease, 'lease' | 'lifetime'> {
   const { lease, expires_after_ms: expiresAfterMs, renew_within_ms: renewWithinMs } = body;
   const isOurs =
     typeof lease === 'string' && Number.isFinite(expiresAfterMs) && Number.isFinite(renewWithinMs);
@@ -43,7 +47,7 @@ export function renewed({ status, body, sentAt }: Answer): Pick<Granted, 'lease'
 }
 
 /** Reads the ticket of a 202. */
-export function ticketIn({ status, body: { ticket } }: Answer): string {
+export function ticketIn({ status, body: { ticket } }: ServerAnswer): string {
   if (status !== 202 || typeof ticket !== 'string') throw notUnderstood(status);
   return ticket;
 }

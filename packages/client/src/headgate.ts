@@ -1,7 +1,7 @@
 import { acquire, isTemporary } from './acquire.ts';
 import { HeadgateError } from './errors.ts';
 import { Gate, type OnUnavailable } from './gate.ts';
-import type { Held } from './held-results.ts';
+import type { HeldResult } from './held-results.ts';
 import type { Lease } from './lease.ts';
 import { createLimit, type Limit } from './limit.ts';
 import type { LeaseRequest } from './request.ts';
@@ -27,7 +27,7 @@ export interface HeadgateOptions {
 /** A Headgate, as work inside of this process uses it. */
 export interface Headgate {
   /** Runs work under a lease. */
-  withLease<T>(request: LeaseRequest, work: Work<T>): Promise<Held<T>>;
+  withLease<T>(request: LeaseRequest, work: Work<T>): Promise<HeldResult<T>>;
   /** Makes a function that runs others under leases of one kind; a name stands for a group. */
   limit(request: string | LeaseRequest): Limit;
   /** Waits for a lease. Whoever has it must release it. */

@@ -2,7 +2,7 @@ import { isResponse } from './provider-answer.ts';
 import type { Outcome } from './request.ts';
 
 /** A result under a lease: of what is read bit by bit the reading remains, of everything else all. */
-export type Held<T> = T extends Response
+export type HeldResult<T> = T extends Response
   ? T
   : T extends ReadableStream<infer Chunk>
     ? ReadableStream<Chunk>
@@ -11,7 +11,7 @@ export type Held<T> = T extends Response
       : T;
 
 /** The end of work, as its result tells of it. */
-export interface Ending {
+export interface ResultEnd {
   /** Aborted when the work must stop. */
   readonly signal: AbortSignal;
   /** Aborts it, where nobody wants the result any more: what made it may not notice otherwise. */
@@ -21,42 +21,42 @@ export interface Ending {
 }
 
 /** Ends the lease with the end of a result that is read bit by bit, and at once with every other. */
-export async function holdUntilRead<T>(result: T, ending: Ending): Promise<Held<T>> {
+export async function holdUntilRead<T>(result: T, ending: ResultEnd): Promise<HeldResult<T>> {
   const held = await wrapped(result, ending);
-  return held as Held<T>;
+  return held as HeldResult<T>;
 }
 
 /**
  * Ends the lease with the last byte of a `Response`, which is read to its end before it is given on, and of everything else
  * as above. Many that are waited for together would otherwise wait for one another to be read.
  */
-export async function holdUntilReceived<T>(result: T, ending: Ending): Promise<Held<T>> {
+export async function holdUntilReceived<T>(result: T, ending: ResultEnd): Promise<HeldResult<T>> {
   if (!isResponse(result) || result.body === null || result.bodyUsed) {
     return holdUntilRead(result, ending);
   }
   try {
     const whole = await result.arrayBuffer();
     await ending.end('success');
-    return likeness(result, whole) as Held<T>;
+    return likeness(result, whole) as HeldResult<T>;
   } catch (error) {
     await ending.end('failed', error);
     throw error;
   }
 }
 
-async function wrapped(result: unknown, ending: Ending): Promise<unknown> {
+async function wrapped(result: unknown, ending: ResultEnd): Promise<unknown> {
   if (isResponse(result)) return heldResponse(result, ending);
   if (isStream(result)) return result.locked ? atOnce(result, ending) : heldStream(result, ending);
   if (isAsyncIterable(result)) return new HeldIterator(result[Symbol.asyncIterator](), ending);
   return atOnce(result, ending);
 }
 
-async function atOnce<T>(result: T, ending: Ending): Promise<T> {
+async function atOnce<T>(result: T, ending: ResultEnd): Promise<T> {
   await ending.end('success');
   return result;
 }
 
-async function heldResponse(response: Response, ending: Ending): Promise<Response> {
+async function heldResponse(response: Response, ending: ResultEnd): Promise<Response> {
   const { body } = response;
   const unknownBody: unknown = body; // Of another fetch it may be a stream of Node's.
   if (body === null || !isStream(unknownBody) || body.locked) return atOnce(response, ending);
@@ -71,7 +71,7 @@ function likeness(response: Response, body: ReadableStream | ArrayBuffer): Respo
   return Object.defineProperties(made, { url: { value: url }, redirected: { value: redirected } });
 }
 
-function heldStream<T>(source: ReadableStream<T>, ending: Ending): ReadableStream<T> {
+function heldStream<T>(source: ReadableStream<T>, ending: ResultEnd): ReadableStream<T> {
   const reader = source.getReader();
   const { signal } = ending;
   let onLost: () => void = () => {};
@@ -120,12 +120,12 @@ function heldStream<T>(source: ReadableStream<T>, ending: Ending): ReadableStrea
 /** Passes on what an iterator gives, and ends the lease with it. */
 class HeldIterator<T> implements AsyncIterableIterator<T> {
   readonly #source: AsyncIterator<T>;
-  readonly #ending: Ending;
+  readonly #ending: ResultEnd;
   readonly #onAbort = (): void => this.#lose();
   /** Rejects the step that somebody waits for. */
   #onLost: (reason: unknown) => void = () => {};
 
-  constructor(source: AsyncIterator<T>, ending: Ending) {
+  constructor(source: AsyncIterator<T>, ending: ResultEnd) {
     this.#source = source;
     this.#ending = ending;
     if (ending.signal.aborted) this.#lose();

@@ -1,8 +1,8 @@
-import type { Granted } from './granted.ts';
+import type { GrantedLease } from './granted.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { readAnswer, readFailure, type ProviderAnswer } from './provider-answer.ts';
-import { Renewals } from './renewals.ts';
+import { LeaseRenewals } from './renewals.ts';
 import { endBody, type Outcome, type Usage } from './request.ts';
 import type { Exchange } from './server.ts';
 import { backOff, later, steadyNow } from './waits.ts';
@@ -52,7 +52,7 @@ const RELEASE_TIMEOUT_MS = 5_000;
 const RELEASE_RETRIED_MS = 600_000;
 
 /** A lease, and the work of keeping it. */
-export class HeldLease implements Lease {
+export class RenewedLease implements Lease {
   readonly ids: readonly string[];
   readonly groups: readonly string[];
   readonly member: string | null;
@@ -63,13 +63,13 @@ export class HeldLease implements Lease {
   /** The last verdict, and what it was about. */
   judged: { readonly said: unknown; readonly verdict: Verdict } | null = null;
   readonly #gate: Gate;
-  readonly #renewals: Renewals | null;
+  readonly #renewals: LeaseRenewals | null;
   readonly #abort = new AbortController();
   #released: Promise<void> | null = null;
   #unlink: () => void = () => {};
 
   /** Null: it holds nothing. */
-  constructor(gate: Gate, granted: Granted | null, signal: AbortSignal | undefined) {
+  constructor(gate: Gate, granted: GrantedLease | null, signal: AbortSignal | undefined) {
     this.#gate = gate;
     this.ids = granted?.leaseIds ?? [];
     this.groups = granted?.groups ?? [];
@@ -78,7 +78,7 @@ export class HeldLease implements Lease {
     this.isBypass = granted === null;
     this.signal = this.#abort.signal;
     if (signal !== undefined) this.#follow(signal);
-    this.#renewals = granted && new Renewals(gate, granted, (error) => this.#end(error));
+    this.#renewals = granted && new LeaseRenewals(gate, granted, (error) => this.#end(error));
   }
 
   /** The error by which it ended while it was held; null: it did not. */

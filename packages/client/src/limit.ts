@@ -1,5 +1,5 @@
 import type { Gate } from './gate.ts';
-import { holdUntilReceived, type Held } from './held-results.ts';
+import { holdUntilReceived, type HeldResult } from './held-results.ts';
 import type { LeaseRequest } from './request.ts';
 import { withLease } from './with-lease.ts';
 
@@ -12,12 +12,12 @@ export interface Limit {
   <Args extends unknown[], T>(
     run: (...args: Args) => T | PromiseLike<T>,
     ...args: Args
-  ): Promise<Held<T>>;
+  ): Promise<HeldResult<T>>;
   /** Runs the function for every item, each under its own lease. */
   map<Item, T>(
     items: Iterable<Item>,
     run: (item: Item, index: number) => T | PromiseLike<T>,
-  ): Promise<Held<T>[]>;
+  ): Promise<HeldResult<T>[]>;
   /** Functions that run here now. Others run elsewhere. */
   readonly activeCount: number;
   /** Functions that wait here. */
@@ -34,7 +34,7 @@ export function createLimit(gate: Gate, request: LeaseRequest): Limit {
   async function limit<Args extends unknown[], T>(
     run: (...args: Args) => T | PromiseLike<T>,
     ...args: Args
-  ): Promise<Held<T>> {
+  ): Promise<HeldResult<T>> {
     const leave = new AbortController();
     const wait = (): void => {
       waiting.add(leave);

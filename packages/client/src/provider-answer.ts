@@ -25,8 +25,6 @@ const OF_GRPC: Readonly<Record<number, number>> = { 8: 429, 14: 503 };
 /** How deep an error may be wrapped in others. */
 const DEPTH_MAX = 5;
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Reads what a provider said from its `Response`, or from the error that an SDK made of it. Null: nothing of it is there. */
 export async function readAnswer(said: unknown): Promise<ProviderAnswer | null> {
   if (isResponse(said)) {
@@ -59,7 +57,7 @@ export function isResponse(value: unknown): value is Response {
 }
 
 /** Finds the status where SDKs put it: OpenAI's and Anthropic's, the AI SDK, the AWS SDK, fetch wrappers, gRPC. */
-function statusOf(fields: Fields): number | null {
+function statusOf(fields: Readonly<Record<string, unknown>>): number | null {
   const found = [
     fields['status'],
     fields['statusCode'],
@@ -71,7 +69,7 @@ function statusOf(fields: Fields): number | null {
   return typeof status === 'number' ? status : null;
 }
 
-function headersOf(fields: Fields): Record<string, string> {
+function headersOf(fields: Readonly<Record<string, unknown>>): Record<string, string> {
   const found =
     fields['headers'] ??
     fields['responseHeaders'] ??
@@ -81,7 +79,7 @@ function headersOf(fields: Fields): Record<string, string> {
 }
 
 /** Finds the provider's own words before those of the SDK. */
-function errorOf(fields: Fields): string | undefined {
+function errorOf(fields: Readonly<Record<string, unknown>>): string | undefined {
   const { responseBody, error, name, message } = fields;
   if (typeof responseBody === 'string') return responseBody.slice(0, ERROR_LENGTH_MAX);
   if (typeof error === 'object' && error !== null) {
@@ -142,6 +140,8 @@ async function beginningOf(response: Response): Promise<string> {
   return text.slice(0, ERROR_LENGTH_MAX);
 }
 
-function fieldsOf(value: unknown): Fields | null {
-  return typeof value === 'object' && value !== null ? (value as Fields) : null;
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null
+    ? (value as Readonly<Record<string, unknown>>)
+    : null;
 }

@@ -1,4 +1,4 @@
-import { renewed, type Granted } from './granted.ts';
+import { renewed, type GrantedLease } from './granted.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { backOff, later, steadyNow } from './waits.ts';
@@ -10,7 +10,7 @@ const PACE_MS = 200;
 const soon = (withinMs: number): number => Math.max(PACE_MS, withinMs * (0.6 + Math.random() / 4));
 
 /** Renews one lease for as long as it is held, and notes when it is none any more. */
-export class Renewals {
+export class LeaseRenewals {
   /** The newest name of the lease, which Headgate wants to hear next. */
   lease: string;
   /** When it ends unless it is renewed. */
@@ -24,7 +24,7 @@ export class Renewals {
   #failures = 0;
   #isStopped = false;
 
-  constructor(gate: Gate, granted: Granted, onEnd: (error: HeadgateError) => void) {
+  constructor(gate: Gate, granted: GrantedLease, onEnd: (error: HeadgateError) => void) {
     this.#gate = gate;
     this.#onEnd = onEnd;
     this.lease = granted.lease;

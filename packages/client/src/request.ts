@@ -1,10 +1,10 @@
 /** The place of a lease: a group by its name, or an upstream and a model, which lead to groups as a call's do. */
-export type Place =
+export type LeaseTarget =
   | { readonly group: string }
   | { readonly upstream: string; readonly model?: string | undefined };
 
 /** Wishes about a lease. All but the place are optional. */
-export type LeaseRequest = Place & {
+export type LeaseRequest = LeaseTarget & {
   /** The lane in which it waits. */
   readonly lane?: 'high' | 'normal' | 'low' | undefined;
   /** The agent run that it belongs to. */

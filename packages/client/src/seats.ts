@@ -7,7 +7,7 @@ const RANK = { high: 1, normal: 2, low: 3 } as const;
 /** Goes before all others: one that has been in the queue has its age there. */
 const RANK_WITH_TICKET = 0;
 
-interface Waiting {
+interface SeatWaiter {
   readonly rank: number;
   readonly enter: () => void;
 }
@@ -18,7 +18,7 @@ interface Waiting {
  */
 export class Seats {
   #free: number;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: SeatWaiter[] = [];
 
   constructor(seats: number) {
     this.#free = seats;
@@ -41,7 +41,7 @@ export class Seats {
     return () => this.#leave();
   }
 
-  #queue(mine: Waiting): void {
+  #queue(mine: SeatWaiter): void {
     const behind = this.#waiting.findIndex(({ rank }) => rank > mine.rank);
     this.#waiting.splice(behind === -1 ? this.#waiting.length : behind, 0, mine);
   }

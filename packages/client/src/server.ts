@@ -16,7 +16,7 @@ export interface Exchange {
 }
 
 /** An answer that is no refusal. */
-export interface Answer {
+export interface ServerAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
   /** When the request was sent, in epoch milliseconds of this machine: whatever lasts was given after it. */
@@ -38,7 +38,13 @@ export class Server {
   }
 
   /** Asks once. Throws a `HeadgateError` for a refusal, and where no answer came. */
-  async exchange({ method, path, body, idempotencyKey, timeoutMs }: Exchange): Promise<Answer> {
+  async exchange({
+    method,
+    path,
+    body,
+    idempotencyKey,
+    timeoutMs,
+  }: Exchange): Promise<ServerAnswer> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.#key}` };
     if (body !== undefined) headers['content-type'] = 'application/json';
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;

@@ -7,7 +7,7 @@ export interface CallScope {
 }
 
 /** A group as a caller sees it: with its own work, and nobody else's. */
-export interface GroupStatus {
+export interface CallerGroupStatus {
   readonly name: string;
   readonly kind: 'configured' | 'automatic' | 'key' | 'team';
   readonly partition: string | null;
@@ -53,6 +53,6 @@ export interface Status {
   readonly at: string;
   readonly key: { readonly id: string; readonly kind: 'gateway' | 'provider' };
   readonly may_use: readonly string[];
-  readonly groups: readonly GroupStatus[];
+  readonly groups: readonly CallerGroupStatus[];
   readonly unreachable: readonly string[];
 }

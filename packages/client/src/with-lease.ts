@@ -1,8 +1,8 @@
 import { acquire, isTemporary } from './acquire.ts';
 import { HeadgateError } from './errors.ts';
 import type { Gate } from './gate.ts';
-import { holdUntilRead, type Ending, type Held } from './held-results.ts';
-import type { HeldLease, Lease, Verdict } from './lease.ts';
+import { holdUntilRead, type ResultEnd, type HeldResult } from './held-results.ts';
+import type { RenewedLease, Lease, Verdict } from './lease.ts';
 import { isResponse, readAnswer } from './provider-answer.ts';
 import type { LeaseRequest, Outcome } from './request.ts';
 import { sleep, steadyNow } from './waits.ts';
@@ -11,21 +11,21 @@ import { sleep, steadyNow } from './waits.ts';
 export type Work<T> = (lease: Lease) => T | PromiseLike<T>;
 
 /** A way to hold a lease until its result needs it no more. */
-type Hold = <T>(result: T, ending: Ending) => Promise<Held<T>>;
+type HoldResult = <T>(result: T, ending: ResultEnd) => Promise<HeldResult<T>>;
 
 /** Runs work under a lease, and releases it with the work's end, or with the end of what the work returned. */
 export async function withLease<T>(
   gate: Gate,
   request: LeaseRequest,
   work: Work<T>,
-  hold: Hold = holdUntilRead,
-): Promise<Held<T>> {
+  hold: HoldResult = holdUntilRead,
+): Promise<HeldResult<T>> {
   const { signal, maxWaitMs } = request;
   const until = steadyNow() + (maxWaitMs ?? Infinity);
-  let refused: Refused<T> | null = null;
+  let refused: RefusedAttempt<T> | null = null;
   for (;;) {
     const ticket = refused?.verdict.ticket ?? undefined;
-    let lease: HeldLease;
+    let lease: RenewedLease;
     try {
       lease = await acquire(gate, ticket === undefined ? request : { ...request, ticket });
     } catch (error) {
@@ -35,7 +35,7 @@ export async function withLease<T>(
       }
       throw error;
     }
-    const tried: Tried<T> = await attempt(lease, work, hold);
+    const tried: TriedLease<T> = await attempt(lease, work, hold);
     if ('held' in tried) return tried.held;
     const { verdict } = tried;
     if (verdict.ticket === null || steadyNow() + verdict.afterMs > until) return tried.settle();
@@ -45,15 +45,19 @@ export async function withLease<T>(
 }
 
 /** A try that the provider refused, and that is worth another one. */
-interface Refused<T> {
+interface RefusedAttempt<T> {
   readonly verdict: Verdict;
   /** Gives the refusal to the caller, if there is no other try. */
-  readonly settle: () => Held<T>;
+  readonly settle: () => HeldResult<T>;
 }
 
-type Tried<T> = Refused<T> | { readonly held: Held<T> };
+type TriedLease<T> = RefusedAttempt<T> | { readonly held: HeldResult<T> };
 
-async function attempt<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Tried<T>> {
+async function attempt<T>(
+  lease: RenewedLease,
+  work: Work<T>,
+  hold: HoldResult,
+): Promise<TriedLease<T>> {
   try {
     return await run(lease, work, hold);
   } catch (error) {
@@ -63,7 +67,11 @@ async function attempt<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<
   }
 }
 
-async function run<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Tried<T>> {
+async function run<T>(
+  lease: RenewedLease,
+  work: Work<T>,
+  hold: HoldResult,
+): Promise<TriedLease<T>> {
   let result: T;
   try {
     result = await work(lease);
@@ -73,7 +81,7 @@ async function run<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Trie
     throw told(lease, error);
   }
   const verdict = isResponse(result) && !result.ok ? await verdictOn(lease, result) : null;
-  if (verdict?.action === 'again') return { verdict, settle: () => result as Held<T> };
+  if (verdict?.action === 'again') return { verdict, settle: () => result as HeldResult<T> };
   const end = async (outcome: Outcome, error?: unknown): Promise<void> => {
     if (error !== undefined) await verdictOn(lease, error);
     await lease.release(outcome);
@@ -82,7 +90,7 @@ async function run<T>(lease: HeldLease, work: Work<T>, hold: Hold): Promise<Trie
 }
 
 /** Asks Headgate about an error or a `Response`, where it is a provider's and nobody has asked yet. */
-async function verdictOn(lease: HeldLease, said: unknown): Promise<Verdict | null> {
+async function verdictOn(lease: RenewedLease, said: unknown): Promise<Verdict | null> {
   const { judged } = lease;
   if (judged !== null && judged.said === said) return judged.verdict;
   if (said instanceof HeadgateError || lease.signal.aborted) return null;
@@ -100,7 +108,7 @@ function outcomeOf({ signal }: Lease): Outcome {
 }
 
 /** Says that the lease is gone where that is why the work broke off. */
-function told({ lost }: HeldLease, error: unknown): unknown {
+function told({ lost }: RenewedLease, error: unknown): unknown {
   if (lost === null || lost === error) return error;
   const { reason, message, status } = lost;
   return new HeadgateError(reason, message, {

@@ -3,7 +3,7 @@ import { outcome, type Check } from '../check.ts';
 import { countsOf, listed } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
 import { sumOf } from '../metrics.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 /** USD a million, as in docs/platform-cost.md. */
 const PRICES = { workerRequest: 0.3, objectRequest: 0.15 };
@@ -11,7 +11,7 @@ const PRICES = { workerRequest: 0.3, objectRequest: 0.15 };
 const PATIENCE_MS = 30_000;
 
 /** Reads how often the group has decided so far. */
-async function decisions(stage: Stage, group: string): Promise<number> {
+async function decisions(stage: CanaryStage, group: string): Promise<number> {
   const { url, token } = stage.target;
   const response = await fetch(`${url}/metrics`, {
     headers: { authorization: `Bearer ${token}` },

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { nameOf, type CallEnd } from '../call.ts';
-import { outcome, skipped, type Check, type Outcome } from '../check.ts';
+import { nameOf, type CanaryCallEnd } from '../call.ts';
+import { outcome, skipped, type Check, type CheckOutcome } from '../check.ts';
 import { countsOf, listed } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 /** How often a call is sent that waits for a moment. */
 const PROBE_EVERY_MS = 250;
@@ -18,28 +18,32 @@ const LOOK = { everyMs: 250, inARow: 8 };
 const SLOTS = 2;
 
 /** Everything that went wrong under the load. */
-interface Tally {
-  readonly probes: CallEnd[];
+interface DeployTally {
+  readonly probes: CanaryCallEnd[];
   /** Ends of calls that were to wait to the end of the check. */
-  readonly waiters: CallEnd[];
+  readonly waiters: CanaryCallEnd[];
   /** Ends of streams. */
-  readonly streams: CallEnd[];
+  readonly streams: CanaryCallEnd[];
   mostStreaming: number;
   overGrants: number;
   beganAnew: boolean;
 }
 
-const isRefusedWell = ({ reason }: CallEnd): boolean => reason === 'queue_timeout';
+const isRefusedWell = ({ reason }: CanaryCallEnd): boolean => reason === 'queue_timeout';
 
-function keepWaiting(stage: Stage, tally: Tally): void {
+function keepWaiting(stage: CanaryStage, tally: DeployTally): void {
   const { waiters } = stage.pace.deploy;
   for (let at = 0; at < waiters; at += 1) {
-    const onEnd = (end: CallEnd): void => void tally.waiters.push(end);
+    const onEnd = (end: CanaryCallEnd): void => void tally.waiters.push(end);
     stage.send(stage.group('deploy'), { maxWaitMs: MAX_WAIT_MS, onEnd });
   }
 }
 
-async function keepProbing(stage: Stage, tally: Tally, over: AbortSignal): Promise<void> {
+async function keepProbing(
+  stage: CanaryStage,
+  tally: DeployTally,
+  over: AbortSignal,
+): Promise<void> {
   const open: Promise<unknown>[] = [];
   while (!over.aborted) {
     const { ended } = stage.send(stage.group('deploy'), { maxWaitMs: stage.pace.deploy.probeMs });
@@ -50,7 +54,11 @@ async function keepProbing(stage: Stage, tally: Tally, over: AbortSignal): Promi
 }
 
 /** Keeps streams under way, more than there are slots for, and watches how many run at once. */
-async function keepStreaming(stage: Stage, tally: Tally, over: AbortSignal): Promise<void> {
+async function keepStreaming(
+  stage: CanaryStage,
+  tally: DeployTally,
+  over: AbortSignal,
+): Promise<void> {
   const { upstream } = stage;
   if (upstream === null) return;
   let streaming = 0;
@@ -77,7 +85,7 @@ async function keepStreaming(stage: Stage, tally: Tally, over: AbortSignal): Pro
 }
 
 /** Looks whether the pool began anew: then it has counted fewer refusals than its callers were told. */
-async function watchPool(stage: Stage, tally: Tally, over: AbortSignal): Promise<void> {
+async function watchPool(stage: CanaryStage, tally: DeployTally, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     const told = tally.probes.filter(isRefusedWell).length;
     const status = await stage.status(stage.group('deploy')).catch(() => null);
@@ -87,7 +95,7 @@ async function watchPool(stage: Stage, tally: Tally, over: AbortSignal): Promise
   }
 }
 
-function judge(tally: Tally): Outcome {
+function judge(tally: DeployTally): CheckOutcome {
   const probes = tally.probes.filter((end) => !isRefusedWell(end));
   const cut = tally.streams.filter((end) => !end.isComplete || end.status !== 200);
   const wrong = countsOf([...probes, ...tally.waiters, ...cut].map(nameOf));
@@ -126,7 +134,7 @@ export const deploy: Check = {
   }),
   groups: () => ({ deploy: CLOSED }),
   async run(stage) {
-    const tally: Tally = {
+    const tally: DeployTally = {
       probes: [],
       waiters: [],
       streams: [],

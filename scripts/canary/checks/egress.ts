@@ -1,29 +1,35 @@
-import { nameOf, type CallEnd } from '../call.ts';
+import { nameOf, type CanaryCallEnd } from '../call.ts';
 import { outcome, type Check } from '../check.ts';
 import { countsOf, listed } from '../figures.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 const PATIENCE_MS = 120_000;
 
 /** Reads in which data centre a call was: where the Worker was placed, or else where the call came in. */
-function coloOf({ headers }: CallEnd): string {
+function coloOf({ headers }: CanaryCallEnd): string {
   const placed = headers['cf-placement'];
   if (typeof placed === 'string') return placed;
   const ray = headers['cf-ray'];
   return typeof ray === 'string' ? (ray.split('-').at(-1) ?? 'unknown') : 'unknown';
 }
 
-const isServed = ({ status }: CallEnd): boolean => status !== null && status < 300;
+const isServed = ({ status }: CanaryCallEnd): boolean => status !== null && status < 300;
 
-async function sequential(stage: Stage, send: () => Promise<CallEnd>): Promise<CallEnd[]> {
-  const ends: CallEnd[] = [];
+async function sequential(
+  stage: CanaryStage,
+  send: () => Promise<CanaryCallEnd>,
+): Promise<CanaryCallEnd[]> {
+  const ends: CanaryCallEnd[] = [];
   for (let at = 0; at < stage.pace.egress.calls; at += 1) ends.push(await send());
   return ends;
 }
 
-async function concurrent(stage: Stage, send: () => Promise<CallEnd>): Promise<CallEnd[]> {
+async function concurrent(
+  stage: CanaryStage,
+  send: () => Promise<CanaryCallEnd>,
+): Promise<CanaryCallEnd[]> {
   const { calls, atOnce } = stage.pace.egress;
-  const ends: CallEnd[] = [];
+  const ends: CanaryCallEnd[] = [];
   const sender = async (_: unknown, at: number): Promise<void> => {
     for (let sent = at; sent < calls; sent += atOnce) ends.push(await send());
   };
@@ -32,7 +38,7 @@ async function concurrent(stage: Stage, send: () => Promise<CallEnd>): Promise<C
 }
 
 /** Adds up by data centre. */
-function byColo(ends: readonly CallEnd[]): Record<string, Record<string, number>> {
+function byColo(ends: readonly CanaryCallEnd[]): Record<string, Record<string, number>> {
   const colos = new Set(ends.map(coloOf));
   return Object.fromEntries(
     [...colos].map((colo) => [
@@ -43,7 +49,7 @@ function byColo(ends: readonly CallEnd[]): Record<string, Record<string, number>
 }
 
 /** Asks how many refusals Headgate took for ones of where it calls from, those that went elsewhere too. */
-async function refusedEgress(stage: Stage): Promise<number> {
+async function refusedEgress(stage: CanaryStage): Promise<number> {
   const { refusals_total: refusals } = await stage.status(stage.upstreamGroup);
   return refusals['egress'] ?? 0;
 }
@@ -59,14 +65,15 @@ export const egress: Check = {
     const { upstream, pace } = stage;
     if (upstream === null) throw new Error('no upstream');
     await stage.setUpstreamSlots(pace.egress.atOnce);
-    const send = (): Promise<CallEnd> => stage.sendUpstream(upstream.small(), PATIENCE_MS).ended;
+    const send = (): Promise<CanaryCallEnd> =>
+      stage.sendUpstream(upstream.small(), PATIENCE_MS).ended;
     stage.say(`${pace.egress.calls} calls, one after the other`);
     const alone = await sequential(stage, send);
     stage.say(`${pace.egress.calls} calls, ${pace.egress.atOnce} at once`);
     const together = await concurrent(stage, send);
     const recognised = await refusedEgress(stage);
     const refused = [...alone, ...together].filter((end) => !isServed(end));
-    const forbidden = (ends: readonly CallEnd[]): number =>
+    const forbidden = (ends: readonly CanaryCallEnd[]): number =>
       ends.filter(({ status }) => status === 403).length;
     const wrong = refused.length === 0 ? '' : `; refused: ${listed(countsOf(refused.map(nameOf)))}`;
     const first = refused[0]?.text.slice(0, 200).replaceAll(/\s+/g, ' ');

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { outcome, type Check } from '../check.ts';
 import { duration } from '../figures.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 /** Silence after which a feed counts as dead, by the promise of its beats. */
 const SILENT_MS = 10_000;
@@ -9,7 +9,7 @@ const SILENT_MS = 10_000;
 /** How long to wait before it is opened anew. */
 const AGAIN_MS = 500;
 
-interface Watched {
+interface FeedWatch {
   opened: number;
   snapshots: number;
   beats: number;
@@ -19,7 +19,7 @@ interface Watched {
 }
 
 /** Reads a feed until it ends, falls silent, or the time is over. */
-async function watch(stage: Stage, watched: Watched, until: number): Promise<void> {
+async function watch(stage: CanaryStage, watched: FeedWatch, until: number): Promise<void> {
   const { url, token } = stage.target;
   const silence = new AbortController();
   stage.sent.admin_requests += 1;
@@ -61,7 +61,7 @@ export const feed: Check = {
   async run(stage) {
     const { openMs } = stage.pace.feed;
     stage.say(`open for ${duration(openMs)}`);
-    const watched: Watched = {
+    const watched: FeedWatch = {
       opened: 0,
       snapshots: 0,
       beats: 0,

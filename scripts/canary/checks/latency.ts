@@ -1,9 +1,9 @@
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { nameOf, openCall, type CallEnd } from '../call.ts';
+import { nameOf, openCall, type CanaryCallEnd } from '../call.ts';
 import { outcome, type Check } from '../check.ts';
 import { quantile } from '../figures.ts';
 import { CLOSED, type CanaryGroup, type GroupBody } from '../groups.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 /** Round trips above this are not those of an object that is near. */
 const NEAR_MS = 500;
@@ -22,9 +22,9 @@ interface Trip {
 }
 
 /** Times answers that ask no object: the way to the Worker and back. */
-async function toWorker(stage: Stage): Promise<Trip> {
+async function toWorker(stage: CanaryStage): Promise<Trip> {
   const url = `${stage.target.url}/healthz`;
-  const ends: CallEnd[] = [];
+  const ends: CanaryCallEnd[] = [];
   for (let at = 0; at <= stage.pace.latency.calls; at += 1) {
     const options = { url, method: 'GET', headers: {}, body: '', agent: stage.agent } as const;
     ends.push(await openCall({ ...options, patienceMs: PATIENCE_MS }).ended);
@@ -33,9 +33,9 @@ async function toWorker(stage: Stage): Promise<Trip> {
 }
 
 /** Times refusals, which take one acquire each. */
-async function toGroup(stage: Stage, place: string, group: CanaryGroup): Promise<Trip> {
+async function toGroup(stage: CanaryStage, place: string, group: CanaryGroup): Promise<Trip> {
   stage.say(place);
-  const ends: CallEnd[] = [];
+  const ends: CanaryCallEnd[] = [];
   for (let at = 0; at <= stage.pace.latency.calls; at += 1) {
     ends.push(await stage.send(group, { isKeptOpen: true, patienceMs: PATIENCE_MS }).ended);
   }
@@ -43,13 +43,17 @@ async function toGroup(stage: Stage, place: string, group: CanaryGroup): Promise
 }
 
 /** Leaves the first one out, which connects and creates the object. */
-function tripOf(place: string, ends: readonly CallEnd[], isWell: (end: CallEnd) => boolean): Trip {
+function tripOf(
+  place: string,
+  ends: readonly CanaryCallEnd[],
+  isWell: (end: CanaryCallEnd) => boolean,
+): Trip {
   const unexpected = ends.filter((end) => !isWell(end)).map(nameOf);
   return { place, times: ends.slice(1).map(({ ms }) => ms), unexpected };
 }
 
 /** Times grants by what Headgate itself says of calls that were served. */
-async function grantWaits(stage: Stage): Promise<number[]> {
+async function grantWaits(stage: CanaryStage): Promise<number[]> {
   const { upstream } = stage;
   if (upstream === null) return [];
   stage.say('grants');

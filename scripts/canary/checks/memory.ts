@@ -1,32 +1,32 @@
-import { nameOf, type CallEnd } from '../call.ts';
-import { outcome, type Check, type Outcome } from '../check.ts';
+import { nameOf, type CanaryCallEnd } from '../call.ts';
+import { outcome, type Check, type CheckOutcome } from '../check.ts';
 import { countsOf, listed } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 import { until } from '../wait.ts';
 
 /** How long the calls may wait: longer than the check takes. */
 const MAX_WAIT_MS = 1_800_000;
 
-interface Parked {
+interface ParkedCalls {
   /** Names of answers to calls that should have gone on waiting. */
   readonly answers: string[];
   sent: number;
 }
 
 /** Counts what the object has refused since it began: it falls only when the object began anew. */
-async function refusedSoFar(stage: Stage): Promise<number> {
+async function refusedSoFar(stage: CanaryStage): Promise<number> {
   const { rejected_total: rejected } = await stage.status(stage.group('memory'));
   return Object.values(rejected).reduce((sum, count) => sum + count, 0);
 }
 
-function park(stage: Stage, parked: Parked, count: number): void {
-  const onEnd = (end: CallEnd): void => void parked.answers.push(nameOf(end));
+function park(stage: CanaryStage, parked: ParkedCalls, count: number): void {
+  const onEnd = (end: CanaryCallEnd): void => void parked.answers.push(nameOf(end));
   const wait = () => stage.send(stage.group('memory'), { maxWaitMs: MAX_WAIT_MS, onEnd });
   for (; parked.sent < count; parked.sent += 1) wait();
 }
 
-function judge(most: number, restarts: number, parked: Parked, lost: number): Outcome {
+function judge(most: number, restarts: number, parked: ParkedCalls, lost: number): CheckOutcome {
   const answers = countsOf(parked.answers);
   const figures = { most_waiting: most, restarts, lost, answers };
   const isFull = Object.keys(answers).every((name) => name === '429 queue_full');
@@ -60,7 +60,7 @@ export const memory: Check = {
     const group = stage.group('memory');
     await stage.send(group).ended;
     let refused = await refusedSoFar(stage);
-    const parked: Parked = { answers: [], sent: 0 };
+    const parked: ParkedCalls = { answers: [], sent: 0 };
     let [most, restarts, lost] = [0, 0, 0];
     for (const count of waiters) {
       stage.say(`${count} waiting calls`);

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { nameOf, type CallEnd } from '../call.ts';
-import { outcome, type Check, type Outcome } from '../check.ts';
+import { nameOf, type CanaryCallEnd } from '../call.ts';
+import { outcome, type Check, type CheckOutcome } from '../check.ts';
 import { countsOf, listed, quantile } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 /** How often calls that are due are sent. */
 const TICK_MS = 10;
@@ -19,23 +19,23 @@ const LEAST = { sent: 0.8, answered: 0.5 };
 
 const OVERLOADED = ['limiter_overloaded', 'limiter_unavailable'];
 
-interface Step {
+interface OverloadStep {
   readonly rate: number;
-  readonly ends: readonly CallEnd[];
+  readonly ends: readonly CanaryCallEnd[];
   /** Calls a second, until the last one was sent. */
   readonly sent: number;
   /** Calls a second, until the last answer was here. */
   readonly answered: number;
 }
 
-const isOverload = ({ reason }: CallEnd): boolean => OVERLOADED.includes(reason ?? '');
-const isExpected = (end: CallEnd): boolean => end.reason === 'busy' || isOverload(end);
+const isOverload = ({ reason }: CanaryCallEnd): boolean => OVERLOADED.includes(reason ?? '');
+const isExpected = (end: CanaryCallEnd): boolean => end.reason === 'busy' || isOverload(end);
 
-async function runStep(stage: Stage, rate: number): Promise<Step> {
+async function runStep(stage: CanaryStage, rate: number): Promise<OverloadStep> {
   const { stepMs } = stage.pace.overload;
   const total = Math.max(1, Math.round((rate * stepMs) / 1_000));
   const startedAt = performance.now();
-  const ends: Promise<CallEnd>[] = [];
+  const ends: Promise<CanaryCallEnd>[] = [];
   const group = stage.group('overload');
   while (ends.length < total) {
     const due = Math.ceil(((performance.now() - startedAt) / 1_000) * rate);
@@ -50,15 +50,18 @@ async function runStep(stage: Stage, rate: number): Promise<Step> {
 }
 
 /** Tells whether no more than that gets through from here. */
-const isSlow = ({ rate, sent, answered }: Step): boolean =>
+const isSlow = ({ rate, sent, answered }: OverloadStep): boolean =>
   sent < rate * LEAST.sent || answered < rate * LEAST.answered;
 
-function judge(steps: readonly Step[], overloadedAt: Step | undefined): Outcome {
+function judge(
+  steps: readonly OverloadStep[],
+  overloadedAt: OverloadStep | undefined,
+): CheckOutcome {
   const ends = steps.flatMap((step) => step.ends);
   const unexpected = ends.filter((end) => !isExpected(end));
   const last = steps.at(-1);
   const isShort = last !== undefined && isSlow(last);
-  const times = (step: Step | undefined, part: number): number =>
+  const times = (step: OverloadStep | undefined, part: number): number =>
     Math.round(
       quantile(
         (step?.ends ?? []).map(({ ms }) => ms),
@@ -112,7 +115,7 @@ export const overload: Check = {
   }),
   groups: () => ({ overload: CLOSED }),
   async run(stage) {
-    const steps: Step[] = [];
+    const steps: OverloadStep[] = [];
     for (const rate of stage.pace.overload.ratesPerS) {
       stage.say(`${rate} calls a second`);
       const step = await runStep(stage, rate);

@@ -4,11 +4,11 @@ import { outcome, type Check } from '../check.ts';
 import { duration } from '../figures.ts';
 import { CLOSED, type CanaryGroup } from '../groups.ts';
 import { openH2Call, type H2Leaving } from '../h2-call.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 import { until } from '../wait.ts';
 
 /** A way in which callers leave, and how long it took until their place or slot was free. */
-interface Left {
+interface LeavingResult {
   readonly name: string;
   /** Null: it was not free in time. */
   readonly ms: number | null;
@@ -36,18 +36,18 @@ const MAX_WAIT_MS = 600_000;
 const KINDS: readonly Leaving[] = ['close', 'reset', 'half_close'];
 const H2_KINDS: readonly H2Leaving[] = ['stream_reset', 'connection_close'];
 
-async function load(stage: Stage, group: CanaryGroup): Promise<number> {
+async function load(stage: CanaryStage, group: CanaryGroup): Promise<number> {
   const { queued, in_use: inUse } = await stage.status(group);
   return queued + inUse;
 }
 
 async function timeOf(
-  stage: Stage,
+  stage: CanaryStage,
   group: CanaryGroup,
   name: string,
   call: Leavable,
   isJudged: boolean,
-): Promise<Left & { readonly isStuck: boolean }> {
+): Promise<LeavingResult & { readonly isStuck: boolean }> {
   const { withinMs, lookEveryMs } = stage.pace.release;
   const { signal } = stage;
   stage.say(name);
@@ -69,11 +69,11 @@ async function timeOf(
 
 /** Leaves in one way after the other, up to one that leaves something behind for good. */
 async function inTurn(
-  stage: Stage,
+  stage: CanaryStage,
   group: CanaryGroup,
   ways: readonly { readonly name: string; readonly send: () => Leavable }[],
-): Promise<Left[]> {
-  const left: Left[] = [];
+): Promise<LeavingResult[]> {
+  const left: LeavingResult[] = [];
   for (const { name, send } of ways) {
     const isJudged = !name.endsWith('half_close');
     const { isStuck, ...one } = await timeOf(stage, group, name, send(), isJudged);
@@ -83,7 +83,7 @@ async function inTurn(
   return left;
 }
 
-function whileWaiting(stage: Stage): Promise<Left[]> {
+function whileWaiting(stage: CanaryStage): Promise<LeavingResult[]> {
   const group = stage.group('release');
   const extra = { maxWaitMs: MAX_WAIT_MS };
   const isThere = async (): Promise<boolean> => (await load(stage, group)) === 1;
@@ -101,7 +101,7 @@ function whileWaiting(stage: Stage): Promise<Left[]> {
 
 /** Lists the ways of leaving that there are: HTTP/2 wants TLS. */
 function waysOf(
-  stage: Stage,
+  stage: CanaryStage,
   state: string,
   sent: (how: Leaving) => Leavable,
   sentH2: (how: H2Leaving) => Leavable,
@@ -122,7 +122,7 @@ async function isServed(answered: Promise<number | null>): Promise<boolean> {
   return true;
 }
 
-function whileStreaming(stage: Stage): Promise<Left[]> {
+function whileStreaming(stage: CanaryStage): Promise<LeavingResult[]> {
   const { upstream, upstreamGroup: group } = stage;
   if (upstream === null) return Promise.resolve([]);
   const sent = (how: Leaving): Leavable => {
@@ -140,7 +140,7 @@ function whileStreaming(stage: Stage): Promise<Left[]> {
   return inTurn(stage, group, waysOf(stage, 'streaming', sent, sentH2));
 }
 
-const told = ({ name, ms }: Left, withinMs: number): string =>
+const told = ({ name, ms }: LeavingResult, withinMs: number): string =>
   `${name}: ${ms === null ? `not within ${duration(withinMs)}` : duration(ms)}`;
 
 /** Measures how long the place or slot of a caller is taken after it has left. */

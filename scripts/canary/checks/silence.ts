@@ -1,8 +1,8 @@
-import { nameOf, type CallEnd } from '../call.ts';
+import { nameOf, type CanaryCallEnd } from '../call.ts';
 import { outcome, type Check } from '../check.ts';
 import { duration } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
-import type { Stage } from '../stage.ts';
+import type { CanaryStage } from '../stage.ts';
 
 /** How much later than asked for an answer may come before the caller gives up. */
 const PATIENCE_MS = 60_000;
@@ -11,27 +11,27 @@ const PATIENCE_MS = 60_000;
 const KEEPALIVE = { after_ms: 1_000, every_ms: 5_000 };
 
 /** A wait that was to end with an answer of Headgate's. */
-interface Wait {
+interface SilentWait {
   readonly waitMs: number;
   readonly isSilent: boolean;
-  readonly end: CallEnd;
+  readonly end: CanaryCallEnd;
 }
 
 /** Waits in silence, or as a stream that gets comments. */
-async function wait(stage: Stage, waitMs: number, isSilent: boolean): Promise<Wait> {
+async function wait(stage: CanaryStage, waitMs: number, isSilent: boolean): Promise<SilentWait> {
   const patienceMs = waitMs + PATIENCE_MS;
   const extra = { maxWaitMs: waitMs, stream: !isSilent, patienceMs };
   return { waitMs, isSilent, end: await stage.send(stage.group('silence'), extra).ended };
 }
 
 /** Tells whether the wait was as long as asked for, and had the answer that ends it. */
-function isWell({ waitMs, isSilent, end }: Wait): boolean {
+function isWell({ waitMs, isSilent, end }: SilentWait): boolean {
   if (!end.isComplete || end.ms < waitMs * 0.9) return false;
   if (end.reason !== null) return end.reason === 'queue_timeout';
   return !isSilent && end.text.startsWith(':') && end.text.includes('"error"');
 }
 
-const told = (each: Wait): string => {
+const told = (each: SilentWait): string => {
   const kind = each.isSilent ? 'silent' : 'with comments';
   const what = isWell(each) ? 'held' : `${nameOf(each.end)} after ${duration(each.end.ms)}`;
   return `${duration(each.waitMs)} ${kind}: ${what}`;

@@ -1,4 +1,4 @@
-import { nameOf, type CallEnd } from '../call.ts';
+import { nameOf, type CanaryCallEnd } from '../call.ts';
 import { outcome, type Check } from '../check.ts';
 import { duration } from '../figures.ts';
 import { CLOSED } from '../groups.ts';
@@ -6,13 +6,13 @@ import { CLOSED } from '../groups.ts';
 /** How much later than asked for an answer may come before the caller gives up. */
 const PATIENCE_MS = 60_000;
 
-interface Upload {
+interface UploadResult {
   readonly waitMs: number;
-  readonly end: CallEnd;
+  readonly end: CanaryCallEnd;
 }
 
 /** A refusal that says what it is for is an answer; a connection that breaks is none. */
-const isWell = ({ end }: Upload): boolean =>
+const isWell = ({ end }: UploadResult): boolean =>
   end.isComplete && ['queue_timeout', 'too_many_bytes_waiting'].includes(end.reason ?? '');
 
 /** Lets large bodies wait that nobody reads, and looks whether anything between cuts them. */
@@ -26,7 +26,7 @@ export const upload: Check = {
     const { bytes, waitsMs } = stage.pace.upload;
     const size = `${(bytes / 1_048_576).toFixed(1)} MiB`;
     stage.say(`bodies of ${size} that wait for ${waitsMs.map(duration).join(', ')}`);
-    const send = async (waitMs: number): Promise<Upload> => {
+    const send = async (waitMs: number): Promise<UploadResult> => {
       const extra = { maxWaitMs: waitMs, bodyBytes: bytes, patienceMs: waitMs + PATIENCE_MS };
       return { waitMs, end: await stage.send(stage.group('upload'), extra).ended };
     };

@@ -1,12 +1,12 @@
 import { AUTO_PREFIX } from '../../../src/contract/pool-name.ts';
-import { EXIT, Failure } from '../failure.ts';
+import { EXIT, CommandFailure } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
-import { takenOf, type Target } from '../target.ts';
+import { takenOf, type CliTarget } from '../target.ts';
 import { allLeases } from './status.ts';
 
 /** Takes a slot back. Without the group it is looked for in all of them. */
 export async function release(
-  target: Target,
+  target: CliTarget,
   output: Output,
   lease: string,
   group: string | undefined,
@@ -21,18 +21,21 @@ export async function release(
   );
 }
 
-async function groupOfLease(target: Target, lease: string): Promise<string> {
+async function groupOfLease(target: CliTarget, lease: string): Promise<string> {
   const { items } = await allLeases(target, undefined);
   const found = items.find(({ id }) => id === lease);
   if (found !== undefined) return found.group;
-  throw new Failure(EXIT.notFound, 'No group has such a lease now; headgate leases lists them.');
+  throw new CommandFailure(
+    EXIT.notFound,
+    'No group has such a lease now; headgate leases lists them.',
+  );
 }
 
 const endText = (until: string | null): string => (until === null ? '' : ` until ${until}`);
 
 /** Pauses groups, or lets them go on. Each is told, to scripts too; the first that cannot be ends the rest. */
 export async function switchGroups(
-  target: Target,
+  target: CliTarget,
   output: Output,
   route: 'pauseGroup' | 'resumeGroup',
   groups: readonly string[],
@@ -61,7 +64,7 @@ export async function switchGroups(
 
 /** Sets how many slots a group has, and says what that does at once. */
 export async function setLimit(
-  target: Target,
+  target: CliTarget,
   output: Output,
   group: string,
   slots: number | null,

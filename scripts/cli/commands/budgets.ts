@@ -1,6 +1,6 @@
-import { EXIT, Failure } from '../failure.ts';
+import { EXIT, CommandFailure } from '../failure.ts';
 import { noteAll, show, table, type Output } from '../output.ts';
-import { taken, type Target } from '../target.ts';
+import { taken, type CliTarget } from '../target.ts';
 
 /** Options of a correction. */
 export interface Correcting {
@@ -14,7 +14,7 @@ export interface Correcting {
 
 /** Corrects the spend of the budget of a group, key or team. */
 export async function correctBudget(
-  target: Target,
+  target: CliTarget,
   output: Output,
   name: string,
   { by, period = 'month', partition, member, note, id = crypto.randomUUID() }: Correcting,
@@ -43,7 +43,7 @@ async function takenOnce<Body>(
   try {
     return taken(await send());
   } catch (error) {
-    if (error instanceof Failure && error.code === EXIT.unreachable) {
+    if (error instanceof CommandFailure && error.code === EXIT.unreachable) {
       noteAll(output, [
         `The correction may have been made. Retry with --id ${id}, so that it is not made twice.`,
       ]);
@@ -54,7 +54,7 @@ async function takenOnce<Body>(
 
 /** Undoes a correction. */
 export async function undoCorrection(
-  target: Target,
+  target: CliTarget,
   output: Output,
   name: string,
   id: string,
@@ -64,7 +64,11 @@ export async function undoCorrection(
 }
 
 /** Shows the last corrections of a budget. */
-export async function listCorrections(target: Target, output: Output, name: string): Promise<void> {
+export async function listCorrections(
+  target: CliTarget,
+  output: Output,
+  name: string,
+): Promise<void> {
   const answer = taken(await target.admin('listCorrections', { params: { name } }));
   show(output, answer, () =>
     answer.corrections.length === 0
@@ -84,15 +88,18 @@ export async function listCorrections(target: Target, output: Output, name: stri
         ),
   );
   if (answer.unreachable.length > 0) {
-    throw new Failure(EXIT.unreachable, `${answer.unreachable.length} pools did not answer.`);
+    throw new CommandFailure(
+      EXIT.unreachable,
+      `${answer.unreachable.length} pools did not answer.`,
+    );
   }
 }
 
-function spentText({ group, spent_usd: spent }: Answer): string {
+function spentText({ group, spent_usd: spent }: BudgetAnswer): string {
   return `${group}: ${usdText(spent.hour)} spent in this hour, ${usdText(spent.day)} in this day, ${usdText(spent.month)} in this month (UTC).`;
 }
 
-interface Answer {
+interface BudgetAnswer {
   readonly group: string;
   readonly spent_usd: { readonly hour: number; readonly day: number; readonly month: number };
 }

@@ -7,9 +7,9 @@ import {
   parseConfigText,
 } from '../../../src/config/import-config.ts';
 import { escapeUnseen } from '../../serve/log-lines.ts';
-import { EXIT, Failure, type ExitCode } from '../failure.ts';
+import { EXIT, CommandFailure, type ExitCode } from '../failure.ts';
 import { noteAll, show, table, type Output } from '../output.ts';
-import { taken, type Target } from '../target.ts';
+import { taken, type CliTarget } from '../target.ts';
 import { shortGroup, shortUpstream } from '../without-defaults.ts';
 
 /** Reads a file, or what is piped in where its name is a dash. */
@@ -18,13 +18,13 @@ export async function readText(file: string): Promise<string> {
   const name = isInput ? 'Standard input' : file;
   const bytes = await (isInput ? buffer(process.stdin) : readFile(file)).catch(
     ({ code }: NodeJS.ErrnoException) => {
-      throw new Failure(EXIT.usage, `${name} cannot be read (${code}).`);
+      throw new CommandFailure(EXIT.usage, `${name} cannot be read (${code}).`);
     },
   );
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Failure(EXIT.usage, `${name} is not UTF-8 text. Save it as UTF-8.`);
+    throw new CommandFailure(EXIT.usage, `${name} is not UTF-8 text. Save it as UTF-8.`);
   }
 }
 
@@ -36,14 +36,14 @@ export async function readDocument(file: string): Promise<unknown> {
     const type = ending?.toLowerCase() === 'json' ? 'application/json' : 'application/yaml';
     return parseConfigText(written, ending === undefined ? null : type);
   } catch (error) {
-    if (error instanceof ConfigShapeError) throw new Failure(EXIT.usage, error.message);
-    if (error instanceof ConfigSyntaxError) throw new Failure(EXIT.invalid, error.message);
+    if (error instanceof ConfigShapeError) throw new CommandFailure(EXIT.usage, error.message);
+    if (error instanceof ConfigSyntaxError) throw new CommandFailure(EXIT.invalid, error.message);
     throw error;
   }
 }
 
 /** Asks for the changes that a document, or a way back, would make to one version. */
-async function planOf(target: Target, document: unknown, as: 'put' | 'rollback' = 'put') {
+async function planOf(target: CliTarget, document: unknown, as: 'put' | 'rollback' = 'put') {
   // The cast is sound: the route reads and checks the body by itself, whatever shape it has.
   const answer = await target.admin('previewConfig', { query: { as }, body: document as never });
   const plan = taken(answer);
@@ -74,7 +74,7 @@ function planText({ version, changes, changes_omitted: omitted }: Plan): string 
 }
 
 /** Shows how a file differs from what is configured. */
-export async function diff(target: Target, output: Output, file: string): Promise<ExitCode> {
+export async function diff(target: CliTarget, output: Output, file: string): Promise<ExitCode> {
   const { plan } = await planOf(target, await readDocument(file));
   show(output, plan, () => planText(plan));
   noteAll(output, plan.warnings);
@@ -94,13 +94,16 @@ export async function isConfirmed(output: Output, question: string): Promise<boo
 
 /** Shows what a file changes and, with a yes, puts it in the place of the configuration. */
 export async function apply(
-  target: Target,
+  target: CliTarget,
   output: Output,
   file: string,
   isSure: boolean,
 ): Promise<ExitCode> {
   if (file === '-' && !isSure) {
-    throw new Failure(EXIT.usage, 'With the document on stdin there is nobody to ask: add --yes.');
+    throw new CommandFailure(
+      EXIT.usage,
+      'With the document on stdin there is nobody to ask: add --yes.',
+    );
   }
   const document = await readDocument(file);
   const planned = await planOf(target, document);
@@ -134,7 +137,7 @@ async function change(
 }
 
 /** Shows the versions that are kept. */
-export async function listVersions(target: Target, output: Output): Promise<void> {
+export async function listVersions(target: CliTarget, output: Output): Promise<void> {
   const kept = taken(await target.admin('listVersions'));
   show(output, kept, () =>
     table(
@@ -145,7 +148,7 @@ export async function listVersions(target: Target, output: Output): Promise<void
 }
 
 /** A way back: everything as at a version, or one change taken back. */
-export interface WayBack {
+export interface RollbackOptions {
   readonly version?: number;
   readonly undo?: number;
   readonly conflicts?: 'refuse' | 'keep' | 'overwrite';
@@ -153,9 +156,9 @@ export interface WayBack {
 
 /** Shows what a way back changes and, with a yes, goes it. */
 export async function rollBack(
-  target: Target,
+  target: CliTarget,
   output: Output,
-  way: WayBack,
+  way: RollbackOptions,
   isSure: boolean,
 ): Promise<ExitCode> {
   const planned = await planOf(target, way, 'rollback');

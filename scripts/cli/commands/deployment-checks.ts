@@ -4,10 +4,10 @@ import { resolve } from 'node:path';
 import type { Attention } from '../../../src/contract/attention.ts';
 import type { AttentionRule } from '../../../src/contract/attention-rules.ts';
 import { plural, spanWords } from '../../../src/core/words/figures.ts';
-import { taken, type Target } from '../target.ts';
+import { taken, type CliTarget } from '../target.ts';
 
 /** One thing that a doctor looked at. */
-export interface Finding {
+export interface DoctorFinding {
   readonly check: string;
   readonly result: 'ok' | 'missing' | 'failed' | 'skipped';
   readonly detail: string;
@@ -42,7 +42,10 @@ const WELL: Readonly<Record<(typeof CHECKS)[number], string>> = {
 };
 
 /** Reads what needs a person, and compares the clocks and the versions by the same answer. */
-export async function deploymentFindings(target: Target, release: string): Promise<Finding[]> {
+export async function deploymentFindings(
+  target: CliTarget,
+  release: string,
+): Promise<DoctorFinding[]> {
   const askedAt = Date.now();
   const answer = await target.admin('getAttention', {});
   const tookMs = Date.now() - askedAt;
@@ -58,11 +61,11 @@ export async function deploymentFindings(target: Target, release: string): Promi
   ];
 }
 
-function attentionFindings(all: readonly Attention[], leftOut: number): Finding[] {
-  return CHECKS.flatMap((check): Finding[] => {
+function attentionFindings(all: readonly Attention[], leftOut: number): DoctorFinding[] {
+  return CHECKS.flatMap((check): DoctorFinding[] => {
     const entries = all.filter(({ rule }) => (CHECK_OF[rule] ?? 'group state') === check);
     if (entries.length === 0) return [{ check, result: 'ok', detail: WELL[check] }];
-    const shown = entries.slice(0, SHOWN_MAX).map((one): Finding => ({
+    const shown = entries.slice(0, SHOWN_MAX).map((one): DoctorFinding => ({
       check: `${check}: ${one.subject.id}`,
       result: one.rule === 'secret_missing' ? 'missing' : 'failed',
       detail: `${one.rule}: ${one.says} ${one.advice}`,
@@ -75,7 +78,7 @@ function attentionFindings(all: readonly Attention[], leftOut: number): Finding[
 }
 
 /** Compares the clock of the deployment with the one here. What the request took is in doubt. */
-function clockFinding(aheadMs: number, tookMs: number): Finding {
+function clockFinding(aheadMs: number, tookMs: number): DoctorFinding {
   const check = 'clock';
   const skewMs = Math.max(0, Math.abs(aheadMs) - tookMs / 2);
   if (skewMs <= SKEW_MS_MAX) {
@@ -87,10 +90,10 @@ function clockFinding(aheadMs: number, tookMs: number): Finding {
 }
 
 async function versionFinding(
-  { admin }: Target,
+  { admin }: CliTarget,
   release: string,
   version: number,
-): Promise<Finding> {
+): Promise<DoctorFinding> {
   const check = 'versions';
   const answer = await admin('getIsolate', {});
   const theirs = answer.ok ? (answer.body.release ?? null) : null;
@@ -104,7 +107,7 @@ async function versionFinding(
 }
 
 /** Checks the data folder of a Headgate that is hosted on this machine: that it can be written to, and has room. */
-export async function diskFinding(folder: string | null): Promise<Finding> {
+export async function diskFinding(folder: string | null): Promise<DoctorFinding> {
   const check = 'disk';
   if (folder === null) {
     return { check, result: 'skipped', detail: 'for headgate serve on this machine: --data DIR' };

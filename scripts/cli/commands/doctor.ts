@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
-import { EXIT, Failure, TooLate, type ExitCode } from '../failure.ts';
+import { EXIT, CommandFailure, TooLate, type ExitCode } from '../failure.ts';
 import { show, tableOf, type Output } from '../output.ts';
-import { ask, taken, type Target } from '../target.ts';
-import { deploymentFindings, diskFinding, type Finding } from './deployment-checks.ts';
+import { ask, taken, type CliTarget } from '../target.ts';
+import { deploymentFindings, diskFinding, type DoctorFinding } from './deployment-checks.ts';
 
 /** Maximum providers that are asked at a time. */
 const PROVIDERS_AT_ONCE = 6;
@@ -39,7 +39,7 @@ export interface DoctorOptions {
 
 /** Looks at a deployment: what is set up, what is missing, what its providers answer, one call. */
 export async function doctor(
-  target: Target,
+  target: CliTarget,
   output: Output,
   options: DoctorOptions,
 ): Promise<ExitCode> {
@@ -62,7 +62,7 @@ export async function doctor(
   return isWell ? EXIT.ok : EXIT.no;
 }
 
-function needsToken(check: string): Finding {
+function needsToken(check: string): DoctorFinding {
   return { check, result: 'skipped', detail: 'needs a token' };
 }
 
@@ -74,12 +74,12 @@ function folderOf(url: string, data: string | undefined): string | null {
 }
 
 /** Reads the first page, which needs no token. */
-async function setUpFindings(url: string): Promise<Finding[]> {
+async function setUpFindings(url: string): Promise<DoctorFinding[]> {
   const response = await ask(`${url}/`);
   const page = await response.text();
   const [, list] = page.split('\nSet up:\n');
   if (list === undefined) {
-    throw new Failure(EXIT.unreachable, `What answers at ${url} is no Headgate.`);
+    throw new CommandFailure(EXIT.unreachable, `What answers at ${url} is no Headgate.`);
   }
   const lines = list.split('\n').filter((line) => line.trim() !== '');
   return lines.map((line) => {
@@ -93,7 +93,7 @@ async function setUpFindings(url: string): Promise<Finding[]> {
 }
 
 /** Finds out as whom we ask. */
-async function tokenFinding({ admin, token }: Target): Promise<Finding> {
+async function tokenFinding({ admin, token }: CliTarget): Promise<DoctorFinding> {
   const check = 'token';
   if (token === null) {
     return { check, result: 'skipped', detail: 'none given; set HEADGATE_TOKEN for the rest' };
@@ -107,16 +107,19 @@ async function tokenFinding({ admin, token }: Target): Promise<Finding> {
 /** Why a provider is not asked. */
 const NEEDS_KEY = 'set HEADGATE_KEY to ask it with a gateway key';
 
-interface Place {
+interface DoctorTarget {
   readonly id: string;
   readonly url: string;
 }
 
 /** Asks each provider for its models, which costs nothing: that it answers at all shows the way to it. */
-async function providerFindings(target: Target, options: DoctorOptions): Promise<Finding[]> {
+async function providerFindings(
+  target: CliTarget,
+  options: DoctorOptions,
+): Promise<DoctorFinding[]> {
   const { upstreams } = taken(await target.admin('listUpstreams', { query: { limit: 1_000 } }));
-  const findings: Finding[] = [];
-  const places: Place[] = [];
+  const findings: DoctorFinding[] = [];
+  const places: DoctorTarget[] = [];
   for (const each of upstreams) {
     const isUsed = each.configured !== null || each.secret !== null || each.groups.length > 0;
     if (!each.enabled || !(isUsed || options.all)) continue;
@@ -154,7 +157,10 @@ const headersOf = (key: string | null): Record<string, string> => ({
   ...(key === null ? {} : { authorization: `Bearer ${key}` }),
 });
 
-async function askProvider({ id: check, url }: Place, key: string | null): Promise<Finding> {
+async function askProvider(
+  { id: check, url }: DoctorTarget,
+  key: string | null,
+): Promise<DoctorFinding> {
   const startedAt = performance.now();
   try {
     const response = await ask(url, { headers: headersOf(key) }, PROVIDER_WAIT_MS);
@@ -193,7 +199,7 @@ const silence = (error: unknown, waitMs: number): string =>
   error instanceof TooLate ? `no answer within ${waitMs / 1_000} s` : (error as Error).message;
 
 /** Makes one call for one token, if a model was named: it is the only one that may cost. */
-async function callFinding(url: string, { model, key }: DoctorOptions): Promise<Finding> {
+async function callFinding(url: string, { model, key }: DoctorOptions): Promise<DoctorFinding> {
   const check = 'test call';
   if (model === undefined) {
     return { check, result: 'skipped', detail: 'name a --model to make one; it may cost a token' };
@@ -218,7 +224,7 @@ async function callFinding(url: string, { model, key }: DoctorOptions): Promise<
 }
 
 /** Says how the call ended. */
-function callEnd(response: Response, ms: number): Finding {
+function callEnd(response: Response, ms: number): DoctorFinding {
   const reason = response.headers.get('headgate-reason');
   const groups = response.headers.get('headgate-groups');
   const by = reason === null ? 'the provider answers' : `Headgate refused (${reason}) with`;

@@ -15,7 +15,7 @@ import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
-import { EXIT, Failure, type ExitCode } from '../failure.ts';
+import { EXIT, CommandFailure, type ExitCode } from '../failure.ts';
 import { noteAll, show, type Output } from '../output.ts';
 import { withIncludes } from '../litellm-includes.ts';
 import { convertFlags } from '../shaper/convert-flags.ts';
@@ -50,13 +50,16 @@ export async function importFile(
   return omitted.length > 0 ? EXIT.partial : EXIT.ok;
 }
 
-type Ok = Extract<Imported, { readonly ok: true }>;
-
 /**
  * Leaves out what `apply` would refuse at any Headgate. The operator's own upstreams are not known here, nor whether that
  * Headgate reaches private addresses.
  */
-function refuseWrong({ config, notes, omitted, pathOf = (path) => path }: Ok): Ok {
+function refuseWrong({
+  config,
+  notes,
+  omitted,
+  pathOf = (path) => path,
+}: Extract<Imported, { readonly ok: true }>): Extract<Imported, { readonly ok: true }> {
   const kept = keepKnownCaps(config);
   const foreign = { config: kept.config, notes: [...notes, ...kept.notes], omitted, pathOf };
   const settled = importPruned(
@@ -88,7 +91,7 @@ function warningsOf(config: Config): string[] {
 
 async function writeText(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((error: NodeJS.ErrnoException) => {
-    throw new Failure(EXIT.usage, `${file} cannot be written (${error.code}).`);
+    throw new CommandFailure(EXIT.usage, `${file} cannot be written (${error.code}).`);
   });
 }
 
@@ -98,7 +101,10 @@ function refuseCredentials({ upstreams }: Config): void {
     const { username, password, search } = new URL(base ?? 'https://none');
     if (username + password + search === '') continue;
     const what = `The address of the upstream "${id}" has a user name, a password or a query`;
-    throw new Failure(EXIT.invalid, `${what}. Take it out: keys become secrets of their own.`);
+    throw new CommandFailure(
+      EXIT.invalid,
+      `${what}. Take it out: keys become secrets of their own.`,
+    );
   }
 }
 
@@ -107,19 +113,22 @@ async function documentOf(system: string, file: string): Promise<unknown> {
   return system === 'litellm' ? withIncludes(document, file, readDocument) : document;
 }
 
-function fromDocument(system: string, document: unknown): Ok {
+function fromDocument(system: string, document: unknown): Extract<Imported, { readonly ok: true }> {
   const fields = Array.isArray(document) ? ['list'] : Object.keys(Object(document));
   const known = fieldsOfSystem(system);
   if (!known.some((field) => fields.includes(field))) {
     const wanted = known.filter((field) => field !== 'list').join(', ');
-    throw new Failure(EXIT.invalid, `That is no configuration of ${system}: expected ${wanted}.`);
+    throw new CommandFailure(
+      EXIT.invalid,
+      `That is no configuration of ${system}: expected ${wanted}.`,
+    );
   }
   const imported = importConfig(document, { system, env: process.env });
   if (!imported.ok) throw refusal(imported.errors);
   return imported;
 }
 
-function fromFlags(converted: Converted): Ok {
+function fromFlags(converted: Converted): Extract<Imported, { readonly ok: true }> {
   if (!converted.ok) throw refusal(converted.errors);
   const imported = importConfig(converted.config);
   if (!imported.ok) throw refusal(imported.errors);
@@ -127,9 +136,9 @@ function fromFlags(converted: Converted): Ok {
   return { ...imported, notes, omitted, ...(pathOf === undefined ? {} : { pathOf }) };
 }
 
-function refusal(errors: readonly FieldError[]): Failure {
+function refusal(errors: readonly FieldError[]): CommandFailure {
   const lines = errors.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-  return new Failure(EXIT.invalid, lines.join('\n'));
+  return new CommandFailure(EXIT.invalid, lines.join('\n'));
 }
 
 /** Leaves out whatever is as it would be anyway. */

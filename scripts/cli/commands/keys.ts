@@ -2,13 +2,13 @@ import type { AdminRequest } from '../../../src/contract/admin/client.ts';
 import { isConfirmed } from './config.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { show, noteAll, span, table, type Output } from '../output.ts';
-import { taken, type Target } from '../target.ts';
+import { taken, type CliTarget } from '../target.ts';
 
 /** Keys of one page. */
 const PAGE = 1_000;
 
 /** Shows the keys of callers, without anything that opens. */
-export async function listKeys(target: Target, output: Output): Promise<void> {
+export async function listKeys(target: CliTarget, output: Output): Promise<void> {
   const keys: KeyRow[] = [];
   let cursor: string | null = null;
   do {
@@ -46,12 +46,12 @@ interface KeyRow {
 }
 
 /** Whether a change is made without asking, as `--yes` has it. */
-interface Sure {
+interface ConfirmOptions {
   readonly yes?: boolean;
 }
 
 /** A change of a key, and the question before it. */
-interface Change {
+interface KeyChange {
   readonly preview: AdminRequest<'previewKey'>;
   readonly question: string;
   readonly isSure: boolean;
@@ -64,9 +64,9 @@ interface Change {
  * terminal, because scripts take the key from standard output.
  */
 async function change(
-  { admin }: Target,
+  { admin }: CliTarget,
   output: Output,
-  { preview, question, isSure, make }: Change,
+  { preview, question, isSure, make }: KeyChange,
 ): Promise<ExitCode> {
   const previewed = isSure || !process.stdin.isTTY ? null : await admin('previewKey', preview);
   // If the preview fails, the change itself says what is wrong.
@@ -85,7 +85,7 @@ async function change(
 }
 
 /** Fields of a new key that can be chosen here. */
-export interface NewKey extends Sure {
+export interface NewKeyFields extends ConfirmOptions {
   readonly groups?: string[];
   readonly allow?: string[];
   readonly expires?: string;
@@ -95,10 +95,10 @@ export interface NewKey extends Sure {
 
 /** Makes a key. The key alone goes to standard output, so that a script can take it. */
 export function createKey(
-  target: Target,
+  target: CliTarget,
   output: Output,
   id: string,
-  { groups, allow, expires, note, slots, yes }: NewKey,
+  { groups, allow, expires, note, slots, yes }: NewKeyFields,
 ): Promise<ExitCode> {
   const body = {
     id,
@@ -122,14 +122,14 @@ export function createKey(
 }
 
 /** How a key is rotated. */
-export interface Rotation extends Sure {
+export interface Rotation extends ConfirmOptions {
   /** How long the key before opens, in milliseconds. Absent: a day. */
   readonly grace?: number;
 }
 
 /** Makes a new key under the same id; the one before opens on for a while. */
 export function rotateKey(
-  target: Target,
+  target: CliTarget,
   output: Output,
   id: string,
   { grace, yes }: Rotation,
@@ -154,10 +154,10 @@ export function rotateKey(
 
 /** Takes a key back. */
 export function revokeKey(
-  target: Target,
+  target: CliTarget,
   output: Output,
   id: string,
-  { yes }: Sure,
+  { yes }: ConfirmOptions,
 ): Promise<ExitCode> {
   return change(target, output, {
     ...ending(id),
@@ -179,10 +179,10 @@ export function revokeKey(
 
 /** Removes a key and forgets it. */
 export function deleteKey(
-  target: Target,
+  target: CliTarget,
   output: Output,
   id: string,
-  { yes }: Sure,
+  { yes }: ConfirmOptions,
 ): Promise<ExitCode> {
   return change(target, output, {
     ...ending(id),
@@ -197,6 +197,6 @@ export function deleteKey(
 }
 
 /** The preview of a change after which a key opens nothing. */
-const ending = (id: string): Pick<Change, 'preview'> => ({
+const ending = (id: string): Pick<KeyChange, 'preview'> => ({
   preview: { params: { id }, query: { as: 'revoke' } },
 });

@@ -1,5 +1,5 @@
 import { show, noteAll, span, table, type Output } from '../output.ts';
-import { taken, type Target } from '../target.ts';
+import { taken, type CliTarget } from '../target.ts';
 
 /** Maximum rows shown. */
 const ROWS_MAX = 100;
@@ -16,7 +16,7 @@ export interface RefusalFilters {
 
 /** Shows calls that Headgate itself refused within the last hour, and what to do about each reason. */
 export async function showRefusals(
-  target: Target,
+  target: CliTarget,
   output: Output,
   q: string | undefined,
   filters: RefusalFilters,

@@ -7,14 +7,14 @@ import { isHolding, scopeWords } from '../../../src/routing/scopes-shown.ts';
 import { mapConcurrently } from '../../../src/runtime/map-concurrently.ts';
 import type { Output } from '../output.ts';
 import { noteAll, show, span, table } from '../output.ts';
-import { taken, takenOf, type Target } from '../target.ts';
+import { taken, takenOf, type CliTarget } from '../target.ts';
 
 /** Maximum groups that are asked at a time. */
 const GROUPS_AT_ONCE = 8;
 
 /** Reads the state of one group, or of all. */
 async function statusOf(
-  target: Target,
+  target: CliTarget,
   group: string | undefined,
 ): Promise<{ readonly version: number | null; readonly groups: readonly GroupStatus[] }> {
   if (group === undefined) return taken(await target.admin('getStatus'));
@@ -22,13 +22,13 @@ async function statusOf(
   return { version: null, groups: [await takenOf(target, group, answer)] };
 }
 
-type Stop = Omit<ScopeStatus, 'in_use' | 'last_refused_at'>;
+type ScopeStop = Omit<ScopeStatus, 'in_use' | 'last_refused_at'>;
 
 /** Returns a line for each scope of a group that the upstream stops while all other calls start. */
 function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] {
   // The status does not report how many queued calls the group's own state holds.
   const own = about === undefined ? [] : [{ ...group, about, queued: 0, limit: null }];
-  const all: readonly Stop[] = [...own, ...scopes];
+  const all: readonly ScopeStop[] = [...own, ...scopes];
   return all.filter(isHolding).map((one) => {
     const { about: calls, member, queued, pause } = one;
     const at = member === undefined ? '' : ` at ${member}`;
@@ -39,7 +39,12 @@ function stopsOf({ name, about, scopes = [], ...group }: GroupStatus): string[] 
 }
 
 /** Describes how a scope holds its calls, and until when. */
-function stateOf({ breaker, breaker_until: probedAt, paused_until: until, limit }: Stop): string {
+function stateOf({
+  breaker,
+  breaker_until: probedAt,
+  paused_until: until,
+  limit,
+}: ScopeStop): string {
   if (breaker === 'open') return `breaker open${probedAt === null ? '' : ` until ${probedAt}`}`;
   if (until !== null) return `paused until ${until}`;
   if (breaker === 'half_open') return 'breaker half open';
@@ -64,7 +69,7 @@ function waitsOf({
 
 /** Reads what needs a person, of one group or of all. null: the server is of an older release. */
 async function readAttention(
-  { admin }: Target,
+  { admin }: CliTarget,
   group: string | undefined,
 ): Promise<readonly Attention[] | null> {
   const answer = await admin('getAttention', {});
@@ -89,7 +94,7 @@ function showAttention(output: Output, attention: readonly Attention[] | null): 
 
 /** Shows what each group does at this moment, and what needs a person. */
 export async function showStatus(
-  target: Target,
+  target: CliTarget,
   output: Output,
   group: string | undefined,
 ): Promise<void> {
@@ -126,7 +131,7 @@ export async function showStatus(
 
 /** Lists the groups that hold or queue anything; with a name that one alone. */
 async function busyGroups(
-  target: Target,
+  target: CliTarget,
   group: string | undefined,
   isBusy: (status: GroupStatus) => boolean,
 ): Promise<string[]> {
@@ -136,7 +141,7 @@ async function busyGroups(
 }
 
 /** Lists who holds a slot, of one group or of all, oldest first. */
-export async function allLeases(target: Target, group: string | undefined) {
+export async function allLeases(target: CliTarget, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ in_use: inUse }) => inUse > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
     const answer = await target.admin('listLeases', { params: { name } });
@@ -147,7 +152,7 @@ export async function allLeases(target: Target, group: string | undefined) {
 }
 
 /** Lists who waits, of one group or of all; in each group the next one first. */
-async function allWaiters(target: Target, group: string | undefined) {
+async function allWaiters(target: CliTarget, group: string | undefined) {
   const groups = await busyGroups(target, group, ({ queued }) => queued > 0);
   const lists = await mapConcurrently(groups, GROUPS_AT_ONCE, async (name) => {
     const answer = await target.admin('listWaiters', { params: { name } });
@@ -162,13 +167,13 @@ async function allWaiters(target: Target, group: string | undefined) {
   return { ...joined(lists, () => 0), elsewhere };
 }
 
-interface List<Item> {
+interface StatusList<Item> {
   readonly name: string;
   readonly items: readonly Item[];
   readonly unreachable: readonly { readonly partition: string | null; readonly error: string }[];
 }
 
-function joined<Item>(lists: readonly List<Item>[], order: (a: Item, b: Item) => number) {
+function joined<Item>(lists: readonly StatusList<Item>[], order: (a: Item, b: Item) => number) {
   return {
     items: lists.flatMap(({ items }) => items).toSorted(order),
     unreachable: lists.flatMap(({ name, unreachable }) =>
@@ -186,7 +191,7 @@ const notAnswering = (
 
 /** Shows who holds the slots. */
 export async function showLeases(
-  target: Target,
+  target: CliTarget,
   output: Output,
   group: string | undefined,
 ): Promise<void> {
@@ -227,7 +232,7 @@ const WAITER_COLUMNS = [
 
 /** Shows who waits. */
 export async function showWaiters(
-  target: Target,
+  target: CliTarget,
   output: Output,
   group: string | undefined,
 ): Promise<void> {

@@ -7,7 +7,7 @@ import {
   addressProblem,
   MadeUpstreams,
   placeAt,
-  type Place,
+  type ForeignTarget,
 } from '../../../src/config/foreign-places.ts';
 import { ForeignSecrets } from '../../../src/config/foreign-secrets.ts';
 import { poolsOf, SLOTS_MAX } from './pools.ts';
@@ -17,7 +17,7 @@ import {
   readSections,
   unreadableFlags,
   type Flags,
-  type Section,
+  type UpstreamFlags,
 } from './read-flags.ts';
 import { settingsOf } from './settings.ts';
 
@@ -62,7 +62,7 @@ const TAKEN = new Set(
 );
 
 /** Parts that a conversion collects. */
-interface Collected {
+interface ShaperParts {
   readonly made: MadeUpstreams;
   readonly secrets: ForeignSecrets;
   readonly notes: string[];
@@ -75,7 +75,7 @@ interface Collected {
  */
 export function convertFlags(text: string): Converted {
   const sections = readSections(text);
-  const to: Collected = {
+  const to: ShaperParts = {
     made: new MadeUpstreams(),
     secrets: new ForeignSecrets(),
     notes: [],
@@ -101,7 +101,7 @@ export function convertFlags(text: string): Converted {
 }
 
 /** Makes the groups of one upstream. */
-function groupsOf(section: Section, base: string, isOneOfSeveral: boolean, to: Collected) {
+function groupsOf(section: UpstreamFlags, base: string, isOneOfSeveral: boolean, to: ShaperParts) {
   const { flags } = section;
   const { notes, omitted } = to;
   const pools = poolsOf(flags, notes, omitted);
@@ -147,7 +147,11 @@ function groupsOf(section: Section, base: string, isOneOfSeveral: boolean, to: C
 }
 
 /** Finds the upstream at an address. One that is not known speaks as its routes do. */
-function upstreamAt(base: string, shapes: readonly string[], { made, notes }: Collected): Place {
+function upstreamAt(
+  base: string,
+  shapes: readonly string[],
+  { made, notes }: ShaperParts,
+): ForeignTarget {
   const known = placeAt(base);
   const [shape, ...others] = new Set(shapes);
   const spoken = others.length > 0 ? undefined : DIALECTS.find((dialect) => dialect === shape);
@@ -166,12 +170,16 @@ function upstreamAt(base: string, shapes: readonly string[], { made, notes }: Co
 }
 
 /** The path that clients write behind the id of an upstream: a built-in one begins at its host. */
-function pathBehind({ upstream }: Place, base: string): string {
+function pathBehind({ upstream }: ForeignTarget, base: string): string {
   return upstream === undefined ? new URL(base).pathname.replace(/\/+$/, '') : '';
 }
 
 /** Takes over the key that the shaper sends, by the name of a secret. */
-function setAuth(flags: Flags, { id }: Place, { made, secrets, omitted }: Collected): void {
+function setAuth(
+  flags: Flags,
+  { id }: ForeignTarget,
+  { made, secrets, omitted }: ShaperParts,
+): void {
   const source = lastOf(flags, 'auth-source') ?? '';
   const [, variable] = /^env:(\w+)$/.exec(source) ?? [];
   const [, file] = /^file:(.+)$/.exec(source) ?? [];
@@ -191,7 +199,7 @@ function setAuth(flags: Flags, { id }: Place, { made, secrets, omitted }: Collec
 }
 
 /** Lists each flag that was given and is not taken over. */
-function listUnused(flags: Flags, { notes, omitted }: Collected): void {
+function listUnused(flags: Flags, { notes, omitted }: ShaperParts): void {
   for (const name of flags.keys()) {
     if (TAKEN.has(name)) continue;
     const elsewhere = ELSEWHERE.get(name);

@@ -15,7 +15,7 @@ const DEFAULT_NAME = 'shaped';
 type Method = (typeof METHODS)[number];
 
 /** A route of the shaper, as `-limit` gives it. */
-interface Route {
+interface ShaperRoute {
   readonly written: string;
   readonly method: Method;
   readonly path: string;
@@ -26,7 +26,7 @@ interface Route {
 }
 
 /** A pool of slots there: a group here. */
-export interface Pool {
+export interface ShaperPool {
   readonly name: string;
   /** Null: those of `-concurrency`. */
   readonly slots: number | null;
@@ -36,7 +36,7 @@ export interface Pool {
 }
 
 /** Makes the pools of all routes. Routes without a number or a name share the one of -concurrency. */
-export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): Pool[] {
+export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): ShaperPool[] {
   const written = flags.get('limit') ?? [];
   if (switchOf(flags, 'limit-all') === true) {
     for (const route of written) {
@@ -47,7 +47,7 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): P
     return [{ name: DEFAULT_NAME, slots: null, match: all, shapes: [] }];
   }
   if (written.length === 0) return [{ name: DEFAULT_NAME, slots: null, match: {}, shapes: [] }];
-  const pools = new Map<string, { slots: number | null; readonly routes: Route[] }>();
+  const pools = new Map<string, { slots: number | null; readonly routes: ShaperRoute[] }>();
   for (const route of written) {
     const parsed = routeOf(route);
     if ('path' in parsed && 'message' in parsed) {
@@ -83,7 +83,7 @@ export function poolsOf(flags: Flags, notes: string[], omitted: FieldError[]): P
  * Makes what a group of routes matches. Routes that are all operations match by them, whatever path a client has for
  * them. Otherwise they match by their paths, as there: a pattern is the end of a path.
  */
-function matchOf(routes: readonly Route[]): Pool['match'] {
+function matchOf(routes: readonly ShaperRoute[]): ShaperPool['match'] {
   const operations = routes.flatMap(({ operation }) => operation ?? []);
   if (operations.length === routes.length) return { operations: [...new Set(operations)] };
   return {
@@ -100,7 +100,7 @@ function globsOf(path: string): string[] {
 }
 
 interface ParsedRoute {
-  readonly route: Route;
+  readonly route: ShaperRoute;
   readonly group: string | null;
   readonly slots: number | null;
 }

@@ -5,7 +5,7 @@ import type { FieldError } from '../../../src/config/field-error.ts';
 export type Flags = ReadonlyMap<string, readonly string[]>;
 
 /** The flags of one upstream. A command line without sections has one, without a name. */
-export interface Section {
+export interface UpstreamFlags {
   readonly name: string | null;
   readonly flags: Flags;
 }
@@ -38,7 +38,7 @@ const FLAG = /^--?([a-z][a-z0-9-]*)(?:=(.*))?$/s;
  * Reads a command line, a script or the `command` of a container into the sections of its upstreams. Flags before the
  * first `--provider` are those of the server. They belong to each section here: a reader of them tells what they mean.
  */
-export function readSections(text: string): Section[] {
+export function readSections(text: string): UpstreamFlags[] {
   const words = wordsOf(text);
   const starts = words.flatMap((word, at) => (isSectionStart(word) ? [at] : []));
   const [first] = starts;

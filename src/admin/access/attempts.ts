@@ -23,13 +23,13 @@ const ADDRESSES_MAX = 1_000;
 const blockedUntil = new BoundedMap<string, number>(ADDRESSES_MAX);
 
 /** The part of a request that says where it comes from. */
-interface Asker {
+interface SignInClient {
   readonly env: Env;
   readonly req: { readonly raw: Request };
 }
 
 /** Refuses an address that failed too often, before its token is looked at. */
-export function refuseBlocked(context: Asker): void {
+export function refuseBlocked(context: SignInClient): void {
   const until = blockedUntil.get(addressFor(context)) ?? 0;
   const leftMs = until - steadyClock.now();
   if (leftMs <= 0) return;
@@ -40,7 +40,7 @@ export function refuseBlocked(context: Asker): void {
 }
 
 /** Makes somebody wait whose token was wrong. The directory counts, so that isolates do it together. */
-export async function slowDown(context: Asker): Promise<void> {
+export async function slowDown(context: SignInClient): Promise<void> {
   const address = addressFor(context);
   const failures = await directoryOf(context.env).failedAttempt(address);
   if (failures <= FREE) return;
@@ -49,7 +49,7 @@ export async function slowDown(context: Asker): Promise<void> {
   await pause(Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (failures - FREE - 1)));
 }
 
-function addressFor({ env, req }: Asker): string {
+function addressFor({ env, req }: SignInClient): string {
   return addressOf(env, req.raw);
 }
 

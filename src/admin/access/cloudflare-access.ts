@@ -4,7 +4,7 @@ import type { Env } from '../../env.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
-import type { AdminContext, Who } from '../context.ts';
+import type { AdminContext, Actor } from '../context.ts';
 
 /** Header in which Cloudflare Access says who asks. */
 const HEADER = 'cf-access-jwt-assertion';
@@ -22,7 +22,7 @@ type Keys = NonNullable<Parameters<typeof verifyWithJwks>[1]['keys']>;
 let known: { readonly team: string; readonly keys: Keys; readonly atMs: number } | null = null;
 
 /** Somebody whom Cloudflare Access has signed in. */
-interface AccessUser extends Who {
+interface AccessUser extends Actor {
   /** Sent along by a browser, whoever made it send the request. */
   readonly isBrowser: boolean;
 }

@@ -4,7 +4,7 @@ import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import type { Env } from '../../env.ts';
 import { readSecret } from '../../runtime/secrets.ts';
 import { isSameHost } from '../../runtime/cross-site.ts';
-import type { AdminContext, Who } from '../context.ts';
+import type { AdminContext, Actor } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 
 const encoder = new TextEncoder();
@@ -18,7 +18,7 @@ const COOKIE = 'headgate_session';
 const OWN_HEADER = 'headgate-admin';
 
 /** Somebody whose token is right, and a digest that changes with the token. */
-export interface Known extends Pick<Who, 'actor' | 'role'> {
+export interface SignedInActor extends Pick<Actor, 'actor' | 'role'> {
   readonly tokenHash: string;
 }
 
@@ -50,8 +50,8 @@ async function signingKey(env: Env, { sessionKey }: AdminAccess): Promise<Crypto
 export async function openSession(
   context: AdminContext,
   access: AdminAccess,
-  known: Known,
-): Promise<Who> {
+  known: SignedInActor,
+): Promise<Actor> {
   const endsAtS = Math.floor(Date.now() / 1_000) + SESSION_S;
   const claims = { sub: known.actor, for: markOf(known), exp: endsAtS };
   const key = await signingKey(context.env, access);
@@ -66,8 +66,8 @@ export async function openSession(
 export async function readSession(
   context: AdminContext,
   access: AdminAccess,
-  everybody: readonly Known[],
-): Promise<Who | null> {
+  everybody: readonly SignedInActor[],
+): Promise<Actor | null> {
   const cookie = getCookie(context, COOKIE);
   if (cookie === undefined) return null;
   const key = await signingKey(context.env, access);
@@ -124,7 +124,7 @@ function isOwnOrigin(context: AdminContext, origin: string): boolean {
 }
 
 /** Marks a token: changes with it and says nothing of it, the first 64 bits of its digest. */
-function markOf({ tokenHash }: Known): string {
+function markOf({ tokenHash }: SignedInActor): string {
   return tokenHash.slice('sha256:'.length, 'sha256:'.length + 16);
 }
 

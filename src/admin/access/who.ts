@@ -3,15 +3,15 @@ import type { AdminKeyConfig } from '../../contract/config/config.ts';
 import type { AdminAccess } from '../../contract/rpc/directory-rpc.ts';
 import { directoryOf, type Env } from '../../env.ts';
 import { cleanSecret, howToSet, readSecret, secretFault, wayToSet } from '../../runtime/secrets.ts';
-import type { AdminContext, Who } from '../context.ts';
+import type { AdminContext, Actor } from '../context.ts';
 import { ProblemError } from '../problem.ts';
 import { isSameHash, secretHash } from '../../runtime/digests.ts';
 import { readAccess } from './cloudflare-access.ts';
 import { refuseBlocked, slowDown } from './attempts.ts';
-import { readSession, requireSameSite, type Known } from './session.ts';
+import { readSession, requireSameSite, type SignedInActor } from './session.ts';
 
 /** Finds out who asks, and refuses who may not. Without an `ADMIN_TOKEN` everything is closed. */
-export async function requireRole(context: AdminContext, needed: AdminRole): Promise<Who> {
+export async function requireRole(context: AdminContext, needed: AdminRole): Promise<Actor> {
   requireOpen(context);
   const who = await identify(context);
   if (ADMIN_ROLES.indexOf(who.role) < ADMIN_ROLES.indexOf(needed)) {
@@ -32,7 +32,7 @@ export function requireOpen({ env, req: { url } }: AdminContext): void {
 }
 
 /** Checks a token that somebody gives. Failures are slowed down. */
-export async function checkToken(context: AdminContext, given: string): Promise<Known> {
+export async function checkToken(context: AdminContext, given: string): Promise<SignedInActor> {
   refuseBlocked(context);
   // Forms and files add white space at its ends, as they do to the secret itself.
   const { value } = cleanSecret(given);
@@ -43,7 +43,7 @@ export async function checkToken(context: AdminContext, given: string): Promise<
 }
 
 /** Lists everybody whose token may be right now: the one of the environment, and the admin keys. */
-async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
+async function everybody(env: Env, access: AdminAccess): Promise<SignedInActor[]> {
   const keys = access.adminKeys.filter(isLive);
   return [
     ...(await holderOfToken(env)),
@@ -52,7 +52,7 @@ async function everybody(env: Env, access: AdminAccess): Promise<Known[]> {
 }
 
 /** Knows the holder of `ADMIN_TOKEN`; nobody, where it is not set: an empty token would be that of everybody. */
-async function holderOfToken(env: Env): Promise<Known[]> {
+async function holderOfToken(env: Env): Promise<SignedInActor[]> {
   const token = readSecret(env, 'ADMIN_TOKEN');
   if (token === null) return [];
   return [{ actor: TOKEN_ACTOR, role: 'admin', tokenHash: await secretHash(token) }];
@@ -63,7 +63,7 @@ export function isLive({ expires_at: at }: Pick<AdminKeyConfig, 'expires_at'>): 
   return at === null || Date.parse(at) > Date.now();
 }
 
-async function identify(context: AdminContext): Promise<Who> {
+async function identify(context: AdminContext): Promise<Actor> {
   const header = context.req.header('authorization');
   if (header !== undefined) {
     const given = /^bearer +(.+)$/i.exec(header)?.[1]?.trim() ?? '';
@@ -82,7 +82,7 @@ async function identify(context: AdminContext): Promise<Who> {
   return user;
 }
 
-async function knownByToken(env: Env, given: string): Promise<Known | null> {
+async function knownByToken(env: Env, given: string): Promise<SignedInActor | null> {
   const hash = await secretHash(given);
   // The token of the environment needs no directory, so that it works while that is out of reach.
   const [holder] = await holderOfToken(env);

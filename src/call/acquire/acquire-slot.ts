@@ -4,16 +4,16 @@ import type { Moved } from '../result.ts';
 import type { Bypass } from './bypasses.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
-import type { PlaceListener } from './slices.ts';
+import type { PositionListener } from './slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from './slot-wait.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How a call waits for its slot. */
-export interface Patience {
+export interface WaitTerms {
   /** Aborted when the caller has gone. */
   readonly signal: AbortSource;
   readonly after: Schedule;
-  readonly listener: PlaceListener | null;
+  readonly listener: PositionListener | null;
   /** When it has waited for as long as it may, as far as is known here. */
   readonly until: number;
   /** Lets it bypass its group, where that is allowed, or has it decided anew; null: not now. */
@@ -34,7 +34,7 @@ export type Acquired =
 export async function acquireSlot(
   pool: PoolSource,
   request: SlotRequest,
-  { signal, after, listener, until, bypass }: Patience,
+  { signal, after, listener, until, bypass }: WaitTerms,
 ): Promise<Acquired> {
   const calls = new OpenCalls(pool, after, signal);
   const wait = new SlotWait(request, until, listener);

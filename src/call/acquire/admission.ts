@@ -1,19 +1,19 @@
 import type { RunLease } from '../../contract/rpc/runs-rpc.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalScope } from '../../core/words/scope.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
-import type { AskedLanes } from '../../routing/lane-of.ts';
+import type { RequestedLanes } from '../../routing/lane-of.ts';
 import { timeoutMsOf } from '../../routing/timeouts.ts';
 import type { Placement } from '../../routing/placement.ts';
 import type { Rounds } from './rounds.ts';
 import type { Waited } from './waited.ts';
 
 /** One logical call, as its caller presents it to the queues. */
-export interface Ticket extends AskedLanes {
+export interface CallTicket extends RequestedLanes {
   readonly enqueuedAt: number;
   /** How long the caller is willing to wait; null: as long as the groups allow. */
   readonly maxWaitMs: number | null;
@@ -33,7 +33,7 @@ export interface Ticket extends AskedLanes {
 
 /** Tells when a ticket has waited for as long as it may in a group, as far as the Worker knows the group. */
 export function waitsUntil(
-  ticket: Pick<Ticket, 'enqueuedAt' | 'maxWaitMs' | 'keyTimeoutMs' | keyof AskedLanes>,
+  ticket: Pick<CallTicket, 'enqueuedAt' | 'maxWaitMs' | 'keyTimeoutMs' | keyof RequestedLanes>,
   placement: Placement,
 ): number {
   const { enqueuedAt, maxWaitMs } = ticket;
@@ -83,5 +83,5 @@ export interface Admission {
   /** Leaves its leases to a run that holds them. */
   letGo(): void;
   /** `settle` says what the call has used, by what each group counts; without it, what was reserved. */
-  release(outcome: Outcome, settle?: Settle): Promise<void>;
+  release(outcome: LeaseOutcome, settle?: Settle): Promise<void>;
 }

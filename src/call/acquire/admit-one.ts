@@ -14,12 +14,12 @@ import {
 import { MODEL_BYTES_MAX } from '../../upstream/body/model-scan.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { CallEstimate } from '../../core/words/usage.ts';
 import { leaseIdOf, ticketId as ticketIdOf } from '../../core/words/ids.ts';
 import { ambiguous } from '../../core/words/scope.ts';
 import { within } from '../../runtime/within.ts';
-import { waitsUntil, type GrantedMember, type Settle, type Ticket } from './admission.ts';
+import { waitsUntil, type GrantedMember, type Settle, type CallTicket } from './admission.ts';
 import { noteEnd, noteRejection } from '../observe/analytics.ts';
 import { acquireSlot } from './acquire-slot.ts';
 import { isolateId } from '../../runtime/isolate-id.ts';
@@ -28,10 +28,10 @@ import { ownTimeoutMsOf } from '../../routing/timeouts.ts';
 import type { ExcludedMembers } from '../members/where-next-member.ts';
 import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
 import { noteBySessions, wentBySessions, type SessionOfCall } from '../call-session.ts';
-import type { Estimator } from '../metering.ts';
-import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
-import { LentLease } from './lent-lease.ts';
-import { takeInLent, takeLentSlot, type LoanWay } from './lent-slots.ts';
+import type { UseEstimator } from '../metering.ts';
+import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
+import { PrefetchedLease } from './lent-lease.ts';
+import { takeInLent, takeLentSlot, type PrefetchContext } from './lent-slots.ts';
 import {
   bypass,
   giveBackBypasses,
@@ -43,10 +43,10 @@ import { changedSince } from '../changed-since.ts';
 import { isOnTrial, poolSource, type PoolSource } from './pools.ts';
 import { capped, overloaded, replyTo, unavailable } from './rejections.ts';
 import type { Round } from './rounds.ts';
-import type { PlaceListener } from './slices.ts';
+import type { PositionListener } from './slices.ts';
 import type { SlotRequest } from './slot-wait.ts';
 import type { Waited } from './waited.ts';
-import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
+import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
@@ -61,9 +61,9 @@ export interface AdmitContext {
   readonly signal: AbortSource;
   readonly ctx: Background;
   readonly after: Schedule;
-  readonly listener: PlaceListener | null;
+  readonly listener: PositionListener | null;
   /** Null: none of the groups counts tokens or cost. */
-  readonly metering: Estimator | null;
+  readonly metering: UseEstimator | null;
   /** The pool in whose costs the call stands. Absent or null: none. */
   readonly billed?: Placement | null;
   /** Team of the key that the call comes with. Null: none. */
@@ -79,7 +79,7 @@ export interface AdmitContext {
 }
 
 /** How a slot is acquired for. */
-export interface Manner extends Round {
+export interface AcquireOptions extends Round {
   readonly isTry: boolean;
   readonly waitsElsewhere: boolean;
   /** Other pools that the call has no slot of yet, by their names. Absent: it is a call of one group. */
@@ -91,7 +91,7 @@ export interface Manner extends Round {
 /** A slot of the call. */
 interface Leased {
   readonly kind: 'leased';
-  readonly lease: HeldLease;
+  readonly lease: CallLease;
   /** Null: the group has granted it at none. */
   readonly member: GrantedMember | null;
   /** Room in the group's limits of requests and tokens, this call counted. Absent: it has none. */
@@ -108,15 +108,15 @@ export type AdmittedOne =
   /** Not now, with the expected wait in milliseconds. Infinity: none can be foreseen. Only tries hear it. */
   | { readonly kind: 'declined'; readonly placement: Placement; readonly waitMs: number }
   | Moved
-  | Left;
+  | CallerLeft;
 
 /** A slot of a call in one group, or the permission to run without one. */
-export type Slot = Extract<AdmittedOne, { kind: 'admitted' }>;
+export type AdmittedSlot = Extract<AdmittedOne, { kind: 'admitted' }>;
 
 /** Gives back what a call holds of one group. */
 export async function endSlot(
-  { placement, by }: Slot,
-  outcome: Outcome,
+  { placement, by }: AdmittedSlot,
+  outcome: LeaseOutcome,
   settle?: Settle,
 ): Promise<void> {
   switch (by.kind) {
@@ -130,9 +130,9 @@ export async function endSlot(
 /** Asks one group for the slots of a call, and waits unless it is a try. */
 export async function admitOne(
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placement: Placement,
-  manner: Manner,
+  manner: AcquireOptions,
   context: AdmitContext,
 ): Promise<AdmittedOne> {
   const { env, table, signal, ctx, after, listener, metering, members, names, session } = context;
@@ -251,9 +251,9 @@ export async function admitOne(
 /** Makes the request by which a group is asked for the slots of a call. */
 export function slotRequest(
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placement: Placement,
-  manner: Manner,
+  manner: AcquireOptions,
   context: Pick<
     AdmitContext,
     'table' | 'metering' | 'members' | 'billed' | 'team' | 'names' | 'session'
@@ -298,7 +298,7 @@ export function slotRequest(
 /** Returns the fields by which a pool shares its slots and reports its calls. */
 function holderOf(
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placement: Placement,
   names: NamesOfCall | null,
 ): Pick<SlotRequest, 'caller' | 'tenant' | 'agent' | 'lane' | 'upstream' | 'model'> {
@@ -346,7 +346,7 @@ function excludedIn({ excluded, excludedForNow }: ExcludedMembers): Partial<Excl
 
 /** Estimates what a group reserves for the call, and says whether the call stands in its costs. */
 function estimateFor(
-  metering: Estimator,
+  metering: UseEstimator,
   placement: Placement,
   { billed, team }: Pick<AdmitContext, 'billed' | 'team'>,
 ): CallEstimate {
@@ -360,9 +360,9 @@ function estimateFor(
  * and nobody needs to know at once what it uses.
  */
 function mayRunOnLent(
-  { slots, parents, kind }: Ticket,
+  { slots, parents, kind }: CallTicket,
   placement: Placement,
-  { attempt }: Manner,
+  { attempt }: AcquireOptions,
   { env, metering, isOfSeveral = false }: Pick<AdmitContext, 'env' | 'metering' | 'isOfSeveral'>,
 ): boolean {
   if (isOfSeveral || attempt > 1) return false;
@@ -373,13 +373,13 @@ function mayRunOnLent(
 
 /** Has a call run on a lent slot of its pool. Null: there is none for it. */
 function runOnLent(
-  way: LoanWay,
+  way: PrefetchContext,
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placement: Placement,
-  manner: Manner,
+  manner: AcquireOptions,
   context: AdmitContext,
-): LentLease | null {
+): PrefetchedLease | null {
   const { env, table } = context;
   const lent = takeLentSlot(way, table);
   if (lent === null) return null;
@@ -395,7 +395,7 @@ function runOnLent(
   const beganAt = steadyClock.now();
   const onEnd = (end: LeaseEnd): void =>
     noteEnd(env, known, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
-  return new LentLease({ ...lent, way, known, self, onEnd });
+  return new PrefetchedLease({ ...lent, way, known, self, onEnd });
 }
 
 /** Lets a call bypass its group where nothing else holds by now, as far as is known: there is no pool to say so. */

@@ -1,9 +1,9 @@
 import { onSaturatedAt, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { PlainAbort } from '../../runtime/plain-abort.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import { rejected, type Left, type Moved, type Rejected } from '../result.ts';
-import type { Ticket } from './admission.ts';
-import { admitOne, endSlot, type AdmitContext, type Slot } from './admit-one.ts';
+import { rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import type { CallTicket } from './admission.ts';
+import { admitOne, endSlot, type AdmitContext, type AdmittedSlot } from './admit-one.ts';
 import { longerWait, type Waited } from './waited.ts';
 import { HeldSlots, longestOf, nameOf, othersOf, type Full } from './held-slots.ts';
 
@@ -17,38 +17,38 @@ export type AdmittedToSeveral =
   /** Its slots, in the order of its groups. */
   | {
       readonly kind: 'admitted';
-      readonly slots: readonly Slot[];
+      readonly slots: readonly AdmittedSlot[];
       /** Its longest wait in one of them. Null: it did not wait. */
       readonly waited: Waited | null;
     }
   | {
       readonly kind: 'ended';
-      readonly end: Rejected | Moved | Left;
+      readonly end: Rejected | Moved | CallerLeft;
       /** The group that ended it. */
       readonly placement: Placement;
       /** Slots that it had in other groups, which are given back. */
-      readonly slots: readonly Slot[];
+      readonly slots: readonly AdmittedSlot[];
     };
 
 /** A slot that is held during the wait for another one. */
-interface HeldSlot {
-  readonly slot: Slot;
+interface WaitingSlot {
+  readonly slot: AdmittedSlot;
   readonly placement: Placement;
   readonly endGapMs: number | null;
 }
 
 /** A group where a call would have to wait. */
-interface Wait {
+interface GroupWait {
   readonly placement: Placement;
   /** Expected wait in milliseconds. Infinity: none can be foreseen. */
   readonly waitMs: number;
 }
 
-type Tried =
-  | { readonly kind: 'all'; readonly slots: readonly Slot[] }
+type TriedGroups =
+  | { readonly kind: 'all'; readonly slots: readonly AdmittedSlot[] }
   | Extract<AdmittedToSeveral, { kind: 'ended' }>
   /** Some groups are full. What the others granted is given back. */
-  | { readonly kind: 'full'; readonly longest: Wait };
+  | { readonly kind: 'full'; readonly longest: GroupWait };
 
 /** How long a group that declined a try counts as full: calls wait there at once, without a try of all their groups. */
 const FULL_FOR_MS = 1_000;
@@ -60,22 +60,22 @@ const fullGroups = new Map<string, { readonly at: number; readonly waitMs: numbe
 /** Gets a call its slots in several groups. */
 export async function admitToSeveral(
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placements: readonly Placement[],
   outer: AdmitContext,
 ): Promise<AdmittedToSeveral> {
   const signal = new PlainAbort(outer.signal);
   const context = { ...outer, signal, isOfSeveral: true };
-  const held = new HeldSlots<HeldSlot>(context.after, ({ slot }, full) =>
+  const held = new HeldSlots<WaitingSlot>(context.after, ({ slot }, full) =>
     giveBack(slot, full, context),
   );
-  const keep = ({ by }: Slot, firstRenewalMs?: number): void => {
+  const keep = ({ by }: AdmittedSlot, firstRenewalMs?: number): void => {
     if (by.kind === 'leased') by.lease.keep(() => signal.abort(), firstRenewalMs);
   };
   const ended = (
-    end: Rejected | Moved | Left,
+    end: Rejected | Moved | CallerLeft,
     placement: Placement,
-    slots: readonly Slot[],
+    slots: readonly AdmittedSlot[],
   ): AdmittedToSeveral => ({
     kind: 'ended',
     end: end.kind === 'left' && !outer.signal.aborted ? takenAway() : end,
@@ -87,7 +87,7 @@ export async function admitToSeveral(
     const missing = placements.filter((placement) => !held.has(placement));
     const known =
       isFirst && ticket.maxWaitMs !== 0 ? missing.flatMap((one) => knownWait(call, one)) : [];
-    const tried: Tried =
+    const tried: TriedGroups =
       known.length === 0
         ? await tryAll(call, ticket, missing, held, isFirst, context)
         : { kind: 'full', longest: longestOf(known) };
@@ -127,12 +127,12 @@ export async function admitToSeveral(
 /** Asks several groups at once, none of which lets the call wait. */
 async function tryAll(
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placements: readonly Placement[],
-  held: HeldSlots<HeldSlot>,
+  held: HeldSlots<WaitingSlot>,
   isFirst: boolean,
   context: AdmitContext,
-): Promise<Tried> {
+): Promise<TriedGroups> {
   const round = ticket.rounds.begin();
   const tries = await Promise.all(
     placements.map((placement) => {
@@ -151,7 +151,7 @@ async function tryAll(
   const slots = tries.filter((one) => one.kind === 'admitted');
   if (slots.length === placements.length) return { kind: 'all', slots };
   for (const one of slots) giveBack(one, null, context);
-  const declined: Wait[] = [];
+  const declined: GroupWait[] = [];
   for (const [index, one] of tries.entries()) {
     const placement = placements[index];
     if (one.kind === 'declined') declined.push(one);
@@ -165,25 +165,25 @@ async function tryAll(
 }
 
 /** Nothing was sent: a slot that was only held for a while costs nothing. */
-function giveBack(slot: Slot, full: Full | null, { ctx }: AdmitContext): void {
+function giveBack(slot: AdmittedSlot, full: Full | null, { ctx }: AdmitContext): void {
   const { by } = slot;
   const isGivingWay = full !== null && by.kind === 'leased';
   ctx.waitUntil(isGivingWay ? by.lease.giveWay(full.pool, full.forMs) : endSlot(slot, 'unused'));
 }
 
 /** Reads the wait for a slot. Null: there was none. */
-export function waitOf({ by }: Slot): Waited | null {
+export function waitOf({ by }: AdmittedSlot): Waited | null {
   return by.kind === 'leased' ? (by.waited ?? null) : null;
 }
 
-function inOrder(slots: readonly Slot[], placements: readonly Placement[]): Slot[] {
+function inOrder(slots: readonly AdmittedSlot[], placements: readonly Placement[]): AdmittedSlot[] {
   return slots.toSorted(
     (a, b) => placements.indexOf(a.placement) - placements.indexOf(b.placement),
   );
 }
 
 /** The wait in a group that declined a try of the same caller a moment ago; empty if it did not. */
-function knownWait(call: RoutedCall, placement: Placement): readonly Wait[] {
+function knownWait(call: RoutedCall, placement: Placement): readonly GroupWait[] {
   const name = waitName(call, placement);
   const known = fullGroups.get(name);
   if (known === undefined) return [];
@@ -192,7 +192,7 @@ function knownWait(call: RoutedCall, placement: Placement): readonly Wait[] {
   return [];
 }
 
-function noteFull(call: RoutedCall, { placement, waitMs }: Wait): void {
+function noteFull(call: RoutedCall, { placement, waitMs }: GroupWait): void {
   if (fullGroups.size >= FULL_MAX) fullGroups.clear();
   fullGroups.set(waitName(call, placement), { at: steadyClock.now(), waitMs });
 }

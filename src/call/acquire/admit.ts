@@ -1,15 +1,21 @@
 import { poolName } from '../../contract/pool-name.ts';
 import type { ErrorReply } from '../../contract/reasons.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RateRoom } from '../../core/parts/rate-room.ts';
 import { SERVED } from '../../core/words/signal.ts';
 import { GROUPS_PER_CALL_MAX, type Placement, type RoutedCall } from '../../routing/placement.ts';
 import { KEY_PREFIX } from '../../routing/key-groups.ts';
-import type { Admission, Ticket } from './admission.ts';
-import { admitOne, endSlot, type AdmitContext, type AdmittedOne, type Slot } from './admit-one.ts';
+import type { Admission, CallTicket } from './admission.ts';
+import {
+  admitOne,
+  endSlot,
+  type AdmitContext,
+  type AdmittedOne,
+  type AdmittedSlot,
+} from './admit-one.ts';
 import { admitToSeveral, waitOf, type AdmittedToSeveral } from './admit-several.ts';
 import { noteByNames } from '../call-names.ts';
-import { LeaseHolder, type HeldLease } from './lease-holder.ts';
+import { LeaseHolder, type CallLease } from './lease-holder.ts';
 import { isOnTrial, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import type { Waited } from './waited.ts';
@@ -22,7 +28,7 @@ export type Admitted =
 /** Gets a call its slots in every group that it belongs to (`placed`), or a definite answer why not. */
 export async function admit(
   call: RoutedCall,
-  ticket: Ticket,
+  ticket: CallTicket,
   placed: readonly Placement[],
   outer: AdmitContext,
 ): Promise<Admitted> {
@@ -62,7 +68,7 @@ export function billedOf(placements: readonly Placement[]): Placement | null {
 }
 
 function admissionOf(
-  held: readonly Slot[],
+  held: readonly AdmittedSlot[],
   waited: Waited | null,
   { env, table, members, names }: AdmitContext,
 ): Admission {
@@ -151,7 +157,7 @@ interface Limited {
   readonly rates: readonly RateRoom[];
 }
 
-function limitedOf(held: readonly Slot[]): Limited[] {
+function limitedOf(held: readonly AdmittedSlot[]): Limited[] {
   return held.flatMap(({ placement: { group }, by }) =>
     by.kind === 'leased' && by.rates !== undefined ? [{ group, rates: by.rates }] : [],
   );
@@ -176,15 +182,15 @@ function withRatesToTell({
 
 /** The leases among what a call holds, narrow first: fewer where it bypasses a group. */
 function leasesOf(
-  held: readonly Slot[],
-): readonly { readonly placement: Placement; readonly lease: HeldLease }[] {
+  held: readonly AdmittedSlot[],
+): readonly { readonly placement: Placement; readonly lease: CallLease }[] {
   return held.flatMap(({ placement, by }) =>
     by.kind === 'leased' ? [{ placement, lease: by.lease }] : [],
   );
 }
 
 /** Narrows an outcome: what the provider says is about the groups that stand for it, never about the caller's own. */
-function outcomeFor(isOfProvider: boolean, outcome: Outcome): Outcome {
+function outcomeFor(isOfProvider: boolean, outcome: LeaseOutcome): LeaseOutcome {
   return outcome === 'failed' && !isOfProvider ? 'success' : outcome;
 }
 

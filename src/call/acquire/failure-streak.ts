@@ -1,10 +1,10 @@
 /** How often the same was met in a row, and since when. */
-interface Run {
+interface FailureRun {
   readonly times: number;
   readonly since: number;
 }
 
-const NONE: Run = { times: 0, since: Infinity };
+const NONE: FailureRun = { times: 0, since: Infinity };
 
 /**
  * How long acquire calls must fail, and how many, for the group to count as out of reach. By the clock: the runtime
@@ -76,6 +76,6 @@ export class FailureStreak {
   }
 }
 
-function longer({ times, since }: Run, now: number): Run {
+function longer({ times, since }: FailureRun, now: number): FailureRun {
   return { times: times + 1, since: Math.min(since, now) };
 }

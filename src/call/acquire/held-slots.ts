@@ -9,7 +9,7 @@ const HOLD_MS_MIN = 1_000;
 const RETURNS_OF_STALLED = 2;
 
 /** A slot of a call in one group. */
-interface Held {
+interface PlacedSlot {
   readonly placement: Placement;
   /** Mean time between the ends of calls in the group, in milliseconds. Null: nothing is lost by holding it. */
   readonly endGapMs: number | null;
@@ -24,7 +24,7 @@ export interface Full {
 /** Shortest time that a pool counts as full, in milliseconds. */
 const FULL_MS_MIN = 100;
 
-interface Entry<Slot> {
+interface HeldSlotEntry<Slot> {
   readonly slot: Slot;
   callOff: () => void;
 }
@@ -36,10 +36,10 @@ interface Entry<Slot> {
  * costs the others next to nothing, calls that need two full groups get both, and no two calls wait for each other for longer than
  * that. A slot that is given back costs nothing, and its call goes first when it comes back: its turn had come.
  */
-export class HeldSlots<Slot extends Held> {
+export class HeldSlots<Slot extends PlacedSlot> {
   readonly #after: Schedule;
   readonly #giveBack: (slot: Slot, fullElsewhere: Full | null) => void;
-  readonly #held = new Map<Placement, Entry<Slot>>();
+  readonly #held = new Map<Placement, HeldSlotEntry<Slot>>();
   /** Groups where the call has given a slot back. */
   readonly #gaveBack = new Set<Placement>();
   /** How often it has. */
@@ -111,7 +111,7 @@ export class HeldSlots<Slot extends Held> {
     return nameOf(placement) < awaited ? 2 * onceMs : onceMs;
   }
 
-  #end(one: Entry<Slot>, full: Full | null): void {
+  #end(one: HeldSlotEntry<Slot>, full: Full | null): void {
     one.callOff();
     const { placement } = one.slot;
     this.#held.delete(placement);

@@ -5,7 +5,7 @@ import type {
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { LEASE_TTL_MS, RENEW_EVERY_MS } from '../../core/words/settings.ts';
@@ -14,7 +14,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import type { CallEnd } from '../observe/analytics.ts';
 import { isOverload } from './failure-streak.ts';
-import type { AcquireEnd, Granted } from './open-calls.ts';
+import type { AcquireEnd, GrantedAnswer } from './open-calls.ts';
 import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeMs, resumeRetryMs } from './retry-delays.ts';
 import { pause, type Background } from '../../runtime/background.ts';
@@ -35,7 +35,7 @@ const ANSWER_LOST_MS = 3_000;
 export type LeaseEnd = Pick<CallEnd, 'outcome' | 'status' | 'reason' | 'used'>;
 
 /** The answer by which a lease is held; without a stub it is a lent slot, which no answer holds yet. */
-type HeldBy = Omit<Granted, 'kind' | 'lease' | 'leaseId' | 'configVersion'> & {
+type HeldBy = Omit<GrantedAnswer, 'kind' | 'lease' | 'leaseId' | 'configVersion'> & {
   readonly lease: LeaseRpc | null;
 };
 
@@ -48,7 +48,7 @@ interface HeldSince {
 }
 
 /** The part of a lease's hold that its call needs. */
-export type HeldLease = Pick<
+export type CallLease = Pick<
   LeaseHolder,
   | 'leaseId'
   | 'wantsServed'
@@ -229,7 +229,7 @@ export class LeaseHolder {
   }
 
   /** Gives the slot back. Later calls change nothing. */
-  async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
+  async release(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#callOffRenewal?.();
@@ -289,7 +289,7 @@ export class LeaseHolder {
   }
 
   /** Of two answers that carry the lease the one with the larger attachment holds it. Returns whether it is this one. */
-  #adopt(granted: Granted): boolean {
+  #adopt(granted: GrantedAnswer): boolean {
     if (this.#isReleased || granted.attachment < this.#granted.attachment) {
       granted.lease[Symbol.dispose]();
       return false;
@@ -392,7 +392,7 @@ export class LeaseHolder {
    * Tries at once, and then spread over ten seconds: with this one many more have failed. No later, however long the
    * tries take: what has ended is known for 30 s after a reset.
    */
-  async #releaseById(outcome: Outcome, settlement?: Settlement): Promise<void> {
+  async #releaseById(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
     let dueAt = steadyClock.now();
     for (const pauseMs of [0, ...releasePausesMs()]) {
       dueAt += pauseMs;

@@ -1,23 +1,23 @@
 import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import { LOAN_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import { LeaseHolder, type HeldLease, type LeaseEnd } from './lease-holder.ts';
-import { seeToKeeper, type LoanWay } from './lent-slots.ts';
-import type { LentCall, LocalLoan, LocalSlot } from './local-loan.ts';
+import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
+import { seeToKeeper, type PrefetchContext } from './lent-slots.ts';
+import type { PrefetchedCall, LocalPrefetch, LocalSlot } from './local-loan.ts';
 import { giveBack } from './loan-keeper.ts';
 
 /** How long a call runs on a lent slot before it takes a lease of its own. */
 const OWN_AFTER_MS = 1_000;
 
-interface LentLeaseParts {
-  readonly loan: LocalLoan;
+interface PrefetchedLeaseParts {
+  readonly loan: LocalPrefetch;
   readonly slot: LocalSlot;
-  readonly way: LoanWay;
-  readonly known: LentCall;
+  readonly way: PrefetchContext;
+  readonly known: PrefetchedCall;
   /** Builds the request that exchanges the slot for a lease. */
   readonly self: () => ResumeRequest;
   readonly onEnd: (end: LeaseEnd) => void;
@@ -27,8 +27,8 @@ interface LentLeaseParts {
  * The hold of a call that runs on a slot which its isolate was lent. If it ends well within a second, its group hears of
  * it with others. Else the slot becomes a lease of its own, which is held like any other.
  */
-export class LentLease implements HeldLease {
-  readonly #parts: LentLeaseParts;
+export class PrefetchedLease implements CallLease {
+  readonly #parts: PrefetchedLeaseParts;
   readonly #beganAt = steadyClock.now();
   /** The lease that the slot has become; null: it is lent. */
   #own: LeaseHolder | null = null;
@@ -39,7 +39,7 @@ export class LentLease implements HeldLease {
   readonly wantsServed = false;
   readonly hasWaiters = false;
 
-  constructor(parts: LentLeaseParts) {
+  constructor(parts: PrefetchedLeaseParts) {
     this.#parts = parts;
   }
 
@@ -83,7 +83,7 @@ export class LentLease implements HeldLease {
     this.#takeOwn().letGo();
   }
 
-  async release(outcome: Outcome, settlement?: Settlement): Promise<void> {
+  async release(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#callOff?.();

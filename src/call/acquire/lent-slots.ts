@@ -1,19 +1,19 @@
-import type { LentSlots } from '../../contract/rpc/group-rpc.ts';
+import type { PrefetchedSlots } from '../../contract/rpc/group-rpc.ts';
 import { mayBeOld, type RoutingTable } from '../../config/snapshots.ts';
 import type { Background } from '../../runtime/background.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
-import { LocalLoan, type LocalSlot } from './local-loan.ts';
-import { giveBack, LoanKeeper } from './loan-keeper.ts';
+import { LocalPrefetch, type LocalSlot } from './local-loan.ts';
+import { giveBack, PrefetchKeeper } from './loan-keeper.ts';
 import type { PoolSource } from './pools.ts';
 
 /** Maximum pools whose loans this isolate uses at once. */
 const LOANS_MAX = 1_000;
 
 /** The last loan of each pool, on which calls of this isolate start. It stays when it is over, to know answers that come late. */
-const loans = new Map<string, LocalLoan>();
+const loans = new Map<string, LocalPrefetch>();
 
 /** A way to a pool within one request. */
-export interface LoanWay {
+export interface PrefetchContext {
   readonly name: string;
   readonly pool: PoolSource;
   readonly ctx: Background;
@@ -22,9 +22,9 @@ export interface LoanWay {
 
 /** Takes a lent slot of a pool for a call that was routed by `table`. Null: it has to ask. */
 export function takeLentSlot(
-  way: LoanWay,
+  way: PrefetchContext,
   table: RoutingTable,
-): { readonly loan: LocalLoan; readonly slot: LocalSlot } | null {
+): { readonly loan: LocalPrefetch; readonly slot: LocalSlot } | null {
   const loan = loans.get(way.name);
   if (loan === undefined || loan.isOver || loan.isEmpty) return null;
   if (loan.configVersion !== table.snapshot.version || mayBeOld(table)) return null;
@@ -35,14 +35,14 @@ export function takeLentSlot(
 
 /** Takes in slots that a pool has lent to this isolate, by an answer to what was asked at `askedAt`. */
 export function takeInLent(
-  way: LoanWay,
-  lent: LentSlots,
+  way: PrefetchContext,
+  lent: PrefetchedSlots,
   configVersion: number,
   askedAt: number,
 ): void {
   const last = loans.get(way.name);
   const isSame = last?.id === lent.loan;
-  const loan = isSame ? last : new LocalLoan(lent.loan, configVersion, askedAt);
+  const loan = isSame ? last : new LocalPrefetch(lent.loan, configVersion, askedAt);
   if (last?.comesAfter(lent) === true || (last === undefined && !hasRoom())) {
     const { slots, attachment } = lent;
     const unused = slots.map((slot) => ({ slot, attachment }));
@@ -62,6 +62,6 @@ function hasRoom(): boolean {
 }
 
 /** Has this request keep a loan that nobody keeps. */
-export function seeToKeeper(loan: LocalLoan, { pool, ctx, after }: LoanWay): void {
-  if (loan.needsKeeper) ctx.waitUntil(new LoanKeeper(loan, pool, after).run());
+export function seeToKeeper(loan: LocalPrefetch, { pool, ctx, after }: PrefetchContext): void {
+  if (loan.needsKeeper) ctx.waitUntil(new PrefetchKeeper(loan, pool, after).run());
 }

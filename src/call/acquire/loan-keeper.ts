@@ -1,11 +1,11 @@
-import type { LoanReport, LoanRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
+import type { PrefetchReport, PrefetchRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
 import { LOAN_RENEW_EVERY_MS } from '../../core/words/settings.ts';
 import { pause } from '../../runtime/background.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import { isOverload } from './failure-streak.ts';
-import type { LocalLoan, LocalSlot } from './local-loan.ts';
+import type { LocalPrefetch, LocalSlot } from './local-loan.ts';
 import type { PoolSource } from './pools.ts';
 import { releasePausesMs, resumeRetryMs } from './retry-delays.ts';
 
@@ -22,14 +22,14 @@ const ANSWER_LOST_MS = 3_000;
  * Keeps a loan of this isolate, as work of one request: renews it, gives back what is not used, and hears when its slots
  * are wanted back.
  */
-export class LoanKeeper {
-  readonly #loan: LocalLoan;
+export class PrefetchKeeper {
+  readonly #loan: LocalPrefetch;
   readonly #pool: PoolSource;
   readonly #after: Schedule;
   readonly #number: number;
-  #rpc: LoanRpc | null = null;
+  #rpc: PrefetchRpc | null = null;
 
-  constructor(loan: LocalLoan, pool: PoolSource, after: Schedule) {
+  constructor(loan: LocalPrefetch, pool: PoolSource, after: Schedule) {
     this.#loan = loan;
     this.#pool = pool;
     this.#after = after;
@@ -74,7 +74,7 @@ export class LoanKeeper {
     this.#loan.noteRenewed(sentAt);
   }
 
-  async #renew(rpc: LoanRpc): Promise<void> {
+  async #renew(rpc: PrefetchRpc): Promise<void> {
     const loan = this.#loan;
     const sentAt = steadyClock.now();
     const lostMs = LOAN_RENEW_EVERY_MS + ANSWER_LOST_MS;
@@ -118,7 +118,7 @@ export class LoanKeeper {
 
 /** Gives slots back, with several tries spread over ten seconds. After the last one they lapse. */
 export async function giveBack(
-  loan: LocalLoan,
+  loan: LocalPrefetch,
   slots: readonly LocalSlot[],
   pool: PoolSource,
   after: Schedule,
@@ -135,6 +135,6 @@ export async function giveBack(
   }
 }
 
-function silent(report: LoanReport): LoanReport {
+function silent(report: PrefetchReport): PrefetchReport {
   return { ...report, ended: [] };
 }

@@ -1,8 +1,8 @@
 import type {
   GiveBackRequest,
-  LentCalls,
-  LentSlots,
-  LoanReport,
+  PrefetchedCalls,
+  PrefetchedSlots,
+  PrefetchReport,
 } from '../../contract/rpc/group-rpc.ts';
 import { addSums, type ReportedCost } from '../../core/parts/costs.ts';
 import type { Settlement } from '../../core/words/usage.ts';
@@ -37,15 +37,15 @@ export interface LocalSlot {
 }
 
 /** A call that runs on a lent slot, as it is told of. */
-export type LentCall = Pick<
-  LentCalls,
+export type PrefetchedCall = Pick<
+  PrefetchedCalls,
   'caller' | 'tenant' | 'agent' | 'upstream' | 'model' | 'lane'
 > & { readonly leaseId: string };
 
 /** Calls of one kind, as they are added up. */
-interface Sum {
+interface PrefetchedCallSum {
   readonly of: Pick<
-    LentCalls,
+    PrefetchedCalls,
     'caller' | 'tenant' | 'agent' | 'upstream' | 'model' | 'lane' | 'status'
   >;
   calls: number;
@@ -64,7 +64,7 @@ interface Sum {
  * The slots that one instance of a pool has lent to this isolate. Plain data only: what one request began, another one
  * goes on with, and neither may wait for the other.
  */
-export class LocalLoan {
+export class LocalPrefetch {
   readonly id: string;
   /** The version of the configuration by which calls may start on it. */
   configVersion: number;
@@ -85,7 +85,7 @@ export class LocalLoan {
   #newest = 0;
   #isOver = false;
   #isGone = false;
-  #ended = new Map<string, Sum>();
+  #ended = new Map<string, PrefetchedCallSum>();
   /** Counts keepers: only the newest goes on. */
   #keeper = 0;
   #keeperBeganAt = -Infinity;
@@ -131,11 +131,11 @@ export class LocalLoan {
    * Tells whether slots come too late to be used: their loan was called back, or is one before this. By a second count of the same
    * loan its pool would believe that nobody keeps it, as soon as one of them is at its end.
    */
-  comesAfter({ loan, attachment }: LentSlots): boolean {
+  comesAfter({ loan, attachment }: PrefetchedSlots): boolean {
     return loan === this.id ? this.#isOver : attachment < this.#newest;
   }
 
-  add({ slots, attachment }: LentSlots): void {
+  add({ slots, attachment }: PrefetchedSlots): void {
     this.#usedAt = this.#clock.now();
     this.#newest = Math.max(this.#newest, attachment);
     for (const slot of slots) this.#free.push({ slot, attachment });
@@ -173,7 +173,7 @@ export class LocalLoan {
 
   /** Notes a call that has ended well, for the next report. */
   note(
-    call: LentCall,
+    call: PrefetchedCall,
     slot: LocalSlot,
     status: number | null,
     beganAt: number,
@@ -199,7 +199,7 @@ export class LocalLoan {
   }
 
   /** Takes what is to be told since the last report. What gets lost with it is not told again. */
-  report(): LoanReport {
+  report(): PrefetchReport {
     const now = this.#clock.now();
     this.#dropLost(now);
     const ended = [...this.#ended.values()].map(({ of, calls, heldMs, last, costs }) => ({
@@ -254,7 +254,7 @@ export class LocalLoan {
   }
 
   /** Makes a request that gives slots back. */
-  backOf(slots: readonly LocalSlot[], report: LoanReport): GiveBackRequest {
+  backOf(slots: readonly LocalSlot[], report: PrefetchReport): GiveBackRequest {
     return { ...report, slots, hasLapsed: this.hasLapsed };
   }
 

@@ -4,7 +4,7 @@ import { isCapped, isOverload, isReset } from './failure-streak.ts';
 import type { PoolSource } from './pools.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
-export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
+export type GrantedAnswer = Extract<AcquireAnswer, { kind: 'granted' }>;
 
 /** The failure of an acquire call, by the transport or the object. */
 interface Failed {
@@ -22,12 +22,12 @@ export type AcquireEnd = AcquireAnswer | Failed;
 /** A grant, and the acquire calls still on their way. One that comes back granted is the lease's new holder. */
 export interface GrantedTurn {
   readonly kind: 'granted';
-  readonly granted: Granted;
+  readonly granted: GrantedAnswer;
   readonly late: readonly Promise<AcquireEnd>[];
 }
 
 /** The next thing that happens to a call that waits for its slot. */
-export type Turn =
+export type WaitStep =
   | GrantedTurn
   | Exclude<AcquireEnd, { kind: 'granted' }>
   /** The end of the call that this one superseded; null: it had come before, or there was none. */
@@ -36,13 +36,13 @@ export type Turn =
   /** The caller has gone. */
   | { readonly kind: 'left' };
 
-const RESTED: Turn = { kind: 'rested' };
+const RESTED: WaitStep = { kind: 'rested' };
 
 /** Acquire calls of a ticket that may still be answered: the last one, and those that it superseded. */
 export class OpenCalls {
   readonly #pool: PoolSource;
   readonly #after: Schedule;
-  readonly #left: Promise<Turn>;
+  readonly #left: Promise<WaitStep>;
   /** The last one first. */
   #open: readonly Promise<AcquireEnd>[] = [];
   /** One of them was lost, and with it perhaps a lease. */
@@ -60,7 +60,7 @@ export class OpenCalls {
    * Makes an acquire call, and waits for what happens next: its answer, a grant to one that it superseded, the end of
    * `waitMs`, or the caller's leaving. An object that lives answers a call at once when the next one supersedes it.
    */
-  acquire(request: AcquireRequest, waitMs: number): Promise<Turn> {
+  acquire(request: AcquireRequest, waitMs: number): Promise<WaitStep> {
     const [before] = this.#open;
     let superseded: AcquireEnd | 'silent' | null = before === undefined ? null : 'silent';
     const older = this.#grants((one, end) => {
@@ -70,12 +70,12 @@ export class OpenCalls {
     const call = acquireCall(this.#pool, this.#isAnew ? { ...request, isAnew: true } : request);
     this.#open = [call, ...this.#open];
     const answer = call.then((end) => this.#turnOf(call, end));
-    const sliceOver = (): Turn => ({ kind: 'slice_over', superseded });
+    const sliceOver = (): WaitStep => ({ kind: 'slice_over', superseded });
     return this.#first([answer, ...older], waitMs, sliceOver);
   }
 
   /** Makes no call for a while, which the caller's leaving and a grant to an open one end. */
-  rest(ms: number): Promise<Turn> {
+  rest(ms: number): Promise<WaitStep> {
     return this.#first(this.#grants(), ms, () => RESTED);
   }
 
@@ -96,8 +96,8 @@ export class OpenCalls {
     return end;
   }
 
-  async #first(turns: Promise<Turn>[], ms: number, elapsed: () => Turn): Promise<Turn> {
-    const { promise, resolve } = Promise.withResolvers<Turn>();
+  async #first(turns: Promise<WaitStep>[], ms: number, elapsed: () => WaitStep): Promise<WaitStep> {
+    const { promise, resolve } = Promise.withResolvers<WaitStep>();
     const callOff = this.#after(ms, () => resolve(elapsed()));
     const turn = await Promise.race([...turns, promise, this.#left]);
     callOff();
@@ -105,7 +105,9 @@ export class OpenCalls {
   }
 
   /** Grants to the calls that are open now. Whatever else they are answered is none to the ticket any more. */
-  #grants(hear: (one: Promise<AcquireEnd>, end: AcquireEnd) => void = () => {}): Promise<Turn>[] {
+  #grants(
+    hear: (one: Promise<AcquireEnd>, end: AcquireEnd) => void = () => {},
+  ): Promise<WaitStep>[] {
     return this.#open.map(async (one) => {
       const end = await one;
       hear(one, end);
@@ -115,7 +117,7 @@ export class OpenCalls {
   }
 
   /** A grant stays among the open ones: nobody may have waited for it when it came. */
-  #turnOf(call: Promise<AcquireEnd>, end: AcquireEnd): Turn {
+  #turnOf(call: Promise<AcquireEnd>, end: AcquireEnd): WaitStep {
     const others = this.#open.filter((one) => one !== call);
     if (end.kind === 'granted') return { kind: 'granted', granted: end, late: others };
     this.#open = others;
@@ -133,7 +135,7 @@ async function acquireCall(pool: PoolSource, request: AcquireRequest): Promise<A
   }
 }
 
-function untilAborted(signal: AbortSource): Promise<Turn> {
+function untilAborted(signal: AbortSource): Promise<WaitStep> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve({ kind: 'left' });
     signal.addEventListener('abort', () => resolve({ kind: 'left' }));

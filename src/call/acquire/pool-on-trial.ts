@@ -4,16 +4,16 @@ import type {
   AcquireRequest,
   GiveBackRequest,
   GroupRpc,
-  KeepLoanAnswer,
-  LoanReport,
+  KeepPrefetchAnswer,
+  PrefetchReport,
   RenewByIdAnswer,
   ResumeAnswer,
   ResumeRequest,
 } from '../../contract/rpc/group-rpc.ts';
 import type { PoolStatus } from '../../contract/status.ts';
-import type { TrialsRpc } from '../../contract/rpc/trials-rpc.ts';
+import type { VerificationRpc } from '../../contract/rpc/trials-rpc.ts';
 import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { Placement } from '../../routing/placement.ts';
@@ -34,20 +34,20 @@ export type CallPool = Pick<
 >;
 
 /** How a pool on trial is reached, now and later. */
-interface Ways {
+interface UnverifiedPoolAccess {
   readonly of: ListedPool;
-  readonly trials: () => TrialsRpc;
+  readonly trials: () => VerificationRpc;
   /** Where the pool is once it has an object of its own. */
   readonly find: () => Promise<Placement>;
   readonly stubOf: (at: Placement) => GroupRpc;
 }
 
 /** A pool that is on trial as far as is known, and is asked itself as soon as the trials say that it is not. */
-export class PoolOnTrial implements CallPool {
-  readonly #ways: Ways;
+export class UnverifiedPool implements CallPool {
+  readonly #ways: UnverifiedPoolAccess;
   #own: Placement | null = null;
 
-  constructor(ways: Ways) {
+  constructor(ways: UnverifiedPoolAccess) {
     this.#ways = ways;
   }
 
@@ -89,7 +89,7 @@ export class PoolOnTrial implements CallPool {
 
   release(
     leaseId: string,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
@@ -112,7 +112,7 @@ export class PoolOnTrial implements CallPool {
   }
 
   /** Nothing is lent where nothing is stored. */
-  keepLoan(report: LoanReport): Promise<KeepLoanAnswer> {
+  keepLoan(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
     return this.#stub().keepLoan(report);
   }
 

@@ -3,7 +3,7 @@ import type { GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { isProvedLater } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { PoolOnTrial, type CallPool } from './pool-on-trial.ts';
+import { UnverifiedPool, type CallPool } from './pool-on-trial.ts';
 import { isKnownProved } from '../identity/proved.ts';
 import { ownOrShared } from './shared-partition.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
@@ -24,7 +24,7 @@ export function poolSource(
     poolOf(env, group, partition, config);
   if (!mayBeOnTrial) return () => stubOf(placement);
   const { group, partition } = placement;
-  const pool = new PoolOnTrial({
+  const pool = new UnverifiedPool({
     of: { group, partition },
     trials: () => trialsOf(env),
     find: () => ownOrShared(env, table, placement),

@@ -14,26 +14,26 @@ const SLICE_SHORT_MS = 2_000;
 export const CALL_AHEAD_MS = 1_000;
 
 /** The place of a queued call, as its group reports it. */
-export interface PlaceTold extends Pick<Pending, 'position' | 'waitsFor' | 'quietMs'> {
+export interface PositionUpdate extends Pick<PendingAnswer, 'position' | 'waitsFor' | 'quietMs'> {
   /** Null: no estimate can be made. */
   readonly estimateMs: number | null;
 }
 
-type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
+type PendingAnswer = Extract<AcquireAnswer, { kind: 'pending' }>;
 
 /** Reads the place from an answer of a group. */
 export function placeIn({
   estimateMs,
   isUnforeseen,
   ...place
-}: Omit<Pending, 'kind' | 'configVersion'>): PlaceTold {
+}: Omit<PendingAnswer, 'kind' | 'configVersion'>): PositionUpdate {
   return { ...place, estimateMs: isUnforeseen === true ? null : estimateMs };
 }
 
 /** Somebody who wants to know where a call stands, so often. */
-export interface PlaceListener {
+export interface PositionListener {
   readonly everyMs: number;
-  tell(place: PlaceTold): void;
+  tell(place: PositionUpdate): void;
 }
 
 /**
@@ -43,7 +43,7 @@ export interface PlaceListener {
 export function sliceFor(
   estimateMs: number | null,
   wait: boolean,
-  listener: PlaceListener | null,
+  listener: PositionListener | null,
 ): number {
   const sliceMaxMs = wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
   const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, (estimateMs ?? Infinity) / 2));
@@ -58,13 +58,13 @@ export function sliceFor(
 export function restFor(
   askAgainMs: number,
   leftMs: number,
-  listener: PlaceListener | null,
+  listener: PositionListener | null,
 ): number {
   const restMs = listener === null ? askAgainMs : Math.min(askAgainMs, toldEveryMs(listener));
   const parkedInMs = leftMs - CALL_AHEAD_MS;
   return parkedInMs > 0 ? Math.min(restMs, parkedInMs) : restMs;
 }
 
-function toldEveryMs({ everyMs }: PlaceListener): number {
+function toldEveryMs({ everyMs }: PositionListener): number {
   return Math.max(SLICE_SHORT_MS - CALL_AHEAD_MS, everyMs);
 }

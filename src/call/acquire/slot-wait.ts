@@ -4,12 +4,12 @@ import type { RateRoom } from '../../core/parts/rate-room.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { FailureStreak } from './failure-streak.ts';
-import type { GrantedTurn, Turn } from './open-calls.ts';
+import type { GrantedTurn, WaitStep } from './open-calls.ts';
 import { firstRetryMs, overloadedRetryMs, retryMs } from './retry-delays.ts';
-import { CALL_AHEAD_MS, placeIn, restFor, sliceFor, type PlaceListener } from './slices.ts';
+import { CALL_AHEAD_MS, placeIn, restFor, sliceFor, type PositionListener } from './slices.ts';
 
-type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
-type SliceOver = Extract<Turn, { kind: 'slice_over' }>;
+type SlotPending = Extract<AcquireAnswer, { kind: 'pending' }>;
+type SliceOver = Extract<WaitStep, { kind: 'slice_over' }>;
 
 /** How long after a ticket's deadline its caller is told at the latest, whatever the object does. */
 const DEADLINE_GRACE_MS = 2_000;
@@ -65,12 +65,12 @@ export type SlotEnd =
   | { readonly kind: 'left' };
 
 /** Ask again, after so long. */
-interface Again extends MayBypass {
+interface AskAgain extends MayBypass {
   readonly kind: 'again';
   readonly restMs: number;
 }
 
-const AT_ONCE: Again = { kind: 'again', restMs: 0, mayBypass: false };
+const AT_ONCE: AskAgain = { kind: 'again', restMs: 0, mayBypass: false };
 
 export type SlotRequest = Omit<
   AcquireRequest,
@@ -81,7 +81,7 @@ export type SlotRequest = Omit<
 export class SlotWait {
   readonly #asked: SlotRequest;
   readonly #until: number;
-  readonly #listener: PlaceListener | null;
+  readonly #listener: PositionListener | null;
   readonly #streak = new FailureStreak();
   #attempt: number;
   #sliceMs: number;
@@ -95,7 +95,7 @@ export class SlotWait {
   #position: number | null = null;
 
   /** `until`: when it has waited for as long as it may, as far as is known here. */
-  constructor(asked: SlotRequest, until: number, listener: PlaceListener | null) {
+  constructor(asked: SlotRequest, until: number, listener: PositionListener | null) {
     this.#asked = asked;
     this.#until = until;
     this.#listener = listener;
@@ -121,7 +121,7 @@ export class SlotWait {
   }
 
   /** Decides what follows from a turn of things at `now`. */
-  after(turn: Turn, now: number): SlotEnd | Again {
+  after(turn: WaitStep, now: number): SlotEnd | AskAgain {
     if (turn.kind !== 'rested') {
       this.#hasArrived ||= turn.kind !== 'failed';
       this.#mayBeKnown ||= turn.kind !== 'failed' || !turn.overloaded;
@@ -159,30 +159,30 @@ export class SlotWait {
     return (this.#asked.deadlineAt ?? Infinity) + DEADLINE_GRACE_MS;
   }
 
-  #unlessOver(next: Again, now: number): SlotEnd | Again {
+  #unlessOver(next: AskAgain, now: number): SlotEnd | AskAgain {
     if (now < this.#overAt) return next;
     return this.#streak.isOverloaded ? this.#overloaded(now) : { kind: 'unavailable' };
   }
 
-  #hear(pending: Pending): void {
+  #hear(pending: SlotPending): void {
     const place = placeIn(pending);
     this.#position = place.position;
     this.#sliceMs = sliceFor(place.estimateMs, this.#asked.wait, this.#listener);
     this.#listener?.tell(place);
   }
 
-  #later({ askAgainMs }: Pending, now: number): Again {
+  #later({ askAgainMs }: SlotPending, now: number): AskAgain {
     if (askAgainMs === undefined) return this.#askAgain(now);
     return again(restFor(askAgainMs, this.#until - now, this.#listener));
   }
 
   /** Retries at once after an early answer, but only once in a row: nothing else would bound such a loop. */
-  #askAgain(now: number): Again {
+  #askAgain(now: number): AskAgain {
     this.#early = now - this.#askedAt < EARLY_MS ? this.#early + 1 : 0;
     return this.#early > 1 ? again(EARLY_MS + retryMs(this.#early)) : AT_ONCE;
   }
 
-  #afterSlice({ superseded }: SliceOver, now: number): SlotEnd | Again {
+  #afterSlice({ superseded }: SliceOver, now: number): SlotEnd | AskAgain {
     if (superseded === 'silent') {
       this.#streak.noteFailed(now);
       if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
@@ -195,7 +195,7 @@ export class SlotWait {
     return this.#unlessOver(AT_ONCE, now);
   }
 
-  #afterFailure(isReset: boolean, now: number): SlotEnd | Again {
+  #afterFailure(isReset: boolean, now: number): SlotEnd | AskAgain {
     if (isReset && now - this.#askedAt >= SERVED_MS) this.#streak.end();
     const retries = this.#streak.noteFailed(now);
     if (this.#streak.isOutOfReach(now)) return { kind: 'unavailable' };
@@ -204,7 +204,7 @@ export class SlotWait {
   }
 
   /** Goes on waiting where it may wait, and asks a last time when that is over. */
-  #afterOverload(now: number): SlotEnd | Again {
+  #afterOverload(now: number): SlotEnd | AskAgain {
     const retries = this.#streak.noteOverloaded(now);
     const { wait, isTry = false } = this.#asked;
     if (!wait || isTry || now >= this.#until) return this.#overloaded(now);
@@ -221,6 +221,6 @@ export class SlotWait {
   }
 }
 
-function again(restMs: number): Again {
+function again(restMs: number): AskAgain {
   return { kind: 'again', restMs, mayBypass: false };
 }

@@ -1,9 +1,9 @@
 import { keptAliveWaitMs } from '../../contract/client-timeouts.ts';
 import { shorterWait } from '../../contract/request-headers.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { Keepalive } from '../keepalive.ts';
-import type { Ticket } from './admission.ts';
+import type { CallTicket } from './admission.ts';
 import { Rounds } from './rounds.ts';
 
 /** Time between two tickets of one millisecond. */
@@ -12,7 +12,10 @@ const TICK_MS = 0.001;
 let last = 0;
 
 /** Makes the ticket of a call. */
-export function newTicket({ headers, caller }: Pick<KnownCall, 'headers' | 'caller'>): Ticket {
+export function newTicket({
+  headers,
+  caller,
+}: Pick<AuthenticatedCall, 'headers' | 'caller'>): CallTicket {
   const { maxWaitMs, lane, weight: slots, agent, agentStartedAt, parents } = headers;
   const { keyLanes, keyTimeoutMs } = caller;
   const of = { lane, keyLanes, keyTimeoutMs, slots, agent, agentStartedAt, parents };
@@ -21,10 +24,10 @@ export function newTicket({ headers, caller }: Pick<KnownCall, 'headers' | 'call
 
 /** The ticket of a call whose client receives comments while it waits. They satisfy time-outs that end with the next bytes. */
 export function ticketKeptAlive(
-  ticket: Ticket,
-  { request, headers }: Pick<KnownCall, 'request' | 'headers'>,
+  ticket: CallTicket,
+  { request, headers }: Pick<AuthenticatedCall, 'request' | 'headers'>,
   { afterMs, everyMs }: Pick<Keepalive, 'afterMs' | 'everyMs'>,
-): Ticket {
+): CallTicket {
   const ofClient = keptAliveWaitMs(request.headers, Math.max(afterMs, everyMs));
   return { ...ticket, maxWaitMs: shorterWait(headers.chosenWaitMs, ofClient) };
 }

@@ -12,7 +12,7 @@ export type FrameShape =
   | 'gemini'
   | 'gemini_interactions';
 
-interface Asked {
+interface FrameCall {
   readonly shape: Dialect;
   readonly name: string;
   readonly model: { readonly from: 'path' | 'body' | 'none' };
@@ -22,7 +22,7 @@ interface Asked {
  * How an event stream of a call looks, or null: its answer is no event stream, so nothing may be sent
  * before the upstream's own first byte.
  */
-export function frameShapeOf({ shape, name, model }: Asked): FrameShape | null {
+export function frameShapeOf({ shape, name, model }: FrameCall): FrameShape | null {
   switch (shape) {
     case 'openai':
     case 'azure':

@@ -3,7 +3,7 @@
 
 import { BoundedMap, BoundedSet } from '../../core/parts/bounded-map.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import { directoryOf, type Env, type PlaceVariables } from '../../env.ts';
+import { directoryOf, type Env, type LocationVariables } from '../../env.ts';
 import { accountSignOf, type AccountSign } from '../../providers/accounts.ts';
 import type { KeyAccount } from '../../routing/placement.ts';
 import { accountName } from '../../runtime/digests.ts';
@@ -11,7 +11,7 @@ import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { EachSecond } from '../../runtime/each-second.ts';
 import { within } from '../../runtime/within.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { UpstreamKey } from './authenticate.ts';
 
 /** Maximum of keys whose accounts this isolate remembers; of others it asks again. */
@@ -45,14 +45,14 @@ const lastHomes = new BoundedMap<string, string>(HOMES_MAX);
 const questions = new EachSecond(ASKED_EACH_SECOND_MAX);
 const news = new EachSecond(TOLD_EACH_SECOND_MAX);
 
-type Calling = Pick<KnownCall, 'caller' | 'table' | 'env' | 'request'>;
+type AccountCall = Pick<AuthenticatedCall, 'caller' | 'table' | 'env' | 'request'>;
 
 /**
  * Tells whose a caller's own key is at an upstream; null: it stands for itself. The operator's keys do, and those of
  * providers that say nothing of accounts.
  */
 export async function accountOf(
-  call: Calling,
+  call: AccountCall,
   upstream: Upstream,
   key: UpstreamKey,
 ): Promise<KeyAccount | null> {
@@ -81,14 +81,14 @@ export async function accountOf(
 }
 
 /** The account of a key that its upstream has taken: whoever has such a key is at home there. */
-function proved(call: Calling, upstream: Upstream, name: string): KeyAccount {
+function proved(call: AccountCall, upstream: Upstream, name: string): KeyAccount {
   noteHome(call, upstream, name);
   return { kind: 'known', name, isProved: true };
 }
 
 /** Finds the account of a key that its upstream has taken, whoever asks; null: it is not known. */
 export async function accountOfTaken(
-  env: Pick<Env, 'DIRECTORY'> & PlaceVariables,
+  env: Pick<Env, 'DIRECTORY'> & LocationVariables,
   upstream: Upstream,
   key: UpstreamKey,
 ): Promise<string | null> {
@@ -105,7 +105,7 @@ export function knownAccountOf(upstream: Upstream, key: UpstreamKey): string | n
  * find out.
  */
 export async function noteTaken(
-  call: KnownCall,
+  call: AuthenticatedCall,
   upstream: Upstream,
   key: UpstreamKey,
   account: KeyAccount | null,
@@ -134,7 +134,7 @@ export async function noteTaken(
 }
 
 /** Forgets whose a key is that its upstream takes no more. */
-export function noteRevoked(call: KnownCall, upstream: Upstream, key: UpstreamKey): void {
+export function noteRevoked(call: AuthenticatedCall, upstream: Upstream, key: UpstreamKey): void {
   const id = idOf(upstream, key);
   if (!accounts.has(id)) return;
   accounts.delete(id);
@@ -142,7 +142,7 @@ export function noteRevoked(call: KnownCall, upstream: Upstream, key: UpstreamKe
 }
 
 function signOf(
-  { caller }: Pick<Calling, 'caller'>,
+  { caller }: Pick<AccountCall, 'caller'>,
   upstream: Upstream,
   key: UpstreamKey,
 ): AccountSign | null {
@@ -174,14 +174,18 @@ function nameOf(
  * Finds the account that a key is most likely of which its upstream has not taken yet: one that its caller's gateway key
  * has had a key of. Then it is no stranger's, and its first call need not run beside that account's pool.
  */
-function homeOf({ caller }: Calling, upstream: Upstream, claimed: string | null): string | null {
+function homeOf(
+  { caller }: AccountCall,
+  upstream: Upstream,
+  claimed: string | null,
+): string | null {
   const { gatewayKeyId } = caller;
   if (gatewayKeyId === null) return null;
   if (claimed === null) return lastHomes.get(`${gatewayKeyId} ${upstream.id}`) ?? null;
   return homes.has(`${gatewayKeyId} ${claimed}`) ? claimed : null;
 }
 
-function noteHome({ caller }: Calling, upstream: Upstream, name: string): void {
+function noteHome({ caller }: AccountCall, upstream: Upstream, name: string): void {
   const { gatewayKeyId } = caller;
   if (gatewayKeyId === null) return;
   homes.add(`${gatewayKeyId} ${name}`);
@@ -190,7 +194,7 @@ function noteHome({ caller }: Calling, upstream: Upstream, name: string): void {
 
 /** Asks for what another isolate, or an earlier process, has found out; null: nobody has, or it cannot be asked. */
 async function askDirectory(
-  env: Pick<Env, 'DIRECTORY'> & PlaceVariables,
+  env: Pick<Env, 'DIRECTORY'> & LocationVariables,
   id: string,
 ): Promise<string | null> {
   if (!questions.mayOneMore(steadyClock.now())) return null;
@@ -202,7 +206,7 @@ async function askDirectory(
   }
 }
 
-function tellDirectory({ env, ctx }: KnownCall, id: string, account: string | null): void {
+function tellDirectory({ env, ctx }: AuthenticatedCall, id: string, account: string | null): void {
   if (!news.mayOneMore(steadyClock.now())) return;
   const told = directoryOf(env).noteAccount(id, account);
   // Lost, it is found out again by whoever needs it.

@@ -3,7 +3,7 @@ import type { Env } from '../../env.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
 import { readCredentials, type Credentials } from '../../upstream/transfer/credentials.ts';
-import type { Ticket } from '../acquire/admission.ts';
+import type { CallTicket } from '../acquire/admission.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { fingerprint, gatewayKeyHash } from '../../runtime/digests.ts';
 import { refusedKey, requiresKey } from '../../routing/key-access.ts';
@@ -17,7 +17,7 @@ export interface Caller {
   /** Its gateway key, by which it may use some groups and not others. */
   readonly key: Pick<GatewayKeyConfig, 'id' | 'groups' | 'allow' | 'team'> | null;
   /** Lanes of its gateway key: of calls that ask for none, and the best that it allows. */
-  readonly keyLanes: Ticket['keyLanes'];
+  readonly keyLanes: CallTicket['keyLanes'];
   /** How long its gateway key lets it wait; null: as long as groups do. */
   readonly keyTimeoutMs: number | null;
   readonly credentials: Credentials;

@@ -51,24 +51,24 @@ const refused = new FailedAttempts();
 const good = new BoundedSet<string>(GOOD_MAX);
 const comingAgain = new BoundedSet<string>(COMING_AGAIN_MAX);
 
-interface UnderWay {
+interface NewKeyCalls {
   calls: number;
   /** When its leases expire unless they are renewed. 0: it holds no leases. */
   leasedUntil: number;
 }
 
 /** Calls and leases of each key without a success. */
-const underWay = new Map<string, UnderWay>();
+const underWay = new Map<string, NewKeyCalls>();
 let unknownWaiting = 0;
 
 /** A place of a call among those of keys without a success. */
-export interface Place {
+export interface NewKeySeat {
   readonly kind: 'taken';
   /** To be called when the call has its answer. */
   readonly leave: () => void;
 }
 
-interface Asked {
+interface NewKeyRequest {
   readonly request: Request;
   readonly env: Env;
 }
@@ -77,12 +77,12 @@ interface Asked {
  * Takes a place for a call of a caller's own key, where that key had no success yet: one that had some needs none.
  * Nothing else of the call is looked at before, so that it costs little to be turned away.
  */
-export function takePlace(asked: Asked, key: string): Place | Rejected {
+export function takePlace(asked: NewKeyRequest, key: string): NewKeySeat | Rejected {
   return takeOneOf(key, () => placesFor(asked, key));
 }
 
 /** The same for a lease. Its place is freed when its request ends, unless `keepPlace` is called. */
-export function takeLeasePlace(asked: Asked, key: string): Place | Rejected {
+export function takeLeasePlace(asked: NewKeyRequest, key: string): NewKeySeat | Rejected {
   return takeOneOf(key, () => Math.min(LEASED_MAX, placesFor(asked, key)));
 }
 
@@ -95,7 +95,7 @@ export function keepPlace(key: string, expiresAt: number): void {
   underWay.set(key, { calls, leasedUntil: Math.max(leasedUntil, untilAt) });
 }
 
-function takeOneOf(key: string, places: () => number): Place | Rejected {
+function takeOneOf(key: string, places: () => number): NewKeySeat | Rejected {
   if (good.has(key)) return NO_PLACE;
   const known = underWay.get(key);
   if (known === undefined && underWay.size >= places() && !hasRoomFor(places())) {
@@ -117,7 +117,7 @@ function hasRoomFor(places: number): boolean {
   return underWay.size < places;
 }
 
-function isOver({ calls, leasedUntil }: UnderWay): boolean {
+function isOver({ calls, leasedUntil }: NewKeyCalls): boolean {
   return calls === 0 && steadyClock.now() >= leasedUntil;
 }
 
@@ -126,7 +126,7 @@ function isOver({ calls, leasedUntil }: UnderWay): boolean {
  * served at once, whoever else comes from there.
  */
 export async function delayNewKey(
-  asked: Asked,
+  asked: NewKeyRequest,
   key: string,
   placements: readonly Placement[],
 ): Promise<void> {
@@ -141,7 +141,7 @@ export async function delayNewKey(
  * nothing.
  */
 export function noteKeyAnswer(
-  asked: Asked,
+  asked: NewKeyRequest,
   keys: readonly string[],
   status: number,
   isGenerating: boolean,
@@ -154,7 +154,7 @@ export function noteKeyAnswer(
 }
 
 /** The same for a gateway key that nobody knows, which waits before it is told so. */
-export async function delayUnknownKey(asked: Asked): Promise<void> {
+export async function delayUnknownKey(asked: NewKeyRequest): Promise<void> {
   const delayMs = delayFor(countRefused(asked));
   if (delayMs === 0 || unknownWaiting >= UNKNOWN_WAITING_MAX) return;
   unknownWaiting += 1;
@@ -176,7 +176,7 @@ export function isFamiliar(names: readonly string[]): boolean {
   return names.some((name) => good.has(name) || underWay.has(name));
 }
 
-function placesFor(asked: Asked, key: string): number {
+function placesFor(asked: NewKeyRequest, key: string): number {
   const isOfWaiting = delayFor(recentlyRefused(asked)) > 0 && !comingAgain.has(key);
   return isOfWaiting ? UNDER_WAY_WAITING_MAX : UNDER_WAY_MAX;
 }
@@ -189,17 +189,17 @@ function rejectForNow(key: string): Rejected {
 }
 
 /** The place of a call whose key needs none. */
-export const NO_PLACE: Place = { kind: 'taken', leave() {} };
+export const NO_PLACE: NewKeySeat = { kind: 'taken', leave() {} };
 
-function recentlyRefused(asked: Asked): number {
+function recentlyRefused(asked: NewKeyRequest): number {
   return refused.recent(addressFor(asked), steadyClock.now());
 }
 
-function countRefused(asked: Asked): number {
+function countRefused(asked: NewKeyRequest): number {
   return refused.count(addressFor(asked), steadyClock.now());
 }
 
-function addressFor({ request, env }: Asked): string {
+function addressFor({ request, env }: NewKeyRequest): string {
   return addressOf(env, request);
 }
 

@@ -7,13 +7,13 @@ const PROVED_MAX = 10_000;
 
 const proved = new BoundedSet<string>(PROVED_MAX);
 
-type Pool = Pick<Placement, 'group' | 'partition'>;
+type PlacementPool = Pick<Placement, 'group' | 'partition'>;
 
 /** Tells whether the key of a pool had a success, as far as this isolate knows. */
-export function isKnownProved({ group, partition }: Pool): boolean {
+export function isKnownProved({ group, partition }: PlacementPool): boolean {
   return proved.has(poolName(group, partition));
 }
 
-export function noteProved({ group, partition }: Pool): void {
+export function noteProved({ group, partition }: PlacementPool): void {
   proved.add(poolName(group, partition));
 }

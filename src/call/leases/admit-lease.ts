@@ -7,12 +7,17 @@ import { KEY_PREFIX } from '../../routing/key-groups.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
-import { waitsUntil, type Ticket } from '../acquire/admission.ts';
-import { slotRequest, takeOut, type AdmitContext, type Manner } from '../acquire/admit-one.ts';
+import { waitsUntil, type CallTicket } from '../acquire/admission.ts';
+import {
+  slotRequest,
+  takeOut,
+  type AdmitContext,
+  type AcquireOptions,
+} from '../acquire/admit-one.ts';
 import { billedOf } from '../acquire/admit.ts';
 import { giveBackBypasses } from '../acquire/bypasses.ts';
 import { HeldSlots, longestOf, othersOf, type Full } from '../acquire/held-slots.ts';
-import type { Granted } from '../acquire/open-calls.ts';
+import type { GrantedAnswer } from '../acquire/open-calls.ts';
 import { isOnTrial, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import type { Round } from '../acquire/rounds.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
@@ -20,8 +25,8 @@ import { ownOrShared } from '../acquire/shared-partition.ts';
 import type { SlotEnd, SlotRequest } from '../acquire/slot-wait.ts';
 import { longerWait, type Waited } from '../acquire/waited.ts';
 import { noteRejection } from '../observe/analytics.ts';
-import { LEFT, rejected, type Left, type Moved, type Rejected } from '../result.ts';
-import { askById, type Parked } from './ask-by-id.ts';
+import { LEFT, rejected, type CallerLeft, type Moved, type Rejected } from '../result.ts';
+import { askById, type ParkedById } from './ask-by-id.ts';
 import type { PoolAt, PoolHold } from './lease-token.ts';
 import type { LeasePlan } from './plan-lease.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
@@ -30,18 +35,18 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 const LOST_MS = 5_000;
 
 /** A lease in one of its groups. */
-interface Held {
+interface PlacedLease {
   readonly placement: Placement;
-  readonly granted: Granted;
+  readonly granted: GrantedAnswer;
   readonly request: SlotRequest;
   readonly endGapMs: number;
   readonly waited: Waited | null;
 }
 
 /** All that a lease is asked with. */
-export interface LeaseAsk {
+export interface LeaseAdmissionRequest {
   readonly plan: LeasePlan;
-  readonly ticket: Ticket;
+  readonly ticket: CallTicket;
   readonly ticketId: string;
   readonly attempt: number;
   readonly refused: { readonly by: readonly string[]; readonly forNow: readonly string[] };
@@ -67,13 +72,13 @@ export type LeaseAdmitted =
   | (ParkedIn & { readonly pools: readonly PoolAt[] })
   | Rejected
   | Moved
-  | Left;
+  | CallerLeft;
 
 /**
  * Gets a lease its slots in every group. It waits as a call does: where the expected wait is longest, with its slots of other
  * groups only for a short wait. What it holds when its request ends is given back, and its place in that queue is kept.
  */
-export async function admitLease(ask: LeaseAsk): Promise<LeaseAdmitted> {
+export async function admitLease(ask: LeaseAdmissionRequest): Promise<LeaseAdmitted> {
   const placements = await placesOf(ask.plan);
   if (placements.length > GROUPS_PER_CALL_MAX) return rejected(tooMany(placements));
   const [sole, ...others] = placements;
@@ -94,12 +99,15 @@ function placesOf({ call: { env, table }, placements }: LeasePlan): Promise<Plac
   );
 }
 
-type Taken =
-  | { readonly kind: 'all'; readonly slots: readonly Held[] }
-  | Exclude<TakenOne, Held | Declined>;
+type TakenLeases =
+  | { readonly kind: 'all'; readonly slots: readonly PlacedLease[] }
+  | Exclude<TakenLease, PlacedLease | DeclinedLease>;
 
-async function takeInAll(ask: LeaseAsk, placements: readonly Placement[]): Promise<Taken> {
-  const held = new HeldSlots<Held>(ask.after, (slot, full) => giveBack(slot, full, ask));
+async function takeInAll(
+  ask: LeaseAdmissionRequest,
+  placements: readonly Placement[],
+): Promise<TakenLeases> {
+  const held = new HeldSlots<PlacedLease>(ask.after, (slot, full) => giveBack(slot, full, ask));
   for (;;) {
     const missing = placements.filter((placement) => !held.has(placement));
     const mayWait = ask.ticket.maxWaitMs !== 0;
@@ -118,7 +126,7 @@ async function takeInAll(ask: LeaseAsk, placements: readonly Placement[]): Promi
       return { kind: 'all', slots: placements.flatMap((placement) => all.get(placement) ?? []) };
     }
     for (const slot of granted) giveBack(slot, null, ask);
-    const declined: Declined[] = [];
+    const declined: DeclinedLease[] = [];
     for (const one of tries) {
       if ('granted' in one) continue;
       if (one.kind !== 'declined') {
@@ -143,8 +151,8 @@ async function takeInAll(ask: LeaseAsk, placements: readonly Placement[]): Promi
 
 /** Answers a lease that has all its slots, after a last check that its caller may have them. */
 async function finished(
-  held: readonly Held[],
-  ask: LeaseAsk,
+  held: readonly PlacedLease[],
+  ask: LeaseAdmissionRequest,
   placements: readonly Placement[],
 ): Promise<LeaseAdmitted> {
   const refused = await ask.refusedNow(placements);
@@ -161,25 +169,25 @@ async function finished(
 }
 
 /** Not now, with the expected wait in milliseconds. Infinity: none can be foreseen. */
-interface Declined {
+interface DeclinedLease {
   readonly kind: 'declined';
   readonly placement: Placement;
   readonly waitMs: number;
 }
 
 /** It waits in that group. */
-type ParkedIn = Parked & { readonly group: string };
+type ParkedIn = ParkedById & { readonly group: string };
 
-type TakenOne = Held | ParkedIn | Rejected | Moved | Left | Declined;
+type TakenLease = PlacedLease | ParkedIn | Rejected | Moved | CallerLeft | DeclinedLease;
 
 async function takeOne(
-  ask: LeaseAsk,
+  ask: LeaseAdmissionRequest,
   placement: Placement,
-  how: Omit<Manner, keyof Round>,
+  how: Omit<AcquireOptions, keyof Round>,
   all: readonly Placement[],
-): Promise<TakenOne> {
+): Promise<TakenLease> {
   const { plan, ticket, ticketId, attempt, signal, after, parkUntil } = ask;
-  const manner: Manner = { ticketId, attempt, ...how };
+  const manner: AcquireOptions = { ticketId, attempt, ...how };
   const { call, routed } = plan;
   const { env, table, ctx } = call;
   const context = contextOf(ask, all);
@@ -248,7 +256,7 @@ const REPLIES = { capped, overloaded, unavailable };
 
 /** The surroundings of a lease, as those of a call that asks for its slots. */
 function contextOf(
-  { plan, refused }: LeaseAsk,
+  { plan, refused }: LeaseAdmissionRequest,
   all: readonly Placement[],
 ): Pick<AdmitContext, 'table' | 'metering' | 'members' | 'billed' | 'team' | 'names'> {
   const { call, metering, members } = plan;
@@ -266,7 +274,7 @@ function contextOf(
   };
 }
 
-function admitted(held: readonly Held[], { plan }: LeaseAsk): LeaseAdmitted {
+function admitted(held: readonly PlacedLease[], { plan }: LeaseAdmissionRequest): LeaseAdmitted {
   const { members } = plan;
   const granting = held.find(({ placement }) => placement.group === members?.group);
   const limited = held.flatMap(({ placement: { group }, granted: { rates } }) =>
@@ -282,7 +290,7 @@ function admitted(held: readonly Held[], { plan }: LeaseAsk): LeaseAdmitted {
   };
 }
 
-function holdOf({ placement, granted, request }: Held): PoolHold {
+function holdOf({ placement, granted, request }: PlacedLease): PoolHold {
   const { leaseId, attachment, member, nested, reserved, wantsServed } = granted;
   return {
     ...poolAt(placement),
@@ -307,7 +315,7 @@ function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
  * Returns a lease that was held only during the wait. Its group keeps a lease that another request of the ticket also
  * has, and counts the ticket's attempts itself. If each request counted, each would get its own lease.
  */
-function giveBack({ granted }: Held, full: Full | null, ask: LeaseAsk): void {
+function giveBack({ granted }: PlacedLease, full: Full | null, ask: LeaseAdmissionRequest): void {
   const { lease } = granted;
   const told = full !== null && full.forMs > 0 ? lease.passOver(full.pool, full.forMs) : null;
   const last = Promise.allSettled([told, lease.release('unused', null)]);
@@ -315,7 +323,7 @@ function giveBack({ granted }: Held, full: Full | null, ask: LeaseAsk): void {
 }
 
 /** Ends what was granted, also for equal requests: they are of the same caller, who may not have it. */
-function endAll(held: readonly Held[], ask: LeaseAsk): void {
+function endAll(held: readonly PlacedLease[], ask: LeaseAdmissionRequest): void {
   const { env, table, ctx } = ask.plan.call;
   for (const { placement, granted } of held) {
     const pool = poolSourceOfHeld(env, placement, table);
@@ -325,16 +333,16 @@ function endAll(held: readonly Held[], ask: LeaseAsk): void {
 
 /** Drops a stub after its last message: the lease is held by its id. */
 async function letGo(
-  { lease }: Granted,
+  { lease }: GrantedAnswer,
   last: Promise<unknown> | null,
-  ask: LeaseAsk,
+  ask: LeaseAdmissionRequest,
 ): Promise<void> {
   if (last !== null) await heard(last, ask);
   lease[Symbol.dispose]();
 }
 
 /** Waits for a message that is not worth a failure: what it is about ends by its TTL. */
-async function heard(message: Promise<unknown>, { after }: LeaseAsk): Promise<void> {
+async function heard(message: Promise<unknown>, { after }: LeaseAdmissionRequest): Promise<void> {
   try {
     await within(LOST_MS, message, after);
   } catch {

@@ -1,7 +1,7 @@
 import type { WaitReason } from '../../core/parts/decision-log.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import { OpenCalls, type GrantedTurn, type Turn } from '../acquire/open-calls.ts';
+import { OpenCalls, type GrantedTurn, type WaitStep } from '../acquire/open-calls.ts';
 import type { PoolSource } from '../acquire/pools.ts';
 import { CALL_AHEAD_MS, placeIn } from '../acquire/slices.ts';
 import { SlotWait, type SlotEnd, type SlotRequest } from '../acquire/slot-wait.ts';
@@ -11,7 +11,7 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 const LAST_ASK_MS = 2_000;
 
 /** It waits, and nobody is parked for it until it asks again. */
-export interface Parked {
+export interface ParkedById {
   readonly kind: 'parked';
   /** Null: not known. */
   readonly position: number | null;
@@ -22,13 +22,13 @@ export interface Parked {
   readonly askAgainMs: number;
 }
 
-export type AskedById =
+export type LeaseByIdAnswer =
   | Exclude<SlotEnd, GrantedTurn>
   | GrantedTurn
-  | Parked
+  | ParkedById
   | { readonly kind: 'gone' };
 
-interface Patience {
+interface AskTerms {
   readonly signal: AbortSource;
   readonly after: Schedule;
   /** When it has waited for as long as it may. */
@@ -37,7 +37,7 @@ interface Patience {
   readonly parkUntil: number;
 }
 
-const UNHEARD: Parked = { kind: 'parked', position: null, estimateMs: null, askAgainMs: 0 };
+const UNHEARD: ParkedById = { kind: 'parked', position: null, estimateMs: null, askAgainMs: 0 };
 
 /**
  * Asks for a lease that is held by its id, for as long as a request may be parked. No answer is ever given back: who asks again
@@ -46,8 +46,8 @@ const UNHEARD: Parked = { kind: 'parked', position: null, estimateMs: null, askA
 export async function askById(
   pool: PoolSource,
   request: SlotRequest,
-  { signal, after, until, parkUntil }: Patience,
-): Promise<AskedById> {
+  { signal, after, until, parkUntil }: AskTerms,
+): Promise<LeaseByIdAnswer> {
   const calls = new OpenCalls(pool, after, signal);
   const wait = new SlotWait(request, until, null);
   let restMs = 0;
@@ -55,7 +55,7 @@ export async function askById(
     const now = steadyClock.now();
     const leftMs = parkUntil - now;
     if (restMs >= leftMs) return lastWord(await keepPlace(calls, wait, now), wait);
-    let turn: Turn;
+    let turn: WaitStep;
     if (restMs > 0) turn = await calls.rest(restMs);
     else {
       const [asked, waitMs] = wait.nextCall(now);
@@ -73,12 +73,12 @@ export async function askById(
 }
 
 /** Takes a waiter's parked call away, and keeps its place for whoever asks next. */
-function keepPlace(calls: OpenCalls, wait: SlotWait, now: number): Promise<Turn> {
+function keepPlace(calls: OpenCalls, wait: SlotWait, now: number): Promise<WaitStep> {
   const [asked] = wait.nextCall(now);
   return calls.acquire({ ...asked, sliceMs: 0, mayAskLater: true }, LAST_ASK_MS);
 }
 
-function lastWord(turn: Turn, wait: SlotWait): AskedById {
+function lastWord(turn: WaitStep, wait: SlotWait): LeaseByIdAnswer {
   if (turn.kind === 'pending') {
     return parkedAt(turn);
   }
@@ -88,12 +88,12 @@ function lastWord(turn: Turn, wait: SlotWait): AskedById {
 }
 
 /** One that is far back need not be parked. */
-function parkedBy(turn: Turn): Parked | null {
+function parkedBy(turn: WaitStep): ParkedById | null {
   if (turn.kind !== 'pending' || turn.askAgainMs === undefined) return null;
   return parkedAt(turn);
 }
 
-function parkedAt(turn: Extract<Turn, { kind: 'pending' }>): Parked {
+function parkedAt(turn: Extract<WaitStep, { kind: 'pending' }>): ParkedById {
   const { askAgainMs = 0 } = turn;
   const { position, estimateMs, waitsFor } = placeIn(turn);
   return {

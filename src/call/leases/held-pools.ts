@@ -1,5 +1,5 @@
 import type { RenewByIdAnswer, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import { RENEW_EVERY_MS } from '../../core/words/settings.ts';
 import { definedGroup } from '../../routing/key-groups.ts';
@@ -13,17 +13,17 @@ import { isOverload } from '../acquire/failure-streak.ts';
 import type { Settle } from '../acquire/admission.ts';
 import { isOnTrial, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
 import { resumeRetryMs } from '../acquire/retry-delays.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
 
 /** How long a message to a pool may take, and all tries of one together. */
 const ANSWER_LOST_MS = 3_000;
 const TRIES_MS = 8_000;
 
-type Surroundings = Pick<KnownCall, 'env' | 'table' | 'after'>;
+type LeaseContext = Pick<AuthenticatedCall, 'env' | 'table' | 'after'>;
 
 /** Finds the object of a pool, also of one whose group is not configured any more. */
-function poolAtSource({ env, table }: Surroundings, at: PoolAt): PoolSource {
+function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
   const placement = placementOf({ table }, at);
   const { group, partition, jurisdiction } = at;
   const isFound = placement.config !== null || jurisdiction === null;
@@ -33,7 +33,7 @@ function poolAtSource({ env, table }: Surroundings, at: PoolAt): PoolSource {
 
 /** Describes the pool of a lease as the one that a call is placed in. */
 export function placementOf(
-  { table }: Pick<Surroundings, 'table'>,
+  { table }: Pick<LeaseContext, 'table'>,
   at: PoolAt & Pick<PoolHold, 'isOfProvider'>,
 ): Placement {
   const { group, partition, assumed, isOfProvider = false } = at;
@@ -62,14 +62,14 @@ function claimOf(lease: LeaseToken, hold: PoolHold): ResumeRequest {
   };
 }
 
-export type Renewed =
+export type RenewedPools =
   | { readonly kind: 'ok'; readonly pools: readonly PoolHold[] }
   | { readonly kind: 'revoking' }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unreachable'; readonly group: string };
 
 /** Renews a lease in all its pools. */
-export async function renewAll(call: Surroundings, lease: LeaseToken): Promise<Renewed> {
+export async function renewAll(call: LeaseContext, lease: LeaseToken): Promise<RenewedPools> {
   const answers = await Promise.all(
     lease.pools.map(async (hold) => [hold, await renewOne(call, lease, hold)] as const),
   );
@@ -84,7 +84,7 @@ export async function renewAll(call: Surroundings, lease: LeaseToken): Promise<R
 }
 
 async function renewOne(
-  call: Surroundings,
+  call: LeaseContext,
   lease: LeaseToken,
   hold: PoolHold,
 ): Promise<RenewByIdAnswer | null> {
@@ -100,10 +100,10 @@ async function renewOne(
 
 /** Ends a lease in all its pools. Returns the groups that could not be told. */
 export async function releaseAll(
-  call: Surroundings,
+  call: LeaseContext,
   lease: LeaseToken,
   end: {
-    readonly outcome: Outcome;
+    readonly outcome: LeaseOutcome;
     readonly status: number | null;
     readonly settle: Settle | undefined;
   },
@@ -128,7 +128,7 @@ export async function releaseAll(
 
 /** Tells a pool of a lease what was said to its holder. */
 export async function reportTo(
-  call: Surroundings,
+  call: LeaseContext,
   lease: LeaseToken,
   hold: PoolHold,
   signal: UpstreamSignal,
@@ -143,7 +143,7 @@ export async function reportTo(
 
 /** Takes a ticket out of all its pools. Returns the groups that could not be told. */
 export async function cancelAll(
-  call: Surroundings,
+  call: LeaseContext,
   ticketId: string,
   pools: readonly PoolAt[],
 ): Promise<readonly string[]> {

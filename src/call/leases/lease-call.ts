@@ -5,27 +5,27 @@ import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
 import { CallClock } from '../../runtime/call-clock.ts';
 import { CallBody } from '../body.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { EarlyAnswer } from '../early-answer.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayUnknownKey } from '../identity/new-keys.ts';
 import type { FoundFacts } from '../refusals/found-facts.ts';
 import { openLease, type LeaseToken } from './lease-token.ts';
-import { rejected, type Left, type Rejected } from '../result.ts';
+import { rejected, type CallerLeft, type Rejected } from '../result.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** The answer of a route of ours. */
-export interface Said {
+export interface RouteReply {
   readonly kind: 'said';
   readonly status: number;
   readonly body: object | null;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export type Answer = Said | Rejected | Left;
+export type LeaseRouteAnswer = RouteReply | Rejected | CallerLeft;
 
 /** A request as it came, before it is known who makes it. */
-export interface Asked {
+export interface LeaseCallRequest {
   readonly request: Request;
   readonly signal: AbortSource;
   readonly env: Env;
@@ -47,10 +47,10 @@ const BY_CONFIG: ReadonlySet<Reason> = new Set<Reason>([
 
 /** Answers a request by who makes it, and once more where only a newer configuration knows the answer. */
 export async function answerAs(
-  asked: Asked,
+  asked: LeaseCallRequest,
   table: RoutingTable,
-  answer: (call: KnownCall) => Promise<Answer>,
-): Promise<Answer> {
+  answer: (call: AuthenticatedCall) => Promise<LeaseRouteAnswer>,
+): Promise<LeaseRouteAnswer> {
   const first = await answerBy(asked, table, answer);
   if (first.kind !== 'rejected') return first;
   const { reason } = first.reply;
@@ -60,10 +60,10 @@ export async function answerAs(
 }
 
 async function answerBy(
-  asked: Asked,
+  asked: LeaseCallRequest,
   table: RoutingTable,
-  answer: (call: KnownCall) => Promise<Answer>,
-): Promise<Answer> {
+  answer: (call: AuthenticatedCall) => Promise<LeaseRouteAnswer>,
+): Promise<LeaseRouteAnswer> {
   const { request } = asked;
   const headers = readCallerHeaders(request.headers);
   if (!headers.ok) return rejected({ reason: 'header_invalid', message: headers.message });
@@ -90,7 +90,10 @@ async function answerBy(
 }
 
 /** Opens the token of a lease of a caller. null: it was never given out, or to another caller. */
-export async function openLeaseOf(call: KnownCall, token: string): Promise<LeaseToken | null> {
+export async function openLeaseOf(
+  call: AuthenticatedCall,
+  token: string,
+): Promise<LeaseToken | null> {
   const lease = await openLease(call.table.snapshot.fingerprintKey, call.caller.id, token);
   if (lease !== null) {
     const { upstream: id, wanted, pools } = lease;
@@ -101,13 +104,17 @@ export async function openLeaseOf(call: KnownCall, token: string): Promise<Lease
 }
 
 /** The upstream and the model of a lease, as refusals count them. */
-export function locatedOf({ table }: Pick<KnownCall, 'table'>, id: string, model?: string) {
+export function locatedOf({ table }: Pick<AuthenticatedCall, 'table'>, id: string, model?: string) {
   const upstream = table.upstreams.get(id);
   return upstream === undefined ? null : { upstream, model: model ?? null };
 }
 
 /** Makes an answer. */
-export function said(status: number, body: object | null, headers: Said['headers'] = {}): Said {
+export function said(
+  status: number,
+  body: object | null,
+  headers: RouteReply['headers'] = {},
+): RouteReply {
   return { kind: 'said', status, body, headers };
 }
 

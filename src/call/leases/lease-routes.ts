@@ -19,7 +19,7 @@ import type { Background } from '../../runtime/background.ts';
 import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
 import { wrongPlace } from '../../runtime/places.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
 import { comebacks, departures } from '../isolate.ts';
@@ -34,8 +34,8 @@ import {
   openLeaseOf,
   said,
   unknownToken,
-  type Answer,
-  type Asked,
+  type LeaseRouteAnswer,
+  type LeaseCallRequest,
 } from './lease-call.ts';
 import { openTicket, sealLease } from './lease-token.ts';
 import { expiry, keepLeasePlace, postLease } from './post-lease.ts';
@@ -66,7 +66,7 @@ export async function leases(request: Request, env: Env, ctx: Background): Promi
 }
 
 async function respond(
-  { request, env, ctx }: Omit<Asked, 'signal' | 'found'>,
+  { request, env, ctx }: Omit<LeaseCallRequest, 'signal' | 'found'>,
   table: RoutingTable,
 ): Promise<Response> {
   const refused =
@@ -86,15 +86,15 @@ async function respond(
   return responseTo(answer, asked);
 }
 
-type Route = (call: KnownCall) => Promise<Answer>;
+type LeaseRoute = (call: AuthenticatedCall) => Promise<LeaseRouteAnswer>;
 
-async function route(asked: Asked, table: RoutingTable): Promise<Answer> {
+async function route(asked: LeaseCallRequest, table: RoutingTable): Promise<LeaseRouteAnswer> {
   const found = await routeOf(asked);
   return typeof found === 'function' ? answerAs(asked, table, found) : found;
 }
 
 /** Finds what a request asks for. Its body is read once: a newer configuration may decide on it anew. */
-async function routeOf({ request }: Asked): Promise<Route | Answer> {
+async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | LeaseRouteAnswer> {
   const segments = new URL(request.url).pathname.split('/').filter((each) => each !== '');
   const [place = '', token = '', ...more] = segments;
   const isDescription = place === 'leases' && token === 'openapi.json';
@@ -137,7 +137,7 @@ async function routeOf({ request }: Asked): Promise<Route | Answer> {
 }
 
 /** Renews a lease, unless its groups let nobody hold so long. */
-async function putLease(call: KnownCall, token: string): Promise<Answer> {
+async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRouteAnswer> {
   const sentAt = steadyClock.now();
   const { fingerprintKey } = call.table.snapshot;
   const lease = await openLeaseOf(call, token);
@@ -175,7 +175,7 @@ async function putLease(call: KnownCall, token: string): Promise<Answer> {
   }
 }
 
-async function deleteTicket(call: KnownCall, token: string): Promise<Answer> {
+async function deleteTicket(call: AuthenticatedCall, token: string): Promise<LeaseRouteAnswer> {
   const ticket = await openTicket(call.table.snapshot.fingerprintKey, call.caller.id, token);
   if (ticket === null) return unknownToken('ticket');
   const left = await cancelAll(call, ticket.ticketId, ticket.pools);
@@ -201,13 +201,16 @@ function unserved(method: string, path: string): Rejected {
 }
 
 /** Spaces the tries of a caller whom nobody can say how long it has to wait. */
-async function spaced({ caller }: KnownCall, answering: Promise<Answer>): Promise<Answer> {
+async function spaced(
+  { caller }: AuthenticatedCall,
+  answering: Promise<LeaseRouteAnswer>,
+): Promise<LeaseRouteAnswer> {
   const answer = await answering;
   if (answer.kind !== 'rejected') return answer;
   return { ...answer, reply: comebacks.space(answer.reply, caller.id, steadyClock.now()) };
 }
 
-function responseTo(answer: Answer, asked: Asked): Response {
+function responseTo(answer: LeaseRouteAnswer, asked: LeaseCallRequest): Response {
   switch (answer.kind) {
     case 'said': {
       const { status, body, headers } = answer;

@@ -1,5 +1,5 @@
 import type { GroupConfig } from '../../contract/config/config.ts';
-import type { LeaseRequest } from '../../contract/leases.ts';
+import type { LeaseRequestBody } from '../../contract/leases.ts';
 import type { AssumedLimit, ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Lane } from '../../core/words/ticket.ts';
 import { openToken, sealToken } from './signed-token.ts';
@@ -8,7 +8,7 @@ import { openToken, sealToken } from './signed-token.ts';
 const VERSION = 1;
 
 /** The place of a lease, as its caller said it. */
-export type Wanted = Pick<LeaseRequest, 'group' | 'upstream' | 'model' | 'estimate'>;
+export type WantedLease = Pick<LeaseRequestBody, 'group' | 'upstream' | 'model' | 'estimate'>;
 
 /** One pool in which a ticket waits, or a lease holds slots. */
 export interface PoolAt {
@@ -36,7 +36,7 @@ export interface PoolHold extends PoolAt {
 }
 
 /** The past of a call, kept while it goes on. */
-interface Past {
+interface TokenHistory {
   /** The caller, whose key alone it is good for. */
   readonly caller: string;
   readonly ticketId: string;
@@ -50,14 +50,14 @@ interface Past {
   readonly refusedForNow: readonly string[];
 }
 
-export interface TicketToken extends Past {
+export interface TicketToken extends TokenHistory {
   /** Slots that it was first asked with. A pool goes by these, whatever it is asked with later. */
   readonly slots: number;
   readonly pools: readonly PoolAt[];
 }
 
-export interface LeaseToken extends Past {
-  readonly wanted: Wanted;
+export interface LeaseToken extends TokenHistory {
+  readonly wanted: WantedLease;
   readonly upstream: string;
   readonly agent: string | null;
   readonly slots: number;
@@ -97,7 +97,7 @@ export async function openTicket(
 }
 
 /** It is signed, so whatever is in it was written here. */
-function ownOf<T extends Past>(opened: unknown, caller: string): T | null {
+function ownOf<T extends TokenHistory>(opened: unknown, caller: string): T | null {
   const found = opened as (T & { readonly version: number }) | null;
   return found?.version === VERSION && found.caller === caller ? found : null;
 }

@@ -5,7 +5,7 @@ import { forbiddenFor, forbiddenLease } from '../../routing/key-access.ts';
 import { byTier, hasMembers, membersOf, type GroupMember } from '../../routing/members.ts';
 import type { Placement, RoutedCall } from '../../routing/placement.ts';
 import { LEASE } from '../../upstream/operation/operations-table.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { callRules, type CallRules } from '../call-rules.ts';
 import { accountOf } from '../identity/accounts.ts';
 import { keyFor, missingKey } from '../identity/authenticate.ts';
@@ -16,7 +16,7 @@ import { measureAsSaid, type Metering } from '../metering.ts';
 import { hiddenKeyOf, withOwnPartitions } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { placementOf } from './held-pools.ts';
-import type { LeaseToken, Wanted } from './lease-token.ts';
+import type { LeaseToken, WantedLease } from './lease-token.ts';
 
 /** The place of a member, as a lease looks at it: what is called there is its holder's affair. */
 export interface LeaseMember {
@@ -28,7 +28,7 @@ export interface LeaseMember {
 /** A lease that is wanted, with everything that it goes by. */
 export interface LeasePlan {
   readonly kind: 'planned';
-  readonly call: KnownCall;
+  readonly call: AuthenticatedCall;
   readonly located: Located;
   readonly routed: RoutedCall;
   /** The pools that it needs slots of, narrow first. */
@@ -71,7 +71,10 @@ export const NOWHERE: Upstream = {
 };
 
 /** Plans a lease: in which groups, by which of their rules, as a proxied call is planned. */
-export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeasePlan | Rejected> {
+export async function planLease(
+  call: AuthenticatedCall,
+  wanted: WantedLease,
+): Promise<LeasePlan | Rejected> {
   const { caller, table, env } = call;
   const notAllowed = forbiddenLease(caller.key, table.snapshot.config);
   if (notAllowed !== null) return rejected(notAllowed);
@@ -124,14 +127,17 @@ export async function planLease(call: KnownCall, wanted: Wanted): Promise<LeaseP
 }
 
 /** Rejects a holder whose key may no longer take leases, or not in these groups. Null: it may. */
-export function forbiddenHold(call: KnownCall, { pools, wanted }: LeaseToken): Rejected | null {
+export function forbiddenHold(
+  call: AuthenticatedCall,
+  { pools, wanted }: LeaseToken,
+): Rejected | null {
   const placements = pools.map((hold) => placementOf(call, hold));
   return forbiddenIn(call, placements, wanted.group);
 }
 
 /** Rejects a caller whose key may not take leases, or not in these groups. `named`: the group that it asked for by its name. */
 export function forbiddenIn(
-  { caller: { key }, table }: Pick<KnownCall, 'caller' | 'table'>,
+  { caller: { key }, table }: Pick<AuthenticatedCall, 'caller' | 'table'>,
   placements: readonly Placement[],
   named: string | undefined,
 ): Rejected | null {
@@ -143,8 +149,8 @@ export function forbiddenIn(
 
 /** Finds the upstream by which a lease is counted, priced, and what is reported of it is read. Null: there is none. */
 export function upstreamFor(
-  { table }: Pick<KnownCall, 'table'>,
-  { group, upstream }: Wanted,
+  { table }: Pick<AuthenticatedCall, 'table'>,
+  { group, upstream }: WantedLease,
 ): Upstream | null {
   if (upstream !== undefined) return table.upstreams.get(upstream) ?? null;
   const config = table.snapshot.config.groups.find(({ name }) => name === group);
@@ -169,7 +175,7 @@ export function locatedAt(upstream: Upstream, model: string | null): Located {
 }
 
 /** Reads the expected use of a lease. */
-export function estimateOf({ estimate }: Wanted): Parameters<typeof measureAsSaid>[1] {
+export function estimateOf({ estimate }: WantedLease): Parameters<typeof measureAsSaid>[1] {
   return {
     // No call has an input of 0 tokens: accepting 0 would make leases free.
     inputTokens: (estimate?.input_tokens ?? 0) > 0 ? (estimate?.input_tokens ?? null) : null,
@@ -178,7 +184,7 @@ export function estimateOf({ estimate }: Wanted): Parameters<typeof measureAsSai
 }
 
 /** The rules of a lease in the groups that it holds slots of, as they are now. */
-export function rulesOf(call: Pick<KnownCall, 'table'>, { pools }: LeaseToken): CallRules {
+export function rulesOf(call: Pick<AuthenticatedCall, 'table'>, { pools }: LeaseToken): CallRules {
   const withMember = pools.find(({ member }) => member !== undefined)?.group ?? null;
   return callRules(
     pools.map((hold) => placementOf(call, hold)),
@@ -195,7 +201,7 @@ function upstreamsNamed(config: GroupConfig): string[] {
 }
 
 function membersFor(
-  { table }: KnownCall,
+  { table }: AuthenticatedCall,
   located: Located,
   placements: readonly Placement[],
 ): LeasePlan['members'] | Rejected {

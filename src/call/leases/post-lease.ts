@@ -1,15 +1,15 @@
 import { listItems, parameterOf, parseHeaderValue } from '../../runtime/header-value.ts';
 import { sureTable, tableSince } from '../../config/snapshots.ts';
-import type { LeaseAnswer, LeaseRequest, TicketAnswer } from '../../contract/leases.ts';
+import type { LeaseAnswer, LeaseRequestBody, TicketAnswer } from '../../contract/leases.ts';
 import { attemptOf } from '../../core/words/ids.ts';
 import type { Placement } from '../../routing/placement.ts';
 import { pause } from '../../runtime/background.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Ticket } from '../acquire/admission.ts';
+import type { CallTicket } from '../acquire/admission.ts';
 import { Rounds } from '../acquire/rounds.ts';
 import { ticketTime } from '../acquire/ticket.ts';
 import { waitedHeader } from '../acquire/waited.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { identify } from '../identity/authenticate.ts';
 import { delayNewKey, keepPlace, NO_PLACE, takeLeasePlace } from '../identity/new-keys.ts';
 import { retryBudgetOf } from '../isolate.ts';
@@ -17,7 +17,7 @@ import { rateHeaders } from '../rate-headers.ts';
 import { LEFT, rejected, type Rejected } from '../result.ts';
 import { admitLease, type LeaseAdmitted } from './admit-lease.ts';
 import { renewWithinMs } from './held-pools.ts';
-import { said, unknownToken, type Answer, type Said } from './lease-call.ts';
+import { said, unknownToken, type LeaseRouteAnswer, type RouteReply } from './lease-call.ts';
 import { openTicket, sealLease, sealTicket, type TicketToken } from './lease-token.ts';
 import { forbiddenIn, NOWHERE, planLease, upstreamFor, type LeasePlan } from './plan-lease.ts';
 import { ticketIdOf } from './signed-token.ts';
@@ -41,7 +41,10 @@ const MOVE_PAUSE_MS = 100;
 const LEASE_ID_LENGTH_MAX = 100;
 
 /** Answers `POST /leases`. A provider key without a success needs a place for it, as for a call. */
-export async function postLease(call: KnownCall, wanted: LeaseRequest): Promise<Answer> {
+export async function postLease(
+  call: AuthenticatedCall,
+  wanted: LeaseRequestBody,
+): Promise<LeaseRouteAnswer> {
   const ownKey = ownKeyAt(call, (upstreamFor(call, wanted) ?? NOWHERE).id);
   const place = ownKey === null ? NO_PLACE : takeLeasePlace(call, ownKey);
   if (place.kind === 'rejected') return place;
@@ -53,23 +56,23 @@ export async function postLease(call: KnownCall, wanted: LeaseRequest): Promise<
 }
 
 /** The name of the provider key of a caller without a gateway key, as calls at that upstream use it. */
-function ownKeyAt({ caller }: KnownCall, upstream: string): string | null {
+function ownKeyAt({ caller }: AuthenticatedCall, upstream: string): string | null {
   const { gatewayKeyId, fingerprint } = caller;
   return gatewayKeyId === null && fingerprint !== null ? `${upstream} ${fingerprint}` : null;
 }
 
 /** Keeps the place of a provider key without a success until its lease expires. */
-export function keepLeasePlace(call: KnownCall, upstream: string, expiresAt: number): void {
+export function keepLeasePlace(call: AuthenticatedCall, upstream: string, expiresAt: number): void {
   const ownKey = ownKeyAt(call, upstream);
   if (ownKey !== null) keepPlace(ownKey, expiresAt);
 }
 
 /** @param ownKey the name of its provider key if that may not have had a success yet; null: a gateway key, or no key */
 async function askForLease(
-  first: KnownCall,
-  wanted: LeaseRequest,
+  first: AuthenticatedCall,
+  wanted: LeaseRequestBody,
   ownKey: string | null,
-): Promise<Answer> {
+): Promise<LeaseRouteAnswer> {
   const receivedAt = steadyClock.now();
   const past = await pastOf(first, wanted);
   if (past.kind === 'rejected') return past;
@@ -115,8 +118,8 @@ async function askForLease(
  * loses a right, so no pool reports that.
  */
 async function refusedNow(
-  { env, ctx, request, query }: KnownCall,
-  { group }: LeaseRequest,
+  { env, ctx, request, query }: AuthenticatedCall,
+  { group }: LeaseRequestBody,
   placements: readonly Placement[],
   receivedAt: number,
 ): Promise<Rejected | null> {
@@ -138,16 +141,16 @@ export function parkedMs({ headers }: Pick<Request, 'headers'>): number {
 }
 
 /** A request that has come before, or the first of its call. */
-interface Past {
+interface EarlierRequest {
   readonly kind: 'past';
   readonly ticket: TicketToken;
   readonly isKept: boolean;
 }
 
 async function pastOf(
-  { request, caller, table, headers }: KnownCall,
-  wanted: LeaseRequest,
-): Promise<Past | Rejected> {
+  { request, caller, table, headers }: AuthenticatedCall,
+  wanted: LeaseRequestBody,
+): Promise<EarlierRequest | Rejected> {
   const { fingerprintKey } = table.snapshot;
   if (wanted.ticket !== undefined) {
     const ticket = await openTicket(fingerprintKey, caller.id, wanted.ticket);
@@ -169,10 +172,10 @@ async function pastOf(
 
 /** The ticket that pools are asked with. What the body does not say its headers may. */
 function askedBy(
-  { caller, headers }: KnownCall,
-  wanted: LeaseRequest,
+  { caller, headers }: AuthenticatedCall,
+  wanted: LeaseRequestBody,
   { enqueuedAt, slots }: TicketToken,
-): Ticket {
+): CallTicket {
   const { keyLanes, keyTimeoutMs } = caller;
   return {
     enqueuedAt,
@@ -196,11 +199,11 @@ function leaseIdIn(text: string): string {
 
 async function leased(
   { call, located, rules }: LeasePlan,
-  wanted: LeaseRequest,
+  wanted: LeaseRequestBody,
   ticket: TicketToken,
   { holds, member, rates, waited }: Extract<LeaseAdmitted, { kind: 'admitted' }>,
   receivedAt: number,
-): Promise<Said> {
+): Promise<RouteReply> {
   const now = steadyClock.now();
   retryBudgetOf(located.upstream.id).noteCall();
   const { pools: _, ...past } = ticket;
@@ -262,7 +265,7 @@ export function expiry(
 }
 
 async function parked(
-  { table }: KnownCall,
+  { table }: AuthenticatedCall,
   ticket: TicketToken,
   {
     pools,
@@ -273,7 +276,7 @@ async function parked(
     askAgainMs,
   }: Extract<LeaseAdmitted, { kind: 'parked' }>,
   receivedAt: number,
-): Promise<Said> {
+): Promise<RouteReply> {
   const parkedForMs = steadyClock.now() - receivedAt;
   const retryAfterMs = Math.max(0, askAgainMs, ASK_EVERY_MS - parkedForMs);
   const body: TicketAnswer = {
@@ -292,11 +295,11 @@ async function parked(
 
 /** The same request by a newer configuration, from who makes it on. */
 async function movedTo(
-  call: KnownCall,
+  call: AuthenticatedCall,
   configVersion: number,
   moves: number,
   untilAt: number,
-): Promise<KnownCall | Answer> {
+): Promise<AuthenticatedCall | LeaseRouteAnswer> {
   if (moves >= MOVES_MAX || steadyClock.now() >= untilAt) return unread();
   const table = await tableSince(call, configVersion, untilAt);
   if (table === null) return call.signal.aborted ? LEFT : unread();

@@ -4,13 +4,13 @@ import { SERVED, type RefusalKind, type UpstreamSignal } from '../../core/words/
 import { isTaken } from '../../core/words/outcome.ts';
 import { membersOf } from '../../routing/members.ts';
 import type { UpstreamRefusal } from '../../upstream/refusal/classify-refusal.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { CallLimits } from '../answer-source.ts';
 import { hintsIn, nearlyEmpty, readAnswer } from '../read-answer.ts';
 import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../tries.ts';
 import { placementOf, releaseAll, reportTo } from './held-pools.ts';
-import { notTold, openLeaseOf, said, unknownToken, type Answer } from './lease-call.ts';
+import { notTold, openLeaseOf, said, unknownToken, type LeaseRouteAnswer } from './lease-call.ts';
 import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
 import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { placeOf, settleRefused } from './settle-lease.ts';
@@ -35,10 +35,10 @@ const RETRIABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>(['overload', 'e
 
 /** Answers `PATCH /leases/{lease}`. */
 export async function patchLease(
-  call: KnownCall,
+  call: AuthenticatedCall,
   token: string,
   told: ReportRequest,
-): Promise<Answer> {
+): Promise<LeaseRouteAnswer> {
   const lease = await openLeaseOf(call, token);
   if (lease === null) return unknownToken('lease');
   const forbidden = forbiddenHold(call, lease);
@@ -84,7 +84,7 @@ export async function patchLease(
   return reported({ action: 'again', after_ms: Math.round(afterMs), ticket });
 }
 
-function reported(answer: ReportAnswer): Answer {
+function reported(answer: ReportAnswer): LeaseRouteAnswer {
   return said(200, answer);
 }
 
@@ -116,13 +116,13 @@ function ofProvider({ pools }: LeaseToken): readonly PoolHold[] {
 }
 
 /** Finds the limits that a lease counts in. The number of calls in flight is unknown. */
-function limitsOf(call: KnownCall, lease: LeaseToken, upstream: Upstream): CallLimits {
+function limitsOf(call: AuthenticatedCall, lease: LeaseToken, upstream: Upstream): CallLimits {
   const { feedForward } = rulesOf(call, lease);
   return { place: `lease ${lease.caller} ${upstream.id}`, underWay: 0, feedForward };
 }
 
 async function tellServed(
-  call: KnownCall,
+  call: AuthenticatedCall,
   lease: LeaseToken,
   answer: Response,
   upstream: Upstream,
@@ -141,7 +141,7 @@ async function tellServed(
 }
 
 async function tellRefused(
-  call: KnownCall,
+  call: AuthenticatedCall,
   lease: LeaseToken,
   { signal, scope }: UpstreamRefusal,
 ): Promise<void> {
@@ -154,7 +154,7 @@ async function tellRefused(
 }
 
 /** Names the key that a report counts for. Callers without a gateway key count as one, because they could invent keys. */
-function reportedBy({ caller }: KnownCall): Required<Pick<UpstreamSignal, 'reportedBy'>> {
+function reportedBy({ caller }: AuthenticatedCall): Required<Pick<UpstreamSignal, 'reportedBy'>> {
   return { reportedBy: caller.gatewayKeyId ?? '' };
 }
 
@@ -168,7 +168,7 @@ interface Next {
 
 /** Decides whether a call that was refused asks again, as a proxied one would; null: it does not. */
 function nextOf(
-  call: KnownCall,
+  call: AuthenticatedCall,
   lease: LeaseToken,
   upstream: Upstream,
   kind: UpstreamRefusal['signal']['kind'],
@@ -196,7 +196,7 @@ function nextOf(
 }
 
 /** Tells whether a member is left that has not refused the call. */
-function hasOther(call: KnownCall, { pools, member, refusedBy }: LeaseToken): boolean {
+function hasOther(call: AuthenticatedCall, { pools, member, refusedBy }: LeaseToken): boolean {
   const hold = pools.find((each) => each.member !== undefined);
   if (hold === undefined) return false;
   const { config } = placementOf(call, hold);

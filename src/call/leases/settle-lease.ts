@@ -6,7 +6,7 @@ import { EachSecond } from '../../runtime/each-second.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Settle } from '../acquire/admission.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { measureAsSaid, type Metering } from '../metering.ts';
 import { placementOf } from './held-pools.ts';
 import type { LeaseToken } from './lease-token.ts';
@@ -14,7 +14,7 @@ import { estimateOf, locatedAt, NOWHERE, upstreamFor, type LeaseMember } from '.
 
 /** Finds where the call of a lease goes: to its member, or where its caller said. */
 export function placeOf(
-  call: KnownCall,
+  call: AuthenticatedCall,
   lease: LeaseToken,
 ): Pick<LeaseMember, 'located'> & Partial<LeaseMember> {
   const model = lease.wanted.model ?? null;
@@ -30,7 +30,7 @@ export function placeOf(
 }
 
 /** Measures the call of a lease; null: none of its groups counts. */
-function meteringOf(call: KnownCall, lease: LeaseToken): Metering | null {
+function meteringOf(call: AuthenticatedCall, lease: LeaseToken): Metering | null {
   const counts = lease.pools.some((hold) => {
     const { config } = placementOf(call, hold);
     return config !== null && countsTokens(config);
@@ -53,7 +53,7 @@ const logged = new EachSecond(LOGGED_EACH_SECOND);
  * counts: a larger charge would spend the budget of others, and a smaller one would make leases free.
  */
 export function settleBy(
-  call: KnownCall,
+  call: AuthenticatedCall,
   lease: LeaseToken,
   usage: ReleaseRequest['usage'],
 ): { readonly counts: 'reported' | 'reserved'; readonly settle: Settle | undefined } | null {
@@ -79,12 +79,12 @@ export function settleBy(
 }
 
 /** Settles a lease whose holder reports that its call was refused, by the same rule. */
-export function settleRefused(call: KnownCall, lease: LeaseToken): Settle | undefined {
+export function settleRefused(call: AuthenticatedCall, lease: LeaseToken): Settle | undefined {
   return mayReportUsage(call.caller.key) ? meteringOf(call, lease)?.notServed : undefined;
 }
 
 function noteIgnored(
-  { caller }: KnownCall,
+  { caller }: AuthenticatedCall,
   { wanted, pools }: LeaseToken,
   usage: NonNullable<ReleaseRequest['usage']>,
 ): void {

@@ -1,7 +1,7 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { unifiedPath, type UnifiedShape } from '../../routing/choose-upstream.ts';
 import { isUpstreamAllowed } from '../../routing/key-access.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { goesByMembers } from '../members/goes-by-members.ts';
 import { secretOfMember } from '../members/key-without-slot.ts';
 import { logEvent } from '../../runtime/log.ts';
@@ -16,7 +16,7 @@ const NOT_LOOKED_UP =
   'Headgate could not look up which upstream made what this path names: its record did not answer in time. Try again, or name the upstream in the header headgate-upstream.';
 
 /** The upstream that a call to `/v1` goes to which names none, and whether there is no other one for its caller. */
-interface Fallback {
+interface HomeUpstream {
   readonly upstream: Upstream;
   readonly isOnly: boolean;
 }
@@ -27,7 +27,7 @@ interface Fallback {
  * another upstream would say that what it did not make does not exist.
  */
 export async function homeUpstream(
-  call: KnownCall,
+  call: AuthenticatedCall,
   shape: UnifiedShape,
 ): Promise<string | null | Rejected> {
   const fallback = fallbackOf(call, shape);
@@ -51,7 +51,11 @@ export function namesMade(pathname: string): boolean {
 }
 
 /** Whether what an upstream makes for a caller is found there without being noted. */
-export function isFoundAnyway(call: KnownCall, shape: UnifiedShape, upstream: Upstream): boolean {
+export function isFoundAnyway(
+  call: AuthenticatedCall,
+  shape: UnifiedShape,
+  upstream: Upstream,
+): boolean {
   return fallbackOf(call, shape)?.upstream.id === upstream.id;
 }
 
@@ -62,7 +66,7 @@ function idsIn(pathname: string): readonly string[] {
   return ids.slice(0, IDS_MAX);
 }
 
-function fallbackOf(call: KnownCall, shape: UnifiedShape): Fallback | null {
+function fallbackOf(call: AuthenticatedCall, shape: UnifiedShape): HomeUpstream | null {
   const { upstreams, snapshot } = call.table;
   const hasShape = (upstream: Upstream): boolean => unifiedPath(upstream, shape, '') !== null;
   const usable = [...upstreams.values()].filter((one) => isUsable(call, one) && hasShape(one));
@@ -82,7 +86,7 @@ function fallbackOf(call: KnownCall, shape: UnifiedShape): Fallback | null {
  * Whether a call of the caller may go to an upstream that it did not name. A provider key of its own is shown to none but
  * the default one.
  */
-function isUsable(call: KnownCall, upstream: Upstream): boolean {
+function isUsable(call: AuthenticatedCall, upstream: Upstream): boolean {
   const { caller, table } = call;
   const { key, credentials } = caller;
   if (credentials.providerKey !== null || !goesByMembers(caller, upstream)) return false;

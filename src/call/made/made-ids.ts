@@ -4,7 +4,7 @@ import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { madeHash } from '../../runtime/digests.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { within } from '../../runtime/within.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 
 /**
  * Which upstream made an object that a caller asks for by its id at `/v1`: a response, a batch, a file. An id is noted if
@@ -25,7 +25,7 @@ const remembered = new BoundedMap<string, string>(REMEMBERED_MAX);
 
 /** Notes that an upstream made these objects for a caller. */
 export async function noteMade(
-  call: KnownCall,
+  call: AuthenticatedCall,
   { id: upstream }: Upstream,
   ids: readonly string[],
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function noteMade(
 
 /** Finds the upstream that made one of these objects for the caller; null: it is not known. Fails if that cannot be looked up. */
 export async function upstreamThatMade(
-  call: KnownCall,
+  call: AuthenticatedCall,
   ids: readonly string[],
 ): Promise<string | null> {
   const { caller, hashes } = await hashed(call, ids);
@@ -51,7 +51,7 @@ export async function upstreamThatMade(
   return within(ANSWER_LOST_MS, asked ?? Promise.resolve(null), call.after);
 }
 
-async function hashed({ caller: { id }, table }: KnownCall, ids: readonly string[]) {
+async function hashed({ caller: { id }, table }: AuthenticatedCall, ids: readonly string[]) {
   const { fingerprintKey } = table.snapshot;
   const caller = await madeHash(fingerprintKey, id);
   const hashes = await Promise.all(ids.map((each) => madeHash(fingerprintKey, `${id}\n${each}`)));
@@ -59,7 +59,7 @@ async function hashed({ caller: { id }, table }: KnownCall, ids: readonly string
 }
 
 /** Callers without a gateway key have objects of their own: made-up keys must not take the room of others. */
-function objectOf({ env, caller }: KnownCall, hash: string) {
+function objectOf({ env, caller }: AuthenticatedCall, hash: string) {
   const kind = caller.gatewayKeyId === null ? 'o' : 'k';
   const part = Number.parseInt(hash.slice(-2), 16) % OBJECTS;
   return runsOf(env, `made:${kind}${part}`, null);

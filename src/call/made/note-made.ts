@@ -1,6 +1,6 @@
 import type { RunReader } from '../../upstream/operation/run-events.ts';
-import type { SaidOfRun } from '../../upstream/operation/runs.ts';
-import type { KnownCall } from '../call.ts';
+import type { ReportedRun } from '../../upstream/operation/runs.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { isUnified, unifiedShape } from '../choose-path.ts';
 import type { Located } from '../locate.ts';
 import { isFoundAnyway } from './home-upstream.ts';
@@ -19,7 +19,10 @@ const STORES_NONE: ReadonlySet<string> = new Set(['count_tokens', 'health', 'mod
  * Tells how the ids in the answer to a call are noted. Null: they are not, because the call names its upstream in its
  * path, makes nothing, or is found at its upstream anyway.
  */
-export function noterOf(call: KnownCall, { upstream, operation }: Located): NoteMade | null {
+export function noterOf(
+  call: AuthenticatedCall,
+  { upstream, operation }: Located,
+): NoteMade | null {
   const { method, url, env, ctx } = call;
   const { name, limited } = operation;
   if (env.RUNS === undefined || !isUnified(url) || method !== 'POST') return null;
@@ -55,7 +58,7 @@ class NotingReader implements RunReader {
     this.#noted = this.#note(this.#inner.made);
   }
 
-  get said(): SaidOfRun | null {
+  get said(): ReportedRun | null {
     return this.#inner.said;
   }
 

@@ -1,6 +1,6 @@
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { mayUse } from '../../routing/key-access.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { keyFor } from '../identity/authenticate.ts';
 import { goesByMembers } from './goes-by-members.ts';
 
@@ -11,7 +11,7 @@ import { goesByMembers } from './goes-by-members.ts';
 export function keyWithoutSlot(
   upstream: Upstream,
   model: string | null,
-  call: KnownCall,
+  call: AuthenticatedCall,
 ): ReturnType<typeof keyFor> {
   const { caller, table, env } = call;
   const secret = upstream.secret ?? secretOfMember(upstream, model, call);
@@ -30,7 +30,7 @@ export function keyWithoutSlot(
 export function secretOfMember(
   upstream: Upstream,
   model: string | null,
-  { caller, table: { routes } }: Pick<KnownCall, 'caller' | 'table'>,
+  { caller, table: { routes } }: Pick<AuthenticatedCall, 'caller' | 'table'>,
 ): string | null {
   if (!routes.hasMembers || caller.gatewayKeyId === null) return null;
   if (!goesByMembers(caller, upstream)) return null;

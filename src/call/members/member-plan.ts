@@ -6,7 +6,7 @@ import { hasMembers, membersOf, secretOf, type GroupMember } from '../../routing
 import type { Placement } from '../../routing/placement.ts';
 import { siblingPath } from '../../routing/sibling-path.ts';
 import { readSecret, secretFault } from '../../runtime/secrets.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { foreignPage } from '../foreign-page.ts';
 import { missingKey } from '../identity/authenticate.ts';
@@ -16,7 +16,7 @@ import { mayBeRenamed } from '../renamed-body.ts';
 import { rejected, type Rejected } from '../result.ts';
 
 /** A member that may take a call, and what the call is there. */
-export interface MemberPlace {
+export interface MemberRoute {
   readonly kind: 'place';
   readonly id: string;
   readonly member: GroupMember;
@@ -35,7 +35,7 @@ export interface MemberPlan {
   /** Name of the group that has them. */
   readonly group: string;
   /** By their ids. */
-  readonly places: ReadonlyMap<string, MemberPlace>;
+  readonly places: ReadonlyMap<string, MemberRoute>;
   /** Ids of the members that cannot take the call, whatever becomes of it. */
   readonly impossible: readonly string[];
 }
@@ -54,7 +54,7 @@ export function groupsWithMembers(placed: readonly Placement[]): GroupConfig[] {
 
 /** Plans at which members a call may run, as far as that shows before one is granted. Rejected: at none. */
 export function planMembers(
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
   config: GroupConfig,
   spilledFrom: Located | null,
@@ -76,8 +76,8 @@ export function planMembers(
 }
 
 /** A call that looks for a member. */
-interface Asked {
-  readonly call: KnownCall;
+interface MemberRequest {
+  readonly call: AuthenticatedCall;
   readonly located: Located;
   /** Names of its model. */
   readonly names: readonly string[];
@@ -88,8 +88,8 @@ interface Asked {
 function placeOf(
   member: GroupMember,
   group: GroupConfig,
-  { call, located: asCalled, names, isRenamed }: Asked,
-): MemberPlace | Impossible {
+  { call, located: asCalled, names, isRenamed }: MemberRequest,
+): MemberRoute | Impossible {
   const { id, config } = member;
   const cannot = (reason: ErrorReply['reason'], message: string): Impossible => ({
     kind: 'impossible',
@@ -148,7 +148,7 @@ function placeOf(
 function locatedAt(
   upstream: Upstream,
   model: string | null,
-  call: KnownCall,
+  call: AuthenticatedCall,
   asCalled: Located,
 ): Located | null {
   if (upstream === asCalled.upstream && model === null) return asCalled;
@@ -173,7 +173,7 @@ function isNamedInPath(
 export function pickMember(
   { places }: MemberPlan,
   isExcluded: (id: string) => boolean,
-): MemberPlace | null {
+): MemberRoute | null {
   const open = [...places.values()].filter(
     ({ id, member }) => member.config.enabled && !isExcluded(id),
   );

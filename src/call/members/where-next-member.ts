@@ -2,16 +2,16 @@ import type { RefusalKind, UpstreamSignal } from '../../core/words/signal.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { Candidate } from '../plan.ts';
-import type { Again } from '../result.ts';
-import { isSamePlace, type Tries, type Turn } from '../tries.ts';
-import type { MemberPlace, MemberPlan } from './member-plan.ts';
+import type { NotServed } from '../result.ts';
+import { isSamePlace, type CallAttempts, type CandidateAttempt } from '../tries.ts';
+import type { MemberRoute, MemberPlan } from './member-plan.ts';
 import { isFailure } from './refused-members.ts';
 
 /** Notes that a member has refused a call, for whatever it said; and, for where the call comes from, those that are reached alike. */
 export function noteRefusedAt(
-  { refusedMembers }: Tries,
+  { refusedMembers }: CallAttempts,
   { group, places }: MemberPlan,
-  { id, located: { upstream } }: MemberPlace,
+  { id, located: { upstream } }: MemberRoute,
   kind: RefusalKind,
 ): void {
   refusedMembers.note(id, kind);
@@ -29,7 +29,7 @@ export function noteRefusedAt(
 export function proofBy(
   isDone: boolean,
   plan: MemberPlan | null,
-  { refusedMembers }: Tries,
+  { refusedMembers }: CallAttempts,
 ): Pick<UpstreamSignal, 'isMistake' | 'blamed'> {
   if (!isDone) return { isMistake: true };
   return plan === null ? {} : { blamed: refusedMembers.blamedIn(plan.group, steadyClock.now()) };
@@ -46,7 +46,7 @@ export interface ExcludedMembers {
 /** Lists the members that a call is not to be granted at. */
 export function excludedMembers(
   { places, impossible }: MemberPlan,
-  { refusedMembers: { ids, idsForNow } }: Tries,
+  { refusedMembers: { ids, idsForNow } }: CallAttempts,
 ): ExcludedMembers {
   const isHere = (id: string): boolean => places.has(id);
   return {
@@ -56,7 +56,7 @@ export function excludedMembers(
 }
 
 /** Tells whether a member is left that can take a call and has not refused it. */
-export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: Tries): boolean {
+export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: CallAttempts): boolean {
   return [...places.values()].some(
     ({ id, member }) => member.config.enabled && !refusedMembers.has(id),
   );
@@ -65,8 +65,8 @@ export function hasMemberLeft({ places }: MemberPlan, { refusedMembers }: Tries)
 /** Returns the timeout for a member's first content. null if there is none, or no other member is left. */
 export function firstTokenMsAt(
   plan: MemberPlan,
-  { id, member }: MemberPlace,
-  { refusedMembers }: Tries,
+  { id, member }: MemberRoute,
+  { refusedMembers }: CallAttempts,
 ): number | null {
   const firstTokenMs = member.config.first_token_ms ?? null;
   if (firstTokenMs === null || refusedMembers.isPatient) return null;
@@ -84,9 +84,9 @@ export function firstTokenMsAt(
 export function whereAfterMember(
   { rules, located }: Candidate,
   plan: MemberPlan,
-  { ticket, tries }: Turn,
+  { ticket, tries }: CandidateAttempt,
   kind: UpstreamSignal['kind'],
-): Again['where'] | null {
+): NotServed['where'] | null {
   const { refusedMembers } = tries;
   const { max, budget: share } = rules.retries;
   const budget = retryBudgetOf(located.upstream.id);
@@ -101,7 +101,7 @@ export function whereAfterMember(
 }
 
 /** Tells whether a call may ask once more the members that refused it for what a wait helps; if so, they are forgotten. */
-export function mayAskWaitable(tries: Tries): boolean {
+export function mayAskWaitable(tries: CallAttempts): boolean {
   const { waitable } = tries.refusedMembers;
   if (waitable === null || !tries.mayReenter(waitable)) return false;
   tries.refusedMembers.forgetWaitable();

@@ -1,4 +1,4 @@
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { choosePath } from '../choose-path.ts';
 import type { Answered, Rejected } from '../result.ts';
 import { forbiddenModel, listModels, unknownModel } from './list-models.ts';
@@ -10,7 +10,7 @@ import type { ModelsDialect, ModelsRequest } from './models-request.ts';
  * because its list does not say anything of that.
  */
 export async function answerModels(
-  call: KnownCall,
+  call: AuthenticatedCall,
   { dialect, id }: ModelsRequest,
 ): Promise<Answered | Rejected | null> {
   if (id !== null) return answerModel(call, dialect, id);
@@ -19,7 +19,7 @@ export async function answerModels(
 
 /** Finds a model where a call that names it would go: by its prefix, by patterns, or at the default upstream. */
 async function answerModel(
-  call: KnownCall,
+  call: AuthenticatedCall,
   dialect: ModelsDialect,
   id: string,
 ): Promise<Answered | Rejected | null> {

@@ -3,7 +3,7 @@ import { textWithin } from '../../upstream/body/bounded-body.ts';
 import { PAGE_MODELS, readModelPage, type Model, type ModelPage } from './model-page.ts';
 
 /** Why a list of models is missing or not whole: a word of ours, `status_` and a status, or the reason of an error. */
-export type Fault = string;
+export type ModelListFault = string;
 
 /** The models that an upstream lists, as far as they were read. */
 export interface Listing {
@@ -11,7 +11,7 @@ export interface Listing {
   /** Length of its text, in characters. */
   readonly chars: number;
   /** Null: the list is whole. */
-  readonly fault: Fault | null;
+  readonly fault: ModelListFault | null;
 }
 
 /** How long an upstream may take to list its models, pages included, in milliseconds. Callers do not wait that long. */
@@ -23,7 +23,7 @@ const LIST_BYTES_MAX = 4 * 1_024 * 1_024;
 /** Maximum pages of a list that are read. */
 const PAGES_MAX = 50;
 
-interface Asked {
+interface ModelListRequest {
   readonly fetcher: Fetcher;
   readonly url: string;
   readonly headers: Headers;
@@ -33,14 +33,14 @@ interface Asked {
 
 /** Asks an upstream for its models, page after page. `report` gets what was read after each page but the last. */
 export async function askModels(
-  asked: Asked,
+  asked: ModelListRequest,
   report: (soFar: readonly Model[]) => void,
 ): Promise<Listing> {
   const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
   const models = new Map<string, Model>();
   let chars = 0;
   let isPartial = false;
-  const listed = (fault: Fault | null): Listing => {
+  const listed = (fault: ModelListFault | null): Listing => {
     return {
       models: [...models.values()],
       chars,
@@ -66,11 +66,11 @@ export async function askModels(
 }
 
 async function readOne(
-  { fetcher, url, headers, dialect }: Asked,
+  { fetcher, url, headers, dialect }: ModelListRequest,
   query: Readonly<Record<string, string>>,
   bytesMax: number,
   signal: AbortSignal,
-): Promise<{ readonly page: ModelPage; readonly chars: number } | Fault> {
+): Promise<{ readonly page: ModelPage; readonly chars: number } | ModelListFault> {
   const search = new URLSearchParams(query).toString();
   try {
     // A redirect would take the key to wherever it leads, so it counts as no list.

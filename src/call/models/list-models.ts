@@ -8,7 +8,7 @@ import { configuredModels } from '../../routing/configured-models.ts';
 import { forbiddenFor, isUpstreamAllowed } from '../../routing/key-access.ts';
 import { OVERRIDE_HEADERS } from '../../upstream/operation/method-override.ts';
 import { LIMITED_OPERATIONS } from '../../upstream/operation/operations-table.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { foreignPage } from '../foreign-page.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { modelLists } from '../isolate.ts';
@@ -17,7 +17,7 @@ import { keyWithoutSlot, secretOfMember } from '../members/key-without-slot.ts';
 import { hiddenKeyOf, placementsOf, routedCall } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { fetcherOf } from '../target.ts';
-import { askModels, type Fault, type Listing } from './ask-models.ts';
+import { askModels, type ModelListFault, type Listing } from './ask-models.ts';
 import { logMissing } from './log-missing.ts';
 import type { Model } from './model-page.ts';
 
@@ -40,7 +40,7 @@ export interface ListedModel {
 export interface ListedModels {
   readonly models: readonly ListedModel[];
   /** Upstreams whose models are missing, wholly or in part, and why. */
-  readonly missing: ReadonlyMap<string, Fault>;
+  readonly missing: ReadonlyMap<string, ModelListFault>;
 }
 
 /**
@@ -51,14 +51,14 @@ export interface ListedModels {
  * that lists groups sees the upstreams and the models that it may call by them. `only`: one upstream.
  */
 export async function listModels(
-  call: KnownCall,
+  call: AuthenticatedCall,
   only: Upstream | null = null,
 ): Promise<ListedModels> {
   const upstreams = only === null ? [...call.table.upstreams.values()] : [only];
   const open = upstreams.filter((upstream) => isOpen(call, upstream));
   const asked = open.filter((upstream) => mayAsk(call, upstream));
   const lists = await Promise.all(asked.map((upstream) => listingOf(upstream, call)));
-  const missing = new Map<string, Fault>();
+  const missing = new Map<string, ModelListFault>();
   const models: ListedModel[] = [];
   const unlisted = new Set(open);
   for (const [index, upstream] of asked.entries()) {
@@ -78,12 +78,15 @@ function listed(upstream: Upstream, model: Model): ListedModel {
   return { id: `${upstream.id}/${model.id}`, upstream, model };
 }
 
-function isOpen({ caller: { key }, table: { routes } }: KnownCall, upstream: Upstream): boolean {
+function isOpen(
+  { caller: { key }, table: { routes } }: AuthenticatedCall,
+  upstream: Upstream,
+): boolean {
   return isUpstreamAllowed(key, upstream, routes);
 }
 
 /** Whether an upstream is asked for its list on behalf of this caller. */
-function mayAsk(call: KnownCall, upstream: Upstream): boolean {
+function mayAsk(call: AuthenticatedCall, upstream: Upstream): boolean {
   if (modelsAt(upstream) === null) return false;
   if (upstream.id === call.table.snapshot.config.default_upstream) return true;
   if (upstream.isKeyless) return true;
@@ -92,7 +95,10 @@ function mayAsk(call: KnownCall, upstream: Upstream): boolean {
 }
 
 /** Lists what the configuration names at these upstreams, as far as the caller has a key for them. */
-async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<ListedModel[]> {
+async function namedModels(
+  at: ReadonlySet<Upstream>,
+  call: AuthenticatedCall,
+): Promise<ListedModel[]> {
   if (at.size === 0) return [];
   const { table } = call;
   const named = configuredModels(table.snapshot.config, table.upstreams);
@@ -107,7 +113,7 @@ async function namedModels(at: ReadonlySet<Upstream>, call: KnownCall): Promise<
 
 /** Rejects a call for a model that the caller may not call, or has no key for; null: it may. */
 export async function forbiddenModel(
-  call: KnownCall,
+  call: AuthenticatedCall,
   upstream: Upstream,
   model: string,
 ): Promise<Rejected | null> {
@@ -124,7 +130,7 @@ export function unknownModel({ id }: Upstream, model: string): Rejected {
 }
 
 /** Returns the models that an upstream lists, of those that the caller may call. */
-async function listingOf(upstream: Upstream, call: KnownCall): Promise<Listing> {
+async function listingOf(upstream: Upstream, call: AuthenticatedCall): Promise<Listing> {
   const found = await keyWithoutSlot(upstream, null, call);
   if (found.kind === 'rejected') return noList(found.reply.reason);
   const { key } = found;
@@ -147,7 +153,7 @@ async function listingOf(upstream: Upstream, call: KnownCall): Promise<Listing> 
   return { ...list, models };
 }
 
-function noList(fault: Fault): Listing {
+function noList(fault: ModelListFault): Listing {
   return { models: [], chars: 0, fault };
 }
 
@@ -157,7 +163,7 @@ function isShared({ isKeyless }: Upstream, { injected }: UpstreamKey): boolean {
 }
 
 /** Makes the headers by which an upstream is asked for its list. */
-function headersFor(upstream: Upstream, key: UpstreamKey, call: KnownCall): Headers {
+function headersFor(upstream: Upstream, key: UpstreamKey, call: AuthenticatedCall): Headers {
   const { credentials } = call.caller;
   const { injected } = key;
   const headers = isShared(upstream, key)
@@ -182,7 +188,7 @@ function headersFor(upstream: Upstream, key: UpstreamKey, call: KnownCall): Head
 function keyOfQuery(
   upstream: Upstream,
   shape: 'openai' | 'anthropic',
-  { query, caller: { credentials } }: KnownCall,
+  { query, caller: { credentials } }: AuthenticatedCall,
 ): ReturnType<typeof keyToPlace> {
   const { providerKey } = credentials;
   const isInQuery = providerKey !== null && query.get('key') === providerKey;
@@ -200,7 +206,7 @@ function variantOf(headers: Headers): string {
 
 /** Whether the caller's key may call a model in some way. Groups may allow some operations only. */
 function mayCall(
-  call: KnownCall,
+  call: AuthenticatedCall,
   upstream: Upstream,
   upstreamKey: UpstreamKey,
   model: string,

@@ -1,7 +1,7 @@
 import { BoundedMap } from '../../core/parts/bounded-map.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Fault } from './ask-models.ts';
+import type { ModelListFault } from './ask-models.ts';
 
 /** Minimum time between two lines about one upstream and one reason, and maximum pairs that are remembered. */
 const SILENT_MS = 60_000;
@@ -13,7 +13,7 @@ const lines = new BoundedMap<string, { readonly at: number; leftOut: number }>(P
  * Logs that the models of an upstream are missing in a list. Within a minute the same is logged once, and the next line
  * has the number of lists since then that lacked them (`left_out`).
  */
-export function logMissing(upstream: string, why: Fault): void {
+export function logMissing(upstream: string, why: ModelListFault): void {
   const now = steadyClock.now();
   const pair = `${upstream} ${why}`;
   const last = lines.get(pair);

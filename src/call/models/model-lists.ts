@@ -22,13 +22,13 @@ const LOOK_MS = 20;
 const NONE: Pick<Listing, 'models' | 'fault'> = { models: [], fault: null };
 
 /** A list that a request is reading. */
-interface Asking {
+interface PendingList {
   readonly since: number;
   soFar: readonly Model[];
 }
 
 /** Reads a list, and reports what it has after each page. */
-export type AskList = (report: (soFar: readonly Model[]) => void) => Promise<Listing>;
+export type FetchModelList = (report: (soFar: readonly Model[]) => void) => Promise<Listing>;
 
 /**
  * A cache of the model lists of upstreams: callers request them as often as they like, and each request would call every
@@ -39,7 +39,7 @@ export class ModelLists {
   readonly #asked = new BoundedMap<string, { readonly count: number; readonly until: number }>(
     LISTS_MAX,
   );
-  readonly #asking = new BoundedMap<string, Asking>(LISTS_MAX);
+  readonly #asking = new BoundedMap<string, PendingList>(LISTS_MAX);
   #chars = 0;
 
   /**
@@ -48,7 +48,7 @@ export class ModelLists {
    */
   async get(
     { whose, variant, waitMs }: { whose: string; variant: string; waitMs: number },
-    ask: AskList,
+    ask: FetchModelList,
     ctx: Background,
   ): Promise<Listing> {
     const name = `${whose} ${variant}`;
@@ -66,13 +66,13 @@ export class ModelLists {
       await pause(LOOK_MS);
     }
     if (!this.#mayAsk(whose)) return tooOften(kept?.list);
-    const asking: Asking = { since: steadyClock.now(), soFar: [] };
+    const asking: PendingList = { since: steadyClock.now(), soFar: [] };
     const reading = this.#read(name, asking, ask);
     ctx.waitUntil(reading);
     return within(waitMs, reading).catch(() => late(asking));
   }
 
-  async #read(name: string, asking: Asking, ask: AskList): Promise<Listing> {
+  async #read(name: string, asking: PendingList, ask: FetchModelList): Promise<Listing> {
     this.#asking.set(name, asking);
     const list = await ask((soFar) => {
       asking.soFar = soFar;
@@ -115,6 +115,6 @@ function tooOften({ models, fault }: Pick<Listing, 'models' | 'fault'> = NONE): 
 }
 
 /** The list of an upstream that is late, with the pages that have come. */
-function late({ soFar }: Asking): Listing {
+function late({ soFar }: PendingList): Listing {
   return { models: soFar, chars: 0, fault: 'timeout' };
 }

@@ -19,8 +19,6 @@ const ID_MAX = 500;
 /** Models that an upstream is asked for at a time, where it takes a number. The maximum of Anthropic and of Gemini. */
 export const PAGE_MODELS = '1000';
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * Reads a page of models: OpenAI's and Anthropic's `{data}`, Gemini's and Ollama's `{models}`, and a bare array
  * (Together). Null: it is none of them.
@@ -70,7 +68,7 @@ function nextOf(json: unknown, entries: readonly unknown[], dialect: string): Mo
   return { after: last, after_id: last };
 }
 
-function isObject(value: unknown): value is Fields {
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

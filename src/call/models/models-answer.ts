@@ -62,7 +62,7 @@ function json(body: object, missing: ListedModels['missing']): Answered {
   return answered(answer, { 'headgate-missing': each.join(', ').slice(0, MISSING_MAX) });
 }
 
-interface Page {
+interface ModelsPage {
   readonly kind: 'page';
   readonly entries: readonly ListedModel[];
   /** Whether the list goes on behind this page, or before it if it was asked for backwards. */
@@ -73,7 +73,7 @@ function pageOf(
   models: readonly ListedModel[],
   dialect: ModelsDialect,
   query: URLSearchParams,
-): Page | Rejected {
+): ModelsPage | Rejected {
   const names = PARAMETERS[dialect];
   const limit = limitIn(query, names.limit, dialect === 'gemini');
   if (limit.kind === 'rejected') return limit;

@@ -1,7 +1,7 @@
 import type { AnalyticsDataset, Env } from '../../env.ts';
 import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
 import type { Reason } from '../../contract/reasons.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { RefusalKind } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 
@@ -18,7 +18,7 @@ export type AnalysedCall = Pick<
 
 /** The end of a call in a group. */
 export interface CallEnd {
-  readonly outcome: Outcome | 'rejected';
+  readonly outcome: LeaseOutcome | 'rejected';
   /** Why the group or the upstream refused it; null: nobody did. */
   readonly reason: Reason | RefusalKind | null;
   /** The upstream's; null: there was no answer. */

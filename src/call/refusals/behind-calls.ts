@@ -7,7 +7,7 @@ const LOST_MS = 5_000;
 /** Cloudflare ends work 30 s after the response. A flush that is due later is left to a later call. */
 const DELAY_MS_MAX = 20_000;
 
-interface Pace {
+interface FlushPace {
   /** Time from the first request for a flush to the flush, in milliseconds. */
   readonly firstMs: number;
   /** Minimum time between two flushes, in milliseconds. */
@@ -17,11 +17,11 @@ interface Pace {
 
 /** Flushes what an isolate has counted, behind its calls and never so often that it costs them anything. */
 export class BehindCalls {
-  readonly #pace: Pace;
+  readonly #pace: FlushPace;
   #flushedAt = -Infinity;
   #pendingUntil = -Infinity;
 
-  constructor(pace: Pace) {
+  constructor(pace: FlushPace) {
     this.#pace = pace;
   }
 

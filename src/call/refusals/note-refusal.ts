@@ -16,7 +16,7 @@ import { splitPath } from '../called-url.ts';
 import { BehindCalls } from './behind-calls.ts';
 import { nothingFound, type FoundFacts } from './found-facts.ts';
 import { logRefusals } from './refusal-log.ts';
-import { RefusalSums, type Refused } from './refusal-sums.ts';
+import { RefusalSums, type RefusedCallCount } from './refusal-sums.ts';
 
 /** Time from the first refusal to the flush, and minimum time between two flushes. */
 const FIRST_MS = 1_000;
@@ -69,7 +69,7 @@ function factsOf(
   refused: RefusedRequest,
   reply: ErrorReply,
   { caller, located, placements }: FoundFacts,
-): Refused {
+): RefusedCallCount {
   const { reason, about = {} } = reply;
   const gatewayKey = about.key ?? caller?.key ?? null;
   const fingerprint = caller?.fingerprint ?? null;

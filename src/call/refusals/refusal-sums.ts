@@ -5,7 +5,7 @@ import { REFUSAL_MINUTE_MS, type RefusalCount } from '../../contract/refusals.ts
 const ROWS_MAX = 256;
 
 /** One refused call. */
-export type Refused = Omit<
+export type RefusedCallCount = Omit<
   RefusalCount,
   'count' | 'first_at' | 'last_at' | 'message' | 'request_ids'
 > & {
@@ -24,7 +24,7 @@ export class RefusalSums {
   }
 
   /** Counts a refused call. */
-  note({ requestId, message, ...facts }: Refused, now: number): void {
+  note({ requestId, message, ...facts }: RefusedCallCount, now: number): void {
     // The cast is sound: a row has the reason of its calls.
     const row = this.#rows.place(facts) as typeof facts;
     const at = new Date(now).toISOString();

@@ -1,24 +1,28 @@
 import type { RoutingTable } from '../../config/snapshots.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { runsOf, type Env } from '../../env.ts';
 import { pause } from '../../runtime/background.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { RunDocument, RunEvents, type RunReader } from '../../upstream/operation/run-events.ts';
-import { asksForRun, type SaidOfRun } from '../../upstream/operation/runs.ts';
+import { asksForRun, type ReportedRun } from '../../upstream/operation/runs.ts';
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
-import { isJson, readBeginning, RUN_BYTES_MAX, type Looked } from './hold-run.ts';
+import { isJson, readBeginning, RUN_BYTES_MAX, type CheckedAnswer } from './hold-run.ts';
 import { isRunStream, readerOf, readThrough } from './run-stream.ts';
 
 /** Tells whether the answer to a call may say that a run has ended. */
-export function mayEndRun({ method, env }: KnownCall, { path }: Located): boolean {
+export function mayEndRun({ method, env }: AuthenticatedCall, { path }: Located): boolean {
   return env.RUNS !== undefined && method !== 'HEAD' && asksForRun(path);
 }
 
 /** Looks whether an answer says that a run has ended, and frees its slots then. Returns the same answer, unread. */
-export async function endRun(call: KnownCall, located: Located, answer: Response): Promise<Looked> {
-  const reading = (at: Response, reader: RunReader): Looked => {
+export async function endRun(
+  call: AuthenticatedCall,
+  located: Located,
+  answer: Response,
+): Promise<CheckedAnswer> {
+  const reading = (at: Response, reader: RunReader): CheckedAnswer => {
     const events = readerOf(at, reader, located);
     return { answer: at, isHeld: false, ...(events !== null && { events }) };
   };
@@ -35,7 +39,7 @@ export async function endRun(call: KnownCall, located: Located, answer: Response
 
 /** The same for a call that takes no slot, whose answer nobody else reads. */
 export async function endRunOf(
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
   asked: Response,
 ): Promise<Response> {
@@ -45,7 +49,7 @@ export async function endRunOf(
 
 function endReader(
   Reader: typeof RunEvents | typeof RunDocument,
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
 ): RunReader {
   let isTold = false;
@@ -56,9 +60,9 @@ function endReader(
 
 /** Tells of the end of a run. False: it goes on. */
 function hearOf(
-  { env, ctx, table, after }: KnownCall,
+  { env, ctx, table, after }: AuthenticatedCall,
   { upstream }: Located,
-  run: SaidOfRun,
+  run: ReportedRun,
 ): boolean {
   if (run.state === 'goes on') return false;
   const outcome = run.state === 'cancelled' ? 'cancelled' : 'success';
@@ -71,7 +75,7 @@ const PAUSES_MS = [0, 500, 2_000, 5_000];
 
 interface End {
   readonly id: string;
-  readonly outcome: Outcome;
+  readonly outcome: LeaseOutcome;
 }
 
 /** Tells that a run has ended to whoever may hold its leases. False: somebody could not be told. */

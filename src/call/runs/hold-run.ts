@@ -27,7 +27,7 @@ export function mayStartRun({ call, located, rules }: Candidate): boolean {
 }
 
 /** An answer that was looked at, and whether its run holds the leases of the call by now. */
-export interface Looked {
+export interface CheckedAnswer {
   readonly answer: Response;
   readonly isHeld: boolean;
   /** Reads the run's state from the answer as it passes. Absent: the answer is not read. */
@@ -46,7 +46,7 @@ export async function holdRun(
   answer: Response,
   isTakenWhole: boolean,
   note: NoteMade | null,
-): Promise<Looked> {
+): Promise<CheckedAnswer> {
   if (isRunStream(answer)) return reading(answer, noting(new RunEvents(), note), candidate.located);
   if (!answer.ok || !mayBeJson(answer)) return { answer, isHeld: false };
   if (isTakenWhole && isPlain(answer.headers.get('content-encoding'))) {
@@ -62,13 +62,13 @@ export async function holdRun(
   }
   // It was too long or too slow to be read first.
   const isOpen = said === null && !isWhole;
-  const open = (): Looked =>
+  const open = (): CheckedAnswer =>
     reading(peeked.answer, noting(new RunDocument(), note), candidate.located);
   return isOpen ? open() : looked;
 }
 
 /** Has the answer to the call's own run read as it passes, if it can be. */
-function reading(answer: Response, reader: RunReader, located: Located): Looked {
+function reading(answer: Response, reader: RunReader, located: Located): CheckedAnswer {
   const events = readerOf(answer, reader, located);
   return events === null
     ? { answer, isHeld: false }

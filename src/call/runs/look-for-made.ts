@@ -1,11 +1,11 @@
 import { peekAnswer } from '../../upstream/refusal/refused-answer.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { NoteMade } from '../made/note-made.ts';
 import { isJson, readBeginning, RUN_BYTES_MAX } from './hold-run.ts';
 
 /** Looks whether an answer names a stored object, and notes it before its caller hears of it. Returns the same answer, unread. */
 export async function lookForMade(
-  { after }: KnownCall,
+  { after }: AuthenticatedCall,
   answer: Response,
   note: NoteMade,
 ): Promise<Response> {

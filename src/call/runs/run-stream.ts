@@ -4,7 +4,7 @@ import { PackedRun } from '../../upstream/operation/packed-run.ts';
 import type { RunReader } from '../../upstream/operation/run-events.ts';
 import { packingsOf } from '../../upstream/body/packing.ts';
 import { pipeChunks } from '../../upstream/transfer/watched-pipe.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 
 /** Types of streams in which each event is a line of JSON. */
@@ -39,7 +39,7 @@ export function readerOf<R extends RunReader>(
 export function readThrough(
   { body, status, statusText, headers }: Response,
   events: Pick<RunReader, 'push'>,
-  ctx: KnownCall['ctx'],
+  ctx: AuthenticatedCall['ctx'],
 ): Response {
   const { readable, writable } = new IdentityTransformStream();
   const passing = pipeChunks(body ?? new ReadableStream(), writable, {

@@ -3,14 +3,14 @@ import type { Candidate } from '../plan.ts';
 import { endRun, mayEndRun } from './end-run.ts';
 import { noterOf } from '../made/note-made.ts';
 import { lookForMade } from './look-for-made.ts';
-import { holdRun, mayStartRun, type Looked } from './hold-run.ts';
+import { holdRun, mayStartRun, type CheckedAnswer } from './hold-run.ts';
 
 /** Looks what an answer says of a run. */
 export type RunWatch = (
   admission: Admission,
   answer: Response,
   isTakenWhole: boolean,
-) => Promise<Looked>;
+) => Promise<CheckedAnswer>;
 
 /** Tells how the answer to a call that holds slots is looked at for a run; null: not at all. */
 export function watchRun(candidate: Candidate): RunWatch | null {

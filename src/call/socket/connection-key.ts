@@ -1,6 +1,6 @@
 import { closedRoute, entryAt, forbiddenUpstream } from '../../routing/key-access.ts';
 import { hasMembers } from '../../routing/members.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { keyFor, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
 import { goesByMembers } from '../members/goes-by-members.ts';
@@ -9,7 +9,7 @@ import { unserved } from './upgrade.ts';
 
 /** Finds the key that a connection for turns uses, if its caller may have one. */
 export async function connectionKey(
-  known: KnownCall,
+  known: AuthenticatedCall,
   located: Located,
 ): Promise<{ readonly kind: 'key'; readonly key: UpstreamKey } | Rejected> {
   // A turn runs where its connection leads. Callers that want members use HTTP.
@@ -18,7 +18,7 @@ export async function connectionKey(
   return found.kind === 'rejected' ? found : (closedFor(known, located, found.key) ?? found);
 }
 
-function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): boolean {
+function mayGoByMembers({ caller, table }: AuthenticatedCall, { upstream }: Located): boolean {
   const { routes, snapshot } = table;
   if (!routes.hasMembers || !goesByMembers(caller, upstream)) return false;
   const names = new Set(routes.groupsOf(upstream));
@@ -26,7 +26,11 @@ function mayGoByMembers({ caller, table }: KnownCall, { upstream }: Located): bo
 }
 
 /** Rejects a connection that its caller may not use; null: it may, as far as that is known without a model. */
-function closedFor(call: KnownCall, located: Located, { injected }: UpstreamKey): Rejected | null {
+function closedFor(
+  call: AuthenticatedCall,
+  located: Located,
+  { injected }: UpstreamKey,
+): Rejected | null {
   const { key, credentials } = call.caller;
   const { upstream } = located;
   const entry = entryAt(upstream, injected, credentials.providerKey);

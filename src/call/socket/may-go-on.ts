@@ -2,7 +2,7 @@ import { sureTable, type RoutingTable } from '../../config/snapshots.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 import { kindOfLimits } from '../../routing/key-groups.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { identify, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
 import { operationOf } from '../operation-of.ts';
@@ -25,12 +25,15 @@ export function sessionLook(candidate: Candidate): Look {
 }
 
 /** Makes the check of a connection for turns, which was opened with `key`. */
-export function connectionLook(known: KnownCall, located: Located, key: UpstreamKey): Look {
+export function connectionLook(known: AuthenticatedCall, located: Located, key: UpstreamKey): Look {
   return lookOnce(known, (call) => whyConnectionEnds(call, located, key));
 }
 
 /** Checks each version of the configuration in full once. The key can expire at any time, so it is checked each time. */
-function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason | null>): Look {
+function lookOnce(
+  known: AuthenticatedCall,
+  why: (call: AuthenticatedCall) => Promise<CutReason | null>,
+): Look {
   let seen: RoutingTable | null = null;
   return async () => {
     const table = await sureTable(known.env, known.ctx);
@@ -50,7 +53,7 @@ function lookOnce(known: KnownCall, why: (call: KnownCall) => Promise<CutReason 
 }
 
 async function whySessionEnds(
-  call: KnownCall,
+  call: AuthenticatedCall,
   { call: before, located, routed, spilledFrom, key, member, placements }: Candidate,
 ): Promise<CutReason | null> {
   const held = placements.map(({ group }) => group);
@@ -85,7 +88,7 @@ async function whySessionEnds(
 }
 
 async function whyConnectionEnds(
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
   key: UpstreamKey,
 ): Promise<CutReason | null> {
@@ -105,13 +108,13 @@ function endBy({ reply: { reason } }: Rejected): CutReason {
   return reason === 'http_required' ? 'restart' : 'upstream_closed';
 }
 
-interface Way {
+interface TurnRoute {
   readonly located: Pick<Located, 'upstream'>;
   readonly key: UpstreamKey;
 }
 
 /** Whether a new connection would use the same address and the same key. */
-export function isSameWay(one: Way, other: Way): boolean {
+export function isSameWay(one: TurnRoute, other: TurnRoute): boolean {
   return (
     isSamePlace(one.located.upstream, other.located.upstream) &&
     one.key.fingerprint === other.key.fingerprint

@@ -20,7 +20,7 @@ class OpenConnections {
   add(
     { id: upstream, turnConnectionsEach: max }: Upstream,
     { id: caller }: Caller,
-  ): Added | Rejected {
+  ): AddedConnection | Rejected {
     const name = `${upstream} ${caller}`;
     const before = this.#counts.get(name) ?? 0;
     if (before >= max) {
@@ -48,7 +48,7 @@ class OpenConnections {
   }
 }
 
-interface Added {
+interface AddedConnection {
   readonly kind: 'added';
   readonly remove: () => void;
 }

@@ -3,15 +3,22 @@ import { SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { fetchAnswer } from '../../upstream/transfer/fetch-answer.ts';
 import { callerResponseHeaders } from '../../upstream/transfer/response-headers.ts';
 import { unreadBody } from '../../upstream/body/request-body.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
 import { foreignPage } from '../foreign-page.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { departures } from '../isolate.ts';
 import type { Located } from '../locate.ts';
-import { answered, LEFT, rejected, type Answered, type Left, type Rejected } from '../result.ts';
+import {
+  answered,
+  LEFT,
+  rejected,
+  type Answered,
+  type CallerLeft,
+  type Rejected,
+} from '../result.ts';
 import { withOwnAddresses } from '../own-addresses.ts';
-import { saidOfDropped, targetOf, type Target } from '../target.ts';
+import { saidOfDropped, targetOf, type CallTarget } from '../target.ts';
 import { unreachable } from '../unreachable.ts';
 import { connectionKey } from './connection-key.ts';
 import { dropWhenUnread } from './drop-unread.ts';
@@ -30,10 +37,10 @@ const KNOWS_NONE: ReadonlySet<number> = new Set([404, 405, 426, 501]);
  * is a call of its own. `onEnd` is called when a connection that was opened has ended.
  */
 export async function openTurns(
-  known: KnownCall,
+  known: AuthenticatedCall,
   located: Located,
   onEnd: () => void,
-): Promise<Answered | Rejected | Left> {
+): Promise<Answered | Rejected | CallerLeft> {
   const found = await connectionKey(known, located);
   if (found.kind === 'rejected') return found;
   const foreign = foreignPage(known, located.upstream, found.key.injected);
@@ -55,11 +62,11 @@ export async function openTurns(
 
 /** Connects both sides. `onEnd` is called only where both are. */
 async function connect(
-  known: KnownCall,
+  known: AuthenticatedCall,
   located: Located,
   key: UpstreamKey,
   onEnd: () => void,
-): Promise<Answered | Rejected | Left> {
+): Promise<Answered | Rejected | CallerLeft> {
   const { request, query, ctx, after, url } = known;
   const { upstream, path } = located;
   known.body.hold(unreadBody(request));
@@ -114,12 +121,12 @@ async function connect(
   return answered(switched(answer, client), saidOfDropped(target));
 }
 
-type Connection = Parameters<typeof targetOf>[0];
+type TargetCall = Parameters<typeof targetOf>[0];
 
 /** Asks the upstream for a WebSocket. Null: there is no answer. */
 async function upgrade(
-  connection: Connection,
-  target: Target,
+  connection: TargetCall,
+  target: CallTarget,
   signal: AbortSignal,
 ): Promise<ReturnType<typeof withOwnAddresses> | null> {
   const { url, headers, fetcher } = target;
@@ -132,7 +139,7 @@ async function upgrade(
   }
 }
 
-function refusal(answer: Response, target: Target): Answered {
+function refusal(answer: Response, target: CallTarget): Answered {
   const { status, statusText, headers, body } = answer;
   const response = new Response(body, { status, statusText, headers, encodeBody: 'manual' });
   callerResponseHeaders(response.headers);

@@ -8,7 +8,7 @@ import {
   type FrameModels,
 } from '../../upstream/socket/frame-models.ts';
 import { isNamedInMessage } from '../../upstream/operation/upgrades.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { modelRule } from '../model-rule.ts';
 import { placementsOf, type Candidate } from '../plan.ts';
@@ -25,7 +25,7 @@ export type Guard = (frame: Frame) => Objection | null;
 
 /** Whether the model of a session must be the one that its upstream reads, because groups or keys depend on it. */
 export function isModelBound(
-  call: KnownCall,
+  call: AuthenticatedCall,
   { upstream, path, operation }: Pick<Located, 'upstream' | 'path' | 'operation'>,
 ): boolean {
   const { isTrue, isWanted } = modelRule(call, upstream, path, operation);

@@ -1,5 +1,5 @@
 import type { CutReason } from '../../core/words/cut.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import { isFailure, NO_FRAME } from '../../upstream/socket/close.ts';
 import { SocketPipe, type SocketEnd } from '../../upstream/socket/socket-pipe.ts';
 import type { HeldCall } from '../../upstream/transfer/held-call.ts';
@@ -19,7 +19,7 @@ export interface Opened {
 }
 
 /** A session on its way. */
-interface Session {
+interface SocketSession {
   /** The 101 to its caller. */
   readonly response: Response;
   /** Resolves once the upstream holds it no longer. */
@@ -27,7 +27,7 @@ interface Session {
 }
 
 interface SessionEnd {
-  readonly outcome: Outcome;
+  readonly outcome: LeaseOutcome;
   /** Why we have ended it; null: one of its sides has. */
   readonly cutBy: CutReason | null;
 }
@@ -37,7 +37,7 @@ export function carrySession(
   { held, answer, socket }: Opened,
   candidate: Candidate,
   usage: SocketUsage | null,
-): Session {
+): SocketSession {
   const { call, rules } = candidate;
   const { after, ctx } = call;
   const guard = sessionGuard(candidate);

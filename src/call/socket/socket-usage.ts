@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { textOf, type Frame } from '../../upstream/socket/frame.ts';
-import { tiersInUsage, reportedTier, type Tiers } from '../../upstream/usage/tiers.ts';
-import { usageFromJson, type Usage } from '../../upstream/usage/usage.ts';
+import { tiersInUsage, reportedTier, type ServiceTiers } from '../../upstream/usage/tiers.ts';
+import { usageFromJson, type TokenUsage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
 
 /** How a message that tells usage may be told from others without parsing it. */
@@ -10,9 +10,9 @@ const MAY_TELL = /"usage(?:Metadata)?"\s*:/;
 /** The use of a session, or of a turn: of each of its answers the upstream reports it once, and they add up. */
 export class SocketUsage {
   readonly #shape: Dialect;
-  #sum: Usage | null = null;
+  #sum: TokenUsage | null = null;
   /** The tiers of the last answer. */
-  #tiers: Tiers = {};
+  #tiers: ServiceTiers = {};
 
   constructor(shape: Dialect) {
     this.#shape = shape;
@@ -37,14 +37,14 @@ export class SocketUsage {
     return { ...seen, tiers: this.#tiers };
   }
 
-  #add(usage: Usage | null): void {
+  #add(usage: TokenUsage | null): void {
     if (usage === null) return;
     const before = this.#sum;
     this.#sum = before === null ? usage : sumOf(before, usage);
   }
 }
 
-function sumOf(one: Usage, other: Usage): Usage {
+function sumOf(one: TokenUsage, other: TokenUsage): TokenUsage {
   return {
     inputTokens: one.inputTokens + other.inputTokens,
     cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
@@ -54,7 +54,7 @@ function sumOf(one: Usage, other: Usage): Usage {
 }
 
 /** OpenAI reports with the event that ends an answer or a transcription, Gemini in a separate field. */
-function reportIn(text: string): { readonly usage: unknown; readonly tiers: Tiers } {
+function reportIn(text: string): { readonly usage: unknown; readonly tiers: ServiceTiers } {
   try {
     const message = JSON.parse(text) as {
       readonly response?: { readonly usage?: unknown; readonly service_tier?: unknown } | null;

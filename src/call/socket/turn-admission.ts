@@ -9,11 +9,11 @@ import { referenceInPath } from '../../upstream/operation/operation.ts';
 import { readFrameModels } from '../../upstream/socket/frame-models.ts';
 import type { CreateMessage } from '../../upstream/socket/responses-messages.ts';
 import { estimateCall } from '../../upstream/usage/estimate.ts';
-import type { Tiers } from '../../upstream/usage/tiers.ts';
+import type { ServiceTiers } from '../../upstream/usage/tiers.ts';
 import { admit, type Admitted } from '../acquire/admit.ts';
-import type { Admission, Ticket } from '../acquire/admission.ts';
+import type { Admission, CallTicket } from '../acquire/admission.ts';
 import { ReadNames } from '../call-names.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
 import { tooManyBytes } from '../crowded.ts';
 import { identify, type UpstreamKey } from '../identity/authenticate.ts';
@@ -21,7 +21,7 @@ import type { Located } from '../locate.ts';
 import { Metering } from '../metering.ts';
 import { modelRule, referredPath } from '../model-rule.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
-import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
+import { LEFT, rejected, type CallerLeft, type Rejected } from '../result.ts';
 import { isSameWay } from './may-go-on.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
@@ -30,15 +30,15 @@ const MOVES_MAX = 20;
 const MOVE_PAUSE_MS = 100;
 
 /** The facts that a turn waits with. */
-interface Wait {
-  readonly ticket: Ticket;
+interface TurnWait {
+  readonly ticket: CallTicket;
   readonly room: Reservation;
   readonly metering: Metering | null;
   readonly names: ReadNames;
 }
 
 /** A turn that has its slots. */
-export interface Granted {
+export interface GrantedTurnSlots {
   readonly kind: 'granted';
   readonly candidate: Candidate;
   readonly admission: Admission;
@@ -46,21 +46,21 @@ export interface Granted {
 }
 
 /** A turn that is refused. */
-interface Refused extends Rejected {
+interface RefusedTurn extends Rejected {
   /** The key of the whole connection opens nothing any more. Absent: it does. */
   readonly isOfKey?: true;
 }
 
 /** By the configuration in force the turn would go another way than its connection: on a new one it will. */
-interface Elsewhere {
+interface TurnMoved {
   readonly kind: 'elsewhere';
 }
 
-const ELSEWHERE: Elsewhere = { kind: 'elsewhere' };
+const ELSEWHERE: TurnMoved = { kind: 'elsewhere' };
 
 /** The connection on which turns are made. */
-interface Connection {
-  readonly known: KnownCall;
+interface TurnConnection {
+  readonly known: AuthenticatedCall;
   /** Of the call that each turn is. */
   readonly located: Located;
   /** The key that it was made with. */
@@ -71,18 +71,18 @@ interface Connection {
 
 /** Gets the turns of a connection their slots, each by the configuration that is in force then. */
 export class TurnAdmission {
-  readonly #connection: Connection;
+  readonly #connection: TurnConnection;
 
-  constructor(connection: Connection) {
+  constructor(connection: TurnConnection) {
     this.#connection = connection;
   }
 
   /** Waits for the slots of a turn. `room`: what its message holds of the memory for bodies. */
   async admit(
     create: CreateMessage,
-    ticket: Ticket,
+    ticket: CallTicket,
     room: Reservation,
-  ): Promise<Granted | Refused | Elsewhere | Left> {
+  ): Promise<GrantedTurnSlots | RefusedTurn | TurnMoved | CallerLeft> {
     let version = 0;
     for (let moves = 0; moves < MOVES_MAX; moves += 1) {
       const candidate = await this.#plan(create, version);
@@ -110,7 +110,7 @@ export class TurnAdmission {
   /** Waits with the message, where there is room for that; a turn that need not wait is served in any case. */
   async #wait(
     { call, routed, placements }: Candidate,
-    { ticket, room, metering, names }: Wait,
+    { ticket, room, metering, names }: TurnWait,
   ): Promise<Admitted> {
     const [narrowest] = placements;
     const pool = narrowest === undefined ? '' : poolName(narrowest.group, narrowest.partition);
@@ -137,7 +137,10 @@ export class TurnAdmission {
   }
 
   /** Plans a turn by the newest configuration: its key may be revoked by now. */
-  async #plan(create: CreateMessage, version: number): Promise<Candidate | Refused | Elsewhere> {
+  async #plan(
+    create: CreateMessage,
+    version: number,
+  ): Promise<Candidate | RefusedTurn | TurnMoved> {
     const { known, located } = this.#connection;
     const { env, ctx, request, query } = known;
     const table = await routingTable(env, ctx, version);
@@ -193,7 +196,7 @@ function estimateOf({ frame }: CreateMessage): ReturnType<typeof estimateCall> {
 }
 
 /** Reads the tiers that a turn asks for. Most messages do not contain the word, so they are not parsed. */
-function tiersOf(create: CreateMessage): Tiers {
+function tiersOf(create: CreateMessage): ServiceTiers {
   const text = textOf(create.frame);
   return /tier|speed|latency|\\u/i.test(text) ? estimateOf(create).tiers.asked : {};
 }

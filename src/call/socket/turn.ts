@@ -1,5 +1,5 @@
-import type { Outcome } from '../../core/words/outcome.ts';
-import type { SaidOfRun } from '../../upstream/operation/runs.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { ReportedRun } from '../../upstream/operation/runs.ts';
 import { isFailure } from '../../upstream/socket/close.ts';
 import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import type { CreateMessage, ResponsesEvent } from '../../upstream/socket/responses-messages.ts';
@@ -11,9 +11,9 @@ import type { Metering } from '../metering.ts';
 import type { Candidate } from '../plan.ts';
 import { sourceOf, type AnswerSource } from '../answer-source.ts';
 import { readAnswer, readFailedEvent } from '../read-answer.ts';
-import type { Again } from '../result.ts';
+import type { NotServed } from '../result.ts';
 import { keepForRun } from '../runs/hold-run.ts';
-import type { Turn as Attempt } from '../tries.ts';
+import type { CandidateAttempt as Attempt } from '../tries.ts';
 import { whereNextIfKept } from '../where-next.ts';
 import { SocketUsage } from './socket-usage.ts';
 
@@ -46,7 +46,7 @@ export class Turn {
   /** Its message, as long as it may be sent again; null: its answer has begun. A long answer need not keep a long request. */
   #frame: Frame | null;
   readonly #parts: TurnParts;
-  readonly #answered = Promise.withResolvers<Again['where'] | null>();
+  readonly #answered = Promise.withResolvers<NotServed['where'] | null>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #idle: BoundWatch;
   #callOffHold = (): void => {};
@@ -59,7 +59,7 @@ export class Turn {
   /** It was refused, and is tried again: what is left of this answer is nobody's. */
   #goesAgain = false;
   /** Latest state of the background run that the answer is; null: it is not a run. */
-  #run: SaidOfRun | null = null;
+  #run: ReportedRun | null = null;
   /** Inputs that the upstream has taken, and will go on with by itself. */
   #steers = 0;
 
@@ -77,7 +77,7 @@ export class Turn {
   }
 
   /** Null: the answer has begun, or is an error that its caller was told. Otherwise where the turn is to be tried again. */
-  get answered(): Promise<Again['where'] | null> {
+  get answered(): Promise<NotServed['where'] | null> {
     return this.#answered.promise;
   }
 
@@ -151,7 +151,7 @@ export class Turn {
   }
 
   /** Ends the turn with its connection. */
-  cut({ by, code }: SocketEnd, outcome: Outcome | null = null): Promise<void> {
+  cut({ by, code }: SocketEnd, outcome: LeaseOutcome | null = null): Promise<void> {
     const isBroken = by === 'upstream' && isFailure(code);
     if (by !== 'upstream' && by !== 'caller' && by !== 'left') {
       this.#parts.admission.reportAnswer(200, { cut: by });
@@ -177,7 +177,7 @@ export class Turn {
     this.#answered.resolve(null);
   }
 
-  #endedBy(outcome: Outcome, frame: string): void {
+  #endedBy(outcome: LeaseOutcome, frame: string): void {
     const { metering, candidate } = this.#parts;
     const { ctx, after } = candidate.call;
     this.#usage.read(frame);
@@ -219,8 +219,8 @@ export class Turn {
     const wasAnswered = this.#isAnswered;
     this.#isAnswered = true;
     admission.reportAnswer(status, undefined);
-    let where: Again['where'] | null = null;
-    let outcome: Outcome = 'success';
+    let where: NotServed['where'] | null = null;
+    let outcome: LeaseOutcome = 'success';
     if (refusal !== null) {
       const { signal, scope, isFinal } = refusal;
       const isRepeat = turn.tries.noteRefused(candidate.located.upstream.id, signal);
@@ -240,7 +240,7 @@ export class Turn {
     return this.#frame !== null && sizeOf(this.#frame) <= bytesMax;
   }
 
-  async #end(outcome: Outcome, settle?: Settle): Promise<void> {
+  async #end(outcome: LeaseOutcome, settle?: Settle): Promise<void> {
     if (this.#isOver) return this.ended;
     this.#isOver = true;
     this.#idle.stop();

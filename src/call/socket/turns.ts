@@ -16,17 +16,17 @@ import {
 import type { SocketEnd, SocketPipe } from '../../upstream/socket/socket-pipe.ts';
 import { BoundWatch } from '../../upstream/transfer/bound-watch.ts';
 import { idleMsAt } from '../call-rules.ts';
-import type { Ticket } from '../acquire/admission.ts';
+import type { CallTicket } from '../acquire/admission.ts';
 import { newTicket } from '../acquire/ticket.ts';
-import type { KnownCall } from '../call.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import { errorEvent } from '../errors/socket-error.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { bodyBudget, comebacks } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { noteRefusal } from '../refusals/note-refusal.ts';
-import { Tries } from '../tries.ts';
+import { CallAttempts } from '../tries.ts';
 import { Turn } from './turn.ts';
-import { TurnAdmission, type Granted } from './turn-admission.ts';
+import { TurnAdmission, type GrantedTurnSlots } from './turn-admission.ts';
 
 /** Maximum bytes of messages that wait behind a turn which waits for its slot. */
 const BEHIND_BYTES_MAX = 1_048_576;
@@ -52,7 +52,7 @@ const UNREADABLE: ErrorReply = {
  * end is.
  */
 export class Turns {
-  readonly #known: KnownCall;
+  readonly #known: AuthenticatedCall;
   readonly #shape: Dialect;
   readonly #upstream: Located['upstream'];
   readonly #over = new AbortController();
@@ -74,7 +74,7 @@ export class Turns {
   #othersRead = 0;
 
   /** @param located of the call that each turn is; @param key the one that the connection was made with */
-  constructor(known: KnownCall, located: Located, key: UpstreamKey) {
+  constructor(known: AuthenticatedCall, located: Located, key: UpstreamKey) {
     this.#known = known;
     this.#shape = located.operation.shape;
     this.#upstream = located.upstream;
@@ -218,7 +218,7 @@ export class Turns {
   async #tryWithin(room: Reservation, create: CreateMessage): Promise<void> {
     const { streamId } = create;
     const ticket = { ...newTicket(this.#known), kind: 'turn' } as const;
-    const tries = new Tries(this.#known.request.headers);
+    const tries = new CallAttempts(this.#known.request.headers);
     for (;;) {
       const granted = await this.#admit(create, ticket, room);
       const pipe = this.#pipe;
@@ -258,7 +258,11 @@ export class Turns {
   }
 
   /** Gets a turn its slots. Null: it was told why not, or nobody is there any more. */
-  async #admit(create: CreateMessage, ticket: Ticket, room: Reservation): Promise<Granted | null> {
+  async #admit(
+    create: CreateMessage,
+    ticket: CallTicket,
+    room: Reservation,
+  ): Promise<GrantedTurnSlots | null> {
     const admitted = await this.#admission.admit(create, ticket, room);
     switch (admitted.kind) {
       case 'granted':

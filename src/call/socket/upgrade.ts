@@ -4,13 +4,13 @@ import type { Operation } from '../../upstream/operation/operation.ts';
 import { isNamedInMessage, isResponses } from '../../upstream/operation/upgrades.ts';
 
 /** The method and the headers of a call. */
-interface Asked {
+interface UpgradeRequest {
   readonly method: string;
   readonly request: Pick<Request, 'headers'>;
 }
 
 /** Tells whether a call comes as a WebSocket, which is a GET (RFC 6455, 4.1): of any other the header means nothing. */
-export function isUpgrade({ method, request }: Asked): boolean {
+export function isUpgrade({ method, request }: UpgradeRequest): boolean {
   return method === 'GET' && request.headers.get('upgrade')?.toLowerCase() === 'websocket';
 }
 
@@ -23,7 +23,7 @@ export const UPGRADE_WITH_BODY: ErrorReply = {
 
 /** The method of a call, as groups match it: a turn is the POST that it would be over HTTP. */
 export function methodOf(
-  { method }: Pick<Asked, 'method'>,
+  { method }: Pick<UpgradeRequest, 'method'>,
   { socket, countsAs }: Pick<Operation, 'socket' | 'countsAs'>,
 ): string {
   return socket === 'turns' ? 'POST' : (countsAs ?? method);

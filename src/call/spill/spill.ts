@@ -2,14 +2,14 @@ import type { Reason } from '../../contract/reasons.ts';
 import type { Upstream } from '../../contract/config/upstream.ts';
 import { siblingPath } from '../../routing/sibling-path.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import type { Ticket } from '../acquire/admission.ts';
-import type { KnownCall } from '../call.ts';
+import type { CallTicket } from '../acquire/admission.ts';
+import type { AuthenticatedCall } from '../call.ts';
 import type { Located } from '../locate.ts';
 import { groupsWithMembers } from '../members/member-plan.ts';
 import { operationOf } from '../operation-of.ts';
 import { forbiddenAt, planAt, type Candidate } from '../plan.ts';
 import { mayBeRenamed, RENAMED_BYTES_MAX } from '../renamed-body.ts';
-import { LEFT, rejected, type Left, type Rejected } from '../result.ts';
+import { LEFT, rejected, type CallerLeft, type Rejected } from '../result.ts';
 
 /**
  * Reasons for which another upstream would not reject the call. What broke on the way to the upstream is not
@@ -113,13 +113,13 @@ function namesWithMembers({ placements }: Candidate): string[] {
  * Tells whether a call may go on to an upstream, as far as that shows before its groups there are known: a key of its
  * caller's goes nowhere else, one of the operator's, the upstream's or a member's, out behind a gateway key only.
  */
-function isOpenTo({ caller, table: { routes } }: KnownCall, upstream: Upstream): boolean {
+function isOpenTo({ caller, table: { routes } }: AuthenticatedCall, upstream: Upstream): boolean {
   if (upstream.isKeyless) return true;
   return caller.gatewayKeyId !== null && (upstream.secret !== null || routes.hasMembers);
 }
 
 /** The ticket of a call that waits here so long, from now on, and then goes on to its next candidate. */
-export function ticketUntilNext(ticket: Ticket, afterMs: number): Ticket {
+export function ticketUntilNext(ticket: CallTicket, afterMs: number): CallTicket {
   const maxWaitMs = afterMs === 0 ? 0 : Math.round(steadyClock.now() - ticket.enqueuedAt) + afterMs;
   return { ...ticket, maxWaitMs: Math.min(ticket.maxWaitMs ?? Infinity, maxWaitMs) };
 }
@@ -127,7 +127,7 @@ export function ticketUntilNext(ticket: Ticket, afterMs: number): Ticket {
 /** Plans a call, as its caller made it, at another upstream; null: it cannot go there, whatever its body is. */
 async function spillTo(
   entry: SpillEntry,
-  call: KnownCall,
+  call: AuthenticatedCall,
   located: Located,
 ): Promise<SpillCandidate | null> {
   const { upstream, model } = entry;
@@ -150,7 +150,7 @@ async function spillTo(
 export async function nextCandidate(
   plan: SpillPlan,
   from: Candidate,
-): Promise<Candidate | Rejected | Left | null> {
+): Promise<Candidate | Rejected | CallerLeft | null> {
   const { call, located, spilledFrom } = from;
   const { body, table } = call;
   const asCalled = spilledFrom ?? located;

@@ -39,7 +39,7 @@ export function spillErrors(
 }
 
 /** Where the calls of a group go before they go elsewhere. */
-interface From {
+interface SpillSource {
   readonly matched: readonly Upstream[];
   /** The group names its upstreams. */
   readonly isNamed: boolean;
@@ -48,7 +48,7 @@ interface From {
 }
 
 /** Where they may go on to. */
-interface To {
+interface SpillTarget {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly hasMembersKey: ReturnType<typeof keysOfMembers>;
 }
@@ -56,8 +56,8 @@ interface To {
 function errorsOf(
   onSaturated: OnSaturated,
   path: string,
-  { matched, isNamed, ofMembers }: From,
-  { upstreams, hasMembersKey }: To,
+  { matched, isNamed, ofMembers }: SpillSource,
+  { upstreams, hasMembersKey }: SpillTarget,
 ): FieldError[] {
   if (typeof onSaturated === 'string') return [];
   return onSaturated.spill_to.flatMap((entry, index) => {

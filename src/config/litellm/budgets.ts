@@ -5,7 +5,7 @@ type BudgetInput = NonNullable<
 >;
 
 /** A budget as it is set here, and how that differs from what was written. */
-export interface Budget {
+export interface ConvertedBudget {
   readonly budget: BudgetInput;
   /** Absent: it is the same. */
   readonly note?: string;
@@ -35,7 +35,7 @@ const PERIODS = [
  * Turns a budget for any period into one of the periods here, so that no more is spent in its own. Null: it has no
  * period, or one that cannot be read.
  */
-export function budgetOf(usd: number, duration: string | undefined): Budget | null {
+export function budgetOf(usd: number, duration: string | undefined): ConvertedBudget | null {
   if (duration === undefined) return null;
   const [, amount, unit = ''] = /^(\d{1,6})\s*(s|m|h|d|w|mo)$/.exec(duration.trim()) ?? [];
   const seconds = Number(amount) * (UNIT_S[unit] ?? Number.NaN);

@@ -1,10 +1,10 @@
 /** Fields of a document that may be of any kind. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type UnknownFields = Readonly<Record<string, unknown>>;
 
 /** Takes the fields of a value. Empty: it is no object. */
-export function fieldsOf(value: unknown): Fields {
+export function fieldsOf(value: unknown): UnknownFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Fields)
+    ? (value as UnknownFields)
     : {};
 }
 

@@ -14,11 +14,9 @@ import {
   placeAt,
   placeNamed,
   prefixedBy,
-  type Place,
+  type ForeignTarget,
 } from '../foreign-places.ts';
 import type { NamedModel } from './provider-of-model.ts';
-
-type LitellmParams = z.output<typeof litellmParamsSchema>;
 
 /**
  * Finds where a deployment is, and its model there. A path and a message: why it cannot be called.
@@ -29,9 +27,9 @@ type LitellmParams = z.output<typeof litellmParamsSchema>;
 export function placeDeployment(
   title: string,
   { provider, model, base: usual, regionalUrl, wantsBase }: NamedModel,
-  params: LitellmParams,
+  params: z.output<typeof litellmParamsSchema>,
   baseOf: (named: string) => string | undefined,
-): { readonly place: Place; readonly model: string } | FieldError {
+): { readonly place: ForeignTarget; readonly model: string } | FieldError {
   const name = params.custom_llm_provider ?? params.model.split('/')[0] ?? '';
   const own = params.api_base ?? undefined;
   const base = own ?? baseOf(name.toLowerCase());
@@ -65,7 +63,7 @@ export function placeDeployment(
 const REGION_IN_MODEL = /^([a-z]{2}(?:-[a-z]+)+-\d)\/(.+)$/;
 
 /** Finds where models of a provider are called. Null: it has no address, and none is written. */
-function placeOfProvider(provider: string, address: string | undefined): Place | null {
+function placeOfProvider(provider: string, address: string | undefined): ForeignTarget | null {
   const local = LOCAL_SERVERS.find(({ id }) => id === provider);
   const own = providerNamed(provider);
   const dialect = local?.dialect ?? own?.dialect ?? 'openai';
@@ -85,7 +83,7 @@ function placeOfProvider(provider: string, address: string | undefined): Place |
 /** Dialects whose servers have the same models at OpenAI-shaped routes, below any address. */
 const OPENAI_TOO: readonly Dialect[] = ['azure', 'ollama'];
 
-function openaiBelow({ base, dialect }: Place): string | null {
+function openaiBelow({ base, dialect }: ForeignTarget): string | null {
   const at = DIALECT_DEFAULTS[dialect].openaiAt;
   if (at === null || !OPENAI_TOO.includes(dialect)) return null;
   return base.endsWith(at) ? base : `${base}${at}`;

@@ -8,9 +8,9 @@ import { numberIn } from '../foreign-fields.ts';
 import type { ModelFacts } from '../foreign-places.ts';
 import type { ForeignSecrets } from '../foreign-secrets.ts';
 import type { ListedDeployment } from '../model-groups.ts';
-import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
+import { budgetOf, whyNoBudget, type ConvertedBudget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
-import { fieldsOf, isSaid, type Fields } from './fields.ts';
+import { fieldsOf, isSaid, type UnknownFields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 import { placeDeployment } from './place-deployment.ts';
 import { providerOfModel, type NamedModel } from './provider-of-model.ts';
@@ -19,14 +19,14 @@ type LitellmParams = z.output<typeof litellmParamsSchema>;
 
 /** A deployment, and the budget that it has alone. */
 export interface ReadDeployment extends ListedDeployment {
-  readonly budget: Budget | null;
+  readonly budget: ConvertedBudget | null;
 }
 
 /** Parts of a document that its deployments depend on. */
 export interface ListContext {
   readonly environment: Environment;
   /** Values of parameters by the name of the credential that has them. */
-  readonly credentials: ReadonlyMap<string, Fields>;
+  readonly credentials: ReadonlyMap<string, UnknownFields>;
   /** Slots of deployments that name none. */
   readonly maxParallel: number | null;
   /** Base URL of a provider, where its deployments name none. */
@@ -176,19 +176,19 @@ function memberOf(
 }
 
 /** Parts of an entry. */
-interface Parts {
+interface DeploymentParts {
   /** Its parameters, those of its credential included. */
-  readonly given: Fields;
-  readonly info: Fields;
-  readonly others: Fields;
+  readonly given: UnknownFields;
+  readonly info: UnknownFields;
+  readonly others: UnknownFields;
 }
 
 /** Adds the values of the credential that an entry names. Null: it names one that is not there, and was left out. */
 function withCredential(
-  own: Fields,
+  own: UnknownFields,
   path: string,
   { report, credentials }: ListContext,
-): Fields | null {
+): UnknownFields | null {
   const named = own['litellm_credential_name'];
   const credential = typeof named === 'string' ? credentials.get(named) : {};
   if (credential === undefined) {
@@ -203,7 +203,7 @@ function withCredential(
 
 /** Reads the parameters of an entry, with variables resolved. Null: it was left out. */
 function paramsOf(
-  { given, info, others }: Parts,
+  { given, info, others }: DeploymentParts,
   path: string,
   { report, environment }: ListContext,
 ): LitellmParams | null {
@@ -230,7 +230,7 @@ function paramsOf(
 }
 
 function steeringField(
-  given: Fields,
+  given: UnknownFields,
   { goesByTags }: ListContext,
 ): { readonly field: string; readonly message: string } | null {
   for (const [field, message] of Object.entries(STEERING)) {
@@ -261,7 +261,7 @@ function keyOf(
 }
 
 /** Makes prices per million tokens of prices per token. */
-function priceOf(fields: Fields): ModelFacts['price'] {
+function priceOf(fields: UnknownFields): ModelFacts['price'] {
   const perMillion = (name: string): number | undefined => {
     const value = fields[name];
     if (typeof value !== 'number') return undefined;
@@ -279,7 +279,7 @@ function priceOf(fields: Fields): ModelFacts['price'] {
   };
 }
 
-function baseModelOf(info: Fields, { environment }: ListContext): string | undefined {
+function baseModelOf(info: UnknownFields, { environment }: ListContext): string | undefined {
   const resolved = resolveValue(info['base_model'], environment);
   if (!('value' in resolved) || typeof resolved.value !== 'string') return undefined;
   return resolved.value.split('/').at(-1);
@@ -299,7 +299,11 @@ const INFO_KNOWN = new Set([
 ]);
 
 /** Reports the fields of an entry that are left out while the entry itself is imported. */
-function noteFields({ given, info, others }: Parts, path: string, report: ImportReport): void {
+function noteFields(
+  { given, info, others }: DeploymentParts,
+  path: string,
+  report: ImportReport,
+): void {
   const message = 'has no counterpart';
   for (const field of Object.keys(given)) {
     if (KNOWN.includes(field) || NOT_NEEDED.has(field)) continue;

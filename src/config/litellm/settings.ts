@@ -1,11 +1,11 @@
 // Step 2, of LiteLLM's lists of deployments: what the rest of a document says. check-config.ts lists all steps.
 
 import { formatPath } from '../field-error.ts';
-import type { Fallback, GroupOptions } from '../model-groups.ts';
+import type { ModelFallback, GroupOptions } from '../model-groups.ts';
 import { numberIn } from '../foreign-fields.ts';
-import { budgetOf, whyNoBudget, type Budget } from './budgets.ts';
+import { budgetOf, whyNoBudget, type ConvertedBudget } from './budgets.ts';
 import { missingVariable, resolveValue, type Environment } from './environment.ts';
-import { entriesOf, fieldsOf, isSaid, type Fields } from './fields.ts';
+import { entriesOf, fieldsOf, isSaid, type UnknownFields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
@@ -13,18 +13,21 @@ export interface LitellmSettings extends GroupOptions {
   /** Slots of deployments that name none. */
   readonly maxParallel: number | null;
   /** Limits over all models together. */
-  readonly overall: { readonly maxConcurrency: number | null; readonly budget: Budget | null };
+  readonly overall: {
+    readonly maxConcurrency: number | null;
+    readonly budget: ConvertedBudget | null;
+  };
   /** Budgets by the name of a provider, with the path of each. Null: it cannot be taken over, nor can its models. */
   readonly providerBudgets: ReadonlyMap<
     string,
-    { readonly path: string; readonly budget: Budget | null }
+    { readonly path: string; readonly budget: ConvertedBudget | null }
   >;
   /** Base URL of OpenAI's deployments that name none. */
   readonly openaiBase: string | undefined;
   readonly goesByTags: boolean;
 }
 
-type Section = 'general_settings' | 'litellm_settings' | 'router_settings';
+type LitellmSection = 'general_settings' | 'litellm_settings' | 'router_settings';
 
 const SLOTS_MAX = 100_000;
 const RETRIES_MAX = 10;
@@ -52,30 +55,34 @@ const REASONS: ReadonlyMap<string, string> = new Map(
 /** Reads settings one by one, and reports those that were not read. */
 class SettingsReader {
   readonly #used = new Set<string>();
-  readonly #sections: ReadonlyMap<Section, Fields>;
+  readonly #sections: ReadonlyMap<LitellmSection, UnknownFields>;
   readonly #environment: Environment;
   readonly #report: ImportReport;
 
-  constructor(document: Fields, environment: Environment, report: ImportReport) {
-    const names: readonly Section[] = ['general_settings', 'litellm_settings', 'router_settings'];
+  constructor(document: UnknownFields, environment: Environment, report: ImportReport) {
+    const names: readonly LitellmSection[] = [
+      'general_settings',
+      'litellm_settings',
+      'router_settings',
+    ];
     this.#environment = environment;
     this.#report = report;
     this.#sections = new Map(names.map((name) => [name, this.#map(name, document[name])]));
   }
 
   /** Takes a setting that is a map. Empty: it is not there, or is left out. */
-  map(section: Section, field: string): Fields {
+  map(section: LitellmSection, field: string): UnknownFields {
     return this.#map(`${section}.${field}`, this.take(section, field));
   }
 
-  #map(path: string, value: unknown): Fields {
+  #map(path: string, value: unknown): UnknownFields {
     const isMap = typeof value === 'object' && !Array.isArray(value);
     if (value !== undefined && !isMap) this.#report.omit(path, 'expected a map');
     return fieldsOf(value);
   }
 
   /** Takes a setting. Undefined: it is not there, or is left out because its variable is not set. */
-  take(section: Section, field: string): unknown {
+  take(section: LitellmSection, field: string): unknown {
     this.#used.add(`${section}.${field}`);
     const written = this.#sections.get(section)?.[field];
     if (written === undefined || written === null) return undefined;
@@ -86,7 +93,7 @@ class SettingsReader {
   }
 
   /** Takes a number. Undefined as above, or it is none. */
-  number(section: Section, field: string): number | undefined {
+  number(section: LitellmSection, field: string): number | undefined {
     const value = numberIn(this.take(section, field));
     if (value === undefined || (typeof value === 'number' && value >= 0)) return value;
     this.#report.omit(`${section}.${field}`, 'expected a number of at least 0');
@@ -94,7 +101,7 @@ class SettingsReader {
   }
 
   /** Takes a switch, which YAML 1.1 also writes as `yes` and `on`. */
-  isOn(section: Section, field: string): boolean {
+  isOn(section: LitellmSection, field: string): boolean {
     const value = this.take(section, field);
     if (typeof value === 'boolean' || value === undefined) return value === true;
     const text = typeof value === 'string' ? value.toLowerCase() : '';
@@ -120,7 +127,7 @@ class SettingsReader {
 
 /** Reads the settings of a document. */
 export function readSettings(
-  document: Fields,
+  document: UnknownFields,
   titles: readonly string[],
   environment: Environment,
   report: ImportReport,
@@ -154,13 +161,13 @@ export function readSettings(
   return read;
 }
 
-function reportStrategy(document: Fields, report: ImportReport): void {
+function reportStrategy(document: UnknownFields, report: ImportReport): void {
   const { routing_strategy: strategy } = fieldsOf(document['router_settings']);
   if (strategy === undefined || strategy === null) return;
   report.omit('router_settings.routing_strategy', REASONS.get('routing_strategy') ?? '');
 }
 
-function slotsOf(reader: SettingsReader, section: Section, field: string): number | null {
+function slotsOf(reader: SettingsReader, section: LitellmSection, field: string): number | null {
   const slots = reader.number(section, field);
   // 0 is the default there, and means no limit.
   if (slots === undefined || slots === 0) return null;
@@ -201,9 +208,9 @@ function fallbacksOf(
   titles: readonly string[],
   environment: Environment,
   report: ImportReport,
-): Fallback[] {
-  const found = new Map<string, Fallback>();
-  const defaults: Pick<Fallback, 'path' | 'to'>[] = [];
+): ModelFallback[] {
+  const found = new Map<string, ModelFallback>();
+  const defaults: Pick<ModelFallback, 'path' | 'to'>[] = [];
   const sections = ['router_settings', 'litellm_settings'] as const;
   for (const section of sections) {
     const written = reader.take(section, 'fallbacks');
@@ -252,7 +259,7 @@ function namesOf(value: unknown, path: string, report: ImportReport): string[] {
 }
 
 function aliasesOf(
-  aliases: Fields,
+  aliases: UnknownFields,
   environment: Environment,
   report: ImportReport,
 ): LitellmSettings['aliases'] {
@@ -273,7 +280,7 @@ function aliasesOf(
   });
 }
 
-function overallBudget(reader: SettingsReader, report: ImportReport): Budget | null {
+function overallBudget(reader: SettingsReader, report: ImportReport): ConvertedBudget | null {
   const usd = reader.number('litellm_settings', 'max_budget');
   const duration = reader.take('litellm_settings', 'budget_duration');
   // 0 is how a budget is switched off there.
@@ -286,11 +293,11 @@ function overallBudget(reader: SettingsReader, report: ImportReport): Budget | n
 }
 
 function providerBudgets(
-  written: Fields,
+  written: UnknownFields,
   environment: Environment,
   report: ImportReport,
 ): LitellmSettings['providerBudgets'] {
-  const budgets = new Map<string, { path: string; budget: Budget | null }>();
+  const budgets = new Map<string, { path: string; budget: ConvertedBudget | null }>();
   for (const [name, entry] of Object.entries(written)) {
     const path = `router_settings.provider_budget_config.${name}`;
     const { budget_limit: limit, max_budget: most = limit, ...times } = fieldsOf(entry);

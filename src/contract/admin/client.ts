@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { ROUTE_ADDRESSES, type RouteName } from './addresses.ts';
 import type { problemSchema } from './answer-schemas.ts';
-import type { Answer, Sent } from './route.ts';
+import type { RouteAnswer, SentPart } from './route.ts';
 import type { AdminRoutes } from './routes.ts';
 
 type Takes<Name extends RouteName, Part extends string> =
@@ -16,20 +16,20 @@ type Needed<Name extends RouteName> =
         : 'body'
       : never);
 
-interface Parts<Name extends RouteName> {
-  readonly params: Sent<AdminRoutes[Name], 'params'>;
-  readonly query: Sent<AdminRoutes[Name], 'query'>;
-  readonly body: Sent<AdminRoutes[Name], 'body'>;
+interface RequestParts<Name extends RouteName> {
+  readonly params: SentPart<AdminRoutes[Name], 'params'>;
+  readonly query: SentPart<AdminRoutes[Name], 'query'>;
+  readonly body: SentPart<AdminRoutes[Name], 'body'>;
   readonly ifMatch: string;
 }
 
 /** The parts of a request to a route. */
-export type AdminRequest<Name extends RouteName> = Pick<Parts<Name>, Needed<Name>> &
-  Partial<Parts<Name>>;
+export type AdminRequest<Name extends RouteName> = Pick<RequestParts<Name>, Needed<Name>> &
+  Partial<RequestParts<Name>>;
 
 /** The route's own answer, or the problem. */
 type AdminResult<Name extends RouteName> =
-  | (Answer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
+  | (RouteAnswer<AdminRoutes[Name]> & { readonly ok: true; readonly etag: string | null })
   | {
       readonly ok: false;
       readonly status: number;

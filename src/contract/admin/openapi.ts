@@ -128,8 +128,8 @@ const INFO = {
 
 /** The admin API as OpenAPI 3.1 describes it, made of the schemas that its handlers check by. */
 export function openApiDocument(): OpenApiDocument {
-  const answers = new Schemas('output', NAMED_ANSWERS);
-  const bodies = new Schemas('input', NAMED_BODIES);
+  const answers = new SchemaSet('output', NAMED_ANSWERS);
+  const bodies = new SchemaSet('input', NAMED_BODIES);
   const all = Object.entries(ADMIN_ROUTES) satisfies [string, AdminRoute][];
   for (const [, route] of all as [string, AdminRoute][]) {
     if (route.body !== undefined) bodies.add(route.body);
@@ -160,8 +160,8 @@ export function openApiDocument(): OpenApiDocument {
 function operation(
   operationId: string,
   route: AdminRoute,
-  answers: Schemas,
-  bodies: Schemas,
+  answers: SchemaSet,
+  bodies: SchemaSet,
 ): OpenApiOperation {
   const { tag, summary, description, role, body, isBodyOptional } = route;
   const said = role === 'open' ? 'Open to everybody.' : `Role: ${role}.`;
@@ -202,7 +202,7 @@ function parameters(route: AdminRoute): OpenApiParameter[] {
   return list;
 }
 
-function responses(route: AdminRoute, answers: Schemas): Record<string, OpenApiResponse> {
+function responses(route: AdminRoute, answers: SchemaSet): Record<string, OpenApiResponse> {
   const etag = { ETag: { description: 'The version.', schema: { type: 'string' } } };
   const said = Object.entries(route.answers).map(([status, answer]) => {
     const content =
@@ -235,7 +235,7 @@ function problemsOf(route: AdminRoute): number[] {
 }
 
 /** JSON Schemas of a set of zod schemas, of which those with a name are written once and referred to. */
-class Schemas {
+class SchemaSet {
   readonly #io: 'input' | 'output';
   readonly #names: readonly string[];
   readonly #registry = z.registry<{ id: string }>();

@@ -33,13 +33,13 @@ export interface AdminRoute {
 }
 
 /** A route but for its address, which stands in the table of addresses. */
-type Described = Omit<AdminRoute, 'method' | 'path'>;
+type RouteDescription = Omit<AdminRoute, 'method' | 'path'>;
 
 /** Adds the addresses to a table of routes, and keeps its exact types: handlers and the client are typed by them. */
-export function routes<const Table extends { readonly [Name in keyof Table]: Described }>(
+export function routes<const Table extends { readonly [Name in keyof Table]: RouteDescription }>(
   table: Table & { readonly [Name in Exclude<keyof Table, RouteName>]: never },
 ) {
-  const all = Object.entries<Described>(table).map(([name, route]) => [
+  const all = Object.entries<RouteDescription>(table).map(([name, route]) => [
     name,
     // The cast is sound: the compiler lets no other name into a table.
     { ...ROUTE_ADDRESSES[name as RouteName], ...route },
@@ -53,17 +53,19 @@ type SchemaIn<Route, Part extends 'params' | 'query' | 'body'> =
   Route extends Readonly<Record<Part, infer Schema extends z.ZodType>> ? Schema : never;
 
 /** A part of a request after its check, with defaults filled in. */
-export type Checked<Route, Part extends 'params' | 'query' | 'body'> = [
+export type CheckedPart<Route, Part extends 'params' | 'query' | 'body'> = [
   SchemaIn<Route, Part>,
 ] extends [never]
   ? undefined
   : z.output<SchemaIn<Route, Part>>;
 
 /** A part of a request as it is sent. */
-export type Sent<Route, Part extends 'params' | 'query' | 'body'> = z.input<SchemaIn<Route, Part>>;
+export type SentPart<Route, Part extends 'params' | 'query' | 'body'> = z.input<
+  SchemaIn<Route, Part>
+>;
 
 /** Everything that a route may answer when all went well. */
-export type Answer<Route extends AdminRoute> = {
+export type RouteAnswer<Route extends AdminRoute> = {
   [Status in keyof Route['answers'] & number]: {
     readonly status: Status;
     readonly body: Route['answers'][Status] extends z.ZodType

@@ -2,7 +2,7 @@ import type { UpstreamConfig } from './config.ts';
 import type { Dialect } from '../dialect.ts';
 
 /** How a caller's or the operator's key is placed on a request to the upstream. */
-export type KeyPlace = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key';
+export type KeyHeader = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'api-key';
 
 /**
  * The calls of an upstream that may come as WebSockets: none, sessions on the routes that are known for them, Responses
@@ -17,7 +17,7 @@ export interface Upstream {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   /** Where an injected key goes. */
-  readonly keyPlace: KeyPlace;
+  readonly keyPlace: KeyHeader;
   /** Path under `baseUrl` where the OpenAI-shaped routes begin, as in `/v1`. Null: it has none. */
   readonly openaiAt: string | null;
   /** Path under `baseUrl` where the Anthropic-shaped routes begin (`…/messages`). Null: it has none. */

@@ -16,10 +16,10 @@ export interface PeriodCosts extends CostTable {
  * Costs of a pool, as it tells the directory with each word: this day and month and those before, by their names (`2026-11-24`,
  * `2026-11`), as far as they had any.
  */
-export type SaidCosts = Readonly<Record<string, PeriodCosts>>;
+export type ReportedCosts = Readonly<Record<string, PeriodCosts>>;
 
 /** The costs of a group's pools, as each said them last. */
-export interface KnownCosts {
+export interface StoredCosts {
   readonly group: string;
   readonly costs: PeriodCosts;
 }

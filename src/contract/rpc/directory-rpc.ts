@@ -5,9 +5,9 @@ import type { KeylessCaller } from '../keyless.ts';
 import type { RefusalCount, RefusalTotal } from '../refusals.ts';
 import type { Warning } from '../warnings.ts';
 import type { GroupDefinition } from './group-rpc.ts';
-import type { KnownCosts } from './costs-rpc.ts';
+import type { StoredCosts } from './costs-rpc.ts';
 import type { TemporaryField, TemporaryOrder } from './temporary-rpc.ts';
-import type { KnownPool, PresentPool, Woken } from './presence-rpc.ts';
+import type { StoredPool, PresentPool, Woken } from './presence-rpc.ts';
 
 /** The versions that last changed something for pools. */
 export interface ChangedAt {
@@ -23,7 +23,7 @@ export function changedFor({ everywhere, groups }: ChangedAt, group: string): nu
 }
 
 /** Everything a Worker routes by: the configuration at one version. */
-export interface Snapshot {
+export interface ConfigSnapshot {
   readonly version: number;
   readonly config: Config;
   /** Key of the fingerprints (HMAC-SHA-256, base64), made by the directory at its first start. */
@@ -38,7 +38,7 @@ export interface Snapshot {
   readonly fullGroups?: readonly string[];
 }
 
-type Jurisdiction = GroupConfig['jurisdiction'];
+type GroupJurisdiction = GroupConfig['jurisdiction'];
 
 export type ReplaceAnswer =
   | { readonly kind: 'replaced'; readonly version: number }
@@ -93,7 +93,7 @@ export interface DirectoryRpc {
    * The configuration, or null when `known` is its tag (or version, as older Workers ask). `found` is the tag of the copy that an
    * isolate began with, null if there was none: one that is not the newest is written anew. Absent: nobody looked.
    */
-  snapshot(known: string | number | null, found?: string | null): Promise<Snapshot | null>;
+  snapshot(known: string | number | null, found?: string | null): Promise<ConfigSnapshot | null>;
   /** Tells one group's definition to an object whose configuration is older than a ticket's. */
   definition(group: string): Promise<GroupDefinition>;
   /**
@@ -131,7 +131,7 @@ export interface DirectoryRpc {
    * `jurisdiction` only that pool is removed. `costs`: the pool's `SaidCosts` as JSON, since the pool is not asked again.
    */
   unlist(
-    pool: ListedPool & { readonly jurisdiction?: Jurisdiction },
+    pool: ListedPool & { readonly jurisdiction?: GroupJurisdiction },
     costs?: string,
   ): Promise<void>;
   pools(): Promise<ListedPool[]>;
@@ -142,12 +142,12 @@ export interface DirectoryRpc {
   /** Called by a pool that is in use again, or for the first time. */
   wake(pool: PresentPool): Promise<Woken>;
   /** Everything that is known of pools without asking them. One that is not listed and not here was never used. */
-  presence(): Promise<KnownPool[]>;
+  presence(): Promise<StoredPool[]>;
   /**
    * The costs of a day or month (`2026-11-24`, `2026-11`) as pools said them last, by group, of those that had any.
    * `except`: the keys of pools that have said it themselves.
    */
-  costs(period: string, except: readonly string[]): Promise<KnownCosts[]>;
+  costs(period: string, except: readonly string[]): Promise<StoredCosts[]>;
   /**
    * Lists the pools that are to be asked how they are, for the hub of the dashboards. Every other one that comes into use
    * within some seconds is told to tell it by the answer to its word.

@@ -21,13 +21,13 @@ export interface WatchSpan {
 }
 
 /** The facts that a pool needs to tell the hub what happens in it. */
-export interface Watch extends WatchSpan {
+export interface PoolWatchRequest extends WatchSpan {
   /** Names the pool towards the hub. */
   readonly key: string;
 }
 
 /** How the hub asks a pool to tell what happens in it. */
-export interface WatchRequest extends Watch {
+export interface WatchRequest extends PoolWatchRequest {
   /** With its leases and its waiters. */
   readonly isDetailed: boolean;
 }

@@ -1,5 +1,5 @@
 import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Rejection } from '../../core/words/rejection.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { WaitReason } from '../../core/parts/decision-log.ts';
@@ -167,7 +167,7 @@ export type AcquireAnswer =
        */
       readonly expiresAt?: number;
       /** Slots that the isolate is lent besides. Absent: none. */
-      readonly lent?: LentSlots;
+      readonly lent?: PrefetchedSlots;
       readonly configVersion: number;
     }
   | {
@@ -220,13 +220,13 @@ export type AcquireAnswer =
       readonly configVersion: number;
     }
   /** The attempt has ended: it was released or cancelled, or a grant of it was lost on its way. */
-  | Gone;
+  | ReplacedInstance;
 
 /**
  * Slots that an isolate may start calls on without asking. They count as in use until they are given back by `giveBack`,
  * become the lease of a call (`ResumeRequest.lent`), or nobody keeps the loan. No answer holds them.
  */
-export interface LentSlots {
+export interface PrefetchedSlots {
   readonly loan: string;
   readonly slots: readonly string[];
   /** As a lease's. */
@@ -234,7 +234,7 @@ export interface LentSlots {
 }
 
 /** The report on a loan that comes with every message about it. */
-export interface LoanReport {
+export interface PrefetchReport {
   readonly loan: string;
   /** Slots of it that the isolate has, without those whose calls have asked for leases of their own. */
   readonly known: number;
@@ -242,11 +242,11 @@ export interface LoanReport {
   readonly used: number;
   readonly peak: number;
   /** Calls that have ended well on its slots since then, and were told of in no other way. */
-  readonly ended: readonly LentCalls[];
+  readonly ended: readonly PrefetchedCalls[];
 }
 
 /** Calls of one kind that ended well on lent slots. */
-export interface LentCalls {
+export interface PrefetchedCalls {
   readonly caller: string;
   readonly tenant?: string;
   readonly agent: string | null;
@@ -269,7 +269,7 @@ export interface LentCalls {
 }
 
 /** Request by which an isolate gives lent slots back. */
-export interface GiveBackRequest extends LoanReport {
+export interface GiveBackRequest extends PrefetchReport {
   readonly slots: readonly { readonly slot: string; readonly attachment: number }[];
   /** As with `ResumeRequest`. */
   readonly hasLapsed: boolean;
@@ -279,16 +279,16 @@ export interface GiveBackRequest extends LoanReport {
  * The hold of the request that keeps a loan for its isolate. The runtime disposes of it when that ends: then the loan
  * lapses soon unless another one keeps it.
  */
-export interface LoanRpc extends Disposable {
+export interface PrefetchRpc extends Disposable {
   /**
    * Renews at once, then stays parked until the next renewal is due (`ok`), the slots are wanted back (`revoking`), or
    * the loan is not known (`gone`).
    */
-  renew(report: LoanReport): Promise<RenewAnswer>;
+  renew(report: PrefetchReport): Promise<RenewAnswer>;
 }
 
-export type KeepLoanAnswer =
-  | { readonly kind: 'kept'; readonly loan: LoanRpc }
+export type KeepPrefetchAnswer =
+  | { readonly kind: 'kept'; readonly loan: PrefetchRpc }
   /** It is not known: give back what is unused, and have each call resume by itself. */
   | { readonly kind: 'gone' };
 
@@ -296,7 +296,7 @@ export type KeepLoanAnswer =
  * A lease that has ended for good. `attachment` is the next one of the instance that says so: whoever holds the
  * lease by a larger one has it from a newer instance, and knows better.
  */
-export interface Gone {
+export interface ReplacedInstance {
   readonly kind: 'gone';
   readonly attachment?: number;
 }
@@ -336,7 +336,7 @@ export interface LeaseRpc extends Disposable {
    * other instance knows it. Absent: something may have been. `notes` are for whoever looks the call up.
    */
   release(
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     isSole?: boolean,
@@ -392,14 +392,14 @@ export interface ResumeRequest {
     readonly loan: string;
     readonly slot: string;
     /** Noted as the lease takes its place: what the call is told may depend on it. Absent: nothing. */
-    readonly told?: LoanReport;
+    readonly told?: PrefetchReport;
   };
 }
 
 export type ResumeAnswer =
   | Extract<AcquireAnswer, { kind: 'granted' }>
   /** The lease had ended for good (released, or force-released): stop and do not resume. */
-  | Gone;
+  | ReplacedInstance;
 
 /** The answer to a renewal by a lease's id. */
 export type RenewByIdAnswer =
@@ -416,7 +416,7 @@ export type RenewByIdAnswer =
   /** An operator took it away: stop, then release it. */
   | { readonly kind: 'revoking' }
   /** It has ended, or lapsed: stop. Of an instance that was replaced it says nothing, as with `resume`. */
-  | Gone;
+  | ReplacedInstance;
 
 /** A pool that was on trial, for its own object to go on with. */
 export interface HandedPool extends HandedGroup {
@@ -448,7 +448,7 @@ export interface GroupRpc {
    */
   release(
     leaseId: string,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,
@@ -468,7 +468,7 @@ export interface GroupRpc {
    */
   renew(leaseId: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer>;
   /** Keeps a loan from now on, in place of whoever kept it before. */
-  keepLoan(report: LoanReport): Promise<KeepLoanAnswer>;
+  keepLoan(report: PrefetchReport): Promise<KeepPrefetchAnswer>;
   /** Gives lent slots back. Those that an earlier instance has lent come back as well. */
   giveBack(request: GiveBackRequest): Promise<void>;
   status(): Promise<PoolStatus>;

@@ -2,7 +2,7 @@ import type { Histogram } from '../../core/parts/histogram.ts';
 import type { Invariant, ReportEnd } from '../../core/parts/totals.ts';
 import type { CutReason } from '../../core/words/cut.ts';
 import type { HoldKind } from '../../core/words/ticket.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { ScopeKind } from '../scope.ts';
 import type { PoolStatus } from '../status.ts';
 import type { WarningKind } from '../warnings.ts';
@@ -16,7 +16,7 @@ export interface PoolMetrics {
   readonly left_total: number;
   readonly moved_total: number;
   /** By outcome. Those that expired are counted in the status. */
-  readonly ended_total: Readonly<Partial<Record<Outcome, number>>>;
+  readonly ended_total: Readonly<Partial<Record<LeaseOutcome, number>>>;
   /** By why. Absent: from the release before. */
   readonly cut_total?: Readonly<Partial<Record<CutReason, number>>>;
   /** Reports of lease holders, by outcome. Absent: from the previous release. */

@@ -1,18 +1,18 @@
-import type { Rates } from '../../core/parts/rates.ts';
+import type { RateUse } from '../../core/parts/rates.ts';
 import type { GroupConfig } from '../config/config.ts';
-import type { Watch } from './feed-rpc.ts';
+import type { PoolWatchRequest } from './feed-rpc.ts';
 import type { GroupDefinition } from './group-rpc.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 
 /** The facts of a pool that the directory keeps, for whoever asks while it rests. */
-export interface PoolSaid {
+export interface PresenceReport {
   /** When, in epoch milliseconds. */
   readonly at: number;
   readonly metrics: PoolMetrics;
   /** The used part of its limits, which comes back with time. */
-  readonly rates: Rates;
+  readonly rates: RateUse;
   /** The same of its members, by their ids. Absent: the group names none. */
-  readonly memberRates?: Readonly<Record<string, Rates>>;
+  readonly memberRates?: Readonly<Record<string, RateUse>>;
 }
 
 /** A pool that says whether it is in use. */
@@ -37,11 +37,11 @@ export interface Woken {
   /** It is on the list of pools that are told of every change. */
   readonly isListed: boolean;
   /** How the hub of the dashboards is told what happens in it. Absent: nobody looks, as far as the directory knows. */
-  readonly watch?: Watch;
+  readonly watch?: PoolWatchRequest;
 }
 
 /** The knowledge of one pool. */
-export interface KnownPool {
+export interface StoredPool {
   readonly group: string;
   readonly partition: string | null;
   readonly jurisdiction: GroupConfig['jurisdiction'];

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { GroupConfig } from '../config/config.ts';
 import type { ResumeRequest } from './group-rpc.ts';
 
@@ -38,7 +38,7 @@ export interface RunsRpc {
    */
   hold(request: RunRequest): Promise<'held' | 'late' | 'no'>;
   /** The run has ended, as far as the upstream says. One that is not known changes nothing. */
-  end(run: string, outcome: Outcome): Promise<void>;
+  end(run: string, outcome: LeaseOutcome): Promise<void>;
   /** Notes which upstream made objects that are asked for by their ids. */
   noteMade(request: MadeRequest): Promise<void>;
   /** Finds the upstream that made one of these objects; null: it is not known, or no longer. */

@@ -1,5 +1,5 @@
 import type { CallNotes } from '../../core/words/call-notes.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { UpstreamSignal } from '../../core/words/signal.ts';
 import type { Settlement } from '../../core/words/usage.ts';
 import type { ListedPool } from './directory-rpc.ts';
@@ -13,7 +13,7 @@ import type {
 import type { PoolStatus } from '../status.ts';
 
 /** The pool has had its first success: it is to be asked itself. */
-export interface Proved {
+export interface VerifiedPool {
   readonly kind: 'proved';
 }
 
@@ -21,19 +21,19 @@ export interface Proved {
  * Calls of a Worker to the trials: one object with all pools in it that had no success yet. A runtime that opens a file for
  * every object would open one for every value that a caller makes up.
  */
-export interface TrialsRpc {
-  acquire(request: AcquireRequest): Promise<AcquireAnswer | Proved>;
-  resume(request: ResumeRequest): Promise<ResumeAnswer | Proved>;
+export interface VerificationRpc {
+  acquire(request: AcquireRequest): Promise<AcquireAnswer | VerifiedPool>;
+  resume(request: ResumeRequest): Promise<ResumeAnswer | VerifiedPool>;
   renew(
     leaseId: string,
     status: number | null,
     held: ResumeRequest,
-  ): Promise<RenewByIdAnswer | Proved>;
+  ): Promise<RenewByIdAnswer | VerifiedPool>;
   cancel(pool: ListedPool, ticketId: string): Promise<void>;
   release(
     pool: ListedPool,
     leaseId: string,
-    outcome: Outcome,
+    outcome: LeaseOutcome,
     status: number | null,
     settlement?: Settlement,
     held?: ResumeRequest,

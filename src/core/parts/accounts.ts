@@ -8,7 +8,7 @@ import { LANES, type Holder, type Lane } from '../words/ticket.ts';
  * fair queuing: whoever has had least goes next. A grant is charged with the mean hold at once, a long hold
  * as it goes on, and the end corrects both.
  */
-export interface Share {
+export interface ServiceAccount {
   service: number;
   /** Corrections do not lower the service below this: nobody gains credit from before its backlog. */
   floor: number;
@@ -25,7 +25,7 @@ export interface Account {
   activeAt: InstantMs;
 }
 
-export interface AgentAccount extends Account, Share {
+export interface AgentAccount extends Account, ServiceAccount {
   /** The begin of the run, as far as the group knows. */
   startedAt: InstantMs;
   lastSeenAt: InstantMs;
@@ -36,7 +36,7 @@ export interface TenantAccount extends Account {
    * One for each lane. A charge counts in all of them; but those who wait in one lane may have had far more
    * than those in another, and to start level with the former must not put anybody behind the latter.
    */
-  readonly shares: Readonly<Record<Lane, Share>>;
+  readonly shares: Readonly<Record<Lane, ServiceAccount>>;
   readonly agents: Map<string, AgentAccount>;
   /** Those of its agents that wait: there may be thousands that do not. */
   readonly waitingAgents: Set<AgentAccount>;
@@ -81,7 +81,7 @@ function newAccount(key: string): Account {
   return { key, waiting: 0, slots: 0, activeAt: NEVER };
 }
 
-function emptyShare(): Share {
+function emptyShare(): ServiceAccount {
   return { service: 0, floor: 0 };
 }
 
@@ -130,7 +130,7 @@ export function agentAccount(
  *
  * @param level the least service of those who wait; if nobody does, that of the last one granted
  */
-export function catchUp(share: Share, level: number): void {
+export function catchUp(share: ServiceAccount, level: number): void {
   share.service = Math.max(share.service, level);
   share.floor = level;
 }
@@ -144,7 +144,7 @@ const HELD_LEAD_MAX = 60_000;
  *
  * @returns whether any service changed
  */
-export function catchUpHeld(held: readonly Share[], level: number): boolean {
+export function catchUpHeld(held: readonly ServiceAccount[], level: number): boolean {
   const least = held.reduce((low, { service }) => Math.min(low, service), Infinity);
   if (least >= level) return false;
   for (const share of held) {
@@ -186,7 +186,7 @@ export function levelAgents({ tenants }: Accounts): void {
 }
 
 /** Adds slot time to what somebody has had; negative to give back. */
-export function charge(share: Share, slotMs: number, weight: number): void {
+export function charge(share: ServiceAccount, slotMs: number, weight: number): void {
   share.service = Math.max(share.floor, share.service + slotMs / weight);
 }
 

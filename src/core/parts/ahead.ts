@@ -1,6 +1,6 @@
 import type { BudgetSettings, LimitName, RateSettings } from '../words/limits.ts';
-import type { Usage } from '../words/usage.ts';
-import { limitsOf, type Limit } from './rate-limits.ts';
+import type { CallUsage } from '../words/usage.ts';
+import { limitsOf, type RateLimit } from './rate-limits.ts';
 
 /**
  * Amounts that the row of the controls counts as used ahead of their use: a block of each rate and budget.
@@ -10,7 +10,7 @@ import { limitsOf, type Limit } from './rate-limits.ts';
 /** Amounts of limits, by their names; `usd`: of the budgets. */
 export type Amounts = Partial<Record<LimitName | 'usd', number>>;
 
-interface Limits {
+interface AheadLimits {
   readonly rates: RateSettings;
   readonly budgets: BudgetSettings;
 }
@@ -39,7 +39,7 @@ export function nothingAhead(): Ahead {
 }
 
 /** Lists what a use takes of each limit that is kept in blocks. */
-export function amountsOf({ rates, budgets }: Limits, usage: Usage, usd: number): Amounts {
+export function amountsOf({ rates, budgets }: AheadLimits, usage: CallUsage, usd: number): Amounts {
   const amounts: Amounts = {};
   for (const { name, amountOf } of blockedLimits(rates)) amounts[name] = amountOf(usage);
   if (leastBudget(budgets) !== Infinity) amounts.usd = usd;
@@ -81,7 +81,12 @@ export function returnAhead(ahead: Ahead, amounts: Amounts): boolean {
  *
  * @param room what is left of the limits: of one of a day nobody can use more for hours, so no more is set aside
  */
-export function setAhead(ahead: Ahead, limits: Limits, room: Amounts, isIdle: boolean): Amounts {
+export function setAhead(
+  ahead: Ahead,
+  limits: AheadLimits,
+  room: Amounts,
+  isIdle: boolean,
+): Amounts {
   const sizes: Amounts = {};
   if (!isIdle) {
     for (const [name, size] of blocksOf(limits)) {
@@ -100,7 +105,7 @@ function noteLargest({ largest }: Ahead, name: LimitName | 'usd', amount: number
 }
 
 /** Starts per second have no block: what a reset forgets of them comes back in no time. */
-function blockedLimits(rates: RateSettings): Limit[] {
+function blockedLimits(rates: RateSettings): RateLimit[] {
   return limitsOf(rates).filter(({ name }) => name !== 'startsPerS');
 }
 
@@ -112,7 +117,7 @@ function leastBudget({ perHourUsd, perDayUsd, perMonthUsd }: BudgetSettings): nu
   return Math.min(...[perHourUsd, perDayUsd, perMonthUsd].map((usd) => usd ?? Infinity));
 }
 
-function blocksOf({ rates, budgets }: Limits): [LimitName | 'usd', number][] {
+function blocksOf({ rates, budgets }: AheadLimits): [LimitName | 'usd', number][] {
   const blocks: [LimitName | 'usd', number][] = blockedLimits(rates).map(({ name }) => {
     const part = isOfDay(name) ? DAY_PART : MINUTE_PART;
     return [name, (rates[name] ?? 0) * part];

@@ -42,7 +42,7 @@ export interface BoundRow {
   /** When the last of them may have left at the latest. Absent: nobody waited, or an older release wrote it. */
   readonly waitersUntil?: InstantMs;
   /** The mark and what was held of each member, where the group names members; their sums are those above. Absent: it does not. */
-  readonly members?: Readonly<Record<MemberId, Pick<Part, 'mark' | 'held'>>>;
+  readonly members?: Readonly<Record<MemberId, Pick<MemberPart, 'mark' | 'held'>>>;
   /** Holders of some slots may live longer than the process that wrote it. Absent: none does. */
   readonly mayOutlive?: true;
   /** Where those of `granted` run. Absent: the group names no members. */
@@ -50,7 +50,7 @@ export interface BoundRow {
 }
 
 /** The part of a write that is about one member. */
-export interface Part {
+export interface MemberPart {
   readonly mark: number;
   readonly held: number;
   /** As with the write. */
@@ -58,14 +58,14 @@ export interface Part {
 }
 
 /** The next waiters, as a write lists them. */
-export interface Heirs {
+export interface NextHolders {
   readonly ids: readonly LeaseId[];
   /** Waiters besides them that might have been listed, and are not of the kind. */
   readonly unlisted: number;
 }
 
 /** A write on its way, or the last one that arrived. */
-export interface Write {
+export interface BoundWrite {
   readonly seq: number;
   readonly at: InstantMs;
   readonly mark: number;
@@ -73,7 +73,7 @@ export interface Write {
   /** Slots granted since it was issued. What ended since gives no room back. */
   granted: number;
   /** The same of each member. Empty: the group names none. */
-  readonly parts: Map<MemberId, Part>;
+  readonly parts: Map<MemberId, MemberPart>;
   /** Leases whose answers leave behind it. */
   readonly awaited: readonly LeaseId[];
   /** All that its row lists as granted: their callers may ask for them again. */
@@ -85,19 +85,19 @@ export interface Write {
    * Leases whose slots came free since it was issued, by the only word of their holders, and are not handed on yet;
    * each with its member, and those that had its slot before it.
    */
-  readonly vacated: Map<LeaseId, Vacated>;
+  readonly vacated: Map<LeaseId, VacatedSlot>;
   /** As its row says. */
   readonly mayOutlive: boolean;
 }
 
 /** A slot that came free and may be handed on unwritten, at its member. */
-interface Vacated {
+interface VacatedSlot {
   readonly member: MemberId;
   readonly heirOf: readonly LeaseId[];
 }
 
 /** A slot that was given back, and that an heir may have. */
-export interface Passed {
+export interface ReleasedSlot {
   readonly freeAt: InstantMs;
   member: MemberId;
 }
@@ -107,9 +107,9 @@ export interface Bound {
   isStored: boolean;
   seq: number;
   /** The last write that is known to have arrived. Null: none of this instance. */
-  confirmed: Write | null;
+  confirmed: BoundWrite | null;
   /** Writes on their way, the oldest first. */
-  inFlight: Write[];
+  inFlight: BoundWrite[];
   /** Leases whose slots came free since the last write. */
   ended: LeaseId[];
   /** Leases that lapsed since the last write. */
@@ -126,7 +126,7 @@ export interface Bound {
   /** Leases that the instance before may have granted unwritten, in the slots of others, and of which nobody has heard. */
   readonly heirsBefore: Set<LeaseId>;
   /** Slots that were given back and stay unclaimed, because one of these may have them: when each may be free, and where. */
-  readonly passedBefore: Passed[];
+  readonly passedBefore: ReleasedSlot[];
   /** The last write that had arrived when one was asked for that lists heirs. */
   heirsNotedAt: number;
   /** Waiters that the last write tells of. */
@@ -258,7 +258,7 @@ export function markOnDisk(bound: Bound): number {
 }
 
 /** Lists the writes that may be the last on disk, the oldest first. */
-export function writesOf({ confirmed, inFlight }: Bound): readonly Write[] {
+export function writesOf({ confirmed, inFlight }: Bound): readonly BoundWrite[] {
   return confirmed === null ? inFlight : [confirmed, ...inFlight];
 }
 
@@ -281,7 +281,7 @@ export function noteHandedOut(
   pace.granted += slots;
 }
 
-function noteGranted(write: Write, member: MemberId, slots: number): void {
+function noteGranted(write: BoundWrite, member: MemberId, slots: number): void {
   write.granted += slots;
   const part = write.parts.get(member);
   if (part !== undefined) part.granted += slots;
@@ -326,7 +326,7 @@ export function noteLost(bound: Bound): void {
 /** Notes that the members are others: what is on disk tells of those that there were, and covers nothing any more. */
 export function noteOtherMembers(bound: Bound): void {
   noteLost(bound);
-  const noHeirs = { heirs: new Set<LeaseId>(), vacated: new Map<LeaseId, Vacated>() };
+  const noHeirs = { heirs: new Set<LeaseId>(), vacated: new Map<LeaseId, VacatedSlot>() };
   if (bound.confirmed !== null) bound.confirmed = { ...bound.confirmed, ...noHeirs };
   bound.inFlight = bound.inFlight.map((write) => ({ ...write, ...noHeirs }));
 }
@@ -393,7 +393,7 @@ export function isRunningOut(bound: Bound, now: InstantMs): boolean {
   return isAgeing || each.some(isNearlyUsed);
 }
 
-function isNearlyUsed({ mark, held, granted }: Part): boolean {
+function isNearlyUsed({ mark, held, granted }: MemberPart): boolean {
   const margin = mark - held;
   return margin > 0 && margin - granted <= margin * AHEAD_SHARE;
 }
@@ -428,8 +428,8 @@ export function issue(
   bound: Bound,
   row: Pick<BoundRow, 'mark' | 'held' | 'next' | 'waiters'> & {
     readonly revoking: Iterable<LeaseId>;
-    readonly heirs: Heirs;
-    readonly parts: ReadonlyMap<MemberId, Pick<Part, 'mark' | 'held'>>;
+    readonly heirs: NextHolders;
+    readonly parts: ReadonlyMap<MemberId, Pick<MemberPart, 'mark' | 'held'>>;
     /** Reads the member of a lease. */
     readonly memberOf: (id: LeaseId) => MemberId;
   },
@@ -445,7 +445,7 @@ export function issue(
   const answering = new Set(granted);
   const { ids, unlisted } = row.heirs;
   const heirs = new Set(ids);
-  const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, Vacated>() };
+  const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, VacatedSlot>() };
   const parts = new Map([...row.parts].map(([member, part]) => [member, { ...part, granted: 0 }]));
   const { mayOutlive } = bound;
   bound.inFlight.push({

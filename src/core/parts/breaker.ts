@@ -11,7 +11,7 @@ import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/
 export interface Breaker {
   phase: 'closed' | 'open' | 'half_open';
   /** The last results while closed, the oldest first. */
-  results: Result[];
+  results: BreakerResult[];
   openedAt: InstantMs;
   openUntil: InstantMs;
   /** How many times it opened without having closed in between. */
@@ -30,7 +30,7 @@ export interface BreakerLimit {
   readonly words: string | null;
 }
 
-interface Result {
+interface BreakerResult {
   readonly at: InstantMs;
   readonly failed: boolean;
   /** A lease holder reported the failure. */
@@ -188,7 +188,7 @@ export function removeReported(breaker: Breaker): void {
 function noteResult(
   breaker: Breaker,
   call: CallResult,
-  result: Omit<Result, 'at'>,
+  result: Omit<BreakerResult, 'at'>,
   now: InstantMs,
   { windowMs, callsMin }: BreakerSettings,
 ): void {

@@ -5,7 +5,7 @@ import {
   type Correction,
   type NewCorrection,
   type Period,
-  type Spend,
+  type SpendState,
 } from './spend.ts';
 
 /**
@@ -17,12 +17,12 @@ import {
 export const CORRECTIONS_MAX = 20;
 
 /** Lists the kept corrections, newest first. */
-export function correctionsOf({ corrections = [] }: Spend): readonly Correction[] {
+export function correctionsOf({ corrections = [] }: SpendState): readonly Correction[] {
   return corrections.toReversed();
 }
 
 /** Corrects the spend. The id must be new. */
-export function correctSpend(spend: Spend, wanted: NewCorrection, now: InstantMs): void {
+export function correctSpend(spend: SpendState, wanted: NewCorrection, now: InstantMs): void {
   const { corrections = [], total } = spend;
   addSpent(total, 0, now);
   const nothing = { hour: 0, day: 0, month: 0 };
@@ -43,7 +43,7 @@ export function correctSpend(spend: Spend, wanted: NewCorrection, now: InstantMs
  * Undoes a correction, once, in the periods that are still current: the spend is then as if the correction had never been
  * made. False: no correction has that id.
  */
-export function undoCorrection(spend: Spend, id: string, now: InstantMs): boolean {
+export function undoCorrection(spend: SpendState, id: string, now: InstantMs): boolean {
   const { corrections = [], total } = spend;
   const index = corrections.findIndex((each) => each.id === id);
   const found = corrections[index];

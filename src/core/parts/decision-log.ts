@@ -1,12 +1,12 @@
 import type { CallNotes } from '../words/call-notes.ts';
 import type { InstantMs, LeaseId } from '../words/ids.ts';
 import type { MemberId } from '../words/ids.ts';
-import type { Outcome } from '../words/outcome.ts';
+import type { LeaseOutcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
 import type { Scope } from '../words/scope.ts';
 import type { UpstreamSignal } from '../words/signal.ts';
 import type { Ticket } from '../words/ticket.ts';
-import type { ToldCalls } from './loans.ts';
+import type { ReportedCalls } from './loans.ts';
 
 /**
  * Why a call is not granted at once.
@@ -48,7 +48,7 @@ export interface Outlook extends WaitReason {
 }
 
 /** The place of a queued call, and its outlook. */
-export interface QueuePlace {
+export interface QueuePosition {
   /** Waiters that will probably be granted before it. */
   readonly position: number;
   readonly estimateMs: number | null;
@@ -82,7 +82,7 @@ export type PassedOver =
   | 'load';
 
 /** Where a call went, and why not elsewhere. */
-export interface Placed {
+export interface MemberChoice {
   readonly member: MemberId;
   readonly by: PlacedBy;
   readonly others: readonly { readonly member: MemberId; readonly cause: PassedOver }[];
@@ -104,12 +104,12 @@ export interface Decision {
   /** The calls that this reason applies to. Absent if they are all calls. */
   readonly scope?: Scope;
   /** Null: it went to none, or the group names no members. */
-  readonly placed: Placed | null;
+  readonly placed: MemberChoice | null;
   /** The upstream's answer, as soon as it is known. */
   upstreamStatus: number | null;
   upstreamSignal: Pick<UpstreamSignal, 'kind' | 'retryAfterMs'> | null;
   /** The end of its lease; null: it has none, or still holds it. */
-  ended: Outcome | 'expired' | null;
+  ended: LeaseOutcome | 'expired' | null;
   endedAt: InstantMs | null;
   /** Its use, as its limits count it. Absent: nobody counts, or it is not over. */
   used?: { readonly inputTokens: number; readonly outputTokens: number; readonly usd: number };
@@ -133,7 +133,7 @@ export interface DecisionLog {
   /** Those with which it was over: whose lease it ended, and who got none. */
   readonly over: Decision[];
   /** Calls on lent slots that it told of. */
-  readonly lent: ToldCalls[];
+  readonly lent: ReportedCalls[];
 }
 
 /** Maximum decisions that are remembered. Each holds on to its ticket, about half a kilobyte together. */

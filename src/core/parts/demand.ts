@@ -1,7 +1,7 @@
 import type { RateSettings } from '../words/limits.ts';
 import type { MemberId } from '../words/ids.ts';
 import type { Ticket } from '../words/ticket.ts';
-import type { CallEstimate, Usage, Demand, TokenPrices } from '../words/usage.ts';
+import type { CallEstimate, CallUsage, Demand, TokenPrices } from '../words/usage.ts';
 import { inputFactor, outputMean, type TokenFactors } from './token-factors.ts';
 
 /** The limits that estimates are reduced to. */
@@ -11,7 +11,7 @@ export interface GuessRates extends Pick<RateSettings, 'itpm' | 'otpm' | 'tpm' |
 }
 
 /** Usage that is assumed of a call without an estimate. */
-export const ONE_REQUEST: Usage = { requests: 1, inputTokens: 0, outputTokens: 0 };
+export const ONE_REQUEST: CallUsage = { requests: 1, inputTokens: 0, outputTokens: 0 };
 
 /** Output tokens that are assumed of a call of a model of which nothing is known, if the call says nothing. */
 const OUTPUT_GUESS_TOKENS = 1_000;

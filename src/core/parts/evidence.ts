@@ -15,10 +15,10 @@ export interface Evidence {
   moreSeen: number;
   refusedAt: InstantMs;
   /** The last refusal. Null: there was none, or more at once were served since. */
-  refusal: LastRefusal | null;
+  refusal: RefusalEvidence | null;
 }
 
-interface LastRefusal {
+interface RefusalEvidence {
   readonly ticketId: TicketId;
   readonly at: InstantMs;
   /** Slots of the others that were at the upstream: it claims that there is no room for more. */

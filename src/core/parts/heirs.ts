@@ -1,5 +1,5 @@
 import { after, type InstantMs, type LeaseId, type MemberId } from '../words/ids.ts';
-import { COVERS_MS, writesOf, type Bound, type Write } from './bound.ts';
+import { COVERS_MS, writesOf, type Bound, type BoundWrite } from './bound.ts';
 
 /**
  * Slots that change hands without a write on the way. A write lists the next waiters ahead of time, as heirs of
@@ -8,7 +8,7 @@ import { COVERS_MS, writesOf, type Bound, type Write } from './bound.ts';
  */
 
 /** A lease, and those that had its slot before it. */
-interface Passed {
+interface HandedOverSlot {
   readonly id: LeaseId;
   readonly member: MemberId;
   readonly heirOf: readonly LeaseId[];
@@ -21,7 +21,7 @@ export const HEIRS_MAX = 8;
  * Notes that the slot of a lease came free by the only word of its holder, so that no instance can hear anything else
  * of it than that it has ended. One whose caller may still ask for it by a row is none of these.
  */
-export function noteVacated(bound: Bound, { id, member, heirOf }: Passed): void {
+export function noteVacated(bound: Bound, { id, member, heirOf }: HandedOverSlot): void {
   for (const { answering, heirs, vacated } of writesOf(bound)) {
     if (!answering.has(id) && vacated.size < heirs.size) vacated.set(id, { member, heirOf });
   }
@@ -51,7 +51,7 @@ export function takeVacated(
 }
 
 /** Cuts those off who had a slot before the last row: whoever reads that knows of them. */
-function sinceRow(writes: readonly Write[], line: readonly LeaseId[]): readonly LeaseId[] {
+function sinceRow(writes: readonly BoundWrite[], line: readonly LeaseId[]): readonly LeaseId[] {
   const first = line.findIndex((id) => !writes.some(({ heirs }) => heirs.has(id)));
   return first < 0 ? line : line.slice(0, first + 1);
 }

@@ -10,7 +10,7 @@ import { earlier, instant, type InstantMs, type TicketId } from '../words/ids.ts
  * grows in two steps to its maximum, and what that does not cure is no lag. So a lag does not pull the ceiling
  * down.
  */
-export interface Lag extends Known {
+export interface Lag extends KnownLag {
   /** Calls accepted in a row after a gap shorter than the cool-down, and the longest of those gaps. */
   taken: number;
   takenMs: number;
@@ -21,19 +21,19 @@ export interface Lag extends Known {
   refusedAt: InstantMs;
   raisedBy: TicketId | null;
   /** The case for a lower ceiling; null: what was refused was accepted since. */
-  doubt: Doubt | null;
+  doubt: LagDoubt | null;
   /**
    * Cool-down and gap of when all slots were last seen to be taken, those that may still have counted among them. What
    * was refused since may as well be a lower ceiling's.
    */
-  sure: Known;
+  sure: KnownLag;
   /** How often that was seen since the last refusal. */
   fullSeen: number;
   /** The last time that this was found true: for a while other refusals are no lag either. */
   notCuredAt: InstantMs;
 }
 
-interface Known {
+interface KnownLag {
   /** The cool-down in force: the shortest that is accepted, as far as is known. 0: none. */
   ms: number;
   /** The longest gap that was refused, while nothing was accepted after a shorter one. */
@@ -41,7 +41,7 @@ interface Known {
 }
 
 /** Refusals since the first of which no call was accepted beside as many. */
-interface Doubt {
+interface LagDoubt {
   /** The fewest slots at the upstream of one of the refused. */
   readonly slots: number;
   /** How many there were, but for those that went out before the cool-down was made longer. */
@@ -49,7 +49,7 @@ interface Doubt {
   /** How often the cool-down was made longer since a call was accepted beside fewer. */
   raises: number;
   /** Cool-down and gap of before. */
-  readonly before: Known;
+  readonly before: KnownLag;
 }
 
 /** A call that was accepted or refused. */
@@ -61,7 +61,7 @@ export interface GappedCall {
   readonly gapMs: number;
 }
 
-interface RefusedCall extends GappedCall {
+interface LagRefusedCall extends GappedCall {
   readonly ticketId: TicketId;
 }
 
@@ -133,7 +133,7 @@ export function noLag(): Lag {
  *
  * @returns whether a lag may be why; otherwise the upstream takes fewer calls
  */
-export function explainsRefusal(lag: Lag, call: RefusedCall, now: InstantMs): boolean {
+export function explainsRefusal(lag: Lag, call: LagRefusedCall, now: InstantMs): boolean {
   const { gapMs, ticketId } = call;
   if (gapMs === Infinity || now - lag.notCuredAt < NOT_CURED_MS) return false;
   if (now - lag.refusedAt > DOUBT_MS) lag.doubt = null;
@@ -158,13 +158,17 @@ export function explainsRefusal(lag: Lag, call: RefusedCall, now: InstantMs): bo
 
 const NO_DOUBT = { slots: Infinity, times: 0, raises: 0 };
 
-function withRefusal(doubt: Doubt, ms: number, { slotsAtGrant, gapMs }: RefusedCall): Doubt {
+function withRefusal(
+  doubt: LagDoubt,
+  ms: number,
+  { slotsAtGrant, gapMs }: LagRefusedCall,
+): LagDoubt {
   // Those that went out before the cool-down was made longer bring no news.
   const times = doubt.times + (gapMs >= ms || doubt.raises === 0 ? 1 : 0);
   return { ...doubt, slots: Math.min(doubt.slots, slotsAtGrant), times };
 }
 
-function raise(lag: Lag, doubt: Doubt, { ticketId, gapMs }: RefusedCall): void {
+function raise(lag: Lag, doubt: LagDoubt, { ticketId, gapMs }: LagRefusedCall): void {
   const first = lag.ms === 0 ? FIRST_MS : Math.max(RAISE_MIN_MS, RAISE * gapMs);
   lag.ms = doubt.raises === 0 ? Math.min(LAG_MAX_MS, first) : LAG_MAX_MS;
   doubt.raises += 1;

@@ -4,7 +4,7 @@ import { MINUTE_MS } from './rate-limits.ts';
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** Limits of an upstream by the names that a group's configuration has for them. */
-export type LimitsTold = Readonly<
+export type ReportedLimits = Readonly<
   Partial<Record<'rpm' | 'tpm' | 'itpm' | 'otpm' | 'rpd' | 'tpd', number>>
 >;
 
@@ -21,8 +21,8 @@ const PER_DAY = { requests: 'rpd', tokens: 'tpd' } as const;
  * Takes the limits themselves from what headers tell, without what is left of them. Of two of a kind the smaller one holds.
  * Limits of other spans have no name here, and one of 0 means that the upstream does not know.
  */
-export function limitsTold(hints: readonly LimitHint[]): LimitsTold {
-  const told: Partial<Record<keyof LimitsTold, number>> = {};
+export function limitsTold(hints: readonly LimitHint[]): ReportedLimits {
+  const told: Partial<Record<keyof ReportedLimits, number>> = {};
   for (const { dimension, windowMs, limit } of hints) {
     const name =
       windowMs === MINUTE_MS
@@ -37,7 +37,7 @@ export function limitsTold(hints: readonly LimitHint[]): LimitsTold {
 }
 
 /** Whether two say the same. */
-export function areSameLimits(one: LimitsTold, other: LimitsTold): boolean {
-  const names = Object.keys({ ...one, ...other }) as (keyof LimitsTold)[];
+export function areSameLimits(one: ReportedLimits, other: ReportedLimits): boolean {
+  const names = Object.keys({ ...one, ...other }) as (keyof ReportedLimits)[];
   return names.every((name) => one[name] === other[name]);
 }

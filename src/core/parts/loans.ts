@@ -9,7 +9,7 @@ import type { ReportedCost } from './costs.ts';
  */
 
 /** The slots that one isolate has by one instance of the group. */
-export interface Loan {
+export interface Prefetch {
   readonly id: LeaseId;
   readonly isolate: string;
   readonly slots: Set<LeaseId>;
@@ -28,7 +28,7 @@ export interface Loan {
 }
 
 /** Slots that go to an isolate together with a grant. */
-export interface Lent {
+export interface PrefetchedShare {
   readonly loan: LeaseId;
   readonly slots: readonly LeaseId[];
   /** As a lease's: a claim of a slot tells by it which instance has lent it. */
@@ -36,24 +36,24 @@ export interface Lent {
 }
 
 /** Grants to an isolate in a second of the clock, and in the one before it. */
-interface Pace {
+interface GrantPace {
   second: number;
   granted: number;
   before: number;
 }
 
-export interface Lending {
-  readonly loans: Map<LeaseId, Loan>;
+export interface PrefetchState {
+  readonly loans: Map<LeaseId, Prefetch>;
   /** The loan of an isolate that may grow. */
-  readonly growing: Map<string, Loan>;
+  readonly growing: Map<string, Prefetch>;
   /** Slots that are lent, and those of them that no call runs on, as far as keepers have told. */
   slots: number;
   idle: number;
-  readonly paces: BoundedMap<string, Pace>;
+  readonly paces: BoundedMap<string, GrantPace>;
 }
 
 /** Calls of one kind that ended well on slots of a loan, as its keeper tells of them. */
-export interface ToldCalls {
+export interface ReportedCalls {
   readonly tenant: string;
   readonly agent: string | null;
   readonly caller: string;
@@ -65,12 +65,12 @@ export interface ToldCalls {
   /** How long they held their slots, together. */
   readonly heldMs: number;
   /** The last of them, one by one. */
-  readonly last: readonly ToldCall[];
+  readonly last: readonly ReportedCall[];
   /** The use that the provider reported, by team and model. Absent: none of them stands in the costs of the group. */
   readonly costs?: readonly ReportedCost[];
 }
 
-export interface ToldCall {
+export interface ReportedCall {
   readonly leaseId: LeaseId;
   /** How long ago it began and ended. */
   readonly beganMs: number;
@@ -80,20 +80,20 @@ export interface ToldCall {
 }
 
 /** The report of a keeper on its loan. */
-export interface Told {
+export interface KeeperReport {
   /** Slots of it that the isolate has: what is on its way to it, and what got lost on one, it does not know. */
   readonly known: number;
   /** Slots that calls run on. */
   readonly used: number;
   /** The most that did as one of those began that have ended. */
   readonly peak: number;
-  readonly ended: readonly ToldCalls[];
+  readonly ended: readonly ReportedCalls[];
 }
 
 /** Maximum isolates whose pace is known. */
 const PACES_MAX = 1_000;
 
-export function noLending(): Lending {
+export function noLending(): PrefetchState {
   return {
     loans: new Map(),
     growing: new Map(),
@@ -104,7 +104,7 @@ export function noLending(): Lending {
 }
 
 /** Counts a grant to an isolate. */
-export function notePace({ paces }: Lending, isolate: string, now: InstantMs): void {
+export function notePace({ paces }: PrefetchState, isolate: string, now: InstantMs): void {
   const second = Math.floor(now / 1_000);
   const pace = paces.get(isolate);
   if (pace?.second === second) {
@@ -116,7 +116,7 @@ export function notePace({ paces }: Lending, isolate: string, now: InstantMs): v
 }
 
 /** Reads how many grants an isolate had in about the last second. */
-export function paceOf({ paces }: Lending, isolate: string, now: InstantMs): number {
+export function paceOf({ paces }: PrefetchState, isolate: string, now: InstantMs): number {
   const pace = paces.get(isolate);
   if (pace === undefined) return 0;
   const secondsAgo = Math.floor(now / 1_000) - pace.second;
@@ -125,7 +125,7 @@ export function paceOf({ paces }: Lending, isolate: string, now: InstantMs): num
 }
 
 /** Changes a loan, and the sums of all with it. */
-export function changeLoan(lending: Lending, loan: Loan, change: () => void): void {
+export function changeLoan(lending: PrefetchState, loan: Prefetch, change: () => void): void {
   const { size } = loan.slots;
   const idle = idleOf(loan);
   change();
@@ -133,6 +133,6 @@ export function changeLoan(lending: Lending, loan: Loan, change: () => void): vo
   lending.idle += idleOf(loan) - idle;
 }
 
-function idleOf({ slots, used }: Loan): number {
+function idleOf({ slots, used }: Prefetch): number {
   return Math.max(0, slots.size - used);
 }

@@ -1,6 +1,6 @@
 import { after, earlier, instant, type InstantMs, type LeaseId } from '../words/ids.ts';
 import { PROBE_MAX_MS, PROBE_MIN_MS } from '../words/settings.ts';
-import type { TakingOut } from '../words/signal.ts';
+import type { EjectingRefusal } from '../words/signal.ts';
 
 /**
  * Whether a member is out, and why. One call at a time probes whether its upstream serves it again. A member that an
@@ -8,7 +8,7 @@ import type { TakingOut } from '../words/signal.ts';
  */
 export interface Outage {
   /** Null: it is in. */
-  reason: TakingOut | null;
+  reason: EjectingRefusal | null;
   /** Since when it is out; or in, as far as it was out before. */
   since: InstantMs;
   /** The instant from which a call may probe it. */
@@ -30,7 +30,7 @@ export function noOutage(since: InstantMs = instant(0)): Outage {
  */
 export function noteBlamed(
   outage: Outage,
-  reason: TakingOut,
+  reason: EjectingRefusal,
   refusedAt: InstantMs,
   now: InstantMs,
 ): boolean {
@@ -43,7 +43,7 @@ export function noteBlamed(
 /** Notes a refusal: a member that is out stays so for longer if it was its probe that was refused. Returns whether it was. */
 export function noteRefused(
   outage: Outage,
-  reason: TakingOut,
+  reason: EjectingRefusal,
   leaseId: LeaseId,
   now: InstantMs,
 ): boolean {

@@ -1,5 +1,5 @@
 import type { LimitName, RateSettings } from '../words/limits.ts';
-import type { Usage } from '../words/usage.ts';
+import type { CallUsage } from '../words/usage.ts';
 import type { BucketParams } from './bucket.ts';
 import type { WindowParams } from './window.ts';
 
@@ -15,10 +15,10 @@ import type { WindowParams } from './window.ts';
  */
 
 /** A limit with the figures that follow from it. */
-export interface Limit {
+export interface RateLimit {
   readonly name: LimitName;
   /** Reads the part of a call's usage that the limit is about. */
-  readonly amountOf: (usage: Usage) => number;
+  readonly amountOf: (usage: CallUsage) => number;
   readonly bucket: BucketParams | null;
   readonly window: WindowParams | null;
 }
@@ -63,7 +63,7 @@ const MARGIN_MS = 500;
 /** Seconds whose starts may happen at once. */
 const STARTS_BURST_S = 0.1;
 
-const AMOUNTS: Record<LimitName, (usage: Usage) => number> = {
+const AMOUNTS: Record<LimitName, (usage: CallUsage) => number> = {
   rpm: ({ requests }) => requests,
   rpd: ({ requests }) => requests,
   tpm: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
@@ -76,7 +76,7 @@ const AMOUNTS: Record<LimitName, (usage: Usage) => number> = {
 const LIMIT_NAMES = Object.keys(AMOUNTS) as LimitName[];
 
 /** Settings never change, so the figures of each are worked out once. */
-const known = new WeakMap<RateSettings, readonly Limit[]>();
+const known = new WeakMap<RateSettings, readonly RateLimit[]>();
 
 /** Picks the limits that are set in `after` and were not before. */
 export function limitsAdded(before: RateSettings, after: RateSettings): RateSettings {
@@ -85,7 +85,7 @@ export function limitsAdded(before: RateSettings, after: RateSettings): RateSett
 }
 
 /** Lists the limits that are set, with their figures. */
-export function limitsOf(settings: RateSettings): readonly Limit[] {
+export function limitsOf(settings: RateSettings): readonly RateLimit[] {
   let limits = known.get(settings);
   if (limits === undefined) {
     limits = LIMIT_NAMES.flatMap((name) => {
@@ -97,7 +97,7 @@ export function limitsOf(settings: RateSettings): readonly Limit[] {
   return limits;
 }
 
-function limitOf(name: LimitName, limit: number, burstMs: number): Limit {
+function limitOf(name: LimitName, limit: number, burstMs: number): RateLimit {
   const amountOf = AMOUNTS[name];
   if (name === 'startsPerS') {
     const capacity = limit === 0 ? 0 : Math.max(1, limit * STARTS_BURST_S);

@@ -1,7 +1,7 @@
 import type { InstantMs } from '../words/ids.ts';
 import type { LimitName, RateSettings } from '../words/limits.ts';
 import { limitsOf } from './rate-limits.ts';
-import type { Rates } from './rates.ts';
+import type { RateUse } from './rates.ts';
 import { emptyWindow, usedAt, wholeAt } from './window.ts';
 
 /** The room in one limit of requests or tokens, over its minute or day. */
@@ -19,7 +19,7 @@ const NONE: readonly RateRoom[] = [];
 
 /** Tells the room in each limit that is set, without the pace at which it may be used. */
 export function rateRooms(
-  { windows }: Rates,
+  { windows }: RateUse,
   settings: RateSettings,
   now: InstantMs,
 ): readonly RateRoom[] {

@@ -1,7 +1,7 @@
 import { instant, type InstantMs } from '../words/ids.ts';
 import type { Exceeded, LimitName, RateSettings } from '../words/limits.ts';
 import type { LimitHint } from '../words/signal.ts';
-import type { Usage } from '../words/usage.ts';
+import type { CallUsage } from '../words/usage.ts';
 import {
   drain as drainBucket,
   fitsAt,
@@ -13,7 +13,7 @@ import {
   type Bucket,
   type BucketParams,
 } from './bucket.ts';
-import { limitsOf, MINUTE_MS, type Limit } from './rate-limits.ts';
+import { limitsOf, MINUTE_MS, type RateLimit } from './rate-limits.ts';
 import {
   add as addWindow,
   count,
@@ -27,7 +27,7 @@ import {
 } from './window.ts';
 
 /** The used part of the limits. Kept in a row: a group that starts anew gets no second helping. */
-export interface Rates {
+export interface RateUse {
   readonly buckets: Partial<Record<LimitName, Bucket>>;
   readonly windows: Partial<Record<LimitName, Window>>;
 }
@@ -41,12 +41,12 @@ const LIMIT_OF_HINT: Record<LimitHint['dimension'], LimitName> = {
 };
 
 /** The rates of a group that has not made a call. */
-export function emptyRates(): Rates {
+export function emptyRates(): RateUse {
   return { buckets: {}, windows: {} };
 }
 
 /** Brings what was taken later than now, by a clock that was ahead, back to now. */
-export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): void {
+export function rebase(rates: RateUse, settings: RateSettings, now: InstantMs): void {
   for (const bucket of Object.values(rates.buckets)) {
     bucket.at = instant(Math.min(bucket.at, now));
   }
@@ -61,9 +61,9 @@ export function rebase(rates: Rates, settings: RateSettings, now: InstantMs): vo
  * if it never will. Changes nothing.
  */
 export function roomAt(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
-  demand: Usage,
+  demand: CallUsage,
   now: InstantMs,
 ): InstantMs {
   let at: number = now;
@@ -82,7 +82,7 @@ export function roomAt(
 }
 
 /** Finds the limit that `demand` exceeds by itself, whatever others take; null: it fits when they do not. */
-export function exceededBy(settings: RateSettings, demand: Usage): Exceeded | null {
+export function exceededBy(settings: RateSettings, demand: CallUsage): Exceeded | null {
   for (const { name, amountOf, window } of limitsOf(settings)) {
     const amount = amountOf(demand);
     // A limit of 0 stops all calls for a while, and makes none too large.
@@ -94,13 +94,13 @@ export function exceededBy(settings: RateSettings, demand: Usage): Exceeded | nu
 
 /** A call that has room at an instant to come, if nobody else takes what it needs. */
 export interface Expected {
-  readonly demand: Usage;
+  readonly demand: CallUsage;
   readonly at: InstantMs;
 }
 
 /** Computes what is to spare of each window beside a call that is expected; in the order of `limitsOf`. */
 export function sparesBeside(
-  { windows }: Rates,
+  { windows }: RateUse,
   settings: RateSettings,
   { demand, at }: Expected,
 ): readonly number[] {
@@ -112,7 +112,11 @@ export function sparesBeside(
 }
 
 /** Whether `demand` takes no more than what is to spare. */
-export function isSpare(settings: RateSettings, spares: readonly number[], demand: Usage): boolean {
+export function isSpare(
+  settings: RateSettings,
+  spares: readonly number[],
+  demand: CallUsage,
+): boolean {
   return limitsOf(settings).every(({ amountOf }, index) => {
     const amount = amountOf(demand);
     return amount === 0 || amount <= (spares[index] ?? 0);
@@ -121,9 +125,9 @@ export function isSpare(settings: RateSettings, spares: readonly number[], deman
 
 /** Whether the buckets fill in time for a call that is expected, though `demand` is taken at `at`. */
 export function fillInTime(
-  { buckets }: Rates,
+  { buckets }: RateUse,
   settings: RateSettings,
-  demand: Usage,
+  demand: CallUsage,
   expected: Expected,
   at: InstantMs,
 ): boolean {
@@ -136,7 +140,12 @@ export function fillInTime(
 }
 
 /** Takes `demand` from all limits. The caller has seen that it has room in each. */
-export function take(rates: Rates, settings: RateSettings, demand: Usage, now: InstantMs): void {
+export function take(
+  rates: RateUse,
+  settings: RateSettings,
+  demand: CallUsage,
+  now: InstantMs,
+): void {
   for (const { name, amountOf, bucket, window } of limitsOf(settings)) {
     const amount = amountOf(demand);
     if (bucket !== null) takeFrom(bucketOf(rates, name, bucket, now), bucket, amount, now);
@@ -149,7 +158,7 @@ export function take(rates: Rates, settings: RateSettings, demand: Usage, now: I
  * starts at once.
  */
 export function takeAhead(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   amounts: Partial<Record<LimitName, number>>,
   mayHaveStarted: boolean,
@@ -167,7 +176,12 @@ export function takeAhead(
 }
 
 /** Counts what another group has taken of the same limits beside what this one has. */
-export function addRates(rates: Rates, settings: RateSettings, other: Rates, now: InstantMs): void {
+export function addRates(
+  rates: RateUse,
+  settings: RateSettings,
+  other: RateUse,
+  now: InstantMs,
+): void {
   for (const { name, bucket, window } of limitsOf(settings)) {
     const level = other.buckets[name];
     if (bucket !== null && level !== undefined) {
@@ -180,7 +194,7 @@ export function addRates(rates: Rates, settings: RateSettings, other: Rates, now
 }
 
 /** Whether nothing counts against any limit. */
-export function isUntouched(rates: Rates, settings: RateSettings, now: InstantMs): boolean {
+export function isUntouched(rates: RateUse, settings: RateSettings, now: InstantMs): boolean {
   return limitsOf(settings).every(({ name, bucket, window }) => {
     const level = rates.buckets[name];
     const taken = rates.windows[name];
@@ -195,9 +209,9 @@ export function isUntouched(rates: Rates, settings: RateSettings, now: InstantMs
  * Once per call, the caller sees to it.
  */
 export function settle(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
-  call: { readonly reserved: Usage; readonly actual: Usage; readonly takenAt: InstantMs },
+  call: { readonly reserved: CallUsage; readonly actual: CallUsage; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
   for (const limit of limitsOf(settings)) {
@@ -210,9 +224,9 @@ export function settle(
 
 /** Refunds all that a call took at `takenAt`, because the upstream was never called. */
 export function refund(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
-  call: { readonly reserved: Usage; readonly takenAt: InstantMs },
+  call: { readonly reserved: CallUsage; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
   for (const limit of limitsOf(settings)) {
@@ -223,8 +237,8 @@ export function refund(
 
 /** Refunds to one limit what was taken of it too much, or debits the rest. */
 function correct(
-  rates: Rates,
-  { name, bucket, window }: Limit,
+  rates: RateUse,
+  { name, bucket, window }: RateLimit,
   { excess, takenAt }: { readonly excess: number; readonly takenAt: InstantMs },
   now: InstantMs,
 ): void {
@@ -235,7 +249,7 @@ function correct(
 }
 
 /** Refunds every debt, and no more: calls that a limit should have stopped have passed it. */
-export function refundDebts(rates: Rates, settings: RateSettings, now: InstantMs): void {
+export function refundDebts(rates: RateUse, settings: RateSettings, now: InstantMs): void {
   for (const { name, bucket } of limitsOf(settings)) {
     if (bucket === null) continue;
     const held = bucketOf(rates, name, bucket, now);
@@ -245,7 +259,7 @@ export function refundDebts(rates: Rates, settings: RateSettings, now: InstantMs
 
 /** Empties a limit for which the upstream refused: what is left of it here is not there. */
 export function drain(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   dimension: LimitHint['dimension'],
   now: InstantMs,
@@ -264,7 +278,7 @@ export type Drained = Partial<Record<LimitName, Bucket>>;
 /** Calls `lower` to lower limits, and adds the difference to `drained`. */
 export function noteDrained(
   drained: Drained,
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   now: InstantMs,
   lower: () => void,
@@ -291,7 +305,7 @@ export function isDrained(drained: Drained, settings: RateSettings, now: Instant
 
 /** Restores the amounts that refusals removed from the buckets. */
 export function giveDrained(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   drained: Drained,
   now: InstantMs,
@@ -317,10 +331,10 @@ function leftOfDrained(
  * that the upstream had not counted when it said so. Never raises it.
  */
 export function lowerToHint(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   hint: LimitHint,
-  unseen: Usage,
+  unseen: CallUsage,
   now: InstantMs,
 ): void {
   const { limit, windowMs, remaining } = hint;
@@ -339,7 +353,7 @@ export function lowerToHint(
  * Computes how many requests the limit per minute lets go at once, but for its window. Negative: they are
  * owed.
  */
-export function requestsAtOnce(rates: Rates, settings: RateSettings, now: InstantMs): number {
+export function requestsAtOnce(rates: RateUse, settings: RateSettings, now: InstantMs): number {
   const bucket = limitsOf(settings).find(({ name }) => name === 'rpm')?.bucket ?? null;
   if (bucket === null) return Infinity;
   return levelAt(rates.buckets.rpm ?? fullBucket(bucket, now), bucket, now);
@@ -347,7 +361,7 @@ export function requestsAtOnce(rates: Rates, settings: RateSettings, now: Instan
 
 /** Computes what may be taken of each limit at once, for the status. Negative: it is owed. */
 export function leftOf(
-  rates: Rates,
+  rates: RateUse,
   settings: RateSettings,
   now: InstantMs,
 ): Partial<Record<LimitName, number>> {
@@ -363,10 +377,10 @@ export function leftOf(
   return all;
 }
 
-function bucketOf(rates: Rates, name: LimitName, params: BucketParams, now: InstantMs): Bucket {
+function bucketOf(rates: RateUse, name: LimitName, params: BucketParams, now: InstantMs): Bucket {
   return (rates.buckets[name] ??= fullBucket(params, now));
 }
 
-function windowOf(rates: Rates, name: LimitName): Window {
+function windowOf(rates: RateUse, name: LimitName): Window {
   return (rates.windows[name] ??= emptyWindow());
 }

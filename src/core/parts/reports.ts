@@ -43,7 +43,7 @@ export interface Lessons {
 export interface Unconfirmed {
   /** The key that reported. Empty: a caller without one. */
   readonly by: string;
-  readonly about: About;
+  readonly about: ConfirmableRefusals;
   readonly since: InstantMs;
   readonly until: InstantMs;
   /** End of the wait that was reported last. */
@@ -57,7 +57,7 @@ export interface Unconfirmed {
 }
 
 /** Refusals that can confirm each other: by a concurrency limit, by another limit, or by a failing upstream. */
-type About = 'concurrency' | 'limit' | 'failure';
+type ConfirmableRefusals = 'concurrency' | 'limit' | 'failure';
 
 /** How long unconfirmed reports of a key may stop or slow the group, and the period for which that counts. */
 const ALLOWED_MS = 60_000;
@@ -76,7 +76,7 @@ export function noReports(): Reports {
   };
 }
 
-export function aboutOf(kind: RefusalKind): About {
+export function aboutOf(kind: RefusalKind): ConfirmableRefusals {
   if (kind === 'concurrency') return 'concurrency';
   return kind === 'overload' || kind === 'error' ? 'failure' : 'limit';
 }
@@ -84,7 +84,7 @@ export function aboutOf(kind: RefusalKind): About {
 /** Starts to record the effects of a key's reports, so that they can be undone. */
 export function beginUnconfirmed(
   by: string,
-  about: About,
+  about: ConfirmableRefusals,
   lessons: Lessons,
   forMs: number,
   now: InstantMs,

@@ -9,16 +9,16 @@ import type { RefusalKind } from '../words/signal.ts';
  * minute. Refusals without a cause are also confirmed by a second model.
  */
 export interface SeenCalls {
-  readonly model: Seen;
-  readonly tier: Seen;
-  readonly credential: Seen;
+  readonly model: SeenName;
+  readonly tier: SeenName;
+  readonly credential: SeenName;
   readonly refusals: Map<string, SeenRefusal>;
   /** When scopes without effect were last removed. */
   prunedAt: InstantMs;
 }
 
 /** The last value of a name. Undefined if there was no call. */
-interface Seen {
+interface SeenName {
   value: string | null | undefined;
   /** When the value last changed. 0 if it never did. */
   mixedAt: InstantMs;
@@ -46,7 +46,7 @@ const OPEN_KINDS: ReadonlySet<RefusalKind> = new Set(['error', 'unknown']);
 const NAMES = ['model', 'tier', 'credential'] as const;
 
 export function nothingSeen(): SeenCalls {
-  const none = (): Seen => ({ value: undefined, mixedAt: instant(0) });
+  const none = (): SeenName => ({ value: undefined, mixedAt: instant(0) });
   const names = { model: none(), tier: none(), credential: none() };
   return { ...names, refusals: new Map(), prunedAt: instant(0) };
 }

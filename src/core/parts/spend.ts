@@ -46,7 +46,7 @@ export interface Correction extends NewCorrection {
 }
 
 /** Money that a group has spent and is about to spend. Kept in a row, so that a restart gives no new budget. */
-export interface Spend {
+export interface SpendState {
   readonly total: Spent;
   /** The estimates of the calls in flight. */
   reservedUsd: number;
@@ -82,7 +82,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** A group that has not spent anything. */
-export function emptySpend(): Spend {
+export function emptySpend(): SpendState {
   return { total: emptySpent(), reservedUsd: 0, keys: [], agents: [] };
 }
 
@@ -91,7 +91,7 @@ export function emptySpend(): Spend {
  * null: it fits. Calls in flight count with their estimates, in each period that they may end in.
  */
 export function budgetBlock(
-  spend: Spend,
+  spend: SpendState,
   settings: BudgetSettings,
   usd: number,
   now: InstantMs,
@@ -111,11 +111,16 @@ export function budgetBlock(
 }
 
 /** Finds what is left of a budget of `limitUsd`, as `budgetBlock` counts it. */
-export function budgetLeft(spend: Spend, period: Period, limitUsd: number, now: InstantMs): number {
+export function budgetLeft(
+  spend: SpendState,
+  period: Period,
+  limitUsd: number,
+  now: InstantMs,
+): number {
   return Math.max(0, limitUsd - committedIn(spend, period, now));
 }
 
-function committedIn(spend: Spend, period: Period, now: InstantMs): number {
+function committedIn(spend: SpendState, period: Period, now: InstantMs): number {
   return spentIn(spend.total, period, now) + spend.reservedUsd;
 }
 
@@ -123,7 +128,7 @@ function committedIn(spend: Spend, period: Period, now: InstantMs): number {
  * Moves what was spent in periods of the future, by a clock that was ahead, to the current ones. Otherwise their budgets
  * would stay exhausted until those periods are over.
  */
-export function rebase(spend: Spend, now: InstantMs): void {
+export function rebase(spend: SpendState, now: InstantMs): void {
   for (const spent of [spend.total, ...spend.keys, ...spend.agents]) rebaseSpent(spent, now);
   spend.corrections?.forEach((correction) => rebaseSpent(correction, now));
 }
@@ -135,18 +140,18 @@ function rebaseSpent({ beganAt }: Pick<Spent, 'beganAt'>, now: InstantMs): void 
 }
 
 /** Sets `usd` aside for a call that was granted. */
-export function reserve(spend: Spend, usd: number): void {
+export function reserve(spend: SpendState, usd: number): void {
   spend.reservedUsd += usd;
 }
 
 /** Refunds what was set aside for a call that cost nothing. */
-export function refund(spend: Spend, usd: number): void {
+export function refund(spend: SpendState, usd: number): void {
   const left = spend.reservedUsd - usd;
   spend.reservedUsd = left < USD_TOLERANCE ? 0 : left;
 }
 
 /** Counts what a call really cost, in the periods in which it ended. */
-export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
+export function settle(spend: SpendState, call: CallCost, now: InstantMs): void {
   refund(spend, call.reservedUsd);
   addSpent(spend.total, call.actualUsd, now);
   if (call.key !== null) spend.keys = charge(spend.keys, call.key, call.actualUsd, now);
@@ -154,19 +159,19 @@ export function settle(spend: Spend, call: CallCost, now: InstantMs): void {
 }
 
 /** Counts as spent what is reserved beyond `reservedUsd`: nobody is known who could say what it came to. */
-export function chargeRest(spend: Spend, reservedUsd: number, now: InstantMs): void {
+export function chargeRest(spend: SpendState, reservedUsd: number, now: InstantMs): void {
   const rest = spend.reservedUsd - reservedUsd;
   if (rest > USD_TOLERANCE) addSpent(spend.total, rest, now);
   spend.reservedUsd = reservedUsd;
 }
 
 /** Whether something was spent in a period that is current. */
-export function hasSpent({ total }: Spend, now: InstantMs): boolean {
+export function hasSpent({ total }: SpendState, now: InstantMs): boolean {
   return PERIODS.some((period) => spentIn(total, period, now) > 0);
 }
 
 /** Counts what another group has spent and reserved beside what this one has. */
-export function addSpend(spend: Spend, other: Spend, now: InstantMs): void {
+export function addSpend(spend: SpendState, other: SpendState, now: InstantMs): void {
   addPeriods(spend.total, other.total, now);
   reserve(spend, other.reservedUsd);
   spend.keys = addSpenders(spend.keys, other.keys, now);

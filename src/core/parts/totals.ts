@@ -1,5 +1,5 @@
 import type { CutReason } from '../words/cut.ts';
-import type { Outcome } from '../words/outcome.ts';
+import type { LeaseOutcome } from '../words/outcome.ts';
 import type { Rejection } from '../words/rejection.ts';
 import type { RefusalKind } from '../words/signal.ts';
 import type { WaitCause } from './decision-log.ts';
@@ -31,7 +31,7 @@ export interface Totals {
   /** Waiters that were sent back to be routed again. */
   moved: number;
   /** Ends of leases by their outcome, those aside that expired. */
-  ended: Partial<Record<Outcome, number>>;
+  ended: Partial<Record<LeaseOutcome, number>>;
   /** Those among the successes that the upstream answered with an error status, by its name: they were not served. */
   answeredErrors: Record<string, number>;
   /** Calls that were cut short, by why. Those whose callers left are none. */

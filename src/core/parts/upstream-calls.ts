@@ -15,7 +15,7 @@ export interface LastRefusal {
 }
 
 /** The calls of a pool that went to one upstream; where the group names members, to one of them. */
-export interface CallsThere {
+export interface UpstreamCallCounts {
   /** When the last one was granted, or refused by it. */
   lastAt: InstantMs;
   /** The begin of the day of UTC that the counts are of. */
@@ -31,7 +31,7 @@ export interface CallsThere {
  * The calls of a pool by the upstream, or the member, that they went to: a group that matches by models alone may be
  * called for any upstream, and what it counts says nothing of those that it never called.
  */
-export type UpstreamCalls = Map<string, CallsThere>;
+export type UpstreamCalls = Map<string, UpstreamCallCounts>;
 
 /** Maximum of upstreams that a pool remembers; the one that was not called for longest goes first. */
 export const UPSTREAMS_MAX = 32;
@@ -93,7 +93,7 @@ export function noteSpentThere(
 }
 
 /** Finds the calls of an upstream, with the counts of this day. */
-function turned(calls: UpstreamCalls, upstream: string, now: InstantMs): CallsThere {
+function turned(calls: UpstreamCalls, upstream: string, now: InstantMs): UpstreamCallCounts {
   const day = periodBegin('day', now);
   let there = calls.get(upstream);
   if (there === undefined) {

@@ -6,7 +6,7 @@
  * - `refused`: the upstream refused it for its own sake, or for that of its account: other calls are served.
  * - `unused`: the upstream was never called.
  */
-export type Outcome = 'success' | 'cancelled' | 'failed' | 'refused' | 'unused';
+export type LeaseOutcome = 'success' | 'cancelled' | 'failed' | 'refused' | 'unused';
 
 /** Tells whether an upstream's status says that it has taken the call: a 2xx, or the 101 of a WebSocket. */
 export function isTaken(status: number): boolean {
@@ -23,4 +23,4 @@ export function errorStatusName(status: number | null): string | null {
 }
 
 /** Outcomes that a holder may tell by itself. */
-export const OUTCOMES_TOLD = ['success', 'failed', 'cancelled'] as const satisfies Outcome[];
+export const OUTCOMES_TOLD = ['success', 'failed', 'cancelled'] as const satisfies LeaseOutcome[];

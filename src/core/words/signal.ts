@@ -47,10 +47,10 @@ export function refusedForLimits(byKind: Readonly<Record<string, number>>): numb
 /** Refusals that take a member out: whoever calls there next would be refused as well. */
 const TAKING_OUT = ['unauthorized', 'quota', 'egress'] as const;
 
-export type TakingOut = (typeof TAKING_OUT)[number];
+export type EjectingRefusal = (typeof TAKING_OUT)[number];
 
 /** Whether a refusal takes a member out, once it is known that the call is not to blame for it. */
-export function takesOut(kind: RefusalKind | 'served'): kind is TakingOut {
+export function takesOut(kind: RefusalKind | 'served'): kind is EjectingRefusal {
   return (TAKING_OUT as readonly string[]).includes(kind);
 }
 

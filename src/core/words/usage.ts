@@ -29,7 +29,7 @@ export interface TokenPrices {
 }
 
 /** Requests and tokens of a call: as reserved at its grant, and as it turned out. */
-export interface Usage {
+export interface CallUsage {
   readonly requests: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -61,7 +61,7 @@ export interface Bill {
 }
 
 /** All that a call takes at its grant. */
-export interface Demand extends Usage {
+export interface Demand extends CallUsage {
   readonly slots: number;
   /** Its expected cost; 0 where its price is not known. */
   readonly usd: number;
@@ -71,7 +71,7 @@ export interface Demand extends Usage {
 
 /** The part of the group's limits that a call holds until its upstream has counted it. It is in the row. */
 export interface Reserved {
-  readonly demand: Usage;
+  readonly demand: CallUsage;
   readonly usd: number;
   /** The estimate of its input before it was corrected, to learn from; null: there was none. */
   readonly inputEstimate: number | null;

@@ -1,4 +1,4 @@
-import type { PeriodCosts, SaidCosts } from '../../contract/rpc/costs-rpc.ts';
+import type { PeriodCosts, ReportedCosts } from '../../contract/rpc/costs-rpc.ts';
 import type { Controls } from '../../core/controls.ts';
 import { joinCosts, totalOf, type DayCosts } from '../../core/parts/costs.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
@@ -26,7 +26,7 @@ export class CostView {
   said(now: InstantMs): string | null {
     if (this.#controls.costs.today === null) return null;
     const all = Object.values(periodsAt(now)).map((period) => [period, this.of(period)] as const);
-    const said: SaidCosts = Object.fromEntries(all.filter(([, { days }]) => days.length > 0));
+    const said: ReportedCosts = Object.fromEntries(all.filter(([, { days }]) => days.length > 0));
     return JSON.stringify(said);
   }
 

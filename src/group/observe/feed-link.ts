@@ -3,7 +3,7 @@ import {
   type FeedRpc,
   type FeedWants,
   type PoolReport,
-  type Watch,
+  type PoolWatchRequest,
   type WatchRequest,
 } from '../../contract/rpc/feed-rpc.ts';
 import type { Warning } from '../../contract/warnings.ts';
@@ -19,12 +19,12 @@ const RETRY_MS = 5_000;
 const STORED_AHEAD_MS = 300_000;
 
 /** The memory of it that a pool is watched. */
-interface Memory {
+interface WatchMemory {
   recall(key: 'watched'): string | null;
   remember(key: 'watched', value: string): void;
 }
 
-interface Way {
+interface FeedContext {
   readonly hub: () => FeedRpc;
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly after: Schedule;
@@ -38,12 +38,12 @@ interface Way {
  * That it is watched outlives the instance: an idle pool is unloaded, and must be seen when it wakes.
  */
 export class FeedLink {
-  readonly #memory: Memory;
+  readonly #memory: WatchMemory;
   readonly #report: (isDetailed: boolean) => PoolReport;
-  readonly #way: Way;
+  readonly #way: FeedContext;
   /** Null: nobody looks. */
-  #watch: Watch | null;
-  #stored: Watch | null;
+  #watch: PoolWatchRequest | null;
+  #stored: PoolWatchRequest | null;
   #isDetailed = false;
   /** Requests so far: an answer to what was pushed before the last one is out of date. */
   #requests = 0;
@@ -55,12 +55,12 @@ export class FeedLink {
   /** Reading is an event, too, and no news. */
   #isReading = false;
 
-  constructor(memory: Memory, report: (isDetailed: boolean) => PoolReport, way: Way) {
+  constructor(memory: WatchMemory, report: (isDetailed: boolean) => PoolReport, way: FeedContext) {
     this.#memory = memory;
     this.#report = report;
     this.#way = way;
     const row = memory.recall('watched');
-    this.#watch = row === null ? null : (JSON.parse(row) as Watch);
+    this.#watch = row === null ? null : (JSON.parse(row) as PoolWatchRequest);
     this.#stored = this.#watch;
   }
 
@@ -76,7 +76,7 @@ export class FeedLink {
   }
 
   /** Begins to tell, or goes on, where the hub asks only pools that are in use already. */
-  begin(watch: Watch, now: number): void {
+  begin(watch: PoolWatchRequest, now: number): void {
     this.#requests += 1;
     this.#watch = watch;
     this.#keep(watch, now);
@@ -148,7 +148,7 @@ export class FeedLink {
     }
   }
 
-  #keep(watch: Watch, now: number): void {
+  #keep(watch: PoolWatchRequest, now: number): void {
     const { key, everyMs, untilAt = 0 } = this.#stored ?? {};
     const isSame = key === watch.key && everyMs === watch.everyMs;
     if (isSame && untilAt - now >= Math.min(STORED_AHEAD_MS, watch.untilAt - now)) return;

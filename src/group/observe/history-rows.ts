@@ -9,7 +9,7 @@ import { inSteps } from '../../history/points.ts';
 import type { Tables } from '../tables.ts';
 
 /** The place of the points of one length: a slot each, in a ring as long as they are kept. */
-interface Ring {
+interface HistoryRing {
   readonly stepMs: number;
   readonly first: number;
   readonly length: number;
@@ -18,8 +18,8 @@ interface Ring {
 /** A point as it is stored; `until`: of a minute that was written before it was over. */
 type StoredPoint = HistoryPoint & { readonly until?: number };
 
-const MINUTES: Ring = { stepMs: MINUTE_MS, first: 0, length: MINUTES_KEPT_MS / MINUTE_MS };
-const QUARTERS: Ring = {
+const MINUTES: HistoryRing = { stepMs: MINUTE_MS, first: 0, length: MINUTES_KEPT_MS / MINUTE_MS };
+const QUARTERS: HistoryRing = {
   stepMs: QUARTER_MS,
   first: MINUTES.length,
   length: QUARTERS_KEPT_MS / QUARTER_MS,
@@ -122,12 +122,12 @@ export class HistoryRows {
     return this.#between(QUARTERS, fromMs, toMs);
   }
 
-  #between(ring: Ring, fromMs: number, toMs: number): HistoryPoint[] {
+  #between(ring: HistoryRing, fromMs: number, toMs: number): HistoryPoint[] {
     return this.#stored(ring, fromMs, toMs).map(({ until: _until, ...point }) => point);
   }
 
   /** Reads the rows of the slots that are meant, and no others: whoever starts cold pays for each. */
-  #stored(ring: Ring, fromMs: number, toMs: number): StoredPoint[] {
+  #stored(ring: HistoryRing, fromMs: number, toMs: number): StoredPoint[] {
     return slotsOf(ring, fromMs, toMs).flatMap(([low, high]) =>
       this.#tables
         .read<{ data: string }>(
@@ -141,7 +141,7 @@ export class HistoryRows {
     );
   }
 
-  #put({ stepMs, first, length }: Ring, point: StoredPoint): void {
+  #put({ stepMs, first, length }: HistoryRing, point: StoredPoint): void {
     this.#tables.write(
       `INSERT INTO history (slot, at, data) VALUES (?, ?, ?)
        ON CONFLICT (slot) DO UPDATE SET at = excluded.at, data = excluded.data`,
@@ -158,7 +158,7 @@ function startOf(at: number, lengthMs: number): number {
 
 /** Finds the slots of the points from `fromMs` up to `toMs`, in the order of time: one range, or two around the end. */
 function slotsOf(
-  { stepMs, first, length }: Ring,
+  { stepMs, first, length }: HistoryRing,
   fromMs: number,
   toMs: number,
 ): [number, number][] {

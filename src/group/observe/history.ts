@@ -28,9 +28,9 @@ const RECENT_MS = 5 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** The totals of a group at one instant. */
-type Snapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
+type TotalsSnapshot = Omit<Sums, 'slotMs' | 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
-const NOTHING: Snapshot = {
+const NOTHING: TotalsSnapshot = {
   granted: 0,
   rejected: {},
   refusals: {},
@@ -66,7 +66,7 @@ export class History {
   #membersMax: Record<string, number> = {};
   readonly #tenants: MinuteTenants;
   /** The totals when the minute began. */
-  #before: Snapshot = NOTHING;
+  #before: TotalsSnapshot = NOTHING;
   /** The point that an earlier instance wrote of this very minute. */
   #written: HistoryPoint | null;
   /** Minutes that are over, and not written yet. */
@@ -324,7 +324,7 @@ export function waitQuantiles(waits: readonly number[]): {
   return { wait_p50_ms: quantileMs(waits, 0.5), wait_p95_ms: quantileMs(waits, 0.95) };
 }
 
-function snapshotOf(state: GroupState): Snapshot {
+function snapshotOf(state: GroupState): TotalsSnapshot {
   const { totals } = state;
   const { granted, rejected, refusals, inputTokens, outputTokens, usd, wait } = totals;
   return {
@@ -343,9 +343,9 @@ function snapshotOf(state: GroupState): Snapshot {
   };
 }
 
-type ByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;
+type CountsByMember = Pick<HistoryPoint, 'grantedByMember' | 'refusedByMember'>;
 
-function ofMembers(state: GroupState): ByMember {
+function ofMembers(state: GroupState): CountsByMember {
   if (!isSplit(state)) return {};
   const all = [...state.members.values()];
   return {
@@ -355,7 +355,7 @@ function ofMembers(state: GroupState): ByMember {
 }
 
 /** Counts what members had since then. Those that had nothing are left out: a row is written each minute. */
-function membersSince(now: ByMember, before: ByMember): ByMember {
+function membersSince(now: CountsByMember, before: CountsByMember): CountsByMember {
   if (now.grantedByMember === undefined) return {};
   return {
     grantedByMember: talliesSince(now.grantedByMember, before.grantedByMember ?? {}),
@@ -365,8 +365,8 @@ function membersSince(now: ByMember, before: ByMember): ByMember {
 
 /** Counts calls answered with an error status since then. Most minutes have none, and a row is written each minute. */
 function answeredSince(
-  { answeredErrors: now = {} }: Snapshot,
-  { answeredErrors: before = {} }: Snapshot,
+  { answeredErrors: now = {} }: TotalsSnapshot,
+  { answeredErrors: before = {} }: TotalsSnapshot,
 ): Pick<HistoryPoint, 'answeredErrors'> {
   const answeredErrors = talliesSince(now, before);
   return Object.keys(answeredErrors).length === 0 ? {} : { answeredErrors };

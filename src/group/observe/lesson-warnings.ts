@@ -1,4 +1,4 @@
-import type { CallScope } from '../../contract/scope.ts';
+import type { ScopeFields } from '../../contract/scope.ts';
 import type { Raised } from '../../contract/warnings.ts';
 import type { Member } from '../../core/member.ts';
 import type { Breaker } from '../../core/parts/breaker.ts';
@@ -19,31 +19,31 @@ const SEEN_MAX = 32 * (1 + SCOPES_MAX);
 const NAME_MAX = 128;
 
 /** The calls to which lessons apply. Without a scope, all calls of the member. */
-export interface About {
+export interface LessonScope {
   readonly member: MemberId;
   readonly scope?: Scope;
 }
 
 /** The last known pause and the last known opening of a breaker. */
-interface Seen {
+interface SeenLessons {
   readonly pausedUntil: InstantMs;
   readonly openedAt: InstantMs;
 }
 
-const NOTHING_SEEN: Seen = { pausedUntil: instant(0), openedAt: instant(0) };
+const NOTHING_SEEN: SeenLessons = { pausedUntil: instant(0), openedAt: instant(0) };
 
 type Warn = (
   kind: Raised['kind'],
   message: string,
   figures: Raised['figures'],
   now: InstantMs,
-  about: About,
+  about: LessonScope,
 ) => void;
 
 /** Warns of open breakers and long pauses, for a member or for some of its calls. */
 export class LessonWarnings {
   readonly #warn: Warn;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new Map<string, SeenLessons>();
 
   constructor(warn: Warn) {
     this.#warn = warn;
@@ -68,7 +68,7 @@ export class LessonWarnings {
     if (this.#seen.size > SEEN_MAX) this.#forget(state.serving);
   }
 
-  #noteOne(about: About, { pause, breaker }: Lessons, now: InstantMs): void {
+  #noteOne(about: LessonScope, { pause, breaker }: Lessons, now: InstantMs): void {
     if (isQuiet({ pause, breaker }, now)) return;
     const key = keyOfLessons(about);
     const known = this.#seen.get(key) ?? NOTHING_SEEN;
@@ -88,13 +88,13 @@ export class LessonWarnings {
     for (const key of this.#seen.keys()) if (!present.has(key)) this.#seen.delete(key);
   }
 
-  #warnOfBreaker(about: About, { openUntil, openedAt }: Breaker, now: InstantMs): void {
+  #warnOfBreaker(about: LessonScope, { openUntil, openedAt }: Breaker, now: InstantMs): void {
     const { whose, which, rest } = wordsOf(about);
     const message = `Too many calls${which} failed at the ${whose}. The breaker stops these calls, then probes with single calls.${rest}`;
     this.#warn('breaker_open', message, { open_ms: openUntil - openedAt }, now, about);
   }
 
-  #warnOfPause(about: About, pause: Pause, now: InstantMs): void {
+  #warnOfPause(about: LessonScope, pause: Pause, now: InstantMs): void {
     const { whose, which, rest } = wordsOf(about);
     const said = pause.words === null ? '' : ` Its message: "${pause.words}"`;
     const probeAt = nextProbeAt(pause);
@@ -109,7 +109,7 @@ export class LessonWarnings {
 }
 
 /** Visits the lessons of a member and of each of its scopes. */
-function eachLessons(member: Member, visit: (about: About, lessons: Lessons) => void): void {
+function eachLessons(member: Member, visit: (about: LessonScope, lessons: Lessons) => void): void {
   const { id, controls } = member;
   visit({ member: id, ...aboutCalls(member) }, controls);
   for (const lessons of controls.scopes.narrower) {
@@ -123,12 +123,12 @@ function isQuiet({ pause, breaker }: Pick<Lessons, 'pause' | 'breaker'>, now: In
 }
 
 /** A key for the lessons of a member or of one of its scopes. */
-function keyOfLessons({ member, scope }: About): string {
+function keyOfLessons({ member, scope }: LessonScope): string {
   return scope === undefined ? member : `${member} ${scopeKey(scope)}`;
 }
 
 /** Parts of a message: the upstream, the calls affected, and a sentence about all other calls. */
-function wordsOf({ member, scope }: About) {
+function wordsOf({ member, scope }: LessonScope) {
   const whose = member === IMPLICIT ? 'upstream' : `upstream of the member ${member}`;
   if (scope === undefined) return { whose, which: '', rest: '' };
   const which = ` with ${scopeWords(boundedScope(scope))}`;
@@ -136,7 +136,7 @@ function wordsOf({ member, scope }: About) {
 }
 
 /** A scope as shown, with shortened names: callers choose them. */
-export function boundedScope({ model, tier, credential }: Scope): CallScope {
+export function boundedScope({ model, tier, credential }: Scope): ScopeFields {
   const cut = (name: string | null) => name?.slice(0, NAME_MAX) ?? null;
   return shownScope({ model: cut(model), tier: cut(tier), credential });
 }

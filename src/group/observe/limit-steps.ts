@@ -2,7 +2,7 @@ import type { Raised } from '../../contract/warnings.ts';
 import { isSplit } from '../../core/members.ts';
 import type { Ledger } from '../../core/member.ts';
 import { lastDecision, type Decision } from '../../core/parts/decision-log.ts';
-import { limitsOf, type Limit } from '../../core/parts/rate-limits.ts';
+import { limitsOf, type RateLimit } from '../../core/parts/rate-limits.ts';
 import { boundsOf, PERIODS, spentIn, type Period } from '../../core/parts/spend.ts';
 import { oldestLeavesAt, usedAt, windowFitsAt } from '../../core/parts/window.ts';
 import type { GroupState } from '../../core/state.ts';
@@ -14,7 +14,7 @@ import { budgetNear, budgetRefused, budgetSpent, dayNear, daySpent } from './lim
 /** Percents of a budget, and of a limit of a day, that are warned of, the highest first. */
 const STEPS = [100, 80, 50] as const;
 
-type Step = (typeof STEPS)[number];
+type LimitStep = (typeof STEPS)[number];
 
 /** From which part on a limit of a day that the first waiter does not fit into is used up. */
 const NEARLY = 0.8;
@@ -28,20 +28,20 @@ const DAY_MS = 86_400_000;
 const PRUNED_MS = 31 * DAY_MS;
 
 /** The highest step that was warned of, when, and of which limit: another one is warned of anew. */
-interface Told {
-  readonly step: Step;
+interface ReportedStep {
+  readonly step: LimitStep;
   readonly at: number;
   readonly of: number;
 }
 
 /** The memory of what was warned of, which outlives the instance. */
-interface Memory {
+interface StepMemory {
   recall(key: 'steps'): string | null;
   remember(key: 'steps', value: string): void;
 }
 
 /** Holder of rates and budgets: the group, or a member of it. */
-type Holder = Pick<Ledger, 'controls' | 'settings'> & { readonly id: MemberId };
+type LimitHolder = Pick<Ledger, 'controls' | 'settings'> & { readonly id: MemberId };
 
 type Exhausted = Extract<Rejection, { reason: 'budget_exhausted' }>;
 
@@ -50,15 +50,15 @@ type Exhausted = Extract<Rejection, { reason: 'budget_exhausted' }>;
  * changed, after the event, and wakes nobody: what nobody uses does not rise.
  */
 export class LimitSteps {
-  readonly #memory: Memory;
+  readonly #memory: StepMemory;
   readonly #raise: (raised: Raised, now: InstantMs) => void;
   /** Null: not read yet. */
-  #known: Record<string, Told> | null = null;
+  #known: Record<string, ReportedStep> | null = null;
   /** Spent of the month, and the budgets, when the budgets of each were looked at last: else nothing has changed. */
   readonly #seen = new Map<MemberId, { readonly usd: number; readonly budgets: BudgetSettings }>();
   #lastDecision: Decision | undefined = undefined;
 
-  constructor(memory: Memory, raise: (raised: Raised, now: InstantMs) => void) {
+  constructor(memory: StepMemory, raise: (raised: Raised, now: InstantMs) => void) {
     this.#memory = memory;
     this.#raise = raise;
   }
@@ -74,14 +74,14 @@ export class LimitSteps {
     if (refusal !== null) this.#noteRefusal(state, refusal, now);
   }
 
-  #look(state: GroupState, holder: Holder, now: InstantMs): void {
+  #look(state: GroupState, holder: LimitHolder, now: InstantMs): void {
     this.#lookAtBudgets(state, holder, now);
     for (const limit of limitsOf(holder.settings.rates)) {
       if (limit.bucket === null) this.#lookAtDay(state, holder, limit, now);
     }
   }
 
-  #lookAtBudgets(state: GroupState, { id, controls, settings }: Holder, now: InstantMs): void {
+  #lookAtBudgets(state: GroupState, { id, controls, settings }: LimitHolder, now: InstantMs): void {
     const { budgets } = settings;
     const { month: usd } = controls.spend.total.usd;
     const seen = this.#seen.get(id);
@@ -106,8 +106,8 @@ export class LimitSteps {
 
   #lookAtDay(
     { queue }: GroupState,
-    { id, controls }: Holder,
-    { name, amountOf, window: params }: Limit,
+    { id, controls }: LimitHolder,
+    { name, amountOf, window: params }: RateLimit,
     now: InstantMs,
   ): void {
     const window = controls.rates.windows[name];
@@ -141,7 +141,7 @@ export class LimitSteps {
   /** Warns that a call did not fit into a budget, unless it is known to be spent: what is left of one may never be used. */
   #noteRefusal(state: GroupState, { window: period, limitUsd }: Exhausted, now: InstantMs): void {
     const { settings, controls, serving } = state;
-    const holders: Holder[] = [{ id: IMPLICIT, settings, controls }, ...serving];
+    const holders: LimitHolder[] = [{ id: IMPLICIT, settings, controls }, ...serving];
     const holder = holders.find((each) => budgetOf(each.settings.budgets, period) === limitUsd);
     if (holder === undefined) return;
     const { beganAt, endsAt } = boundsOf(period, now);
@@ -161,25 +161,32 @@ export class LimitSteps {
   }
 
   /** Whether a step was not told of in the period that began then, nor a higher one. */
-  #isNews(key: string, { step, of }: Pick<Told, 'step' | 'of'>, beganAt: InstantMs): boolean {
+  #isNews(
+    key: string,
+    { step, of }: Pick<ReportedStep, 'step' | 'of'>,
+    beganAt: InstantMs,
+  ): boolean {
     const told = this.#told[key];
     return told === undefined || told.of !== of || told.at < beganAt || told.step < step;
   }
 
-  #tell(key: string, told: Told): void {
+  #tell(key: string, told: ReportedStep): void {
     const kept = Object.entries(this.#told).filter(([, { at }]) => at > told.at - PRUNED_MS);
     this.#known = { ...Object.fromEntries(kept), [key]: told };
     this.#memory.remember('steps', JSON.stringify(this.#known));
   }
 
   /** Reads what an earlier instance told, once there is something to tell. */
-  get #told(): Readonly<Record<string, Told>> {
-    this.#known ??= JSON.parse(this.#memory.recall('steps') ?? '{}') as Record<string, Told>;
+  get #told(): Readonly<Record<string, ReportedStep>> {
+    this.#known ??= JSON.parse(this.#memory.recall('steps') ?? '{}') as Record<
+      string,
+      ReportedStep
+    >;
     return this.#known;
   }
 }
 
-function stepAt(part: number): Step | null {
+function stepAt(part: number): LimitStep | null {
   return STEPS.find((step) => part * 100 >= step * (1 - TOLERANCE)) ?? null;
 }
 

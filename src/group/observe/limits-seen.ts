@@ -1,5 +1,5 @@
 import type { LimitsSeenStatus } from '../../contract/status.ts';
-import { areSameLimits, limitsTold, type LimitsTold } from '../../core/parts/limits-told.ts';
+import { areSameLimits, limitsTold, type ReportedLimits } from '../../core/parts/limits-told.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { LimitHint } from '../../core/words/signal.ts';
 
@@ -13,30 +13,30 @@ const WRITTEN_EVERY_MS = 600_000;
 const MODEL_MAX = 200;
 
 /** The row in which they are kept. */
-interface Memory {
+interface LimitsMemory {
   recall(key: 'limits_seen'): string | null;
   remember(key: 'limits_seen', value: string): void;
 }
 
-interface Seen {
+interface SeenLimit {
   readonly upstream: string;
   readonly model: string | null;
-  readonly limits: LimitsTold;
+  readonly limits: ReportedLimits;
   /** When they were first told so. */
   readonly at: number;
 }
 
 /** The limits that upstreams have told a pool's calls in headers, by upstream and model. A reset forgets none. */
 export class LimitsSeen {
-  readonly #store: Memory;
-  #seen: readonly Seen[];
+  readonly #store: LimitsMemory;
+  #seen: readonly SeenLimit[];
   #writtenAt = -Infinity;
   #isWritten = true;
 
-  constructor(store: Memory) {
+  constructor(store: LimitsMemory) {
     this.#store = store;
     const row = store.recall('limits_seen');
-    this.#seen = row === null ? [] : (JSON.parse(row) as Seen[]);
+    this.#seen = row === null ? [] : (JSON.parse(row) as SeenLimit[]);
   }
 
   /** Notes what the headers of an answer told. Written only where it is news, and not too often. */
@@ -49,7 +49,7 @@ export class LimitsSeen {
     const limits = limitsTold(hints);
     if (Object.keys(limits).length === 0) return;
     const model = name?.slice(0, MODEL_MAX) ?? null;
-    const isOf = (one: Seen): boolean => one.upstream === upstream && one.model === model;
+    const isOf = (one: SeenLimit): boolean => one.upstream === upstream && one.model === model;
     const known = this.#seen.find(isOf);
     if (known === undefined || !areSameLimits(known.limits, limits)) {
       const rest = this.#seen.filter((one) => !isOf(one));

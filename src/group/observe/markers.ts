@@ -12,7 +12,7 @@ import type { Tables } from '../tables.ts';
 import { shownScope } from './scope-status.ts';
 
 /** The controls of a member as they were after the event before. */
-interface Seen {
+interface SeenControls {
   readonly pausedUntil: number;
   readonly openedAt: number;
   readonly isClosed: boolean;
@@ -20,11 +20,11 @@ interface Seen {
 }
 
 /** Earlier controls of a member, and the calls to which they applied. */
-interface SeenMember extends Seen {
+interface SeenMember extends SeenControls {
   readonly isOut: boolean;
   readonly about: Scope;
   /** Those of its scopes, by their keys. */
-  readonly scopes: Map<string, Seen>;
+  readonly scopes: Map<string, SeenControls>;
 }
 
 /** Events by which operators change a member, which the audit log has. */
@@ -116,7 +116,7 @@ export class Markers {
   /** Adds markers for new lessons. */
   #noteLessons(
     { settings, controls }: Pick<Limiter, 'settings' | 'controls'>,
-    seen: Seen,
+    seen: SeenControls,
     why: string | null,
     now: InstantMs,
     { member, scope }: { readonly member: MemberId; readonly scope?: Scope },
@@ -217,9 +217,11 @@ export class Markers {
   }
 }
 
-const NOTHING_SEEN: Seen = { pausedUntil: 0, openedAt: 0, isClosed: true, slots: null };
+const NOTHING_SEEN: SeenControls = { pausedUntil: 0, openedAt: 0, isClosed: true, slots: null };
 
-function seenOf({ controls: { pause, breaker, ceiling } }: Pick<Limiter, 'controls'>): Seen {
+function seenOf({
+  controls: { pause, breaker, ceiling },
+}: Pick<Limiter, 'controls'>): SeenControls {
   return {
     pausedUntil: pause.until,
     openedAt: breaker.openedAt,
@@ -239,7 +241,7 @@ function seenOfMember(member: Member): SeenMember {
   };
 }
 
-function isAlike(a: Seen, b: Seen): boolean {
+function isAlike(a: SeenControls, b: SeenControls): boolean {
   return (
     a.pausedUntil === b.pausedUntil &&
     a.openedAt === b.openedAt &&

@@ -1,7 +1,7 @@
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import type { ToldCalls } from '../../core/parts/loans.ts';
+import type { ReportedCalls } from '../../core/parts/loans.ts';
 import type { GroupState } from '../../core/state.ts';
 import { CallsByKind } from '../../history/call-counts.ts';
 import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
@@ -17,7 +17,7 @@ const KINDS_OF_MINUTE = 16;
 /** Maximum length of a tenant's name in a row. */
 const NAME_LENGTH_MAX = 128;
 
-type OfTenants = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
+type TenantCounts = Pick<HistoryPoint, 'tenantsWaited' | 'tenantsHeld' | 'callsOf'>;
 
 /** The calls in the open minute of a pool: how many each key made, and how long those of each tenant waited and held slots. */
 export class MinuteTenants {
@@ -52,7 +52,7 @@ export class MinuteTenants {
   }
 
   /** Tells of the minute up to `now`, with the holds of leases that go on. */
-  read({ leases }: GroupState, now: InstantMs): OfTenants {
+  read({ leases }: GroupState, now: InstantMs): TenantCounts {
     const held = new Map(this.#held);
     const endsAt = Math.min(now, this.#beganAt + MINUTE_MS);
     for (const { holder, slots, grantedAt, phase } of leases.values()) {
@@ -74,7 +74,7 @@ export class MinuteTenants {
   }
 
   /** Counts calls on lent slots. If they named no model, the costs of the group have those that their answers named. */
-  #noteLent({ caller, upstream, model, calls, costs = [] }: ToldCalls): void {
+  #noteLent({ caller, upstream, model, calls, costs = [] }: ReportedCalls): void {
     const reported = model === null ? costs : [];
     for (const line of reported) {
       this.#calls.add({ caller, upstream, model: line.model }, line.calls);

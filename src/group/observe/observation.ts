@@ -13,7 +13,7 @@ import { markOf } from '../../core/parts/bound.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import { isInUse } from '../idleness.ts';
-import type { LeftAtRest } from '../bound-store.ts';
+import type { IdleRow } from '../bound-store.ts';
 import { CallLog } from './call-log.ts';
 import { CallRows } from './call-rows.ts';
 import { FeedLink } from './feed-link.ts';
@@ -29,7 +29,7 @@ import type { Schedule } from '../../runtime/call-clock.ts';
 import { deliverWarning, webhookDependencies } from '../../runtime/webhook.ts';
 
 /** Everything that the watching of one pool needs. */
-interface Watched {
+interface WatchedPool {
   readonly env: Env;
   readonly ctx: DurableObjectState;
   readonly after: Schedule;
@@ -78,7 +78,7 @@ export class Observation {
       callsBefore,
       log,
       report,
-    }: Watched,
+    }: WatchedPool,
     now: InstantMs,
   ) {
     this.#state = state;
@@ -150,7 +150,7 @@ export class Observation {
   }
 
   /** Takes what is to be kept with the bound of a pool that falls idle. */
-  takeAtRest(now: InstantMs): LeftAtRest {
+  takeAtRest(now: InstantMs): IdleRow {
     const minute = this.#history.takeOpen(this.#state, now);
     const calls = this.#calls.carry();
     const { budgetStop } = this.#state;

@@ -6,7 +6,7 @@ import type { CallQuery, CallsFound } from '../../contract/calls.ts';
 import type { DecisionFilter, DecisionInfo } from '../../contract/decisions.ts';
 import type { CallCounts, PoolHistory } from '../../contract/history.ts';
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import type { PoolSaid } from '../../contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../../contract/rpc/presence-rpc.ts';
 import type { LeaseInfo, PoolStatus, WaiterInfo } from '../../contract/status.ts';
 import type { Warning } from '../../contract/warnings.ts';
 import { isSplit } from '../../core/members.ts';
@@ -116,7 +116,7 @@ export class PoolView {
   }
 
   /** Makes what the directory keeps while the pool rests. It is made in the middle of a turn, so nothing is done here. */
-  said(): PoolSaid {
+  said(): PresenceReport {
     const now = this.#parts.shell.now();
     const metrics = this.#parts.observation.metrics(this.#status(now), now);
     const { controls, serving } = this.#state;

@@ -1,5 +1,5 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import type { CallScope, ScopeKind } from '../../contract/scope.ts';
+import type { ScopeFields, ScopeKind } from '../../contract/scope.ts';
 import type { MemberStatus, PoolStatus, ScopeStatus } from '../../contract/status.ts';
 import { blockOf, memberBlockOf } from '../../core/capacity.ts';
 import type { ScopeLimiter } from '../../core/limiter.ts';
@@ -14,7 +14,7 @@ import { joinScopes, scopeKindOf } from '../../routing/scopes-shown.ts';
 import { pauseStatus } from './pause-status.ts';
 
 /** Converts a scope to the form that operators see. */
-export function shownScope({ model, tier, credential }: Scope): CallScope {
+export function shownScope({ model, tier, credential }: Scope): ScopeFields {
   return { model, service_tier: tier, credential };
 }
 
@@ -49,7 +49,7 @@ function aboutOfAll({ serving }: GroupState, now: InstantMs): Pick<PoolStatus, '
   if (second === undefined) return aboutOf(sole);
   if (blockOf(serving, now) === null) return {};
   // Every recent call is in the scopes of all these members, so the scopes do not exclude each other.
-  const about = serving.reduce<CallScope>((met, member) => {
+  const about = serving.reduce<ScopeFields>((met, member) => {
     const isOut = memberBlockOf(member, now)?.reason === 'members_out';
     const own = isOut ? ALL_CALLS : member.controls.scopes.about;
     return {

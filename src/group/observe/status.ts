@@ -16,7 +16,10 @@ import { stopsOf } from './stops.ts';
 import { upstreamsStatus } from './upstream-status.ts';
 
 /** Figures that the shell has seen, and the core does not know. */
-interface Seen extends Pick<PoolStatus, 'wait_p50_ms' | 'wait_p95_ms' | 'last_hour' | 'lately'> {
+interface ShellFigures extends Pick<
+  PoolStatus,
+  'wait_p50_ms' | 'wait_p95_ms' | 'last_hour' | 'lately'
+> {
   readonly passedUnlimited: number;
   readonly passedUnlimitedAt: InstantMs | null;
   readonly idleMs: number;
@@ -27,7 +30,7 @@ export function poolStatus(
   identity: PoolIdentity,
   definition: Definition,
   state: GroupState,
-  { passedUnlimited, passedUnlimitedAt: passedAt, idleMs, ...waits }: Seen,
+  { passedUnlimited, passedUnlimitedAt: passedAt, idleMs, ...waits }: ShellFigures,
   now: InstantMs,
 ): PoolStatus {
   let oldest: number = now;

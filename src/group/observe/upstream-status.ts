@@ -1,7 +1,7 @@
 import { memberIdOf } from '../../contract/config/members.ts';
 import type { PoolStatus, UpstreamCallsStatus } from '../../contract/status.ts';
 import { periodBegin, spentIn } from '../../core/parts/spend.ts';
-import type { CallsThere } from '../../core/parts/upstream-calls.ts';
+import type { UpstreamCallCounts } from '../../core/parts/upstream-calls.ts';
 import { isSplit } from '../../core/members.ts';
 import type { GroupState } from '../../core/state.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
@@ -32,9 +32,9 @@ export function upstreamsStatus(
   };
 }
 
-type Told = Omit<UpstreamCallsStatus, 'id' | 'in_flight'>;
+type UpstreamReport = Omit<UpstreamCallsStatus, 'id' | 'in_flight'>;
 
-function told(there: CallsThere | undefined, now: InstantMs): Told {
+function told(there: UpstreamCallCounts | undefined, now: InstantMs): UpstreamReport {
   if (there === undefined) {
     const nothing = { day_granted: 0, day_refusals: {}, spend: null, last_refusals: [] };
     return { last_call_at: isoOf(now), ...nothing };

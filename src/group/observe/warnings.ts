@@ -13,7 +13,7 @@ import type { GroupState } from '../../core/state.ts';
 import type { PoolIdentity, WarningBounds } from '../definition.ts';
 import type { GroupStore } from '../store.ts';
 import { scopeWords } from '../../routing/scopes-shown.ts';
-import { boundedScope, LessonWarnings, type About } from './lesson-warnings.ts';
+import { boundedScope, LessonWarnings, type LessonScope } from './lesson-warnings.ts';
 import { LimitSteps } from './limit-steps.ts';
 import { NearLimit } from './near-limit.ts';
 
@@ -30,10 +30,10 @@ const GROWING_LENGTH_MIN = 10;
 /** Maximum scopes of a pool that a kind of warning names within the repeat interval. */
 const SCOPES_NAMED_MAX = 10;
 
-type OutReason = NonNullable<Member['controls']['outage']['reason']>;
+type EjectionReason = NonNullable<Member['controls']['outage']['reason']>;
 
 /** Why a member gets no calls, as it follows on a colon. */
-const OUT_FOR: Readonly<Record<OutReason, string>> = {
+const OUT_FOR: Readonly<Record<EjectionReason, string>> = {
   unauthorized: 'its upstream refuses its key',
   quota: 'its upstream says that the account has no quota left',
   egress: 'its upstream refuses calls from where the Worker runs',
@@ -58,7 +58,7 @@ export class Warnings {
   #seen = { quota: 0, egress: 0, expired: 0, served: 0 };
   readonly #lessons: LessonWarnings;
   /** Members of which it was told that they are out, and why. */
-  readonly #outFor = new Map<MemberId, OutReason>();
+  readonly #outFor = new Map<MemberId, EjectionReason>();
 
   constructor(
     store: GroupStore,
@@ -154,7 +154,7 @@ export class Warnings {
     if (this.#warnOfOutage(id, reason, now)) this.#outFor.set(id, reason);
   }
 
-  #warnOfOutage(id: MemberId, reason: OutReason, now: InstantMs): boolean {
+  #warnOfOutage(id: MemberId, reason: EjectionReason, now: InstantMs): boolean {
     const message = `The member ${id} gets no calls: ${OUT_FOR[reason]}. It is probed from time to time.`;
     return this.#warn('member_out', message, {}, now, { member: id });
   }
@@ -213,7 +213,7 @@ export class Warnings {
     message: string,
     figures: Readonly<Record<string, number>>,
     now: InstantMs,
-    { member, scope }: About = { member: IMPLICIT },
+    { member, scope }: LessonScope = { member: IMPLICIT },
   ): boolean {
     const about = {
       ...(member !== IMPLICIT && { member }),

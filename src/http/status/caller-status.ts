@@ -6,7 +6,7 @@ import { REFUSALS_KEPT_MS } from '../../contract/refusals.ts';
 import { summedRefusals } from '../../core/parts/refusal-rows.ts';
 import { poolKey } from '../../routing/pool.ts';
 import { within } from '../../runtime/within.ts';
-import type { CallScope } from '../../contract/scope.ts';
+import type { ScopeFields } from '../../contract/scope.ts';
 import type { PoolStatus } from '../../contract/status.ts';
 import { ambiguous } from '../../core/words/scope.ts';
 import { askPools } from '../../overview/pools.ts';
@@ -21,7 +21,7 @@ const ASKED_MAX = 64;
 const REFUSALS_MAX = 50;
 const REFUSALS_MS_MAX = 1_000;
 
-type Limits = CallerGroup['limits'];
+type CallerLimits = CallerGroup['limits'];
 
 /**
  * Collects everything that a caller may know about its calls. A key with its own automatic pool had a success. For any other
@@ -143,7 +143,7 @@ function groupOf(
 
 /** Leaves out what the upstream said about the keys of other callers: it stops no call of this one. */
 function withoutOtherKeys(status: PoolStatus, fingerprint: string | null): PoolStatus {
-  const isShown = ({ credential }: CallScope): boolean =>
+  const isShown = ({ credential }: ScopeFields): boolean =>
     credential === null ||
     (fingerprint !== null && [fingerprint, ambiguous(fingerprint)].includes(credential));
   const { about, pause, scopes = [], ...rest } = status;
@@ -164,7 +164,7 @@ function messageOf({ pause }: Pick<PoolStatus, 'pause'>): { readonly pause_messa
   return typeof pause?.message === 'string' ? { pause_message: pause.message } : {};
 }
 
-function limitsOf(group: GroupConfig | null, status: PoolStatus, isOwn: boolean): Limits {
+function limitsOf(group: GroupConfig | null, status: PoolStatus, isOwn: boolean): CallerLimits {
   const { configured, effective, source } = status.limit;
   // A pool that has had no call knows no limit, and says so with a 0 that nobody configured.
   const isUnheard = source === 'configured' && configured === null && effective === 0;
@@ -191,7 +191,7 @@ function budgetsOf(
   { limits: { budget_usd: budget } }: GroupConfig,
   { spend }: PoolStatus,
   isOwn: boolean,
-): Limits['budget_usd'] {
+): CallerLimits['budget_usd'] {
   const entries = WINDOWS.flatMap(([name, spent]) => {
     const limit = budget[name];
     if (limit === null) return [];

@@ -5,7 +5,7 @@ import type { PriceList, RateRow } from './price-list.ts';
 import type { TierList } from './lists/tiers.ts';
 
 /** Prices of tokens, in USD per million. */
-export interface Rates {
+export interface PriceRates {
   /** Input that is neither read from a cache nor written to one. */
   readonly inputUsd: number;
   readonly cacheReadUsd: number;
@@ -14,9 +14,9 @@ export interface Rates {
 }
 
 /** The price of calls of a model. */
-export interface Price extends Rates {
+export interface Price extends PriceRates {
   /** The rates of a whole call that has more input tokens than this; null: they are always the same. */
-  readonly above: { readonly inputTokens: number; readonly rates: Rates } | null;
+  readonly above: { readonly inputTokens: number; readonly rates: PriceRates } | null;
   /** Where the figures were published, or `configured`. */
   readonly source: string;
   /** When they were last known to hold, as `YYYY-MM-DD`; null for configured ones. */
@@ -148,7 +148,7 @@ function aboveOf([inputTokens, ...rates]: readonly [number, ...RateRow]): Price[
   return { inputTokens, rates: ratesOf(rates) };
 }
 
-function ratesOf([inputUsd, cacheRead, cacheWrite, outputUsd]: RateRow): Rates {
+function ratesOf([inputUsd, cacheRead, cacheWrite, outputUsd]: RateRow): PriceRates {
   return {
     inputUsd,
     cacheReadUsd: cacheRead ?? inputUsd,

@@ -1,9 +1,9 @@
 import {
   TIER_FIELDS,
   reportedTier,
-  type AskedTiers,
+  type RequestedTiers,
   type TierField,
-  type Tiers,
+  type ServiceTiers,
 } from '../../upstream/usage/tiers.ts';
 import { TIER_HEADERS, REPORTED_TIER_HEADERS, type TierList, type TierRow } from './lists/tiers.ts';
 import { listedNames } from './model-name.ts';
@@ -24,7 +24,7 @@ export interface TierPrices {
 }
 
 /** Finds the first tier whose price is not known; null: all are known. */
-export function unknownTier(prices: TierPrices, tiers: Tiers): TierField | null {
+export function unknownTier(prices: TierPrices, tiers: ServiceTiers): TierField | null {
   return (
     TIER_FIELDS.find((field) => {
       const tier = tiers[field];
@@ -37,7 +37,7 @@ export function unknownTier(prices: TierPrices, tiers: Tiers): TierField | null 
  * Computes the multiple of the listed price that a call costs. A tier of unknown price counts as the most expensive known
  * one. `mayAskAny`: so do absent fields.
  */
-export function tierFactor(prices: TierPrices, tiers: Tiers, mayAskAny: boolean): number {
+export function tierFactor(prices: TierPrices, tiers: ServiceTiers, mayAskAny: boolean): number {
   const isAutoListed = !mayAskAny && Object.keys(prices.own).length === 0;
   return TIER_FIELDS.reduce((product, field) => {
     // Most calls name no tier and cost the listed price.
@@ -74,7 +74,7 @@ function rowsFor({ list, model }: TierPrices, field: TierField): readonly TierRo
 }
 
 /** Adds the tiers that the headers of a call ask for to those of its body. */
-export function withTierHeaders(tiers: AskedTiers, headers: Headers): AskedTiers {
+export function withTierHeaders(tiers: RequestedTiers, headers: Headers): RequestedTiers {
   const found = TIER_HEADERS.filter(([header]) => headers.has(header));
   if (found.length === 0) return tiers;
   const asked: Partial<Record<TierField, string>> = { ...tiers.asked };
@@ -90,9 +90,9 @@ export function withTierHeaders(tiers: AskedTiers, headers: Headers): AskedTiers
 }
 
 /** Reads the tiers that the headers of an answer report. */
-export function tiersInAnswer(headers: Headers): Tiers {
+export function tiersInAnswer(headers: Headers): ServiceTiers {
   const reported = REPORTED_TIER_HEADERS.map(([header, field]) =>
     reportedTier(field, headers.get(header)),
   );
-  return Object.assign({}, ...reported) as Tiers;
+  return Object.assign({}, ...reported) as ServiceTiers;
 }

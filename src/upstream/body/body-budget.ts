@@ -66,7 +66,7 @@ const SMALL_GROWING_MS = 2_000;
 type Use = 'moves' | 'passes' | 'rests' | 'spare';
 
 /** The bytes of a reservation, apart from it, so that its loss can be noticed. */
-interface Held {
+interface ReservedBytes {
   bytes: number;
   use: Use;
   /** The pool for which it rests; null: none, or it is too small to be counted by pool. */
@@ -76,10 +76,10 @@ interface Held {
 /** A part of the budget, held for one body. */
 export class Reservation {
   readonly #budget: BodyBudget;
-  readonly #held: Held;
+  readonly #held: ReservedBytes;
   #onTaken: () => void = ignore;
 
-  constructor(budget: BodyBudget, held: Held) {
+  constructor(budget: BodyBudget, held: ReservedBytes) {
     this.#budget = budget;
     this.#held = held;
   }
@@ -152,12 +152,12 @@ export class BodyBudget {
   #sparing = 0;
   readonly #restingBy = new Map<string, number>();
   /** Weak, so that one that was lost is collected. The first one was spared first. */
-  readonly #spare = new Map<Held, WeakRef<Reservation>>();
+  readonly #spare = new Map<ReservedBytes, WeakRef<Reservation>>();
   /** The one of unknown length that goes before the others; null: none has to. */
-  #leader: Held | null = null;
+  #leader: ReservedBytes | null = null;
   readonly #small = new BodyLine();
   readonly #large = new BodyLine();
-  readonly #lost = new FinalizationRegistry<Held>((held) => {
+  readonly #lost = new FinalizationRegistry<ReservedBytes>((held) => {
     this.change(held, { bytes: 0, use: 'moves', pool: null });
   });
 
@@ -188,7 +188,7 @@ export class BodyBudget {
 
   /** Counts bytes that are there whatever anybody says. */
   count(bytes: number, use: Use = 'moves'): Reservation {
-    const held: Held = { bytes, use, pool: null };
+    const held: ReservedBytes = { bytes, use, pool: null };
     const reservation = new Reservation(this, held);
     this.#add(held, bytes);
     this.#lost.register(reservation, held);
@@ -225,7 +225,7 @@ export class BodyBudget {
    * the others hold.
    */
   async grow(
-    held: Held,
+    held: ReservedBytes,
     maxWaitMs: number,
     signal: AbortSource,
   ): Promise<'taken' | 'left' | 'crowded'> {
@@ -238,7 +238,7 @@ export class BodyBudget {
   }
 
   /** Gives a reservation other bytes or another use. */
-  change(held: Held, to: Held): void {
+  change(held: ReservedBytes, to: ReservedBytes): void {
     this.#add(held, -held.bytes);
     if (held === this.#leader) this.#leader = null;
     if (held.use === 'spare') this.#spare.delete(held);
@@ -249,7 +249,7 @@ export class BodyBudget {
   }
 
   /** Lets bytes rest for a pool, if there is room for that. */
-  rest(held: Held, pool: string): boolean {
+  rest(held: ReservedBytes, pool: string): boolean {
     const { bytes, use } = held;
     if (use === 'rests' && held.pool !== null) return true;
     const { freeBytes, restingBytes, groupBytes, headBytes, allBytes } = this.#limits;
@@ -268,7 +268,7 @@ export class BodyBudget {
   }
 
   /** Lets others have the room of a reservation. */
-  spare(reservation: Reservation, held: Held): void {
+  spare(reservation: Reservation, held: ReservedBytes): void {
     if (held.bytes <= this.#limits.headBytes) return;
     if (this.isScarce(held.bytes)) return reservation.taken();
     this.change(held, { bytes: held.bytes, use: 'spare', pool: null });
@@ -286,7 +286,7 @@ export class BodyBudget {
     return this.#makeRoom(bytes + claimed) ? this.count(bytes) : null;
   }
 
-  #grow(held: Held, besides: number): 'taken' | null {
+  #grow(held: ReservedBytes, besides: number): 'taken' | null {
     const { allBytes, smallBytes } = this.#limits;
     const { bytes, use } = held;
     const left = SCAN_BYTES_MAX - bytes;
@@ -324,7 +324,7 @@ export class BodyBudget {
     return this.#main + bytes <= allBytes;
   }
 
-  #add({ use, pool }: Held, bytes: number): void {
+  #add({ use, pool }: ReservedBytes, bytes: number): void {
     if (use === 'passes') this.#passing += bytes;
     else this.#main += bytes;
     if (use === 'spare') this.#sparing += bytes;

@@ -11,7 +11,7 @@ const NEAR = 32;
 const LOST_AFTER_MS = 2_000;
 
 /** A waiter's place in the line, in order of insertion. */
-interface Place {
+interface LinePosition {
   readonly bytes: number;
   seenAt: number;
 }
@@ -23,7 +23,7 @@ interface Place {
  * runs no `finally`. So waiters look for themselves on a timer, and those that stopped looking are passed over.
  */
 export class BodyLine {
-  readonly #places = new Set<Place>();
+  readonly #places = new Set<LinePosition>();
 
   get isEmpty(): boolean {
     return this.#places.size === 0;
@@ -39,7 +39,7 @@ export class BodyLine {
     patienceMs: number,
     signal: AbortSource,
   ): Promise<Taken | 'left' | 'crowded'> {
-    const place: Place = { bytes, seenAt: steadyClock.now() };
+    const place: LinePosition = { bytes, seenAt: steadyClock.now() };
     const until = place.seenAt + patienceMs;
     try {
       while (!signal.aborted) {
@@ -61,8 +61,8 @@ export class BodyLine {
   }
 
   /** Finds the foremost, in order. Those before them whose requests have died lose their places. */
-  #near(): Place[] {
-    const near: Place[] = [];
+  #near(): LinePosition[] {
+    const near: LinePosition[] = [];
     const now = steadyClock.now();
     for (const place of this.#places) {
       if (near.length === NEAR) break;

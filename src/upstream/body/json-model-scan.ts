@@ -10,7 +10,7 @@ import {
   isGatewayOptions,
   mayNameOther,
   MODEL_BYTES_MAX,
-  ModelNames,
+  BodyModelNames,
   MORE,
   PROMPT,
   referenceIn,
@@ -86,7 +86,7 @@ class JsonModelScan implements ModelScan {
 class ModelVisitor implements JsonVisitor {
   readonly #depth: Depth;
   /** Null: the first model will do. */
-  readonly #names: ModelNames | null;
+  readonly #names: BodyModelNames | null;
   /** Whether `stream` is still to be found. */
   #wantsStream: boolean;
   #isStream = false;
@@ -101,7 +101,7 @@ class ModelVisitor implements JsonVisitor {
 
   constructor(wantsStream: boolean, depth: Depth) {
     this.#depth = depth;
-    this.#names = depth === 'thorough' ? new ModelNames() : null;
+    this.#names = depth === 'thorough' ? new BodyModelNames() : null;
     this.#wantsStream = wantsStream;
   }
 

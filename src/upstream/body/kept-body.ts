@@ -199,9 +199,9 @@ export function renamedBody(body: KeptBody, model: string): KeptBody | null {
 }
 
 /** Reads the rest of a body. Not a function: nothing is left to read. */
-type Reading = (() => Promise<ArrayBuffer>) | Uint8Array | null;
+type ReadRest = (() => Promise<ArrayBuffer>) | Uint8Array | null;
 
-function readingOf(body: OutgoingBody, pace: UploadPace | null): Reading {
+function readingOf(body: OutgoingBody, pace: UploadPace | null): ReadRest {
   // Reading natively costs much less than reading its stream.
   if (pace === null && body.read !== undefined) return body.read;
   const source = body.open(pace);
@@ -210,7 +210,7 @@ function readingOf(body: OutgoingBody, pace: UploadPace | null): Reading {
 }
 
 async function bytesOf(
-  reading: Reading,
+  reading: ReadRest,
   signal: AbortSource,
   limit: TimeLimit | null,
 ): Promise<Uint8Array | null | 'aborted'> {

@@ -153,7 +153,7 @@ export function foldedName(name: string): string {
  * Counts the top-level names of a body that some parser may take for `model`: those of Go and .NET make no
  * difference between upper and lower case.
  */
-export class ModelNames {
+export class BodyModelNames {
   #models = 0;
   #oddity: string | null = null;
   #reference: string | null = null;

@@ -15,7 +15,7 @@ const HEADERS_BYTES_MAX = 8_192;
  * Places of the next byte: `skipped` (a file, or what stands before the first part) → `boundary_end`
  * → `headers` → `value` or `skipped` … `end`
  */
-type Place = 'skipped' | 'boundary_end' | 'headers' | 'value' | 'end';
+type KeyPosition = 'skipped' | 'boundary_end' | 'headers' | 'value' | 'end';
 
 /**
  * Looks for gateway keys in the fields of multipart/form-data that are no files. It takes the form apart as
@@ -29,7 +29,7 @@ export function createMultipartKeyScan(boundary: string, own: string | null): Ke
 class MultipartKeyScan implements KeyScan {
   readonly #own: string | null;
   readonly #delimiter: Uint8Array;
-  #place: Place = 'skipped';
+  #place: KeyPosition = 'skipped';
   /** Bytes of the delimiter that match since the line began; -1: the line is another. */
   #matched = 0;
   /** Whether one `-` stands behind the boundary. */

@@ -6,7 +6,7 @@ import {
   goesOn,
   matters,
   MODEL_BYTES_MAX,
-  ModelNames,
+  BodyModelNames,
   PROMPT,
   referenceIn,
   MORE,
@@ -27,7 +27,7 @@ const PART_HEADERS_BYTES_MAX = 8_192;
  * Places of the next byte: `content` (of a part, or what stands before the first one) →
  * `boundary_end` (behind a boundary: `--` or the end of the line) → `headers` → `content` … `end`
  */
-type Place = 'content' | 'boundary_end' | 'headers' | 'end';
+type ScanPosition = 'content' | 'boundary_end' | 'headers' | 'end';
 
 /**
  * Finds the form field `model` in multipart/form-data. Parts with a file name are files whatever
@@ -50,7 +50,7 @@ class MultipartModelScan implements ModelScan {
   readonly undecidedBytes = 0;
   readonly #delimiter: Uint8Array;
   #state: ScanState = MORE;
-  #place: Place = 'content';
+  #place: ScanPosition = 'content';
   /** The bytes of the boundary after the stem, and how many of them were read. */
   readonly #tail: Uint8Array;
   #tailRead = 0;
@@ -70,13 +70,13 @@ class MultipartModelScan implements ModelScan {
   readonly #headers = new Capture(PART_HEADERS_BYTES_MAX);
   readonly #value: Capture;
   /** Null: the first model will do. */
-  readonly #names: ModelNames | null;
+  readonly #names: BodyModelNames | null;
   /** Whether what matches so far began at the end of a line that other parsers alone take for one. */
   #isBare = false;
 
   constructor(boundary: string, depth: Depth, stem: string) {
     this.depth = depth;
-    this.#names = depth === 'thorough' ? new ModelNames() : null;
+    this.#names = depth === 'thorough' ? new BodyModelNames() : null;
     this.#delimiter = new TextEncoder().encode(`\r\n--${stem}`);
     this.#tail = new TextEncoder().encode(boundary.slice(stem.length));
     // The delimiter is captured with the value that it ends.

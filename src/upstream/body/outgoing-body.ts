@@ -1,8 +1,8 @@
 import type { Reservation } from './body-budget.ts';
 import type { UploadPace } from '../transfer/upload-pace.ts';
-import { pump, writePaced, type Pump, type Write } from './pump.ts';
+import { pump, writePaced, type Pump, type WriteBody } from './pump.ts';
 import { bytesOf, joined } from './chunks.ts';
-import type { Watch } from './watch.ts';
+import type { BodyWatch } from './watch.ts';
 
 /** Maximum size of a body that goes out in one piece. */
 export const WHOLE_BYTES_MAX = 256 * 1024;
@@ -34,7 +34,7 @@ export interface OutgoingBody {
    */
   readonly sent: Promise<void>;
   /** Looks on while the rest of it goes out, and may break it off; null: nobody need. */
-  readonly watch: Watch | null;
+  readonly watch: BodyWatch | null;
   /** Gives all of it, in place of `open`; null: some of it was not read, and it is as it was. */
   whole(): WholeBody | null;
   /** The upstream has answered: what went out in one piece takes no more room. */
@@ -63,7 +63,7 @@ export function unreadBody(request: Request): OutgoingBody {
     open(pace = null) {
       isOpen = true;
       if (body === null || pace === null) return body;
-      const write: Write = async (writer, signal) => {
+      const write: WriteBody = async (writer, signal) => {
         await writePaced(body, writer, signal, pace);
         return null;
       };
@@ -105,7 +105,7 @@ export interface ReadParts {
   /** Where the model stands in the chunks, and whether as a JSON string; null: not in plain sight. */
   readonly model: { readonly start: number; readonly end: number; readonly isJson: boolean } | null;
   /** Scans the rest as it goes out; null: it need not be looked at. */
-  readonly watch: Watch | null;
+  readonly watch: BodyWatch | null;
 }
 
 /** The body of a request that was read in part or as a whole. */
@@ -117,7 +117,7 @@ class ReadOutgoingBody implements OutgoingBody {
   readonly contentLength: number | null;
   readonly reservation: Reservation;
   readonly sent: Promise<void>;
-  readonly watch: Watch | null;
+  readonly watch: BodyWatch | null;
   readonly #parts: ReadParts;
   readonly #chunks: Uint8Array[];
   #pump: Pump | null = null;
@@ -207,7 +207,7 @@ class ReadOutgoingBody implements OutgoingBody {
   }
 
   /** Hands over what was read, giving back its bytes as they go. */
-  readonly #write: Write = async (writer, signal) => {
+  readonly #write: WriteBody = async (writer, signal) => {
     const { rest, reservation, watch } = this.#parts;
     // What is watched goes out a piece behind.
     const isWatched = rest !== null && watch?.isOn === true;

@@ -13,7 +13,7 @@ export interface Pump {
  * Writes what is in memory of a body, and gives the rest, which follows natively; null: there is none, and the writer
  * is closed. Each write ends when the runtime has handed it on.
  */
-export type Write = (
+export type WriteBody = (
   writer: WritableStreamDefaultWriter<Uint8Array>,
   signal: AbortSignal,
 ) => Promise<ReadableStream<Uint8Array> | null>;
@@ -22,7 +22,11 @@ export type Write = (
  * Opens a stream through which a body goes out, with its length if that is known. `onEnd` is called once, when the
  * runtime holds nothing of it any more: it went out whole, nobody reads on, or it was stopped.
  */
-export function pump(length: number | null, write: Write, onEnd: (isWhole: boolean) => void): Pump {
+export function pump(
+  length: number | null,
+  write: WriteBody,
+  onEnd: (isWhole: boolean) => void,
+): Pump {
   const { readable, writable } =
     length === null ? new IdentityTransformStream() : new FixedLengthStream(length);
   const stop = new AbortController();
@@ -66,7 +70,7 @@ export async function writePaced(
 
 async function run(
   writable: WritableStream<Uint8Array>,
-  write: Write,
+  write: WriteBody,
   signal: AbortSignal,
 ): Promise<boolean> {
   const writer = writable.getWriter();

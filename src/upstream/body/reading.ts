@@ -17,7 +17,7 @@ const BUFFER_BYTES_MAX = 256 * 1024;
 /** How much of a body of unknown length is asked for beyond its head, before it grows. */
 const UNKNOWN_BYTES = 256 * 1024;
 
-type Found = Pick<ReadParts, 'model' | 'watch'>;
+type FoundParts = Pick<ReadParts, 'model' | 'watch'>;
 
 /** The reading of a small body of known length. */
 export class WholeReading {
@@ -52,7 +52,7 @@ export class WholeReading {
     return scan.goesOn ? scan.end() : scan.state;
   }
 
-  body(found: Found): OutgoingBody {
+  body(found: FoundParts): OutgoingBody {
     const contentLength = this.#bytes.length;
     const chunks = [this.#bytes];
     const reservation = this.#reservation;
@@ -65,7 +65,7 @@ export class WholeReading {
 }
 
 /** The reading of one body, up to the point where its model is known. */
-export class Reading {
+export class BodyReading {
   readonly #stream: ReadableStream<Uint8Array>;
   readonly #reader: ReadableStreamBYOBReader;
   readonly #contentLength: number | null;
@@ -197,7 +197,7 @@ export class Reading {
   }
 
   /** Gives what was read, and the rest. Nothing may be read afterwards. */
-  body(found: Found): OutgoingBody {
+  body(found: FoundParts): OutgoingBody {
     this.#keepBuffer();
     this.#reservation.keep(this.#bytes - this.#filled + this.#buffer.byteLength);
     this.#reader.releaseLock();

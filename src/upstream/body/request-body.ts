@@ -11,15 +11,15 @@ import type { Depth, ModelScan, ScanState } from './model-scan.ts';
 import { createMultipartModelScan } from './multipart-scan.ts';
 import { contentLengthOf, unreadBody } from './outgoing-body.ts';
 import type { OutgoingBody } from './outgoing-body.ts';
-import { Reading, WholeReading } from './reading.ts';
-import { Watch } from './watch.ts';
+import { BodyReading, WholeReading } from './reading.ts';
+import { BodyWatch } from './watch.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 export { unreadBody };
 export type { OutgoingBody };
 
 /** Conditions on a body whose model counts as the one that the upstream will read. */
-export interface Proof {
+export interface BodyProof {
   /** Something goes by the model: a body that cannot be read is refused, and held until its model is known. */
   readonly isBound: boolean;
   /** Whether a body may name its model only by reference, so that the call's header counts. */
@@ -29,20 +29,20 @@ export interface Proof {
 }
 
 /** The things that are looked for in a body. */
-export interface Search {
+export interface BodySearch {
   /** Otherwise a body is looked through for gateway keys alone. */
   readonly wantsModel: boolean;
   /** Whether `stream` is to be found too. */
   readonly wantsStream: boolean;
   /** Null: the first model will do. */
-  readonly proof: Proof | null;
+  readonly proof: BodyProof | null;
   /** Defaults to `first` without `proof`, otherwise to `thorough`. */
   readonly depth?: Depth;
   /** The gateway key of the call. No field of a form may hold one, and this one need not look like it. */
   readonly ownKey: string | null;
 }
 
-const FIRST_MODEL: Search = { wantsModel: true, wantsStream: false, proof: null, ownKey: null };
+const FIRST_MODEL: BodySearch = { wantsModel: true, wantsStream: false, proof: null, ownKey: null };
 
 /** Whether a body is read whatever is looked for: a gateway key may stand in a field of a form. */
 export function mayHoldKeys({ method, headers }: Request): boolean {
@@ -95,7 +95,7 @@ export interface ReadingRoom {
 export async function readModel(
   request: Request,
   { budget, maxWaitMs, signal }: ReadingRoom,
-  search: Search = FIRST_MODEL,
+  search: BodySearch = FIRST_MODEL,
 ): Promise<ModelRead> {
   if (request.body === null) {
     return { kind: 'absent', model: null, isStream: false, body: unreadBody(request) };
@@ -109,8 +109,8 @@ export async function readModel(
   const reading =
     whole !== null
       ? new WholeReading(request, signal, whole)
-      : new Reading(request.body, length, budget, maxWaitMs, signal, goesUnfound(search));
-  const watch = new Watch(scan, (state) => faultIn(state, search));
+      : new BodyReading(request.body, length, budget, maxWaitMs, signal, goesUnfound(search));
+  const watch = new BodyWatch(scan, (state) => faultIn(state, search));
   let state: ScanState | 'aborted' | 'crowded' = 'aborted';
   let isWatched = false;
   try {
@@ -158,7 +158,7 @@ interface Scans {
 }
 
 /** How a body is scanned. `why` nothing is found in it. */
-function scansFor({ headers }: Request, search: Search): Scans | { readonly why: string } {
+function scansFor({ headers }: Request, search: BodySearch): Scans | { readonly why: string } {
   const { wantsModel, wantsStream, proof, ownKey } = search;
   const { depth = proof === null ? 'first' : 'thorough' } = search;
   const contentType = headers.get('content-type') ?? '';
@@ -180,7 +180,7 @@ const UNKNOWN_PACKING =
   'its content-encoding is not gzip, deflate, br or zstd, or more than three of these';
 
 /** A body that nothing goes by is not held until its model is known. */
-function goesUnfound({ wantsModel, proof, wantsStream }: Search): boolean {
+function goesUnfound({ wantsModel, proof, wantsStream }: BodySearch): boolean {
   return !wantsModel || (proof !== null && !proof.isBound && !wantsStream);
 }
 
@@ -194,7 +194,7 @@ function scanFor(
 }
 
 /** A body that cannot be read at all. */
-function hidden(request: Request, why: string, search: Search): ModelRead {
+function hidden(request: Request, why: string, search: BodySearch): ModelRead {
   const isPackedForm = why === UNKNOWN_PACKING && mayHoldKeys(request);
   const message = isPackedForm
     ? `The form could not be looked through for gateway keys: ${why}. Send it without one.`
@@ -209,7 +209,7 @@ function hidden(request: Request, why: string, search: Search): ModelRead {
 }
 
 /** The sentence for the caller of a body that is not passed on; null: it is. */
-function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | null {
+function refusalOf(state: ScanState, { wantsModel, proof }: BodySearch): string | null {
   if (state.kind === 'key') return keyRefusal(state);
   if (state.kind === 'twice') {
     return 'The body names its model twice, and not every parser takes the same of two. Send it once.';
@@ -228,7 +228,7 @@ function refusalOf(state: ScanState, { wantsModel, proof }: Search): string | nu
 }
 
 /** Whether a body names its model by reference and is allowed to. */
-function isAllowed(state: ScanState, { proof }: Pick<Search, 'proof'>): boolean {
+function isAllowed(state: ScanState, { proof }: Pick<BodySearch, 'proof'>): boolean {
   const isReference = state.kind === 'unreadable' && state.reference !== undefined;
   return isReference && proof?.allowsReferences() === true;
 }
@@ -245,7 +245,7 @@ function keyRefusal({ field, isMethod }: KeyFound): string {
 }
 
 /** Why a body is broken off that is on its way out. */
-function faultIn(state: ScanState, search: Search): ErrorReply | null {
+function faultIn(state: ScanState, search: BodySearch): ErrorReply | null {
   const { proof } = search;
   if (state.kind === 'found') return proof?.against(state.model) ?? null;
   // What nobody must be able to read, nobody breaks off for that.

@@ -45,7 +45,7 @@ interface DecoderOptions {
 
 type Create = (options: DecoderOptions) => Decoder;
 
-interface Zlib {
+interface ZlibModule {
   readonly createGunzip: Create;
   readonly createInflate: Create;
   readonly createInflateRaw: Create;
@@ -54,9 +54,9 @@ interface Zlib {
 }
 
 /** Loads the module with the first compressed body, because most isolates never need it. */
-function zlib(): Zlib {
+function zlib(): ZlibModule {
   const { process } = globalThis as unknown as {
-    readonly process: { getBuiltinModule(name: 'node:zlib'): Zlib };
+    readonly process: { getBuiltinModule(name: 'node:zlib'): ZlibModule };
   };
   return process.getBuiltinModule('node:zlib');
 }
@@ -86,15 +86,15 @@ type TakeBytes = (bytes: Uint8Array) => Promise<void> | void;
 /** Decodes one body piece by piece, within bounds. Its memory does not grow with the body. */
 export class Unpacker {
   readonly #input: Input = { bytes: 0 };
-  readonly #first: Stage;
-  readonly #stages: readonly Stage[];
+  readonly #first: DecoderStage;
+  readonly #stages: readonly DecoderStage[];
 
   /** `packings` are in the order in which they were applied. At least one. */
   constructor(packings: readonly Packing[], take: TakeBytes) {
-    const stages: Stage[] = [];
+    const stages: DecoderStage[] = [];
     let next = take;
     for (const packing of packings) {
-      const stage = new Stage(packing, next, this.#input);
+      const stage = new DecoderStage(packing, next, this.#input);
       stages.unshift(stage);
       next = (bytes) => stage.push(bytes);
     }
@@ -129,7 +129,7 @@ interface Input {
 const TOO_MUCH = 'bytes follow the end of the compressed data';
 
 /** The decoder of one coding. */
-class Stage {
+class DecoderStage {
   readonly #packing: Packing;
   readonly #take: TakeBytes;
   readonly #input: Input;

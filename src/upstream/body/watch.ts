@@ -10,7 +10,7 @@ const PIECE_BYTES = 64 * 1024;
 export type FaultIn = (state: ScanState) => ErrorReply | null;
 
 /** The scan of a body that goes on while the body is on its way out. */
-export class Watch {
+export class BodyWatch {
   readonly #scan: BodyScan;
   #faultIn: FaultIn;
   #isOn = true;

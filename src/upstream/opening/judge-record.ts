@@ -6,9 +6,6 @@
 
 /** `prelude` precedes the first content. An error has the JSON that the refusal table reads. */
 export type Judgement = 'prelude' | 'content' | { readonly error: string };
-
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Types of events that precede the first content. */
 const PRELUDE_TYPES: ReadonlySet<unknown> = new Set([
   'ping',
@@ -129,7 +126,7 @@ export function judgeRecord(record: unknown, event = ''): Judgement {
 }
 
 /** Returns the error that a record reports, as JSON. null if there is none. */
-function errorIn(fields: Fields, event: string): string | null {
+function errorIn(fields: Readonly<Record<string, unknown>>, event: string): string | null {
   const { type, error, response, object, status } = fields;
   if (type === 'response.failed' || (object === 'response' && status === 'failed')) {
     const failed = object === 'response' ? fields : fieldsOf(response);
@@ -146,7 +143,7 @@ function errorIn(fields: Fields, event: string): string | null {
   return errorOfChoices(listOf(fields['choices']));
 }
 
-function errorOfChoices(choices: readonly Fields[]): string | null {
+function errorOfChoices(choices: readonly Readonly<Record<string, unknown>>[]): string | null {
   const failed = choices.find((choice) => isError(choice['error']));
   if (failed !== undefined) return JSON.stringify({ error: failed['error'] });
   const codes = choices.map((choice) => FAILED_ENDS.get(choice['finish_reason']));
@@ -155,7 +152,7 @@ function errorOfChoices(choices: readonly Fields[]): string | null {
 }
 
 /** The event that ends a stream of messages, also with an error. */
-function errorOfEnd(end: Fields | null): string | null {
+function errorOfEnd(end: Readonly<Record<string, unknown>> | null): string | null {
   if (end === null || !FAILED_STREAM_ENDS.has(end['finish_reason'])) return null;
   return JSON.stringify({ error: end['error'] ?? { code: 'server_error' } });
 }
@@ -170,7 +167,7 @@ function isError(error: unknown): boolean {
  * Whether a record is an error itself: MiniMax's, Zhipu's, Baidu's, DashScope's, Azure API Management's, Portkey's, one
  * with the status of its problem, or a list of errors.
  */
-function isBareError(fields: Fields): boolean {
+function isBareError(fields: Readonly<Record<string, unknown>>): boolean {
   const code = fieldsOf(fields['base_resp'])?.['status_code'];
   if (code !== undefined) return Number(code) !== 0;
   // Baidu counts from 1.
@@ -210,7 +207,7 @@ export function hasContent(record: unknown): boolean {
 }
 
 /** Whether a record wraps an answer, as in Code Assist, and is not an event about a response. */
-function isWrapper({ type, event_type: eventType }: Fields): boolean {
+function isWrapper({ type, event_type: eventType }: Readonly<Record<string, unknown>>): boolean {
   return type === undefined && eventType === undefined;
 }
 
@@ -228,16 +225,16 @@ function isMore([name, value]: readonly [string, unknown]): boolean {
 }
 
 /** Whether a record is the state of a failed response, with or without content before it. */
-function isFailedResponse({ object, status }: Fields): boolean {
+function isFailedResponse({ object, status }: Readonly<Record<string, unknown>>): boolean {
   return object === 'response' && status === 'failed';
 }
 
 /** Whether a record only announces its message. A field may be filled. */
-function isStart({ type }: Fields): boolean {
+function isStart({ type }: Readonly<Record<string, unknown>>): boolean {
   return PRELUDE_TYPES.has(type);
 }
 
-function choiceHasContent(fields: Fields): boolean {
+function choiceHasContent(fields: Readonly<Record<string, unknown>>): boolean {
   const delta = fieldsOf(fields['delta']);
   const hasMore = delta !== null && Object.entries(delta).some(isMore);
   if (hasMore || hasText(fieldsOf(fields['message']) ?? fields)) return true;
@@ -253,14 +250,14 @@ function mayBeFailure(end: string): boolean {
   return [...FAILED_ENDS.keys()].some((name) => String(name).startsWith(end));
 }
 
-function candidateHasContent(fields: Fields): boolean {
+function candidateHasContent(fields: Readonly<Record<string, unknown>>): boolean {
   const parts = listOf(fieldsOf(fields['content'])?.['parts']);
   return (
     isFilled(fields['finishReason']) || parts.some((part) => Object.values(part).some(isFilled))
   );
 }
 
-function isPrelude(fields: Fields): boolean {
+function isPrelude(fields: Readonly<Record<string, unknown>>): boolean {
   const { type, choices, usage, candidates, done, response } = fields;
   if (PRELUDE_TYPES.has(type) || PRELUDE_TYPES.has(fields['event_type'])) return true;
   if (OPENING_TYPES.has(type)) return opensEmptyPart(fields);
@@ -274,7 +271,7 @@ function isPrelude(fields: Fields): boolean {
   return done === false && ('message' in fields || 'response' in fields);
 }
 
-function opensEmptyPart(fields: Fields): boolean {
+function opensEmptyPart(fields: Readonly<Record<string, unknown>>): boolean {
   const part = fieldsOf(
     fields['content_block'] ??
       fields['item'] ??
@@ -286,7 +283,7 @@ function opensEmptyPart(fields: Fields): boolean {
 }
 
 /** The part in a delta. */
-function partOfDelta({ delta }: Fields): unknown {
+function partOfDelta({ delta }: Readonly<Record<string, unknown>>): unknown {
   return fieldsOf(fieldsOf(delta)?.['message'])?.['content'];
 }
 
@@ -295,11 +292,11 @@ function isFilled(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 }
 
-function fieldsOf(value: unknown): Fields | null {
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | null {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Fields) : null;
+  return isObject ? (value as Readonly<Record<string, unknown>>) : null;
 }
 
-function listOf(value: unknown): Fields[] {
+function listOf(value: unknown): Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.map(fieldsOf).filter((fields) => fields !== null) : [];
 }

@@ -71,12 +71,10 @@ export class MessageJudge {
   }
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /** Converts an exception to the JSON that the same error has as a separate answer. */
 function errorOf(
   headers: ReadonlyMap<string, string>,
-  fields: Fields | null,
+  fields: Readonly<Record<string, unknown>> | null,
   text: string,
 ): string {
   const name = headers.get(':exception-type') ?? headers.get(':error-code') ?? 'exception';
@@ -85,7 +83,7 @@ function errorOf(
   return JSON.stringify({ __type: name, ...fields, message });
 }
 
-function judgeEvent(type: string, fields: Fields | null): Judgement {
+function judgeEvent(type: string, fields: Readonly<Record<string, unknown>> | null): Judgement {
   if (fields === null) return 'content';
   if (PRELUDE.has(type)) return 'prelude';
   const part = PARTS.get(type);
@@ -95,7 +93,7 @@ function judgeEvent(type: string, fields: Fields | null): Judgement {
 }
 
 /** The model's event that Bedrock wraps. null if there is none. */
-function eventOfModel(base64: unknown): Fields | null {
+function eventOfModel(base64: unknown): Readonly<Record<string, unknown>> | null {
   if (typeof base64 !== 'string') return null;
   try {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));

@@ -4,7 +4,7 @@ import { OPAQUE, OPERATIONS } from './operations-table.ts';
 import { readingsOf } from './path-readings.ts';
 
 /** Where the model of a call stands. */
-type ModelPlace =
+type ModelSource =
   | { readonly from: 'path'; readonly value: string }
   /** A top-level field `model` of a JSON body, or a form field of that name: the Content-Type tells. */
   | { readonly from: 'body' }
@@ -20,7 +20,7 @@ export interface Operation {
   readonly limited: boolean;
   /** It does because a group names its path, in all readings of it. Absent: it is named in some at the most. */
   readonly isNamed?: true;
-  readonly model: ModelPlace;
+  readonly model: ModelSource;
   /** The method that it counts as, if the request names another method. Absent: its own. */
   readonly countsAs?: string;
   /** Use of the WebSocket that the call comes as. Absent: it comes as none. */
@@ -55,7 +55,7 @@ const SHAPE_HINTS: readonly (readonly [RegExp, Dialect])[] = [
   [/\/(?:openai|compatible-mode|compatibility)\//, 'openai'],
 ];
 
-const NO_MODEL: ModelPlace = { from: 'none' };
+const NO_MODEL: ModelSource = { from: 'none' };
 
 /** An operation that no row knows. */
 export const UNKNOWN_NAME = 'other';
@@ -95,7 +95,7 @@ export function modelsInReadings(
   method: string,
   path: string,
   dialect: Dialect,
-): readonly ModelPlace[] {
+): readonly ModelSource[] {
   if (dialect === 'opaque') return [];
   const plain = plainPath(path);
   const readings = readingsOf(plain);
@@ -149,7 +149,7 @@ function namedBy([, name = '']: readonly string[]): {
   return { from: 'path', value: decode(name) };
 }
 
-function valueOf(place: ModelPlace): string {
+function valueOf(place: ModelSource): string {
   return place.from === 'path' ? `path ${place.value}` : place.from;
 }
 
@@ -263,7 +263,7 @@ function lookUp(method: string, path: string, dialect: Dialect): Operation {
   }
   const value = match?.groups?.['model'];
   const isNamed = value !== undefined && match !== null && !isOfRoute(value, match, path);
-  const model: ModelPlace = isNamed ? { from: 'path', value: decode(value) } : { from: 'body' };
+  const model: ModelSource = isNamed ? { from: 'path', value: decode(value) } : { from: 'body' };
   return { name: row.name, shape, limited: true, model };
 }
 

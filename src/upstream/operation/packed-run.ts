@@ -1,7 +1,7 @@
 import { PackedCopy } from '../body/packed-copy.ts';
 import type { Packing } from '../body/packing.ts';
 import type { RunReader } from './run-events.ts';
-import type { SaidOfRun } from './runs.ts';
+import type { ReportedRun } from './runs.ts';
 
 /** Reads the state of a run from a compressed answer. */
 export class PackedRun implements RunReader {
@@ -17,7 +17,7 @@ export class PackedRun implements RunReader {
     this.#copy.push(chunk);
   }
 
-  get said(): SaidOfRun | null {
+  get said(): ReportedRun | null {
     return this.#inner.said;
   }
 

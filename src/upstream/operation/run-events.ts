@@ -2,7 +2,7 @@ import { KeyNames } from '../json/json-key.ts';
 import { textOf } from '../json/json-string.ts';
 import type { JsonVisitor, ValueKind, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
-import { isId, runIn, type SaidOfRun } from './runs.ts';
+import { isId, runIn, type ReportedRun } from './runs.ts';
 
 /**
  * Reads the state of a run from an answer while its bytes pass. Servers write the fields in any order, and the caller's own
@@ -12,7 +12,7 @@ import { isId, runIn, type SaidOfRun } from './runs.ts';
 /** Reads the state of a run from an answer as its bytes pass. */
 export interface RunReader {
   push(chunk: Uint8Array): void;
-  readonly said: SaidOfRun | null;
+  readonly said: ReportedRun | null;
   /** Ids by which what the answer is about is asked for later; null: it is not stored, or that is not known yet. */
   readonly made: readonly string[] | null;
   /** Waits until all that was pushed is read. Absent: it is read at once. */
@@ -32,13 +32,11 @@ const KEYS = new KeyNames([...FIELDS, ...STORED, ...TYPES, ...NESTED]);
 /** Maximum bytes of a value. The longest id is shorter, however it is escaped. */
 const VALUE_BYTES_MAX = 4_096;
 
-type Fields = Record<string, unknown>;
-
 /** Keeps the fields of each record that describe a run, at its top level and in the object that is nested there. */
 class RunVisitor implements JsonVisitor {
   readonly #onRecord: (isWhole: boolean) => void;
-  top: Fields = {};
-  nested: Fields | null = null;
+  top: Record<string, unknown> = {};
+  nested: Record<string, unknown> | null = null;
   #hasEnded = false;
 
   constructor(onRecord: (isWhole: boolean) => void) {
@@ -82,7 +80,7 @@ export class RunDocument implements RunReader {
   /** Whether all of the object has passed. */
   isWhole = false;
 
-  constructor(onSaid: (said: SaidOfRun) => void = () => {}) {
+  constructor(onSaid: (said: ReportedRun) => void = () => {}) {
     this.#visitor = new RunVisitor((isWhole) => {
       this.isWhole = isWhole;
       const { said } = this;
@@ -96,7 +94,7 @@ export class RunDocument implements RunReader {
   }
 
   /** The last statement about the run. */
-  get said(): SaidOfRun | null {
+  get said(): ReportedRun | null {
     const { top, nested } = this.#visitor;
     return runIn(top) ?? runIn(nested);
   }
@@ -114,14 +112,14 @@ const TELLING =
 export class RunEvents implements RunReader {
   readonly #visitor: RunVisitor;
   readonly #walk: JsonWalk;
-  readonly #onSaid: (said: SaidOfRun) => void;
+  readonly #onSaid: (said: ReportedRun) => void;
   /** The stream belongs to an answer in the foreground: the rest is not read. */
   #isOver = false;
   /** Last news; null: nothing of a run that goes on in the background. */
-  said: SaidOfRun | null = null;
+  said: ReportedRun | null = null;
   made: readonly string[] | null = null;
 
-  constructor(onSaid: (said: SaidOfRun) => void = () => {}) {
+  constructor(onSaid: (said: ReportedRun) => void = () => {}) {
     this.#onSaid = onSaid;
     this.#visitor = new RunVisitor((isWhole) => {
       if (isWhole && !this.#isOver) this.#read();
@@ -155,7 +153,12 @@ export class RunEvents implements RunReader {
 }
 
 /** Reads the ids of a stored object. A run of a thread is asked for by the id of its thread too. */
-function madeIn({ id, thread_id: thread, store, deleted }: Fields): readonly string[] | null {
+function madeIn({
+  id,
+  thread_id: thread,
+  store,
+  deleted,
+}: Record<string, unknown>): readonly string[] | null {
   if (!isId(id) || store === false || deleted === true) return null;
   return isId(thread) ? [id, thread] : [id];
 }

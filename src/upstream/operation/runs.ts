@@ -56,13 +56,13 @@ function withoutSlash(path: string): string {
 }
 
 /** A run as an answer tells of it. */
-export interface SaidOfRun {
+export interface ReportedRun {
   readonly id: string;
   readonly state: 'goes on' | 'ended' | 'cancelled';
 }
 
 /** Reads what a value says of a run; null: it is about none. */
-export function runIn(value: unknown): SaidOfRun | null {
+export function runIn(value: unknown): ReportedRun | null {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   const said = value as Readonly<Record<string, unknown>>;
   const id = [said['id'], said['invocationArn'], said['name']].find(isId);
@@ -72,7 +72,7 @@ export function runIn(value: unknown): SaidOfRun | null {
   return state === null ? null : { id, state };
 }
 
-function stateOf(said: Readonly<Record<string, unknown>>): SaidOfRun['state'] | null {
+function stateOf(said: Readonly<Record<string, unknown>>): ReportedRun['state'] | null {
   const { status, done, deleted, invocationArn, name } = said;
   if (deleted === true) return 'cancelled';
   if (typeof status === 'string') {

@@ -165,7 +165,7 @@ export function classifyRefusal(answer: UpstreamAnswer): UpstreamRefusal | null 
 }
 
 /** An answer as rows are compared with it. */
-interface Seen {
+interface RefusedAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly fields: ErrorFields;
@@ -174,19 +174,19 @@ interface Seen {
 /** A failure, of which nothing more needs to be known. */
 const FAILURE: RefusalRow = { kind: 'error', scope: 'model' };
 
-function rowFor(seen: Seen, { rows }: RefusalRules): RefusalRow | null {
+function rowFor(seen: RefusedAnswer, { rows }: RefusalRules): RefusalRow | null {
   const { status } = seen;
   if (status === EDGE_CONFLICT) return null;
   if (status >= 500 && status !== 503 && status !== 529) return FAILURE;
   return rows.find((row) => isFor(row, seen) && holds(row, seen)) ?? null;
 }
 
-function isFor(row: RefusalRow, { status, fields }: Seen): boolean {
+function isFor(row: RefusalRow, { status, fields }: RefusedAnswer): boolean {
   if (row.unlessQuotaFailure === true && namesQuota(fields)) return false;
   return !CLIENT_ERRORS.has(status) || row.onClientError === true;
 }
 
-function holds(row: RefusalRow, seen: Seen): boolean {
+function holds(row: RefusalRow, seen: RefusedAnswer): boolean {
   const { status, headers, fields } = seen;
   if (row.codes?.some((code) => fields.codes.has(code)) === true) return true;
   if (row.statuses?.includes(status) === true || saysSo(row, seen)) return true;
@@ -195,7 +195,7 @@ function holds(row: RefusalRow, seen: Seen): boolean {
 }
 
 /** Tells whether the messages say what a row is about. */
-function saysSo({ kind, text, message }: RefusalRow, { status, fields }: Seen): boolean {
+function saysSo({ kind, text, message }: RefusalRow, { status, fields }: RefusedAnswer): boolean {
   if (message !== undefined && fields.messages.some(message)) return true;
   if (text === undefined || CLIENT_ERRORS.has(status)) return false;
   // It takes a member out, which no name that a caller gives may do.

@@ -96,7 +96,7 @@ const EVENTS = /^\ufeff?(?:data|event|id|retry)?:/;
 
 /** Reads what is known of an error's shape. Never throws, and takes time linear in the bound. */
 export function readErrorFields(body: string, headers: Headers): ErrorFields {
-  const found = new Found();
+  const found = new FoundErrorFields();
   const awsType = headers.get('x-amzn-errortype');
   if (awsType !== null) found.code('__type', awsType);
   const text = body.slice(0, REFUSAL_BYTES_MAX).trim();
@@ -125,7 +125,7 @@ function isOfEdge(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'cloudflare_error' in value;
 }
 
-class Found {
+class FoundErrorFields {
   readonly codes = new Set<string>();
   readonly texts: string[] = [];
   readonly quotaIds: string[] = [];

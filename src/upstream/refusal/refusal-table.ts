@@ -25,7 +25,7 @@ const STAGES = [
   'unknown',
 ] as const satisfies readonly (RefusalKind | 'price' | 'account' | 'plan' | 'outage')[];
 
-type Stage = (typeof STAGES)[number];
+type RefusalStage = (typeof STAGES)[number];
 
 /** One line of the table. It holds where any one of its tests is true. */
 export interface RefusalRow {
@@ -33,7 +33,7 @@ export interface RefusalRow {
   readonly kind: Exclude<RefusalKind, 'egress' | 'unauthorized'>;
   readonly scope: RefusalScope;
   /** @default the kind */
-  readonly stage?: Stage;
+  readonly stage?: RefusalStage;
   readonly statuses?: readonly number[];
   /** Compared with the parsed code, type and status fields, in lower case. */
   readonly codes?: readonly string[];

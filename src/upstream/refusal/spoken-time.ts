@@ -30,7 +30,7 @@ const DAY_MS = 86_400_000;
 const JUST_NOW_MS = 5 * MINUTE_MS;
 
 /** A calendar day. Days and months beyond their range continue in the next month or year. */
-interface Day {
+interface CalendarDay {
   readonly year: number;
   readonly month: number;
   readonly day: number;
@@ -92,18 +92,22 @@ function placeOf(zone: string | undefined): string | null {
   return zone.includes('/') ? zone : (ZONES[zone.charAt(0)] ?? 'UTC');
 }
 
-interface Spoken {
+interface SpokenTime {
   readonly date: RegExpExecArray | null;
   /** A date, `today` or `tomorrow`. null means the next occurrence of the time. */
   readonly weekday: string | null;
   readonly minutes: number;
 }
 
-function untilTime(place: string, { date, weekday, minutes }: Spoken, now: number): number | null {
+function untilTime(
+  place: string,
+  { date, weekday, minutes }: SpokenTime,
+  now: number,
+): number | null {
   const local = wallClock(place, now);
   if (local === null) return null;
   const today = new Date(local);
-  const here: Day = {
+  const here: CalendarDay = {
     year: today.getUTCFullYear(),
     month: today.getUTCMonth(),
     day: today.getUTCDate(),

@@ -4,7 +4,7 @@ import type { JsonVisitor, WalkedValue, Want } from '../json/json-visitor.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import { readErrorFields } from '../refusal/error-fields.ts';
 import { statusInside } from '../refusal/inside-status.ts';
-import { runIn, type SaidOfRun } from '../operation/runs.ts';
+import { runIn, type ReportedRun } from '../operation/runs.ts';
 import { parseObject } from '../json/parse-object.ts';
 import { bytesOf, jsonTextOf, type Frame } from './frame.ts';
 import { beginsObject } from './frame-models.ts';
@@ -30,7 +30,7 @@ export type CreateMessage = ClientMessage & { readonly kind: 'create' };
 export interface ResponsesEvent {
   readonly streamId: string | null;
   /** State of the background run that the answer is; null: the message has none. */
-  readonly run: SaidOfRun | null;
+  readonly run: ReportedRun | null;
   readonly means:
     | { readonly kind: 'begun' }
     | { readonly kind: 'ended'; readonly isFailed: boolean }
@@ -142,7 +142,7 @@ export function readEvent(frame: Frame): ResponsesEvent | null {
   return { streamId: textOr(message['stream_id']), means: meaningOf(type, message), run };
 }
 
-function runOf(response: unknown): SaidOfRun | null {
+function runOf(response: unknown): ReportedRun | null {
   const said = typeof response === 'object' && response !== null ? runIn(response) : null;
   // A running answer in the foreground is also reported as in progress.
   const isBackground = (response as { background?: unknown } | null)?.background === true;

@@ -23,7 +23,7 @@ const LINK = 'link';
 const WITH_ADDRESSES = [...FOLLOWED, CONTENT_LOCATION, LINK];
 
 /** The route of a call, by which its answer's addresses are rewritten. */
-export interface Way {
+export interface AddressRewrite {
   /** The URL of the call to the upstream. Relative addresses are resolved against it. */
   readonly askedUrl: string;
   /** Base URL of the upstream, without a trailing slash. */
@@ -53,7 +53,7 @@ export function hasAddresses(headers: Headers): boolean {
 const TARGET = /"(?:[^"\\]|\\.)*"|<([^<>]*)>/g;
 
 /** Reads the addresses of an answer. */
-export function readdress(headers: Headers, way: Way): Readdressed {
+export function readdress(headers: Headers, way: AddressRewrite): Readdressed {
   const changed = new Map<string, string | null>();
   let elsewhere: string | null = null;
   for (const name of FOLLOWED) {
@@ -89,7 +89,7 @@ interface OwnAddress {
 const HOST_MAX = 100;
 
 /** Turns an address that clients follow into one that they may follow. */
-function ownAddress(value: string, way: Way): OwnAddress {
+function ownAddress(value: string, way: AddressRewrite): OwnAddress {
   const url = URL.parse(value.trim(), way.askedUrl);
   if (url === null) return { text: null, host: '' };
   const host = url.host.slice(0, HOST_MAX);
@@ -99,14 +99,14 @@ function ownAddress(value: string, way: Way): OwnAddress {
 }
 
 /** Turns an informational address into ours if it can be called here. Any other stays, without the operator's key. */
-function inOwnWords(value: string, way: Way): string | null {
+function inOwnWords(value: string, way: AddressRewrite): string | null {
   const url = URL.parse(value.trim(), way.askedUrl);
   const own = url === null ? null : below(url, way);
   return own ?? (holdsKey(value, way) ? null : value);
 }
 
 /** The address at Headgate of a URL below the base URL, without the operator's key. Null: it is not below. */
-function below(url: URL, way: Way): string | null {
+function below(url: URL, way: AddressRewrite): string | null {
   const base = new URL(way.baseUrl);
   const basePath = base.pathname === '/' ? '' : base.pathname;
   // Servers behind a proxy that terminates TLS often write http. The call uses the base URL's scheme anyway.
@@ -122,6 +122,6 @@ function below(url: URL, way: Way): string | null {
 }
 
 /** Whether a text holds the operator's key, also where it is escaped. */
-function holdsKey(text: string, { injected }: Way): boolean {
+function holdsKey(text: string, { injected }: AddressRewrite): boolean {
   return injected !== null && (text.includes(injected) || unescaped(text).includes(injected));
 }

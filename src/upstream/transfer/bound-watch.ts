@@ -2,7 +2,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 
 /** How long something may take. `onOver` is called then, and must abort the pipe's signal. */
-export interface Bound {
+export interface TimeBound {
   readonly afterMs: number;
   readonly onOver: () => void;
   readonly after: Schedule;
@@ -10,12 +10,12 @@ export interface Bound {
 
 /** Watches how long something takes. One timer for many times, because a timer for each costs more than they. */
 export class BoundWatch {
-  readonly #bound: Bound;
+  readonly #bound: TimeBound;
   /** Null: nothing is waited for. */
   #beganAt: number | null = null;
   #callOff: (() => void) | null = null;
 
-  constructor(bound: Bound) {
+  constructor(bound: TimeBound) {
     this.#bound = bound;
   }
 

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../contract/dialect.ts';
-import type { KeyPlace, Upstream } from '../../contract/config/upstream.ts';
+import type { KeyHeader, Upstream } from '../../contract/config/upstream.ts';
 import { parametersIn } from '../operation/query-readings.ts';
 import { holdsGatewayKey, isGatewayKey } from './gateway-key.ts';
 import { dropCookies } from './our-cookies.ts';
@@ -114,7 +114,7 @@ function bareKey(text: string): string {
 
 /** A key of the operator's, and where it goes. */
 interface InjectedKey {
-  readonly place: KeyPlace;
+  readonly place: KeyHeader;
   readonly key: string;
 }
 
@@ -271,7 +271,7 @@ function dashedWords(name: string): string {
  * Where an injected key goes on a call of a given shape: the OpenAI-shaped routes of Gemini and Anthropic
  * want a bearer token where their own want a header of theirs.
  */
-export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyPlace {
+export function keyPlaceFor(upstream: Upstream, shape: Dialect): KeyHeader {
   const isOfItsOwn = upstream.keyPlace === 'x-goog-api-key' || upstream.keyPlace === 'x-api-key';
   return shape === 'openai' && isOfItsOwn ? 'bearer' : upstream.keyPlace;
 }

@@ -1,18 +1,18 @@
 import type { CutReason } from '../../core/words/cut.ts';
-import type { Outcome } from '../../core/words/outcome.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { whenQuiet } from '../../runtime/when-quiet.ts';
-import { BoundWatch, type Bound } from './bound-watch.ts';
+import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import { fetchAnswer, type Fetcher } from './fetch-answer.ts';
 import type { HoldLimits } from './hold-limits.ts';
 import { callerResponseHeaders } from './response-headers.ts';
-import type { Metering as PipeMetering } from '../usage/metered-pipe.ts';
+import type { PipeMetering } from '../usage/metered-pipe.ts';
 import { filterWhole } from '../usage/usage-drop.ts';
 import type { Judgement } from '../opening/judge-record.ts';
 import type { OpeningReader } from '../opening/opening-reader.ts';
 import { HeldOpening } from './held-opening.ts';
 import { UploadPace } from './upload-pace.ts';
-import { comesInEvents, passBody, wayOf, type Way } from './pass-body.ts';
+import { comesInEvents, passBody, wayOf, type BodyStreams } from './pass-body.ts';
 import type { AbortSource } from '../../runtime/plain-abort.ts';
 
 /** How long an upstream may take to its headers where the group says nothing. */
@@ -41,7 +41,7 @@ const TOKEN_BYTES_MAX = 1_048_576;
 const BODILESS = new Set([101, 204, 205, 304]);
 
 /** How a call is sent. */
-interface Manner {
+interface SendOptions {
   /** Gives its body once more, where that is there. */
   readonly again?: (() => BodyInit | null) | null;
   /** Timeout for the first content. null if only the timeout for the headers applies. */
@@ -52,7 +52,7 @@ interface Manner {
 export interface Relayed {
   /** Null: its connection broke before anything of the response was passed on. */
   readonly response: Response | null;
-  readonly done: Promise<Outcome>;
+  readonly done: Promise<LeaseOutcome>;
   /** Whether the upstream's last byte is here, and nothing of the response has gone out yet. */
   readonly isWhole: boolean;
 }
@@ -143,7 +143,7 @@ export class HeldCall {
     fetcher: Fetcher,
     url: string,
     init: RequestInit,
-    { again = null, firstTokenMs = null }: Manner = {},
+    { again = null, firstTokenMs = null }: SendOptions = {},
   ): Promise<Response | null> {
     const waitMs = this.#limits.idleMs ?? HEADERS_WAIT_MS;
     const silence = new BoundWatch({
@@ -321,10 +321,10 @@ export class HeldCall {
 
   async #pipe(
     body: ReadableStream<Uint8Array>,
-    way: Way,
+    way: BodyStreams,
     status: number,
     metering: PipeMetering | null,
-  ): Promise<Outcome> {
+  ): Promise<LeaseOutcome> {
     const passing = {
       signal: this.#stop.signal,
       idle: this.#bound(this.#limits.idleMs, 'idle'),
@@ -344,12 +344,12 @@ export class HeldCall {
     return outcomeOf(status);
   }
 
-  #bound(afterMs: number | null, reason: CutReason): Bound | null {
+  #bound(afterMs: number | null, reason: CutReason): TimeBound | null {
     if (afterMs === null) return null;
     return { afterMs, onOver: () => this.cut(reason), after: this.#after };
   }
 
-  async #brokenOff(status: number): Promise<Outcome> {
+  async #brokenOff(status: number): Promise<LeaseOutcome> {
     this.#stop.abort();
     await whenQuiet();
     // A caller that leaves does not take back what the upstream has said.
@@ -373,6 +373,6 @@ function canBeRelayed({ status, headers, webSocket }: Response): boolean {
   return status >= 200 && status <= 599 && (length === null || /^\d{1,15}$/.test(length));
 }
 
-function outcomeOf(status: number): Outcome {
+function outcomeOf(status: number): LeaseOutcome {
   return status === 429 || status >= 500 ? 'failed' : 'success';
 }

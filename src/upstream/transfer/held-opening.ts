@@ -12,7 +12,7 @@ export interface HoldBack {
   readonly after: Schedule;
 }
 
-type Read = ReadableStreamReadResult<Uint8Array>;
+type StreamRead = ReadableStreamReadResult<Uint8Array>;
 
 /**
  * The beginning of a body, read before anything is passed on. The rest stays in the body, which is piped natively:
@@ -22,7 +22,7 @@ export class HeldOpening {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #pieces: Uint8Array[] = [];
   /** A read that was in progress when the time was up. Its bytes come next. */
-  #pending: Promise<Read> | null = null;
+  #pending: Promise<StreamRead> | null = null;
   #bytes = 0;
 
   constructor(body: ReadableStream<Uint8Array>) {
@@ -92,7 +92,7 @@ export class HeldOpening {
     });
   }
 
-  #next(): Promise<Read> {
+  #next(): Promise<StreamRead> {
     const pending = this.#pending ?? this.#reader.read();
     this.#pending = null;
     return pending;

@@ -1,6 +1,6 @@
 import type { Schedule } from '../../runtime/call-clock.ts';
 import { whenQuiet } from '../../runtime/when-quiet.ts';
-import { BoundWatch, type Bound } from './bound-watch.ts';
+import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import { TeeBranch } from './tee-branch.ts';
 
 /**
@@ -23,12 +23,12 @@ const LOOK_BYTES = 16_384;
 const LOOKS_PER_BOUND = 8;
 
 /** How a body is observed. */
-export interface Observation {
+export interface PipeObservation {
   readonly signal: AbortSignal;
   /** How long the upstream may send nothing. Null: for ever. */
-  readonly idle: Bound | null;
+  readonly idle: TimeBound | null;
   /** How long the caller may take nothing of what is there for it. Null: for ever. */
-  readonly stalled: Bound | null;
+  readonly stalled: TimeBound | null;
   readonly after: Schedule;
   /** Takes what the upstream says, some time after it went on. May not keep it. */
   readonly onSaid: (bytes: Uint8Array) => void;
@@ -55,7 +55,7 @@ export async function pipeObserved(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
   taken: ReadableStream<Uint8Array>,
-  observation: Observation,
+  observation: PipeObservation,
 ): Promise<void> {
   const [passing, said] = body.tee();
   const ofUpstream = new TeeBranch(said, observation.passed);
@@ -76,7 +76,7 @@ export async function pipeObserved(
 class Observer {
   readonly #said: TeeBranch;
   readonly #taken: TeeBranch;
-  readonly #observation: Observation;
+  readonly #observation: PipeObservation;
   readonly #idle: BoundWatch | null;
   readonly #stalled: BoundWatch | null;
   readonly #lookMsMax: number;
@@ -85,7 +85,7 @@ class Observer {
   #isOver = false;
   #isStopped = false;
 
-  constructor(said: TeeBranch, taken: TeeBranch, observation: Observation) {
+  constructor(said: TeeBranch, taken: TeeBranch, observation: PipeObservation) {
     const { idle, stalled } = observation;
     this.#said = said;
     this.#taken = taken;

@@ -1,7 +1,7 @@
 import { mediaType } from '../../runtime/header-value.ts';
 import type { Schedule } from '../../runtime/call-clock.ts';
-import { pipeMetered, type Metering } from '../usage/metered-pipe.ts';
-import { BoundWatch, type Bound } from './bound-watch.ts';
+import { pipeMetered, type PipeMetering } from '../usage/metered-pipe.ts';
+import { BoundWatch, type TimeBound } from './bound-watch.ts';
 import type { HeldOpening } from './held-opening.ts';
 import { pipeObserved } from './observed-pipe.ts';
 import { AbortWatch, pipeWatched } from './watched-pipe.ts';
@@ -18,7 +18,7 @@ const EVENTS: ReadonlySet<string> = new Set([
 ]);
 
 /** The streams through which a body goes to the caller. */
-export interface Way {
+export interface BodyStreams {
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
   /** A copy of what the caller has taken, to be read. Null: nothing is read. */
@@ -26,15 +26,15 @@ export interface Way {
 }
 
 /** How a body is passed on. */
-export interface Passing {
+export interface BodyPassage {
   /** Aborts when the call is cut. */
   readonly signal: AbortSignal;
   /** Maximum silence of the upstream. Null: no limit. */
-  readonly idle: Bound | null;
+  readonly idle: TimeBound | null;
   /** Maximum time for which the caller may read nothing of what was sent. Null: no limit. */
-  readonly stalled: Bound | null;
+  readonly stalled: TimeBound | null;
   readonly after: Schedule;
-  readonly metering: Metering | null;
+  readonly metering: PipeMetering | null;
   /** The beginning of the body, if it was read already. */
   readonly opening: HeldOpening | null;
   /** Whether the body broke off while its beginning was read. */
@@ -55,8 +55,8 @@ export function wayOf(
   length: string | null,
   contentType: string | null,
   isWatched: boolean,
-  metering: Metering | null,
-): Way {
+  metering: PipeMetering | null,
+): BodyStreams {
   const { readable, writable } =
     length === null ? new IdentityTransformStream() : new FixedLengthStream(BigInt(length));
   // What is only observed may be read after it was passed on.
@@ -71,8 +71,8 @@ export function wayOf(
 /** Passes a body on through the cheapest pipe that observes what is needed. Rejects if either side breaks. */
 export async function passBody(
   body: ReadableStream<Uint8Array>,
-  { writable, taken }: Way,
-  passing: Passing,
+  { writable, taken }: BodyStreams,
+  passing: BodyPassage,
 ): Promise<void> {
   const { signal, idle, stalled, after, metering, opening, hasBroken } = passing;
   const passed = opening === null ? 0 : await passOpening(opening, writable, passing);
@@ -94,7 +94,7 @@ export async function passBody(
 async function passOpening(
   opening: HeldOpening,
   writable: WritableStream<Uint8Array>,
-  { signal, idle, stalled, metering }: Passing,
+  { signal, idle, stalled, metering }: BodyPassage,
 ): Promise<number> {
   const writer = writable.getWriter();
   const abort = new AbortWatch(signal);

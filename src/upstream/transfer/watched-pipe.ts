@@ -1,4 +1,4 @@
-import { BoundWatch, type Bound } from './bound-watch.ts';
+import { BoundWatch, type TimeBound } from './bound-watch.ts';
 
 /**
  * Bytes of the buffer. Events of a stream are far smaller; a large answer comes in pieces of this length.
@@ -9,9 +9,9 @@ const BUFFER_BYTES = 16_384;
 export interface ChunkPipe {
   readonly signal: AbortSignal;
   /** How long the upstream may send nothing. Null: for ever. */
-  readonly idle: Bound | null;
+  readonly idle: TimeBound | null;
   /** How long the caller may take nothing of a chunk that is there for it. Null: for ever. */
-  readonly stalled: Bound | null;
+  readonly stalled: TimeBound | null;
   /** Takes each chunk; its answer goes on, before the next one comes. Neither may be kept. */
   readonly pass: (chunk: Uint8Array) => Uint8Array;
   /** Bytes that go on behind the last chunk. */

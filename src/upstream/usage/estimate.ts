@@ -8,7 +8,7 @@ import {
   TIER_KEY_BYTES,
   TierReader,
   UNREAD_TIERS,
-  type AskedTiers,
+  type RequestedTiers,
 } from './tiers.ts';
 import { TEXT_BYTES_PER_TOKEN } from './usage-meter.ts';
 
@@ -33,7 +33,7 @@ export interface BodyFacts {
 }
 
 /** The expected use of a call, as far as its body tells. */
-export interface CallEstimate {
+export interface BodyCallEstimate {
   /** At least 1. */
   readonly inputTokens: number;
   /** Minimum of the input tokens: the number of words, because no tokenizer joins words. */
@@ -44,7 +44,7 @@ export interface CallEstimate {
   readonly isStream: boolean;
   /** Whether the body asks OpenAI for the usage of a stream. */
   readonly wantsUsage: boolean;
-  readonly tiers: AskedTiers;
+  readonly tiers: RequestedTiers;
 }
 
 /**
@@ -52,20 +52,20 @@ export interface CallEstimate {
  * code and Chinese or Japanese (measured against o200k); escapes count as what they stand for, and files
  * have their flat cost. One pass over the bytes; where there are none, their number has to do.
  */
-export function estimateCall(facts: BodyFacts): CallEstimate {
+export function estimateCall(facts: BodyFacts): BodyCallEstimate {
   const estimator = createEstimator(facts);
   for (const chunk of facts.chunks) estimator.push(chunk);
   return estimator.end();
 }
 
 /** Estimates a call while its body passes. */
-interface Estimator {
+interface BodyEstimator {
   push(chunk: Uint8Array): void;
-  end(): CallEstimate;
+  end(): BodyCallEstimate;
 }
 
 /** An estimator for a body whose bytes are all pushed, or none. It does not read compressed bytes. */
-export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): Estimator {
+export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): BodyEstimator {
   const { contentLength, contentType, contentEncoding } = facts;
   if (/^\s*multipart\//i.test(contentType ?? '')) return byLength(() => FILE_TOKENS, NO_TIERS);
   if (!isPlain(contentEncoding)) {
@@ -76,7 +76,7 @@ export function createEstimator(facts: Omit<BodyFacts, 'chunks'>): Estimator {
   return new JsonEstimator(contentLength);
 }
 
-function byLength(tokens: (bytes: number) => number, tiers: AskedTiers): Estimator {
+function byLength(tokens: (bytes: number) => number, tiers: RequestedTiers): BodyEstimator {
   let bytes = 0;
   return {
     push(chunk) {
@@ -86,7 +86,7 @@ function byLength(tokens: (bytes: number) => number, tiers: AskedTiers): Estimat
   };
 }
 
-class JsonEstimator implements Estimator {
+class JsonEstimator implements BodyEstimator {
   readonly #contentLength: number | null;
   readonly #visitor = new BodyVisitor();
   readonly #walk = new JsonWalk(this.#visitor, {
@@ -106,7 +106,7 @@ class JsonEstimator implements Estimator {
     this.#walk.push(chunk);
   }
 
-  end(): CallEstimate {
+  end(): BodyCallEstimate {
     const visitor = this.#visitor;
     const readBytes = this.#readBytes;
     const bytes = Math.max(this.#contentLength ?? 0, readBytes);
@@ -125,7 +125,7 @@ class JsonEstimator implements Estimator {
   }
 }
 
-function inputOnly(inputTokens: number, tiers: AskedTiers): CallEstimate {
+function inputOnly(inputTokens: number, tiers: RequestedTiers): BodyCallEstimate {
   const leastInputTokens = 0;
   const asked = { maxOutputTokens: null, isStream: false, wantsUsage: false };
   return { inputTokens, leastInputTokens, ...asked, tiers };
@@ -266,7 +266,7 @@ class BodyVisitor implements JsonVisitor {
     return this.#fields.get(field) === 'true';
   }
 
-  tiers(): AskedTiers {
+  tiers(): RequestedTiers {
     return this.#tiers.read();
   }
 

@@ -1,8 +1,8 @@
 import type { Dialect } from '../../contract/dialect.ts';
 import { EventData } from '../events/event-data.ts';
 import { JsonWalk } from '../json/json-walk.ts';
-import type { Tiers } from './tiers.ts';
-import type { Usage } from './usage.ts';
+import type { ServiceTiers } from './tiers.ts';
+import type { TokenUsage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 
 /** An object with usage, in JSON as every provider writes it. In the text of a model its quotes would be escaped. */
@@ -23,10 +23,10 @@ const HELD_MAX = 65_536;
 /** Maximum bytes of a usage object. */
 const USAGE_BYTES_MAX = 8_192;
 
-interface Reports {
-  readonly usage: Usage | null;
+interface UsageReports {
+  readonly usage: TokenUsage | null;
   readonly outputTokensSeen: number;
-  readonly tiers?: Tiers;
+  readonly tiers?: ServiceTiers;
   readonly model?: string;
 }
 
@@ -63,7 +63,7 @@ export class EventReports {
     this.#pass(this.#decoder.decode(chunk, { stream: true }));
   }
 
-  end(): Reports {
+  end(): UsageReports {
     this.#pass(this.#decoder.decode());
     if (this.#held !== '') this.#read(`${this.#held}\n\n`);
     this.#walk.close();

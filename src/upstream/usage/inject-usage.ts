@@ -39,7 +39,7 @@ export function injectUsage(body: Uint8Array): Uint8Array | null {
   return replaced(body, include.start, include.end, 'true');
 }
 
-interface Found {
+interface FoundOption {
   readonly start: number;
   /** Behind it; of an object, not known. */
   readonly end: number;
@@ -49,8 +49,8 @@ interface Found {
 
 class OptionsVisitor implements JsonVisitor {
   #stream: string | null = null;
-  #options: Found | null = null;
-  #include: Found | null = null;
+  #options: FoundOption | null = null;
+  #include: FoundOption | null = null;
   #records = 0;
   #isClear = true;
 
@@ -58,11 +58,11 @@ class OptionsVisitor implements JsonVisitor {
     return this.#stream;
   }
 
-  get options(): Found | null {
+  get options(): FoundOption | null {
     return this.#options;
   }
 
-  get include(): Found | null {
+  get include(): FoundOption | null {
     return this.#include;
   }
 
@@ -96,7 +96,7 @@ class OptionsVisitor implements JsonVisitor {
     if (!isWhole) this.#isClear = false;
   }
 
-  #add(key: string, found: Found): void {
+  #add(key: string, found: FoundOption): void {
     if (key === OPTIONS) {
       if (this.#options !== null) this.#isClear = false;
       this.#options = found;

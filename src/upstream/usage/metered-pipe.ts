@@ -4,7 +4,7 @@ import type { ByteFilter } from './usage-drop.ts';
 import type { UsageMeter } from './usage-meter.ts';
 
 /** The pipe that a metered body goes through. */
-export interface Metering {
+export interface PipeMetering {
   readonly meter: Pick<UsageMeter, 'push'>;
   /** Takes something out of what goes on; the meter sees it. Null: everything goes on. */
   readonly filter: ByteFilter | null;
@@ -29,7 +29,7 @@ export function pipeMetered(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
   bounds: Pick<ChunkPipe, 'signal' | 'idle' | 'stalled'>,
-  { meter, filter }: Metering,
+  { meter, filter }: PipeMetering,
 ): Promise<void> {
   return pipeChunks(body, writable, {
     ...bounds,

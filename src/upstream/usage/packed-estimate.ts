@@ -1,13 +1,18 @@
 import { packingsOf, type Packing } from '../body/packing.ts';
 import { Unpacker } from '../body/unpacker.ts';
-import { createEstimator, estimateCall, type BodyFacts, type CallEstimate } from './estimate.ts';
+import {
+  createEstimator,
+  estimateCall,
+  type BodyFacts,
+  type BodyCallEstimate,
+} from './estimate.ts';
 
 /** Maximum decompressed size of a body. */
 const UNPACKED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The estimate of a body. If `isRead` is false, the body stayed compressed and only its length counts. */
 interface BodyEstimate {
-  readonly estimate: CallEstimate;
+  readonly estimate: BodyCallEstimate;
   readonly isRead: boolean;
 }
 
@@ -22,7 +27,7 @@ export async function estimateBody(facts: BodyFacts): Promise<BodyEstimate> {
 async function estimatePacked(
   facts: BodyFacts,
   packings: readonly Packing[],
-): Promise<CallEstimate | null> {
+): Promise<BodyCallEstimate | null> {
   if (facts.chunks.length === 0) return null;
   const estimator = createEstimator({ ...facts, contentLength: null, contentEncoding: null });
   let bytes = 0;

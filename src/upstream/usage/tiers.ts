@@ -12,21 +12,21 @@ export type TierField = 'service_tier' | 'speed' | 'latency';
 export const TIER_FIELDS: readonly TierField[] = ['service_tier', 'speed', 'latency'];
 
 /** The tiers that a call asks for, or that its answer reports, in lower case. */
-export type Tiers = Readonly<Partial<Record<TierField, string>>>;
+export type ServiceTiers = Readonly<Partial<Record<TierField, string>>>;
 
 /** The tiers that a call asks for. */
-export interface AskedTiers {
-  readonly asked: Tiers;
+export interface RequestedTiers {
+  readonly asked: ServiceTiers;
   /** The names of these fields in the call. */
-  readonly names: Tiers;
+  readonly names: ServiceTiers;
   /** The first field that could not be read, and why, which continues "The field … could not be read: it". */
   readonly odd: { readonly field: string; readonly why: string } | null;
   /** Whether the body was not read, so that it may ask for any tier. */
   readonly isUnread: boolean;
 }
 
-export const NO_TIERS: AskedTiers = { asked: {}, names: {}, odd: null, isUnread: false };
-export const UNREAD_TIERS: AskedTiers = { ...NO_TIERS, isUnread: true };
+export const NO_TIERS: RequestedTiers = { asked: {}, names: {}, odd: null, isUnread: false };
+export const UNREAD_TIERS: RequestedTiers = { ...NO_TIERS, isUnread: true };
 
 /** Maximum bytes of a tier in a body. */
 const TIER_BYTES_MAX = 64;
@@ -58,7 +58,7 @@ const FIRST_LETTERS: ReadonlySet<number> = new Set(
 export class TierReader {
   readonly #asked: Partial<Record<TierField, string>> = {};
   readonly #names: Partial<Record<TierField, string>> = {};
-  #odd: AskedTiers['odd'] = null;
+  #odd: RequestedTiers['odd'] = null;
   /** The field whose value comes next, and its name in the body. */
   #next: { readonly field: TierField; readonly name: string } | null = null;
 
@@ -116,7 +116,7 @@ export class TierReader {
     return true;
   }
 
-  read(): AskedTiers {
+  read(): RequestedTiers {
     return { asked: this.#asked, names: this.#names, odd: this.#odd, isUnread: false };
   }
 
@@ -149,7 +149,7 @@ export function reportedField(value: WalkedValue, isOwn: boolean): TierField | n
 }
 
 /** Reads the tiers from an object with the usage, as Anthropic and Gemini report them. */
-export function tiersInUsage(usage: unknown): Tiers {
+export function tiersInUsage(usage: unknown): ServiceTiers {
   if (typeof usage !== 'object' || usage === null) return {};
   const fields = usage as Readonly<Record<string, unknown>>;
   return {
@@ -161,7 +161,7 @@ export function tiersInUsage(usage: unknown): Tiers {
 }
 
 /** Takes a tier that an answer reports. `auto` only repeats the request. */
-export function reportedTier(field: TierField, value: unknown): Tiers {
+export function reportedTier(field: TierField, value: unknown): ServiceTiers {
   if (typeof value !== 'string' || value === '') return {};
   const tier = value.toLowerCase();
   return tier === 'auto' ? {} : { [field]: tier };

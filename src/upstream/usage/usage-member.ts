@@ -23,7 +23,7 @@ const USAGE = encoder.encode('"usage"');
 const NULL = encoder.encode('null');
 
 /** A part of an event, from its first byte up to the position behind its last one. */
-interface Part {
+interface EventPart {
   readonly start: number;
   readonly end: number;
 }
@@ -35,7 +35,7 @@ const CANDIDATES_MAX = 16;
  * Finds the last member `usage` of an event that is not inside another value, with the comma that separates it from another
  * member. null if there is none in a chunk that is one line, or if it holds neither an object nor null.
  */
-export function usageMember(event: Uint8Array): Part | null {
+export function usageMember(event: Uint8Array): EventPart | null {
   let start = lastOf(event, USAGE, event.length);
   for (let looked = 0; start >= 0 && looked < CANDIDATES_MAX; looked += 1) {
     const member = memberAt(event, start);
@@ -46,7 +46,7 @@ export function usageMember(event: Uint8Array): Part | null {
 }
 
 /** The member whose name is at a position; null: no member of the chunk itself. */
-function memberAt(event: Uint8Array, start: number): Part | null {
+function memberAt(event: Uint8Array, start: number): EventPart | null {
   const colonAt = blanksFrom(event, start + USAGE.length);
   // A quote behind a backslash is inside a string.
   if (event[colonAt] !== COLON || event[start - 1] === BACKSLASH) return null;

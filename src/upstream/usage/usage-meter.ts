@@ -7,8 +7,8 @@ import { MessageStream } from '../events/message-stream.ts';
 import { JsonWalk } from '../json/json-walk.ts';
 import type { WalkOptions } from '../json/json-walk.ts';
 import { EventReports } from './event-reports.ts';
-import type { Tiers } from './tiers.ts';
-import type { Usage } from './usage.ts';
+import type { ServiceTiers } from './tiers.ts';
+import type { TokenUsage } from './usage.ts';
 import { USAGE_VISITOR_KEYS, UsageVisitor } from './usage-visitor.ts';
 
 /** UTF-8 bytes of text in a token, on average: 4.3 for English, 4.8 for code, 4.4 for Chinese. */
@@ -21,14 +21,14 @@ const WRAPPED_BYTES_MAX = 65_536;
 /** The use of an answer, as far as it was seen. */
 export interface MeteredUsage {
   /** The upstream's report. Null: nothing was seen. Of a stream that was cut, the report until then. */
-  readonly usage: Usage | null;
+  readonly usage: TokenUsage | null;
   /**
    * Output tokens: those reported, and an estimate for the text that came after the last report. Of an
    * answer that came whole, exactly what was reported; where nothing was, an estimate for all of it.
    */
   readonly outputTokensSeen: number;
   /** The tiers that the answer reports. Absent: it reports none. */
-  readonly tiers?: Tiers;
+  readonly tiers?: ServiceTiers;
   /** The model that the answer names. Absent: it names none. */
   readonly model?: string;
 }

@@ -7,10 +7,10 @@ import {
   tiersInUsage,
   reportedField,
   reportedTier,
-  type Tiers,
+  type ServiceTiers,
 } from './tiers.ts';
 import { largerUsage, usageFromJson } from './usage.ts';
-import type { Usage } from './usage.ts';
+import type { TokenUsage } from './usage.ts';
 
 /** Objects that tell the usage. */
 const USAGE_KEYS = ['usage', 'usageMetadata', 'meta', 'amazon-bedrock-invocationMetrics'];
@@ -101,8 +101,8 @@ export class UsageVisitor implements JsonVisitor {
   readonly #shape: Dialect;
   /** Takes what a record carries in base64; null: nothing does. */
   readonly #onWrapped: ((base64: Uint8Array) => void) | null;
-  #usage: Usage | null = null;
-  #tiers: Tiers = {};
+  #usage: TokenUsage | null = null;
+  #tiers: ServiceTiers = {};
   #model: string | null = null;
   #counters: Record<string, unknown> | null = null;
   #textBytes = 0;
@@ -118,12 +118,12 @@ export class UsageVisitor implements JsonVisitor {
     this.#onWrapped = onWrapped;
   }
 
-  get usage(): Usage | null {
+  get usage(): TokenUsage | null {
     return this.#usage;
   }
 
   /** The tiers that served the call, as the last record with tiers reports. */
-  get tiers(): Tiers {
+  get tiers(): ServiceTiers {
     return this.#tiers;
   }
 
@@ -190,7 +190,7 @@ export class UsageVisitor implements JsonVisitor {
     this.#reportsOutput = false;
   }
 
-  #report(usage: Usage | null): void {
+  #report(usage: TokenUsage | null): void {
     if (usage === null) return;
     // Gemini's first records name the input only: that says nothing about the text so far.
     if (usage.outputTokens > 0) this.#reportsOutput = true;

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../contract/dialect.ts';
 
 /** The use of a call, in tokens, as its upstream reports it. */
-export interface Usage {
+export interface TokenUsage {
   /** All of the input, whether it was read from a cache, written to one, or neither. */
   readonly inputTokens: number;
   /** The part of the input that came from a cache. */
@@ -14,8 +14,6 @@ export interface Usage {
   readonly outputTokens: number;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
 /**
  * Reads the part of an answer that tells its usage: the object under `usage`, `usageMetadata`, `meta`
  * or `amazon-bedrock-invocationMetrics`, or an answer of Ollama. Null: it tells none.
@@ -24,7 +22,7 @@ type Fields = Readonly<Record<string, unknown>>;
  * answer has Anthropic's shape and includes it elsewhere. Fields as the providers document them, or
  * as they were seen in their answers, in November 2026.
  */
-export function usageFromJson(shape: Dialect, value: unknown): Usage | null {
+export function usageFromJson(shape: Dialect, value: unknown): TokenUsage | null {
   if (!isFields(value)) return null;
   for (const read of READERS) {
     const usage = read(value, shape);
@@ -34,11 +32,15 @@ export function usageFromJson(shape: Dialect, value: unknown): Usage | null {
 }
 
 /** The larger of two reports of one call, number by number: what is reported in pieces only grows. */
-export function largerUsage(one: Usage | null, other: Usage | null): Usage | null {
+export function largerUsage(one: TokenUsage | null, other: TokenUsage | null): TokenUsage | null {
   return one === null || other === null ? (one ?? other) : joined(one, other, Math.max);
 }
 
-function joined(one: Usage, other: Usage, join: (a: number, b: number) => number): Usage {
+function joined(
+  one: TokenUsage,
+  other: TokenUsage,
+  join: (a: number, b: number) => number,
+): TokenUsage {
   const long = join(one.longCacheWriteTokens ?? 0, other.longCacheWriteTokens ?? 0);
   return {
     inputTokens: join(one.inputTokens, other.inputTokens),
@@ -49,7 +51,10 @@ function joined(one: Usage, other: Usage, join: (a: number, b: number) => number
   };
 }
 
-const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
+const READERS: readonly ((
+  fields: Readonly<Record<string, unknown>>,
+  shape: Dialect,
+) => TokenUsage | null)[] = [
   fromCompletion,
   fromInputAndOutput,
   fromGemini,
@@ -64,7 +69,7 @@ const READERS: readonly ((fields: Fields, shape: Dialect) => Usage | null)[] = [
  * OpenAI's chat, completions and embeddings, and compatible APIs. The input includes the cache, except where gateways
  * report Anthropic's counts separately (Portkey). The output includes thinking, except at xAI.
  */
-function fromCompletion(fields: Fields): Usage | null {
+function fromCompletion(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const written = count(fields, 'completion_tokens');
   const output = written ?? 0;
   const total = count(fields, 'total_tokens');
@@ -104,24 +109,31 @@ function fromCompletion(fields: Fields): Usage | null {
   };
 }
 
-interface Told {
+interface ReportedTokens {
   readonly input: number;
   readonly output: number;
   readonly total: number | null;
 }
 
 /** Whether cached tokens are reported separately from the input. */
-function leavesOutCache({ input, output, total, beside }: Told & { readonly beside: number }) {
+function leavesOutCache({
+  input,
+  output,
+  total,
+  beside,
+}: ReportedTokens & { readonly beside: number }) {
   return beside > input || (beside > 0 && total === input + beside + output);
 }
 
 /** Whether thinking tokens are reported separately from the output. */
-function leavesOutThinking({ input, output, total }: Told, thinking: number): boolean {
+function leavesOutThinking({ input, output, total }: ReportedTokens, thinking: number): boolean {
   return thinking > output || total === input + output + thinking;
 }
 
 /** Reads the tokens written to a one-hour cache, as reported by Anthropic and LiteLLM. */
-function longWrites(details: Fields | null): Pick<Usage, 'longCacheWriteTokens'> {
+function longWrites(
+  details: Readonly<Record<string, unknown>> | null,
+): Pick<TokenUsage, 'longCacheWriteTokens'> {
   const long = count(details, 'ephemeral_1h_input_tokens') ?? 0;
   return long > 0 ? { longCacheWriteTokens: long } : {};
 }
@@ -130,7 +142,10 @@ function longWrites(details: Fields | null): Pick<Usage, 'longCacheWriteTokens'>
  * Anthropic's messages, and OpenAI's responses, images and transcriptions. Where Anthropic ran a call in several steps,
  * such as a compaction before it, the top-level numbers are those of the last step.
  */
-function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
+function fromInputAndOutput(
+  fields: Readonly<Record<string, unknown>>,
+  shape: Dialect,
+): TokenUsage | null {
   const top = fromOneStep(fields, shape);
   const { iterations } = fields;
   if (top === null || !Array.isArray(iterations)) return top;
@@ -145,7 +160,7 @@ function fromInputAndOutput(fields: Fields, shape: Dialect): Usage | null {
   );
 }
 
-function fromOneStep(fields: Fields, shape: Dialect): Usage | null {
+function fromOneStep(fields: Readonly<Record<string, unknown>>, shape: Dialect): TokenUsage | null {
   const asked = count(fields, 'input_tokens');
   const written = count(fields, 'output_tokens');
   if (asked === null && written === null) return null;
@@ -188,7 +203,7 @@ function fromOneStep(fields: Fields, shape: Dialect): Usage | null {
 }
 
 /** Gemini. What its own tools read comes on top of the prompt, thoughts on top of the candidates. */
-function fromGemini(fields: Fields): Usage | null {
+function fromGemini(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input = count(fields, 'promptTokenCount');
   // A live session's are those of its responses.
   const output = count(fields, 'candidatesTokenCount') ?? count(fields, 'responseTokenCount');
@@ -202,7 +217,7 @@ function fromGemini(fields: Fields): Usage | null {
 }
 
 /** Gemini's interactions. */
-function fromInteraction(fields: Fields): Usage | null {
+function fromInteraction(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input = count(fields, 'total_input_tokens');
   if (input === null) return null;
   return {
@@ -215,7 +230,7 @@ function fromInteraction(fields: Fields): Usage | null {
 }
 
 /** Bedrock's converse, and the metrics that it puts at the end of what a model streams. */
-function fromBedrock(fields: Fields): Usage | null {
+function fromBedrock(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input = count(fields, 'inputTokens') ?? count(fields, 'inputTokenCount');
   const output = count(fields, 'outputTokens') ?? count(fields, 'outputTokenCount');
   if (input === null && output === null) return null;
@@ -233,16 +248,18 @@ function fromBedrock(fields: Fields): Usage | null {
 }
 
 /** Reads the tokens written to a one-hour cache, as reported by Converse. */
-function longWritesOf(details: unknown): Pick<Usage, 'longCacheWriteTokens'> {
+function longWritesOf(details: unknown): Pick<TokenUsage, 'longCacheWriteTokens'> {
   if (!Array.isArray(details)) return {};
   const long = details
-    .filter((each): each is Fields => isFields(each) && each['ttl'] === '1h')
+    .filter(
+      (each): each is Readonly<Record<string, unknown>> => isFields(each) && each['ttl'] === '1h',
+    )
     .reduce((sum, each) => sum + (count(each, 'inputTokens') ?? 0), 0);
   return long > 0 ? { longCacheWriteTokens: long } : {};
 }
 
 /** Cohere: what the model read and wrote, or else what is charged for. */
-function fromTokensOrUnits(fields: Fields): Usage | null {
+function fromTokensOrUnits(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const tokens = inner(fields, 'tokens') ?? inner(fields, 'billed_units');
   const input = count(tokens, 'input_tokens');
   const output = count(tokens, 'output_tokens');
@@ -256,7 +273,7 @@ function fromTokensOrUnits(fields: Fields): Usage | null {
 }
 
 /** Ollama, and on Bedrock Llama and Titan: numbers at the top of the answer. */
-function fromCounters(fields: Fields): Usage | null {
+function fromCounters(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const input =
     count(fields, 'prompt_eval_count') ??
     count(fields, 'prompt_token_count') ??
@@ -275,14 +292,14 @@ function fromCounters(fields: Fields): Usage | null {
 }
 
 /** Embeddings and rankings of Voyage and Jina have nothing but input, and tell only the total. */
-function fromTotal(fields: Fields): Usage | null {
+function fromTotal(fields: Readonly<Record<string, unknown>>): TokenUsage | null {
   const total = count(fields, 'total_tokens');
   if (total === null) return null;
   return { inputTokens: total, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0 };
 }
 
 /** A count of tokens; null: there is none, or it is no number that a count can be. */
-function count(fields: Fields | null, name: string): number | null {
+function count(fields: Readonly<Record<string, unknown>> | null, name: string): number | null {
   const value = fields?.[name];
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
@@ -292,11 +309,14 @@ function largest(...counts: readonly (number | null)[]): number {
   return Math.max(0, ...counts.map((each) => each ?? 0));
 }
 
-function inner(fields: Fields, name: string): Fields | null {
+function inner(
+  fields: Readonly<Record<string, unknown>>,
+  name: string,
+): Readonly<Record<string, unknown>> | null {
   const value = fields[name];
   return isFields(value) ? value : null;
 }
 
-function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }

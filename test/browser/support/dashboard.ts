@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
-import { STAGE_TOKEN, type Stage } from '../../e2e/support/lifecycle-stage.ts';
+import { STAGE_TOKEN, type LifecycleStage } from '../../e2e/support/lifecycle-stage.ts';
 import type { RealBrowser, View } from './chromium.ts';
 
 /** Opens a page of the dashboard as the operator who has just signed in. */
 export function signedIn(
   browser: RealBrowser,
-  stage: Stage,
+  stage: LifecycleStage,
   path?: string,
   view?: View,
 ): Promise<Page> {
@@ -15,7 +15,7 @@ export function signedIn(
 /** Opens a page of the dashboard as whoever has that token. */
 export async function signedInAs(
   browser: RealBrowser,
-  stage: Stage,
+  stage: LifecycleStage,
   token: string,
   path = '/admin',
   view: View = {},

@@ -1,8 +1,12 @@
-import { openChat, type ChatOptions, type OpenCall } from '../../e2e/support/lifecycle-call.ts';
-import type { Stage } from '../../e2e/support/lifecycle-stage.ts';
+import {
+  openChat,
+  type ChatOptions,
+  type LifecycleOpenCall,
+} from '../../e2e/support/lifecycle-call.ts';
+import type { LifecycleStage } from '../../e2e/support/lifecycle-stage.ts';
 
 /** Callers that call again and again. */
-export interface Load {
+export interface SupportLoad {
   /** Starts no more calls, and waits for those in flight. */
   stop(): Promise<void>;
   /** Leaves all at once. */
@@ -13,12 +17,12 @@ const LANES = ['high', 'normal', 'low'];
 
 /** Lets so many callers call without a pause, each in a lane and for an agent of its own. */
 export function startLoad(
-  stage: Stage,
+  stage: LifecycleStage,
   callers: number,
   options: Pick<ChatOptions, 'model' | 'path'> = {},
-): Load {
+): SupportLoad {
   let runs = true;
-  const open = new Set<OpenCall>();
+  const open = new Set<LifecycleOpenCall>();
   const caller = async (index: number): Promise<void> => {
     while (runs) {
       const call = openChat(stage.url(), {
@@ -49,6 +53,6 @@ export function startLoad(
 }
 
 /** A call whose stream goes silent after its first chunk, so that it keeps its slot. */
-export function openSilent(stage: Stage, label: string): OpenCall {
+export function openSilent(stage: LifecycleStage, label: string): LifecycleOpenCall {
   return openChat(stage.url(), { label, headers: { 'x-strict-silent-after-chunks': '1' } });
 }

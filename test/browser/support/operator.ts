@@ -10,7 +10,7 @@ export interface Effort {
  * An operator at a page, who counts: each press of the mouse or the finger is a click, also the one that goes to a
  * field. A field that has the focus already takes none, and keys are not counted, but take their time.
  */
-export class Operator {
+export class SupportOperator {
   readonly #page: Page;
   readonly #began = performance.now();
   #clicks = 0;

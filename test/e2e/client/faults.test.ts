@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createHeadgate, type Lease } from '../../../packages/client/src/index.ts';
 import { CLIENT_KEY, startClientStage } from '../support/client-stage.ts';
 import { createRandom } from '../support/lifecycle-random.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 const LIMIT = 3;
 const WORKS = 150;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startClientStage(LIMIT);

@@ -10,7 +10,7 @@ import { startWorkerd, type WorkerdProcess } from '../../../scripts/serve/worker
 import { readCompatibility, serviceName } from '../../../scripts/serve/workerd-config.ts';
 import { CLIENT_KEY, startClientStage } from '../support/client-stage.ts';
 import { runToEnd } from '../support/command-line.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { installPackedClient, MACHINE_PATH, type PackedClient } from '../support/packed-client.ts';
 
 const run = promisify(execFile);
@@ -21,7 +21,7 @@ const LIMIT = 3;
 const INSTALLING = 300_000;
 
 let client: PackedClient;
-let stage: Stage;
+let stage: LifecycleStage;
 let worker: WorkerdProcess;
 
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type * as Client from '../../../packages/client/src/index.ts';
 import { CLIENT_KEY, startClientStage } from '../support/client-stage.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { installPackedClient, type PackedClient } from '../support/packed-client.ts';
@@ -23,7 +23,7 @@ const PAGE = new URL('../../../packages/client/README.md', import.meta.url);
 const LIMIT = 2;
 
 let client: PackedClient;
-let stage: Stage;
+let stage: LifecycleStage;
 let gate: Client.Headgate;
 
 beforeAll(async () => {

@@ -2,13 +2,18 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { EventReader } from '../../support/event-reader.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import { practiceConfig, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import {
+  practiceConfig,
+  startStage,
+  STAGE_TOKEN,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { NOBODY_LOOKS, tellingWorker } from '../support/telling-worker.ts';
 
 const WITHIN = { everyMs: 20 };
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   stage = await startStage({

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -20,7 +20,7 @@ const token = (timestamp: number): string =>
 
 const TOKENS = [token(1), token(2), token(3)] as const;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startServe } from '../../../scripts/serve/start-serve.ts';
 import {
   startHandingUpstream,
-  type Asked,
+  type HandingUpstreamRequest,
   type HandingUpstream,
 } from '../support/handing-upstream.ts';
 import { SocketClient } from '../support/socket-client.ts';
@@ -75,12 +75,16 @@ afterAll(async () => {
 
 const CHAT = '/v1/chat/completions';
 
-function urlOf(path: string, asked: Asked): string {
+function urlOf(path: string, asked: HandingUpstreamRequest): string {
   return `${serve.url}${path}?answer=${encodeURIComponent(JSON.stringify(asked))}`;
 }
 
 /** Calls with a body take a slot, others do not. */
-async function ask(path: string, asked: Asked, headers: Record<string, string> = {}) {
+async function ask(
+  path: string,
+  asked: HandingUpstreamRequest,
+  headers: Record<string, string> = {},
+) {
   const isChat = path.endsWith('/completions');
   const answer = await fetch(urlOf(path, asked), {
     method: isChat ? 'POST' : 'GET',

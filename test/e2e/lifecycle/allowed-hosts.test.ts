@@ -1,9 +1,9 @@
 // A Headgate on a loopback address serves only the names of this machine, so web pages cannot reach it by their own name.
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { practiceConfig, startStage, type Stage } from '../support/lifecycle-stage.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../support/lifecycle-stage.ts';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({
@@ -15,13 +15,18 @@ beforeAll(async () => {
 
 afterAll(() => stage.close());
 
-interface Answer {
+interface AllowedHostsAnswer {
   readonly status: number | undefined;
   readonly reason: string | string[] | undefined;
   readonly text: string;
 }
 
-function ask(path: string, host: string, method = 'GET', more: object = {}): Promise<Answer> {
+function ask(
+  path: string,
+  host: string,
+  method = 'GET',
+  more: object = {},
+): Promise<AllowedHostsAnswer> {
   const { port } = new URL(stage.url());
   return new Promise((resolve, reject) => {
     const asking = request(

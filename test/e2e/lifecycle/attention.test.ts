@@ -7,10 +7,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/serve/build.ts';
 import { EventReader } from '../../support/event-reader.ts';
 import { runToEnd } from '../support/command-line.ts';
-import { NO_HOLDS, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import {
+  NO_HOLDS,
+  startStage,
+  STAGE_TOKEN,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
-interface Entry {
+interface AttentionEntry {
   readonly rule: string;
   readonly subject: { readonly id: string };
   readonly reason?: string;
@@ -23,8 +28,10 @@ const REFUSAL = {
 
 /** A provider that refuses or serves by the path, and the receiver of the webhook. */
 let provider: Server;
-const hooks: { readonly data: { readonly attention: Entry; readonly cleared_at?: string } }[] = [];
-let stage: Stage;
+const hooks: {
+  readonly data: { readonly attention: AttentionEntry; readonly cleared_at?: string };
+}[] = [];
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   provider = createServer((request, response) => {
@@ -53,7 +60,7 @@ afterAll(async () => {
 });
 
 /** Names an entry. Two may have the same rule and subject, and then their reasons differ. */
-const keyOf = ({ rule, subject, reason }: Entry): string =>
+const keyOf = ({ rule, subject, reason }: AttentionEntry): string =>
   [rule, subject.id, ...(reason === undefined ? [] : [reason])].join(' ');
 const withoutReason = (key: string): string => key.split(' ').slice(0, 2).join(' ');
 
@@ -69,9 +76,9 @@ async function asked(path: string): Promise<Response> {
   return fetch(`${stage.url()}${path}`, { headers: { authorization: `Bearer ${STAGE_TOKEN}` } });
 }
 
-async function listed(): Promise<Entry[]> {
+async function listed(): Promise<AttentionEntry[]> {
   const response = await asked('/admin/api/attention');
-  return ((await response.json()) as { attention: Entry[] }).attention;
+  return ((await response.json()) as { attention: AttentionEntry[] }).attention;
 }
 
 const providerOrigin = (): string => `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
@@ -152,7 +159,7 @@ it('all five say the same, with the words of the provider', async () => {
   );
 
   const status = await command('status', '--json');
-  const { attention } = JSON.parse(status.out) as { attention: Entry[] };
+  const { attention } = JSON.parse(status.out) as { attention: AttentionEntry[] };
   expect(attention.map(keyOf)).toEqual(keys);
 
   const doctor = await command('doctor', '--json');
@@ -174,7 +181,7 @@ it('all five say the same, with the words of the provider', async () => {
   if (body === null) throw new Error('There is no feed.');
   const reader = new EventReader(body as unknown as ReadableStream);
   await until('the dashboard has the list', () => reader.of('attention').length > 0);
-  const shown = reader.of('attention').at(-1) as { attention: Entry[] };
+  const shown = reader.of('attention').at(-1) as { attention: AttentionEntry[] };
   expect(shown.attention.map(keyOf)).toEqual(keys);
   await reader.close();
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CachedProvider } from '../support/caching-hop.ts';
 import { startCachedProvider } from '../support/caching-hop.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
 
 /** An answer for one caller never comes out of a cache on the way to another. */
 
 let provider: CachedProvider;
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   provider = await startCachedProvider();

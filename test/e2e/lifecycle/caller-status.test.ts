@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { callerStatusSchema, type CallerStatus } from '../../../src/contract/caller-status.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { gatewayKey, PartyCalls } from '../support/order-load.ts';
@@ -10,7 +10,7 @@ const LIMIT = 2;
 const FLOOD = 60;
 const QUIET = 3;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   stage = await startStage({

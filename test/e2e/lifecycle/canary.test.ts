@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { CHECKS } from '../../../scripts/canary/checks.ts';
-import { reportSchema, type Report } from '../../../scripts/canary/report-schema.ts';
+import { reportSchema, type CanaryReport } from '../../../scripts/canary/report-schema.ts';
 import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
 import { runScript, type Script } from '../support/lifecycle-script.ts';
 import {
   practiceConfig,
   STAGE_TOKEN,
   startStage,
-  type Stage,
-  type StageOptions,
+  type LifecycleStage,
+  type LifecycleStageOptions,
 } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { startTlsFront, type TlsFront } from '../support/tls-front.ts';
@@ -28,7 +28,7 @@ const PROVIDER_KEY = 'sk-of-the-canary-4711';
 const LONG_STREAMS = { limit: 50, chunks: 60, chunkDelayMs: 250 };
 
 let folder: string;
-let stage: Stage | null = null;
+let stage: LifecycleStage | null = null;
 let script: Script | null = null;
 let front: TlsFront | null = null;
 
@@ -44,7 +44,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const start = async (options: Partial<StageOptions>): Promise<Stage> => {
+const start = async (options: Partial<LifecycleStageOptions>): Promise<LifecycleStage> => {
   stage = await startStage({ config: practiceConfig(3), upstream: LONG_STREAMS, ...options });
   return stage;
 };
@@ -82,7 +82,7 @@ async function versionsOf(url: string): Promise<number[]> {
 }
 
 const reportFile = (): string => join(folder, 'report.json');
-const readReport = async (): Promise<Report> =>
+const readReport = async (): Promise<CanaryReport> =>
   reportSchema.parse(JSON.parse(await readFile(reportFile(), 'utf8')));
 
 const CALLS_PRACTICE = ['--upstream', 'practice', '--model', 'practice', '--allow-spend'];

@@ -6,12 +6,17 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/serve/build.ts';
 import { runToEnd, type Ended } from '../support/command-line.ts';
-import { openChat, type OpenCall } from '../support/lifecycle-call.ts';
-import { practiceConfig, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../support/lifecycle-call.ts';
+import {
+  practiceConfig,
+  startStage,
+  STAGE_TOKEN,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
-let stage: Stage;
-const open: OpenCall[] = [];
+let stage: LifecycleStage;
+const open: LifecycleOpenCall[] = [];
 
 beforeAll(async () => {
   stage = await startStage({ config: practiceConfig(2), upstream: { silentAfterChunks: 1 } });
@@ -24,12 +29,15 @@ afterEach(async () => {
 
 afterAll(() => stage.close());
 
-interface Told {
+interface CommandLineReport {
   readonly env?: NodeJS.ProcessEnv;
   readonly input?: string;
 }
 
-function headgate(args: readonly string[], { env = {}, input = '' }: Told = {}): Promise<Ended> {
+function headgate(
+  args: readonly string[],
+  { env = {}, input = '' }: CommandLineReport = {},
+): Promise<Ended> {
   return runToEnd([process.execPath, 'scripts/headgate.ts', ...args], {
     cwd: ROOT,
     input,
@@ -200,12 +208,12 @@ describe('what was begun', () => {
 });
 
 describe('for a while', () => {
-  interface Temporary {
+  interface CommandLineTemporary {
     readonly groups: { temporary: { field: string; until: string }[] }[];
   }
 
-  const temporaryOf = async (): Promise<Temporary['groups'][0]['temporary']> => {
-    const { groups } = await jsonOf<Temporary>('status', 'practice');
+  const temporaryOf = async (): Promise<CommandLineTemporary['groups'][0]['temporary']> => {
+    const { groups } = await jsonOf<CommandLineTemporary>('status', 'practice');
     return groups[0]?.temporary ?? [];
   };
 

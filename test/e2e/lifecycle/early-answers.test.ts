@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openCall } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, STAGE_TOKEN, startStage } from '../support/lifecycle-stage.ts';
 
 /**
@@ -21,15 +21,15 @@ const SIZES = [60_000, 300_000, 2_000_000, 20_000_000];
 const KEY = `hg_${'a'.repeat(40)}`;
 const PATH = 'v1/chat/completions';
 
-type Headers = Readonly<Record<string, string>>;
+type EarlyAnswersHeaders = Readonly<Record<string, string>>;
 
-interface Refused {
+interface EarlyAnswersRefused {
   readonly path: string;
-  readonly headers: Headers;
+  readonly headers: EarlyAnswersHeaders;
   readonly statuses: readonly number[];
 }
 
-const keyed = (key: string): Headers => ({
+const keyed = (key: string): EarlyAnswersHeaders => ({
   authorization: `Bearer ${key}`,
   'content-type': 'application/json',
 });
@@ -42,7 +42,7 @@ const UPGRADE = {
 };
 
 // An estimate by length alone refuses nothing, and the admin API takes 1 MB.
-const REFUSED: readonly (readonly [string, Refused])[] = [
+const REFUSED: readonly (readonly [string, EarlyAnswersRefused])[] = [
   ['an unknown key', { path: `open/${PATH}`, headers: keyed('hg_wrong'), statuses: [401] }],
   ['a forbidden group', { path: `closed/${PATH}`, headers: keyed(KEY), statuses: [403] }],
   ['an unknown upstream', { path: `nowhere/${PATH}`, headers: keyed(KEY), statuses: [404] }],
@@ -64,9 +64,9 @@ const REFUSED: readonly (readonly [string, Refused])[] = [
   ['a lease', { path: 'leases', headers: keyed('hg_wrong'), statuses: [400] }],
 ];
 
-let stage: Stage;
+let stage: LifecycleStage;
 let folder: string;
-let holder: OpenCall;
+let holder: LifecycleOpenCall;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'headgate-early-'));
@@ -120,20 +120,20 @@ function bodyOf(size: number): Buffer {
 }
 
 /** An answer as a client has read it. */
-interface Read {
+interface EarlyAnswersRead {
   readonly status: number;
   readonly text: string;
 }
 
-type Send = (url: string, headers: Headers, size: number) => Promise<Read>;
+type Send = (url: string, headers: EarlyAnswersHeaders, size: number) => Promise<EarlyAnswersRead>;
 
 /** The real one. It asks `100-continue` before bodies of more than 1 MB, unless it is told not to. */
 async function curl(
   url: string,
-  headers: Headers,
+  headers: EarlyAnswersHeaders,
   size: number,
   more: readonly string[],
-): Promise<Read> {
+): Promise<EarlyAnswersRead> {
   const lines = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]);
   const body = `@${join(folder, String(size))}`;
   const args = ['-sS', '-w', '%{http_code}', '--data-binary', body, ...lines, ...more, url];
@@ -141,7 +141,11 @@ async function curl(
   return { status: Number(stdout.slice(-3)), text: stdout.slice(0, -3) };
 }
 
-async function fetched(url: string, headers: Headers, init: RequestInit): Promise<Read> {
+async function fetched(
+  url: string,
+  headers: EarlyAnswersHeaders,
+  init: RequestInit,
+): Promise<EarlyAnswersRead> {
   const answer = await fetch(url, { method: 'POST', headers, ...init });
   return { status: answer.status, text: await answer.text() };
 }
@@ -159,7 +163,11 @@ function inPieces(body: Buffer): ReadableStream<Uint8Array> {
 /** One connection at a time, used again unless an answer says that it closes. */
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-function byNode(url: string, headers: Headers, size: number): Promise<Read> {
+function byNode(
+  url: string,
+  headers: EarlyAnswersHeaders,
+  size: number,
+): Promise<EarlyAnswersRead> {
   return new Promise((resolve, reject) => {
     const sent = request(url, {
       agent,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -18,7 +18,7 @@ const FROZEN_MS = 50_000;
 /** Until every holder has renewed. */
 const RENEWED_MS = 20_000;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
@@ -38,7 +38,7 @@ it('a process that was frozen for longer than a lease lasts gives no slot out tw
     upstream: { silentAfterChunks: 1 },
   });
   const { upstream, admin } = stage;
-  const calls: OpenCall[] = Array.from({ length: LIMIT + 4 }, (_, i) =>
+  const calls: LifecycleOpenCall[] = Array.from({ length: LIMIT + 4 }, (_, i) =>
     openChat(stage.url(), { label: `call-${i}` }),
   );
   await until('all slots are held', () => upstream.stats().inFlight === LIMIT);

@@ -1,14 +1,14 @@
 // A gateway key in whatever place of a call, and the bytes that an upstream receives.
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 const KEY = `hg_${randomBytes(24).toString('hex')}`;
 const OPERATOR_KEY = 'sk-of-the-operator';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   const hash = `sha256:${createHash('sha256').update(KEY).digest('hex')}`;

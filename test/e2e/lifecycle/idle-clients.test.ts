@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 
 /** workerd closes what is idle for so long (1.20261117.1). Clients send around that moment, and after it. */
@@ -11,7 +11,7 @@ const SPREAD_MS = 200;
 const LATER_MS = IDLE_MS + 1_500;
 const TEST_MS = 120_000;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({ config: practiceConfig(2 * CLIENTS), upstream: { chunks: 1 } });
@@ -21,13 +21,13 @@ afterAll(() => stage.close());
 
 const BODY = JSON.stringify({ model: 'practice', messages: [{ role: 'user', content: 'Hi' }] });
 
-interface Answered {
+interface IdleClientsAnswered {
   readonly status: number | undefined;
   /** True: over the connection of the call before. */
   readonly isReused: boolean;
 }
 
-function call(agent: Agent): Promise<Answered> {
+function call(agent: Agent): Promise<IdleClientsAnswered> {
   return new Promise((resolve, reject) => {
     const sent = request(`${stage.url()}/practice/v1/chat/completions`, {
       agent,
@@ -49,7 +49,7 @@ function call(agent: Agent): Promise<Answered> {
 }
 
 /** One client with one connection, which it keeps, calls again and again after so long. */
-async function callAgain(pauses: readonly number[]): Promise<Answered[]> {
+async function callAgain(pauses: readonly number[]): Promise<IdleClientsAnswered[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const answered = [await call(agent)];
   for (const pauseMs of pauses) {

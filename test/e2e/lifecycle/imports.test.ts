@@ -8,9 +8,14 @@ import { DOCUMENT_SYSTEMS, foreignShapesOf } from '../../../src/config/convert-f
 import { importConfig, parseConfigText } from '../../../src/config/import-config.ts';
 import { ROOT } from '../../../scripts/serve/build.ts';
 import { runToEnd, type Ended } from '../support/command-line.ts';
-import { practiceConfig, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import {
+  practiceConfig,
+  startStage,
+  STAGE_TOKEN,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({ config: practiceConfig(2) });

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BODY_MIB_MIN } from '../../../src/upstream/body/body-budget.ts';
 import type { LargeBody, ModelPlace } from '../support/lifecycle-bodies.ts';
 import { largeBody } from '../support/lifecycle-bodies.ts';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openCall, openChat } from '../support/lifecycle-call.ts';
 import { peakMiBDuring, residentMiB } from '../support/lifecycle-memory.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -29,7 +29,7 @@ const PLACES: readonly ModelPlace[] = ['first', 'last', 'after a file'];
 const MODEL = 'glm-5.1';
 const QUEUED_MODEL = 'glm-4.6';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   stage = await startStage({
@@ -58,7 +58,7 @@ function makeBodies(model: string): ReadonlyMap<ModelPlace, LargeBody> {
 const bodies = { [MODEL]: makeBodies(MODEL), [QUEUED_MODEL]: makeBodies(QUEUED_MODEL) };
 
 interface LargeCall {
-  readonly call: OpenCall;
+  readonly call: LifecycleOpenCall;
   readonly body: LargeBody;
 }
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { StrictArrival } from '../../strict-upstream/counts.ts';
-import type { Leaving, OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleCallLeaving, LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE, median, until } from '../support/lifecycle-wait.ts';
 
@@ -15,9 +15,9 @@ import { clock, FIGURE, median, until } from '../support/lifecycle-wait.ts';
 const RUNS = 7;
 const FREED_WITHIN_MS = 50;
 const CALLS_MAX = 3;
-const LEAVINGS: readonly Leaving[] = ['FIN', 'RST'];
+const LEAVINGS: readonly LifecycleCallLeaving[] = ['FIN', 'RST'];
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({ config: practiceConfig(1), upstream: { chunks: 1 } });
@@ -31,7 +31,7 @@ let calls = 0;
 function send(
   name: string,
   headers: Record<string, string> = {},
-): { label: string; call: OpenCall } {
+): { label: string; call: LifecycleOpenCall } {
   calls += 1;
   const label = `${name}-${calls}`;
   return { label, call: openChat(stage.url(), { label, headers }) };
@@ -42,7 +42,7 @@ function arrivalOf(label: string): StrictArrival | undefined {
 }
 
 /** One run: how long the place took to come back, and how long before that the upstream saw the abort. */
-interface Run {
+interface LeavingRun {
   readonly freedMs: number;
   /** Negative: the next call arrived upstream before the abort of the one that left. */
   readonly abortedBeforeMs: number;
@@ -50,10 +50,10 @@ interface Run {
 
 /** Lets a holder leave once `isUnderWay`; the next waiter's arrival upstream tells the rest. */
 async function leaveWhileHolding(
-  how: Leaving,
+  how: LifecycleCallLeaving,
   headers: Record<string, string>,
-  isUnderWay: (holder: { label: string; call: OpenCall }) => boolean,
-): Promise<Run> {
+  isUnderWay: (holder: { label: string; call: LifecycleOpenCall }) => boolean,
+): Promise<LeavingRun> {
   const holder = send('holder', headers);
   await until('the holder is under way', () => isUnderWay(holder));
   const next = send('next');
@@ -70,7 +70,7 @@ async function leaveWhileHolding(
 }
 
 /** Lets a waiter leave; how long until the status no longer counts it. */
-async function leaveWhileQueued(how: Leaving): Promise<number> {
+async function leaveWhileQueued(how: LifecycleCallLeaving): Promise<number> {
   const holder = send('holder', { 'x-strict-silent-after-chunks': '1' });
   expect(await holder.call.answered).toBe(200);
   const leaver = send('leaver');
@@ -112,7 +112,7 @@ async function repeat<T>(run: () => Promise<T>): Promise<{ runs: T[]; withinMs: 
 const AT_ONCE = { isFreedAtOnce: true, isAbortedFirst: true };
 
 /** Of the order only the median is looked at: an upstream that is busy sees both in one turn. */
-function inTheMiddle({ runs, withinMs }: { runs: Run[]; withinMs: number }): typeof AT_ONCE {
+function inTheMiddle({ runs, withinMs }: { runs: LeavingRun[]; withinMs: number }): typeof AT_ONCE {
   const freedMs = runs.map((run) => run.freedMs);
   const verdict = {
     isFreedAtOnce: median(freedMs) <= withinMs,
@@ -122,7 +122,8 @@ function inTheMiddle({ runs, withinMs }: { runs: Run[]; withinMs: number }): typ
   return verdict;
 }
 
-const hasChunk = ({ call }: { call: OpenCall }): boolean => call.text().includes('[practice]');
+const hasChunk = ({ call }: { call: LifecycleOpenCall }): boolean =>
+  call.text().includes('[practice]');
 
 describe.each(LEAVINGS)('a client that leaves with a %s', FIGURE, (how) => {
   it('in mid-stream aborts the upstream call, then frees its slot, both at once', async () => {
@@ -154,7 +155,7 @@ it('clients that leave as the answer begins leave no slot behind', async () => {
   const CLIENTS = 24;
   await stage.admin.setLimit('practice', CLIENTS);
   const silent = { 'x-strict-silent-after-chunks': '1' };
-  const leaveOften = async (how: Leaving): Promise<void> => {
+  const leaveOften = async (how: LifecycleCallLeaving): Promise<void> => {
     for (let i = 0; i < 30; i += 1) {
       const { call } = send('hasty', silent);
       await call.answered;
@@ -178,7 +179,7 @@ it('clients that leave while comments are written to them leave the queue', asyn
   const queue = { keepalive: { after_ms: 0, every_ms: 1_000 } };
   const waits = await startStage({ config: practiceConfig(1, { queue }) });
   try {
-    const chat = (label: string): OpenCall =>
+    const chat = (label: string): LifecycleOpenCall =>
       openChat(waits.url(), { label, headers: { 'x-strict-silent-after-chunks': '1' } });
     const holder = chat('holder');
     await until('the holder is under way', () => hasChunk({ call: holder }));

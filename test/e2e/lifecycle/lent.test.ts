@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
@@ -9,7 +9,7 @@ import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
 
 const LIMIT = 16;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   stage = await startStage({

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openCall, openChat } from '../support/lifecycle-call.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 
 /**
  * Streams of 5 minutes, all at the same time, each in a group of its own with one slot. They live, they
@@ -45,7 +45,7 @@ const LEFT_MS_MIN = 25_000;
 
 const LOOK_EVERY_MS = 5_000;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({
@@ -78,7 +78,7 @@ async function bytesWithoutUs(stream: LongStream): Promise<Buffer> {
 }
 
 /** Looks at the lease until the call has ended; its id, which must stay the same. */
-async function watchLease(group: string, call: OpenCall): Promise<string> {
+async function watchLease(group: string, call: LifecycleOpenCall): Promise<string> {
   const ids = new Set<string>();
   let isOver = false;
   const over = call.ended.then(() => {

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { footprint, storm } from '../support/made-up-keys.ts';
@@ -28,7 +28,7 @@ const MEGABYTES_MORE_MAX = 500;
 
 const PATH = '/zai/api/paas/v4/chat/completions';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 

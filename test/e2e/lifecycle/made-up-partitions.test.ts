@@ -1,6 +1,11 @@
 import { afterEach, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import { NO_HOLDS, practiceConfig, startStage, type Stage } from '../support/lifecycle-stage.ts';
+import {
+  NO_HOLDS,
+  practiceConfig,
+  startStage,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { footprint, openFiles } from '../support/made-up-keys.ts';
 
@@ -20,7 +25,7 @@ const MEGABYTES_MORE_MAX = 400;
 
 const REFUSALS = ['400', '401', '403', '404', '500', '503'];
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 

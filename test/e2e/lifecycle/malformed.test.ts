@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RequestScanner } from '../../../scripts/serve/request-scanner.ts';
-import { createRandom, type Random } from '../support/lifecycle-random.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import { createRandom, type LifecycleRandom } from '../support/lifecycle-random.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { exchange } from '../support/wire.ts';
@@ -15,7 +15,7 @@ const KEY = 'sk-leak-4711';
 const RUNS = 600;
 const SIDE_BY_SIDE = 20;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({ config: practiceConfig(50), upstream: { chunks: 1 } });
@@ -175,7 +175,7 @@ const PIECES = [
 ].flat();
 
 /** One to three insertions, deletions, repetitions or exchanges anywhere. */
-function disturb(text: string, random: Random): string {
+function disturb(text: string, random: LifecycleRandom): string {
   let disturbed = text;
   for (let left = random.between(1, 3); left > 0; left -= 1) {
     const at = random.between(0, disturbed.length);
@@ -232,7 +232,7 @@ async function readByNode(bytes: Buffer): Promise<{ paths: string[]; gaveUp: boo
   return { paths, gaveUp };
 }
 
-function inPieces(text: string, random: Random): Buffer[] {
+function inPieces(text: string, random: LifecycleRandom): Buffer[] {
   const bytes = latin1(text);
   const edges = Array.from({ length: random.between(0, 3) }, () => random.between(0, bytes.length));
   edges.push(0, bytes.length);

@@ -1,8 +1,8 @@
 // The first calls of a new key: one that may not wait gets the true reason why it cannot start, and the time when it can.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startStage, type Stage } from '../support/lifecycle-stage.ts';
+import { startStage, type LifecycleStage } from '../support/lifecycle-stage.ts';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -11,7 +11,7 @@ const CALLS = 24;
 /** All but the first, behind which nobody waited when it began, and the last: and two that this process hears late. */
 const IN_ORDER_MIN = CALLS - 4;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   // Through the forwarder an answer takes a hop more, and would always be the later one.
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 /** Sends a call whose answer is not streamed, and notes how many had reached the upstream when it came. */
-function send(label: string, arrivedBy: number[]): OpenCall {
+function send(label: string, arrivedBy: number[]): LifecycleOpenCall {
   const call = openChat(stage.url(), { label, stream: false });
   const note = async (): Promise<void> => {
     await call.answered;

@@ -12,9 +12,9 @@ import {
   createGzip,
 } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 
@@ -41,7 +41,7 @@ const DECOMPRESSORS: Readonly<Record<string, () => Transform>> = {
 const sentAt: number[] = [];
 const sent: Buffer[] = [];
 let server: Server;
-let stage: Stage;
+let stage: LifecycleStage;
 
 async function compress(encoding: string, write: (data: Buffer) => void): Promise<void> {
   const compressor = COMPRESSORS[encoding]?.();
@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 
 /** When each event could be read by a client that unpacks what it gets as it comes. */
-async function eventTimes(call: OpenCall, encoding: string): Promise<number[]> {
+async function eventTimes(call: LifecycleOpenCall, encoding: string): Promise<number[]> {
   const decompressor = DECOMPRESSORS[encoding]?.();
   if (decompressor === undefined) throw new Error(`no encoding ${encoding}`);
   const times: number[] = [];

@@ -1,16 +1,16 @@
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 /** A limit is one for everybody, and the line before it is one too; the upstream's list is the judge. */
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
-async function expectComplete(calls: readonly OpenCall[]): Promise<void> {
+async function expectComplete(calls: readonly LifecycleOpenCall[]): Promise<void> {
   const statuses = await Promise.all(calls.map((call) => call.answered));
   const ends = await Promise.all(calls.map((call) => call.ended));
   expect(new Set(statuses)).toEqual(new Set([200]));
@@ -41,7 +41,7 @@ it('GLM-5.1 and GLM-4.6 under one key peak at 1 and 10, and another key has its 
   });
   const { upstream, admin } = stage;
   const path = '/zai/api/paas/v4/chat/completions';
-  const send = (key: string): OpenCall[] =>
+  const send = (key: string): LifecycleOpenCall[] =>
     ['glm-5.1', 'glm-4.6'].flatMap((model) =>
       Array.from({ length: model === 'glm-5.1' ? 3 : 24 }, (_, i) =>
         openChat(stage.url(), { path, model, key, label: `${key} ${model} ${i}` }),

@@ -27,14 +27,14 @@ const MACHINE_PATH = (process.env['PATH'] ?? '')
 const PACKED_MAX = 1_500_000;
 
 /** A package as `npm pack` tells of it, as far as it is looked at. */
-interface Packed {
+interface PackagePacked {
   readonly size: number;
   readonly filename: string;
   readonly files: readonly { readonly path: string }[];
 }
 
 let folder: string;
-let packed: Packed;
+let packed: PackagePacked;
 let upstream: StrictUpstream;
 let served: Script | undefined;
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
   const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
   const { stdout } = await run('npm', pack, quick);
   // A list, or an object by name: which one depends on npm.
-  [packed] = Object.values(JSON.parse(stdout) as Record<string, Packed>) as [Packed];
+  [packed] = Object.values(JSON.parse(stdout) as Record<string, PackagePacked>) as [PackagePacked];
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
   const options = ['--prefer-offline', '--omit=dev', '--no-audit', '--no-fund'];
   await run('npm', ['install', ...options, `./${packed.filename}`], { cwd: folder });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
 import { slotsOnDisk } from '../support/lifecycle-rows.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE, until } from '../support/lifecycle-wait.ts';
 
@@ -16,7 +16,7 @@ const FULL_SERVICE_MS = 2_000;
 /** Or half as long again as the first start just took, on a machine that is busy with other things. */
 const STARTS_MAX = 1.5;
 
-let stage: Stage;
+let stage: LifecycleStage;
 let startMs: number;
 
 beforeEach(async () => {
@@ -30,7 +30,7 @@ beforeEach(async () => {
 
 afterEach(() => stage.close());
 
-const send = (name: string, count: number): OpenCall[] =>
+const send = (name: string, count: number): LifecycleOpenCall[] =>
   Array.from({ length: count }, (_, i) => openChat(stage.url(), { label: `${name}-${i}` }));
 
 it(

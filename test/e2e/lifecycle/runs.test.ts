@@ -1,18 +1,18 @@
 // Runs on plain workerd: a real SDK starts them and asks for them, and one of which nobody asks runs out by an alarm.
 import OpenAI from 'openai';
 import { afterEach, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, practiceConfig, STAGE_TOKEN, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 const LIMIT = 2;
 const CALLS = 6;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
-type Config = Parameters<typeof startStage>[0]['config'];
+type RunsConfig = Parameters<typeof startStage>[0]['config'];
 
-const limited = (holds: object = {}): Config =>
+const limited = (holds: object = {}): RunsConfig =>
   practiceConfig(LIMIT, { holds: { ...NO_HOLDS, ...holds } });
 
 async function begin(config = limited()): Promise<OpenAI> {

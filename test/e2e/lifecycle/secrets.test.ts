@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
-import type { CallOptions } from '../support/lifecycle-call.ts';
+import type { LifecycleCallOptions } from '../support/lifecycle-call.ts';
 import { openCall } from '../support/lifecycle-call.ts';
-import type { Finding, Secret } from '../support/lifecycle-secrets.ts';
+import type { LifecycleSecretsFinding, Secret } from '../support/lifecycle-secrets.ts';
 import { filesBelow, keyHash, leaks, makeSecret } from '../support/lifecycle-secrets.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, STAGE_TOKEN, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -34,8 +34,8 @@ const secrets: readonly Secret[] = [
   guessed,
 ];
 
-const findings: Finding[] = [];
-let stage: Stage;
+const findings: LifecycleSecretsFinding[] = [];
+let stage: LifecycleStage;
 
 function note(where: string, data: string | Buffer): void {
   findings.push({ where, data: Buffer.from(data) });
@@ -108,7 +108,7 @@ afterAll(() => stage.close());
 /** Sends a call and notes what comes back; answers with the status. */
 async function send(
   what: string,
-  options: Partial<CallOptions> & { path: string },
+  options: Partial<LifecycleCallOptions> & { path: string },
 ): Promise<number> {
   const call = openCall(stage.url(), {
     body: BODY,

@@ -6,7 +6,7 @@ import { callsInFlight } from '../../../scripts/serve/admin-client.ts';
 import type { StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { startStrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { createAdmin } from '../support/lifecycle-admin.ts';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openCall, openChat } from '../support/lifecycle-call.ts';
 import type { Script } from '../support/lifecycle-script.ts';
 import { runScript } from '../support/lifecycle-script.ts';
@@ -197,7 +197,7 @@ it('serves with a JURISDICTION and a DIRECTORY_LOCATION, though it has one place
 });
 
 describe('a signal', () => {
-  const send = (url: string, count: number): OpenCall[] =>
+  const send = (url: string, count: number): LifecycleOpenCall[] =>
     Array.from({ length: count }, (_, i) => openChat(url, { label: `call-${i}` }));
 
   it('SIGTERM lets streams and queued calls end, refuses new connections, and exits with 0', async () => {

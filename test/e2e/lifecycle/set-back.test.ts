@@ -2,8 +2,8 @@
 import OpenAI from 'openai';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { buildSkewedClock } from '../../support/skewed-clock.ts';
-import { openChat, type OpenCall } from '../support/lifecycle-call.ts';
-import { practiceConfig, startStage, type Stage } from '../support/lifecycle-stage.ts';
+import { openChat, type LifecycleOpenCall } from '../support/lifecycle-call.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 
 const LIMIT = 2;
@@ -13,7 +13,7 @@ const PAUSE_MS_MAX = 3_000;
 
 const skewed = await buildSkewedClock();
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   skewed?.set(0);
@@ -26,7 +26,7 @@ beforeEach(async () => {
 afterEach(() => stage.close());
 afterAll(() => skewed?.remove());
 
-const open = (label: string, headers: Readonly<Record<string, string>> = {}): OpenCall =>
+const open = (label: string, headers: Readonly<Record<string, string>> = {}): LifecycleOpenCall =>
   openChat(stage.url(), {
     label,
     headers: { 'x-strict-chunks': '10', 'x-strict-chunk-delay-ms': '100', ...headers },

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 
 /** Callers that stop sending their bodies, or send them byte by byte, over real sockets to a real workerd. */
@@ -17,7 +17,7 @@ const HOLDS = {
   cancel_cooldown_ms: 500,
 };
 
-let stage: Stage;
+let stage: LifecycleStage;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
@@ -55,7 +55,7 @@ afterEach(async () => {
 
 afterAll(() => stage.close());
 
-interface Upload {
+interface SlowUpload {
   readonly socket: Socket;
   readonly answer: Promise<string>;
 }
@@ -65,7 +65,7 @@ const CHAT = 'practice/v1/chat/completions';
 const GENERATE = 'gem/v1beta/models/g:generateContent';
 
 /** Sends a head and the beginning of a body, and collects the answer until the connection ends. */
-function upload(path: string, headers: readonly string[], begin: string): Upload {
+function upload(path: string, headers: readonly string[], begin: string): SlowUpload {
   const { hostname: host, port } = new URL(stage.url());
   const socket = connect({ host, port: Number(port), noDelay: true });
   sockets.push(socket);

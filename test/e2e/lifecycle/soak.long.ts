@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { excesses, LimitHistory } from '../support/lifecycle-limits.ts';
-import type { Random } from '../support/lifecycle-random.ts';
+import type { LifecycleRandom } from '../support/lifecycle-random.ts';
 import { createRandom } from '../support/lifecycle-random.ts';
 import { slotsOnDisk } from '../support/lifecycle-rows.ts';
 import type { SoakCall } from '../support/lifecycle-soak.ts';
 import { soakCall } from '../support/lifecycle-soak.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { clock, until } from '../support/lifecycle-wait.ts';
 
@@ -25,7 +25,7 @@ const RESTART_EVERY_MS = 40_000;
 /** How long after a restart calls may still fail for its sake: their client knew the old ports. */
 const RESTART_ECHO_MS = 1_000;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   // The cool-down after a cancelled call is the time that the upstream has to see its end.
@@ -37,12 +37,16 @@ beforeAll(async () => {
 
 afterAll(() => stage.close());
 
-interface Span {
+interface SoakSpan {
   readonly from: number;
   readonly to: number;
 }
 
-async function runClient(client: number, random: Random, endsAt: number): Promise<SoakCall[]> {
+async function runClient(
+  client: number,
+  random: LifecycleRandom,
+  endsAt: number,
+): Promise<SoakCall[]> {
   const calls: SoakCall[] = [];
   while (clock() < endsAt) {
     const urls = stage.urls();
@@ -56,8 +60,12 @@ async function runClient(client: number, random: Random, endsAt: number): Promis
 }
 
 /** Changes limits all the time, and kills Headgate now and then; answers with the times of the latter. */
-async function runOperator(random: Random, limits: LimitHistory, endsAt: number): Promise<Span[]> {
-  const restarts: Span[] = [];
+async function runOperator(
+  random: LifecycleRandom,
+  limits: LimitHistory,
+  endsAt: number,
+): Promise<SoakSpan[]> {
+  const restarts: SoakSpan[] = [];
   let restartAt = clock() + RESTART_EVERY_MS;
   while (clock() < endsAt) {
     await delay(random.between(200, 3_000));

@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Spoiling, SpoilingUpstream } from '../support/spoiling-upstream.ts';
 import { SPOILINGS, startSpoilingUpstream } from '../support/spoiling-upstream.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 
 /**
@@ -14,7 +14,7 @@ const AT_ONCE = 20;
 const SPOILING_EVERY = 50;
 
 let upstream: SpoilingUpstream;
-let stage: Stage;
+let stage: LifecycleStage;
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-interface Told {
+interface SpoiltConnectionsReport {
   readonly status: number;
   readonly text: string;
 }
@@ -49,7 +49,7 @@ function send(
   { method, path }: { method: string; path: string },
   label: string,
   spoiling: Spoiling | null,
-): Promise<Told> {
+): Promise<SpoiltConnectionsReport> {
   return new Promise((resolve, reject) => {
     const body = method === 'POST' ? '{}' : '';
     const outgoing = request(`${stage.url()}/raw/v1/${path}`, {
@@ -79,7 +79,7 @@ it.each([
 ])('bytes behind an answer cost no other call %s its own', async (_, what) => {
   const name = what.method;
   let next = 0;
-  const innocent: Told[] = [];
+  const innocent: SpoiltConnectionsReport[] = [];
   const work = async (): Promise<void> => {
     while (next < CALLS) {
       const at = next;

@@ -2,11 +2,11 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 
 /** Callers that stay connected and read nothing, over real sockets: what is between takes some megabytes first. */
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({

@@ -2,11 +2,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROOT } from '../../../scripts/serve/build.ts';
 import { runToEnd } from '../support/command-line.ts';
-import { openChat, type ChatOptions, type OpenCall } from '../support/lifecycle-call.ts';
-import { practiceConfig, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import { openChat, type ChatOptions, type LifecycleOpenCall } from '../support/lifecycle-call.ts';
+import {
+  practiceConfig,
+  startStage,
+  STAGE_TOKEN,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 
-let stage: Stage;
-const open: OpenCall[] = [];
+let stage: LifecycleStage;
+const open: LifecycleOpenCall[] = [];
 
 beforeAll(async () => {
   stage = await startStage({
@@ -21,7 +26,7 @@ afterAll(async () => {
   await stage.close();
 });
 
-function send(model: string, rest: Partial<ChatOptions> = {}): OpenCall {
+function send(model: string, rest: Partial<ChatOptions> = {}): LifecycleOpenCall {
   const call = openChat(stage.url(), { label: `${model}-${open.length}`, model, ...rest });
   open.push(call);
   return call;

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 /** Ends of changes for a while where Headgate hosts itself: workerd keeps no alarm beyond its process. */
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   stage = await startStage({ config: practiceConfig(3), upstream: { limit: 3 } });

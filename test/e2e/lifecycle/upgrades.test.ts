@@ -3,14 +3,14 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 import { SocketClient } from '../support/socket-client.ts';
 import { exchange } from '../support/wire.ts';
 
 const WARM_CALLS = 6;
 
-let stage: Stage;
+let stage: LifecycleStage;
 let resetting: Server;
 let upgrades = 0;
 

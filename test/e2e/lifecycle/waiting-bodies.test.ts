@@ -3,10 +3,10 @@ import { afterEach, expect, it } from 'vitest';
 import { BODY_MIB_MIN } from '../../../src/upstream/body/body-budget.ts';
 import type { LargeBody, ModelPlace } from '../support/lifecycle-bodies.ts';
 import { largeBody } from '../support/lifecycle-bodies.ts';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openCall, openChat } from '../support/lifecycle-call.ts';
 import { isolateMemory } from '../support/lifecycle-isolate.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -32,7 +32,7 @@ const BEYOND_PATIENCE_MS = 3_000;
 
 const PATH = '/practice/v1/chat/completions';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 /** Starts with what bodies may hold; undefined: what `serve` lets them hold by default. */
 async function start(bodyMemoryMib?: number): Promise<void> {
@@ -66,7 +66,7 @@ async function hold(model: string): Promise<void> {
   expect(await holder.answered).toBe(200);
 }
 
-function send({ contentType, data }: LargeBody): OpenCall {
+function send({ contentType, data }: LargeBody): LifecycleOpenCall {
   const headers = {
     'content-type': contentType,
     authorization: 'Bearer practice-key',
@@ -75,20 +75,20 @@ function send({ contentType, data }: LargeBody): OpenCall {
   return openCall(worker(), { path: PATH, headers, body: data });
 }
 
-async function expectArrived(call: OpenCall, { data, sha256 }: LargeBody): Promise<void> {
+async function expectArrived(call: LifecycleOpenCall, { data, sha256 }: LargeBody): Promise<void> {
   expect([await call.answered, call.headers()['headgate-reason']]).toEqual([200, undefined]);
   expect(await call.ended).toBe('complete');
   expect(JSON.parse(call.text())).toMatchObject({ bodyBytes: data.length, sha256 });
 }
 
-function expectCrowded(call: OpenCall): void {
+function expectCrowded(call: LifecycleOpenCall): void {
   const { 'headgate-reason': reason, 'retry-after': retryAfter } = call.headers();
   expect(reason).toBe('too_many_bytes_waiting');
   expect(Number(retryAfter)).toBeGreaterThanOrEqual(2);
 }
 
 /** Waits until each of the calls waits for its slot, or is refused. */
-function untilThere(refused: readonly OpenCall[]): Promise<void> {
+function untilThere(refused: readonly LifecycleOpenCall[]): Promise<void> {
   const isThere = async (): Promise<boolean> =>
     (await stage.admin.group('full')).queued + refused.length === WAITING;
   return until('all wait or are refused', isThere, {
@@ -108,8 +108,8 @@ async function heldMb(): Promise<number> {
 }
 
 /** Tells of each call that is answered with an error. */
-function refusedOf(calls: readonly OpenCall[]): readonly OpenCall[] {
-  const refused: OpenCall[] = [];
+function refusedOf(calls: readonly LifecycleOpenCall[]): readonly LifecycleOpenCall[] {
+  const refused: LifecycleOpenCall[] = [];
   for (const call of calls) {
     call.answered.then(
       (status) => status !== 200 && refused.push(call),

@@ -8,7 +8,12 @@ import { startServe, type Serve } from '../../../scripts/serve/start-serve.ts';
 import { startStrictUpstream, type StrictUpstream } from '../../strict-upstream/strict-upstream.ts';
 import { runToEnd, type Ended } from '../support/command-line.ts';
 import { createAdmin, type Admin } from '../support/lifecycle-admin.ts';
-import { NO_HOLDS, startStage, STAGE_TOKEN, type Stage } from '../support/lifecycle-stage.ts';
+import {
+  NO_HOLDS,
+  startStage,
+  STAGE_TOKEN,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 const CALLS = 2;
@@ -44,7 +49,7 @@ async function untilCounted(admin: Admin, config: object, told = TOLD): Promise<
 }
 
 describe('the command line', () => {
-  let stage: Stage;
+  let stage: LifecycleStage;
 
   const config = (per_day: number | null) => ({
     upstreams: [

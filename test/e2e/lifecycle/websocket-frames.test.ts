@@ -1,10 +1,10 @@
 // Frames as the Autobahn test suite sends them, through `serve` to an upstream that sends back what comes.
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { practiceConfig, startStage, type Stage } from '../support/lifecycle-stage.ts';
+import { practiceConfig, startStage, type LifecycleStage } from '../support/lifecycle-stage.ts';
 import { PATIENT, SocketClient } from '../support/socket-client.ts';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startStage({

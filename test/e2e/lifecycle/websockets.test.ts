@@ -3,12 +3,17 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterEach, expect, it } from 'vitest';
 import type { StrictOptions } from '../../strict-upstream/strict-upstream.ts';
-import { practiceConfig, STAGE_TOKEN, startStage, type Stage } from '../support/lifecycle-stage.ts';
+import {
+  practiceConfig,
+  STAGE_TOKEN,
+  startStage,
+  type LifecycleStage,
+} from '../support/lifecycle-stage.ts';
 import { PATIENT, SocketClient } from '../support/socket-client.ts';
 
 const MIB = 1_048_576;
 
-let stage: Stage;
+let stage: LifecycleStage;
 const clients = new Set<SocketClient>();
 
 afterEach(async () => {

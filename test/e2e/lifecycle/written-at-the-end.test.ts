@@ -1,11 +1,11 @@
 /** Stopping a self-hosted Headgate with calls in flight loses nothing of what was before: no minute, and no line of the log. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeEach(async () => {
   stage = await startStage({ config: practiceConfig(20, { log: { sample: 1 } }) });
@@ -34,10 +34,10 @@ async function callsBesideOne(): Promise<string> {
   return String(ended[0]?.headers()['headgate-lease']);
 }
 
-interface Found {
+interface WrittenAtTheEndFound {
   readonly calls: readonly { readonly kept_for: string; readonly outcome: string }[];
 }
-interface Past {
+interface WrittenAtTheEndPast {
   readonly gaps: readonly { readonly why: string }[];
   readonly points: readonly { readonly granted: number }[];
 }
@@ -46,9 +46,9 @@ it('SIGTERM writes the open minute and the log', async () => {
   const lease = await callsBesideOne();
   await stage.stop(200);
   await stage.start();
-  const { calls } = await read<Found>(`/calls?q=${encodeURIComponent(lease)}`);
+  const { calls } = await read<WrittenAtTheEndFound>(`/calls?q=${encodeURIComponent(lease)}`);
   expect(calls).toMatchObject([{ kept_for: 'sample', outcome: 'success' }]);
-  const { gaps, points } = await read<Past>('/groups/practice/history');
+  const { gaps, points } = await read<WrittenAtTheEndPast>('/groups/practice/history');
   expect(gaps.map(({ why }) => why)).toEqual(['before']);
   expect(points.reduce((sum, point) => sum + point.granted, 0)).toBe(6);
 });
@@ -57,9 +57,9 @@ it('kill -9 leaves a gap in place of them', async () => {
   const lease = await callsBesideOne();
   await stage.kill9();
   await stage.start();
-  const { calls } = await read<Found>(`/calls?q=${encodeURIComponent(lease)}`);
+  const { calls } = await read<WrittenAtTheEndFound>(`/calls?q=${encodeURIComponent(lease)}`);
   expect(calls).toEqual([]);
-  const { gaps } = await read<Past>('/groups/practice/history');
+  const { gaps } = await read<WrittenAtTheEndPast>('/groups/practice/history');
   expect(gaps.map(({ why }) => why)).toEqual(['before', 'lost']);
 });
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openSized } from '../support/limits-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startScopes } from '../support/limits-stage.ts';
 
 /** An upstream with exact windows, and the same limits before it. */
@@ -17,7 +17,7 @@ const LIFE_MS = 15_000;
 /** Each life begins with more calls than its part of the minute has room for. */
 const CALLS_PER_LIFE = 15;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
@@ -28,7 +28,7 @@ it('a process that dies every 15 s never lets more through than a minute has, an
   });
   const { upstream } = stage;
   for (let life = 0; life < LIVES; life += 1) {
-    const calls: OpenCall[] = Array.from({ length: CALLS_PER_LIFE }, (_, index) =>
+    const calls: LifecycleOpenCall[] = Array.from({ length: CALLS_PER_LIFE }, (_, index) =>
       openSized(stage.url(), {
         upstream: 'limited',
         label: `life-${life} call-${index}`,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { clock, until } from '../support/lifecycle-wait.ts';
-import type { Seen } from '../support/limits-load.ts';
+import type { LimitsLoadSeen } from '../support/limits-load.ts';
 import { lastExcessAt, seenIn, since } from '../support/limits-load.ts';
 import { HIDDEN, fillQueue } from '../support/limits-hidden.ts';
 import { startScopes } from '../support/limits-stage.ts';
@@ -16,7 +16,7 @@ const FALLEN_WITHIN_MS = 5_000;
 const PROBES_RARE_MS = 70_000;
 const STEADY_MS = 100_000;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startScopes(HIDDEN, { limit: 4, chunks: 10, chunkDelayMs: 100 });
@@ -29,13 +29,13 @@ const settledMs = (id: string, from: number): number =>
   lastExcessAt(stage.upstream.stats(id).refusals, from) - from;
 
 /** Watches what the upstream sees in a stretch of time that begins now. */
-async function watch(id: string, slots: number, lengthMs: number): Promise<Seen> {
+async function watch(id: string, slots: number, lengthMs: number): Promise<LimitsLoadSeen> {
   const from = clock();
   await delay(lengthMs);
   return seenIn(stage.upstream.stats(id).arrivals, slots, since(from));
 }
 
-function expectSteady({ used, refused }: Seen): void {
+function expectSteady({ used, refused }: LimitsLoadSeen): void {
   expect(used).toBeGreaterThanOrEqual(0.95);
   expect(refused).toBeLessThanOrEqual(0.02);
 }

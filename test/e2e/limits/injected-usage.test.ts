@@ -18,7 +18,7 @@ import {
   zstdCompressSync,
 } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startStage } from '../support/lifecycle-stage.ts';
 
 /**
@@ -53,17 +53,17 @@ const PACKINGS: Readonly<Record<string, Pack>> = {
 /** Codings that cannot be undone. The bytes are not looked at. */
 const UNKNOWN = ['compress', 'gzip, compress', 'gzip, gzip, gzip, gzip'];
 
-let stage: Stage;
+let stage: LifecycleStage;
 let server: Server;
 /** How the upstream answers: its headers, its bytes, and how many it writes at a time. */
-interface Answer {
+interface InjectedUsageAnswer {
   readonly headers: Record<string, string>;
   readonly bytes: (text: Buffer) => Buffer;
   readonly piece: number;
   /** Resolves when the second piece may be written. */
   readonly goOn?: Promise<void>;
 }
-let answer: Answer;
+let answer: InjectedUsageAnswer;
 /** Whether each request asked for usage. */
 const asked: boolean[] = [];
 
@@ -117,7 +117,7 @@ beforeEach(() => {
   asked.length = 0;
 });
 
-interface Received {
+interface InjectedUsageReceived {
   readonly encoding: string | undefined;
   readonly bytes: Buffer;
 }
@@ -137,7 +137,7 @@ async function open(more: object = {}, upstream = 'known'): Promise<IncomingMess
   return response;
 }
 
-async function call(more: object = {}, upstream = 'known'): Promise<Received> {
+async function call(more: object = {}, upstream = 'known'): Promise<InjectedUsageReceived> {
   const response = await open(more, upstream);
   const parts: Buffer[] = [];
   for await (const part of response) parts.push(part as Buffer);

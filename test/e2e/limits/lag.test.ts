@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { endingsOf } from '../support/limits-load.ts';
@@ -17,7 +17,7 @@ const LONG_ENOUGH = { release_cooldown_ms: 600, cancel_cooldown_ms: 600 };
 /** Refusals of a group that learns the lag: of the first call, and of those that try a shorter cool-down. */
 const LESSONS_MAX = 5;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   const limits = { max_concurrency: 1 };
@@ -39,7 +39,7 @@ const send = (id: string, label: string, headers: Readonly<Record<string, string
 /** Has calls read and left at a cap of one, and counts what the upstream refused of them. */
 async function readAndLeave(id: string): Promise<number> {
   const { upstream } = stage;
-  const readers: OpenCall[] = [];
+  const readers: LifecycleOpenCall[] = [];
   for (let at = 0; at < READERS; at += 1) {
     readers.push(send(id, `reader-${at}`));
     if (at >= LEAVERS) continue;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StrictArrival } from '../../strict-upstream/counts.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { clock, until } from '../support/lifecycle-wait.ts';
 import { openSized } from '../support/limits-call.ts';
 import { startScopes } from '../support/limits-stage.ts';
@@ -17,7 +17,7 @@ const LATE_MS = 2_000;
 /** Of input, in each call. */
 const CALL_TOKENS = 160;
 
-interface Pace {
+interface LimitsPace {
   readonly id: string;
   readonly name: string;
   readonly limits: Readonly<Record<string, number>>;
@@ -28,7 +28,7 @@ interface Pace {
   readonly allowed: (ms: number) => number;
 }
 
-const PACES: readonly Pace[] = [
+const PACES: readonly LimitsPace[] = [
   {
     id: 'starts',
     name: 'starts_per_s 10',
@@ -56,7 +56,7 @@ const PACES: readonly Pace[] = [
   },
 ];
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startScopes(

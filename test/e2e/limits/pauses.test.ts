@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 
 import { until } from '../support/lifecycle-wait.ts';
 import { endingsOf } from '../support/limits-load.ts';
@@ -21,7 +21,7 @@ const RAMP = [
 const KINDS = ['requests', 'tokens'] as const;
 const LANES = ['high', 'normal', 'low'];
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   const group = { limits: { max_concurrency: SLOTS } };
@@ -53,7 +53,7 @@ it.concurrent.each(KINDS)(
       openChat(stage.url(), { path, label: `held-${i}`, headers: silent }),
     );
     await until('all slots are taken', () => stats().inFlight === SLOTS);
-    const waiting: OpenCall[] = [];
+    const waiting: LifecycleOpenCall[] = [];
     for (let at = 0; at < WAITING; at += 1) {
       const headers = { 'headgate-lane': LANES[at % LANES.length] ?? '' };
       const call = { path, label: `waiting-${at}`, headers };

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { StrictArrival } from '../../strict-upstream/counts.ts';
-import type { OpenCall } from '../support/lifecycle-call.ts';
-import type { Random } from '../support/lifecycle-random.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleRandom } from '../support/lifecycle-random.ts';
 import { createRandom } from '../support/lifecycle-random.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import type { SizedCall } from '../support/limits-call.ts';
 import { openSized } from '../support/limits-call.ts';
 import type { Endings } from '../support/limits-load.ts';
@@ -15,17 +15,17 @@ import { startScopes } from '../support/limits-stage.ts';
  * The same limits in a group and at its upstream, which counts the last minute exactly. A queue of calls
  * of mixed size and length, each case for about five minutes.
  */
-type Limit = 'rpm' | 'tpm';
+type RatesLimit = 'rpm' | 'tpm';
 
 interface Case {
   readonly id: string;
   readonly name: string;
-  readonly limits: Readonly<Partial<Record<Limit, number>>>;
+  readonly limits: Readonly<Partial<Record<RatesLimit, number>>>;
   /** The limit that the calls run into. */
-  readonly bound: Limit;
+  readonly bound: RatesLimit;
   readonly calls: number;
   /** Tokens of input and of output. */
-  readonly sizeOf: (random: Random) => readonly [number, number];
+  readonly sizeOf: (random: LifecycleRandom) => readonly [number, number];
   /** Burst at the beginning. It is left out, or it would hide that less is used later. */
   readonly burst: number;
   /** Until then it is found out how much calls write, which is far less than is assumed at first. */
@@ -109,7 +109,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 /** All of them at the same time. */
 const runs = new Map<string, Promise<Endings>>();
@@ -124,7 +124,7 @@ beforeAll(async () => {
 
 afterAll(() => stage.close());
 
-function sizedCall({ id, sizeOf }: Case, index: number, random: Random): SizedCall {
+function sizedCall({ id, sizeOf }: Case, index: number, random: LifecycleRandom): SizedCall {
   const [inputTokens, outputTokens] = sizeOf(random);
   return {
     upstream: id,
@@ -137,7 +137,7 @@ function sizedCall({ id, sizeOf }: Case, index: number, random: Random): SizedCa
   };
 }
 
-const AMOUNTS: Readonly<Record<Limit, (arrival: StrictArrival) => number>> = {
+const AMOUNTS: Readonly<Record<RatesLimit, (arrival: StrictArrival) => number>> = {
   rpm: () => 1,
   tpm: ({ inputTokens, outputTokens }) => inputTokens + outputTokens,
 };
@@ -157,7 +157,7 @@ async function run(given: Case): Promise<Endings> {
   const { id, limits, calls } = given;
   stage.upstream.configure({ rates: { '*': limits } }, id);
   const random = createRandom(calls);
-  const sent: OpenCall[] = [];
+  const sent: LifecycleOpenCall[] = [];
   for (let index = 0; index < calls; index += 1) {
     sent.push(openSized(stage.url(), sizedCall(given, index, random)));
     // So that they come in the order in which they are sent.

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { startScopes } from '../support/limits-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -11,11 +11,11 @@ const RPM = 20;
 /** Time in which a group that had forgotten its last minute would let all of these through. */
 const SECOND_HELPING_MS = 1_500;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
-const send = (count: number, label: string): OpenCall[] =>
+const send = (count: number, label: string): LifecycleOpenCall[] =>
   Array.from({ length: count }, (_, i) =>
     openChat(stage.url(), { path: '/limited/v1/chat/completions', label: `${label}-${i}` }),
   );

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE } from '../support/lifecycle-wait.ts';
 import { lastExcessAt, seenIn, since } from '../support/limits-load.ts';
 import { HIDDEN, fillQueue } from '../support/limits-hidden.ts';
@@ -10,7 +10,7 @@ import { startScopes } from '../support/limits-stage.ts';
 const SETTLED_WITHIN_MS = 60_000;
 const LOOK_MS = 5_000;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 beforeAll(async () => {
   stage = await startScopes(HIDDEN, { limit: 4, chunks: 4, chunkDelayMs: 100 });

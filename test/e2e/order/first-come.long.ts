@@ -1,10 +1,10 @@
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
@@ -18,7 +18,7 @@ it('1,000 queued calls reach the upstream in the order in which they were sent',
   const holder = openChat(stage.url(), { label: 'holder', headers });
   expect(await holder.answered).toBe(200);
   const labels = Array.from({ length: count }, (_, i) => `call-${i}`);
-  const calls: OpenCall[] = [];
+  const calls: LifecycleOpenCall[] = [];
   for (const label of labels) {
     calls.push(openChat(stage.url(), { label }));
     // The next one is sent when this one stands in the queue, so their order is beyond doubt.

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
@@ -9,7 +9,7 @@ import { until } from '../support/lifecycle-wait.ts';
 const LOW_CALLS = 520;
 const ROUNDS = 5;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
@@ -17,7 +17,7 @@ function open(
   label: string,
   lane: string,
   headers: Readonly<Record<string, string>> = {},
-): OpenCall {
+): LifecycleOpenCall {
   return openChat(stage.url(), { label, headers: { 'headgate-lane': lane, ...headers } });
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
-import type { OpenCall } from '../support/lifecycle-call.ts';
+import type { LifecycleOpenCall } from '../support/lifecycle-call.ts';
 import { openChat } from '../support/lifecycle-call.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { practiceConfig, startStage } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
 import { RESET_LEASE, resettableWorker } from '../support/resettable-worker.ts';
@@ -14,7 +14,7 @@ const RESET_AFTER = [5, 17, 29];
 
 const LANES = ['low', 'high', 'normal'] as const;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
@@ -35,7 +35,7 @@ it('an object that is reset in the middle of a contended queue keeps its limit a
   const silent = { 'x-strict-silent-after-chunks': '1' };
   const holder = openChat(stage.url(), { label: 'holder', headers: silent });
   expect(await holder.answered).toBe(200);
-  const calls: OpenCall[] = [holder];
+  const calls: LifecycleOpenCall[] = [holder];
   const sent: { readonly label: string; readonly lane: string }[] = [];
   for (let at = 0; at < WAITING; at += 1) {
     const lane = LANES[at % LANES.length] ?? 'normal';

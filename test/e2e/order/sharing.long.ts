@@ -1,9 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
 import type { StrictStats } from '../../strict-upstream/counts.ts';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE } from '../support/lifecycle-wait.ts';
-import type { Party, Span } from '../support/order-load.ts';
+import type { Party, OrderLoadSpan } from '../support/order-load.ts';
 import { gatewayKey, p95, PartyCalls, slotSeconds } from '../support/order-load.ts';
 
 /** Three share six slots and one of them floods; the upstream's own list says what each has got. */
@@ -12,7 +12,7 @@ const SLOTS = 3 * SHARE;
 const MEASURED_MS = 4_000;
 const FLOOD = 200;
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 
@@ -49,7 +49,7 @@ async function startSharing(keys: readonly string[], by: readonly string[]): Pro
  * The demand of the two that do not flood. One asks for eight calls of a tenth of a second every half
  * second, which is less than its share; the other wants three times its share all the time.
  */
-async function runQuietTwo(bursts: PartyCalls, turns: PartyCalls): Promise<Span> {
+async function runQuietTwo(bursts: PartyCalls, turns: PartyCalls): Promise<OrderLoadSpan> {
   const from = clock();
   await Promise.all([
     bursts.sendBursts(8, 500, MEASURED_MS),
@@ -58,7 +58,7 @@ async function runQuietTwo(bursts: PartyCalls, turns: PartyCalls): Promise<Span>
   return { from, to: from + MEASURED_MS };
 }
 
-function gotOf(calls: PartyCalls, span: Span): Got {
+function gotOf(calls: PartyCalls, span: OrderLoadSpan): Got {
   const { arrivals } = stage.upstream.stats();
   const waits = calls.waits(arrivals);
   expect(waits).toHaveLength(calls.sent.length);

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import type { Stage } from '../support/lifecycle-stage.ts';
+import type { LifecycleStage } from '../support/lifecycle-stage.ts';
 import { NO_HOLDS, startStage } from '../support/lifecycle-stage.ts';
 import { clock, FIGURE, until } from '../support/lifecycle-wait.ts';
 import { gatewayKey, PartyCalls, slotSeconds } from '../support/order-load.ts';
@@ -11,7 +11,7 @@ const CALLS_EACH = 34;
 const LEAVE_EACH = 10;
 const PARTY = { name: 'calls', key: 'hg_calls' };
 
-let stage: Stage;
+let stage: LifecycleStage;
 
 afterEach(() => stage.close());
 

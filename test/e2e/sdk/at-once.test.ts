@@ -5,21 +5,21 @@ import { RateLimitError } from 'openai';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
-import type { Caller } from './callers.ts';
+import type { SdkCaller } from './callers.ts';
 import { CALLERS, LANGCHAIN, OPENAI } from './callers.ts';
 
 const CALLS = 12;
 const LIMIT = 3;
 
-interface Round {
+interface AtOnceRound {
   readonly name: string;
   /** Id of the upstream, which is a scope of its own at the strict one. */
   readonly id: string;
-  readonly caller: Caller;
+  readonly caller: SdkCaller;
   readonly streams: boolean;
 }
 
-const rounds: readonly Round[] = [...CALLERS, LANGCHAIN].flatMap((caller, index) =>
+const rounds: readonly AtOnceRound[] = [...CALLERS, LANGCHAIN].flatMap((caller, index) =>
   [false, true].map((streams) => ({
     name: `${caller.name}${streams ? ', streaming' : ''}`,
     id: `tight-${index}-${streams ? 'stream' : 'whole'}`,
@@ -53,7 +53,7 @@ afterAll(() => stage.stop());
 
 const answer = '[some-model] How much water does';
 
-async function twelve({ caller, streams }: Round, origin: string): Promise<string[]> {
+async function twelve({ caller, streams }: AtOnceRound, origin: string): Promise<string[]> {
   const ask = { origin, model: 'some-model' };
   return Promise.all(
     Array.from({ length: CALLS }, () => (streams ? caller.askStreaming(ask) : caller.ask(ask))),

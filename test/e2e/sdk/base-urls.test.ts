@@ -17,19 +17,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startServe } from '../../../scripts/serve/start-serve.ts';
 import { ROUTES, startStrictRoutes, type StrictRoutes } from '../support/strict-routes.ts';
 
-type Provider = keyof typeof ROUTES;
+type BaseUrlsProvider = keyof typeof ROUTES;
 
 const KEY = 'sk-callers-own';
 const MODELS = { openai: 'gpt-4o', anthropic: 'claude-x', gemini: 'gemini-x' } as const;
 
 let url: string;
-let providers: Record<Provider, StrictRoutes>;
+let providers: Record<BaseUrlsProvider, StrictRoutes>;
 let stop: () => Promise<void>;
 
 beforeAll(async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'headgate-base-urls-'));
   const started = await Promise.all(
-    (Object.keys(ROUTES) as Provider[]).map(
+    (Object.keys(ROUTES) as BaseUrlsProvider[]).map(
       async (id) => [id, await startStrictRoutes(ROUTES[id])] as const,
     ),
   );
@@ -51,9 +51,9 @@ beforeAll(async () => {
 afterAll(() => stop());
 
 /** A client by its way to take a base URL. */
-interface Client {
+interface BaseUrlsClient {
   readonly name: string;
-  readonly provider: Provider;
+  readonly provider: BaseUrlsProvider;
   /** The right base URL behind the address of Headgate. */
   readonly right: string;
   /** The route that it adds to the base URL. */
@@ -73,7 +73,7 @@ async function post(at: string, headers: Record<string, string>, body: object): 
   return /served/.exec(text)?.[0] ?? text;
 }
 
-const CLIENTS: readonly Client[] = [
+const CLIENTS: readonly BaseUrlsClient[] = [
   {
     name: 'openai',
     provider: 'openai',
@@ -190,7 +190,7 @@ const CLIENTS: readonly Client[] = [
 const FORMS = ['', '/', '/v1', '/v1/', '/v1beta', '/openai', '/openai/v1', '/api/v1', '/v1//'];
 
 /** The forms that name the client's own provider, misspelled ones, and whole endpoints. */
-function formsOf({ provider, right, adds }: Client): readonly string[] {
+function formsOf({ provider, right, adds }: BaseUrlsClient): readonly string[] {
   return [
     ...FORMS,
     `/${provider}`,
@@ -215,7 +215,7 @@ function shownBy(error: unknown): string {
 }
 
 /** The fault of the answer to a client with that base URL; null: it is served, or its error is right. */
-async function faultOf(client: Client, form: string): Promise<string | null> {
+async function faultOf(client: BaseUrlsClient, form: string): Promise<string | null> {
   const { seen } = providers[client.provider];
   const before = seen.length;
   const result = await client.ask(`${url}${form}`).catch((error: unknown) => shownBy(error));

@@ -22,7 +22,7 @@ export interface Ask {
 }
 
 /** An SDK, asked in the same way as all the others. Each answer is its text. */
-export interface Caller {
+export interface SdkCaller {
   readonly name: string;
   /** The built-in upstream that the SDK is made for. */
   readonly upstream: 'openai' | 'anthropic' | 'gemini';
@@ -58,7 +58,7 @@ function openai(ask: Ask): OpenAI {
 }
 
 /** OpenAI's own SDK. */
-export const OPENAI: Caller = {
+export const OPENAI: SdkCaller = {
   name: 'openai',
   upstream: 'openai',
   async ask(ask) {
@@ -77,7 +77,7 @@ function anthropic(ask: Ask): Anthropic {
   return new Anthropic({ baseURL: origin, maxRetries, ...common(ask) });
 }
 
-const ANTHROPIC: Caller = {
+const ANTHROPIC: SdkCaller = {
   name: '@anthropic-ai/sdk',
   upstream: 'anthropic',
   async ask(ask) {
@@ -111,7 +111,7 @@ function genai({ origin, key, headers, maxRetries = 0, fetch: fetcher }: Ask): G
   });
 }
 
-const GENAI: Caller = {
+const GENAI: SdkCaller = {
   name: '@google/genai',
   upstream: 'gemini',
   async ask(ask) {
@@ -124,7 +124,10 @@ const GENAI: Caller = {
   },
 };
 
-function aiCaller(upstream: 'openai' | 'anthropic', modelOf: (ask: Ask) => LanguageModel): Caller {
+function aiCaller(
+  upstream: 'openai' | 'anthropic',
+  modelOf: (ask: Ask) => LanguageModel,
+): SdkCaller {
   return {
     name: `ai with @ai-sdk/${upstream}`,
     upstream,
@@ -176,7 +179,7 @@ function langchain(ask: Ask): ChatOpenAI {
 }
 
 /** LangChain, on top of the OpenAI SDK. */
-export const LANGCHAIN: Caller = {
+export const LANGCHAIN: SdkCaller = {
   name: '@langchain/openai',
   upstream: 'openai',
   ask: async (ask) => (await langchain(ask).invoke(QUESTION)).text,
@@ -184,4 +187,4 @@ export const LANGCHAIN: Caller = {
 };
 
 /** The SDKs that vendors publish themselves, and the AI SDK. */
-export const CALLERS: readonly Caller[] = [OPENAI, ANTHROPIC, GENAI, AI_OPENAI, AI_ANTHROPIC];
+export const CALLERS: readonly SdkCaller[] = [OPENAI, ANTHROPIC, GENAI, AI_OPENAI, AI_ANTHROPIC];

@@ -51,7 +51,7 @@ async function recipe(name: string, headgate: string): Promise<string> {
 }
 
 /** Answer of the strict upstream to a request that it is asked to echo. */
-interface Echo {
+interface CodingAgentsEcho {
   readonly path: string;
   readonly query: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -73,10 +73,10 @@ async function replay({ url, headers, body }: Replay, extra = {}): Promise<Respo
 }
 
 /** Replays a request and compares what arrived with what was sent, but for the keys. */
-async function expectArrival(request: Replay, path: string): Promise<Echo['headers']> {
+async function expectArrival(request: Replay, path: string): Promise<CodingAgentsEcho['headers']> {
   const response = await replay(request, { 'x-strict-echo': '1' });
   expect(response.status).toBe(200);
-  const echo = (await response.json()) as Echo;
+  const echo = (await response.json()) as CodingAgentsEcho;
   expect(`${echo.path}${echo.query === '' ? '' : '?'}${echo.query}`).toBe(path);
   expect(echo.sha256).toBe(createHash('sha256').update(JSON.stringify(request.body)).digest('hex'));
   for (const [name, value] of Object.entries(request.headers)) {
@@ -251,7 +251,7 @@ describe('Codex', () => {
       const response = await post({ 'x-strict-echo': '1' });
       expect(response.status).toBe(200);
       expect(response.headers.get('headgate-groups')).toBe('codex');
-      const echo = (await response.json()) as Echo;
+      const echo = (await response.json()) as CodingAgentsEcho;
       expect(echo).toMatchObject({
         path,
         headers: { authorization: `Bearer ${CALLER_KEY}`, 'content-encoding': 'zstd' },

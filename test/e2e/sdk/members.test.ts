@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { countingFetch } from '../support/counting-fetch.ts';
 import { groupStatus } from '../support/group-status.ts';
 import { startSdkStage, type SdkStage } from '../support/sdk-stage.ts';
-import { CALLERS, type Caller } from './callers.ts';
+import { CALLERS, type SdkCaller } from './callers.ts';
 
 const GATEWAY_KEY = 'hg_for-the-tests-of-members';
 
@@ -58,7 +58,7 @@ async function outageOf(id: string, letter: 'a' | 'b') {
 }
 
 /** Asks so often at once, streaming and not, without a retry; returns the statuses that the SDK has seen. */
-async function asked(caller: Caller, id: string, times: number): Promise<readonly unknown[]> {
+async function asked(caller: SdkCaller, id: string, times: number): Promise<readonly unknown[]> {
   const counter = countingFetch();
   const ask = {
     origin: `${stage.url}/${id}`,

@@ -6,7 +6,7 @@ import { holdSlot } from '../support/held-slot.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
 import { errorOf } from '../support/told-by-error.ts';
-import type { Ask, Caller } from './callers.ts';
+import type { Ask, SdkCaller } from './callers.ts';
 import { CALLERS } from './callers.ts';
 import { CALLER_KEY } from './cases/sdk-case.ts';
 
@@ -62,7 +62,7 @@ afterAll(async () => {
 });
 
 /** A refusal of Headgate's, and a call that meets it. */
-interface Refused {
+interface RejectionsRefused {
   readonly reason: string;
   readonly status: number;
   readonly permanent?: true;
@@ -72,7 +72,7 @@ interface Refused {
   readonly ask?: Partial<Ask>;
 }
 
-const REFUSED: readonly Refused[] = [
+const REFUSED: readonly RejectionsRefused[] = [
   {
     reason: 'busy',
     status: 429,
@@ -125,17 +125,17 @@ const ANTHROPIC_KINDS: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailableError',
 };
 
-function kindOf({ name, upstream }: Caller, status: number): string | null {
+function kindOf({ name, upstream }: SdkCaller, status: number): string | null {
   if (name === '@google/genai') return 'ApiError';
   if (name.startsWith('ai ')) return 'APICallError';
   return (upstream === 'anthropic' ? ANTHROPIC_KINDS[status] : null) ?? KINDS[status] ?? null;
 }
 
 /** Claude Code misreads a 413, whatever it says. */
-const statusFor = ({ upstream }: Caller, { status }: Refused): number =>
+const statusFor = ({ upstream }: SdkCaller, { status }: RejectionsRefused): number =>
   upstream === 'anthropic' && status === 413 ? 400 : status;
 
-const askOf = (caller: Caller, { prefix = '', path, ask }: Refused): Ask => ({
+const askOf = (caller: SdkCaller, { prefix = '', path, ask }: RejectionsRefused): Ask => ({
   origin: `${stage.url}/${path ?? prefix + caller.upstream}`,
   model: 'any-model',
   ...ask,
@@ -144,7 +144,7 @@ const askOf = (caller: Caller, { prefix = '', path, ask }: Refused): Ask => ({
 const WHOLE_SECONDS: unknown = expect.stringMatching(/^[1-9][0-9]?$/);
 
 /** Expects the headers about the chances of another try, of an SDK that shows headers. */
-function chances({ name }: Caller, { permanent }: Refused): object {
+function chances({ name }: SdkCaller, { permanent }: RejectionsRefused): object {
   if (name === '@google/genai') return {};
   return permanent === true
     ? { shouldRetry: 'false', retryAfter: null }

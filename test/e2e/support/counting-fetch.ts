@@ -1,12 +1,15 @@
-interface Sent {
+interface CountingFetchSent {
   readonly at: number;
   readonly status: number;
   readonly retryAfterMs: number;
 }
 
 /** A fetch that notes what it sends, and what comes back. */
-export function countingFetch(): { readonly sent: readonly Sent[]; readonly fetch: typeof fetch } {
-  const sent: Sent[] = [];
+export function countingFetch(): {
+  readonly sent: readonly CountingFetchSent[];
+  readonly fetch: typeof fetch;
+} {
+  const sent: CountingFetchSent[] = [];
   return {
     sent,
     async fetch(input, init) {

@@ -2,7 +2,7 @@
 export const ADMIN_TOKEN = 'test-admin-token';
 
 /** Answer of the admin routes about a group, as far as these tests look at it. */
-export interface GroupStatus {
+export interface GroupGroupStatus {
   readonly in_use: number;
   readonly queued: number;
   readonly granted_total: number;
@@ -15,10 +15,10 @@ export interface GroupStatus {
 }
 
 /** Asks a Headgate for the status of a group. */
-export async function groupStatus(url: string, name: string): Promise<GroupStatus> {
+export async function groupStatus(url: string, name: string): Promise<GroupGroupStatus> {
   const response = await fetch(`${url}/admin/api/groups/${encodeURIComponent(name)}/status`, {
     headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
   });
   if (!response.ok) throw new Error(`status of ${name}: ${await response.text()}`);
-  return (await response.json()) as GroupStatus;
+  return (await response.json()) as GroupGroupStatus;
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /** The answer to a call, given by the call as JSON in the query parameter `answer`. */
-export interface Asked {
+export interface HandingUpstreamRequest {
   readonly status?: number;
   /** `{base}` stands for the base URL of the call: the first segment of its path. */
   readonly headers: Readonly<Record<string, string>>;
@@ -51,8 +51,8 @@ function answer(req: IncomingMessage, res: ServerResponse, origin: string, body:
   res.end(status === 304 ? undefined : '{"object":"chat.completion","choices":[]}');
 }
 
-function askedOf(url: URL): Asked {
-  return JSON.parse(url.searchParams.get('answer') ?? '{"headers":{}}') as Asked;
+function askedOf(url: URL): HandingUpstreamRequest {
+  return JSON.parse(url.searchParams.get('answer') ?? '{"headers":{}}') as HandingUpstreamRequest;
 }
 
 /** Starts one on 127.0.0.1. It answers upgrades like other requests, without opening a WebSocket. */

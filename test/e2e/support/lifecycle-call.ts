@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { request } from 'node:http';
 import { clock } from './lifecycle-wait.ts';
 
-export interface CallOptions {
+export interface LifecycleCallOptions {
   /** @default POST */
   readonly method?: string;
   readonly path: string;
@@ -15,35 +15,35 @@ export interface CallOptions {
 }
 
 /** A piece of a response's body, as it came off the wire. */
-interface Received {
+interface LifecycleCallReceived {
   readonly at: number;
   readonly data: Buffer;
 }
 
 /** How a call ended: with its last byte, or before it. */
-type CallEnd = 'complete' | 'cut';
+type LifecycleCallEnd = 'complete' | 'cut';
 
 /** How a client leaves: in good order, or with a reset. */
-export type Leaving = 'FIN' | 'RST';
+export type LifecycleCallLeaving = 'FIN' | 'RST';
 
 /** A call on a connection of its own, whose bytes nobody unpacks and whose socket can be taken away. */
-export interface OpenCall {
+export interface LifecycleOpenCall {
   /** Resolves with the status when the headers are here; rejects if the connection breaks before. */
   readonly answered: Promise<number>;
   /** Never rejects. */
-  readonly ended: Promise<CallEnd>;
+  readonly ended: Promise<LifecycleCallEnd>;
   readonly headers: () => IncomingHttpHeaders;
-  readonly received: () => readonly Received[];
+  readonly received: () => readonly LifecycleCallReceived[];
   readonly bytes: () => Buffer;
   readonly text: () => string;
-  leave(how: Leaving): void;
+  leave(how: LifecycleCallLeaving): void;
 }
 
 /** Sends a call. */
-export function openCall(url: string, options: CallOptions): OpenCall {
+export function openCall(url: string, options: LifecycleCallOptions): LifecycleOpenCall {
   const { method = 'POST', path, headers = {}, body = '' } = options;
   const { bodyBytes = Buffer.byteLength(body), from } = options;
-  const received: Received[] = [];
+  const received: LifecycleCallReceived[] = [];
   let answer: IncomingMessage | null = null;
   const outgoing = request(`${url}${path}`, {
     ...(from !== undefined && { localAddress: from }),
@@ -63,7 +63,7 @@ export function openCall(url: string, options: CallOptions): OpenCall {
   });
   // Not everybody who opens a call waits for its headers.
   answered.catch(() => undefined);
-  const ended = new Promise<CallEnd>((resolve) => {
+  const ended = new Promise<LifecycleCallEnd>((resolve) => {
     outgoing.once('close', () => resolve(answer?.complete === true ? 'complete' : 'cut'));
     outgoing.once('response', (response) => {
       response.once('error', () => undefined);
@@ -103,7 +103,7 @@ export interface ChatOptions {
 }
 
 /** Sends a chat call. */
-export function openChat(url: string, options: ChatOptions): OpenCall {
+export function openChat(url: string, options: ChatOptions): LifecycleOpenCall {
   const { path = '/practice/v1/chat/completions', model = 'practice', label } = options;
   const { stream = true } = options;
   return openCall(url, {

@@ -8,13 +8,13 @@ export interface IsolateMemory {
 
 const MIB = 1_048_576;
 
-interface Answer {
+interface LifecycleIsolateAnswer {
   readonly id?: number;
   readonly result?: object;
 }
 
 /** A connection to the inspector of one isolate. */
-class Inspector {
+class LifecycleIsolateInspector {
   readonly #socket: WebSocket;
   #asked = 0;
 
@@ -26,7 +26,7 @@ class Inspector {
     const id = (this.#asked += 1);
     return new Promise((resolve, reject) => {
       const hear = ({ data }: MessageEvent): void => {
-        const answer = JSON.parse(String(data)) as Answer;
+        const answer = JSON.parse(String(data)) as LifecycleIsolateAnswer;
         if (answer.id !== id) return;
         this.#socket.removeEventListener('message', hear);
         resolve(answer.result ?? {});
@@ -83,7 +83,7 @@ async function look(socket: WebSocket): Promise<IsolateMemory> {
     socket.addEventListener('open', resolve, { once: true });
     socket.addEventListener('error', () => reject(new Error('no inspector')), { once: true });
   });
-  const inspector = new Inspector(socket);
+  const inspector = new LifecycleIsolateInspector(socket);
   await inspector.ask('HeapProfiler.enable');
   await inspector.ask('HeapProfiler.collectGarbage');
   const usage = (await inspector.ask('Runtime.getHeapUsage')) as {

@@ -1,5 +1,5 @@
 /** A source of random choices that come out the same for the same seed. */
-export interface Random {
+export interface LifecycleRandom {
   /** A whole number from `min` to `max`, both included. */
   between(min: number, max: number): number;
   /** One of the entries, each as often as its weight says. */
@@ -7,7 +7,7 @@ export interface Random {
 }
 
 /** Mulberry32: 32 bits of state, good enough to mix up calls. */
-export function createRandom(seed: number): Random {
+export function createRandom(seed: number): LifecycleRandom {
   let state = seed >>> 0;
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0;

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-interface Bound {
+interface LifecycleRowsBound {
   readonly seq: number;
   readonly mark: number;
 }
@@ -26,9 +26,11 @@ export async function slotsOnDisk(dataDir: string): Promise<number> {
 /** Reads the mark of the last row, which is in the ring, or beside the controls. */
 function markIn(database: DatabaseSync): number {
   const ring = database.prepare('SELECT data FROM bound').all();
-  const rows = ring.map(({ data }) => JSON.parse(String(data)) as Bound);
+  const rows = ring.map(({ data }) => JSON.parse(String(data)) as LifecycleRowsBound);
   const kept = database.prepare(`SELECT value FROM memory WHERE key = 'controls'`).get();
-  const { bound } = JSON.parse(String(kept?.['value'] ?? '{}')) as { readonly bound?: Bound };
+  const { bound } = JSON.parse(String(kept?.['value'] ?? '{}')) as {
+    readonly bound?: LifecycleRowsBound;
+  };
   if (bound !== undefined) rows.push(bound);
   return rows.toSorted((one, other) => one.seq - other.seq).at(-1)?.mark ?? 0;
 }

@@ -22,13 +22,16 @@ export function keyHash(secret: Secret): string {
 }
 
 /** Something that was said or kept, and where. */
-export interface Finding {
+export interface LifecycleSecretsFinding {
   readonly where: string;
   readonly data: Buffer;
 }
 
 /** Which secret was found where; empty is what one wants. */
-export function leaks(secrets: readonly Secret[], findings: readonly Finding[]): string[] {
+export function leaks(
+  secrets: readonly Secret[],
+  findings: readonly LifecycleSecretsFinding[],
+): string[] {
   return secrets.flatMap(({ name, traces }) =>
     findings
       .filter(({ data }) => traces.some((trace) => data.includes(trace)))
@@ -37,7 +40,7 @@ export function leaks(secrets: readonly Secret[], findings: readonly Finding[]):
 }
 
 /** Every file below a folder, as raw bytes: databases with their journals, whatever there is. */
-export async function filesBelow(folder: string): Promise<Finding[]> {
+export async function filesBelow(folder: string): Promise<LifecycleSecretsFinding[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries
     .filter((entry) => entry.isFile())

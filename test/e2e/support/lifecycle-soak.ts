@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Leaving, OpenCall } from './lifecycle-call.ts';
+import type { LifecycleCallLeaving, LifecycleOpenCall } from './lifecycle-call.ts';
 import { openChat } from './lifecycle-call.ts';
-import type { Random } from './lifecycle-random.ts';
+import type { LifecycleRandom } from './lifecycle-random.ts';
 import { clock } from './lifecycle-wait.ts';
 
 /** A call that does not end within this time hangs. */
@@ -10,18 +10,18 @@ const HANGS_AFTER_MS = 100_000;
 /** Habit of a client of the soak, and how that may end. */
 interface Habit {
   readonly name: string;
-  readonly headers: (random: Random) => Record<string, string>;
+  readonly headers: (random: LifecycleRandom) => Record<string, string>;
   /** Leaves so many milliseconds after it sent its call, or after its first chunk. */
   readonly leaves?: { readonly from: 'sent' | 'answered'; readonly afterMsMax: number };
   readonly expected: readonly string[];
 }
 
-const pace = (random: Random): Record<string, string> => ({
+const pace = (random: LifecycleRandom): Record<string, string> => ({
   'x-strict-chunks': String(random.between(1, 20)),
   'x-strict-chunk-delay-ms': String(random.between(0, 15)),
 });
 
-const endless = (random: Random): Record<string, string> => ({
+const endless = (random: LifecycleRandom): Record<string, string> => ({
   ...pace(random),
   'x-strict-chunks': '100000',
   'x-strict-chunk-delay-ms': '5',
@@ -114,10 +114,14 @@ export interface SoakCall {
   readonly endedAt: number;
 }
 
-async function leaveIfSo(habit: Habit, call: OpenCall, random: Random): Promise<void> {
+async function leaveIfSo(
+  habit: Habit,
+  call: LifecycleOpenCall,
+  random: LifecycleRandom,
+): Promise<void> {
   if (habit.leaves === undefined) return;
   const { from, afterMsMax } = habit.leaves;
-  const how = random.pick<Leaving>([
+  const how = random.pick<LifecycleCallLeaving>([
     [1, 'FIN'],
     [1, 'RST'],
   ]);
@@ -127,7 +131,7 @@ async function leaveIfSo(habit: Habit, call: OpenCall, random: Random): Promise<
   call.leave(how);
 }
 
-async function outcomeOf(call: OpenCall): Promise<string> {
+async function outcomeOf(call: LifecycleOpenCall): Promise<string> {
   const hangs = delay(HANGS_AFTER_MS, 'hangs' as const, { ref: false });
   const end = await Promise.race([call.ended, hangs]);
   if (end === 'hangs') {
@@ -143,7 +147,11 @@ async function outcomeOf(call: OpenCall): Promise<string> {
 }
 
 /** Sends one call as some client would. */
-export async function soakCall(url: string, label: string, random: Random): Promise<SoakCall> {
+export async function soakCall(
+  url: string,
+  label: string,
+  random: LifecycleRandom,
+): Promise<SoakCall> {
   const habit = random.pick(HABITS);
   const sentAt = clock();
   const call = openChat(url, { label, headers: habit.headers(random) });

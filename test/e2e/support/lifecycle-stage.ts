@@ -14,7 +14,7 @@ export const STAGE_TOKEN = 'stage-admin-token';
 /** Holds that give a slot back at once, so that a test measures nothing but the way there. */
 export const NO_HOLDS = { release_cooldown_ms: 0, cancel_cooldown_ms: 0, failure_hold_ms: 0 };
 
-export interface StageOptions {
+export interface LifecycleStageOptions {
   readonly upstream?: StrictOptions;
   /** The configuration of the first start. */
   readonly config: (upstream: StrictUpstream) => unknown;
@@ -35,7 +35,7 @@ export interface StageOptions {
 }
 
 /** A Headgate behind its forwarder, on a data folder of its own, before a strict upstream. */
-export interface Stage {
+export interface LifecycleStage {
   readonly upstream: StrictUpstream;
   readonly admin: Admin;
   readonly dataDir: string;
@@ -75,7 +75,7 @@ export function practiceConfig(
 }
 
 /** Starts a stage; `close` removes all of it. */
-export async function startStage(options: StageOptions): Promise<Stage> {
+export async function startStage(options: LifecycleStageOptions): Promise<LifecycleStage> {
   const dataDir = await mkdtemp(join(tmpdir(), 'headgate-lifecycle-'));
   const upstream = await startStrictUpstream(options.upstream ?? {});
   const lines: string[] = [];

@@ -9,7 +9,7 @@ export const clock = (): number => performance.timeOrigin + performance.now();
  */
 export const FIGURE = { retry: 3 };
 
-export interface UntilOptions {
+export interface LifecycleWaitUntilOptions {
   /**
    * More than a machine takes that is busy with other things. Less than a lease lasts without a renewal (45 s): one that is
    * never released must not pass as released. @default 40000
@@ -23,7 +23,7 @@ export interface UntilOptions {
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  { withinMs = 40_000, everyMs = 2 }: UntilOptions = {},
+  { withinMs = 40_000, everyMs = 2 }: LifecycleWaitUntilOptions = {},
 ): Promise<void> {
   const deadline = clock() + withinMs;
   while (!(await condition())) {

@@ -1,4 +1,4 @@
-import type { OpenCall } from './lifecycle-call.ts';
+import type { LifecycleOpenCall } from './lifecycle-call.ts';
 import { openCall } from './lifecycle-call.ts';
 
 /** A chat call whose size is known, in tokens as the strict upstream counts them. */
@@ -13,7 +13,7 @@ export interface SizedCall {
 }
 
 /** Sends a call, not as a stream, so that nothing is said before its answer. */
-export function openSized(url: string, call: SizedCall): OpenCall {
+export function openSized(url: string, call: SizedCall): LifecycleOpenCall {
   const { upstream, label, inputTokens, outputTokens, maxTokens = outputTokens } = call;
   return openCall(url, {
     path: `/${upstream}/v1/chat/completions`,

@@ -1,5 +1,5 @@
 import { openChat } from './lifecycle-call.ts';
-import type { Stage } from './lifecycle-stage.ts';
+import type { LifecycleStage } from './lifecycle-stage.ts';
 import { FullQueue } from './limits-load.ts';
 
 /** More than the 64 that are let through at first, so that all of these are refused together. */
@@ -12,7 +12,7 @@ export const HIDDEN = [
 ];
 
 /** Keeps more calls waiting for an upstream than it is thought to take. */
-export function fillQueue(stage: Stage, id: string): FullQueue {
+export function fillQueue(stage: LifecycleStage, id: string): FullQueue {
   const path = `/${id}/v1/chat/completions`;
   return new FullQueue(CLIENTS, (index) => openChat(stage.url(), { path, label: `call-${index}` }));
 }

@@ -1,16 +1,19 @@
 import type { StrictOptions } from '../../strict-upstream/strict-upstream.ts';
-import type { Stage } from './lifecycle-stage.ts';
+import type { LifecycleStage } from './lifecycle-stage.ts';
 import { startStage } from './lifecycle-stage.ts';
 
 /** An upstream with a count of its own, and the group before it. All have the same name. */
-export interface Scope {
+export interface LimitsStageScope {
   readonly id: string;
   /** The group, but for its name and what it matches; null: nothing is configured. */
   readonly group: Readonly<Record<string, unknown>> | null;
 }
 
 /** Starts a stage of upstreams that do not share a limit, so that tests run at the same time. */
-export function startScopes(scopes: readonly Scope[], upstream: StrictOptions): Promise<Stage> {
+export function startScopes(
+  scopes: readonly LimitsStageScope[],
+  upstream: StrictOptions,
+): Promise<LifecycleStage> {
   return startStage({
     config: (strict) => ({
       upstreams: scopes.map(({ id }) => ({

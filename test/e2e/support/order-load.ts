@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { StrictArrival } from '../../strict-upstream/counts.ts';
-import type { OpenCall } from './lifecycle-call.ts';
+import type { LifecycleOpenCall } from './lifecycle-call.ts';
 import { openChat } from './lifecycle-call.ts';
 import { clock } from './lifecycle-wait.ts';
 
@@ -15,7 +15,7 @@ export interface Party {
 interface SentCall {
   readonly label: string;
   readonly sentAt: number;
-  readonly call: OpenCall;
+  readonly call: LifecycleOpenCall;
 }
 
 /** How a gateway key stands in the configuration. */
@@ -39,7 +39,7 @@ export class PartyCalls {
     this.prefix = `${model} ${party.name} `;
   }
 
-  send(headers: Readonly<Record<string, string>> = {}): OpenCall {
+  send(headers: Readonly<Record<string, string>> = {}): LifecycleOpenCall {
     const { key, agent } = this.#party;
     const label = `${this.prefix}${this.sent.length}`;
     const own = agent === undefined ? {} : { 'headgate-agent': agent };
@@ -81,7 +81,7 @@ export class PartyCalls {
 }
 
 /** A stretch of time, in epoch milliseconds. */
-export interface Span {
+export interface OrderLoadSpan {
   readonly from: number;
   readonly to: number;
 }
@@ -90,7 +90,7 @@ export interface Span {
 export function slotSeconds(
   arrivals: readonly StrictArrival[],
   prefix: string,
-  { from, to }: Span,
+  { from, to }: OrderLoadSpan,
 ): number {
   const ofParty = arrivals.filter(({ label }) => label?.startsWith(prefix) === true);
   const heldMs = ofParty.map(({ at, endedAt }) =>

@@ -9,7 +9,7 @@ export interface StoringUpstream {
   close(): void;
 }
 
-interface Asked {
+interface StoringUpstreamRequest {
   readonly method: string;
   readonly path: string;
   readonly json: Record<string, unknown>;
@@ -65,7 +65,7 @@ export async function startStoringUpstream(name: string): Promise<StoringUpstrea
 }
 
 function made(
-  { method, path, json }: Asked,
+  { method, path, json }: StoringUpstreamRequest,
   name: string,
   stored: Map<string, Record<string, unknown>>,
 ): Record<string, unknown> | null {
@@ -82,7 +82,7 @@ function made(
 }
 
 function found(
-  { method, path }: Asked,
+  { method, path }: StoringUpstreamRequest,
   stored: Map<string, Record<string, unknown>>,
 ): Record<string, unknown> | null {
   const segments = path.split('/');

@@ -1,14 +1,14 @@
 import { connect } from 'node:net';
 
 /** One answer as it stood on the connection. */
-interface WireAnswer {
+interface SupportWireAnswer {
   readonly status: number;
   readonly head: string;
   readonly body: string;
 }
 
-interface Read {
-  readonly answers: readonly WireAnswer[];
+interface WireRead {
+  readonly answers: readonly SupportWireAnswer[];
   /** Rest behind them: the beginning of another one, or what is none. */
   readonly rest: string;
 }
@@ -30,8 +30,8 @@ function readChunks(text: string): { readonly body: string; readonly length: num
 }
 
 /** Reads answers one after the other, by their lengths alone. */
-function readAnswers(text: string): Read {
-  const answers: WireAnswer[] = [];
+function readAnswers(text: string): WireRead {
+  const answers: SupportWireAnswer[] = [];
   let rest = text;
   for (;;) {
     const end = rest.indexOf('\r\n\r\n');
@@ -49,7 +49,7 @@ function readAnswers(text: string): Read {
 }
 
 /** Outcome of a connection. */
-export interface Exchange extends Read {
+export interface WireExchange extends WireRead {
   readonly isReset: boolean;
 }
 
@@ -68,7 +68,7 @@ export function exchange(
   pieces: readonly Buffer[],
   wanted: number,
   { withinMs = 20_000, last }: ExchangeOptions = {},
-): Promise<Exchange> {
+): Promise<WireExchange> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     let text = '';

@@ -36,7 +36,7 @@ const bucketActionArb: fc.Arbitrary<BucketAction> = fc.oneof(
 const bucketHistoryArb = fc.array(bucketActionArb, { maxLength: 50, size: 'max' });
 
 /** The bucket and GCRA side by side. */
-class Pair {
+class BucketPair {
   now = instant(1_000);
   readonly #params: BucketParams;
   readonly #bucket: Bucket;
@@ -79,7 +79,7 @@ class Pair {
 test('a bucket decides as GCRA does, and says exactly when there is room', () => {
   fc.assert(
     fc.property(bucketParamsArb, bucketHistoryArb, (params, history) => {
-      const pair = new Pair(params);
+      const pair = new BucketPair(params);
       for (const action of history) pair.run(action);
     }),
     runs(2_000),

@@ -19,7 +19,12 @@ import {
 } from '../../../src/core/parts/repeat-refusals.ts';
 import { runs } from '../runs.ts';
 import { percent, printTable, seconds } from '../simulator/table.ts';
-import { SaturatedUpstream, type Controller, type Seen, type Segment } from './upstream-sim.ts';
+import {
+  SaturatedUpstream,
+  type Controller,
+  type UpstreamSimSeen,
+  type Segment,
+} from './upstream-sim.ts';
 
 /**
  * The headroom controller before an upstream whose capacity nobody told, and which changes. One run is
@@ -80,7 +85,7 @@ function measure(name: string, controller: Controller, serviceMs: number, capaci
   return seen;
 }
 
-function cells({ capacity, utilisation, refusedShare, reachedMs }: Seen): string[] {
+function cells({ capacity, utilisation, refusedShare, reachedMs }: UpstreamSimSeen): string[] {
   return [String(capacity), percent(utilisation), percent(refusedShare), seconds(reachedMs)];
 }
 
@@ -153,7 +158,7 @@ describe('an upstream that takes 4, configured as 64', () => {
   });
 });
 
-type Event =
+type CeilingEvent =
   | {
       readonly kind: 'refused' | 'overloaded';
       readonly ticket: string;
@@ -162,7 +167,7 @@ type Event =
     }
   | { readonly kind: 'served'; readonly calls: number; readonly inUse: number };
 
-const eventArb: fc.Arbitrary<Event> = fc.oneof(
+const eventArb: fc.Arbitrary<CeilingEvent> = fc.oneof(
   fc.record({
     kind: fc.constantFrom('refused' as const, 'overloaded' as const),
     ticket: fc.constantFrom('a', 'b', 'c'),
@@ -178,7 +183,7 @@ const eventArb: fc.Arbitrary<Event> = fc.oneof(
 );
 
 /** Lets it happen to the ceiling. Returns the limit before and after. */
-function happen(ceiling: Ceiling, settings: CeilingSettings, event: Event, now: InstantMs) {
+function happen(ceiling: Ceiling, settings: CeilingSettings, event: CeilingEvent, now: InstantMs) {
   const before = slotsMaxNow(ceiling, settings);
   if (event.kind === 'served') {
     for (let index = 0; index < event.calls; index += 1) {

@@ -1,12 +1,12 @@
 import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { Usage } from '../../../src/core/words/usage.ts';
+import type { CallUsage } from '../../../src/core/words/usage.ts';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { BURST_MS, NO_RATES } from '../../../src/core/parts/rate-limits.ts';
-import { emptyRates, roomAt, settle, take, type Rates } from '../../../src/core/parts/rates.ts';
+import { emptyRates, roomAt, settle, take, type RateUse } from '../../../src/core/parts/rates.ts';
 import { runs } from '../runs.ts';
-import { Random } from '../simulator/random.ts';
+import { SimulatorRandom } from '../simulator/random.ts';
 import { percent, printTable } from '../simulator/table.ts';
 import { SlidingLog } from './sliding-log.ts';
 
@@ -51,9 +51,9 @@ test('no minute ever has more than the limit, however calls come, travel, settle
         const tokens = new SlidingLog(60_000);
         const pending: { at: number; run: () => void }[] = [];
         for (const { gapMs, size, used, travelMs, heldMs, isAfterRestart } of calls) {
-          if (isAfterRestart) rates = JSON.parse(JSON.stringify(rates)) as Rates;
-          const reserved: Usage = { requests: 1, inputTokens: size - 1, outputTokens: 1 };
-          const actual: Usage = { ...reserved, inputTokens: Math.floor(used * (size - 1)) };
+          if (isAfterRestart) rates = JSON.parse(JSON.stringify(rates)) as RateUse;
+          const reserved: CallUsage = { requests: 1, inputTokens: size - 1, outputTokens: 1 };
+          const actual: CallUsage = { ...reserved, inputTokens: Math.floor(used * (size - 1)) };
           let at = roomAt(rates, settings, reserved, instant(now + gapMs));
           // A call that ends meanwhile may make room sooner; what it settles must be settled before.
           pending.sort((a, b) => a.at - b.at);
@@ -98,7 +98,7 @@ describe('under load', () => {
     [{ rpm: 60, tpm: 10_000 }, 500],
   ])('%j with calls of up to %i tokens is used and never exceeded', (changes, largest) => {
     const settings = { ...NO_RATES, ...changes };
-    const random = new Random(7);
+    const random = new SimulatorRandom(7);
     const rates = emptyRates();
     const requests = new SlidingLog(60_000);
     const tokens = new SlidingLog(60_000);

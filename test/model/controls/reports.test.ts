@@ -22,14 +22,14 @@ const SECONDS_60 = 60_000;
 const MINUTES_11 = 660_000;
 const TICK_MS = 500;
 
-type Step =
+type ReportsStep =
   | { readonly kind: 'call'; readonly isById: boolean }
   | { readonly kind: 'release'; readonly pick: number }
   | { readonly kind: 'answer'; readonly pick: number; readonly signal: Partial<UpstreamSignal> }
   | { readonly kind: 'advance'; readonly ms: number };
 
 /** Makes steps with answers that Headgate sees (`null`) or that one of the keys reports. */
-function stepArb(keys: readonly (string | null)[]): fc.Arbitrary<Step> {
+function stepArb(keys: readonly (string | null)[]): fc.Arbitrary<ReportsStep> {
   const pick = fc.nat(20);
   const signal = fc
     .record({
@@ -45,18 +45,18 @@ function stepArb(keys: readonly (string | null)[]): fc.Arbitrary<Step> {
     { weight: 2, arbitrary: fc.record({ kind: fc.constant('release'), pick }) },
     { weight: 6, arbitrary: fc.record({ kind: fc.constant('answer'), pick, signal }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('advance'), ms }) },
-  ) as fc.Arbitrary<Step>;
+  ) as fc.Arbitrary<ReportsStep>;
 }
 
 /** A group of eight slots, and the calls that hold them. */
-class Scene {
+class ReportsScene {
   readonly group = TestGroup.stored({ slotsMax: 8, releaseCooldownMs: 'auto' });
   /** End of the longest wait that Headgate has seen. */
   seenUntil = 0;
   stoppedMs = 0;
   #calls = 0;
 
-  take(step: Step): void {
+  take(step: ReportsStep): void {
     const { group } = this;
     if (step.kind === 'advance') return this.#pass(step.ms);
     if (step.kind === 'call') {
@@ -92,7 +92,7 @@ class Scene {
 test('reports never shorten a pause that Headgate has seen, live or stored', () => {
   fc.assert(
     fc.property(fc.array(stepArb([null, null, 'a', 'a', 'b', '']), { maxLength: 40 }), (steps) => {
-      const scene = new Scene();
+      const scene = new ReportsScene();
       for (const step of steps) {
         scene.take(step);
         const { group, seenUntil } = scene;
@@ -109,7 +109,7 @@ test('reports never shorten a pause that Headgate has seen, live or stored', () 
 test('one key stops a group for at most a minute in eleven, and nothing of it stays', () => {
   fc.assert(
     fc.property(fc.array(stepArb(['a']), { minLength: 10, maxLength: 60 }), (steps) => {
-      const scene = new Scene();
+      const scene = new ReportsScene();
       const { group } = scene;
       const began = group.now;
       for (const step of steps) scene.take(step);

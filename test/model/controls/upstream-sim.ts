@@ -1,6 +1,6 @@
 import { instant, ticketId, type InstantMs, type TicketId } from '../../../src/core/words/ids.ts';
 import { Clock } from '../simulator/clock.ts';
-import { Random } from '../simulator/random.ts';
+import { SimulatorRandom } from '../simulator/random.ts';
 
 /** The controller of how many calls may be in flight. */
 export interface Controller {
@@ -24,7 +24,7 @@ export interface Segment {
 }
 
 /** Sights of one segment. */
-export interface Seen {
+export interface UpstreamSimSeen {
   readonly capacity: number;
   /** The part of the capacity that was in use, and of the attempts that was refused, once settled. */
   utilisation: number;
@@ -53,7 +53,7 @@ interface SimCall {
 /** A full queue before an upstream that refuses at once what exceeds a capacity that nobody told. */
 export class SaturatedUpstream {
   readonly #clock = new Clock();
-  readonly #random: Random;
+  readonly #random: SimulatorRandom;
   readonly #serviceMs: number;
   readonly #controller: Controller;
   #capacity = 0;
@@ -75,11 +75,11 @@ export class SaturatedUpstream {
   constructor(controller: Controller, serviceMs: number, seed: number) {
     this.#controller = controller;
     this.#serviceMs = serviceMs;
-    this.#random = new Random(seed);
+    this.#random = new SimulatorRandom(seed);
   }
 
   /** Runs the segments one after the other, and measures each from `settleMs` after its begin. */
-  run(segments: readonly Segment[], settleMs: number): Seen[] {
+  run(segments: readonly Segment[], settleMs: number): UpstreamSimSeen[] {
     return segments.map(({ capacity, lengthMs }) => {
       const beganAt = this.#clock.now;
       this.#capacity = capacity;

@@ -1,5 +1,5 @@
-import type { Lease } from '../../../src/core/state.ts';
-import type { Claim, LentSlot } from '../../../src/core/unclaimed.ts';
+import type { ActiveLease } from '../../../src/core/state.ts';
+import type { Claim, OrphanedPrefetchedSlot } from '../../../src/core/unclaimed.ts';
 import {
   IMPLICIT,
   type InstantMs,
@@ -11,7 +11,7 @@ import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Instance } from './instance.ts';
 
 /** A call as its caller sees it, and its holder once it has a lease. */
-export interface Call {
+export interface FleetCall {
   readonly ticket: Ticket;
   readonly leaseId: LeaseId;
   /** It stops at its fence, unless a renewal was acknowledged that it sent less than a TTL before. */
@@ -21,8 +21,8 @@ export interface Call {
   /** The answer that it holds its lease by, and the instance that gave it. */
   attachment: number;
   at: Instance | null;
-  nested: Lease['nested'];
-  heirOf: Lease['heirOf'];
+  nested: ActiveLease['nested'];
+  heirOf: ActiveLease['heirOf'];
   /** The member by whose key it runs. */
   member: MemberId;
   grantedAt: InstantMs;
@@ -47,12 +47,17 @@ export interface Call {
   loopTurn: number;
   endedAt: InstantMs | null;
   /** The lent slot that it runs on, as long as no answer holds a lease of its own for it. */
-  lent: LentSlot | null;
+  lent: OrphanedPrefetchedSlot | null;
   /** How long it holds without a renewal. */
   ttlMs: number;
 }
 
-export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now: InstantMs): Call {
+export function newCall(
+  ticket: Ticket,
+  leaseId: LeaseId,
+  isStrict: boolean,
+  now: InstantMs,
+): FleetCall {
   return {
     ticket,
     leaseId,
@@ -82,7 +87,7 @@ export function newCall(ticket: Ticket, leaseId: LeaseId, isStrict: boolean, now
 }
 
 /** Tells of the lease as `LeaseHolder` does. */
-export function claimOf(call: Call, now: InstantMs): Claim {
+export function claimOf(call: FleetCall, now: InstantMs): Claim {
   const { ticket, leaseId, attachment, nested, heirOf, grantedAt, renewedAt, lent, ttlMs } = call;
   const { id: ticketId, holder, lane, slots } = ticket;
   const hasLapsed = now >= renewedAt + ttlMs;

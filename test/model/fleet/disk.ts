@@ -1,6 +1,6 @@
 import { emptyControls } from '../../../src/core/controls.ts';
 import type { BoundRow } from '../../../src/core/parts/bound.ts';
-import type { Kept, GroupWrite } from '../../../src/core/writes.ts';
+import type { StoredControls, GroupWrite } from '../../../src/core/writes.ts';
 import type { Stored } from '../../../src/core/recover.ts';
 import { START } from '../../support/core-builders.ts';
 
@@ -13,16 +13,16 @@ export interface DiskWrite {
   readonly kept: string | null;
 }
 
-interface RingRow {
+interface DiskRingRow {
   readonly at: number;
   readonly bound: BoundRow;
 }
 
 /** The disk of a group, which only the newest instance can write. Times are those in which somebody could act. */
-export class Disk {
+export class FleetDisk {
   /** The number of the instance that was loaded last. */
   owner = 0;
-  #ring: RingRow[] = [];
+  #ring: DiskRingRow[] = [];
   #kept: { readonly bound: BoundRow; readonly kept: string } | null = null;
 
   /** Slots that may be held by what is written. */
@@ -42,7 +42,7 @@ export class Disk {
     if (this.#kept !== null) rows.push(this.#kept.bound);
     const ended = rows.flatMap((row) => row.ended);
     const lapsed = rows.flatMap((row) => row.lapsed);
-    const kept = this.#kept === null ? null : (JSON.parse(this.#kept.kept) as Kept);
+    const kept = this.#kept === null ? null : (JSON.parse(this.#kept.kept) as StoredControls);
     return {
       bound: last === null ? null : { ...last, ended, lapsed },
       untold: last === this.#kept?.bound ? last.ended : [],

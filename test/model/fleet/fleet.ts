@@ -9,18 +9,18 @@ import {
   type InstantMs,
   type MemberId,
 } from '../../../src/core/words/ids.ts';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import { LEASE_TTL_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from '../simulator/clock.ts';
-import { newCall, type Call } from './call.ts';
-import { Disk } from './disk.ts';
+import { newCall, type FleetCall } from './call.ts';
+import { FleetDisk } from './disk.ts';
 import { Holders } from './holders.ts';
 import { Isolates, type Isolate } from './isolates.ts';
 import { Instance, type WriteFate } from './instance.ts';
 import { Network } from './network.ts';
-import { Refusals, type Refused } from './refusals.ts';
+import { Refusals, type RefusalsRefused } from './refusals.ts';
 import { DESIGN, type Rules } from './rules.ts';
 
 /** Maximum instances that go on beside the current one. */
@@ -46,11 +46,11 @@ interface FleetOptions {
  */
 export class Fleet {
   readonly clock = new Clock();
-  readonly disk = new Disk();
+  readonly disk = new FleetDisk();
   readonly network: Network;
   readonly holders: Holders;
   readonly isolates: Isolates;
-  readonly calls: Call[] = [];
+  readonly calls: FleetCall[] = [];
   /** The most slots that calls held at once which had not lapsed. */
   peak = 0;
   resets = 0;
@@ -65,9 +65,9 @@ export class Fleet {
   readonly #stale: Instance[] = [];
   readonly #writeFates: WriteFate[] = [];
   /** Calls that may run, the others are over. */
-  #live: Call[] = [];
+  #live: FleetCall[] = [];
   /** Until when the upstream counts calls that have ended. */
-  readonly #lagging = new Map<Call, number>();
+  readonly #lagging = new Map<FleetCall, number>();
   #current: Instance;
   readonly #members: GroupSettings['members'];
   #frozenMs = 0;
@@ -120,7 +120,7 @@ export class Fleet {
   }
 
   /** A call of an isolate that may start it on a slot that it was lent. */
-  callIn(isolate: Isolate, isStrict: boolean): Call {
+  callIn(isolate: Isolate, isStrict: boolean): FleetCall {
     const call = this.#newCall(1, isStrict, { isolate: isolate.id });
     if (!this.isolates.start(call)) this.holders.ask(call);
     this.advance(0);
@@ -128,17 +128,17 @@ export class Fleet {
   }
 
   /** Ends a call, and tells the group or its isolate. */
-  finish(call: Call, outcome: Outcome): void {
+  finish(call: FleetCall, outcome: LeaseOutcome): void {
     if (!this.isolates.finish(call, outcome)) this.holders.finish(call, outcome);
   }
 
   /** Has a holder take its lease up again, or take one of its own. */
-  resume(call: Call): void {
+  resume(call: FleetCall): void {
     this.isolates.takeOwn(call);
     this.holders.resume(call);
   }
 
-  arrive(slots: number, isStrict: boolean, parent: Call | null = null): Call {
+  arrive(slots: number, isStrict: boolean, parent: FleetCall | null = null): FleetCall {
     const call = this.#newCall(slots, isStrict, { parent });
     this.holders.ask(call);
     this.advance(0);
@@ -148,8 +148,8 @@ export class Fleet {
   #newCall(
     slots: number,
     isStrict: boolean,
-    { parent = null, isolate }: { readonly parent?: Call | null; readonly isolate?: string },
-  ): Call {
+    { parent = null, isolate }: { readonly parent?: FleetCall | null; readonly isolate?: string },
+  ): FleetCall {
     const count = this.calls.length;
     const ticket = someTicket(`t${count}`, this.now, {
       holder: {
@@ -171,7 +171,7 @@ export class Fleet {
     return call;
   }
 
-  in(phase: Call['phase']): Call[] {
+  in(phase: FleetCall['phase']): FleetCall[] {
     return this.#live.filter((call) => call.phase === phase);
   }
 
@@ -187,7 +187,7 @@ export class Fleet {
   reconfigure(members: GroupSettings['members']): void {
     if (members.length === 0) {
       const { leases, bound } = this.state;
-      const isGranted = ({ leaseId }: Call): boolean =>
+      const isGranted = ({ leaseId }: FleetCall): boolean =>
         leases.has(leaseId) || bound.grantedBefore.has(leaseId);
       if (this.in('asking').some(isGranted)) return;
       this.network.loseAsks();
@@ -241,7 +241,7 @@ export class Fleet {
   }
 
   /** The upstream refuses calls like this one for a while. The current instance receives this if it knows the call. */
-  refuse({ leaseId }: Call, scope: Refused): void {
+  refuse({ leaseId }: FleetCall, scope: RefusalsRefused): void {
     const lease = this.state.leases.get(leaseId);
     if (lease === undefined) return;
     const { member, holder } = lease;
@@ -253,7 +253,7 @@ export class Fleet {
     this.advance(0);
   }
 
-  revoke(call: Call): void {
+  revoke(call: FleetCall): void {
     this.#current.apply({ kind: 'revoke', leaseId: call.leaseId });
     this.advance(0);
   }
@@ -341,7 +341,7 @@ export class Fleet {
     });
   }
 
-  #fenceOf(call: Call): number {
+  #fenceOf(call: FleetCall): number {
     return call.hasLapsed ? Infinity : call.fenceAt;
   }
 
@@ -357,7 +357,7 @@ export class Fleet {
    * The upstream goes on counting a call for as long as the group's cool-down allows for, if the group hears of its end;
    * of several ends that it hears, the shortest counts.
    */
-  #lag(call: Call, outcome: Outcome): void {
+  #lag(call: FleetCall, outcome: LeaseOutcome): void {
     const { endedAt, hasLapsed, fenceAt, nested } = call;
     if (endedAt === null || hasLapsed || nested !== null) return;
     // A failed call with its caller's own key says nothing about the upstream.
@@ -368,7 +368,7 @@ export class Fleet {
     else if (this.clock.now < fenceAt) this.#lagging.set(call, until);
   }
 
-  #cooldownMs(outcome: Outcome): number {
+  #cooldownMs(outcome: LeaseOutcome): number {
     const { releaseCooldownMs, cancelCooldownMs, failureCooldownMs } = this.#settings;
     const ms = {
       success: releaseCooldownMs,
@@ -384,7 +384,7 @@ export class Fleet {
   #check(): void {
     const { leases, lending, unclaimed, members } = this.state;
     const counted = new Map<MemberId, number>();
-    const count = ({ member, ticket: { slots } }: Call): void => {
+    const count = ({ member, ticket: { slots } }: FleetCall): void => {
       const key = this.#keyOf(member);
       counted.set(key, (counted.get(key) ?? 0) + slots);
     };
@@ -492,7 +492,7 @@ export class Fleet {
   }
 
   /** A holder may believe that its lease is gone only if the current instance does not hold it by the same answer. */
-  #checkGone(call: Call): void {
+  #checkGone(call: FleetCall): void {
     const lease = this.state.leases.get(call.leaseId);
     const isHeld = lease?.phase === 'held' && lease.attachment === call.attachment;
     assert.ok(!isHeld, 'a holder is stopped whose lease the current instance holds');

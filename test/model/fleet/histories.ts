@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { someMember } from '../../support/core-builders.ts';
-import type { Call } from './call.ts';
+import type { FleetCall } from './call.ts';
 import type { Fleet } from './fleet.ts';
 import type { Isolate } from './isolates.ts';
 
 /** A history that was made up to break a rule. Random ones find most of these in a hundred thousand, and some never. */
-export interface History {
+export interface FleetHistory {
   readonly settings: Partial<GroupSettings>;
   readonly run: (fleet: Fleet) => void;
 }
@@ -31,7 +31,7 @@ function roomOf({ state }: Fleet): number {
 }
 
 /** Lets so many calls arrive, one after the other. */
-function arriveAll(fleet: Fleet, count: number): Call[] {
+function arriveAll(fleet: Fleet, count: number): FleetCall[] {
   return Array.from({ length: count }, () => fleet.arrive(1, true));
 }
 
@@ -46,19 +46,19 @@ function overfill(fleet: Fleet): void {
 }
 
 /** Cuts a call off: it hears nothing, and nobody hears it. */
-function cutOff(fleet: Fleet, call: Call, ms = EVER_MS): void {
+function cutOff(fleet: Fleet, call: FleetCall, ms = EVER_MS): void {
   call.cutUntil = fleet.clock.now + ms;
 }
 
 /** Ends a call, and loses the answer to its release. */
-function endUnheard(fleet: Fleet, call: Call): void {
+function endUnheard(fleet: Fleet, call: FleetCall): void {
   fleet.network.foretell('release', { lost: 'answer' });
   fleet.holders.finish(call, 'success');
   fleet.advance(0);
 }
 
 /** Lets slots change hands until the next waiters are on disk as heirs, and answers lists nobody; tells who waits. */
-function withHeirs(fleet: Fleet): readonly [first: Call, ...rest: Call[]] {
+function withHeirs(fleet: Fleet): readonly [first: FleetCall, ...rest: FleetCall[]] {
   const calls = arriveAll(fleet, 8);
   fleet.advance(2);
   for (const call of calls.slice(0, 2)) {
@@ -74,7 +74,7 @@ function withHeirs(fleet: Fleet): readonly [first: Call, ...rest: Call[]] {
  * A release is heard, its answer is lost, and the slot is granted on behind a write. The release comes once more
  * after a reset.
  */
-export const RELEASED_TWICE: History = {
+export const RELEASED_TWICE: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const first = fleet.arrive(1, true);
@@ -90,7 +90,7 @@ export const RELEASED_TWICE: History = {
 };
 
 /** A release is heard after the last write, and comes once more after a reset, with all that the mark covers in use. */
-export const ENDED_SINCE_THE_WRITE: History = {
+export const ENDED_SINCE_THE_WRITE: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     const [first] = arriveAll(fleet, 8);
@@ -103,7 +103,7 @@ export const ENDED_SINCE_THE_WRITE: History = {
 };
 
 /** The same, where the release is heard while the write is on its way. */
-export const ENDED_WHILE_WRITING: History = {
+export const ENDED_WHILE_WRITING: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     const [first] = arriveAll(fleet, 8);
@@ -120,7 +120,7 @@ export const ENDED_WHILE_WRITING: History = {
 };
 
 /** More is asked for than the mark covers, while a write with a higher one is on its way. */
-export const ABOVE_THE_MARK: History = {
+export const ABOVE_THE_MARK: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     arriveAll(fleet, 8);
@@ -130,7 +130,7 @@ export const ABOVE_THE_MARK: History = {
 };
 
 /** A write is confirmed as late as may be, and an instance that was replaced meanwhile is asked after that. */
-export const CONFIRMED_LATE: History = {
+export const CONFIRMED_LATE: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     fleet.foretellWrite({ hearMs: 4_900 });
@@ -148,7 +148,7 @@ export const CONFIRMED_LATE: History = {
  * A grant is heard so late that its holder does not know that its slot has lapsed, of which nobody knew whose it was. It has
  * been granted on when the holder comes, after another reset.
  */
-export const LAPSED_UNKNOWN: History = {
+export const LAPSED_UNKNOWN: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     fleet.network.foretell('ask', { answerMs: 6_900 });
@@ -169,7 +169,7 @@ export const LAPSED_UNKNOWN: History = {
 };
 
 /** A holder has come to the newest instance, and the older one, which dropped its lease then, says that it is gone. */
-export const GONE_AT_THE_OLDER: History = {
+export const GONE_AT_THE_OLDER: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     const [call] = arriveAll(fleet, 2);
@@ -189,7 +189,7 @@ export const GONE_AT_THE_OLDER: History = {
  * Resets in a row, the second of which comes late in the time of the first. The holder came to the first and not to
  * the second.
  */
-export const RESETS_IN_A_ROW: History = {
+export const RESETS_IN_A_ROW: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const call = fleet.arrive(1, true);
@@ -204,7 +204,7 @@ export const RESETS_IN_A_ROW: History = {
 };
 
 /** A holder comes back long after its lease has lapsed, of which nothing is stored any more. */
-export const BACK_AFTER_A_TTL: History = {
+export const BACK_AFTER_A_TTL: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const lapsed = fleet.arrive(1, false);
@@ -221,7 +221,7 @@ export const BACK_AFTER_A_TTL: History = {
 };
 
 /** An instance that was replaced is left alone with its holder, which renews there. */
-export const LEFT_ALONE: History = {
+export const LEFT_ALONE: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     fleet.arrive(1, true);
@@ -232,7 +232,7 @@ export const LEFT_ALONE: History = {
 };
 
 /** The same; it writes all the time, and never hears of it. */
-export const WRITES_IN_VAIN: History = {
+export const WRITES_IN_VAIN: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     fleet.arrive(1, true);
@@ -249,7 +249,7 @@ export const WRITES_IN_VAIN: History = {
 };
 
 /** A holder has come to the newest instance, and its next try to resume reaches the older one. */
-export const RESUMED_AT_THE_OLDER: History = {
+export const RESUMED_AT_THE_OLDER: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const call = fleet.arrive(1, true);
@@ -264,7 +264,7 @@ export const RESUMED_AT_THE_OLDER: History = {
 };
 
 /** A holder of a saturated group goes to the newest instance; to the older one its connection broke. */
-export const LOST_AT_THE_OLDER: History = {
+export const LOST_AT_THE_OLDER: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     const [first] = arriveAll(fleet, 20);
@@ -277,7 +277,7 @@ export const LOST_AT_THE_OLDER: History = {
 };
 
 /** The same, where its lease lapses there. */
-export const LAPSED_AT_THE_OLDER: History = {
+export const LAPSED_AT_THE_OLDER: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     const [first] = arriveAll(fleet, 16);
@@ -301,7 +301,7 @@ export const LAPSED_AT_THE_OLDER: History = {
 };
 
 /** One reset after the other: the mark covers what is held, and does not rise. */
-export const MANY_RESETS: History = {
+export const MANY_RESETS: FleetHistory = {
   settings: WIDE,
   run: (fleet) => {
     arriveAll(fleet, 8);
@@ -316,7 +316,7 @@ export const MANY_RESETS: History = {
 };
 
 /** An operator takes a lease away, and its holder hears of it only after a reset. */
-export const REVOKED: History = {
+export const REVOKED: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const call = fleet.arrive(1, true);
@@ -337,7 +337,7 @@ export const REVOKED: History = {
  * A release is heard, its answer is lost, and the slot has gone to an heir unwritten. The release comes once more after a
  * reset.
  */
-export const PASSED_AND_RELEASED_TWICE: History = {
+export const PASSED_AND_RELEASED_TWICE: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const [first, heir] = withHeirs(fleet);
@@ -352,7 +352,7 @@ export const PASSED_AND_RELEASED_TWICE: History = {
 };
 
 /** The same where the older instance lives, and an heir that is parked there asks on at the newest one. */
-export const PASSED_AT_THE_OLDER: History = {
+export const PASSED_AT_THE_OLDER: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const [first, heir, ...others] = withHeirs(fleet);
@@ -372,7 +372,7 @@ export const PASSED_AT_THE_OLDER: History = {
 };
 
 /** A holder has come to the newest instance, and the older one hears that its call has ended. */
-export const RESUMED_AND_RELEASED_AT_THE_OLDER: History = {
+export const RESUMED_AND_RELEASED_AT_THE_OLDER: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const [first] = withHeirs(fleet);
@@ -386,7 +386,7 @@ export const RESUMED_AND_RELEASED_AT_THE_OLDER: History = {
 };
 
 /** The connection of a holder breaks, which lives at the newest instance, and waiters are heirs at the older one. */
-export const LOST_BESIDE_HEIRS: History = {
+export const LOST_BESIDE_HEIRS: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const [first] = withHeirs(fleet);
@@ -400,7 +400,7 @@ export const LOST_BESIDE_HEIRS: History = {
  * A lease whose answer left behind the last write ends, and its slot goes on. After a reset an old ask for it comes
  * once more.
  */
-export const ASKED_AGAIN_AFTER_ITS_END: History = {
+export const ASKED_AGAIN_AFTER_ITS_END: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
     const [before, first, heir] = arriveAll(fleet, 4);
@@ -439,7 +439,7 @@ function fill(fleet: Fleet): void {
 }
 
 /** Nobody keeps a loan any more, and its isolate has not noticed. Its slots are handed on, and it starts a call. */
-export const LENT_LONG_AGO: History = {
+export const LENT_LONG_AGO: FleetHistory = {
   settings: LENDING,
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -453,7 +453,7 @@ export const LENT_LONG_AGO: History = {
 };
 
 /** A slot is given back, the answer is lost, and it is granted on. It is given back once more after a reset. */
-export const GIVEN_BACK_TWICE: History = {
+export const GIVEN_BACK_TWICE: FleetHistory = {
   settings: LENDING,
   run: (fleet) => {
     fleet.callIn(isolateOf(fleet), true);
@@ -466,7 +466,7 @@ export const GIVEN_BACK_TWICE: History = {
 };
 
 /** A call asks for a lease of its own, and its message comes after its loan has lapsed and the slot was handed on. */
-export const OWN_LEASE_TOO_LATE: History = {
+export const OWN_LEASE_TOO_LATE: FleetHistory = {
   settings: LENDING,
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -486,7 +486,7 @@ export const OWN_LEASE_TOO_LATE: History = {
 };
 
 /** More is lent than the mark leaves, while no write lands. */
-export const LENT_ABOVE_THE_MARK: History = {
+export const LENT_ABOVE_THE_MARK: FleetHistory = {
   settings: { ...LENDING, slotsMax: 64 },
   run: (fleet) => {
     arriveAll(fleet, 2);
@@ -498,7 +498,7 @@ export const LENT_ABOVE_THE_MARK: History = {
 };
 
 /** A call on a lent slot goes to the newest instance. In the older one, which is full, its loan lapses. */
-export const LOAN_LAPSED_AT_THE_OLDER: History = {
+export const LOAN_LAPSED_AT_THE_OLDER: FleetHistory = {
   settings: { ...WIDE, isAdaptive: false },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -521,7 +521,7 @@ export const LOAN_LAPSED_AT_THE_OLDER: History = {
 };
 
 /** All that was lent is called back, and granted to others. Then a call comes in. */
-export const CALLED_BACK: History = {
+export const CALLED_BACK: FleetHistory = {
   settings: LENDING,
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -535,7 +535,7 @@ export const CALLED_BACK: History = {
 };
 
 /** A call comes that has to wait, because slots are lent on which no call runs. */
-export const WAITS_FOR_LENT_ONES: History = {
+export const WAITS_FOR_LENT_ONES: FleetHistory = {
   settings: { ...WIDE, isAdaptive: false },
   run: (fleet) => {
     fleet.callIn(isolateOf(fleet), true);
@@ -547,7 +547,7 @@ export const WAITS_FOR_LENT_ONES: History = {
 };
 
 /** The answer is lost that brought an isolate more slots, and it goes on calling. */
-export const LENT_TO_NOBODY: History = {
+export const LENT_TO_NOBODY: FleetHistory = {
   settings: { ...WIDE, isAdaptive: false },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -569,7 +569,7 @@ export const LENT_TO_NOBODY: History = {
 };
 
 /** A loan is called back by an instance that was replaced, and a call that runs on it can be heard by none. */
-export const CALLED_BACK_BY_THE_OLDER: History = {
+export const CALLED_BACK_BY_THE_OLDER: FleetHistory = {
   settings: { ...LENDING, slotsMax: 6 },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -582,7 +582,7 @@ export const CALLED_BACK_BY_THE_OLDER: History = {
 };
 
 /** An answer that brings slots comes after their loan was called back, while a call runs that can be heard by none. */
-export const LENT_TOO_LATE: History = {
+export const LENT_TOO_LATE: FleetHistory = {
   settings: { ...LENDING, slotsMax: 12 },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -596,7 +596,7 @@ export const LENT_TOO_LATE: History = {
 };
 
 /** Of two members each has a call; after a reset one of them is not heard of while others come. */
-export const HELD_AT_EACH: History = {
+export const HELD_AT_EACH: FleetHistory = {
   settings: MEMBERS,
   run: (fleet) => {
     const [, second] = arriveAll(fleet, 2);
@@ -610,7 +610,7 @@ export const HELD_AT_EACH: History = {
 };
 
 /** The same, where all are heard of, and others come when nothing is unclaimed any more. */
-export const CLAIMED_AT_EACH: History = {
+export const CLAIMED_AT_EACH: FleetHistory = {
   settings: MEMBERS,
   run: (fleet) => {
     arriveAll(fleet, 2);
@@ -623,7 +623,7 @@ export const CLAIMED_AT_EACH: History = {
 };
 
 /** A call is granted once more at another member by an instance that does not know it, and its holder comes there. */
-export const GRANTED_ELSEWHERE: History = {
+export const GRANTED_ELSEWHERE: FleetHistory = {
   settings: {
     ...MEMBERS,
     members: [0, 1].map((index) => someMember(`m${index}`, { slotsMax: 1 })),
@@ -646,7 +646,7 @@ export const GRANTED_ELSEWHERE: History = {
  * The slot of one member comes free while its only heir waits for the other member, where it belongs. An older instance
  * sees that one's holder go, who has come to the newest one.
  */
-export const HEIR_AT_THE_OTHER: History = {
+export const HEIR_AT_THE_OTHER: FleetHistory = {
   settings: {
     ...MEMBERS,
     members: [0, 1].map((index) => someMember(`m${index}`, { slotsMax: 1 })),

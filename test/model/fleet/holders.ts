@@ -1,10 +1,10 @@
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { InstantMs } from '../../../src/core/words/ids.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import { COVERS_MS } from '../../../src/core/parts/bound.ts';
 import type { Clock } from '../simulator/clock.ts';
-import { claimOf, type Call } from './call.ts';
-import type { Answer, HandedOut, Instance, Reply } from './instance.ts';
+import { claimOf, type FleetCall } from './call.ts';
+import type { InstanceAnswer, HandedOut, Instance, Reply } from './instance.ts';
 import type { Network } from './network.ts';
 import type { Rules } from './rules.ts';
 
@@ -34,14 +34,14 @@ interface HoldersParts {
   /** How long it was that nobody could act, until now. */
   readonly lostMs: () => number;
   /** A call has begun at the upstream, or an end of it was heard for the first time. */
-  readonly onStart: (call: Call) => void;
-  readonly onEndHeard: (call: Call, outcome: Outcome) => void;
+  readonly onStart: (call: FleetCall) => void;
+  readonly onEndHeard: (call: FleetCall, outcome: LeaseOutcome) => void;
   /** An answer brought slots for the isolate of a call, which asked at `sentAt`. */
-  readonly onLent: (call: Call, handed: HandedOut, sentAt: InstantMs) => void;
+  readonly onLent: (call: FleetCall, handed: HandedOut, sentAt: InstantMs) => void;
   /** The group knows the lease of a call that ran on a lent slot, or its end. */
-  readonly onKnown: (call: Call) => void;
+  readonly onKnown: (call: FleetCall) => void;
   /** A holder stops because an instance said that its lease is gone. */
-  readonly onGone: (call: Call) => void;
+  readonly onGone: (call: FleetCall) => void;
 }
 
 /** Doings of callers and holders by themselves: they ask, renew, resume and release as the Worker does. */
@@ -52,7 +52,7 @@ export class Holders {
     this.#parts = parts;
   }
 
-  ask(call: Call): void {
+  ask(call: FleetCall): void {
     const { clock, network } = this.#parts;
     const turn = ++call.askTurn;
     const again = (): void => {
@@ -63,7 +63,7 @@ export class Holders {
     call.unheardAsks += 1;
     const { isAnew } = call;
     let isOver = false;
-    const onLost = (answer: Answer, from: Instance): void => {
+    const onLost = (answer: InstanceAnswer, from: Instance): void => {
       // The runtime disposes of what a caller never got. One that has, or may get, another answer holds the lease by that.
       if (answer.kind === 'lease' && call.phase === 'asking' && call.openAsks === 0) {
         this.#detach(call, answer.lease.attachment, from);
@@ -102,14 +102,14 @@ export class Holders {
     clock.after(SLICE_MS - ASK_AHEAD_MS, again);
   }
 
-  leave(call: Call): void {
+  leave(call: FleetCall): void {
     call.phase = 'over';
     const { id: ticketId } = call.ticket;
     this.#tell(call, null, (instance) => instance.apply({ kind: 'cancel', ticketId }));
   }
 
   /** Ends a call, and tells the group. */
-  finish(call: Call, outcome: Outcome): void {
+  finish(call: FleetCall, outcome: LeaseOutcome): void {
     const { clock, network } = this.#parts;
     call.phase = 'over';
     call.endedAt = this.#parts.now();
@@ -137,18 +137,18 @@ export class Holders {
   }
 
   /** Its process dies, and with it the call; the group may hear that its connections broke. */
-  die(call: Call, isHeard: boolean): void {
+  die(call: FleetCall, isHeard: boolean): void {
     call.phase = 'over';
     call.endedAt = this.#parts.now();
     if (isHeard) this.#dispose(call);
   }
 
   /** Takes its lease up again. */
-  resume(call: Call): void {
+  resume(call: FleetCall): void {
     this.#resume(call, ++call.loopTurn, 0);
   }
 
-  #releaseById(call: Call, outcome: Outcome, tries: number): void {
+  #releaseById(call: FleetCall, outcome: LeaseOutcome, tries: number): void {
     const { clock, network, now } = this.#parts;
     const pauseMs = RELEASE_PAUSES_MS[tries];
     if (pauseMs === undefined) {
@@ -181,13 +181,13 @@ export class Holders {
     });
   }
 
-  #hearEnd(call: Call, outcome: Outcome): void {
+  #hearEnd(call: FleetCall, outcome: LeaseOutcome): void {
     this.#parts.onEndHeard(call, outcome);
   }
 
   /** Of two answers that carry the lease the one with the larger attachment holds it. */
   #adopt(
-    call: Call,
+    call: FleetCall,
     { attachment, nested, heirOf, named, decidedAt }: HandedOut,
     from: Instance,
   ): void {
@@ -217,14 +217,14 @@ export class Holders {
     this.#parts.clock.after(FIRST_RENEWAL_MS, () => this.#renew(call, turn));
   }
 
-  #renew(call: Call, turn: number): void {
+  #renew(call: FleetCall, turn: number): void {
     if (call.phase !== 'running' || call.loopTurn !== turn) return;
     const { network, clock, now } = this.#parts;
     const { leaseId, at } = call;
     const sentAt = now();
     const sentOn = clock.now;
     let isOver = false;
-    const once = (answer: Answer): void => {
+    const once = (answer: InstanceAnswer): void => {
       if (isOver) return;
       isOver = true;
       if (call.phase !== 'running' || call.loopTurn !== turn) return;
@@ -246,7 +246,7 @@ export class Holders {
     clock.after(RENEWAL_LOST_MS, () => once({ kind: 'broken' }));
   }
 
-  #resume(call: Call, turn: number, tries: number): void {
+  #resume(call: FleetCall, turn: number, tries: number): void {
     const { clock } = this.#parts;
     const retryMs = Math.min(RESUME_RETRY_MAX_MS, RESUME_RETRY_MS * 2 ** (tries - 1));
     const pauseMs = tries === 0 ? 0 : retryMs;
@@ -266,7 +266,7 @@ export class Holders {
     });
   }
 
-  #resumeOnce(call: Call, end: (how: 'resumed' | 'gone' | 'failed') => void): void {
+  #resumeOnce(call: FleetCall, end: (how: 'resumed' | 'gone' | 'failed') => void): void {
     const { network, now, lostMs, rules } = this.#parts;
     const sentAt = now();
     const claim = claimOf(call, sentAt);
@@ -293,17 +293,17 @@ export class Holders {
     });
   }
 
-  #stop(call: Call): void {
+  #stop(call: FleetCall): void {
     this.#parts.onGone(call);
     this.finish(call, 'cancelled');
   }
 
   /** Drops the answer that a call holds its lease by. */
-  #dispose(call: Call): void {
+  #dispose(call: FleetCall): void {
     if (call.at !== null) this.#detach(call, call.attachment, call.at);
   }
 
-  #detach(call: Call, attachment: number, from: Instance): void {
+  #detach(call: FleetCall, attachment: number, from: Instance): void {
     const { leaseId } = call;
     this.#tell(call, from, (instance) => {
       if (call.phase === 'over') this.#hearEnd(call, 'cancelled');
@@ -311,7 +311,7 @@ export class Holders {
     });
   }
 
-  #tell(call: Call, to: Instance | null, deliver: (instance: Instance) => void): void {
+  #tell(call: FleetCall, to: Instance | null, deliver: (instance: Instance) => void): void {
     this.#parts.network.send({ of: 'detach', call, to, deliver, hear: () => {} });
   }
 }

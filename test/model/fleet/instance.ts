@@ -3,8 +3,12 @@ import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { boundSlotsOf } from '../../../src/core/leases.ts';
 import { isCovered, lostAt, type BoundRow } from '../../../src/core/parts/bound.ts';
-import { notePace, type Lent, type Told } from '../../../src/core/parts/loans.ts';
-import type { GroupState, Lease } from '../../../src/core/state.ts';
+import {
+  notePace,
+  type PrefetchedShare,
+  type KeeperReport,
+} from '../../../src/core/parts/loans.ts';
+import type { GroupState, ActiveLease } from '../../../src/core/state.ts';
 import { nextWakeAt } from '../../../src/core/step.ts';
 import type { Claim } from '../../../src/core/unclaimed.ts';
 import {
@@ -21,14 +25,14 @@ import {
 import { slotsHeld } from '../../../src/core/violations.ts';
 import { takeWrite } from '../../../src/core/writes.ts';
 import type { Clock } from '../simulator/clock.ts';
-import { diskWriteOf, type Disk, type DiskWrite } from './disk.ts';
+import { diskWriteOf, type FleetDisk, type DiskWrite } from './disk.ts';
 import type { Rules } from './rules.ts';
 
 /** How long what nobody waits for waits for company. */
 const SOON_MS = 50;
 
 /** An answer of an instance. One with a lease tells when it was decided. */
-export type Answer =
+export type InstanceAnswer =
   | { readonly kind: 'lease'; readonly lease: HandedOut }
   | { readonly kind: 'gone'; readonly attachment: number }
   | { readonly kind: 'kept'; readonly attachment: number }
@@ -36,12 +40,12 @@ export type Answer =
   /** The connection broke: the instance is dead, or refuses. */
   | { readonly kind: 'broken' };
 
-export interface HandedOut extends Pick<Lease, 'attachment' | 'nested' | 'heirOf' | 'named'> {
+export interface HandedOut extends Pick<ActiveLease, 'attachment' | 'nested' | 'heirOf' | 'named'> {
   readonly decidedAt: InstantMs;
-  readonly lent: Lent | null;
+  readonly lent: PrefetchedShare | null;
 }
 
-export type Reply = (answer: Answer) => void;
+export type Reply = (answer: InstanceAnswer) => void;
 
 /** How long a write takes to land, and its writer to hear of it. `landMs` null: it never does. */
 export interface WriteFate {
@@ -51,7 +55,7 @@ export interface WriteFate {
 
 export interface Surroundings {
   readonly clock: Clock;
-  readonly disk: Disk;
+  readonly disk: FleetDisk;
   readonly rules: Rules;
   readonly now: () => InstantMs;
   readonly nextWriteFate: () => WriteFate;
@@ -63,14 +67,14 @@ export interface Surroundings {
 }
 
 /** An answer that has yet to leave, and who waits for it. */
-interface Leaving {
+interface InstanceLeaving {
   readonly leave: () => void;
   readonly reply: Reply | undefined;
 }
 
-interface Issued {
+interface InstanceIssued {
   readonly write: DiskWrite;
-  readonly answers: readonly Leaving[];
+  readonly answers: readonly InstanceLeaving[];
   hasLanded: boolean;
 }
 
@@ -86,13 +90,13 @@ export class Instance {
   #writtenAt = instant(-Infinity);
   #lastRow: BoundRow | null = null;
   /** Answers that have not left. */
-  #answers: Leaving[] = [];
+  #answers: InstanceLeaving[] = [];
   /** One of them waits for a write. */
   #isAwaited = false;
   /** The bound is to be written at the end of the turn. */
   #isDue = false;
   #turnIsOpen = false;
-  #inFlight: Issued[] = [];
+  #inFlight: InstanceIssued[] = [];
   #landsFrom = 0;
   /** When what nobody waits for is written. */
   #flushAt = Infinity;
@@ -142,7 +146,7 @@ export class Instance {
   }
 
   /** As `Loans` does: the first answer of a keeper comes at once, those to its renewals are parked. */
-  keepLoan(loanId: LeaseId, isNew: boolean, told: Told, reply: Reply): void {
+  keepLoan(loanId: LeaseId, isNew: boolean, told: KeeperReport, reply: Reply): void {
     this.apply({ kind: 'keep_loan', loanId, isNew, told });
     const loan = this.state.lending.loans.get(loanId);
     if (loan === undefined) return reply(this.#gone());
@@ -264,7 +268,7 @@ export class Instance {
     assert.ok(held <= this.markOnDisk, `${held} slots are held above the mark ${this.markOnDisk}`);
   }
 
-  #gone(): Answer {
+  #gone(): InstanceAnswer {
     return { kind: 'gone', attachment: this.state.nextAttachment };
   }
 
@@ -274,7 +278,7 @@ export class Instance {
     return reply;
   }
 
-  #answerRenewal(id: LeaseId, answer: Answer): void {
+  #answerRenewal(id: LeaseId, answer: InstanceAnswer): void {
     const parked = this.#renewals.get(id) ?? this.#loanRenewals.get(id);
     this.#renewals.delete(id);
     this.#loanRenewals.delete(id);
@@ -284,7 +288,7 @@ export class Instance {
   }
 
   /** Answers behind a write that is not too old. */
-  #acknowledge(answer: Answer, reply: Reply): void {
+  #acknowledge(answer: InstanceAnswer, reply: Reply): void {
     const { rules, now } = this.#around;
     const arrivedAt = this.state.bound.confirmed?.at ?? instant(-Infinity);
     if (rules.mayAcknowledge(arrivedAt, now(), this.#writtenAt)) return reply(answer);
@@ -330,13 +334,13 @@ export class Instance {
   }
 
   /** Writes; `answers` leave once that has landed. */
-  #flush(answers: readonly Leaving[]): void {
+  #flush(answers: readonly InstanceLeaving[]): void {
     const { now, clock, disk, nextWriteFate } = this.#around;
     this.#flushAt = Infinity;
     this.#isAwaited = false;
     this.#isDue = false;
     this.#writtenAt = now();
-    const issued: Issued = { write: this.#takeWrite(), answers, hasLanded: false };
+    const issued: InstanceIssued = { write: this.#takeWrite(), answers, hasLanded: false };
     this.#inFlight.push(issued);
     const { landMs, hearMs } = nextWriteFate();
     this.#landsFrom = landMs === null ? Infinity : Math.max(this.#landsFrom, clock.now + landMs);
@@ -356,7 +360,7 @@ export class Instance {
     return diskWriteOf({ ...taken, bound });
   }
 
-  #land(issued: Issued, hearMs: number): void {
+  #land(issued: InstanceIssued, hearMs: number): void {
     if (issued.hasLanded) return;
     issued.hasLanded = true;
     this.#inFlight = this.#inFlight.filter((each) => each !== issued);

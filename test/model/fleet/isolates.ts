@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { LocalLoan, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import { RENEWED_BEHIND_MS } from '../../../src/core/parts/bound.ts';
-import type { Told } from '../../../src/core/parts/loans.ts';
+import type { KeeperReport } from '../../../src/core/parts/loans.ts';
 import type { Claim } from '../../../src/core/unclaimed.ts';
 import { leaseId, ticketOf, type InstantMs } from '../../../src/core/words/ids.ts';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import {
   LEASE_TTL_MS,
   LOAN_RENEW_EVERY_MS,
@@ -12,10 +12,10 @@ import {
 } from '../../../src/core/words/settings.ts';
 import { SOMEBODY } from '../../support/core-builders.ts';
 import type { Clock } from '../simulator/clock.ts';
-import type { Call } from './call.ts';
+import type { FleetCall } from './call.ts';
 import type { Holders } from './holders.ts';
-import type { Answer, HandedOut, Instance } from './instance.ts';
-import type { Network, Party } from './network.ts';
+import type { InstanceAnswer, HandedOut, Instance } from './instance.ts';
+import type { Network, NetworkParty } from './network.ts';
 import type { Rules } from './rules.ts';
 
 // As in `src/call/acquire/lent-lease.ts` and `loan-keeper.ts`, with the longest pauses that they draw.
@@ -33,20 +33,20 @@ const VERSION = 1;
 const HELD_BY_RENEWAL_MS = LEASE_TTL_MS - RENEWED_BEHIND_MS;
 
 /** An isolate of a Worker, and its loan on which calls start. */
-export interface Isolate extends Party {
+export interface Isolate extends NetworkParty {
   readonly id: string;
   cutUntil: number;
-  loan: Kept | null;
+  loan: IsolatesKept | null;
 }
 
 /** A loan as its isolate has it, and what keeps it. */
-interface Kept {
+interface IsolatesKept {
   readonly isolate: Isolate;
-  readonly local: LocalLoan;
+  readonly local: LocalPrefetch;
   /** The answer by which the keeper has it; null: nobody keeps it, or has yet been answered. */
   at: { readonly instance: Instance; readonly attachment: number } | null;
   /** Calls on it that have no lease of their own, as far as they know. */
-  readonly calls: Map<Call, LocalSlot>;
+  readonly calls: Map<FleetCall, LocalSlot>;
   /** Its slots are held until then. In time in which somebody could act. */
   fenceAt: number;
   /** Its isolate has died. */
@@ -60,7 +60,7 @@ interface IsolatesParts {
   readonly rules: Rules;
   readonly now: () => InstantMs;
   readonly lostMs: () => number;
-  readonly onStart: (call: Call) => void;
+  readonly onStart: (call: FleetCall) => void;
   /** Calls are at their fences. */
   readonly onFence: () => void;
 }
@@ -76,7 +76,7 @@ export class Isolates {
   }
 
   /** Starts a call on a lent slot of its isolate. False: it has to ask. */
-  start(call: Call): boolean {
+  start(call: FleetCall): boolean {
     const isolate = this.#of(call);
     const kept = isolate?.loan ?? null;
     if (kept === null) return false;
@@ -102,7 +102,7 @@ export class Isolates {
   }
 
   /** Ends a call that runs on a lent slot. False: it has a lease, or is on its way to one. */
-  finish(call: Call, outcome: Outcome): boolean {
+  finish(call: FleetCall, outcome: LeaseOutcome): boolean {
     const holding = this.#holding(call);
     const slot = holding?.calls.get(call);
     if (holding === null || slot === undefined || call.at !== null) return false;
@@ -120,7 +120,7 @@ export class Isolates {
   }
 
   /** Takes in slots that came with an answer. */
-  takeIn(call: Call, { lent, decidedAt }: HandedOut, sentAt: InstantMs): void {
+  takeIn(call: FleetCall, { lent, decidedAt }: HandedOut, sentAt: InstantMs): void {
     const isolate = this.#of(call);
     if (isolate === null || lent === null) return;
     const fenceAt = decidedAt - this.#parts.lostMs() + LOAN_TTL_MS;
@@ -129,7 +129,7 @@ export class Isolates {
     let kept = last;
     if (kept === null || how === 'anew' || kept.local.id !== lent.loan) {
       const clock = { now: () => this.#parts.now() };
-      const local = new LocalLoan(lent.loan, VERSION, sentAt, clock);
+      const local = new LocalPrefetch(lent.loan, VERSION, sentAt, clock);
       kept = { isolate, local, at: null, calls: new Map(), fenceAt, isDead: false };
     }
     if (how === 'late') {
@@ -153,7 +153,7 @@ export class Isolates {
   }
 
   /** An isolate dies, and with it all of its calls. */
-  die(isolate: Isolate, isHeard: boolean, calls: readonly Call[]): void {
+  die(isolate: Isolate, isHeard: boolean, calls: readonly FleetCall[]): void {
     for (const call of calls) {
       if (this.#of(call) === isolate) this.#parts.holders.die(call, isHeard);
     }
@@ -173,7 +173,7 @@ export class Isolates {
   }
 
   /** Notes that the group knows the lease of a call, or its end. */
-  settle(call: Call): void {
+  settle(call: FleetCall): void {
     const kept = this.#holding(call);
     const slot = kept?.calls.get(call);
     if (kept === null || slot === undefined) return;
@@ -181,31 +181,31 @@ export class Isolates {
     kept.local.part(slot);
   }
 
-  readonly #older = new Set<Kept>();
+  readonly #older = new Set<IsolatesKept>();
 
-  #of({ ticket }: Call): Isolate | null {
+  #of({ ticket }: FleetCall): Isolate | null {
     return this.all.find(({ id }) => id === ticket.holder.isolate) ?? null;
   }
 
-  #isLent(kept: Kept, call: Call): boolean {
+  #isLent(kept: IsolatesKept, call: FleetCall): boolean {
     return kept.calls.has(call) && !this.#owned.has(call);
   }
 
   /** Calls that have asked for a lease of their own. */
-  readonly #owned = new WeakSet<Call>();
+  readonly #owned = new WeakSet<FleetCall>();
 
   /** Has a call that runs on a lent slot go on as one that has a lease of its own. */
-  takeOwn(call: Call): void {
+  takeOwn(call: FleetCall): void {
     const kept = this.#holding(call);
     if (kept !== null) this.#takeOwn(kept, call);
   }
 
-  #holding(call: Call): Kept | null {
+  #holding(call: FleetCall): IsolatesKept | null {
     const all = [this.#of(call)?.loan ?? null, ...this.#older];
     return all.find((each) => each?.calls.has(call) === true) ?? null;
   }
 
-  #takeOwn({ local, calls }: Kept, call: Call): void {
+  #takeOwn({ local, calls }: IsolatesKept, call: FleetCall): void {
     const slot = calls.get(call);
     if (slot === undefined || this.#owned.has(call)) return;
     this.#owned.add(call);
@@ -214,12 +214,12 @@ export class Isolates {
     call.ttlMs = LOAN_TTL_MS;
   }
 
-  #seeToKeeper(kept: Kept): void {
+  #seeToKeeper(kept: IsolatesKept): void {
     if (!kept.isDead && kept.local.needsKeeper) this.#begin(kept, kept.local.beginKeeping());
   }
 
   /** Has a new keeper take the loan over. */
-  #begin(kept: Kept, keeper: number): void {
+  #begin(kept: IsolatesKept, keeper: number): void {
     this.#say(kept, keeper, null, true, (answer, from, sentOn, sentAt) => {
       if (answer.kind === 'gone') return this.#end(kept, keeper);
       if (answer.kind !== 'kept') return this.#retry(kept, keeper);
@@ -230,7 +230,7 @@ export class Isolates {
     this.#look(kept, keeper);
   }
 
-  #renew(kept: Kept, keeper: number): void {
+  #renew(kept: IsolatesKept, keeper: number): void {
     const { local, at } = kept;
     if (at === null || !local.isKeptBy(keeper)) return;
     if (local.isEmpty) return this.#stop(kept, keeper);
@@ -251,7 +251,7 @@ export class Isolates {
     });
   }
 
-  #retry(kept: Kept, keeper: number): void {
+  #retry(kept: IsolatesKept, keeper: number): void {
     this.#leave(kept, true);
     if (kept.local.hasLapsed) return this.#end(kept, keeper);
     this.#parts.clock.after(RETRY_MS, () => {
@@ -260,19 +260,19 @@ export class Isolates {
   }
 
   /** Nothing starts on it any more. */
-  #end(kept: Kept, keeper: number): void {
+  #end(kept: IsolatesKept, keeper: number): void {
     kept.local.end(true);
     this.#stop(kept, keeper);
   }
 
-  #stop(kept: Kept, keeper: number): void {
+  #stop(kept: IsolatesKept, keeper: number): void {
     this.#giveBack(kept, kept.local.takeFree(), 0);
     kept.local.endKeeping(keeper);
     this.#leave(kept, true);
   }
 
   /** Looks now and then whether calls use the loan. */
-  #look(kept: Kept, keeper: number): void {
+  #look(kept: IsolatesKept, keeper: number): void {
     this.#parts.clock.after(LOOK_EVERY_MS, () => {
       const { local } = kept;
       if (kept.isDead || !local.isKeptBy(keeper) || local.isGone) return;
@@ -282,12 +282,12 @@ export class Isolates {
     });
   }
 
-  #noteRenewed(kept: Kept, sentOn: number, sentAt: InstantMs): void {
+  #noteRenewed(kept: IsolatesKept, sentOn: number, sentAt: InstantMs): void {
     kept.local.noteRenewed(sentAt);
     this.#setFence(kept, sentOn + HELD_BY_RENEWAL_MS);
   }
 
-  #setFence(kept: Kept, at: number): void {
+  #setFence(kept: IsolatesKept, at: number): void {
     // It may come sooner than was known.
     if (at < kept.fenceAt) this.#parts.clock.at(at, this.#parts.onFence);
     kept.fenceAt = at;
@@ -297,7 +297,7 @@ export class Isolates {
   }
 
   /** Drops the answer by which the loan is kept. */
-  #leave(kept: Kept, isHeard: boolean): void {
+  #leave(kept: IsolatesKept, isHeard: boolean): void {
     const { isolate, local, at } = kept;
     kept.at = null;
     if (at === null) return;
@@ -316,18 +316,18 @@ export class Isolates {
   }
 
   #say(
-    kept: Kept,
+    kept: IsolatesKept,
     keeper: number,
     to: Instance | null,
     isNew: boolean,
-    hear: (answer: Answer, from: Instance, sentOn: number, sentAt: InstantMs) => void,
+    hear: (answer: InstanceAnswer, from: Instance, sentOn: number, sentAt: InstantMs) => void,
   ): void {
     const { clock, network, now } = this.#parts;
     const { local, isolate } = kept;
     const sentOn = clock.now;
     const sentAt = now();
     let isOver = false;
-    const once = (answer: Answer, from: Instance): void => {
+    const once = (answer: InstanceAnswer, from: Instance): void => {
       if (isOver || kept.isDead || !local.isKeptBy(keeper)) return;
       isOver = true;
       hear(answer, from, sentOn, sentAt);
@@ -348,12 +348,12 @@ export class Isolates {
     });
   }
 
-  #told(kept: Kept): Told {
+  #told(kept: IsolatesKept): KeeperReport {
     const { known, used, peak } = kept.local.report();
     return { known, used, peak, ended: [] };
   }
 
-  #giveBack(kept: Kept, slots: readonly LocalSlot[], tries: number): void {
+  #giveBack(kept: IsolatesKept, slots: readonly LocalSlot[], tries: number): void {
     const pauseMs = GIVE_BACK_PAUSES_MS[tries];
     if (slots.length === 0 || pauseMs === undefined) return;
     const { clock, network, rules } = this.#parts;

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { SOMEBODY, someMember, someSettings } from '../../support/core-builders.ts';
 import { stepMsArb } from '../actions.ts';
-import type { Call } from './call.ts';
+import type { FleetCall } from './call.ts';
 import type { Fallen, Fleet } from './fleet.ts';
 import type { WriteFate } from './instance.ts';
 import type { Isolate } from './isolates.ts';
 import type { Fate, MessageKind } from './network.ts';
-import type { Refused } from './refusals.ts';
+import type { RefusalsRefused } from './refusals.ts';
 
 /** Something that happens to a fleet. `pick` chooses among the calls it can happen to. */
 export type Mishap =
@@ -38,8 +38,8 @@ export type Mishap =
   /** A run of calls, one after the other, each of which ends soon. */
   | { readonly kind: 'rush'; readonly count: number; readonly pick: number }
   | { readonly kind: 'leave' | 'resume' | 'revoke'; readonly pick: number }
-  | { readonly kind: 'refuse'; readonly pick: number; readonly about: Refused }
-  | { readonly kind: 'finish'; readonly pick: number; readonly outcome: Outcome }
+  | { readonly kind: 'refuse'; readonly pick: number; readonly about: RefusalsRefused }
+  | { readonly kind: 'finish'; readonly pick: number; readonly outcome: LeaseOutcome }
   | { readonly kind: 'die'; readonly pick: number; readonly isHeard: boolean }
   /** A call hears nothing and is not heard for so long. */
   | { readonly kind: 'cut'; readonly pick: number; readonly ms: number }
@@ -69,7 +69,7 @@ export function befall(fleet: Fleet, mishap: Mishap): void {
     assert.ok(isolate !== undefined);
     return isolate;
   };
-  const running = (pick: number, work: (call: Call) => void): void => {
+  const running = (pick: number, work: (call: FleetCall) => void): void => {
     const calls = fleet.in('running');
     const call = calls[pick % calls.length];
     if (call !== undefined) work(call);
@@ -164,7 +164,7 @@ function rush(fleet: Fleet, count: number, pick: number): void {
 }
 
 const pick = fc.nat(40);
-const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'unused');
+const outcome = fc.constantFrom<LeaseOutcome>('success', 'cancelled', 'failed', 'unused');
 const lateMs = fc.constantFrom(0, 0, 1, 20, 400, 1_900, 2_900, 3_100, 7_000, 9_900);
 const kinds = ['ask', 'renew', 'resume', 'release', 'release_by_id', 'detach'] as const;
 const loanKinds = [...kinds, 'keep_loan', 'keep_loan', 'give_back', 'give_back'] as const;
@@ -185,7 +185,7 @@ function kindOf<Kind extends Mishap['kind']>(kind: Kind): { readonly kind: fc.Ar
 export const refusalArb: fc.Arbitrary<Mishap> = fc.record({
   ...kindOf('refuse'),
   pick,
-  about: fc.constantFrom<Refused>('model', 'tier', 'credential'),
+  about: fc.constantFrom<RefusalsRefused>('model', 'tier', 'credential'),
 });
 
 /**

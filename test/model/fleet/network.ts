@@ -1,5 +1,5 @@
 import type { Clock } from '../simulator/clock.ts';
-import type { Answer, Instance, Reply } from './instance.ts';
+import type { InstanceAnswer, Instance, Reply } from './instance.ts';
 
 export type MessageKind =
   | 'ask'
@@ -12,7 +12,7 @@ export type MessageKind =
   | 'give_back';
 
 /** A sender of messages, which hears the answers. */
-export interface Party {
+export interface NetworkParty {
   /** Nothing of what it sends or hears gets through before this. */
   readonly cutUntil: number;
 }
@@ -36,18 +36,18 @@ const GOOD: Fate = {
   isStale: false,
 };
 
-export interface Message {
+export interface NetworkMessage {
   readonly of: MessageKind;
-  readonly call: Party;
+  readonly call: NetworkParty;
   /** The instance that it goes to; null: whichever answers to the name of the group when it arrives. */
   readonly to: Instance | null;
   readonly deliver: (instance: Instance, reply: Reply) => void;
   /** Hears the answer; `from`: whose it is. */
-  readonly hear: (answer: Answer, from: Instance) => void;
+  readonly hear: (answer: InstanceAnswer, from: Instance) => void;
   /** It is on its way, for the first time or once more. */
   readonly onCarry?: () => void;
   /** Its answer was lost. */
-  readonly onLost?: (answer: Answer, from: Instance) => void;
+  readonly onLost?: (answer: InstanceAnswer, from: Instance) => void;
 }
 
 /** Carries messages: each kind has its own line of fates to come, and is carried well where none is left. */
@@ -56,7 +56,11 @@ export class Network {
   readonly #byName: (isStale: boolean) => Instance;
   readonly #fates = new Map<MessageKind, Fate[]>();
   /** Messages that were sent by the name of the group, to be sent again. */
-  readonly #sent: { readonly at: number; readonly index: number; readonly message: Message }[] = [];
+  readonly #sent: {
+    readonly at: number;
+    readonly index: number;
+    readonly message: NetworkMessage;
+  }[] = [];
   #sendCount = 0;
   #isCut = false;
   /** The index of the first ask that still arrives. */
@@ -79,7 +83,7 @@ export class Network {
     this.#isCut = true;
   }
 
-  send(message: Message): void {
+  send(message: NetworkMessage): void {
     const fate = this.#fates.get(message.of)?.shift() ?? GOOD;
     const index = this.#sendCount++;
     if (message.to === null) this.#sent.push({ at: this.#clock.now, index, message });
@@ -104,7 +108,7 @@ export class Network {
     if (echoed !== undefined) this.#carry(echoed.message, { ...GOOD, isStale }, 0, echoed.index);
   }
 
-  #carry(message: Message, fate: Fate, ms: number, index: number): void {
+  #carry(message: NetworkMessage, fate: Fate, ms: number, index: number): void {
     message.onCarry?.();
     this.#clock.after(ms, () => {
       if (this.#isCut) return;
@@ -116,7 +120,7 @@ export class Network {
     });
   }
 
-  #answer(message: Message, fate: Fate, answer: Answer, from: Instance): void {
+  #answer(message: NetworkMessage, fate: Fate, answer: InstanceAnswer, from: Instance): void {
     this.#clock.after(fate.answerMs, () => {
       if (this.#isCut) return;
       const isLost = fate.lost === 'answer' || this.#isOff(message.call);
@@ -127,7 +131,7 @@ export class Network {
     });
   }
 
-  #isOff(call: Party): boolean {
+  #isOff(call: NetworkParty): boolean {
     return this.#clock.now < call.cutUntil;
   }
 }

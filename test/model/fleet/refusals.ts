@@ -3,10 +3,10 @@ import type { Scope } from '../../../src/core/words/scope.ts';
 import type { Holder } from '../../../src/core/words/ticket.ts';
 
 /** The calls that an upstream refuses: those of a model, of a model's service tier, or with a key. */
-export type Refused = 'model' | 'tier' | 'credential';
+export type RefusalsRefused = 'model' | 'tier' | 'credential';
 
 /** A refusal with the calls that its upstream refuses. */
-interface Refusal {
+interface FleetRefusal {
   readonly member: string;
   readonly scope: Scope;
   readonly at: number;
@@ -18,10 +18,10 @@ const CONFIRMED_WITHIN_MS = 60_000;
 
 /** The refusals of a fleet's upstreams, and the calls that each may hold: those that it is about, and no others. */
 export class Refusals {
-  readonly #all: Refusal[] = [];
+  readonly #all: FleetRefusal[] = [];
 
   /** Notes that a member refused a call. Calls of another tier are refused only for that tier. */
-  note(member: string, holder: Holder, about: Refused, at: number, forMs: number): void {
+  note(member: string, holder: Holder, about: RefusalsRefused, at: number, forMs: number): void {
     const { model, tier = null, credential = null } = holder;
     const isOfModel = about !== 'credential' || tier !== null;
     const scope: Scope = { model: isOfModel ? model : null, tier, credential };
@@ -41,7 +41,7 @@ export class Refusals {
   }
 
   /** Whether another key was refused in the same way, shortly before or after. */
-  #isConfirmed({ member, scope, at }: Refusal): boolean {
+  #isConfirmed({ member, scope, at }: FleetRefusal): boolean {
     return this.#all.some(
       (other) =>
         other.member === member &&

@@ -1,7 +1,7 @@
-import type { LocalLoan, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import type { LocalPrefetch, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { RENEWED_BEHIND_MS, type BoundRow } from '../../../src/core/parts/bound.ts';
-import type { Lent } from '../../../src/core/parts/loans.ts';
+import type { PrefetchedShare } from '../../../src/core/parts/loans.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
 import { isOfNewer, type Claim } from '../../../src/core/unclaimed.ts';
@@ -25,9 +25,9 @@ export interface Rules {
   readonly refuses: (state: GroupState, claim: Claim) => boolean;
   readonly believesGone: (own: number, theirs: number) => boolean;
   /** An isolate takes a lent slot for a call that starts. */
-  readonly borrow: (loan: LocalLoan, now: InstantMs) => LocalSlot | null;
+  readonly borrow: (loan: LocalPrefetch, now: InstantMs) => LocalSlot | null;
   /** Whether an isolate adds lent slots to the loan that it had last, begins to count anew, or is too late to use them. */
-  readonly takeIn: (last: LocalLoan | null, lent: Lent) => 'adds' | 'anew' | 'late';
+  readonly takeIn: (last: LocalPrefetch | null, lent: PrefetchedShare) => 'adds' | 'anew' | 'late';
   /** Whether an isolate takes it for a renewal that its loan is called back. */
   readonly recallRenews: boolean;
   /** Whether an instance ends whose write does not arrive. */

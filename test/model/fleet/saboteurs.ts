@@ -1,4 +1,4 @@
-import type { LocalLoan, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import type { LocalPrefetch, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import {
   isCovered,
@@ -11,14 +11,14 @@ import type { GroupState } from '../../../src/core/state.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
 import { memberId, type InstantMs } from '../../../src/core/words/ids.ts';
 import * as histories from './histories.ts';
-import type { History } from './histories.ts';
+import type { FleetHistory } from './histories.ts';
 import { DESIGN, type Rules } from './rules.ts';
 
 /** A rule that is taken out of the design, and the history that must notice. */
 export interface Saboteur {
   readonly rule: string;
   readonly rules: Partial<Rules>;
-  readonly history: History;
+  readonly history: FleetHistory;
   /** The words of the fleet. */
   readonly noticed: RegExp;
 }
@@ -101,7 +101,7 @@ function forgettingBacks(state: GroupState, event: GroupEvent, now: InstantMs): 
 
 /** Has calls start on the slot of the call before, whatever became of it. */
 function borrowingAgain(): Rules['borrow'] {
-  const last = new WeakMap<LocalLoan, LocalSlot>();
+  const last = new WeakMap<LocalPrefetch, LocalSlot>();
   return (loan) => {
     const slot = loan.take() ?? last.get(loan) ?? null;
     if (slot !== null) last.set(loan, slot);

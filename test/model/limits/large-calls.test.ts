@@ -4,7 +4,7 @@ import { emptyState } from '../../../src/core/empty-state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import { someSettings, someTicket, START, UNMETERED } from '../../support/core-builders.ts';
 import { SlidingLog } from '../controls/sliding-log.ts';
-import { Random } from '../simulator/random.ts';
+import { SimulatorRandom } from '../simulator/random.ts';
 import { percent, printTable } from '../simulator/table.ts';
 
 /** A queue that is always full of calls that are large for the limit of tokens. */
@@ -13,22 +13,22 @@ const TPM = 10_000;
 const QUEUED = 20;
 const LENGTH_MS = 2 * 3_600_000;
 
-type SizeOf = (random: Random) => number;
+type SizeOf = (random: SimulatorRandom) => number;
 
 const upTo =
   (most: number): SizeOf =>
   (random) =>
     1 + random.below(most);
 
-interface Run {
+interface LargeCallsRun {
   readonly granted: SlidingLog;
   /** How long the calls of the size that is looked at waited. */
   readonly waits: readonly number[];
 }
 
 /** Lets the queue run for hours. Each call is held for a while, and uses what was estimated. */
-function runQueue(sizeOf: SizeOf, lookedAt: number): Run {
-  const random = new Random(11);
+function runQueue(sizeOf: SizeOf, lookedAt: number): LargeCallsRun {
+  const random = new SimulatorRandom(11);
   const state = emptyState(
     someSettings({
       slotsMax: 100,

@@ -1,6 +1,6 @@
 import type { BudgetSettings, RateSettings } from '../../../src/core/words/limits.ts';
 import fc from 'fast-check';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import { LEASE_TTL_MS, SETTLE_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import type { Holder } from '../../../src/core/words/ticket.ts';
@@ -28,14 +28,14 @@ export type LimitAction =
   | {
       readonly kind: 'end';
       readonly pick: number;
-      readonly outcome: Outcome;
+      readonly outcome: LeaseOutcome;
       /** The part of what was reserved that was used; null: nobody knows. */
       readonly used: number | null;
       /** Whether the upstream counts the request. */
       readonly counts: boolean;
     }
   /** Ends a call that has ended before. */
-  | { readonly kind: 'end_again'; readonly pick: number; readonly outcome: Outcome }
+  | { readonly kind: 'end_again'; readonly pick: number; readonly outcome: LeaseOutcome }
   | {
       readonly kind: 'report';
       readonly pick: number;
@@ -96,7 +96,13 @@ const changesArb: fc.Arbitrary<Partial<GroupSettings>> = fc.oneof(
 );
 
 const pick = fc.nat(19);
-const outcome = fc.constantFrom<Outcome>('success', 'cancelled', 'failed', 'refused', 'unused');
+const outcome = fc.constantFrom<LeaseOutcome>(
+  'success',
+  'cancelled',
+  'failed',
+  'refused',
+  'unused',
+);
 
 const askArb = fc.record({
   kind: fc.constant('ask' as const),

@@ -3,7 +3,7 @@ import type { Amounts } from '../../../src/core/parts/ahead.ts';
 import { LEASE_TTL_MS, type GroupSettings } from '../../../src/core/words/settings.ts';
 
 /** The part of a limit that an instance had set aside, and that went with it. */
-interface Block {
+interface LimitBlock {
   readonly name: string;
   readonly amount: number;
   readonly at: number;
@@ -20,7 +20,7 @@ const EPSILON = 1e-6;
 
 /** Ledger of what resets cost: blocks that count as used, and slots that count as held until they are claimed. */
 export class LimitBlocks {
-  #blocks: Block[] = [];
+  #blocks: LimitBlock[] = [];
   readonly #usdBlocks: UsdBlock[] = [];
   #unclaimedUntil = 0;
   /** Slots that nobody has claimed since the last reset. */

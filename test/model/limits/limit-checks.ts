@@ -3,7 +3,7 @@ import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { isPaused } from '../../../src/core/parts/pause.ts';
 import { spentIn } from '../../../src/core/parts/spend.ts';
-import type { GroupState, Lease } from '../../../src/core/state.ts';
+import type { GroupState, ActiveLease } from '../../../src/core/state.ts';
 import type { LimitLedger } from './limit-ledger.ts';
 
 /**
@@ -46,7 +46,7 @@ function assertClose(actual: number, expected: number, told: string): void {
  */
 export function checkGranted(
   state: GroupState,
-  fresh: readonly Lease[],
+  fresh: readonly ActiveLease[],
   awaited: ReadonlySet<LeaseId>,
   told: string,
   now: InstantMs,

@@ -1,9 +1,9 @@
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
-import type { Lease } from '../../../src/core/state.ts';
+import type { ActiveLease } from '../../../src/core/state.ts';
 import type { Claim } from '../../../src/core/unclaimed.ts';
 
-interface Held {
+interface LimitHoldersHeld {
   /** All that its holder was told with the last answer. */
   readonly told: Omit<Claim, 'hasLapsed' | 'heldMs'>;
   readonly grantedAt: InstantMs;
@@ -13,10 +13,10 @@ interface Held {
 
 /** Those who hold leases, or held them, with what each tells an instance that may not know it. */
 export class LimitHolders {
-  readonly #held = new Map<LeaseId, Held>();
+  readonly #held = new Map<LeaseId, LimitHoldersHeld>();
 
   /** An answer with a lease has left. */
-  hear(lease: Lease, now: InstantMs): void {
+  hear(lease: ActiveLease, now: InstantMs): void {
     const {
       id: leaseId,
       ticketId,

@@ -4,15 +4,15 @@ import type { Amounts } from '../../../src/core/parts/ahead.ts';
 import type { LeaseId } from '../../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
-import type { Usage, Settlement } from '../../../src/core/words/usage.ts';
+import type { CallUsage, Settlement } from '../../../src/core/words/usage.ts';
 import { checkBlocks, LimitBlocks } from './limit-blocks.ts';
 
 /** Everything that a call took, and what it turned out to be. */
-interface Taken {
+interface LimitLedgerTaken {
   readonly at: number;
-  readonly reserved: Usage;
+  readonly reserved: CallUsage;
   readonly reservedUsd: number;
-  settled: { readonly at: number; readonly actual: Usage; readonly usd: number } | null;
+  settled: { readonly at: number; readonly actual: CallUsage; readonly usd: number } | null;
 }
 
 /** A limit per minute or second, its figures worked out from the settings and nothing else. */
@@ -23,13 +23,13 @@ interface NaiveLimit {
   readonly capacity: number;
   /** Of what is larger only this much must be there. */
   readonly wholeMax: number;
-  readonly amountOf: (usage: Usage) => number;
+  readonly amountOf: (usage: CallUsage) => number;
 }
 
-const NOTHING: Usage = { requests: 0, inputTokens: 0, outputTokens: 0 };
+const NOTHING: CallUsage = { requests: 0, inputTokens: 0, outputTokens: 0 };
 
-const requestsOf = ({ requests }: Usage): number => requests;
-const tokensOf = ({ inputTokens, outputTokens }: Usage): number => inputTokens + outputTokens;
+const requestsOf = ({ requests }: CallUsage): number => requests;
+const tokensOf = ({ inputTokens, outputTokens }: CallUsage): number => inputTokens + outputTokens;
 
 /** When what was taken has left every window for sure: a bin and the margin after the minute. */
 const LEFT_MS = 60_000 + 1_000 + 500;
@@ -43,7 +43,7 @@ const EPSILON = 1e-6;
  * sure, nobody may wait.
  */
 export class LimitLedger {
-  readonly #taken = new Map<LeaseId, Taken>();
+  readonly #taken = new Map<LeaseId, LimitLedgerTaken>();
   readonly #buckets = new Map<string, { level: number; at: number }>();
   /** How many calls there were when a limit was set that was none before: it counts from then on. */
   readonly #setAfter = new Map<string, number>();
@@ -129,7 +129,7 @@ export class LimitLedger {
   }
 
   /** A call was granted: it must have had room in everything. */
-  grant(id: LeaseId, reserved: Usage, usd: number, now: number): void {
+  grant(id: LeaseId, reserved: CallUsage, usd: number, now: number): void {
     assert.ok(!this.#taken.has(id), `${id} was granted twice`);
     assert.ok(now >= this.#pausedUntil, `${id} was granted in a pause`);
     assert.ok(!this.#settings.paused, `${id} was granted in a group that is paused`);
@@ -152,7 +152,7 @@ export class LimitLedger {
     const taken = this.#taken.get(id);
     assert.ok(taken !== undefined && taken.settled === null, `${id} was settled twice`);
     const { reserved, reservedUsd } = taken;
-    const actual: Usage = how === 'unused' ? NOTHING : (how ?? reserved);
+    const actual: CallUsage = how === 'unused' ? NOTHING : (how ?? reserved);
     const usd = how === 'unused' ? 0 : (how?.usd ?? reservedUsd);
     taken.settled = { at: now, actual, usd };
     for (const limit of this.#limits()) {
@@ -163,7 +163,7 @@ export class LimitLedger {
   }
 
   /** Whether there is room for sure, slots aside. */
-  hasRoom(demand: Usage, now: number): boolean {
+  hasRoom(demand: CallUsage, now: number): boolean {
     return this.#limits().every((limit) => {
       const amount = limit.amountOf(demand);
       if (amount === 0) return true;

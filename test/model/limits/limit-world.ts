@@ -9,7 +9,7 @@ import type { Waiter } from '../../../src/core/parts/queue.ts';
 import { recover, type Stored } from '../../../src/core/recover.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { emptyState } from '../../../src/core/empty-state.ts';
-import { NEVER, type GroupState, type Lease } from '../../../src/core/state.ts';
+import { NEVER, type GroupState, type ActiveLease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import { ALL_CALLS, isSameScope } from '../../../src/core/words/scope.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
@@ -183,11 +183,11 @@ export class LimitWorld {
     this.#step({ kind: 'acquire', ticket, leaseId, sliceMs: SLICE_MS });
   }
 
-  #held(): Lease[] {
+  #held(): ActiveLease[] {
     return [...this.#state.leases.values()].filter(({ phase }) => phase !== 'cooling');
   }
 
-  #withLease(pick: number, work: (lease: Lease) => void): void {
+  #withLease(pick: number, work: (lease: ActiveLease) => void): void {
     const held = this.#held();
     const lease = held[pick % held.length];
     if (lease !== undefined) work(lease);
@@ -216,7 +216,7 @@ export class LimitWorld {
     for (const ticket of asking) this.#askFor(ticket);
   }
 
-  #resume({ id, slots }: Lease): void {
+  #resume({ id, slots }: ActiveLease): void {
     const claim = this.#holders.claim(id, this.now);
     assert.ok(claim !== undefined);
     this.#ledger.claim(slots, this.now);
@@ -304,7 +304,7 @@ export class LimitWorld {
     this.#ledger.wake(this.now);
     const effects = step(this.#state, event, this.now);
     const told = `at ${this.now - START}, ${event.kind}`;
-    const fresh: Lease[] = [];
+    const fresh: ActiveLease[] = [];
     for (const effect of effects) {
       if (effect.kind === 'ended') this.#ended.push(effect.leaseId);
       if (effect.kind === 'ended' && this.#ledger.has(effect.leaseId)) {
@@ -328,7 +328,7 @@ export class LimitWorld {
     // Only those who come or go by themselves: what an upstream or an operator says changes everything.
     const isQuiet = event.kind === 'acquire' || event.kind === 'tick';
     // Whoever is older and came back was in front, so that first in line changed for a moment.
-    const isBehind = ({ ticketId }: Lease): boolean =>
+    const isBehind = ({ ticketId }: ActiveLease): boolean =>
       (this.#tickets.get(ticketId)?.enqueuedAt ?? 0) > (first?.ticket.enqueuedAt ?? Infinity);
     const hasOvertaken = isQuiet && fresh.length > 0 && fresh.every(isBehind);
     if (hasOvertaken && first !== undefined && nextWaiter(this.#state, this.now) === first) {
@@ -369,7 +369,7 @@ export class LimitWorld {
     if (effect.rejection.reason === 'budget_exhausted') this.seen.refused += 1;
   }
 
-  #check(told: string, fresh: readonly Lease[]): void {
+  #check(told: string, fresh: readonly ActiveLease[]): void {
     checkLedger(this.#state, this.#ledger, this.#awaited, told, this.now);
     checkGranted(this.#state, fresh, this.#awaited, told, this.now);
     if (this.#state.controls.breaker.phase === 'half_open') this.seen.probed += fresh.length;
@@ -383,7 +383,11 @@ function estimateOf({ input, output, usd }: Size): Ticket['estimate'] {
   return { inputTokens: input, maxOutputTokens: output, reserve: 'max_tokens', price };
 }
 
-function usage({ demand, usd }: NonNullable<Lease['reserved']>, part: number, counts: boolean) {
+function usage(
+  { demand, usd }: NonNullable<ActiveLease['reserved']>,
+  part: number,
+  counts: boolean,
+) {
   const inputTokens = Math.floor(part * demand.inputTokens);
   const outputTokens = Math.floor(part * demand.outputTokens);
   const cost = Math.floor(4 * part * usd) / 4;

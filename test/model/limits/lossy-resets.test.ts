@@ -31,14 +31,14 @@ import { runs } from '../runs.ts';
 const MINUTE_MS = 60_000;
 const TOKEN_PRICE = 0.01;
 
-type Action =
+type LossyResetsAction =
   | { readonly kind: 'arrive'; readonly tokens: number }
   /** One of the calls ends, having used so much of what it said. */
   | { readonly kind: 'end'; readonly pick: number; readonly part: number }
   | { readonly kind: 'advance'; readonly ms: number }
   | { readonly kind: 'write' | 'reset' };
 
-interface Running {
+interface LossyResetsRunning {
   readonly ticket: Ticket;
   attachment: number;
   reserved: Reserved | null;
@@ -46,20 +46,20 @@ interface Running {
 }
 
 /** Amounts that calls have really taken. */
-interface Taken {
+interface LossyResetsTaken {
   readonly at: number;
   readonly requests: number;
   tokens: number;
 }
 
-class World {
+class LossyResetsWorld {
   now: InstantMs = START;
   readonly #settings: GroupSettings;
   #state: GroupState;
   #stored: Stored = nothingStored();
-  #running: Running[] = [];
-  readonly taken: Taken[] = [];
-  readonly #takenBy = new Map<string, Taken>();
+  #running: LossyResetsRunning[] = [];
+  readonly taken: LossyResetsTaken[] = [];
+  readonly #takenBy = new Map<string, LossyResetsTaken>();
   #spentUsd = 0;
   #arrivals = 0;
   #writeAt = Infinity;
@@ -70,7 +70,7 @@ class World {
     this.#state = emptyState(settings, 1, emptyControls(START), true);
   }
 
-  run(action: Action): void {
+  run(action: LossyResetsAction): void {
     switch (action.kind) {
       case 'arrive':
         return this.#arrive(action.tokens);
@@ -92,7 +92,7 @@ class World {
   }
 
   /** The most that was taken in any minute, by what `of` reads. */
-  mostInAMinute(of: (taken: Taken) => number): number {
+  mostInAMinute(of: (taken: LossyResetsTaken) => number): number {
     let most = 0;
     for (const { at } of this.taken) {
       const within = this.taken.filter((each) => each.at > at - MINUTE_MS && each.at <= at);
@@ -144,7 +144,7 @@ class World {
     });
   }
 
-  #claimOf({ ticket, reserved, startedAt }: Running, attachment: number) {
+  #claimOf({ ticket, reserved, startedAt }: LossyResetsRunning, attachment: number) {
     const { id: ticketId, holder, lane, slots } = ticket;
     const heldMs = this.now - startedAt;
     const bare = { hasLapsed: false, nested: null, heirOf: [], heldMs, reserved, attachment };
@@ -213,7 +213,7 @@ class World {
   }
 }
 
-const actionArb: fc.Arbitrary<Action> = fc.oneof(
+const actionArb: fc.Arbitrary<LossyResetsAction> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
@@ -262,7 +262,7 @@ test('no minute has more requests or tokens than allowed, whatever a reset loses
   });
   fc.assert(
     fc.property(limitsArb, actionsArb, (limits, actions) => {
-      const world = new World(settingsWith(limits));
+      const world = new LossyResetsWorld(settingsWith(limits));
       for (const action of actions) world.run(action);
       const requests = world.mostInAMinute((taken) => taken.requests);
       assert.ok(requests <= limits.rpm, `${requests} requests in a minute of ${limits.rpm}`);
@@ -279,7 +279,7 @@ test('no day spends more than its budget, whatever a reset loses', () => {
   let tight = 0;
   fc.assert(
     fc.property(fc.constantFrom(0.5, 2, 10), actionsArb, (perDayUsd, actions) => {
-      const world = new World(settingsWith({}, perDayUsd));
+      const world = new LossyResetsWorld(settingsWith({}, perDayUsd));
       for (const action of actions) {
         world.run(action);
         const usd = world.committedUsd();
@@ -296,7 +296,7 @@ test('a reset costs a hundredth of the limit of a day at most, or one call', () 
   const rpd = 1_000;
   fc.assert(
     fc.property(actionsArb, (actions) => {
-      const world = new World(settingsWith({ rpd }));
+      const world = new LossyResetsWorld(settingsWith({ rpd }));
       let resets = 0;
       for (const action of actions) {
         world.run(action);

@@ -58,11 +58,11 @@ const settingsArb: fc.Arbitrary<GroupSettings> = fc
   });
 
 /** An answer of the upstream to a call that runs. */
-type Answer =
+type MembersAnswer =
   | { readonly kind: 'mistaken' | 'refuse'; readonly pick: number }
   | { readonly kind: 'served'; readonly pick: number; readonly blamed: readonly NaiveBlame[] };
 
-type Action =
+type MembersAction =
   | {
       readonly kind: 'ask';
       readonly agent: string | null;
@@ -71,14 +71,14 @@ type Action =
       readonly excluded: readonly string[];
     }
   | { readonly kind: 'end' | 'bring_back'; readonly pick: number }
-  | Answer
+  | MembersAnswer
   | { readonly kind: 'reconfigure'; readonly settings: GroupSettings }
   | { readonly kind: 'advance'; readonly ms: number };
 
 const pick = fc.nat(30);
 const kind = <Kind extends string>(name: Kind) => ({ kind: fc.constant(name) });
 
-const actionArb: fc.Arbitrary<Action> = fc.oneof(
+const actionArb: fc.Arbitrary<MembersAction> = fc.oneof(
   {
     weight: 10,
     arbitrary: fc.record({
@@ -133,7 +133,7 @@ class MembersWorld {
     this.#naive = new NaiveMembers(settings);
   }
 
-  run(action: Action): void {
+  run(action: MembersAction): void {
     const now = this.#now;
     const { members } = this.#naive.settings;
     switch (action.kind) {
@@ -186,7 +186,7 @@ class MembersWorld {
   }
 
   /** Finds what an upstream has said, and what the naive group does about it. */
-  #answered(action: Answer, name: string): readonly [UpstreamSignal, readonly string[]] {
+  #answered(action: MembersAnswer, name: string): readonly [UpstreamSignal, readonly string[]] {
     const now = this.#now;
     switch (action.kind) {
       case 'served': {

@@ -10,12 +10,12 @@ export interface NaiveCall {
   readonly excluded: readonly string[];
 }
 
-interface NaiveWaiter extends NaiveCall {
+interface NaiveMembersNaiveWaiter extends NaiveCall {
   /** Until when it waits for its own member, once it does. */
   heldUntil: number | null;
 }
 
-interface NaiveLease extends NaiveCall {
+interface NaiveMembersNaiveLease extends NaiveCall {
   /** The member that its holder was told; empty: the group named none. */
   readonly named: string;
   readonly since: number;
@@ -47,8 +47,8 @@ const UPSTREAM = 'openai';
  */
 export class NaiveMembers {
   settings: GroupSettings;
-  waiters: NaiveWaiter[] = [];
-  leases: NaiveLease[] = [];
+  waiters: NaiveMembersNaiveWaiter[] = [];
+  leases: NaiveMembersNaiveLease[] = [];
   readonly #out = new Map<string, NaiveOutage>();
   /** When members came back last. */
   readonly #backAt = new Map<string, number>();
@@ -59,7 +59,7 @@ export class NaiveMembers {
   readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
   readonly #holds: number[] = [];
   /** Those who wait for their own member now, while another has room. */
-  #held: NaiveWaiter[] = [];
+  #held: NaiveMembersNaiveWaiter[] = [];
 
   constructor(settings: GroupSettings) {
     this.settings = settings;
@@ -67,7 +67,7 @@ export class NaiveMembers {
   }
 
   /** Lists where each call counts: a group without members has but one; the key of the upstream is that of its successor. */
-  countsAt({ named }: NaiveLease): string {
+  countsAt({ named }: NaiveMembersNaiveLease): string {
     const { members } = this.settings;
     if (members.length === 0 || named !== '') return members.length === 0 ? '' : named;
     return members.find(({ succeeds }) => succeeds === UPSTREAM)?.id ?? '';
@@ -152,7 +152,7 @@ export class NaiveMembers {
 
   #settle(now: number): string[] {
     const told: string[] = [];
-    const reject = (isMeant: (waiter: NaiveWaiter) => boolean, why: string): void => {
+    const reject = (isMeant: (waiter: NaiveMembersNaiveWaiter) => boolean, why: string): void => {
       for (const waiter of this.waiters.filter(isMeant)) told.push(`reject ${waiter.name} ${why}`);
       this.waiters = this.waiters.filter((waiter) => !isMeant(waiter));
     };
@@ -183,7 +183,7 @@ export class NaiveMembers {
   }
 
   /** Finds who goes next, and where. */
-  #next(now: number): { readonly waiter: NaiveWaiter; readonly member: string } | null {
+  #next(now: number): { readonly waiter: NaiveMembersNaiveWaiter; readonly member: string } | null {
     let barred: string[] = [];
     const waiting: string[] = [];
     this.#held = [];

@@ -1,10 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
-import { Caller } from './caller.ts';
+import { SimulatorCaller } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
 import { mean, printTable, quantile, seconds } from './table.ts';
 import { rest } from './workload.ts';
@@ -20,20 +20,29 @@ const SERVICE_MS = 8_000;
 const LOAD = 0.97;
 const TO_MS = 12_000_000;
 
-interface Result {
+interface AgentsResult {
   readonly agentMs: number[];
   readonly waitMs: number[];
   /** By how much the latest call came after one that it overtook. */
   overtakenMs: number;
 }
 
-function run(ageCreditMs: number | null, variation: number, seeds: readonly number[]): Result {
-  const result: Result = { agentMs: [], waitMs: [], overtakenMs: 0 };
+function run(
+  ageCreditMs: number | null,
+  variation: number,
+  seeds: readonly number[],
+): AgentsResult {
+  const result: AgentsResult = { agentMs: [], waitMs: [], overtakenMs: 0 };
   for (const seed of seeds) runSeed(ageCreditMs, variation, seed, result);
   return result;
 }
 
-function runSeed(ageCreditMs: number | null, variation: number, seed: number, result: Result) {
+function runSeed(
+  ageCreditMs: number | null,
+  variation: number,
+  seed: number,
+  result: AgentsResult,
+) {
   const clock = new Clock();
   const group = new SimGroup(clock, 'group', { slotsMax: SLOTS, ageCreditMs });
   group.onGrant = ({ ticketId }, { queue }) => {
@@ -43,18 +52,18 @@ function runSeed(ageCreditMs: number | null, variation: number, seed: number, re
     }
   };
   const enqueuedAt = new Map<string, number>();
-  const arrivals = new Random(seed);
+  const arrivals = new SimulatorRandom(seed);
   start(arrive());
   clock.runTo(TO_MS);
 
   function* arrive(): Process {
     for (let count = 0; ; count += 1) {
       yield* rest(clock, arrivals.exponential((SERVICE_MS * CALLS) / SLOTS / LOAD));
-      start(agent(`agent-${count}`, new Random(seed * 1_000_000 + count)));
+      start(agent(`agent-${count}`, new SimulatorRandom(seed * 1_000_000 + count)));
     }
   }
 
-  function* agent(name: string, random: Random): Process {
+  function* agent(name: string, random: SimulatorRandom): Process {
     const beganAt = clock.now;
     const calls = Math.max(1, Math.min(400, Math.round(random.lognormal(CALLS, variation))));
     for (let count = 0; count < calls; count += 1) {
@@ -63,7 +72,7 @@ function runSeed(ageCreditMs: number | null, variation: number, seed: number, re
         agentStartedAt: instant(START + beganAt),
       });
       enqueuedAt.set(ticket.id, ticket.enqueuedAt);
-      const caller = new Caller(clock, ticket, [group]);
+      const caller = new SimulatorCaller(clock, ticket, [group]);
       const askedAt = clock.now;
       yield* caller.admit();
       result.waitMs.push(clock.now - askedAt);
@@ -77,7 +86,7 @@ function runSeed(ageCreditMs: number | null, variation: number, seed: number, re
 describe('agent runs', () => {
   const rows: string[][] = [];
 
-  function told(name: string, ageCreditMs: number | null, variation: number): Result {
+  function told(name: string, ageCreditMs: number | null, variation: number): AgentsResult {
     // Runs of similar length differ by little, so that takes more of them.
     const result = run(ageCreditMs, variation, variation === 0 ? [1, 2] : [1]);
     const { agentMs, waitMs, overtakenMs } = result;

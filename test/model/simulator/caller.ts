@@ -1,9 +1,9 @@
 import { leaseIdOf, type LeaseId } from '../../../src/core/words/ids.ts';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import type { Clock } from './clock.ts';
 import { all, wait, type Process } from './process.ts';
-import type { Answer, SimGroup } from './sim-group.ts';
+import type { SimGroupAnswer, SimGroup } from './sim-group.ts';
 
 const SLICE_MS = 20_000;
 /** A caller asks again this long before its slice ends. */
@@ -14,7 +14,7 @@ const DECLINED_MS = 1_000;
 /** Shortest time for which a slot may be held while its call waits in another group. */
 const HOLD_MS_MIN = 1_000;
 
-interface Hold {
+interface CallerHold {
   readonly group: SimGroup;
   readonly leaseId: LeaseId;
   readonly endGapMs: number;
@@ -26,14 +26,14 @@ export interface Declined {
   readonly waitMs: number;
 }
 
-type Manner = Partial<Pick<Ticket, 'isTry' | 'waitsElsewhere'>>;
+type CallerManner = Partial<Pick<Ticket, 'isTry' | 'waitsElsewhere'>>;
 
 /** One call that needs slots in several groups, and how it gets them: as `admit-several.ts` does. */
-export class Caller {
+export class SimulatorCaller {
   readonly #clock: Clock;
   readonly #ticket: Ticket;
   readonly #groups: readonly SimGroup[];
-  #held: Hold[] = [];
+  #held: CallerHold[] = [];
   /** When each group last declined a try, as far as this part of the network knows, and the wait there. */
   readonly #declined: Map<SimGroup, Declined>;
   #attempts = 0;
@@ -138,7 +138,7 @@ export class Caller {
   }
 
   /** Asks slice after slice until there is a definite answer. */
-  *#ask(group: SimGroup, manner: Manner): Process<Answer> {
+  *#ask(group: SimGroup, manner: CallerManner): Process<SimGroupAnswer> {
     const needs = this.#groups.filter((other) => other !== group && !this.#has(other));
     const ticket = {
       ...this.#ticket,
@@ -149,7 +149,7 @@ export class Caller {
     this.#attempts += 1;
     const attempt = this.#attempts;
     for (;;) {
-      const answer = yield* wait<Answer>((resume) =>
+      const answer = yield* wait<SimGroupAnswer>((resume) =>
         this.#askSlices(group, ticket, attempt, resume),
       );
       if (answer.kind === 'lost') continue;
@@ -164,10 +164,10 @@ export class Caller {
     group: SimGroup,
     ticket: Ticket,
     attempt: number,
-    resume: (answer: Answer) => void,
+    resume: (answer: SimGroupAnswer) => void,
   ): void {
     let isOpen = true;
-    const hear = (answer: Answer): void => {
+    const hear = (answer: SimGroupAnswer): void => {
       if (!isOpen) return;
       isOpen = false;
       resume(answer);
@@ -191,14 +191,14 @@ export class Caller {
     this.#clock.after(RENEW_MS, renew);
   }
 
-  #giveBack(outcome: Outcome): void {
+  #giveBack(outcome: LeaseOutcome): void {
     for (const { group, leaseId } of this.#held) {
       group.release(this.#ticket, leaseId, outcome);
     }
     this.#held = [];
   }
 
-  #return(hold: Hold, full?: { pool: string; forMs: number }): void {
+  #return(hold: CallerHold, full?: { pool: string; forMs: number }): void {
     if (full !== undefined) {
       this.#returns += 1;
       this.#hadTurn.add(hold.group);

@@ -3,7 +3,7 @@ import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { Clock } from './clock.ts';
 import { SimGroup } from './sim-group.ts';
 import { percent, printTable } from './table.ts';
-import { fairShares, gather, type Crowd } from './workload.ts';
+import { fairShares, gather, type WorkloadCrowd } from './workload.ts';
 
 /** Slot time that tenants get of one group of ten slots, against what is fair. */
 
@@ -11,7 +11,7 @@ const SLOTS = 10;
 const FROM_MS = 200_000;
 const TO_MS = 8_000_000;
 
-type Party = Omit<Crowd, 'groups'> & {
+type FairnessParty = Omit<WorkloadCrowd, 'groups'> & {
   /** Slots that it would use if it were alone; Infinity: more than there are. */
   readonly demand?: number;
   readonly weight?: number;
@@ -19,10 +19,10 @@ type Party = Omit<Crowd, 'groups'> & {
   readonly margin?: number;
 };
 
-interface Scenario {
+interface FairnessScenario {
   readonly name: string;
   readonly settings?: Partial<GroupSettings>;
-  readonly parties: readonly Party[];
+  readonly parties: readonly FairnessParty[];
   /** The least part of the slots that is used. A wide call keeps slots free until it fits. */
   readonly used?: number;
 }
@@ -30,7 +30,7 @@ interface Scenario {
 const rows: string[][] = [];
 
 /** Runs a scenario: what each party has, in slots, and its fair share. */
-function measure({ name, settings = {}, parties, used = 0.99 }: Scenario, seed: number) {
+function measure({ name, settings = {}, parties, used = 0.99 }: FairnessScenario, seed: number) {
   const clock = new Clock();
   const group = new SimGroup(clock, 'group', { slotsMax: SLOTS, ...settings });
   const ledgers = parties.map((party, index) => {
@@ -54,7 +54,7 @@ function measure({ name, settings = {}, parties, used = 0.99 }: Scenario, seed: 
   });
 }
 
-const SCENARIOS: readonly Scenario[] = [
+const SCENARIOS: readonly FairnessScenario[] = [
   {
     name: 'calls of 2 s and of 30 s',
     parties: [

@@ -13,7 +13,7 @@ const ONE_WAY_MS = 20;
 const FROM_MS = 300_000;
 const TO_MS = 3_000_000;
 
-interface Measured {
+interface SimulatorGroupsMeasured {
   /** Part of P's slots in which calls run, and that are held. */
   readonly running: number;
   readonly held: number;
@@ -23,7 +23,7 @@ interface Measured {
 const rows: string[][] = [];
 
 /** @param slots those of M1, M2 and P */
-function measure(slots: readonly [number, number, number]): Measured {
+function measure(slots: readonly [number, number, number]): SimulatorGroupsMeasured {
   const clock = new Clock();
   const [m1, m2, provider] = (['M1', 'M2', 'P'] as const).map((group, index) => {
     return new SimGroup(clock, group, { slotsMax: slots[index] ?? 0 }, () => ONE_WAY_MS);

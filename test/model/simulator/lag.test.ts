@@ -6,7 +6,7 @@ import { someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from './clock.ts';
 import { LaggingUpstream } from './lagging-upstream.ts';
 import { start, type Process } from './process.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
 import { percent, printTable } from './table.ts';
 
@@ -26,9 +26,9 @@ const DEFAULTS = {
 const CONFIGURED = { slotsMax: 4 };
 const AUTOMATIC = { slotsMax: 64, isHard: false };
 
-interface Scenario {
+interface LagScenario {
   readonly settings: Partial<GroupSettings>;
-  readonly lagMs: (random: Random, now: number) => number;
+  readonly lagMs: (random: SimulatorRandom, now: number) => number;
   readonly calls: number;
   /** Callers that call again as soon as they are answered. Default: one for each call. */
   readonly callers?: number;
@@ -40,7 +40,7 @@ interface Scenario {
   readonly later?: { readonly fromMs: number; readonly capacity: number };
 }
 
-interface Result {
+interface LagResult {
   /** The part of the upstream's time that was used. Its lag counts as use. */
   readonly used: number;
   /** The part of the calls that the upstream refused after the first minute. */
@@ -59,12 +59,12 @@ afterAll(() => {
   printTable('An upstream that lags', head, rows);
 });
 
-function run(name: string, scenario: Scenario): Result {
+function run(name: string, scenario: LagScenario): LagResult {
   const { settings, lagMs, calls, callers = calls, serviceMs = 200, variation = 0 } = scenario;
   const { capacity = 4, later } = scenario;
   const clock = new Clock();
-  const random = new Random(1);
-  const lags = new Random(2);
+  const random = new SimulatorRandom(1);
+  const lags = new SimulatorRandom(2);
   const group = new SimGroup(clock, 'group', { ...DEFAULTS, ...settings }, () => DELAY_MS);
   let lagged = 0;
   const upstream = new LaggingUpstream(clock, capacity, () => {
@@ -201,7 +201,7 @@ test('before a limit that falls, with short calls: what is refused for that make
 });
 
 describe('a lag that drifts', () => {
-  const drift = (fromMs: number, toMs: number) => (_random: Random, now: number) => {
+  const drift = (fromMs: number, toMs: number) => (_random: SimulatorRandom, now: number) => {
     return fromMs + (toMs - fromMs) * Math.min(1, now / 600_000);
   };
 
@@ -224,7 +224,7 @@ describe('a lag that drifts', () => {
   });
 
   test('from call to call', () => {
-    const lagMs = (random: Random) => 20 + 40 * random.next();
+    const lagMs = (random: SimulatorRandom) => 20 + 40 * random.next();
     const name = 'configured, 20 to 60 ms by chance';
     const base = { settings: CONFIGURED, callers: 40, lagMs, calls: 6_000, variation: 1 };
     const result = run(name, base);

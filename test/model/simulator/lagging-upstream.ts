@@ -5,7 +5,7 @@ import { instant, leaseIdOf } from '../../../src/core/words/ids.ts';
 import { START } from '../../support/core-builders.ts';
 import type { Clock } from './clock.ts';
 import { wait, type Process } from './process.ts';
-import type { Answer, SimGroup } from './sim-group.ts';
+import type { SimGroupAnswer, SimGroup } from './sim-group.ts';
 import { rest } from './workload.ts';
 
 const TOO_MANY: UpstreamSignal = { ...SERVED, kind: 'concurrency' };
@@ -83,7 +83,7 @@ export class LaggingUpstream {
 
   *#ask(group: SimGroup, ticket: Ticket, attempt: number): Process {
     for (;;) {
-      const answer = yield* wait<Answer>((resume) => {
+      const answer = yield* wait<SimGroupAnswer>((resume) => {
         group.ask(ticket, attempt, SLICE_MS, resume);
       });
       if (answer.kind === 'granted') return;

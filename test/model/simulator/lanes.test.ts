@@ -7,7 +7,7 @@ import { gather } from './workload.ts';
 
 /** The part of the grants that each lane gets while all that are named have waiters all the time. */
 
-interface Scenario {
+interface LanesScenario {
   readonly lanes: readonly Lane[];
   readonly shares: Record<Lane, number>;
   /** Parts of the grants, in percent, of the lanes that are named. */
@@ -16,7 +16,7 @@ interface Scenario {
 
 const rows: string[][] = [];
 
-function measure({ lanes, shares }: Scenario): number[] {
+function measure({ lanes, shares }: LanesScenario): number[] {
   const clock = new Clock();
   const group = new SimGroup(clock, 'group', { slotsMax: 10, laneShares: shares });
   for (const [index, lane] of lanes.entries()) {
@@ -35,7 +35,7 @@ describe('lanes get their shares under full load', () => {
     printTable('Grants of each lane', ['shares of normal and low', ...LANES], rows);
   });
 
-  test.each<Scenario>([
+  test.each<LanesScenario>([
     {
       lanes: LANES,
       shares: { high: 0, normal: 0.1, low: 0.05 },

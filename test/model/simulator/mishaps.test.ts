@@ -5,10 +5,10 @@ import { instant } from '../../../src/core/words/ids.ts';
 import { LANES } from '../../../src/core/words/ticket.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
-import { Caller, type Declined } from './caller.ts';
+import { SimulatorCaller, type Declined } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
 import { rest } from './workload.ts';
 
@@ -22,16 +22,16 @@ const BUSY_MS = 240_000;
 /** Long after the last call came: a circle would still be there. */
 const END_MS = 3_000_000;
 
-class Network {
+class MishapsNetwork {
   readonly clock = new Clock();
   readonly groups: readonly SimGroup[];
   begun = 0;
   over = 0;
-  readonly #random: Random;
+  readonly #random: SimulatorRandom;
   readonly #declined = new Map<SimGroup, Declined>();
 
   constructor(seed: number) {
-    this.#random = new Random(seed);
+    this.#random = new SimulatorRandom(seed);
     const random = this.#random;
     this.groups = Array.from({ length: 6 }, (_, rank) => {
       const slotsMax = 2 + random.below(5);
@@ -70,7 +70,7 @@ class Network {
       lane: LANES[random.below(3)] ?? 'normal',
       slots: 1 + random.below(2),
     });
-    const caller = new Caller(this.clock, ticket, groups, this.#declined);
+    const caller = new SimulatorCaller(this.clock, ticket, groups, this.#declined);
     const isAdmitted = groups.length === 0 || (yield* caller.admit());
     assert.ok(isAdmitted, `${name} was refused`);
     // With the process the call ends at the upstream, and the group hears nothing of either.
@@ -102,7 +102,7 @@ test('calls of several groups come through, whatever happens to them', () => {
   let calls = 0;
   fc.assert(
     fc.property(fc.nat(), (seed) => {
-      const network = new Network(seed);
+      const network = new MishapsNetwork(seed);
       network.run();
       assert.equal(network.over, network.begun, 'calls that never came through');
       for (const group of network.groups) {

@@ -1,5 +1,5 @@
 /** Random numbers from a seed: the same seed, the same run. */
-export class Random {
+export class SimulatorRandom {
   #state: number;
 
   constructor(seed: number) {

@@ -4,7 +4,7 @@ import { instant, memberId } from '../../../src/core/words/ids.ts';
 import { SERVED, takesOut, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { SOMEBODY, someMember, someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from './clock.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
 
 const SLOTS_EACH = 4;
@@ -15,7 +15,7 @@ const SERVICE_MS = 3_000;
 const REFUSAL_MS = 50;
 const FOR_MS = 600_000;
 
-interface Seen {
+interface RefusingMemberSeen {
   /** Milliseconds that calls ran where they were served. */
   servedMs: number;
   served: number;
@@ -30,22 +30,25 @@ interface Seen {
 }
 
 /** How a member refuses, and how many members there are. */
-interface Way {
+interface RefusingMemberPath {
   readonly members: number;
   readonly takes: number;
   readonly kind: RefusalKind;
   readonly forMs: number;
 }
 
-function simulate(seed: number, { members: count, takes, kind, forMs }: Way): Seen {
+function simulate(
+  seed: number,
+  { members: count, takes, kind, forMs }: RefusingMemberPath,
+): RefusingMemberSeen {
   const clock = new Clock();
-  const random = new Random(seed);
+  const random = new SimulatorRandom(seed);
   const ids = ['bad', 'm1', 'm2', 'm3', 'm4'].slice(0, count);
   const members = ids.map((id) => someMember(id, { slotsMax: SLOTS_EACH }));
   const affinity = { by: 'none', forMs: 300_000, waitMs: 2_000 } as const;
   const group = new SimGroup(clock, 'group', { slotsMax: Infinity, members, affinity });
   const none = { servedMs: 0, served: 0, refused: 0, failed: 0, refusalsMax: 0, overtaken: 0 };
-  const seen: Seen = { ...none, order: [] };
+  const seen: RefusingMemberSeen = { ...none, order: [] };
   /** Calls that were refused and wait again, and when they came. */
   const back = new Map<number, number>();
   let calls = 0;

@@ -19,7 +19,7 @@ interface Class {
   readonly thinkMs?: number;
 }
 
-export interface Scenario {
+export interface SeveralGroupsScenario {
   readonly name: string;
   readonly forMs: number;
   /** Slots of each group. */
@@ -29,7 +29,7 @@ export interface Scenario {
   readonly classes: readonly Class[];
 }
 
-export interface Played {
+export interface SeveralGroupsPlayed {
   /** Part of all slots in which calls run. */
   readonly busy: number;
   /** Slots given back unused, for each call of several groups. */
@@ -112,13 +112,13 @@ export const SCENARIOS = {
     forMs: 3_600_000,
     classes: ofTwo([2, 2, 2], 2_000),
   },
-} as const satisfies Record<string, Scenario>;
+} as const satisfies Record<string, SeveralGroupsScenario>;
 
 /** @param isShared every class is a tenant of its own, else all are one */
 export function play(
-  { slots, slotsMaxEach = [], forMs, classes }: Scenario,
+  { slots, slotsMaxEach = [], forMs, classes }: SeveralGroupsScenario,
   isShared: boolean,
-): Played {
+): SeveralGroupsPlayed {
   const clock = new Clock();
   let returned = 0;
   const groups = slots.map((slotsMax, index) => {
@@ -155,7 +155,7 @@ export function play(
 }
 
 /** Mean wait of a class in milliseconds. */
-export function waitOf({ classes }: Played, name: string): number {
+export function waitOf({ classes }: SeveralGroupsPlayed, name: string): number {
   const found = classes.find((one) => one.name === name);
   if (found === undefined) throw new Error(`no calls ${name}`);
   return found.meanWaitMs;

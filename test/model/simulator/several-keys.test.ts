@@ -1,8 +1,8 @@
 // One queue before several keys, beside a queue before each: how long calls wait, and whether agents keep their key.
 import { expect, test } from 'vitest';
-import { percentile, simulate, type Load } from './several-keys.ts';
+import { percentile, simulate, type SeveralKeysLoad } from './several-keys.ts';
 
-const LOAD: Load = {
+const LOAD: SeveralKeysLoad = {
   way: 'members',
   keys: 4,
   slotsEach: 4,

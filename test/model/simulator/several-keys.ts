@@ -3,7 +3,7 @@ import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import type { LeaseId } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someMember, someTicket, START } from '../../support/core-builders.ts';
 import { Clock } from './clock.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
 
 /**
@@ -13,10 +13,10 @@ import { SimGroup } from './sim-group.ts';
  */
 export const WAYS = ['members', 'members, no affinity', 'static hashing', 'round robin'] as const;
 
-export type Way = (typeof WAYS)[number];
+export type SeveralKeysPath = (typeof WAYS)[number];
 
-export interface Load {
-  readonly way: Way;
+export interface SeveralKeysLoad {
+  readonly way: SeveralKeysPath;
   readonly keys: number;
   readonly slotsEach: number;
   /** Part of all slots that calls would use on average. */
@@ -30,7 +30,7 @@ export interface Load {
 }
 
 /** The waits of all calls, and how many of those that could have kept the key of their agent's last call did. */
-export interface Outcome {
+export interface SeveralKeysOutcome {
   readonly waitsMs: readonly number[];
   readonly keptShare: number;
 }
@@ -42,10 +42,10 @@ const REMEMBERED_MS = 300_000;
 const WARM_SHARE = 0.1;
 
 /** Runs calls until all have ended. */
-export function simulate(load: Load): Outcome {
+export function simulate(load: SeveralKeysLoad): SeveralKeysOutcome {
   const { way, keys, agents, calls, serviceMs, variation, seed } = load;
   const clock = new Clock();
-  const random = new Random(seed);
+  const random = new SimulatorRandom(seed);
   const site = siteOf(clock, load);
   const lastRun = new Map<number, { readonly key: string; readonly at: number }>();
   const waitsMs: number[] = [];
@@ -79,27 +79,27 @@ export function simulate(load: Load): Outcome {
 }
 
 /** Takes an agent at random that has no call under way: each makes one after the other. */
-function takeIdle(idle: number[], random: Random): number {
+function takeIdle(idle: number[], random: SimulatorRandom): number {
   const [agent] = idle.splice(random.below(idle.length), 1);
   if (agent === undefined) throw new Error('more calls are under way than there are agents');
   return agent;
 }
 
 /** Picks the wait that so large a part of the calls does not exceed. */
-export function percentile({ waitsMs }: Outcome, part: number): number {
+export function percentile({ waitsMs }: SeveralKeysOutcome, part: number): number {
   return waitsMs[Math.min(waitsMs.length - 1, Math.floor(part * waitsMs.length))] ?? 0;
 }
 
-interface Caller {
+interface SeveralKeysCaller {
   readonly index: number;
   readonly agent: number;
 }
 
 interface Site {
-  call(caller: Caller, run: (key: string, release: () => void) => void): void;
+  call(caller: SeveralKeysCaller, run: (key: string, release: () => void) => void): void;
 }
 
-function siteOf(clock: Clock, { way, keys, slotsEach }: Load): Site {
+function siteOf(clock: Clock, { way, keys, slotsEach }: SeveralKeysLoad): Site {
   const names = Array.from({ length: keys }, (_, index) => `key-${index}`);
   const fixed: Partial<GroupSettings> = { isAdaptive: false };
   if (way.startsWith('members')) {
@@ -113,7 +113,7 @@ function siteOf(clock: Clock, { way, keys, slotsEach }: Load): Site {
     const one = [someMember(name, { ...fixed, slotsMax: slotsEach })];
     return new SimGroup(clock, name, { ...fixed, slotsMax: Infinity, members: one });
   });
-  const choose = ({ index, agent }: Caller): number =>
+  const choose = ({ index, agent }: SeveralKeysCaller): number =>
     way === 'round robin' ? index % keys : agent % keys;
   return {
     call(caller, run) {
@@ -128,7 +128,7 @@ const SLICE_MS = 1e9;
 function callAt(
   clock: Clock,
   group: SimGroup,
-  { index, agent }: Caller,
+  { index, agent }: SeveralKeysCaller,
   run: Parameters<Site['call']>[1],
 ): void {
   const holder = { ...SOMEBODY, agent: `agent-${agent}` };

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
 import { runs } from '../runs.ts';
-import { Caller, type Declined } from './caller.ts';
+import { SimulatorCaller, type Declined } from './caller.ts';
 import { Clock } from './clock.ts';
 import { start, type Process } from './process.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import { SimGroup } from './sim-group.ts';
 import { play, SCENARIOS, waitOf } from './several-groups.ts';
 import { rest } from './workload.ts';
@@ -75,16 +75,16 @@ test('calls of minutes that their caps hold do not give every slot back', () => 
 });
 
 /** A history of two to four groups: calls of random groups, tenants and agents come for a minute, and all of them must end. */
-class History {
+class SeveralHistory {
   readonly clock = new Clock();
   readonly groups: readonly SimGroup[];
   readonly waitsMs: number[] = [];
   begun = 0;
-  readonly #random: Random;
+  readonly #random: SimulatorRandom;
   readonly #declined = new Map<SimGroup, Declined>();
 
   constructor(seed: number) {
-    const random = new Random(seed);
+    const random = new SimulatorRandom(seed);
     this.#random = random;
     this.groups = Array.from({ length: 2 + random.below(3) }, (_, index) => {
       const slotsMaxEach = random.below(3) === 0 ? 2 : Infinity;
@@ -114,7 +114,7 @@ class History {
       const ticket = someTicket(`t${this.begun}`, instant(START + begunAt), {
         holder: { ...SOMEBODY, tenant, agent },
       });
-      const caller = new Caller(this.clock, ticket, groups, this.#declined);
+      const caller = new SimulatorCaller(this.clock, ticket, groups, this.#declined);
       assert.ok(yield* caller.admit(), `${ticket.id} was refused`);
       this.waitsMs.push(this.clock.now - begunAt);
       yield* caller.run(random.exponential(1_000));
@@ -126,7 +126,7 @@ test('every group decides as the naive group does, no call waits for ever, and n
   let calls = 0;
   fc.assert(
     fc.property(fc.nat(), (seed) => {
-      const history = new History(seed);
+      const history = new SeveralHistory(seed);
       history.run();
       assert.equal(history.waitsMs.length, history.begun, 'calls that never came through');
       // A dozen callers with calls of a second, on one slot at the worst.

@@ -4,9 +4,9 @@ import { instant, leaseIdOf, type LeaseId } from '../../../src/core/words/ids.ts
 import { checkInvariants } from '../../../src/core/invariants.ts';
 import { recover } from '../../../src/core/recover.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import { emptyState } from '../../../src/core/empty-state.ts';
-import type { GroupState, Lease } from '../../../src/core/state.ts';
+import type { GroupState, ActiveLease } from '../../../src/core/state.ts';
 import { nextWakeAt, step } from '../../../src/core/step.ts';
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import { endGapMs } from '../../../src/core/estimate.ts';
@@ -20,12 +20,12 @@ import { NaiveGroup } from '../naive-group.ts';
 import type { Clock } from './clock.ts';
 
 /** The answer to a caller. `lost`: the instance was replaced, and its ask went with it. */
-export type Answer =
+export type SimGroupAnswer =
   | { readonly kind: 'granted'; readonly leaseId: LeaseId; readonly endGapMs: number }
   | { readonly kind: 'declined'; readonly waitMs: number | null }
   | { readonly kind: 'refused' | 'lost' };
 
-type Hear = (answer: Answer) => void;
+type Hear = (answer: SimGroupAnswer) => void;
 
 /** A write that nobody waits for is issued within this. */
 const WRITE_DELAY_MS = 50;
@@ -41,7 +41,7 @@ export class SimGroup {
   /** Slot-milliseconds that calls ran. */
   busyMs = 0;
   /** Called at every grant, with the state as it was before. */
-  onGrant: (lease: Lease, state: GroupState) => void = () => {};
+  onGrant: (lease: ActiveLease, state: GroupState) => void = () => {};
   #state: GroupState;
   #instances = 1;
   readonly #clock: Clock;
@@ -50,7 +50,7 @@ export class SimGroup {
   /** Answers that wait for a write. */
   readonly #behind = new Set<(isLost: boolean) => void>();
   /** Leases as their holders know them. */
-  readonly #known = new Map<LeaseId, Pick<Lease, 'attachment' | 'nested' | 'grantedAt'>>();
+  readonly #known = new Map<LeaseId, Pick<ActiveLease, 'attachment' | 'nested' | 'grantedAt'>>();
   readonly #disk = new Disk();
   readonly #writeMs: (() => number) | null;
   /** Handles the same events, and must answer the same. */
@@ -102,7 +102,7 @@ export class SimGroup {
   }
 
   /** A holder gives its lease back, by its id where another instance has granted it. */
-  release(ticket: Ticket, leaseId: LeaseId, outcome: Outcome): void {
+  release(ticket: Ticket, leaseId: LeaseId, outcome: LeaseOutcome): void {
     this.#deliver(() => {
       const claim = this.#claimOf(ticket, leaseId);
       this.#step({ kind: 'release', leaseId, outcome, settlement: null, claim });
@@ -205,7 +205,7 @@ export class SimGroup {
     this.#parked.delete(effect.ticketId);
     if (hear === undefined) return;
     if (effect.kind !== 'grant' || effect.isCovered) return this.#deliver(() => hear(answer));
-    const lost: Answer = { kind: 'lost' };
+    const lost: SimGroupAnswer = { kind: 'lost' };
     this.#behind.add((isLost) => this.#deliver(() => hear(isLost ? lost : answer)));
   }
 
@@ -230,7 +230,7 @@ export class SimGroup {
   }
 }
 
-function answerOf(effect: Effect, gapMs: number): Answer | null {
+function answerOf(effect: Effect, gapMs: number): SimGroupAnswer | null {
   switch (effect.kind) {
     case 'grant':
       return { kind: 'granted', leaseId: effect.lease.id, endGapMs: gapMs };

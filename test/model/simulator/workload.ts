@@ -1,14 +1,14 @@
 import type { Ticket } from '../../../src/core/words/ticket.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { SOMEBODY, someTicket, START } from '../../support/core-builders.ts';
-import { Caller, type Declined } from './caller.ts';
+import { SimulatorCaller, type Declined } from './caller.ts';
 import type { Clock } from './clock.ts';
 import { start, wait, type Process } from './process.ts';
-import { Random } from './random.ts';
+import { SimulatorRandom } from './random.ts';
 import type { SimGroup } from './sim-group.ts';
 
 /** Callers that call again as soon as they have thought about the answer. */
-export interface Crowd {
+export interface WorkloadCrowd {
   readonly tenant: string;
   readonly agent?: string;
   readonly size: number;
@@ -24,7 +24,7 @@ export interface Crowd {
 }
 
 /** The service of a crowd since it was last asked. */
-export class Ledger {
+export class WorkloadLedger {
   /** Slot-milliseconds at the upstream. */
   slotMs = 0;
   calls = 0;
@@ -32,14 +32,19 @@ export class Ledger {
 }
 
 /** Begins the callers of a crowd. What they had before `fromMs` does not count. */
-export function gather(clock: Clock, crowd: Crowd, fromMs: number, seed: number): Ledger {
-  const ledger = new Ledger();
+export function gather(
+  clock: Clock,
+  crowd: WorkloadCrowd,
+  fromMs: number,
+  seed: number,
+): WorkloadLedger {
+  const ledger = new WorkloadLedger();
   const declined = new Map<SimGroup, Declined>();
   for (let index = 0; index < crowd.size; index += 1) {
-    const random = new Random(seed * 1_000 + index);
+    const random = new SimulatorRandom(seed * 1_000 + index);
     start(member(clock, crowd, `${crowd.tenant}-${crowd.agent ?? ''}-${seed}-${index}`));
 
-    function* member(time: Clock, own: Crowd, name: string): Process {
+    function* member(time: Clock, own: WorkloadCrowd, name: string): Process {
       const { thinkMs = 0, slots = 1, onOffMs } = own;
       yield* rest(time, random.exponential(100));
       for (let count = 0; ; count += 1) {
@@ -47,7 +52,7 @@ export function gather(clock: Clock, crowd: Crowd, fromMs: number, seed: number)
         if (isOff) yield* rest(time, onOffMs - (time.now % onOffMs));
         if (thinkMs > 0) yield* rest(time, random.exponential(thinkMs));
         const ticket = ticketOf(own, `${name}-${count}`, time.now);
-        const caller = new Caller(time, ticket, own.groups, declined);
+        const caller = new SimulatorCaller(time, ticket, own.groups, declined);
         const askedAt = time.now;
         if (!(yield* caller.admit())) throw new Error(`${name} was refused`);
         if (time.now >= fromMs) ledger.waitsMs.push(time.now - askedAt);
@@ -62,7 +67,11 @@ export function gather(clock: Clock, crowd: Crowd, fromMs: number, seed: number)
   return ledger;
 }
 
-function ticketOf({ tenant, agent: run, lane, slots }: Crowd, name: string, at: number): Ticket {
+function ticketOf(
+  { tenant, agent: run, lane, slots }: WorkloadCrowd,
+  name: string,
+  at: number,
+): Ticket {
   return someTicket(name, instant(START + at), {
     holder: { ...SOMEBODY, tenant, agent: run ?? null },
     lane: lane ?? 'normal',

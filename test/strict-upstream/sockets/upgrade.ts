@@ -22,7 +22,7 @@ import type { SocketPeer } from './peer.ts';
 import { RealtimePeer } from './realtime.ts';
 import { serveResponses } from './responses.ts';
 import { newSocket } from './seen.ts';
-import type { SocketEnd } from './socket.ts';
+import type { SocketsSocketEnd } from './socket.ts';
 import { StrictSocket, TellingWebSocket } from './socket.ts';
 
 const MESSAGE_BYTES_MAX = 64 * 1_048_576;
@@ -42,15 +42,15 @@ interface Upgrade extends RawUpgrade {
   readonly endpoint: SocketEndpoint;
   readonly key: string | null;
   /** The call that the whole WebSocket is; null: it is none. */
-  readonly session: Session | null;
+  readonly session: UpgradeSession | null;
   /** Called when the WebSocket ends, or its upgrade. */
-  readonly ends: ((how: SocketEnd) => void)[];
+  readonly ends: ((how: SocketsSocketEnd) => void)[];
 }
 
 const NO_TOKENS = { input: 0, cached: 0, output: 0, reasoning: 0 };
 
 /** A WebSocket that counts as one call. */
-class Session {
+class UpgradeSession {
   readonly #call: CountedCall;
   readonly #scope: StrictScope;
   readonly #endpoint: SocketEndpoint;
@@ -101,7 +101,7 @@ class Session {
     this.#grant?.produce(tokens);
   }
 
-  end(how: SocketEnd): void {
+  end(how: SocketsSocketEnd): void {
     this.#grant?.settle();
     this.#call.end(how, this.#behaviour.accountingLagMs);
   }
@@ -168,7 +168,7 @@ function opened(upgrade: Upgrade, socket: TellingWebSocket, behaviour: StrictBeh
   const { protocol } = socket;
   const seen = newSocket({ index, kind: endpoint.kind, path, query, key, headers, protocol });
   scope.counts.sockets.push(seen);
-  const onEnd = (how: SocketEnd): void => ends.forEach((end) => end(how));
+  const onEnd = (how: SocketsSocketEnd): void => ends.forEach((end) => end(how));
   const strict = new StrictSocket(scope, socket, req.socket, { seen, behaviour, onEnd });
   serve({
     socket: strict,
@@ -212,8 +212,10 @@ export async function handleUpgrade(
   const endpoint = recogniseEndpoint(path, query);
   const key = keyOfUpgrade(endpoint, req.headers, query);
   const asked = behaviourNow({ scope, key, req });
-  const session = endpoint.isSession ? new Session(scope, endpoint, { key, path }, asked) : null;
-  const ends = session === null ? [] : [(how: SocketEnd) => session.end(how)];
+  const session = endpoint.isSession
+    ? new UpgradeSession(scope, endpoint, { key, path }, asked)
+    : null;
+  const ends = session === null ? [] : [(how: SocketsSocketEnd) => session.end(how)];
   const upgrade: Upgrade = { ...raw, scope, path, query, endpoint, key, session, ends };
   const gone = new AbortController();
   socket.once('close', () => {

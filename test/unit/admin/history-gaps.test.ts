@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { gapsIn, type Existence } from '../../../src/admin/history-gaps.ts';
+import { gapsIn, type PoolLifetime } from '../../../src/admin/history-gaps.ts';
 import type { Marker } from '../../../src/admin/history-markers.ts';
 import type { HistoryPoint, PoolHistory } from '../../../src/contract/history.ts';
 import type { PoolReply } from '../../../src/overview/pools.ts';
 
 const MINUTE_MS = 60_000;
 const RANGE = { fromMs: 10 * MINUTE_MS, toMs: 20 * MINUTE_MS };
-const CONFIGURED: Existence = { isByCalls: false, isConfigured: true };
-const BY_CALLS: Existence = { isByCalls: true, isConfigured: false };
+const CONFIGURED: PoolLifetime = { isByCalls: false, isConfigured: true };
+const BY_CALLS: PoolLifetime = { isByCalls: true, isConfigured: false };
 
 /** The answer of a pool that has data since a minute (null: none), and points in some. */
 function said(
@@ -40,7 +40,7 @@ function iso(minute: number): string {
 function gaps(
   asked: readonly PoolReply<PoolHistory>[],
   markers: readonly Marker[],
-  existence: Existence,
+  existence: PoolLifetime,
 ) {
   const { since, gaps: all } = gapsIn(RANGE, asked, markers, existence);
   const minute = (at: string): number => Date.parse(at) / MINUTE_MS;

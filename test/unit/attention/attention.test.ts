@@ -48,12 +48,12 @@ function failing(changes: Partial<Lately>): Lately {
   };
 }
 
-type LastRefusal = UpstreamCallsStatus['last_refusals'][number];
+type AttentionLastRefusal = UpstreamCallsStatus['last_refusals'][number];
 
 function upstream(
   id: string,
   kind: string,
-  told: Partial<Pick<LastRefusal, 'at' | 'status' | 'message'>> = {},
+  told: Partial<Pick<AttentionLastRefusal, 'at' | 'status' | 'message'>> = {},
 ): GroupStatus['upstreams'][number] {
   return {
     id,

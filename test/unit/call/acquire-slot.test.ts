@@ -12,9 +12,9 @@ import { steadyClock } from '../../../src/runtime/steady-clock.ts';
 import {
   acquireSlot,
   type Acquired,
-  type Patience,
+  type WaitTerms,
 } from '../../../src/call/acquire/acquire-slot.ts';
-import type { PlaceListener } from '../../../src/call/acquire/slices.ts';
+import type { PositionListener } from '../../../src/call/acquire/slices.ts';
 import type { SlotRequest } from '../../../src/call/acquire/slot-wait.ts';
 
 beforeEach(() => {
@@ -45,9 +45,9 @@ const REQUEST: SlotRequest = {
   passedUnlimited: 0,
 };
 
-type Pending = Extract<AcquireAnswer, { kind: 'pending' }>;
+type AcquireSlotPending = Extract<AcquireAnswer, { kind: 'pending' }>;
 
-interface Ask {
+interface AcquireSlotAsk {
   readonly request: AcquireRequest;
   readonly at: number;
   answer(answer: AcquireAnswer): void;
@@ -55,11 +55,11 @@ interface Ask {
 }
 
 /** Answers an ask at once by the time since the first; null: it stays open. */
-type Script = (atMs: number) => AcquireAnswer | Error | null;
+type AcquireSlotScript = (atMs: number) => AcquireAnswer | Error | null;
 
 /** An object whose asks stay open until the test answers them, unless its script does. */
-function scriptedPool(script: Script) {
-  const asks: Ask[] = [];
+function scriptedPool(script: AcquireSlotScript) {
+  const asks: AcquireSlotAsk[] = [];
   const acquire = (request: AcquireRequest): Promise<AcquireAnswer> =>
     new Promise((resolve, reject) => {
       const at = Date.now() - startedAt;
@@ -94,7 +94,7 @@ function granted(attachment: number) {
   return { answer, dispose, release };
 }
 
-function pending(estimateMs: number | null, of: Partial<Pending> = {}): AcquireAnswer {
+function pending(estimateMs: number | null, of: Partial<AcquireSlotPending> = {}): AcquireAnswer {
   const estimate =
     estimateMs === null ? { estimateMs: 60_000, isUnforeseen: true as const } : { estimateMs };
   return { kind: 'pending', position: 0, ...estimate, configVersion: 1, ...of };
@@ -105,7 +105,10 @@ const bypass = () => Promise.resolve(null);
 /** Starts asking, and tells what became of it so far. */
 function start(
   of: Partial<SlotRequest> = {},
-  { script = () => null, ...how }: Partial<Patience> & { readonly script?: Script } = {},
+  {
+    script = () => null,
+    ...how
+  }: Partial<WaitTerms> & { readonly script?: AcquireSlotScript } = {},
 ) {
   const pool = scriptedPool(script);
   const caller = new AbortController();
@@ -478,7 +481,7 @@ describe('an overloaded object', () => {
   it('lets a call pass after two seconds without an answer, as soon as there is room', async () => {
     const by = { kind: 'bypass', end: () => {} } as const;
     let room = 0;
-    const mayBypass = vi.fn<Patience['bypass']>(() => Promise.resolve(room > 0 ? by : null));
+    const mayBypass = vi.fn<WaitTerms['bypass']>(() => Promise.resolve(room > 0 ? by : null));
     // An answer at one second: what was before does not count.
     const script = (atMs: number) =>
       atMs > 800 && atMs < 1_500 ? pending(0, { askAgainMs: 1_000 }) : overload();
@@ -495,7 +498,7 @@ describe('an overloaded object', () => {
   });
 
   it('that grants, rejects or is left lets nobody pass', async () => {
-    const mayBypass = vi.fn<Patience['bypass']>();
+    const mayBypass = vi.fn<WaitTerms['bypass']>();
     mayBypass.mockResolvedValue(null);
     const { caller, work } = start({}, { script: () => overload(), bypass: mayBypass });
     await vi.advanceTimersByTimeAsync(4_000);
@@ -552,7 +555,7 @@ describe('a call far back', () => {
   });
 
   it('asks as often as its caller is told its place', async () => {
-    const tell = vi.fn<PlaceListener['tell']>();
+    const tell = vi.fn<PositionListener['tell']>();
     const script = () => pending(90_000, { position: 700, askAgainMs: 30_000 });
     const { caller, work } = start({}, { script, listener: { everyMs: 5_000, tell } });
     await vi.advanceTimersByTimeAsync(20_000);
@@ -584,7 +587,8 @@ it('an object that hangs keeps nobody longer than two seconds past the deadline'
 });
 
 describe('a call that was lost', () => {
-  const isAnew = (asks: readonly Ask[]) => asks.map(({ request }) => request.isAnew ?? false);
+  const isAnew = (asks: readonly AcquireSlotAsk[]) =>
+    asks.map(({ request }) => request.isAnew ?? false);
 
   it('is followed by calls that say so, as none before them is open any more', async () => {
     const { asks, caller, work } = start();

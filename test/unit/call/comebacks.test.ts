@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ErrorReply } from '../../../src/contract/reasons.ts';
-import { Comebacks, COMEBACKS_MAX } from '../../../src/call/comebacks.ts';
+import { WaiterReturns, COMEBACKS_MAX } from '../../../src/call/comebacks.ts';
 
 /** As a group says it, at the least and at the most. */
 const drained = (retryAfterMs: number): ErrorReply => {
@@ -12,7 +12,7 @@ describe('a caller that comes back to what nobody knows the end of', () => {
     [15_000, [15_000, 30_000, 40_000, 40_000]],
     [22_500, [22_500, 45_000, 60_000, 60_000]],
   ])('is told longer with each time, up to a minute: from %i ms', (retryAfterMs, expected) => {
-    const comebacks = new Comebacks();
+    const comebacks = new WaiterReturns();
     const told = expected.map((_, index) => {
       return comebacks.space(drained(retryAfterMs), 'ann', index * 60_000).retryAfterMs;
     });
@@ -21,7 +21,7 @@ describe('a caller that comes back to what nobody knows the end of', () => {
   });
 
   test('is told from a second on, where the limiter is out of reach', () => {
-    const comebacks = new Comebacks();
+    const comebacks = new WaiterReturns();
     const refusal: ErrorReply = { reason: 'limiter_unavailable', message: '' };
     const told: (number | undefined)[] = [];
     for (let now = 0; told.length < 8; now += (told.at(-1) ?? 0) + 3_000) {
@@ -31,7 +31,7 @@ describe('a caller that comes back to what nobody knows the end of', () => {
   });
 
   test('is told the same with all the calls that it has under way', () => {
-    const comebacks = new Comebacks();
+    const comebacks = new WaiterReturns();
     const told = (now: number) => comebacks.space(drained(22_500), 'ann', now).retryAfterMs;
     expect([0, 10, 14_999].map(told)).toEqual([22_500, 22_500, 22_500]);
     expect([15_000, 15_010, 44_999].map(told)).toEqual([45_000, 45_000, 45_000]);
@@ -39,7 +39,7 @@ describe('a caller that comes back to what nobody knows the end of', () => {
   });
 
   test('begins anew after five minutes', () => {
-    const comebacks = new Comebacks();
+    const comebacks = new WaiterReturns();
     comebacks.space(drained(15_000), 'ann', 0);
     expect(comebacks.space(drained(15_000), 'ann', 300_000).retryAfterMs).toBe(30_000);
     expect(comebacks.space(drained(15_000), 'ann', 600_001).retryAfterMs).toBe(15_000);
@@ -47,14 +47,14 @@ describe('a caller that comes back to what nobody knows the end of', () => {
 });
 
 test('a wait that can be foreseen stays as it is, and counts for nobody', () => {
-  const comebacks = new Comebacks();
+  const comebacks = new WaiterReturns();
   const busy: ErrorReply = { reason: 'busy', message: '', retryAfterMs: 4_000 };
   expect([1, 2].map((at) => comebacks.space(busy, 'ann', at))).toEqual([busy, busy]);
   expect(comebacks.size).toBe(0);
 });
 
 test('no more callers are remembered than the bound, and the longest gone are forgotten', () => {
-  const comebacks = new Comebacks();
+  const comebacks = new WaiterReturns();
   for (let index = 0; index <= COMEBACKS_MAX; index += 1) {
     comebacks.space(drained(15_000), `caller-${index}`, index);
   }

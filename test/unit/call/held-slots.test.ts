@@ -14,7 +14,7 @@ const [WIDE, NARROW, KEY] = ['wide', 'narrow', 'key:ci'].map(placeIn) as [
   Placement,
 ];
 
-interface Slot {
+interface CallHeldSlot {
   readonly placement: Placement;
   readonly endGapMs: number | null;
 }
@@ -24,7 +24,7 @@ function setUp() {
   let now = 0;
   const timers = new Set<{ readonly at: number; readonly work: () => void }>();
   const returned: [group: string, full: Full | null][] = [];
-  const held = new HeldSlots<Slot>(
+  const held = new HeldSlots<CallHeldSlot>(
     (ms, work) => {
       const timer = { at: now + ms, work };
       timers.add(timer);

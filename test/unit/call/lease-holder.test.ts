@@ -7,7 +7,7 @@ import type {
   ResumeAnswer,
   ResumeRequest,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import type { Granted } from '../../../src/call/acquire/open-calls.ts';
+import type { GrantedAnswer } from '../../../src/call/acquire/open-calls.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 
@@ -56,12 +56,16 @@ function scriptedLease() {
   return { lease, renewals };
 }
 
-function granted(lease: LeaseRpc, attachment: number, of: Partial<Granted> = {}): Granted {
+function granted(
+  lease: LeaseRpc,
+  attachment: number,
+  of: Partial<GrantedAnswer> = {},
+): GrantedAnswer {
   return { kind: 'granted', lease, leaseId: 't.1', attachment, configVersion: 1, ...of };
 }
 
 function setUp(
-  of: Partial<Granted> = {},
+  of: Partial<GrantedAnswer> = {},
   self: Partial<ResumeRequest> = {},
   firstRenewalMs?: number,
 ) {

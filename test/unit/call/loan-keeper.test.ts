@@ -3,29 +3,33 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type {
   GiveBackRequest,
   GroupRpc,
-  KeepLoanAnswer,
-  LoanReport,
+  KeepPrefetchAnswer,
+  PrefetchReport,
   RenewAnswer,
 } from '../../../src/contract/rpc/group-rpc.ts';
-import { seeToKeeper, takeInLent, type LoanWay } from '../../../src/call/acquire/lent-slots.ts';
-import { LocalLoan, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import {
+  seeToKeeper,
+  takeInLent,
+  type PrefetchContext,
+} from '../../../src/call/acquire/lent-slots.ts';
+import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 import { steadyClock } from '../../../src/runtime/steady-clock.ts';
 
 /** An answer by which the loan is kept, and its renewals that are parked. */
-interface Hold {
+interface LoanKeeperHold {
   readonly parked: PromiseWithResolvers<RenewAnswer>[];
   isDropped: boolean;
 }
 
 const LENT = { loan: 'loan', slots: ['a', 'b', 'c'], attachment: 7 };
 
-let loan: LocalLoan;
-let holds: Hold[];
+let loan: LocalPrefetch;
+let holds: LoanKeeperHold[];
 let isKnown: boolean;
 let back: string[];
 let pools = 0;
-let way: LoanWay;
+let way: PrefetchContext;
 
 beforeEach(() => {
   // The clock is one of all tests in this process, and stands still until time has come to where others have set it.
@@ -35,7 +39,7 @@ beforeEach(() => {
   const stub = { keepLoan, giveBack } as Partial<GroupRpc> as GroupRpc;
   const ctx = { waitUntil: (work: Promise<unknown>) => void work };
   way = { name: `pool-${(pools += 1)}`, pool: () => stub, ctx, after: onTimer };
-  loan = new LocalLoan('loan', 1, steadyClock.now());
+  loan = new LocalPrefetch('loan', 1, steadyClock.now());
   loan.add(LENT);
 });
 
@@ -44,11 +48,11 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-async function keepLoan(): Promise<KeepLoanAnswer> {
+async function keepLoan(): Promise<KeepPrefetchAnswer> {
   if (!isKnown) return { kind: 'gone' };
-  const hold: Hold = { parked: [], isDropped: false };
+  const hold: LoanKeeperHold = { parked: [], isDropped: false };
   holds.push(hold);
-  const renew = (_report: LoanReport): Promise<RenewAnswer> => {
+  const renew = (_report: PrefetchReport): Promise<RenewAnswer> => {
     const one = Promise.withResolvers<RenewAnswer>();
     hold.parked.push(one);
     // As the pool does when nothing happens.

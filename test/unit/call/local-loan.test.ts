@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { LocalLoan, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
 import { LOAN_STARTS_MS, LOAN_TTL_MS } from '../../../src/core/words/settings.ts';
 
 /** Slots that this isolate was lent, as it counts them. */
@@ -13,11 +13,11 @@ const CALL = {
 } as const;
 
 let now = 0;
-let loan: LocalLoan;
+let loan: LocalPrefetch;
 
 beforeEach(() => {
   now = 1_000_000;
-  loan = new LocalLoan('loan', 1, now, { now: () => now });
+  loan = new LocalPrefetch('loan', 1, now, { now: () => now });
   loan.add({ loan: 'loan', slots: ['a', 'b', 'c'], attachment: 7 });
 });
 

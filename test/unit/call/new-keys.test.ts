@@ -30,12 +30,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-interface Asked {
+interface CallNewKeysRequest {
   readonly request: Request;
   readonly env: Env;
 }
 
-function asked(from = address, signal?: AbortSignal): Asked {
+function asked(from = address, signal?: AbortSignal): CallNewKeysRequest {
   const headers = { 'cf-connecting-ip': from };
   const request = new Request('https://gate.test/', { headers, ...(signal && { signal }) });
   const trials = { getByName: () => ({ isProved: proved }) };
@@ -144,7 +144,7 @@ it('gateway keys that nobody knows are counted and wait in the same way', async 
 });
 
 describe('hosted by oneself', () => {
-  const hosted = (clientIp: string | null): Asked => {
+  const hosted = (clientIp: string | null): CallNewKeysRequest => {
     const { request, env } = asked();
     if (clientIp !== null) Object.defineProperty(request, 'cf', { value: { clientIp } });
     return { request, env: { ...env, BOOT_ID: 'b' } };

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { RefusalKind, UpstreamSignal } from '../../../src/core/words/signal.ts';
-import { RetryBudget, Tries } from '../../../src/call/tries.ts';
+import { RetryBudget, CallAttempts } from '../../../src/call/tries.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
 });
 
-function triesOf(retryCount?: string): Tries {
-  return new Tries(
+function triesOf(retryCount?: string): CallAttempts {
+  return new CallAttempts(
     new Headers(retryCount === undefined ? {} : { 'x-stainless-retry-count': retryCount }),
   );
 }
@@ -39,7 +39,7 @@ test.each([
   ['attempt=x', true],
   ['max=3', true],
 ])('a retry of an SDK of AWS is not multiplied: %s', (said, mayRetry) => {
-  const tries = new Tries(new Headers({ 'amz-sdk-request': said }));
+  const tries = new CallAttempts(new Headers({ 'amz-sdk-request': said }));
   expect(tries.mayRetry(2, richBudget(), 1)).toBe(mayRetry);
 });
 

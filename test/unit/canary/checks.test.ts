@@ -1,8 +1,8 @@
 // Each check passes before a deployment that keeps its promises, and fails before one that breaks that promise.
 import { afterAll, expect, it } from 'vitest';
 import { CHECKS } from '../../../scripts/canary/checks.ts';
-import { paceOf, type Pace } from '../../../scripts/canary/pace.ts';
-import { reportSchema, type Report } from '../../../scripts/canary/report-schema.ts';
+import { paceOf, type CanaryPace } from '../../../scripts/canary/pace.ts';
+import { reportSchema, type CanaryReport } from '../../../scripts/canary/report-schema.ts';
 import { runCanary, type RunOptions } from '../../../scripts/canary/run.ts';
 import { until } from '../../../scripts/canary/wait.ts';
 import { startDouble, type Double, type Faults } from './double.ts';
@@ -17,7 +17,7 @@ const doubles: Double[] = [];
 afterAll(() => Promise.all(doubles.map((double) => double.close())));
 
 /** Little of everything; patience is what a busy machine may need. */
-const PACE: Pace = {
+const PACE: CanaryPace = {
   ...paceOf({ load: 0.01, long: false, waitsS: [0.5] }),
   settleMs: 0,
   overload: { ratesPerS: [20, 40], stepMs: 200 },
@@ -43,13 +43,13 @@ async function deployTo(double: Double): Promise<void> {
 }
 
 interface RunChoice {
-  readonly pace?: Partial<Pace>;
+  readonly pace?: Partial<CanaryPace>;
   readonly upstream?: RunOptions['upstream'];
   readonly deployed?: () => Promise<void>;
 }
 
 /** Runs one check before a double. */
-function run(double: Double, id: string, choice: RunChoice = {}): Promise<Report> {
+function run(double: Double, id: string, choice: RunChoice = {}): Promise<CanaryReport> {
   const { pace = {}, upstream = { id: 'up', model: 'some-model' } } = choice;
   return runCanary({
     target: { url: double.url, token: TOKEN, gatewayKey: null, providerKey: 'sk-1' },
@@ -63,7 +63,7 @@ function run(double: Double, id: string, choice: RunChoice = {}): Promise<Report
   });
 }
 
-const resultOf = (report: Report, id: string) =>
+const resultOf = (report: CanaryReport, id: string) =>
   reportSchema.parse(report).checks.find((check) => check.id === id);
 
 it.each(CHECKS.map(({ id }) => id))('%s passes before one that is well', TEST, async (id) => {
@@ -78,7 +78,7 @@ it.each(CHECKS.map(({ id }) => id))('%s passes before one that is well', TEST, a
 
 const IMPATIENT = { release: { withinMs: 300, lookEveryMs: 10 } };
 
-it.each<[string, string, Faults, RegExp, Partial<Pace>?]>([
+it.each<[string, string, Faults, RegExp, Partial<CanaryPace>?]>([
   ['latency', 'is slow', { delayMs: 700 }, /adds \d{3,} ms/, { latency: { calls: 1, grants: 1 } }],
   [
     'latency',

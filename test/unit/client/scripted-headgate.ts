@@ -10,7 +10,7 @@ import {
 import type { Fetch } from '../../../packages/client/src/server.ts';
 
 /** A request as it came. */
-export interface Seen {
+export interface ScriptedHeadgateSeen {
   readonly method: string;
   readonly path: string;
   readonly body: Record<string, unknown>;
@@ -19,9 +19,9 @@ export interface Seen {
 }
 
 /** A mishap of a request on its way: it is lost, its answer is, or something else answers. */
-type Fault = 'lost' | 'answer lost' | Response;
+type ScriptedHeadgateFault = 'lost' | 'answer lost' | Response;
 
-interface Waiting {
+interface ScriptedHeadgateWaiting {
   readonly ticket: string;
   readonly grant: () => void;
   readonly slice: () => void;
@@ -35,7 +35,7 @@ const TTL_MS = 45_000;
  */
 export class ScriptedHeadgate {
   limit: number;
-  readonly seen: Seen[] = [];
+  readonly seen: ScriptedHeadgateSeen[] = [];
   readonly held = new Set<string>();
   /** The most that were held at once. */
   peak = 0;
@@ -43,10 +43,10 @@ export class ScriptedHeadgate {
   retryAfterMs = 0;
   /** Answers to the next reports. Afterwards: go on. */
   readonly verdicts: Record<string, unknown>[] = [];
-  readonly #faults: { readonly on: string; readonly fault: Fault }[] = [];
+  readonly #faults: { readonly on: string; readonly fault: ScriptedHeadgateFault }[] = [];
   readonly #revoked = new Set<string>();
   readonly #byKey = new Map<string, string>();
-  #waiting: Waiting[] = [];
+  #waiting: ScriptedHeadgateWaiting[] = [];
   #made = 0;
 
   constructor(limit: number) {
@@ -58,7 +58,7 @@ export class ScriptedHeadgate {
   }
 
   /** Lets the next request of a method meet a fault. */
-  fault(on: string, ...faults: Fault[]): void {
+  fault(on: string, ...faults: ScriptedHeadgateFault[]): void {
     this.#faults.push(...faults.map((fault) => ({ on, fault })));
   }
 
@@ -78,7 +78,7 @@ export class ScriptedHeadgate {
 
   readonly fetch: Fetch = async (url, init) => {
     const { method = 'GET', signal } = init;
-    const seen: Seen = {
+    const seen: ScriptedHeadgateSeen = {
       method,
       path: new URL(url).pathname,
       body: typeof init.body === 'string' ? (JSON.parse(init.body) as Record<string, unknown>) : {},
@@ -95,7 +95,7 @@ export class ScriptedHeadgate {
     return answer;
   };
 
-  #answer(seen: Seen, signal?: AbortSignal): Response | Promise<Response> {
+  #answer(seen: ScriptedHeadgateSeen, signal?: AbortSignal): Response | Promise<Response> {
     // A renewal gives the lease another name, and the old ones stay good.
     const [id = ''] = decodeURIComponent(seen.path.split('/')[2] ?? '').split('~');
     switch (`${seen.method} ${seen.path.split('/')[1] ?? ''}`) {
@@ -126,7 +126,10 @@ export class ScriptedHeadgate {
     }
   }
 
-  #post({ body, headers }: Seen, signal?: AbortSignal): Response | Promise<Response> {
+  #post(
+    { body, headers }: ScriptedHeadgateSeen,
+    signal?: AbortSignal,
+  ): Response | Promise<Response> {
     leaseRequestSchema.parse(body);
     const key = headers['idempotency-key'] ?? '';
     const asked = body['ticket'] as string | undefined;
@@ -140,7 +143,7 @@ export class ScriptedHeadgate {
       const leave = (): void => {
         this.#waiting = this.#waiting.filter((one) => one !== mine);
       };
-      const mine: Waiting = {
+      const mine: ScriptedHeadgateWaiting = {
         ticket,
         grant: () => {
           leave();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
@@ -8,14 +8,14 @@ import { TestGroup } from '../../support/core-builders.ts';
 const DISTINCT = { releaseCooldownMs: 111, cancelCooldownMs: 222, failureCooldownMs: 333 };
 
 /** How long the slot of a call that ended so stays down; null: not at all. */
-function downMs(settings: Partial<GroupSettings>, outcome: Outcome): number | null {
+function downMs(settings: Partial<GroupSettings>, outcome: LeaseOutcome): number | null {
   const group = new TestGroup(settings);
   group.ask('a');
   group.release('a', outcome);
   return group.inUse() === 0 ? null : group.wakesIn();
 }
 
-test.each<[Outcome, number | null]>([
+test.each<[LeaseOutcome, number | null]>([
   ['success', 111],
   ['cancelled', 222],
   ['failed', 333],
@@ -41,7 +41,7 @@ test('a cool-down of 0 is none', () => {
 describe('auto', () => {
   const settings = { releaseCooldownMs: 'auto', cancelCooldownMs: 'auto' } as const;
 
-  test.each<Outcome>(['success', 'cancelled'])(
+  test.each<LeaseOutcome>(['success', 'cancelled'])(
     'is none after %s where no lag is known',
     (outcome) => {
       expect(downMs({ ...settings, slotsMax: 1 }, outcome)).toBeNull();

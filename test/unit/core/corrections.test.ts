@@ -12,7 +12,7 @@ import {
   settle,
   spentIn,
   type NewCorrection,
-  type Spend,
+  type SpendState,
 } from '../../../src/core/parts/spend.ts';
 import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
 
@@ -20,13 +20,13 @@ import { instant, type InstantMs } from '../../../src/core/words/ids.ts';
 const NOON = instant(Date.UTC(2026, 10, 26, 12));
 const at = (hours: number): InstantMs => instant(NOON + hours * 3_600_000);
 
-function spend(usd: number, now = NOON, of = emptySpend()): Spend {
+function spend(usd: number, now = NOON, of = emptySpend()): SpendState {
   settle(of, { reservedUsd: 0, actualUsd: usd, key: 'a', agent: null }, now);
   return of;
 }
 
 /** Spent in the hour, the day and the month. */
-const spentAt = (of: Spend, now = NOON): number[] =>
+const spentAt = (of: SpendState, now = NOON): number[] =>
   PERIODS.map((period) => spentIn(of.total, period, now));
 
 const by = (usd: number, more: Partial<NewCorrection> = {}): NewCorrection => ({

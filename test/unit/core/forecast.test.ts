@@ -17,7 +17,7 @@ import { someSettings, TestGroup } from '../../support/core-builders.ts';
 
 const START = 1_000_000_000;
 
-interface Ask {
+interface ForecastAsk {
   readonly tenant: string;
   readonly agent: string | null;
   readonly lane: Lane;
@@ -26,14 +26,14 @@ interface Ask {
   readonly promoted: boolean;
 }
 
-function queued(settings: Partial<GroupSettings>, asks: readonly Ask[]): GroupState {
+function queued(settings: Partial<GroupSettings>, asks: readonly ForecastAsk[]): GroupState {
   const state = emptyState(
     someSettings({ slotsMax: 1, timeoutMs: 3_600_000, slotsPerCallMax: 1, ...settings }),
     1,
   );
   state.holdSamples = 1;
   const now = instant(START + 1_000);
-  const ask = (name: string, { tenant, agent, lane, atMs, slots }: Ask) => {
+  const ask = (name: string, { tenant, agent, lane, atMs, slots }: ForecastAsk) => {
     const id = ticketId(name);
     const holder = { tenant, agent, caller: tenant, upstream: 'openai', model: null };
     const ticket = {
@@ -63,7 +63,7 @@ function queued(settings: Partial<GroupSettings>, asks: readonly Ask[]): GroupSt
   return state;
 }
 
-const someAsk: Ask = {
+const someAsk: ForecastAsk = {
   tenant: 'acme',
   agent: null,
   lane: 'normal',

@@ -8,7 +8,7 @@ const PRO = { names: { model: 'pro' }, sliceMs: 600_000 };
 const FLASH = { names: { model: 'flash' }, sliceMs: 600_000 };
 const PAUSED: Partial<UpstreamSignal> = { kind: 'requests', scope: 'model', retryAfterMs: 100_000 };
 
-type Options = Parameters<TestGroup['ask']>[1];
+type HeldLinesOptions = Parameters<TestGroup['ask']>[1];
 
 /** A group whose model `pro` is paused for 100 s, with a call of `flash` in its only slot. */
 function paused(by: 'caller' | 'agent' = 'caller'): TestGroup {
@@ -22,7 +22,7 @@ function paused(by: 'caller' | 'agent' = 'caller'): TestGroup {
 }
 
 /** Queues calls of one kind. */
-function queue(group: TestGroup, name: string, count: number, options: Options): void {
+function queue(group: TestGroup, name: string, count: number, options: HeldLinesOptions): void {
   for (let index = 1; index <= count; index += 1) group.ask(`${name}-${index}`, options);
 }
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { atUpstream } from '../../../src/core/capacity.ts';
-import { notePace, type Loan, type Told, type ToldCall } from '../../../src/core/parts/loans.ts';
+import {
+  notePace,
+  type Prefetch,
+  type KeeperReport,
+  type ReportedCall,
+} from '../../../src/core/parts/loans.ts';
 import {
   LENT_PACE_MIN,
   LOAN_RENEW_EVERY_MS,
@@ -15,7 +20,7 @@ import { TestGroup } from '../../support/core-builders.ts';
 const ISOLATE = 'isolate';
 
 /** A group that has written, and what it has lent to an isolate that calls often. */
-function lending(settings: Partial<GroupSettings> = {}): { group: TestGroup; loan: Loan } {
+function lending(settings: Partial<GroupSettings> = {}): { group: TestGroup; loan: Prefetch } {
   const group = TestGroup.stored({ slotsMax: 40, isAdaptive: false, ...settings });
   for (let calls = 0; calls < 2 * LENT_PACE_MIN; calls += 1) call(group, `often-${calls}`);
   return { group, loan: loanOf(group) };
@@ -28,13 +33,17 @@ function call(group: TestGroup, name: string): void {
   group.release(name);
 }
 
-function loanOf({ state }: TestGroup): Loan {
+function loanOf({ state }: TestGroup): Prefetch {
   const loan = state.lending.growing.get(ISOLATE);
   if (loan === undefined) throw new Error('nothing is lent');
   return loan;
 }
 
-function keep(group: TestGroup, { id, slots }: Loan, changes: Partial<Told> = {}): string[] {
+function keep(
+  group: TestGroup,
+  { id, slots }: Prefetch,
+  changes: Partial<KeeperReport> = {},
+): string[] {
   const told = { known: slots.size, used: 0, peak: 0, ended: [], ...changes };
   return group.send({ kind: 'keep_loan', loanId: id, isNew: false, told });
 }
@@ -98,13 +107,16 @@ test('an heir brings none: its answer leaves before anything is written', () => 
 describe('calls that are told of', () => {
   const kind = { caller: 'caller', tenant: 'tenant', agent: null, upstream: 'up', model: null };
 
-  function endedOf(last: readonly Omit<ToldCall, 'leaseId'>[], status = 200): Told['ended'] {
+  function endedOf(
+    last: readonly Omit<ReportedCall, 'leaseId'>[],
+    status = 200,
+  ): KeeperReport['ended'] {
     const each = last.map((one, index) => ({ ...one, leaseId: leaseId(`told-${index}.1`) }));
     const sums = { calls: last.length, heldMs: 100 * last.length, last: each };
     return [{ ...kind, lane: 'normal', status, ...sums }];
   }
 
-  function some(beganMs: number): Told['ended'] {
+  function some(beganMs: number): KeeperReport['ended'] {
     return endedOf(Array.from({ length: 20 }, () => ({ beganMs, endedMs: beganMs - 10 })));
   }
 

@@ -1,5 +1,5 @@
 import type { RateSettings } from '../../../src/core/words/limits.ts';
-import type { Usage } from '../../../src/core/words/usage.ts';
+import type { CallUsage } from '../../../src/core/words/usage.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { instant } from '../../../src/core/words/ids.ts';
 import { BURST_MS, NO_RATES } from '../../../src/core/parts/rate-limits.ts';
@@ -12,7 +12,7 @@ import {
   roomAt,
   settle,
   take,
-  type Rates,
+  type RateUse,
 } from '../../../src/core/parts/rates.ts';
 import type { LimitHint } from '../../../src/core/words/signal.ts';
 
@@ -26,13 +26,13 @@ function limits(changes: Partial<RateSettings>): RateSettings {
   return { ...NO_RATES, ...changes };
 }
 
-function demand(inputTokens: number, outputTokens: number, requests = 1): Usage {
+function demand(inputTokens: number, outputTokens: number, requests = 1): CallUsage {
   return { requests, inputTokens, outputTokens };
 }
 
 const CALL = demand(30, 12);
 
-let rates: Rates;
+let rates: RateUse;
 
 beforeEach(() => {
   rates = emptyRates();
@@ -131,7 +131,7 @@ describe('a limit per day', () => {
 
   test('is not given twice in a day, nor after a restart', () => {
     burst(settings);
-    rates = JSON.parse(JSON.stringify(rates)) as Rates;
+    rates = JSON.parse(JSON.stringify(rates)) as RateUse;
     expect(burst(settings, CALL, DAY_MS - 1)).toBe(0);
     expect(waitMs(settings)).toBeGreaterThan(DAY_MS);
     expect(waitMs(settings)).toBeLessThan(DAY_MS + 1_801_000);

@@ -9,7 +9,7 @@ import {
   type Period,
   reserve,
   settle,
-  type Spend,
+  type SpendState,
   SPENDERS_MAX,
   spentIn,
 } from '../../../src/core/parts/spend.ts';
@@ -19,7 +19,7 @@ const NOW = utc('2026-02-10T14:20:00');
 
 const NONE: BudgetSettings = { perHourUsd: null, perDayUsd: null, perMonthUsd: null };
 
-let spend: Spend;
+let spend: SpendState;
 
 beforeEach(() => {
   spend = emptySpend();
@@ -132,7 +132,7 @@ describe('keys and agents', () => {
     pay(1, NOW, { key: 'ann', agent: 'run-1' });
     pay(2, NOW, { key: 'ann', agent: 'run-2' });
     pay(4, NOW, { key: 'bob' });
-    const sums = (all: Spend['keys']) => all.map(({ id, usd }) => [id, usd.day]);
+    const sums = (all: SpendState['keys']) => all.map(({ id, usd }) => [id, usd.day]);
     expect(sums(spend.keys)).toEqual([
       ['ann', 3],
       ['bob', 4],
@@ -160,7 +160,7 @@ test('it is the same after it was written and read', () => {
   reserve(spend, 1);
   pay(5, NOW, { key: 'ann' });
   const before = blocked({ perDayUsd: 6.5 });
-  spend = JSON.parse(JSON.stringify(spend)) as Spend;
+  spend = JSON.parse(JSON.stringify(spend)) as SpendState;
   expect(blocked({ perDayUsd: 6.5 })).toBe(before);
   expect(before).not.toBeNull();
 });

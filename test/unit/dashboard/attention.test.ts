@@ -8,7 +8,7 @@ import {
 } from '../../../dashboard/src/model/attention.ts';
 import { isLearned, stateDetail } from '../../../dashboard/src/model/group-state.ts';
 import { byPressure, keepOrder } from '../../../dashboard/src/model/order.ts';
-import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
+import type { GroupView } from '../../../dashboard/src/model/status.ts';
 import { groupStatus, partitionStatus } from './group-status.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00Z');
@@ -65,7 +65,7 @@ describe('the list of what needs a person', () => {
 });
 
 describe('the state of a group', () => {
-  it.each<[string, Partial<GroupStatus>]>([
+  it.each<[string, Partial<GroupView>]>([
     ['unreachable', { error: 'reset' }],
     ['broken', { breaker: 'half_open', paused: true }],
     ['paused', { paused: true, draining: true }],

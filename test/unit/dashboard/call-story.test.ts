@@ -4,14 +4,14 @@ import {
   refusalWords,
   rejectionWords,
   WAIT_WORDS,
-  type Decision,
+  type DecisionView,
 } from '../../../dashboard/src/model/call-words.ts';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import type { WaitCause } from '../../../src/core/parts/decision-log.ts';
 
-const GRANTED: Decision = {
+const GRANTED: DecisionView = {
   partition: null,
   lease: 'a.1',
   ticket: 'a',
@@ -36,7 +36,7 @@ const GRANTED: Decision = {
   held_ms: null,
 };
 
-function told(...tries: Partial<Decision>[]): string[] {
+function told(...tries: Partial<DecisionView>[]): string[] {
   const [call] = callsOf(tries.map((one) => ({ ...GRANTED, ...one })));
   return call === undefined ? [] : storyOf(call).map(({ text }) => text);
 }
@@ -112,7 +112,7 @@ describe('the story of a call', () => {
     expect(told({ outcome }).at(-1)).toBe(text);
   });
 
-  const ENDS: Readonly<Record<Outcome | 'expired', string>> = {
+  const ENDS: Readonly<Record<LeaseOutcome | 'expired', string>> = {
     success: 'The answer ended, and the slot came back, after 1 s.',
     cancelled: 'The caller left or the call was cut short, and the slot came back, after 1 s.',
     failed: 'The upstream failed or refused it, and the slot came back, after 1 s.',
@@ -121,7 +121,7 @@ describe('the story of a call', () => {
     expired: 'Its holder was gone, so the slot was taken back at the end of its lease, after 1 s.',
   };
   it.each(Object.entries(ENDS))('says how it ended: %s', (ended, text) => {
-    expect(told({ ended: ended as Outcome, held_ms: 1_000 }).at(-1)).toBe(text);
+    expect(told({ ended: ended as LeaseOutcome, held_ms: 1_000 }).at(-1)).toBe(text);
   });
 
   it('says that it still holds its slot', () => {

@@ -10,14 +10,14 @@ import {
   roughUsd,
   rowName,
   usedPart,
-  type CostRow,
+  type CostRowView,
 } from '../../../dashboard/src/model/costs.ts';
 import { isSpecial } from '../../../dashboard/src/model/field-words.ts';
 import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
 import { budgetOf, spentByName, TEAM_SECTIONS } from '../../../dashboard/src/model/teams.ts';
 import { teamSchema } from '../../../src/contract/config/keys.ts';
 
-const row = (name: string | null, usd: number, fields: Partial<CostRow> = {}): CostRow => ({
+const row = (name: string | null, usd: number, fields: Partial<CostRowView> = {}): CostRowView => ({
   name,
   is_rest: false,
   usd,

@@ -9,10 +9,10 @@ import {
   type ColumnId,
 } from '../../../dashboard/src/model/group-columns.ts';
 import { overviewChoice } from '../../../dashboard/src/model/overview-choice.ts';
-import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
+import type { GroupView } from '../../../dashboard/src/model/status.ts';
 import { groupStatus } from './group-status.ts';
 
-const spend = (usd: number): GroupStatus['spend'] => ({
+const spend = (usd: number): GroupView['spend'] => ({
   hour_usd: 0,
   day_usd: usd,
   month_usd: usd,
@@ -21,7 +21,7 @@ const spend = (usd: number): GroupStatus['spend'] => ({
   day_usd_by_agent: {},
 });
 
-const hour = (changes: Partial<GroupStatus['last_hour']>): GroupStatus['last_hour'] => ({
+const hour = (changes: Partial<GroupView['last_hour']>): GroupView['last_hour'] => ({
   granted: 0,
   rejected: {},
   refusals: {},
@@ -105,7 +105,7 @@ describe('the link of the page', () => {
 });
 
 describe('an idle group', () => {
-  it.each<[string, Partial<GroupStatus>, boolean]>([
+  it.each<[string, Partial<GroupView>, boolean]>([
     ['has no figure at all', {}, true],
     ['has cost nothing', { spend: spend(0) }, true],
     ['but not one that cost something today', { spend: spend(0.01) }, false],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { groupSchema } from '../../../src/contract/config/group.ts';
-import { withValue, type Document } from '../../../dashboard/src/model/document.ts';
+import { withValue, type EditedDocument } from '../../../dashboard/src/model/document.ts';
 import { check, elsewhere, messagesAt } from '../../../dashboard/src/model/field-errors.ts';
 import * as text from '../../../dashboard/src/model/field-text.ts';
 import { isNested, isSpecial } from '../../../dashboard/src/model/field-words.ts';
@@ -8,7 +8,7 @@ import { newGroupFor } from '../../../dashboard/src/model/new-group.ts';
 import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
 
 const FIELDS = fieldsOf(groupSchema);
-const GROUP: Document = groupSchema.parse({ name: 'openai-shared' });
+const GROUP: EditedDocument = groupSchema.parse({ name: 'openai-shared' });
 
 function fieldAt(path: string) {
   const field = FIELDS.find((each) => each.path === path);

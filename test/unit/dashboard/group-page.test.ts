@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { actsOf, consequenceOf, type GroupAct } from '../../../dashboard/src/model/consequence.ts';
 import { atOnceOf } from '../../../dashboard/src/model/rates.ts';
-import type { Detail, GroupStatus, Lease, Waiter } from '../../../dashboard/src/model/status.ts';
+import type {
+  Detail,
+  GroupView,
+  LeaseView,
+  WaiterView,
+} from '../../../dashboard/src/model/status.ts';
 import { tenantsOf } from '../../../dashboard/src/model/tenants.ts';
 import { groupStatus } from './group-status.ts';
 
@@ -34,7 +39,7 @@ const FULL_MODEL = {
   last_refused_at: '2026-11-27T10:00:00.000Z',
 } as const;
 
-it.each<[Partial<GroupStatus>, GroupAct[]]>([
+it.each<[Partial<GroupView>, GroupAct[]]>([
   [{}, ['pause', 'drain', 'dry_run_on']],
   [{ paused: true }, ['resume', 'drain', 'dry_run_on']],
   [{ kind: 'automatic' }, ['pause', 'drain']],
@@ -58,10 +63,10 @@ it.each([
 });
 
 describe('the tenants of a group', () => {
-  const detailOf = (leases: Partial<Lease>[], waiters: Partial<Waiter>[]): Detail => ({
+  const detailOf = (leases: Partial<LeaseView>[], waiters: Partial<WaiterView>[]): Detail => ({
     name: 'openai-shared',
-    leases: leases.map((changes) => ({ slots: 1, state: 'held', ...changes }) as Lease),
-    waiters: waiters as Waiter[],
+    leases: leases.map((changes) => ({ slots: 1, state: 'held', ...changes }) as LeaseView),
+    waiters: waiters as WaiterView[],
     leases_total: leases.length,
     waiters_total: waiters.length,
     group: null,

@@ -1,9 +1,9 @@
 import { stateOf } from '../../../src/overview/group-state.ts';
-import type { GroupStatus } from '../../../dashboard/src/model/status.ts';
+import type { GroupView } from '../../../dashboard/src/model/status.ts';
 
 /** A quiet group of five slots, but for what a test says. */
-export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
-  const group: GroupStatus = {
+export function groupStatus(changes: Partial<GroupView> = {}): GroupView {
+  const group: GroupView = {
     name: 'openai-shared',
     kind: 'configured',
     limit: { configured: 5, effective: 5, source: 'configured' },
@@ -51,8 +51,8 @@ export function groupStatus(changes: Partial<GroupStatus> = {}): GroupStatus {
 /** One pool of a split group. */
 export function partitionStatus(
   partition: string,
-  changes: Partial<GroupStatus> = {},
-): GroupStatus['partitions'][number] {
+  changes: Partial<GroupView> = {},
+): GroupView['partitions'][number] {
   const {
     name: _n,
     state: _s,

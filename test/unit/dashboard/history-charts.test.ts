@@ -6,7 +6,7 @@ import {
   totalInWords,
   valueOf,
   type Chart,
-  type History,
+  type HistoryView,
 } from '../../../dashboard/src/model/history-charts.ts';
 import {
   HISTORY_RANGES,
@@ -18,9 +18,9 @@ import {
   widerThan,
 } from '../../../dashboard/src/model/history-range.ts';
 
-type Point = History['points'][number];
+type DashboardHistoryChartsPoint = HistoryView['points'][number];
 
-const POINT: Point = {
+const POINT: DashboardHistoryChartsPoint = {
   at: '2026-11-20T10:01:00.000Z',
   in_use_max: 4,
   in_use_mean: 2.5,
@@ -38,18 +38,21 @@ const POINT: Point = {
   cost_usd: 0.5,
 };
 
-function history(points: readonly Point[], gaps: History['gaps'] = []): History {
+function history(
+  points: readonly DashboardHistoryChartsPoint[],
+  gaps: HistoryView['gaps'] = [],
+): HistoryView {
   const to = '2026-11-20T10:03:30.000Z';
   return { from: '2026-11-20T10:00:00.000Z', to, step_s: 60, points, gaps };
 }
 
-function chart(points: readonly Point[], id: string): Chart {
+function chart(points: readonly DashboardHistoryChartsPoint[], id: string): Chart {
   const found = chartsOf(history(points)).charts.find((one) => one.id === id);
   if (found === undefined) throw new Error(`There is no chart ${id}.`);
   return found;
 }
 
-function values(points: readonly Point[], id: string, label: string) {
+function values(points: readonly DashboardHistoryChartsPoint[], id: string, label: string) {
   return chart(points, id).lines.find((line) => line.label === label)?.values;
 }
 
@@ -180,7 +183,7 @@ describe('the charts of a history', () => {
   });
 
   it('have charts of members only where the group names any', () => {
-    const ids = (points: readonly Point[]) =>
+    const ids = (points: readonly DashboardHistoryChartsPoint[]) =>
       chartsOf(history(points)).charts.flatMap(({ id }) => (id.startsWith('member') ? [id] : []));
     const split = { ...POINT, granted_by_member: {}, refused_by_member: {} };
     expect(ids([POINT])).toEqual([]);

@@ -9,9 +9,9 @@ import {
   outlookOf,
   pauseOf,
   slotsOfMember,
-  type Member,
+  type MemberView,
 } from '../../../dashboard/src/model/members.ts';
-import type { ScopeStatus } from '../../../dashboard/src/model/scope-words.ts';
+import type { ScopeView } from '../../../dashboard/src/model/scope-words.ts';
 
 const NOW = Date.parse('2026-11-20T10:00:00.000Z');
 
@@ -23,7 +23,7 @@ const OUT = {
   probe_at: '2026-11-20T10:00:30.000Z',
 } as const;
 
-function member(changes: Partial<Member> = {}): Member {
+function member(changes: Partial<MemberView> = {}): MemberView {
   return {
     id: 'a',
     upstream: 'openai',
@@ -51,7 +51,7 @@ function member(changes: Partial<Member> = {}): Member {
 
 describe('the state of a member', () => {
   const learned = { configured: 4, effective: 3, source: 'learned' } as const;
-  it.each<[string, Partial<Member>]>([
+  it.each<[string, Partial<MemberView>]>([
     ['idle', {}],
     ['flowing', { in_use: 2 }],
     ['full', { in_use: 2, cooling: 1, unclaimed: 1 }],
@@ -73,7 +73,7 @@ describe('the state of a member', () => {
   });
 
   it('is partly paused by its own scopes, next to the calls that its own state is about', () => {
-    const scope: ScopeStatus = {
+    const scope: ScopeView = {
       about: { ...PRO, model: 'flash' },
       member: 'a',
       in_use: 0,
@@ -92,7 +92,7 @@ describe('the state of a member', () => {
     expect(pauseOf(member(), NOW, [elsewhere, scope])).toBe('model flash for 1 min more');
     const own = { about: PRO, paused_until: OUT.probe_at };
     expect(pauseOf(member(own), NOW, [scope])).toBe('model pro and 1 more for 1 min more');
-    const full: ScopeStatus = { ...scope, breaker: 'closed', breaker_until: null, queued: 1 };
+    const full: ScopeView = { ...scope, breaker: 'closed', breaker_until: null, queued: 1 };
     expect(pauseOf(member(), NOW, [full])).toBe('model flash');
   });
 

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { isOld, median, placeLeases, type Cells } from '../../../dashboard/src/model/cells.ts';
 import { sectionsOf } from '../../../dashboard/src/model/queue.ts';
 import { toneOf } from '../../../dashboard/src/model/tenant-tone.ts';
-import type { Lease } from '../../../dashboard/src/model/status.ts';
+import type { LeaseView } from '../../../dashboard/src/model/status.ts';
 
-function lease(id: string, slots = 1): Lease {
+function lease(id: string, slots = 1): LeaseView {
   return {
     id,
     partition: null,
@@ -24,7 +24,7 @@ function lease(id: string, slots = 1): Lease {
 }
 
 const names = (cells: Cells): string => cells.map((one) => one?.id ?? '·').join('');
-const after = (before: string, leases: readonly Lease[], slots: number): string =>
+const after = (before: string, leases: readonly LeaseView[], slots: number): string =>
   names(
     placeLeases(
       Array.from(before).map((id) => (id === '·' ? null : lease(id))),
@@ -34,7 +34,7 @@ const after = (before: string, leases: readonly Lease[], slots: number): string 
   );
 
 describe('leases in their cells', () => {
-  it.each<[string, string, readonly Lease[], number, string]>([
+  it.each<[string, string, readonly LeaseView[], number, string]>([
     ['fill the first that are free', '', [lease('a'), lease('b')], 4, 'ab··'],
     ['stay where they are when one before them ends', 'abc·', [lease('b'), lease('c')], 4, '·bc·'],
     ['take the gap of one that ended', '·bc·', [lease('b'), lease('c'), lease('d')], 4, 'dbc·'],

@@ -5,7 +5,7 @@ import {
   scopeEnd,
   scopeState,
   scopeWords,
-  type ScopeStatus,
+  type ScopeView,
 } from '../../../dashboard/src/model/scope-words.ts';
 import { groupStatus } from './group-status.ts';
 
@@ -13,7 +13,7 @@ const LATER = '2026-11-27T10:05:00.000Z';
 
 const PRO = { model: 'pro', service_tier: null, credential: null };
 
-function scope(changes: Partial<ScopeStatus> = {}): ScopeStatus {
+function scope(changes: Partial<ScopeView> = {}): ScopeView {
   return {
     about: PRO,
     in_use: 0,

@@ -6,7 +6,7 @@ import {
   type UpstreamInfo,
 } from '../../../dashboard/src/model/upstream-view.ts';
 
-type At = Parameters<typeof seenOf>[1][number]['upstreams'][number];
+type UpstreamViewAt = Parameters<typeof seenOf>[1][number]['upstreams'][number];
 
 const OPENAI: UpstreamInfo = {
   id: 'openai',
@@ -39,7 +39,7 @@ const OPENAI: UpstreamInfo = {
   },
 };
 
-const FLOWING: At = {
+const FLOWING: UpstreamViewAt = {
   id: 'openai',
   in_flight: 0,
   last_call_at: '2026-11-20T09:00:00.000Z',
@@ -53,7 +53,8 @@ const FLOWING: At = {
   limit: 5,
 };
 
-const at = (...all: Partial<At>[]) => all.map((one) => ({ upstreams: [{ ...FLOWING, ...one }] }));
+const at = (...all: Partial<UpstreamViewAt>[]) =>
+  all.map((one) => ({ upstreams: [{ ...FLOWING, ...one }] }));
 
 describe('what groups have seen of an upstream', () => {
   it.each(['ok', 'partly paused', 'waiting', 'open'] as const)('is %s', (state) => {
@@ -63,7 +64,7 @@ describe('what groups have seen of an upstream', () => {
   it('names the calls that it stops, and when the last of them may start again', () => {
     const scope = (model: string) => ({ model, service_tier: null, credential: null });
     const [early, late] = ['2026-11-20T10:00:00.000Z', '2026-11-20T11:00:00.000Z'];
-    const partly = (until: string, ...models: string[]): Partial<At> => ({
+    const partly = (until: string, ...models: string[]): Partial<UpstreamViewAt> => ({
       state: 'partly paused',
       paused_until: until,
       stopped: models.map(scope),
@@ -74,7 +75,7 @@ describe('what groups have seen of an upstream', () => {
       stopped: 'model pro and 1 more',
       until: late,
     });
-    const waiting: Partial<At> = { state: 'waiting', paused_until: early };
+    const waiting: Partial<UpstreamViewAt> = { state: 'waiting', paused_until: early };
     expect(seenOf(OPENAI, at(waiting, partly(late, 'pro')))).toMatchObject({
       state: 'waiting',
       until: early,

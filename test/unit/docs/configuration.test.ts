@@ -11,13 +11,13 @@ import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts'
 const PAGE = readFileSync('docs/configuration.md', 'utf8');
 
 /** A field of a table, and the default beside it. */
-interface Row {
+interface ConfigurationRow {
   readonly path: string;
   readonly said: string;
 }
 
 /** Rows of the table under a heading. One row may be about several fields, each with its default or with one for all. */
-function rowsUnder(heading: string): Row[] {
+function rowsUnder(heading: string): ConfigurationRow[] {
   const section = PAGE.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
   const [, table = ''] = /^\| field \|.*\n\|[-|]+\n((?:\|.*\n)+)/m.exec(section) ?? [];
   return [...table.matchAll(/^\| ([^|]*) \| ([^|]*) \|/gm)].flatMap(([, cell = '', said = '']) => {

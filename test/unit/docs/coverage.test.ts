@@ -3,7 +3,7 @@ import { glob, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 
 /** Path of a layer's file or folder under `test`, as a cell of the page gives it. */
-type Place = string;
+type CoveragePosition = string;
 
 const LAYERS = ['unit', 'model', 'workers', 'e2e', 'browser', 'long'];
 
@@ -11,13 +11,13 @@ const page = await readFile('docs/coverage.md', 'utf8');
 const security = await readFile('SECURITY.md', 'utf8');
 
 /** Puts a name of a cell into its layer: long tests stand among those of e2e. */
-function placeOf(layer: string, name: string): Place {
+function placeOf(layer: string, name: string): CoveragePosition {
   if (name.endsWith('/')) return `test/${layer}/${name}`;
   return layer === 'long' ? `test/e2e/${name}.long.ts` : `test/${layer}/${name}.test.ts`;
 }
 
 /** Reads the places in a row of the matrix; a row of another table has none. */
-function placesOf(row: string): Place[] {
+function placesOf(row: string): CoveragePosition[] {
   const [, , ...cells] = row.split('|');
   if (cells.length !== LAYERS.length + 1) return [];
   return LAYERS.flatMap((layer, column) =>

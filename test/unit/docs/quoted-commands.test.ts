@@ -17,12 +17,12 @@ const OWN_OPTIONS: Readonly<Record<string, Readonly<Record<string, object>>>> = 
   canary: CANARY_OPTIONS,
 };
 
-interface Manifest {
+interface QuotedCommandsManifest {
   readonly scripts: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-const MANIFEST = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+const MANIFEST = JSON.parse(readFileSync('package.json', 'utf8')) as QuotedCommandsManifest;
 
 /** Commands of npm itself that the docs use. */
 const OF_NPM = new Set(['ci', 'install', 'pack', 'publish']);

@@ -7,14 +7,14 @@ import { ADMIN_ROUTES } from '../../../src/contract/admin/routes.ts';
 import { leasesOpenApi } from '../../../src/contract/leases-openapi.ts';
 import { QUOTING_PAGES, quotesOf } from './pages.ts';
 
-interface Route {
+interface QuotedRoute {
   readonly method: string;
   readonly path: string;
   /** Names of the parameters of its query. Null: whatever the upstream takes. */
   readonly query: readonly string[] | null;
 }
 
-const ADMIN: readonly Route[] = Object.values<AdminRoute>(ADMIN_ROUTES).map(
+const ADMIN: readonly QuotedRoute[] = Object.values<AdminRoute>(ADMIN_ROUTES).map(
   ({ method, path, query }) => ({
     method,
     path: `/admin/api${path}`,
@@ -22,13 +22,13 @@ const ADMIN: readonly Route[] = Object.values<AdminRoute>(ADMIN_ROUTES).map(
   }),
 );
 
-const LEASES: readonly Route[] = Object.entries(leasesOpenApi().paths).flatMap(
+const LEASES: readonly QuotedRoute[] = Object.entries(leasesOpenApi().paths).flatMap(
   ([path, operations]) =>
     Object.keys(operations).map((method) => ({ method: method.toUpperCase(), path, query: [] })),
 );
 
 /** Routes of the table in `src/http/app.ts`, and pages of the dashboard. */
-const OTHERS: readonly Route[] = [
+const OTHERS: readonly QuotedRoute[] = [
   ...[...readFileSync('src/http/app.ts', 'utf8').matchAll(/app\.(get|post)\('(\/[^']*)'/g)].map(
     ([, method = '', path = '']) => ({
       method: method.toUpperCase(),

@@ -2,26 +2,26 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-type Names = Readonly<Record<string, unknown>>;
+type ToolchainNames = Readonly<Record<string, unknown>>;
 
 interface Package {
   readonly version?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
-  readonly devDependencies?: Names;
-  readonly optionalDependencies?: Names;
-  readonly peerDependencies?: Names;
+  readonly devDependencies?: ToolchainNames;
+  readonly optionalDependencies?: ToolchainNames;
+  readonly peerDependencies?: ToolchainNames;
   readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>;
   readonly libc?: readonly string[];
 }
 
-interface Manifest {
+interface ToolchainManifest {
   readonly packageManager: string;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly overrides: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as ToolchainManifest;
 const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
   readonly packages: Readonly<Record<string, Package>>;
 };

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { CostSums } from '../../../src/core/parts/costs.ts';
 import { emptyDecisionLog, type Decision } from '../../../src/core/parts/decision-log.ts';
-import type { ToldCalls } from '../../../src/core/parts/loans.ts';
+import type { ReportedCalls } from '../../../src/core/parts/loans.ts';
 import type { InstantMs } from '../../../src/core/words/ids.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { MinuteTenants } from '../../../src/group/observe/minute-tenants.ts';
@@ -30,7 +30,11 @@ const over = (model: string | null, reportedModel?: string): Decision =>
     ...(reportedModel !== undefined && { reportedModel }),
   }) as unknown as Decision;
 
-const lent = (model: string | null, calls: number, reported: Record<string, number>): ToldCalls =>
+const lent = (
+  model: string | null,
+  calls: number,
+  reported: Record<string, number>,
+): ReportedCalls =>
   ({
     ...CALLER,
     model,
@@ -42,7 +46,7 @@ const lent = (model: string | null, calls: number, reported: Record<string, numb
       model: name,
       calls: count,
     })),
-  }) as unknown as ToldCalls;
+  }) as unknown as ReportedCalls;
 
 function counted(log: Partial<ReturnType<typeof emptyDecisionLog>>) {
   const minute = new MinuteTenants(NOW);

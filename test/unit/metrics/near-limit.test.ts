@@ -4,10 +4,10 @@ import { instant } from '../../../src/core/words/ids.ts';
 import { NearLimit } from '../../../src/group/observe/near-limit.ts';
 
 /** Slots in use, and for how many milliseconds. */
-type Span = readonly [inUse: number, ms: number];
+type NearLimitSpan = readonly [inUse: number, ms: number];
 
 /** Plays spans one after the other; gives the seconds at which a minute was over, and the mean of each. */
-function play(spans: readonly Span[], limit: number, warnAt: number | null = 0.8) {
+function play(spans: readonly NearLimitSpan[], limit: number, warnAt: number | null = 0.8) {
   const near = new NearLimit();
   const told: (readonly [atS: number, mean: number])[] = [];
   let now = 1_000_000;
@@ -20,7 +20,7 @@ function play(spans: readonly Span[], limit: number, warnAt: number | null = 0.8
   return told;
 }
 
-const times = (count: number, spans: readonly Span[]): Span[] =>
+const times = (count: number, spans: readonly NearLimitSpan[]): NearLimitSpan[] =>
   Array.from({ length: count }, () => spans).flat();
 
 describe('a minute near the limit', () => {

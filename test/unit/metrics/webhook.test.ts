@@ -28,7 +28,7 @@ const TARGET: WebhookConfig = {
   kinds: null,
 };
 
-interface Sent {
+interface WebhookSent {
   readonly url: string;
   readonly headers: Record<string, string>;
   readonly body: string;
@@ -37,7 +37,7 @@ interface Sent {
 
 /** A receiver that answers with these statuses, one after the other; 0: the connection breaks. */
 function receiver(statuses: readonly number[], changes: Partial<WebhookDependencies> = {}) {
-  const sent: Sent[] = [];
+  const sent: WebhookSent[] = [];
   const pauses: number[] = [];
   const given = [...statuses];
   const all: WebhookDependencies = {
@@ -45,7 +45,7 @@ function receiver(statuses: readonly number[], changes: Partial<WebhookDependenc
     secret: (name) => (name === 'WEBHOOK_SECRET' ? RAW_SECRET : null),
     allowsHttp: false,
     fetch: async (url, init) => {
-      const { headers, body, redirect } = init as RequestInit & Sent;
+      const { headers, body, redirect } = init as RequestInit & WebhookSent;
       sent.push({ url, headers, body, redirect });
       const status = given.shift() ?? 204;
       if (status === 0) throw new TypeError('refused by https://ops.example/hook?key=hidden');

@@ -1,19 +1,20 @@
 // The figures of pools that nobody asks: what they said last, with what time and the configuration have done since.
 import { describe, expect, it } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
-import type { PoolSaid } from '../../../src/contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../../../src/contract/rpc/presence-rpc.ts';
 import type { PoolStatus } from '../../../src/contract/status.ts';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { resting, untouched } from '../../../src/overview/unasked.ts';
 import { aConfig } from '../routing/fixtures.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
+type UnaskedGroup = NonNullable<ConfigInput['groups']>[number];
 
 const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000];
 const SAID_AT = Date.parse('2026-03-14T12:30:00Z');
 
-const configured = (group: Partial<Group> = {}) => aConfig({ groups: [{ name: 'g', ...group }] });
+const configured = (group: Partial<UnaskedGroup> = {}) =>
+  aConfig({ groups: [{ name: 'g', ...group }] });
 
 function firstOf(config: ReturnType<typeof aConfig>) {
   const [group] = config.groups;
@@ -33,7 +34,7 @@ function shown(
     afterMs?: number;
     config?: ReturnType<typeof aConfig>;
     group?: string;
-    rates?: PoolSaid['rates'];
+    rates?: PresenceReport['rates'];
   } = {},
 ): PoolStatus {
   const made = untouched(firstOf(configured()), instant(SAID_AT));
@@ -105,7 +106,7 @@ describe('a pool that rests', () => {
     expect(shown(said, { afterMs: 1_000 }).paused_until).toBeNull();
   });
 
-  it.each<[string, Partial<PoolStatus>, Group['limits'], PoolStatus['limit']]>([
+  it.each<[string, Partial<PoolStatus>, UnaskedGroup['limits'], PoolStatus['limit']]>([
     [
       'a limit that was changed',
       {},
@@ -170,7 +171,7 @@ describe('a pool that rests', () => {
 
     it('a budget without room, for as long as its period lasts and it is neither raised nor gone', () => {
       const said = { budget_spent: { window: 'day', limit_usd: 5 } } as const;
-      const now = (limits: Group['limits'], afterMs = 0) =>
+      const now = (limits: UnaskedGroup['limits'], afterMs = 0) =>
         shown(said, { config: configured({ limits }), afterMs }).budget_spent;
       expect(now({ budget_usd: { per_day: 5 } })).toEqual(said.budget_spent);
       expect(now({ budget_usd: { per_day: 4 } })).toEqual(said.budget_spent);

@@ -1,6 +1,6 @@
 // The health of the upstreams of a group: where only some calls are stopped, it says so and names them.
 import { describe, expect, it } from 'vitest';
-import type { CallScope } from '../../../src/contract/scope.ts';
+import type { ScopeFields } from '../../../src/contract/scope.ts';
 import type {
   MemberStatus,
   ScopeStatus,
@@ -16,10 +16,14 @@ const FREE = { paused_until: null, breaker: 'closed', breaker_until: null } as c
 const PAUSED = { ...FREE, paused_until: EARLY };
 const OPEN = { paused_until: null, breaker: 'open', breaker_until: LATE } as const;
 
-const model = (name: string): CallScope => ({ model: name, service_tier: null, credential: null });
-const FLEX: CallScope = { model: null, service_tier: 'flex', credential: null };
+const model = (name: string): ScopeFields => ({
+  model: name,
+  service_tier: null,
+  credential: null,
+});
+const FLEX: ScopeFields = { model: null, service_tier: 'flex', credential: null };
 
-function scope(about: CallScope, changes: Partial<ScopeStatus> = {}): ScopeStatus {
+function scope(about: ScopeFields, changes: Partial<ScopeStatus> = {}): ScopeStatus {
   return {
     about,
     in_use: 0,
@@ -73,11 +77,11 @@ function member(id: string, upstream: string, changes: Partial<MemberStatus> = {
   };
 }
 
-type Group = Parameters<typeof upstreamsOfGroup>[1];
+type UpstreamHealthGroup = Parameters<typeof upstreamsOfGroup>[1];
 
 const SOLE = [calls('openai')];
 
-function healthOf(group: Partial<Group>, all = SOLE) {
+function healthOf(group: Partial<UpstreamHealthGroup>, all = SOLE) {
   return upstreamsOfGroup(all, { limit, ...FREE, ...group }).map(
     ({ id, state, paused_until, breaker_until, stopped }) => ({
       id,
@@ -89,7 +93,7 @@ function healthOf(group: Partial<Group>, all = SOLE) {
 }
 
 describe('an upstream of a group without members', () => {
-  it.each<[string, Partial<Group>, CallScope[], string | null]>([
+  it.each<[string, Partial<UpstreamHealthGroup>, ScopeFields[], string | null]>([
     ['the only model', { ...PAUSED, about: model('pro') }, [model('pro')], EARLY],
     ['the breaker of a model', { ...OPEN, about: model('pro') }, [model('pro')], LATE],
     ['one of several models', { scopes: [scope(model('pro'))] }, [model('pro')], EARLY],
@@ -110,7 +114,7 @@ describe('an upstream of a group without members', () => {
     expect(healthOf(group)).toEqual([{ id: 'openai', state: 'partly paused', until, stopped }]);
   });
 
-  it.each<[string, Partial<Group>]>([
+  it.each<[string, Partial<UpstreamHealthGroup>]>([
     ['ok', {}],
     ['ok', { about: model('pro'), scopes: [scope(FLEX, FREE)] }],
     ['waiting', { ...PAUSED, scopes: [scope(FLEX)] }],
@@ -121,7 +125,8 @@ describe('an upstream of a group without members', () => {
 
   it('is the one that last refused the stopped model', () => {
     const both = [calls('openai', ['PRO', EARLY]), calls('groq', ['flash', LATE], ['x', EARLY])];
-    const stopped = (group: Partial<Group>) => healthOf(group, both).map((one) => one.stopped);
+    const stopped = (group: Partial<UpstreamHealthGroup>) =>
+      healthOf(group, both).map((one) => one.stopped);
     expect(stopped({ scopes: [scope(model('pro')), scope(model('flash'))] })).toEqual([
       [model('pro')],
       [model('flash')],

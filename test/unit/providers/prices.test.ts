@@ -6,7 +6,7 @@ import {
   priceListId,
   priceOf,
   type BilledUsage,
-  type Rates,
+  type PriceRates,
 } from '../../../src/providers/prices/price-table.ts';
 
 const lists = Object.entries(PRICE_LISTS);
@@ -30,7 +30,7 @@ describe('the table of prices', () => {
     const prices = rows
       .flatMap(([models]) => models.split(' '))
       .flatMap((model) => priceOf(upstream, model, {}) ?? []);
-    const isOdd = ({ inputUsd, cacheReadUsd, cacheWriteUsd, outputUsd }: Rates) =>
+    const isOdd = ({ inputUsd, cacheReadUsd, cacheWriteUsd, outputUsd }: PriceRates) =>
       !(inputUsd > 0 && inputUsd < 1_000) ||
       !(outputUsd >= 0 && outputUsd < 1_000) ||
       !(cacheReadUsd > 0 && cacheReadUsd <= inputUsd) ||

@@ -15,8 +15,8 @@ import { calledAt } from '../../../src/routing/path-match.ts';
 import { compileRoutes, type RoutedCall } from '../../../src/routing/placement.ts';
 import { byId, aCall as aCallOf, aConfig, anUpstream } from './fixtures.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Call = Parameters<GroupIndex['matching']>[0];
+type IndexGroup = NonNullable<ConfigInput['groups']>[number];
+type GroupIndexCall = Parameters<GroupIndex['matching']>[0];
 
 const UPSTREAMS = [
   anUpstream('openai', { baseUrl: 'https://api.openai.com' }),
@@ -25,7 +25,7 @@ const UPSTREAMS = [
 ];
 const USES: readonly ModelUse[] = ['none', 'place', 'counts'];
 
-function compiled(groups: readonly Group[]): CompiledGroup[] {
+function compiled(groups: readonly IndexGroup[]): CompiledGroup[] {
   return compileGroups(aConfig({ groups: [...groups] }).groups);
 }
 
@@ -38,7 +38,7 @@ function factsOf({ config, modelUse, isTargeted, matchesModel }: CompiledGroup):
 }
 
 /** Looks at every group, as was done before there was an index. */
-function searched(groups: readonly CompiledGroup[], upstream: Upstream, call: Call) {
+function searched(groups: readonly CompiledGroup[], upstream: Upstream, call: GroupIndexCall) {
   const all = groups.filter(
     (group) =>
       group.matchesUpstream(upstream) &&
@@ -120,7 +120,7 @@ test('an index finds what a look at each group finds, in the same order', () => 
 });
 
 describe('of a thousand groups a call looks at those alone that may be its own', () => {
-  test.each<[string, (at: number) => Partial<Group>]>([
+  test.each<[string, (at: number) => Partial<IndexGroup>]>([
     ['by the model', (at) => ({ match: { models: [`m${at}`] } })],
     ['by a model that begins so', (at) => ({ match: { models: [`m${at}-*`, `openai/m${at}`] } })],
     ['by the key', (at) => ({ match: { keys: [`m${at}`], models: ['*'] } })],
@@ -221,7 +221,7 @@ const anyMatches = (all: readonly string[], name: string) =>
   all.some((pattern) => globMatches(pattern, name));
 
 /** Whether a group is for a call, field by field. */
-function isFor({ match }: Group, call: RoutedCall): boolean {
+function isFor({ match }: IndexGroup, call: RoutedCall): boolean {
   const {
     models = [],
     upstreams = [],

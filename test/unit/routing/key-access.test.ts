@@ -11,9 +11,9 @@ import type { Placement } from '../../../src/routing/placement.ts';
 const NOW = '2026-11-20T10:00:00Z';
 const hashOf = (digit: string) => `sha256:${digit.repeat(64)}`;
 
-type KeyInput = Partial<NonNullable<ConfigInput['keys']>[number]>;
+type KeyAccessKeyInput = Partial<NonNullable<ConfigInput['keys']>[number]>;
 
-function keyOf(fields: KeyInput = {}): GatewayKeyConfig {
+function keyOf(fields: KeyAccessKeyInput = {}): GatewayKeyConfig {
   const [key] = configSchema.parse({ keys: [{ id: 'team', hash: hashOf('1'), ...fields }] }).keys;
   if (key === undefined) throw new Error('no key');
   return key;
@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 describe('a key', () => {
-  it.each<[string, KeyInput, boolean]>([
+  it.each<[string, KeyAccessKeyInput, boolean]>([
     ['without an end', {}, true],
     ['before its end', { expires_at: '2026-11-20T10:00:00.001Z' }, true],
     ['at its end', { expires_at: NOW }, false],

@@ -7,11 +7,11 @@ import { changeBetween, ownPoolsToTell } from '../../../src/directory/changes.ts
 import { compileRoutes } from '../../../src/routing/placement.ts';
 import { byId, aCall, anUpstream } from './fixtures.ts';
 
-type Key = NonNullable<ConfigInput['keys']>[number];
+type GroupsKey = NonNullable<ConfigInput['keys']>[number];
 
 const hash = (digit: number) => `sha256:${String(digit).repeat(64)}`;
 
-function configOf(keys: Omit<Key, 'hash'>[], groups: ConfigInput['groups'] = []) {
+function configOf(keys: Omit<GroupsKey, 'hash'>[], groups: ConfigInput['groups'] = []) {
   const hashed = keys.map((key, at) => ({ ...key, hash: hash(at) }));
   return configSchema.parse({ keys: hashed, groups });
 }

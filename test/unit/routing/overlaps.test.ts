@@ -3,10 +3,10 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { overlaps } from '../../../src/routing/overlaps.ts';
 import { aConfig } from './fixtures.ts';
 
-type Match = NonNullable<NonNullable<ConfigInput['groups']>[number]['match']>;
+type RoutingOverlapsMatch = NonNullable<NonNullable<ConfigInput['groups']>[number]['match']>;
 
 // That every pair which a call really matches is found is a property in placement.test.ts.
-test.each<[string, Match, Match, boolean]>([
+test.each<[string, RoutingOverlapsMatch, RoutingOverlapsMatch, boolean]>([
   ['the same model', { models: ['gpt-4o'] }, { models: ['gpt-*'] }, true],
   ['different models', { models: ['gpt-*'] }, { models: ['claude-*'] }, false],
   ['different upstreams', { upstreams: ['openai'] }, { upstreams: ['azure'] }, false],

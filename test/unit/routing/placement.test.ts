@@ -14,8 +14,8 @@ import type { ModelUse } from '../../../src/routing/group-match.ts';
 import { crowd, overlaps } from '../../../src/routing/overlaps.ts';
 import { aCall, aConfig, anUpstream, byId } from './fixtures.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Match = NonNullable<Group['match']>;
+type PlacementGroup = NonNullable<ConfigInput['groups']>[number];
+type PlacementMatch = NonNullable<PlacementGroup['match']>;
 
 const openai = anUpstream('openai', { baseUrl: 'https://api.openai.com' });
 const azure = anUpstream('azure', {
@@ -27,12 +27,12 @@ const openrouter = anUpstream('openrouter', { baseUrl: 'https://openrouter.ai/ap
 const zai = anUpstream('zai');
 const gemini = anUpstream('gemini', { dialect: 'gemini' });
 
-function routesOf(...groups: Group[]) {
+function routesOf(...groups: PlacementGroup[]) {
   return compileRoutes(aConfig({ groups }), byId());
 }
 
 /** Whether a group with that match takes the call. */
-function takes(match: Match, call: RoutedCall): boolean {
+function takes(match: PlacementMatch, call: RoutedCall): boolean {
   return names(routesOf({ name: 'a', match }).place(call)).includes('a');
 }
 
@@ -53,7 +53,7 @@ describe('an explicit group matches', () => {
   const chat = aCall(openai);
   const deployment = aCall(azure, { model: 'prod-7' });
   const routed = aCall(openrouter, { model: 'openai/gpt-4o' });
-  test.each<[string, Match, RoutedCall, boolean]>([
+  test.each<[string, PlacementMatch, RoutedCall, boolean]>([
     ['everything, without fields', {}, aCall(zai, { model: null }), true],
     ['a model', { models: ['gpt-4o'] }, chat, true],
     ['in any case', { models: ['GPT-4o'] }, aCall(openai, { model: 'gpt-4O' }), true],
@@ -66,7 +66,7 @@ describe('an explicit group matches', () => {
     ['with its upstream before it', { models: ['openrouter/openai/*'] }, routed, true],
     ['not without the vendor', { models: ['gpt-4o'] }, routed, false],
     ...['models/Gemini-2.5-Pro', 'google/gemini-2.5-pro'].flatMap(
-      (model): [string, Match, RoutedCall, boolean][] => [
+      (model): [string, PlacementMatch, RoutedCall, boolean][] => [
         [`${model} of Google`, { models: ['gemini-2.5-pro'] }, aCall(gemini, { model }), true],
         [`${model} as it is sent`, { models: [model] }, aCall(gemini, { model }), true],
         [`not ${model} elsewhere`, { models: ['gemini-*'] }, aCall(openrouter, { model }), false],
@@ -104,7 +104,7 @@ describe('an explicit group matches', () => {
 });
 
 test('a call belongs to every group that matches it, narrow first', () => {
-  const widest: Group[] = [
+  const widest: PlacementGroup[] = [
     { name: 'a-global' },
     { name: 'b-some', match: { upstreams: ['openai', 'azure'] } },
     { name: 'c-glob', match: { upstreams: ['open*'] } },
@@ -138,7 +138,7 @@ test('the same model in two groups takes slots in both', () => {
   expect(names(routes.place(aCall(openai, { model: 'o3' })))).toEqual(['big']);
 });
 
-test.each<[string, Match, string[]]>([
+test.each<[string, PlacementMatch, string[]]>([
   ['a model', { models: ['glm-5.1'] }, ['a']],
   ['an upstream', { upstreams: ['zai'] }, ['a']],
   ['a base URL', { base_urls: ['https://api.zai.example'] }, ['a']],
@@ -153,7 +153,7 @@ test.each<[string, Match, string[]]>([
 });
 
 test('the first lane rule of a group that matches the model counts', () => {
-  const lane_rules: NonNullable<Group['queue']>['lane_rules'] = [
+  const lane_rules: NonNullable<PlacementGroup['queue']>['lane_rules'] = [
     { models: ['*haiku*'], lane: 'low' },
     { models: ['claude-*'], lane: 'high' },
   ];
@@ -246,7 +246,7 @@ describe('partitions', () => {
     keyFingerprint: 'fp-1',
     header: (name) => (name === 'x-project' ? 'a #1,b' : null),
   });
-  test.each<[NonNullable<Group['partition_by']>, string | null]>([
+  test.each<[NonNullable<PlacementGroup['partition_by']>, string | null]>([
     [[], null],
     [['api_key'], 'fp-1'],
     [['caller'], 'team-a'],
@@ -292,7 +292,7 @@ describe('the use of the model', () => {
     operation: 'chat',
     keyIds: ['team-a'],
   };
-  test.each<[string, Group[], ModelUse]>([
+  test.each<[string, PlacementGroup[], ModelUse]>([
     ['no group', [], 'none'],
     ['a group of the upstream', [{ name: 'a', match: { upstreams: ['openai'] } }], 'none'],
     ['a group of models', [{ name: 'a', match: { models: ['x'] } }], 'place'],
@@ -381,7 +381,11 @@ describe('whatever is configured and called', () => {
   const documents = fc
     .array(fc.tuple(match, partitionBy), { maxLength: 6 })
     .map((all) =>
-      all.map(([fields, by], n): Group => ({ name: `g${n}`, match: fields, partition_by: by })),
+      all.map(([fields, by], n): PlacementGroup => ({
+        name: `g${n}`,
+        match: fields,
+        partition_by: by,
+      })),
     )
     .chain((groups) =>
       fc.tuple(fc.constant(groups), fc.shuffledSubarray(groups, { minLength: groups.length })),
@@ -450,12 +454,12 @@ describe('a group with members takes calls that one of them has a route for', ()
   const both = anUpstream('both', { anthropicAt: '/anthropic' });
   const upstreams = byId(openai, zai, claude, both);
   const [CHAT, MESSAGES] = ['/v1/chat/completions', '/anthropic/v1/messages'];
-  const groupOf = (...ids: string[]): Group => ({
+  const groupOf = (...ids: string[]): PlacementGroup => ({
     name: 'a',
     members: ids.map((upstream) => ({ upstream, secret: 'UPSTREAM_A' })),
   });
 
-  test.each<[string, Group, RoutedCall['upstream'], string | null, boolean]>([
+  test.each<[string, PlacementGroup, RoutedCall['upstream'], string | null, boolean]>([
     ['at an upstream of their dialect', groupOf('openai'), zai, CHAT, true],
     ['at their own, by any path', groupOf('both'), both, '/anything', true],
     [

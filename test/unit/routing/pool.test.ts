@@ -4,10 +4,14 @@ import { poolOf } from '../../../src/routing/pool.ts';
 
 /** Where the objects of a group are made. */
 
-type Asked = readonly unknown[];
+type PoolRequest = readonly unknown[];
 
 /** A namespace that notes what it is asked for. */
-function namespaceOf(asked: Asked[], canJurisdiction = true, jurisdiction: string | null = null) {
+function namespaceOf(
+  asked: PoolRequest[],
+  canJurisdiction = true,
+  jurisdiction: string | null = null,
+) {
   return {
     getByName: (...args: unknown[]) => {
       asked.push([jurisdiction, ...args]);
@@ -24,14 +28,14 @@ function askedFor(
   place: Parameters<typeof poolOf>[3],
   canJurisdiction = true,
   variables: Partial<Env> = {},
-): Asked | undefined {
-  const asked: Asked[] = [];
+): PoolRequest | undefined {
+  const asked: PoolRequest[] = [];
   const env = { GROUPS: namespaceOf(asked, canJurisdiction), ...variables } as unknown as Env;
   poolOf(env, 'shared', null, place);
   return asked[0];
 }
 
-test.each<[string, Parameters<typeof poolOf>[3], Asked]>([
+test.each<[string, Parameters<typeof poolOf>[3], PoolRequest]>([
   ['nowhere in particular', null, [null, 'shared']],
   [
     'where location hints',

@@ -3,11 +3,11 @@ import { configSchema } from '../../../src/contract/config/config.ts';
 import { callsThatNeedKey, requiresKey } from '../../../src/routing/key-access.ts';
 import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
 
-type Rule = 'auto' | boolean;
+type RequiresKeyRule = 'auto' | boolean;
 
 const KEY = { id: 'one', hash: `sha256:${'0'.repeat(64)}` };
 
-function configOf(all: Rule, own: Rule, hasKey: boolean) {
+function configOf(all: RequiresKeyRule, own: RequiresKeyRule, hasKey: boolean) {
   return configSchema.parse({
     require_key: all,
     upstreams: [{ id: 'mine', base_url: 'https://llm.example.com', require_key: own }],
@@ -15,7 +15,7 @@ function configOf(all: Rule, own: Rule, hasKey: boolean) {
   });
 }
 
-it.each<[Rule, Rule, hasKey: boolean, expected: boolean]>([
+it.each<[RequiresKeyRule, RequiresKeyRule, hasKey: boolean, expected: boolean]>([
   ['auto', 'auto', false, false],
   ['auto', 'auto', true, true],
   [false, 'auto', true, false],
@@ -30,7 +30,7 @@ it.each<[Rule, Rule, hasKey: boolean, expected: boolean]>([
   expect(mine && requiresKey(config, mine)).toBe(expected);
 });
 
-it.each<[Rule, Rule, hasKey: boolean, expected: string]>([
+it.each<[RequiresKeyRule, RequiresKeyRule, hasKey: boolean, expected: string]>([
   ['auto', 'auto', false, 'none'],
   ['auto', 'auto', true, 'all'],
   [false, true, true, 'some'],

@@ -4,14 +4,14 @@ import { resolveUpstreams } from '../../../src/routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 import { aConfig, anUpstream } from './fixtures.ts';
 
-type Entry = NonNullable<ConfigInput['upstreams']>[number];
+type UpstreamsEntry = NonNullable<ConfigInput['upstreams']>[number];
 
 const builtIn = [
   anUpstream('openai', { models: ['gpt-*'] }),
   anUpstream('anthropic', { dialect: 'anthropic', keyPlace: 'x-api-key', anthropicAt: '/v1' }),
 ];
 
-function resolved(entry: Entry) {
+function resolved(entry: UpstreamsEntry) {
   return resolveUpstreams(aConfig({ upstreams: [entry] }), builtIn).get(entry.id);
 }
 

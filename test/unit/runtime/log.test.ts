@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-interface Line {
+interface RuntimeLogLine {
   readonly error: string;
   readonly left_out?: number;
 }
@@ -27,7 +27,7 @@ it('an event that repeats while a state lasts is logged once in ten seconds, wit
     logEvent('directory_unreachable', { error: `Error ${at}` });
     vi.advanceTimersByTime(50);
   }
-  const [first, second, ...more] = written() as Line[];
+  const [first, second, ...more] = written() as RuntimeLogLine[];
   expect(first).toEqual({ event: 'directory_unreachable', level: 'warn', error: 'Error 0' });
   const at = Number(second?.error.slice('Error '.length));
   expect(at).toBeGreaterThan(150);

@@ -4,17 +4,17 @@ import { wrongPlace } from '../../../src/runtime/places.ts';
 
 /** The two objects of which a deployment has one each, and the variables that say where they are. */
 
-type Asked = readonly unknown[];
+type PlacesRequest = readonly unknown[];
 
-function namespaceOf(asked: Asked[], jurisdiction: string | null = null) {
+function namespaceOf(asked: PlacesRequest[], jurisdiction: string | null = null) {
   return {
     getByName: (...args: unknown[]) => asked.push([jurisdiction, ...args]),
     jurisdiction: (name: string) => namespaceOf(asked, name),
   };
 }
 
-function askedFor(variables: Partial<Env>): Asked[] {
-  const asked: Asked[] = [];
+function askedFor(variables: Partial<Env>): PlacesRequest[] {
+  const asked: PlacesRequest[] = [];
   const namespace = namespaceOf(asked);
   const env = { DIRECTORY: namespace, FEED: namespace, ...variables } as unknown as Env;
   directoryOf(env);
@@ -24,7 +24,7 @@ function askedFor(variables: Partial<Env>): Asked[] {
 
 const HINT = { locationHint: 'weur' };
 
-test.each<[string, Partial<Env>, Asked, Asked]>([
+test.each<[string, Partial<Env>, PlacesRequest, PlacesRequest]>([
   ['nowhere in particular', {}, [null, 'directory'], [null, 'feed']],
   [
     'there neither with empty variables',

@@ -1,15 +1,19 @@
 import { describe, expect, it, vi } from 'vitest';
-import { ClientPlaces, proxyList, type Place } from '../../../scripts/serve/client-places.ts';
+import {
+  ClientConnections,
+  proxyList,
+  type ClientConnection,
+} from '../../../scripts/serve/client-places.ts';
 
 /** Twenty places: an address may hold two. */
 function placesWith(max = 20, proxies: readonly string[] = []) {
   const lines: string[] = [];
   const closed: string[] = [];
   const onLog = (line: string): void => void lines.push(line);
-  const places = new ClientPlaces({ max, proxies: proxyList(proxies), onLog });
-  const take = (address: string, name = address): Place | null =>
+  const places = new ClientConnections({ max, proxies: proxyList(proxies), onLog });
+  const take = (address: string, name = address): ClientConnection | null =>
     places.take(address, () => closed.push(name));
-  const busy = (address: string): Place | null => {
+  const busy = (address: string): ClientConnection | null => {
     const place = take(address);
     place?.busy();
     return place;

@@ -42,13 +42,13 @@ afterEach(async () => {
   server.close();
 });
 
-interface Client {
+interface ConnectionsClient {
   readonly socket: Socket;
   readonly text: () => string;
   readonly isClosed: () => boolean;
 }
 
-function client(first = ''): Client {
+function client(first = ''): ConnectionsClient {
   const socket = connect({ port: forwarder.port, host: '127.0.0.1' });
   let text = '';
   socket.on('error', () => undefined);
@@ -58,12 +58,12 @@ function client(first = ''): Client {
   return { socket, text: () => text, isClosed: () => socket.closed };
 }
 
-const closed = (one: Client, meanwhile: () => void = () => undefined): boolean => {
+const closed = (one: ConnectionsClient, meanwhile: () => void = () => undefined): boolean => {
   meanwhile();
   return one.isClosed();
 };
 
-const untilClosed = (one: Client, meanwhile?: () => void): Promise<void> =>
+const untilClosed = (one: ConnectionsClient, meanwhile?: () => void): Promise<void> =>
   expect.poll(() => closed(one, meanwhile)).toBe(true);
 
 it('a partial or slow head ends its connection with an answer of the Worker', async () => {
@@ -124,7 +124,7 @@ it('the oldest idle connection makes room: a silent one, one with a partial head
 });
 
 /** Fills the only place with a request whose body has sent so many bytes, and lets a minute pass. */
-async function slowBody(bytes: number): Promise<Client> {
+async function slowBody(bytes: number): Promise<ConnectionsClient> {
   await start({ clientsMax: 1 });
   const slow = client('POST /silent HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n');
   await expect.poll(() => arrived).toContain('/silent');

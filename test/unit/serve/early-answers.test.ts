@@ -51,13 +51,13 @@ afterEach(async () => {
   server.close();
 });
 
-interface Client {
+interface EarlyAnswersClient {
   readonly socket: Socket;
   readonly text: () => string;
   readonly ends: () => string[];
 }
 
-function client(...pieces: readonly (string | Buffer)[]): Client {
+function client(...pieces: readonly (string | Buffer)[]): EarlyAnswersClient {
   const socket = connect({ port: forwarder.port, host: '127.0.0.1', allowHalfOpen: true });
   let text = '';
   const ends: string[] = [];

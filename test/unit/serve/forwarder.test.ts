@@ -10,13 +10,13 @@ import { MORE_THAN_BUFFERS, standstill } from './backpressure.ts';
 let server: Server;
 let forwarder: Forwarder;
 
-interface Pair {
+interface ForwarderPair {
   readonly client: Socket;
   /** The server's end of the same connection. */
   readonly target: Socket;
 }
 
-async function join(more: Partial<ForwarderOptions> = {}): Promise<Pair> {
+async function join(more: Partial<ForwarderOptions> = {}): Promise<ForwarderPair> {
   server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -10,14 +10,14 @@ const post = (headers: string, body = ''): string =>
 const CHUNKED = post('Transfer-Encoding: chunked\r\n', '4\r\nabcd\r\nA\r\n0123456789\r\n0\r\n\r\n');
 const SIZED = post('Content-Length: 30\r\n', GET.slice(0, 30));
 
-interface Result {
+interface RequestScannerResult {
   readonly passed: string;
   readonly malformed: string | null;
   readonly isUnderWay: boolean;
 }
 
 /** Passes on bytes that arrive in pieces of the given lengths. */
-function scan(text: string, cuts: readonly number[] = [], added = ''): Result {
+function scan(text: string, cuts: readonly number[] = [], added = ''): RequestScannerResult {
   const scanner = new RequestScanner(added);
   const bytes = latin1(text);
   const edges = [...new Set([0, ...cuts.map((cut) => cut % bytes.length), bytes.length])];
@@ -32,7 +32,11 @@ function scan(text: string, cuts: readonly number[] = [], added = ''): Result {
   return { passed, malformed: null, isUnderWay: false };
 }
 
-const wellPassed = (passed: string): Result => ({ passed, malformed: null, isUnderWay: false });
+const wellPassed = (passed: string): RequestScannerResult => ({
+  passed,
+  malformed: null,
+  isUnderWay: false,
+});
 
 describe('proper requests', () => {
   it.each([

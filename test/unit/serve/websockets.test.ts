@@ -32,7 +32,7 @@ function heard(socket: Socket): () => string {
   return () => text;
 }
 
-interface Pair {
+interface WebsocketsPair {
   readonly client: Socket;
   readonly target: Socket;
   readonly byClient: () => string;
@@ -40,7 +40,7 @@ interface Pair {
 }
 
 /** A client that asked for a WebSocket, and the server's end of the same connection. */
-async function asked(behind = ''): Promise<Pair> {
+async function asked(behind = ''): Promise<WebsocketsPair> {
   server = createServer({ allowHalfOpen: true });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -54,7 +54,7 @@ async function asked(behind = ''): Promise<Pair> {
   return { client, target, byClient, byTarget };
 }
 
-async function opened(): Promise<Pair> {
+async function opened(): Promise<WebsocketsPair> {
   const pair = await asked();
   pair.target.write(SWITCHED);
   await expect.poll(pair.byClient).toBe(SWITCHED);

@@ -19,14 +19,14 @@ const REALTIME = '/v1/realtime?model=gpt-realtime';
 const LIVE = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a test reads many shapes of events
-type Event = any;
+type SocketsEvent = any;
 
 const textOf = (data: RawData): string => (data as Buffer).toString('utf8');
 
 /** A client that keeps what comes. */
-class Client {
+class SocketsClient {
   readonly socket: WebSocket;
-  readonly events: Event[] = [];
+  readonly events: SocketsEvent[] = [];
   /** Code and reason of the close, or the status of an upgrade that was refused. */
   readonly end: Promise<readonly [number, string]>;
 
@@ -60,7 +60,7 @@ class Client {
   /** The types of the events of one lane, but for the deltas between them. */
   types(lane?: string): string[] {
     const ofLane = this.events.filter(({ stream_id }) => stream_id === lane);
-    return ofLane.map(({ type }: Event) => type as string);
+    return ofLane.map(({ type }: SocketsEvent) => type as string);
   }
 }
 
@@ -76,8 +76,8 @@ const counts = (scope: string, kind: 'sessions' | 'turns'): unknown => {
 describe('sessions', () => {
   it('are refused at the upgrade above their limit, and counted until their close', async () => {
     upstream.configure({ sessionLimit: 1 }, 'sessions');
-    const first = await new Client('sessions', REALTIME).opened();
-    expect(await new Client('sessions', REALTIME).end).toEqual([429, 'refused']);
+    const first = await new SocketsClient('sessions', REALTIME).opened();
+    expect(await new SocketsClient('sessions', REALTIME).end).toEqual([429, 'refused']);
     expect(counts('sessions', 'sessions')).toEqual({
       inFlight: 1,
       peak: 2,
@@ -92,12 +92,12 @@ describe('sessions', () => {
     expect(upstream.stats('sessions').sockets).toMatchObject([
       { kind: 'realtime', closeCode: 3000, closeReason: 'bye', closedBy: 'client' },
     ]);
-    await new Client('sessions', REALTIME).opened();
+    await new SocketsClient('sessions', REALTIME).opened();
   });
 
   it('count as calls, also with those over HTTP', async () => {
     upstream.configure({ limit: 1 }, 'mixed');
-    const session = await new Client('mixed', REALTIME, {
+    const session = await new SocketsClient('mixed', REALTIME, {
       headers: { 'x-label': 'mine' },
     }).opened();
     const url = `${upstream.scopeUrl('mixed')}/v1/chat/completions`;
@@ -114,7 +114,7 @@ describe('sessions', () => {
 
   it('run one response at a time, which may be cancelled', async () => {
     upstream.configure({ silentAfterChunks: 1 }, 'realtime');
-    const client = await new Client('realtime', REALTIME).opened();
+    const client = await new SocketsClient('realtime', REALTIME).opened();
     client.send({ type: 'response.create' });
     client.send({ type: 'response.create' });
     await until(() => client.types().includes('response.output_text.delta'));
@@ -128,17 +128,17 @@ describe('sessions', () => {
   it('of Gemini name their model in their setup, which has a limit of its own', async () => {
     upstream.configure({ limits: { live: 1 } }, 'live');
     const setup = { setup: { model: 'models/live' } };
-    const client = await new Client('live', LIVE).opened();
+    const client = await new SocketsClient('live', LIVE).opened();
     client.send(setup);
     client.send({ realtimeInput: { text: 'one two' } });
     await until(() => client.events.at(-1)?.serverContent?.turnComplete === true);
     expect(client.events[0]).toEqual({ setupComplete: {} });
     expect(client.events.at(-1).usageMetadata.totalTokenCount).toBe(7);
-    const second = await new Client('live', LIVE).opened();
+    const second = await new SocketsClient('live', LIVE).opened();
     second.send(setup);
     expect((await second.end)[0]).toBe(1011);
     expect(upstream.stats('live')).toMatchObject({ rejected429: 1, admitted: 1 });
-    const third = await new Client('live', LIVE).opened();
+    const third = await new SocketsClient('live', LIVE).opened();
     third.send({ realtimeInput: { text: 'too early' } });
     expect((await third.end)[0]).toBe(1007);
   });
@@ -148,8 +148,8 @@ describe('turns', () => {
   it('are refused by an event above their limit, and the connection stays', async () => {
     upstream.configure({ turnLimit: 1, silentAfterChunks: 1 }, 'turns');
     const [first, second] = await Promise.all([
-      new Client('turns', '/v1/responses').opened(),
-      new Client('turns', '/v1/responses').opened(),
+      new SocketsClient('turns', '/v1/responses').opened(),
+      new SocketsClient('turns', '/v1/responses').opened(),
     ]);
     first.ask('first');
     await until(() => first.types().includes('response.output_text.delta'));
@@ -176,7 +176,7 @@ describe('turns', () => {
   });
 
   it('of one lane run one after the other, lanes side by side', async () => {
-    const client = await new Client('lanes', '/v1/responses').opened();
+    const client = await new SocketsClient('lanes', '/v1/responses').opened();
     client.ask('held [[strict silent-after-chunks=1]]', { stream_id: 'a' });
     client.ask('behind', { stream_id: 'a' });
     client.ask('beside', { stream_id: 'b' });
@@ -190,7 +190,7 @@ describe('turns', () => {
   });
 
   it('end as they are told to, or with their connection', async () => {
-    const client = await new Client('ends', '/v1/responses').opened();
+    const client = await new SocketsClient('ends', '/v1/responses').opened();
     const ends: string[] = [];
     for (const knob of ['error-after-chunks=1', 'incomplete', 'status=500', 'chunks=1']) {
       client.ask(`[[strict ${knob}]]`);
@@ -202,7 +202,7 @@ describe('turns', () => {
     expect(ends).toEqual(['response.failed', 'response.incomplete', 'error', 'response.completed']);
     client.ask('[[strict close-code=4001 close-reason=gone close-after-chunks=2]]');
     expect(await client.end).toEqual([4001, 'gone']);
-    const leaver = await new Client('ends', '/v1/responses').opened();
+    const leaver = await new SocketsClient('ends', '/v1/responses').opened();
     leaver.ask('[[strict silent-after-chunks=0]]');
     await until(() => upstream.stats('ends').turns.inFlight === 1);
     leaver.socket.close();
@@ -220,7 +220,7 @@ describe('an upgrade', () => {
     const azure = '/openai/realtime?api-version=1&deployment=d';
     const inProtocol = ['realtime', 'openai-insecure-api-key.k'];
     const opens = async (path: string, options = {}, protocols: string[] = []): Promise<number> => {
-      const client = new Client('keys', path, options, protocols);
+      const client = new SocketsClient('keys', path, options, protocols);
       const opened = once(client.socket, 'open').then(() => 101);
       return Promise.race([opened, client.end.then(([status]) => status)]);
     };
@@ -243,10 +243,10 @@ describe('an upgrade', () => {
 
   it('is refused with any status, by a scope or by itself', async () => {
     upstream.configure({ status: 426 }, 'status');
-    expect((await new Client('status', '/v1/responses').end)[0]).toBe(426);
+    expect((await new SocketsClient('status', '/v1/responses').end)[0]).toBe(426);
     upstream.configure({ status: null }, 'status');
     const asked = { headers: { 'x-strict-status': '503' } };
-    expect((await new Client('status', '/v1/responses', asked).end)[0]).toBe(503);
+    expect((await new SocketsClient('status', '/v1/responses', asked).end)[0]).toBe(503);
     expect(upstream.stats('status').sockets).toEqual([]);
   });
 });
@@ -305,7 +305,7 @@ describe('an echo', () => {
 });
 
 it('can be told over HTTP what to do', async () => {
-  const client = await new Client('http', REALTIME).opened();
+  const client = await new SocketsClient('http', REALTIME).opened();
   const body = JSON.stringify({ do: 'send', text: '{"type":"hello"}' });
   await fetch(`${upstream.scopeUrl('http')}/__strict/act`, { method: 'POST', body });
   await until(() => client.types().includes('hello'));

@@ -17,9 +17,13 @@ beforeAll(async () => {
 
 afterAll(() => upstream.close());
 
-type Headers = Readonly<Record<string, string>>;
+type StrictUpstreamHeaders = Readonly<Record<string, string>>;
 
-function chat(scope: string, headers: Headers = {}, model = 'gpt-4o'): Promise<Response> {
+function chat(
+  scope: string,
+  headers: StrictUpstreamHeaders = {},
+  model = 'gpt-4o',
+): Promise<Response> {
   return fetch(`${upstream.scopeUrl(scope)}/v1/chat/completions`, {
     method: 'POST',
     headers,
@@ -27,7 +31,7 @@ function chat(scope: string, headers: Headers = {}, model = 'gpt-4o'): Promise<R
   });
 }
 
-async function statusOf(scope: string, headers: Headers = {}): Promise<number> {
+async function statusOf(scope: string, headers: StrictUpstreamHeaders = {}): Promise<number> {
   const response = await chat(scope, headers, 'm');
   await response.arrayBuffer();
   return response.status;
@@ -77,7 +81,7 @@ describe('what it counts', () => {
     const accounts = { 'sk-1': 'mine', 'sk-2': 'mine', 'sk-3': 'yours' };
     const accountHeader = 'x-org';
     upstream.configure({ accounts, accountLimit: 1, accountHeader, silentAfterChunks: 0 }, 'each');
-    const with_ = (key: string): Headers => ({ authorization: `Bearer ${key}` });
+    const with_ = (key: string): StrictUpstreamHeaders => ({ authorization: `Bearer ${key}` });
     const answers: Response[] = [];
     for (const key of ['sk-1', 'sk-2', 'sk-3', 'sk-4']) {
       answers.push(await chat('each', with_(key)));

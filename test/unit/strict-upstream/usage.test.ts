@@ -16,7 +16,7 @@ afterAll(() => upstream.close());
 const ASKED = 'chunks=7 input-tokens=101 cached-tokens=17 output-tokens=23 reasoning-tokens=5';
 const TEXT = `hello [[strict ${ASKED}]]`;
 
-type Json = Record<string, unknown>;
+type UsageJson = Record<string, unknown>;
 
 const MESSAGES = { model: 'm', messages: [{ role: 'user', content: TEXT }] };
 const GEMINI = { contents: [{ role: 'user', parts: [{ text: TEXT }] }] };
@@ -54,14 +54,14 @@ const include = { stream: true, stream_options: { include_usage: true } };
 const responses = { model: 'm', input: TEXT };
 
 /** Every JSON value of an answer: one document, an array, SSE events or lines. */
-function documents(text: string): Json[] {
-  if (/^[[{]/.test(text) && !text.includes('}\n{')) return [JSON.parse(text) as Json].flat();
+function documents(text: string): UsageJson[] {
+  if (/^[[{]/.test(text) && !text.includes('}\n{')) return [JSON.parse(text) as UsageJson].flat();
   const lines = text.split(/\r?\n/).map((line) => line.replace(/^data: /, ''));
-  return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Json);
+  return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as UsageJson);
 }
 
-function usageIn(document: Json): unknown {
-  const response = document['response'] as Json | undefined;
+function usageIn(document: UsageJson): unknown {
+  const response = document['response'] as UsageJson | undefined;
   const { prompt_eval_count, eval_count } = document;
   const ollama = eval_count === undefined ? undefined : { prompt_eval_count, eval_count };
   return document['usage'] ?? response?.['usage'] ?? document['usageMetadata'] ?? ollama;
@@ -69,14 +69,14 @@ function usageIn(document: Json): unknown {
 
 let scopes = 0;
 
-async function send(path: string, body: Json): Promise<{ scope: string; text: string }> {
+async function send(path: string, body: UsageJson): Promise<{ scope: string; text: string }> {
   const scope = `usage-${(scopes += 1)}`;
   const url = `${upstream.scopeUrl(scope)}${path}`;
   const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
   return { scope, text: await response.text() };
 }
 
-test.each<[string, string, Json, Json]>([
+test.each<[string, string, UsageJson, UsageJson]>([
   ['chat', '/v1/chat/completions', MESSAGES, OPENAI_USAGE],
   ['streamed chat', '/v1/chat/completions', { ...MESSAGES, ...include }, OPENAI_USAGE],
   ['completions', '/v1/completions', { model: 'm', prompt: TEXT }, OPENAI_USAGE],

@@ -14,12 +14,12 @@ const ALGORITHM = {
   hash: 'SHA-256',
 };
 
-interface Pair {
+interface CloudflareAccessPair {
   readonly secret: JsonWebKey & { kid: string };
   readonly published: JsonWebKey & { kid: string };
 }
 
-async function newPair(kid: string): Promise<Pair> {
+async function newPair(kid: string): Promise<CloudflareAccessPair> {
   const pair = (await crypto.subtle.generateKey(ALGORITHM, true, [
     'sign',
     'verify',
@@ -34,12 +34,12 @@ async function newPair(kid: string): Promise<Pair> {
   };
 }
 
-let ours: Pair;
-let theirs: Pair;
+let ours: CloudflareAccessPair;
+let theirs: CloudflareAccessPair;
 let teams = 0;
 /** A team of its own for each test: an isolate remembers the keys of the one it asked last. */
 let team = '';
-let published: Pair['published'][] = [];
+let published: CloudflareAccessPair['published'][] = [];
 let asked = 0;
 
 beforeAll(async () => {
@@ -65,7 +65,7 @@ afterEach(() => {
 
 const inAnHour = () => Math.floor(Date.now() / 1_000) + 3_600;
 
-function tokenOf(claims: object = {}, { secret }: Pair = ours): Promise<string> {
+function tokenOf(claims: object = {}, { secret }: CloudflareAccessPair = ours): Promise<string> {
   const usual = { iss: `https://${team}`, aud: [AUD], email: 'ann@example.com', exp: inAnHour() };
   return sign({ ...usual, ...claims }, secret as never, 'RS256');
 }

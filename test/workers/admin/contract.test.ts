@@ -24,9 +24,9 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     operation,
   })),
 );
-type Operation = (typeof operations)[number];
+type ContractOperation = (typeof operations)[number];
 
-interface Sample {
+interface ContractSample {
   /** Makes what the operation needs. */
   readonly before?: () => Promise<unknown>;
   readonly path?: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ async function untilNow(): Promise<void> {
 }
 
 /** One good request for every operation of the document. */
-const SAMPLES: Record<string, Sample> = {
+const SAMPLES: Record<string, ContractSample> = {
   listGroups: { before: group('shared'), query: '?limit=1' },
   getGroup: shared,
   putGroup: { path: { name: 'fresh' }, body: A_GROUP, status: 201 },
@@ -207,20 +207,20 @@ async function waiting(name: string): Promise<void> {
   await poolOf(env, name, null, null).acquire(request(name, 'waits', { sliceMs: 1 }));
 }
 
-function sampleOf({ id }: Operation): Sample {
+function sampleOf({ id }: ContractOperation): ContractSample {
   const sample = SAMPLES[id];
   if (sample === undefined) throw new Error(`No sample for ${id}: every operation needs one.`);
   return sample;
 }
 
-interface Ways {
+interface ContractWays {
   readonly headers?: Record<string, string>;
   readonly query?: string;
   readonly rawBody?: string;
   readonly path?: Readonly<Record<string, string>>;
 }
 
-async function call(of: Operation, ways: Ways = {}) {
+async function call(of: ContractOperation, ways: ContractWays = {}) {
   const sample = sampleOf(of);
   const values = ways.path ?? sample.path ?? {};
   const path = of.path.replace(/\{(\w+)\}/g, (_all, name: string) => values[name] ?? 'nobody');
@@ -246,7 +246,12 @@ async function textOf(response: Response, type: string): Promise<string> {
 }
 
 /** The heart of it: status, media type and body are those of the document. */
-function expectDescribed({ id, operation }: Operation, status: number, type: string, text: string) {
+function expectDescribed(
+  { id, operation }: ContractOperation,
+  status: number,
+  type: string,
+  text: string,
+) {
   const described = operation.responses[String(status)];
   expect(described, `${id} answers ${status}, which is not in the document: ${text}`).toBeDefined();
   const schema = described?.content[type]?.schema;

@@ -16,10 +16,10 @@ beforeAll(() =>
   }),
 );
 
-type Route = readonly [method: string, path: string, body: string | null];
+type CrossSiteRoute = readonly [method: string, path: string, body: string | null];
 
 /** One route of each kind that changes something, with a valid body. */
-const ROUTES: readonly Route[] = [
+const ROUTES: readonly CrossSiteRoute[] = [
   ['POST', '/leases', '{"group":"leased"}'],
   ['PUT', '/leases/none', null],
   ['PATCH', '/leases/none', '{"status":200}'],
@@ -37,12 +37,15 @@ const ROUTES: readonly Route[] = [
   ['POST', '/admin/api/no-such-route', '{}'],
 ];
 
-interface Answer {
+interface CrossSiteAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-async function send([method, path, body]: Route, headers: Record<string, string>): Promise<Answer> {
+async function send(
+  [method, path, body]: CrossSiteRoute,
+  headers: Record<string, string>,
+): Promise<CrossSiteAnswer> {
   const own = path.startsWith('/admin') ? ADMIN : {};
   const init = body === null ? {} : { body };
   const response = await call(path, { method, headers: { ...own, ...headers }, ...init });

@@ -26,7 +26,7 @@ export async function configureFor(strict: Strict): Promise<void> {
   });
 }
 
-type NewKey = Omit<AdminRequest<'createKey'>['body'], 'id'>;
+type SceneNewKey = Omit<AdminRequest<'createKey'>['body'], 'id'>;
 
 /** This isolate's Worker reads the directory at once, and not within seconds. */
 export async function read(version: number): Promise<void> {
@@ -34,7 +34,7 @@ export async function read(version: number): Promise<void> {
 }
 
 /** Makes a key over the admin API. */
-export async function makeKey(fields: NewKey = {}, id = 'team'): Promise<string> {
+export async function makeKey(fields: SceneNewKey = {}, id = 'team'): Promise<string> {
   const { secret, version } = bodyOf(await asAdmin('createKey', { body: { id, ...fields } }));
   await read(version);
   return secret;

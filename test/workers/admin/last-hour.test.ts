@@ -8,19 +8,22 @@ import { chatBody, post } from '../metering/scene.ts';
 import { asAdmin, bodyOf } from './ask.ts';
 import { makeKey } from './keys-scene.ts';
 
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
-type Group = NonNullable<ConfigInput['groups']>[number];
+type LastHourUpstream = NonNullable<ConfigInput['upstreams']>[number];
+type LastHourGroup = NonNullable<ConfigInput['groups']>[number];
 
 let scenes = 0;
 
 /** An upstream, a group and a key of their own: what earlier tests called is remembered for an hour. */
-interface Scene {
+interface LastHourScene {
   readonly strict: Strict;
   readonly id: string;
   readonly secret: string;
 }
 
-async function scene(upstream: Partial<Upstream> = {}, group: Partial<Group> = {}): Promise<Scene> {
+async function scene(
+  upstream: Partial<LastHourUpstream> = {},
+  group: Partial<LastHourGroup> = {},
+): Promise<LastHourScene> {
   scenes += 1;
   const id = `hour-${scenes}`;
   const strict = await strictScope(id, { inputTokens: 10, outputTokens: 10 });
@@ -37,7 +40,7 @@ async function scene(upstream: Partial<Upstream> = {}, group: Partial<Group> = {
   return { strict, id, secret };
 }
 
-async function calls({ id, secret }: Scene, model: string, count: number): Promise<void> {
+async function calls({ id, secret }: LastHourScene, model: string, count: number): Promise<void> {
   for (let call = 0; call < count; call += 1) {
     const headers = { 'headgate-key': secret };
     const answer = await post(`/${id}/v1/chat/completions`, chatBody('hi', { model }), { headers });
@@ -289,7 +292,7 @@ async function preview(id: string, body: Record<string, unknown>) {
   return { said };
 }
 
-async function once({ id, secret }: Scene, model: string) {
+async function once({ id, secret }: LastHourScene, model: string) {
   const headers = { 'headgate-key': secret };
   const answer = await post(`/${id}/v1/chat/completions`, chatBody('hi', { model }), { headers });
   await answer.text();

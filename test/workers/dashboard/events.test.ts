@@ -164,8 +164,8 @@ describe('changes', () => {
       });
     for (let one = 100; one < 310; one += 1) await note(`w${one}`, `2036-01-01T00:00:00.${one}Z`);
     const reader = await snapshotOf();
-    type Told = { readonly warnings: readonly { readonly id: string }[] };
-    const { warnings } = await untilEvent<Told>(reader, 'warnings', () => true);
+    type EventsReport = { readonly warnings: readonly { readonly id: string }[] };
+    const { warnings } = await untilEvent<EventsReport>(reader, 'warnings', () => true);
     expect(warnings.map(({ id }) => id)).toEqual(
       Array.from({ length: 50 }, (_, index) => `w${309 - index}`),
     );

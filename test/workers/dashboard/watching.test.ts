@@ -1,7 +1,7 @@
 // What the live feed asks of a pool, what it costs, and what becomes of it after a reset.
 import { runDurableObjectAlarm } from 'cloudflare:test';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { PoolSaid } from '../../../src/contract/rpc/presence-rpc.ts';
+import type { PresenceReport } from '../../../src/contract/rpc/presence-rpc.ts';
 import { DirectoryObject } from '../../../src/directory/directory-object.ts';
 import { directoryOf, feedOf } from '../../../src/env.ts';
 import { FeedObject } from '../../../src/feed/feed-object.ts';
@@ -26,7 +26,7 @@ beforeEach(() => {
   passTime(0);
 });
 
-interface Shown {
+interface WatchingShown {
   readonly name: string;
   readonly limit: { readonly effective: number | null };
 }
@@ -212,7 +212,7 @@ describe('pools that rest', () => {
     status: vi.spyOn(GroupObject.prototype, 'status'),
   });
 
-  async function rest(name: string): Promise<PoolSaid> {
+  async function rest(name: string): Promise<PresenceReport> {
     const held = await take(name, 'before');
     await held.lease.release('success', 200);
     let said: unknown;
@@ -223,7 +223,7 @@ describe('pools that rest', () => {
       ({ said } = known.find(({ group }) => group === name) ?? {});
       expect(said).toBeTypeOf('string');
     });
-    return JSON.parse(said as string) as PoolSaid;
+    return JSON.parse(said as string) as PresenceReport;
   }
 
   it('are shown, and not woken, also by later looks and after a change', async () => {
@@ -243,7 +243,7 @@ describe('pools that rest', () => {
       match: { models: [`${name}-*`] },
       limits: { max_concurrency: 7 },
     });
-    await untilEvent(reader, 'groups', ({ groups: changed }: { groups: Shown[] }) =>
+    await untilEvent(reader, 'groups', ({ groups: changed }: { groups: WatchingShown[] }) =>
       changed.some((group) => group.name === name && group.limit.effective === 7),
     );
     passTime(300_000);

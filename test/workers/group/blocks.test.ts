@@ -13,7 +13,7 @@ import {
   request,
   take,
   untilWrittenEmpty,
-  type Granted,
+  type PoolGranted,
 } from '../support/pool.ts';
 import { stopTime } from '../support/time.ts';
 
@@ -32,8 +32,8 @@ beforeAll(stopTime);
 afterAll(nothingLeaks);
 
 /** Takes so many slots one after the other. */
-async function takeMany(name: string, count: number): Promise<Granted[]> {
-  const held: Granted[] = [];
+async function takeMany(name: string, count: number): Promise<PoolGranted[]> {
+  const held: PoolGranted[] = [];
   for (let at = 0; at < count; at += 1) held.push(await take(name, `t${at}`));
   return held;
 }
@@ -44,7 +44,7 @@ async function left(name: string): Promise<number> {
 
 const USED = { requests: 1, inputTokens: 0, outputTokens: 0, usd: 0, seen: null };
 
-async function endAll(held: readonly Granted[]): Promise<void> {
+async function endAll(held: readonly PoolGranted[]): Promise<void> {
   await Promise.all(held.map(({ lease }) => lease.release('success', 200, USED)));
 }
 

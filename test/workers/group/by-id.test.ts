@@ -15,7 +15,7 @@ import {
   request,
   resetPool,
   take,
-  type Granted,
+  type PoolGranted,
 } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
 
@@ -27,11 +27,11 @@ function takeById(
   group: string,
   ticket: string,
   fields: Partial<AcquireRequest> = {},
-): Promise<Granted> {
+): Promise<PoolGranted> {
   return take(group, ticket, { ...BY_ID, ...fields });
 }
 
-function renew(group: string, lease: Granted, fields = {}): Promise<RenewByIdAnswer> {
+function renew(group: string, lease: PoolGranted, fields = {}): Promise<RenewByIdAnswer> {
   return pool(group).renew(lease.leaseId, null, heldBy(group, lease, { ...BY_ID, ...fields }));
 }
 

@@ -1,6 +1,6 @@
 // The Worker's asking against a real pool, where the call is so far back that nobody is parked for it.
 import { afterAll, expect, it } from 'vitest';
-import { acquireSlot, type Patience } from '../../../src/call/acquire/acquire-slot.ts';
+import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-slot.ts';
 import { NEAR_PLACES } from '../../../src/core/words/settings.ts';
 import type { Schedule } from '../../../src/runtime/call-clock.ts';
 import { steadyClock } from '../../../src/runtime/steady-clock.ts';
@@ -37,7 +37,7 @@ it('rests until it is to ask again, keeps its place, and has its slot from there
     }
   });
   const { after, fire, delays } = heldSchedule();
-  const patience: Patience = {
+  const patience: WaitTerms = {
     signal: new AbortController().signal,
     after,
     listener: null,

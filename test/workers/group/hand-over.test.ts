@@ -3,7 +3,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { Trial } from '../../../src/group/trial.ts';
+import { Verification } from '../../../src/group/trial.ts';
 import { Timers } from '../../../src/runtime/timers.ts';
 import {
   crashPool,
@@ -33,7 +33,7 @@ function handedOver(partition: string) {
       onIdle: () => undefined,
       onHeldById: () => undefined,
     };
-    const trial = new Trial(ctx, env, { name, timers: new Timers(), held: 0 }, events);
+    const trial = new Verification(ctx, env, { name, timers: new Timers(), held: 0 }, events);
     const held = [];
     for (const ticketId of ['a', 'b']) {
       const answer = await trial.call((own) => own.acquire(request(GROUP, ticketId, fields)));

@@ -1,6 +1,6 @@
 // Two thousand who wait and two hundred who hold, all of them as a Worker's calls do, through a reset of their object.
 import { afterAll, expect, it, vi } from 'vitest';
-import { acquireSlot, type Patience } from '../../../src/call/acquire/acquire-slot.ts';
+import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-slot.ts';
 import { LeaseHolder } from '../../../src/call/acquire/lease-holder.ts';
 import { LEASE_TTL_MS, settleMs } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
@@ -30,7 +30,7 @@ const RETURN_MS_MAX = 2_200;
 /** Two thousand calls take their time where the machine is busy with other things. */
 const BUSY = { timeout: 120_000, interval: 200 };
 
-const PATIENCE: Patience = {
+const PATIENCE: WaitTerms = {
   signal: new AbortController().signal,
   after: onTimer,
   listener: null,

@@ -12,13 +12,13 @@ import {
   take,
   untilWrittenEmpty,
   untilStatus,
-  type Granted,
+  type PoolGranted,
 } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
 
 afterAll(nothingLeaks);
 
-function granted(answer: AcquireAnswer): Granted {
+function granted(answer: AcquireAnswer): PoolGranted {
   if (answer.kind !== 'granted') throw new Error(answer.kind);
   return answer;
 }

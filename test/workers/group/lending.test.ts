@@ -2,9 +2,9 @@
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import type {
   GiveBackRequest,
-  LentSlots,
-  LoanReport,
-  LoanRpc,
+  PrefetchedSlots,
+  PrefetchReport,
+  PrefetchRpc,
 } from '../../../src/contract/rpc/group-rpc.ts';
 import {
   define,
@@ -35,7 +35,7 @@ beforeEach(async () => {
 afterAll(nothingLeaks);
 
 /** Makes calls that end at once, until the isolate is lent slots. */
-async function borrow(fields = {}, most = 12): Promise<LentSlots | null> {
+async function borrow(fields = {}, most = 12): Promise<PrefetchedSlots | null> {
   for (let calls = 0; calls < most; calls += 1) {
     const { lease, lent } = await take(name, `b${(tickets += 1)}`, { ...BORROWER, ...fields });
     await lease.release('success', 200);
@@ -44,24 +44,27 @@ async function borrow(fields = {}, most = 12): Promise<LentSlots | null> {
   return null;
 }
 
-async function lentOf(fields = {}): Promise<LentSlots> {
+async function lentOf(fields = {}): Promise<PrefetchedSlots> {
   // On a busy machine it takes more of them to make eight in a second.
   const lent = await borrow(fields, 400);
   if (lent === null) throw new Error('nothing was lent');
   return lent;
 }
 
-function reportOn({ loan, slots }: LentSlots, fields: Partial<LoanReport> = {}): LoanReport {
+function reportOn(
+  { loan, slots }: PrefetchedSlots,
+  fields: Partial<PrefetchReport> = {},
+): PrefetchReport {
   return { loan, known: slots.length, used: 0, peak: 0, ended: [], ...fields };
 }
 
-function backOf(lent: LentSlots, slots = lent.slots): GiveBackRequest {
+function backOf(lent: PrefetchedSlots, slots = lent.slots): GiveBackRequest {
   const { attachment } = lent;
   const each = slots.map((slot) => ({ slot, attachment }));
   return { ...reportOn(lent), slots: each, hasLapsed: false };
 }
 
-async function keep(lent: LentSlots): Promise<LoanRpc> {
+async function keep(lent: PrefetchedSlots): Promise<PrefetchRpc> {
   const kept = await pool(name).keepLoan(reportOn(lent));
   if (kept.kind !== 'kept') throw new Error(kept.kind);
   return kept.loan;

@@ -12,7 +12,7 @@ import {
   pool,
   request,
 } from '../support/pool.ts';
-import type { Granted } from '../support/pool.ts';
+import type { PoolGranted } from '../support/pool.ts';
 
 const LEASES = 20_000;
 const LIMIT = 30_000;
@@ -20,7 +20,7 @@ const LIMIT = 30_000;
 afterAll(nothingLeaks);
 
 /** Takes slots inside the object: the way there is not what this is about. */
-function takeMany(name: string): Promise<Held[]> {
+function takeMany(name: string): Promise<ManyHeld[]> {
   return inside(name, async (instance) => {
     const answers = Array.from({ length: LEASES }, (_, at) =>
       instance.acquire(request(name, `t${at}`)),
@@ -30,23 +30,23 @@ function takeMany(name: string): Promise<Held[]> {
 }
 
 /** A lease without its stub, which does not outlive the object. */
-type Held = Pick<Granted, 'leaseId' | 'attachment'>;
+type ManyHeld = Pick<PoolGranted, 'leaseId' | 'attachment'>;
 
-function heldOf(answer: { readonly kind: string }): Held {
+function heldOf(answer: { readonly kind: string }): ManyHeld {
   if (answer.kind !== 'granted') throw new Error(answer.kind);
-  const { leaseId, attachment } = answer as Granted;
+  const { leaseId, attachment } = answer as PoolGranted;
   return { leaseId, attachment };
 }
 
-function resumeMany(name: string, held: readonly Held[]): Promise<Held[]> {
+function resumeMany(name: string, held: readonly ManyHeld[]): Promise<ManyHeld[]> {
   return inside(name, async (instance) => {
     const answers = held.map((lease) => instance.resume(heldBy(name, lease)));
     return (await Promise.all(answers)).map(heldOf);
   });
 }
 
-async function releaseMany(name: string, held: readonly Held[]): Promise<void> {
-  const release = (instance: GroupRpc, lease: Held) =>
+async function releaseMany(name: string, held: readonly ManyHeld[]): Promise<void> {
+  const release = (instance: GroupRpc, lease: ManyHeld) =>
     instance.release(lease.leaseId, 'unused', null, undefined, heldBy(name, lease));
   await inside(name, async (instance) => {
     await Promise.all(held.map((lease) => release(instance, lease)));

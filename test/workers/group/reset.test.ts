@@ -3,7 +3,7 @@
 import { evictDurableObject } from 'cloudflare:test';
 import { afterAll, expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { acquireSlot, type Patience } from '../../../src/call/acquire/acquire-slot.ts';
+import { acquireSlot, type WaitTerms } from '../../../src/call/acquire/acquire-slot.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
 import {
   crashPool,
@@ -24,7 +24,7 @@ import {
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 
-const AS_LONG_AS_IT_TAKES: Patience = {
+const AS_LONG_AS_IT_TAKES: WaitTerms = {
   signal: new AbortController().signal,
   after: onTimer,
   listener: null,

@@ -14,7 +14,7 @@ const PLACES = 302;
 const PLACE_MS = 100;
 
 /** A store over the database of an object that nobody else uses. */
-class Ring {
+class GroupRing {
   readonly #sql: SqlStorage;
   readonly #bound = emptyBound(1, true);
   #store: BoundStore;
@@ -81,8 +81,8 @@ class Ring {
   }
 }
 
-function onRing<Result>(name: string, work: (ring: Ring) => Result): Promise<Result> {
-  return inside(name, (_instance, { storage }) => work(new Ring(storage.sql)));
+function onRing<Result>(name: string, work: (ring: GroupRing) => Result): Promise<Result> {
+  return inside(name, (_instance, { storage }) => work(new GroupRing(storage.sql)));
 }
 
 it('has 302 places, each of which lasts 100 ms, so that it covers 30 s', async () => {

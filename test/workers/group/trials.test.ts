@@ -10,7 +10,7 @@ import { OVERFLOW_PARTITION, poolName } from '../../../src/contract/pool-name.ts
 import { SERVED } from '../../../src/core/words/signal.ts';
 import { SETTLE_MS } from '../../../src/core/words/settings.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
-import { ProvedPools, SHARING_MAX } from '../../../src/group/proved-pools.ts';
+import { VerifiedPools, SHARING_MAX } from '../../../src/group/proved-pools.ts';
 import { TRIALS_MAX, TrialsObject } from '../../../src/group/trials-object.ts';
 import { heldBy, inside, NO_COOLDOWN, nothingLeaks, pool, request } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
@@ -289,7 +289,7 @@ it('leases by id of two processes before are both counted after another restart'
 
 it('of partitions that share a pool so many are remembered, and every pool of its own', async () => {
   await inside('trials-sharing', async (_instance, ctx) => {
-    const proved = new ProvedPools(ctx.storage.sql);
+    const proved = new VerifiedPools(ctx.storage.sql);
     proved.add('group#own');
     for (let made = 0; made <= SHARING_MAX; made += 1) proved.addSharing(`group#made-${made}`);
     const names = ['group#made-0', 'group#made-1', `group#made-${SHARING_MAX}`, 'group#own'];

@@ -14,7 +14,7 @@ import {
   resume,
   storedBound,
   take,
-  type Granted,
+  type PoolGranted,
   untilStatus,
 } from '../support/pool.ts';
 import { stopTime } from '../support/time.ts';
@@ -23,8 +23,8 @@ beforeAll(stopTime);
 
 afterAll(nothingLeaks);
 
-async function takeAll(group: string, ...tickets: string[]): Promise<Granted[]> {
-  const held: Granted[] = [];
+async function takeAll(group: string, ...tickets: string[]): Promise<PoolGranted[]> {
+  const held: PoolGranted[] = [];
   for (const ticketId of tickets) held.push(await take(group, ticketId));
   return held;
 }
@@ -35,7 +35,7 @@ async function counts(group: string): Promise<readonly [inUse: number, unclaimed
   return [in_use, unclaimed];
 }
 
-async function resumed(group: string, lease: Granted): Promise<Granted> {
+async function resumed(group: string, lease: PoolGranted): Promise<PoolGranted> {
   const answer = await resume(group, lease);
   if (answer.kind !== 'granted') throw new Error(answer.kind);
   return answer;
@@ -43,7 +43,11 @@ async function resumed(group: string, lease: Granted): Promise<Granted> {
 
 it('everything below the mark is unclaimed, whoever resumes takes his slots, and the rest lapses', async () => {
   await define('claims', 64);
-  const [a, b, c] = (await takeAll('claims', 'a', 'b', 'c')) as [Granted, Granted, Granted];
+  const [a, b, c] = (await takeAll('claims', 'a', 'b', 'c')) as [
+    PoolGranted,
+    PoolGranted,
+    PoolGranted,
+  ];
   const { mark = 0 } = (await storedBound('claims')) ?? {};
   expect(mark).toBeGreaterThan(3);
   await crashPool('claims');
@@ -67,7 +71,7 @@ it('everything below the mark is unclaimed, whoever resumes takes his slots, and
 
 it('a lease that is released by its id frees its slots once, however often that is told', async () => {
   await define('twice', 2);
-  const [a, b] = (await takeAll('twice', 'a', 'b')) as [Granted, Granted];
+  const [a, b] = (await takeAll('twice', 'a', 'b')) as [PoolGranted, PoolGranted];
   await crashPool('twice');
   await releaseById('twice', a);
   await releaseById('twice', a);
@@ -85,7 +89,7 @@ it('a lease that is released by its id frees its slots once, however often that 
 
 it('one that had ended before the reset, and whose slot was handed on, frees none', async () => {
   await define('ended', 2);
-  const [a, b] = (await takeAll('ended', 'a', 'b')) as [Granted, Granted];
+  const [a, b] = (await takeAll('ended', 'a', 'b')) as [PoolGranted, PoolGranted];
   // Its release arrives, and the answer to it is lost.
   await pool('ended').release(a.leaseId, 'unused', null);
   const c = await take('ended', 'c');
@@ -102,7 +106,7 @@ it('one that had ended before the reset, and whose slot was handed on, frees non
 
 it('a holder whose lease lapsed is resurrected, and frees nothing of others', async () => {
   await define('lapsed', 2);
-  const [a, b] = (await takeAll('lapsed', 'a', 'b')) as [Granted, Granted];
+  const [a, b] = (await takeAll('lapsed', 'a', 'b')) as [PoolGranted, PoolGranted];
   await crashPool('lapsed');
   await releaseById('lapsed', b, { hasLapsed: true });
   expect(await counts('lapsed')).toEqual([0, 2]);
@@ -136,7 +140,7 @@ it('a call that is wider than what is unclaimed takes that, counts as resurrecte
 
 it('resets in a row keep what is unclaimed, add nothing to it, and give it a whole TTL each time', async () => {
   await define('row', 64);
-  const [a] = (await takeAll('row', 'a', 'b', 'c')) as [Granted];
+  const [a] = (await takeAll('row', 'a', 'b', 'c')) as [PoolGranted];
   const { mark = 0 } = (await storedBound('row')) ?? {};
   for (let at = 0; at < 5; at += 1) {
     await crashPool('row');
@@ -176,7 +180,7 @@ it('an instance that says gone says how far its attachments go', async () => {
 
 it('waiters go before slots that come free, and nobody takes an unclaimed one', async () => {
   await define('waits', 1);
-  const [a] = (await takeAll('waits', 'a')) as [Granted];
+  const [a] = (await takeAll('waits', 'a')) as [PoolGranted];
   await crashPool('waits');
   const waiting = pool('waits').acquire(request('waits', 'b'));
   await passAwake('waits', 2_000);

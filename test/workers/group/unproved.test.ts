@@ -21,7 +21,7 @@ import {
   take,
   untilStatus,
   untilWrittenEmpty,
-  type Granted,
+  type PoolGranted,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { configure, env, until } from '../support/worker.ts';
@@ -131,7 +131,7 @@ async function partitionOf(partition: string) {
     name,
     take: (ticketId: string) => take(name, ticketId, of),
     busy: (ticketId: string) => pool(name).acquire(request(name, ticketId, { ...of, wait: false })),
-    resume: (lease: Granted) => resume(name, lease, of),
+    resume: (lease: PoolGranted) => resume(name, lease, of),
   };
 }
 

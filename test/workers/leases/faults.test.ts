@@ -28,13 +28,13 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-interface Told {
+interface FaultsReport {
   readonly status: number;
   readonly body: Partial<LeaseAnswer & TicketAnswer>;
 }
 
 /** One client, and what it knows. */
-interface Client {
+interface FaultsClient {
   readonly name: string;
   jobs: number;
   ticket: string | null;
@@ -70,10 +70,10 @@ class Judge {
   }
 }
 
-class World {
+class FaultsWorld {
   readonly judge = new Judge();
   readonly #random: () => number;
-  readonly #clients: Client[];
+  readonly #clients: FaultsClient[];
   limit = 3;
   faults = 0;
 
@@ -82,7 +82,7 @@ class World {
     this.#clients = Array.from({ length: CLIENTS }, (_, index) => this.#newClient(index));
   }
 
-  #newClient(index: number): Client {
+  #newClient(index: number): FaultsClient {
     return { name: `client-${index}`, jobs: 0, ticket: null, tokens: [], limitMax: 0 };
   }
 
@@ -91,15 +91,20 @@ class World {
   }
 
   /** Picks a client. Some are rarely heard of, and lapse. */
-  #anyClient(): Client {
-    return this.#clients[Math.floor(this.#random() ** 3 * CLIENTS)] as Client;
+  #anyClient(): FaultsClient {
+    return this.#clients[Math.floor(this.#random() ** 3 * CLIENTS)] as FaultsClient;
   }
 
   chance(of: number): boolean {
     return this.#random() < of;
   }
 
-  async #send(method: string, path: string, body: object | null, name?: string): Promise<Told> {
+  async #send(
+    method: string,
+    path: string,
+    body: object | null,
+    name?: string,
+  ): Promise<FaultsReport> {
     const headers = {
       prefer: 'wait=0',
       'content-type': 'application/json',
@@ -109,10 +114,13 @@ class World {
     const ctx = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}) };
     const response = await answer(new Request(`https://headgate.test${path}`, init), env, ctx);
     const text = await response.text();
-    return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Told['body']) };
+    return {
+      status: response.status,
+      body: text === '' ? {} : (JSON.parse(text) as FaultsReport['body']),
+    };
   }
 
-  #ask(client: Client): Promise<Told> {
+  #ask(client: FaultsClient): Promise<FaultsReport> {
     const { ticket, name, jobs } = client;
     client.limitMax = Math.max(client.limitMax, this.limit);
     const body = { group: GROUP, ...(ticket !== null && { ticket }) };
@@ -120,7 +128,7 @@ class World {
   }
 
   /** Takes in an answer to an ask: from now on the client may call. */
-  #hear(client: Client, { status, body }: Told): void {
+  #hear(client: FaultsClient, { status, body }: FaultsReport): void {
     if (status === 202 && body.ticket !== undefined) {
       client.ticket = body.ticket;
       client.limitMax = this.limit;
@@ -132,7 +140,7 @@ class World {
   }
 
   /** Has a client hold from now on: it must fit in beside all others, unless it has held without a break. */
-  #hold({ limitMax: allowed }: Client, id: string, expiresAt: string): void {
+  #hold({ limitMax: allowed }: FaultsClient, id: string, expiresAt: string): void {
     const before = this.judge.held;
     const isNew = !this.judge.isHeld(id);
     this.judge.hold(id, expiresAt);
@@ -143,14 +151,14 @@ class World {
   }
 
   /** Begins with another job, whatever becomes of the one before. */
-  #begin(client: Client): void {
+  #begin(client: FaultsClient): void {
     client.jobs += 1;
     client.ticket = null;
     client.tokens = [];
     client.limitMax = 0;
   }
 
-  async #renew(client: Client, token: string): Promise<void> {
+  async #renew(client: FaultsClient, token: string): Promise<void> {
     const { status, body } = await this.#send('PUT', `/leases/${token}`, null);
     const id = idOf(token);
     if (status === 410) this.judge.stop(id);
@@ -161,7 +169,7 @@ class World {
     this.#hold(client, id, body.expires_at ?? '');
   }
 
-  async #release(client: Client): Promise<void> {
+  async #release(client: FaultsClient): Promise<void> {
     const token = this.pick(client.tokens);
     this.judge.stop(idOf(token));
     this.#begin(client);
@@ -192,7 +200,7 @@ class World {
     return this.#faultOfHolding(client, token);
   }
 
-  async #faultOfAsking(client: Client): Promise<void> {
+  async #faultOfAsking(client: FaultsClient): Promise<void> {
     if (this.chance(0.01)) {
       const [told] = await Promise.all([this.#ask(client), crashPool(GROUP)]);
       return this.#hear(client, told);
@@ -217,7 +225,7 @@ class World {
     }
   }
 
-  async #faultOfHolding(client: Client, token: string): Promise<void> {
+  async #faultOfHolding(client: FaultsClient, token: string): Promise<void> {
     if (this.chance(0.01)) {
       await Promise.all([this.#renew(client, token), crashPool(GROUP)]);
       return;
@@ -266,7 +274,7 @@ function idOf(token: string): string {
 }
 
 it(`holds the limit over ${FAULTS} faults, and everything is free in the end`, async () => {
-  const world = new World(20_261_124);
+  const world = new FaultsWorld(20_261_124);
   await limitTo([group(GROUP, world.limit)]);
   while (world.faults < FAULTS) {
     await world.act();

@@ -18,7 +18,7 @@ const REFUSED = {
   error: { error: { message: 'Rate limit reached for requests', code: 'rate_limit_exceeded' } },
 };
 
-type Headings = Record<string, string>;
+type ReportsHeadings = Record<string, string>;
 
 async function scene(name: string, leases: 'keys' | 'open' = 'keys'): Promise<void> {
   const key = async (id: string, { 'headgate-key': secret }: typeof ANN) => {
@@ -36,7 +36,7 @@ async function pausedMs(name: string): Promise<number> {
 }
 
 /** Takes a number of leases at once. */
-function some(count: number, headers: Headings) {
+function some(count: number, headers: ReportsHeadings) {
   return Promise.all(Array.from({ length: count }, () => leased({ upstream: 'up' }, headers)));
 }
 

@@ -12,17 +12,17 @@ afterAll(nothingLeaks);
 const ANN = { 'headgate-key': 'hg_ann-key-0000000000000000000000' };
 const BOB = { 'headgate-key': 'hg_bob-key-0000000000000000000000' };
 
-type KeyInput = NonNullable<ConfigInput['keys']>[number];
+type RightsKeyInput = NonNullable<ConfigInput['keys']>[number];
 
 async function key(
   id: string,
   { 'headgate-key': secret }: typeof ANN,
-  more: Partial<KeyInput> = {},
-): Promise<KeyInput> {
+  more: Partial<RightsKeyInput> = {},
+): Promise<RightsKeyInput> {
   return { id, hash: await gatewayKeyHash(secret), ...more };
 }
 
-async function byKeys(...keys: KeyInput[]): Promise<void> {
+async function byKeys(...keys: RightsKeyInput[]): Promise<void> {
   await limitTo([group('g', 2), group('other', 1)], { leases: 'keys', keys });
 }
 
@@ -81,7 +81,7 @@ it('a key that lost its right cannot renew or report, but can release its leases
   expect(await pool('g').status()).toMatchObject({ in_use: 0, queued: 0 });
 });
 
-it.each<[string, (kept: KeyInput) => ConfigInput['keys'], string]>([
+it.each<[string, (kept: RightsKeyInput) => ConfigInput['keys'], string]>([
   ['loses its right', (kept) => [{ ...kept, allow: [] }], 'key_forbidden'],
   ['loses the group', (kept) => [{ ...kept, groups: ['other'] }], 'key_forbidden'],
   [

@@ -15,7 +15,7 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { call, configure } from '../support/worker.ts';
 
-export interface Told<Body> {
+export interface LeasesSceneReport<Body> {
   readonly status: number;
   readonly reason: string | null;
   readonly headers: Headers;
@@ -38,14 +38,14 @@ const ANSWERS: Readonly<
   'PATCH 200': reportAnswerSchema,
 };
 
-type Headings = Record<string, string>;
+type LeasesSceneHeadings = Record<string, string>;
 
 async function send<Body>(
   method: string,
   path: string,
   body: unknown,
-  headers: Headings = {},
-): Promise<Told<Body>> {
+  headers: LeasesSceneHeadings = {},
+): Promise<LeasesSceneReport<Body>> {
   const answer = await call(path, {
     method,
     headers: { 'content-type': 'application/json', ...headers },
@@ -66,53 +66,69 @@ async function send<Body>(
 /** Asks for a lease. */
 export function post(
   body: object,
-  headers: Headings = {},
-): Promise<Told<LeaseAnswer & TicketAnswer & { readonly detail: string }>> {
+  headers: LeasesSceneHeadings = {},
+): Promise<LeasesSceneReport<LeaseAnswer & TicketAnswer & { readonly detail: string }>> {
   return send('POST', '/leases', body, headers);
 }
 
 /** Asks, and fails unless it is granted. */
-export async function leased(body: object, headers: Headings = {}): Promise<LeaseAnswer> {
+export async function leased(
+  body: object,
+  headers: LeasesSceneHeadings = {},
+): Promise<LeaseAnswer> {
   const answer = await post(body, headers);
   expect(answer).toMatchObject({ status: 201 });
   return answer.body;
 }
 
 /** Asks without being parked, and returns the place in the queue. */
-export async function queued(body: object, headers: Headings = {}): Promise<TicketAnswer> {
+export async function queued(
+  body: object,
+  headers: LeasesSceneHeadings = {},
+): Promise<TicketAnswer> {
   const answer = await post(body, { prefer: 'wait=0', ...headers });
   expect(answer).toMatchObject({ status: 202 });
   return answer.body;
 }
 
-export function put(lease: string, headers: Headings = {}): Promise<Told<RenewalAnswer>> {
+export function put(
+  lease: string,
+  headers: LeasesSceneHeadings = {},
+): Promise<LeasesSceneReport<RenewalAnswer>> {
   return send('PUT', `/leases/${lease}`, undefined, headers);
 }
 
 export function patch(
   lease: string,
   body: ReportRequest,
-  headers: Headings = {},
-): Promise<Told<ReportAnswer>> {
+  headers: LeasesSceneHeadings = {},
+): Promise<LeasesSceneReport<ReportAnswer>> {
   return send('PATCH', `/leases/${lease}`, body, headers);
 }
 
 export function del(
   lease: string,
   body?: ReleaseRequest,
-  headers: Headings = {},
-): Promise<Told<null>> {
+  headers: LeasesSceneHeadings = {},
+): Promise<LeasesSceneReport<null>> {
   return send('DELETE', `/leases/${lease}`, body, headers);
 }
 
-export function leave(ticket: string, headers: Headings = {}): Promise<Told<null>> {
+export function leave(
+  ticket: string,
+  headers: LeasesSceneHeadings = {},
+): Promise<LeasesSceneReport<null>> {
   return send('DELETE', `/tickets/${ticket}`, undefined, headers);
 }
 
-type GroupInput = NonNullable<ConfigInput['groups']>[number];
+type LeasesSceneGroupInput = NonNullable<ConfigInput['groups']>[number];
 
 /** A group with so many slots, without cool-downs. */
-export function group(name: string, slots: number, more: Partial<GroupInput> = {}): GroupInput {
+export function group(
+  name: string,
+  slots: number,
+  more: Partial<LeasesSceneGroupInput> = {},
+): LeasesSceneGroupInput {
   return {
     name,
     limits: { max_concurrency: slots },
@@ -122,7 +138,10 @@ export function group(name: string, slots: number, more: Partial<GroupInput> = {
 }
 
 /** Configures groups for an upstream that is never called, with leases open to every caller, and optional fields. */
-export function limitTo(groups: readonly GroupInput[], more: ConfigInput = {}): Promise<void> {
+export function limitTo(
+  groups: readonly LeasesSceneGroupInput[],
+  more: ConfigInput = {},
+): Promise<void> {
   return configure({
     upstreams: [{ id: 'up', base_url: 'https://up.test' }],
     groups: [...groups],

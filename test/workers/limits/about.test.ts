@@ -6,11 +6,11 @@ import { nothingLeaks, pool } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
 import { configure, until } from '../support/worker.ts';
-import { pausedMs, send, served, streaming, toldBy, type Stage } from './stage.ts';
+import { pausedMs, send, served, streaming, toldBy, type LimitsStage } from './stage.ts';
 
 let scenes = 0;
 let strict: Strict;
-let stage: Stage;
+let stage: LimitsStage;
 let ofCaller = '';
 let ofModel = '';
 let ofUpstream = '';

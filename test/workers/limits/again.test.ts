@@ -14,14 +14,14 @@ import {
   toldBy,
   untilArrived,
   untilGroup,
-  type Stage,
+  type LimitsStage,
 } from './stage.ts';
 
 afterAll(nothingLeaks);
 
 /** The upstream takes one call at a time, which the group does not know, and has it. */
 async function narrowUpstream(): Promise<{
-  stage: Stage;
+  stage: LimitsStage;
   holder: Awaited<ReturnType<typeof streaming>>;
 }> {
   const stage = await newStage({ settings: { limit: 1 } });

@@ -18,7 +18,7 @@ import {
   toldBy,
   untilArrived,
   untilGroup,
-  type Stage,
+  type LimitsStage,
   type StageFields,
 } from './stage.ts';
 
@@ -31,7 +31,7 @@ const OPEN_MS = 16_500;
 const AT_ONCE = { 'headgate-max-wait': '0' };
 
 /** A group whose breaker is open. */
-async function broken(fields: StageFields = {}): Promise<Stage> {
+async function broken(fields: StageFields = {}): Promise<LimitsStage> {
   const stage = await newStage(fields);
   await stage.strict.failNext('error', FAILURES);
   for (let at = 0; at < FAILURES; at += 1) {
@@ -44,7 +44,7 @@ async function broken(fields: StageFields = {}): Promise<Stage> {
 }
 
 /** Lists what reached the upstream after the failures. */
-async function arrivedSince(stage: Stage): Promise<(string | null)[]> {
+async function arrivedSince(stage: LimitsStage): Promise<(string | null)[]> {
   return (await arrived(stage)).slice(FAILURES);
 }
 
@@ -112,7 +112,7 @@ describe('after failures the breaker is open', () => {
 });
 
 describe('its settings', () => {
-  const fail = (stage: Stage, label: string) => toldBy(send(stage, label));
+  const fail = (stage: LimitsStage, label: string) => toldBy(send(stage, label));
 
   it('open it after fewer calls, and for the set time', async () => {
     const breaker = { min_calls: 2, hold_ms: 60_000 };
@@ -192,7 +192,7 @@ describe('its settings', () => {
         { ...group('all', {}), match: { upstreams: [upstream] } },
       ],
     });
-    const of = (name: string): Stage => ({
+    const of = (name: string): LimitsStage => ({
       strict,
       upstream,
       group: name,

@@ -2,7 +2,7 @@
 // object gives no second helping, and a day later there is room again.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, resetPool } from '../support/pool.ts';
-import type { OpenCall } from '../support/worker.ts';
+import type { WorkerOpenCall } from '../support/worker.ts';
 import {
   later,
   newStage,
@@ -11,7 +11,7 @@ import {
   statusOf,
   toldBy,
   untilGroup,
-  type Stage,
+  type LimitsStage,
 } from './stage.ts';
 
 afterAll(nothingLeaks);
@@ -23,7 +23,7 @@ const BIN_MS = 1_800_000;
 const AT_ONCE = { 'headgate-max-wait': '0' };
 
 /** A call is refused for `reason`, and told to come back: as late as any is told, since a day is long. */
-async function expectRefused(one: OpenCall, reason: string): Promise<void> {
+async function expectRefused(one: WorkerOpenCall, reason: string): Promise<void> {
   expect(await toldBy(one)).toEqual({ status: 429, tries: '0', reason, shouldRetry: null });
   const { headers } = await one.response;
   const retryAfterMs = Number(headers.get('retry-after-ms'));
@@ -32,7 +32,7 @@ async function expectRefused(one: OpenCall, reason: string): Promise<void> {
   expect(Number(headers.get('retry-after'))).toBe(Math.ceil(retryAfterMs / 1_000));
 }
 
-async function expectRoomNextDay(stage: Stage, limit: string, left: number): Promise<void> {
+async function expectRoomNextDay(stage: LimitsStage, limit: string, left: number): Promise<void> {
   await later(stage, DAY_MS + BIN_MS);
   expect((await statusOf(stage)).rates).toMatchObject({ [limit]: { left } });
   expect(await toldBy(send(stage, 'next day'))).toEqual(served(1));

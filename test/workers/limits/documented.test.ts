@@ -5,11 +5,11 @@ import { afterAll, describe, expect, it } from 'vitest';
 import page from '../../../docs/limits.md?raw';
 import { nothingLeaks } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
-import { newStage, pausedMs, send, statusOf, toldBy, type Stage } from './stage.ts';
+import { newStage, pausedMs, send, statusOf, toldBy, type LimitsStage } from './stage.ts';
 
 afterAll(nothingLeaks);
 
-interface Row {
+interface DocumentedRow {
   readonly did: string;
   readonly kinds: readonly string[];
   readonly headgate: string;
@@ -20,7 +20,7 @@ const HEAD = '| what the provider did | kind | what Headgate does | what the cal
 
 const [table = ''] = page.slice(page.indexOf(HEAD)).split('\n\n');
 
-const ROWS: readonly Row[] = table
+const ROWS: readonly DocumentedRow[] = table
   .split('\n')
   .slice(2)
   .map((line) => {
@@ -33,7 +33,7 @@ const ROWS: readonly Row[] = table
     return { did: begin.trim(), kinds, headgate, sees };
   });
 
-function rowOf(begin: string): Row {
+function rowOf(begin: string): DocumentedRow {
   const row = ROWS.find(({ did }) => did.startsWith(begin));
   if (row === undefined) throw new Error(`no row begins with: ${begin}`);
   return row;
@@ -67,7 +67,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
 
 const FILES = import.meta.glob('/test/{unit,workers}/**/*.test.ts');
 
-async function settled(stage: Stage) {
+async function settled(stage: LimitsStage) {
   await until(async () => expect((await statusOf(stage)).in_use).toBe(0));
   const status = await statusOf(stage);
   return { isPaused: pausedMs(status) > 0, effective: status.limit.effective ?? 0, status };

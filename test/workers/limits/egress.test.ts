@@ -15,7 +15,7 @@ import {
   streaming,
   toldBy,
   untilGroup,
-  type Stage,
+  type LimitsStage,
 } from './stage.ts';
 
 afterEach(() => vi.restoreAllMocks());
@@ -35,7 +35,7 @@ function logged(): readonly Record<string, unknown>[] {
   return lines;
 }
 
-const refuseOne = (stage: Stage, form = 'address', cf?: object): Promise<Response> =>
+const refuseOne = (stage: LimitsStage, form = 'address', cf?: object): Promise<Response> =>
   call(stage.chat, {
     json: { model: 'm', messages: [{ role: 'user', content: 'a secret question' }] },
     headers: { authorization: 'Bearer sk-never-logged', ...refusedAs(form) },

@@ -14,14 +14,14 @@ import {
   statusOf,
   toldBy,
   untilGroup,
-  type Stage,
+  type LimitsStage,
   type StageFields,
 } from './stage.ts';
 
 afterAll(nothingLeaks);
 
 /** An upstream that enforces these limits and tells them in its provider's headers. */
-function telling(rates: Settings, fields: StageFields = {}): Promise<Stage> {
+function telling(rates: Settings, fields: StageFields = {}): Promise<LimitsStage> {
   const settings = { rates: { '*': rates }, sendsLimitHeaders: true, ...fields.settings };
   return newStage({ ...fields, settings });
 }
@@ -129,7 +129,7 @@ describe('what is nearly empty', () => {
 });
 
 /** Sends so many calls by some callers, each one after the other, and reads what the upstream refused. */
-async function refusedOf(stage: Stage, callers: number, calls: number, said = {}) {
+async function refusedOf(stage: LimitsStage, callers: number, calls: number, said = {}) {
   await Promise.all(
     Array.from({ length: callers }, async (_, caller) => {
       for (let at = 0; at < calls / callers; at += 1) {

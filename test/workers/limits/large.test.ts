@@ -1,8 +1,8 @@
 // Calls that are large for a limit of tokens, over the wire and with an upstream that counts them.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
-import { chat, open, type CallInit, type OpenCall } from '../support/worker.ts';
-import { later, newStage, served, toldBy, untilGroup, type Stage } from './stage.ts';
+import { chat, open, type CallInit, type WorkerOpenCall } from '../support/worker.ts';
+import { later, newStage, served, toldBy, untilGroup, type LimitsStage } from './stage.ts';
 
 afterAll(nothingLeaks);
 
@@ -12,7 +12,12 @@ function ofTokens(tokens: number, fields = {}): CallInit {
   return { json: { model: 'm', max_tokens: 9, messages, ...fields } };
 }
 
-function sendTokens(stage: Stage, label: string, tokens: number, fields = {}): OpenCall {
+function sendTokens(
+  stage: LimitsStage,
+  label: string,
+  tokens: number,
+  fields = {},
+): WorkerOpenCall {
   return open(stage.chat, label, ofTokens(tokens, fields));
 }
 
@@ -47,7 +52,7 @@ describe('a call that is larger than a limit of tokens', () => {
 
 it('a third call of two fifths of the limit waits for the next minute', async () => {
   const stage = await newStage({ group: { limits: { tpm: 10_000, burst: 1 } } });
-  const sendOne = (label: string): OpenCall => sendTokens(stage, label, 3_900);
+  const sendOne = (label: string): WorkerOpenCall => sendTokens(stage, label, 3_900);
   for (const label of ['first', 'second']) expect(await toldBy(sendOne(label))).toEqual(served(1));
   const third = sendOne('third');
   await untilGroup(stage, { queued: 1 });

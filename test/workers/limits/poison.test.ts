@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { keptAlive, restOf, withoutSignsOfLife } from '../order/event-stream.ts';
 import { nothingLeaks } from '../support/pool.ts';
-import { call, type OpenCall } from '../support/worker.ts';
+import { call, type WorkerOpenCall } from '../support/worker.ts';
 import {
   arrived,
   finish,
@@ -16,7 +16,7 @@ import {
   streaming,
   toldBy,
   untilGroup,
-  type Stage,
+  type LimitsStage,
 } from './stage.ts';
 
 afterAll(nothingLeaks);
@@ -77,10 +77,10 @@ describe('a call that is always refused', () => {
   });
 
   async function expectGoneRound(
-    stage: Stage,
+    stage: LimitsStage,
     kind: string,
-    poison: OpenCall,
-    others: readonly OpenCall[],
+    poison: WorkerOpenCall,
+    others: readonly WorkerOpenCall[],
     tries = 4,
   ): Promise<void> {
     expect(await toldBy(poison)).toEqual({ ...served(tries), status: 429 });

@@ -5,21 +5,21 @@ import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
 import { NO_COOLDOWN, nothingLeaks } from '../support/pool.ts';
 import { stopTime } from '../support/time.ts';
 import { configure } from '../support/worker.ts';
-import { newStage, send, type Stage } from './stage.ts';
+import { newStage, send, type LimitsStage } from './stage.ts';
 
 afterAll(nothingLeaks);
 
-type Said = Record<string, string>;
+type RateHeadersReply = Record<string, string>;
 
 // What was taken a minute ago counts no longer.
 beforeEach(stopTime);
 
 async function told(
-  stage: Stage,
+  stage: LimitsStage,
   label: string,
-  headers: Said = {},
+  headers: RateHeadersReply = {},
   stream = false,
-): Promise<Said> {
+): Promise<RateHeadersReply> {
   const one = send(stage, label, { headers, stream });
   const answer = await one.response;
   expect(answer.status).toBe(200);
@@ -28,7 +28,11 @@ async function told(
 }
 
 /** Reads what a call that does not want to wait is told with its refusal. */
-async function refused(stage: Stage, label: string, headers: Said = {}): Promise<Said> {
+async function refused(
+  stage: LimitsStage,
+  label: string,
+  headers: RateHeadersReply = {},
+): Promise<RateHeadersReply> {
   const one = send(stage, label, { headers: { 'headgate-max-wait': '0', ...headers } });
   const answer = await one.response;
   expect(answer.status).toBe(429);
@@ -37,7 +41,7 @@ async function refused(stage: Stage, label: string, headers: Said = {}): Promise
   return saidOn(answer);
 }
 
-function saidOn({ headers }: Response): Said {
+function saidOn({ headers }: Response): RateHeadersReply {
   return Object.fromEntries([...headers].filter(([name]) => name.startsWith('x-ratelimit-')));
 }
 

@@ -1,6 +1,6 @@
 // Failures of the upstream: as often as the operator says, within a budget, and never once bytes were sent on.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Tries } from '../../../src/call/tries.ts';
+import { CallAttempts } from '../../../src/call/tries.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   arrived,
@@ -11,12 +11,12 @@ import {
   toldBy,
   untilArrived,
   untilGroup,
-  type Stage,
+  type LimitsStage,
 } from './stage.ts';
 
 // How long it waits before a retry is tested where it is decided.
 beforeAll(() => {
-  vi.spyOn(Tries.prototype, 'pauseMs').mockReturnValue(0);
+  vi.spyOn(CallAttempts.prototype, 'pauseMs').mockReturnValue(0);
 });
 
 afterAll(nothingLeaks);
@@ -28,7 +28,7 @@ const FAILURES = [
   ['a connection that is reset', 'reset', 502, 'upstream_unreachable'],
 ] as const;
 
-function retrying(max: number, budget = 0.1): Promise<Stage> {
+function retrying(max: number, budget = 0.1): Promise<LimitsStage> {
   return newStage({ group: { retries: { max, budget } } });
 }
 

@@ -28,14 +28,19 @@ beforeEach(async () => {
 
 afterAll(nothingLeaks);
 
-interface Sent {
+interface ScopesShownSent {
   readonly model?: string;
   readonly key?: string;
   readonly maxWait?: string;
   readonly headers?: Record<string, string>;
 }
 
-async function send({ model = 'free', key = 'sk-a', maxWait = '0', headers = {} }: Sent = {}) {
+async function send({
+  model = 'free',
+  key = 'sk-a',
+  maxWait = '0',
+  headers = {},
+}: ScopesShownSent = {}) {
   const answer = await call(`/${name}/v1/chat/completions`, {
     json: { model, messages: [{ role: 'user', content: 'hi' }] },
     headers: { authorization: `Bearer ${key}`, 'headgate-max-wait': maxWait, ...headers },

@@ -23,14 +23,19 @@ beforeEach(async () => {
 afterAll(nothingLeaks);
 
 /** A call that does not wait; what it asks for may be refused by the upstream. */
-interface Sent {
+interface ScopesSent {
   readonly body?: object;
   readonly key?: string;
   readonly refuseAs?: string;
   readonly headers?: Record<string, string>;
 }
 
-async function send({ body = {}, key = 'sk-own', refuseAs, headers = {} }: Sent): Promise<number> {
+async function send({
+  body = {},
+  key = 'sk-own',
+  refuseAs,
+  headers = {},
+}: ScopesSent): Promise<number> {
   const fails = refuseAs === undefined ? {} : { 'x-strict-fail': refuseAs };
   const answer = await call(chat, {
     json: { model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body },

@@ -9,21 +9,21 @@ import { finish, newStage, send, streaming, toldBy, untilGroup } from './stage.t
 
 afterAll(nothingLeaks);
 
-interface Limit {
+interface SourcesLimit {
   readonly configured: number | null;
   readonly effective: number;
   readonly source: string;
 }
 
 /** Reads what the admin API shows of a group: in its own status, and in that of all groups. */
-async function limitsOf(group: string): Promise<Limit[]> {
+async function limitsOf(group: string): Promise<SourcesLimit[]> {
   const own = await admin('GET', `/groups/${encodeURIComponent(group)}/status`);
   const { json } = await admin('GET', '/status');
-  const groups = json.groups as readonly { readonly name: string; readonly limit: Limit }[];
+  const groups = json.groups as readonly { readonly name: string; readonly limit: SourcesLimit }[];
   return [own.json.limit, ...groups.filter(({ name }) => name === group).map((each) => each.limit)];
 }
 
-async function expectLimit(group: string, limit: Limit): Promise<void> {
+async function expectLimit(group: string, limit: SourcesLimit): Promise<void> {
   await until(async () => expect(await limitsOf(group)).toEqual([limit, limit]));
 }
 

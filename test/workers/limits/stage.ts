@@ -4,13 +4,13 @@ import type { PoolStatus } from '../../../src/contract/status.ts';
 import { NO_COOLDOWN, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
-import { configure, open, until, type OpenCall } from '../support/worker.ts';
+import { configure, open, until, type WorkerOpenCall } from '../support/worker.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+type LimitsStageGroup = NonNullable<ConfigInput['groups']>[number];
+type LimitsStageUpstream = NonNullable<ConfigInput['upstreams']>[number];
 
 /** One upstream and one group in front of it. */
-export interface Stage {
+export interface LimitsStage {
   readonly strict: Strict;
   /** The upstream's id. What an isolate remembers of upstreams outlives a test, so each has its own. */
   readonly upstream: string;
@@ -22,14 +22,18 @@ export interface Stage {
 /** Settings of a test that differ from the rest. */
 export interface StageFields {
   readonly settings?: Settings;
-  readonly group?: Partial<Group> | undefined;
-  readonly upstream?: Partial<Upstream> | undefined;
+  readonly group?: Partial<LimitsStageGroup> | undefined;
+  readonly upstream?: Partial<LimitsStageUpstream> | undefined;
 }
 
 let stages = 0;
 
 /** Sets up an upstream, whose id says whose headers are known of it, and a group of 8 slots. */
-export async function newStage({ settings, group, upstream }: StageFields = {}): Promise<Stage> {
+export async function newStage({
+  settings,
+  group,
+  upstream,
+}: StageFields = {}): Promise<LimitsStage> {
   stages += 1;
   const strict = await strictScope('limits', settings);
   const id = upstream?.id ?? `up-${stages}`;
@@ -45,7 +49,7 @@ export async function newStage({ settings, group, upstream }: StageFields = {}):
 
 /** Describes the upstream and the group anew. */
 export async function configureStage(
-  stage: Stage,
+  stage: LimitsStage,
   { group, upstream }: Pick<StageFields, 'group' | 'upstream'>,
 ): Promise<void> {
   const { strict, upstream: id } = stage;
@@ -55,7 +59,10 @@ export async function configureStage(
   });
 }
 
-function groupOf({ group: name, upstream }: Stage, fields: Partial<Group> = {}): Group {
+function groupOf(
+  { group: name, upstream }: LimitsStage,
+  fields: Partial<LimitsStageGroup> = {},
+): LimitsStageGroup {
   const { limits, ...rest } = fields;
   return {
     name,
@@ -66,7 +73,7 @@ function groupOf({ group: name, upstream }: Stage, fields: Partial<Group> = {}):
   };
 }
 
-interface Said {
+interface LimitsStageReply {
   readonly model?: string;
   readonly path?: string;
   readonly stream?: boolean;
@@ -74,14 +81,22 @@ interface Said {
 }
 
 /** Sends a chat call. Its label is its prompt, which may hold directives for the upstream. */
-export function send(stage: Stage, label: string, said: Said = {}): OpenCall {
+export function send(
+  stage: LimitsStage,
+  label: string,
+  said: LimitsStageReply = {},
+): WorkerOpenCall {
   const { model = 'm', path = stage.chat, stream = false, headers = {} } = said;
   const messages = [{ role: 'user', content: label }];
   return open(path, label, { json: { model, max_tokens: 9, stream, messages }, headers });
 }
 
 /** Starts a stream that goes silent after its first chunk, and waits until it is there. */
-export async function streaming(stage: Stage, label: string, said: Said = {}): Promise<OpenCall> {
+export async function streaming(
+  stage: LimitsStage,
+  label: string,
+  said: LimitsStageReply = {},
+): Promise<WorkerOpenCall> {
   const headers = { 'x-strict-silent-after-chunks': '1', ...said.headers };
   const one = send(stage, label, { ...said, stream: true, headers });
   expect((await one.response).status).toBe(200);
@@ -89,7 +104,10 @@ export async function streaming(stage: Stage, label: string, said: Said = {}): P
 }
 
 /** Lets streams come to their end, also those that go silent only in a moment. */
-export async function finish({ strict }: Stage, ...calls: readonly OpenCall[]): Promise<void> {
+export async function finish(
+  { strict }: LimitsStage,
+  ...calls: readonly WorkerOpenCall[]
+): Promise<void> {
   const ends: string[] = [];
   const all = Promise.all(calls.map(async ({ end }) => ends.push(await end)));
   await until(async () => {
@@ -100,7 +118,7 @@ export async function finish({ strict }: Stage, ...calls: readonly OpenCall[]): 
 }
 
 /** Reads what a caller learns from the head of an answer. */
-export async function toldBy({ response }: OpenCall) {
+export async function toldBy({ response }: WorkerOpenCall) {
   const { status, headers } = await response;
   return {
     status,
@@ -115,27 +133,27 @@ export function served(tries: number): Awaited<ReturnType<typeof toldBy>> {
   return { status: 200, tries: String(tries), reason: null, shouldRetry: null };
 }
 
-export function statusOf({ group }: Stage): Promise<PoolStatus> {
+export function statusOf({ group }: LimitsStage): Promise<PoolStatus> {
   return pool(group).status();
 }
 
 /** Waits until the group's status shows something. */
-export function untilGroup({ group }: Stage, expected: Partial<PoolStatus>): Promise<void> {
+export function untilGroup({ group }: LimitsStage, expected: Partial<PoolStatus>): Promise<void> {
   return untilStatus(group, expected);
 }
 
 /** Lets time pass for Headgate, and the group notice it. Timers run on as they did. */
-export async function later(stage: Stage, ms: number): Promise<void> {
+export async function later(stage: LimitsStage, ms: number): Promise<void> {
   passTime(ms);
   await statusOf(stage);
 }
 
-export function untilArrived({ strict }: Stage, total: number): Promise<void> {
+export function untilArrived({ strict }: LimitsStage, total: number): Promise<void> {
   return until(async () => expect((await strict.stats()).total).toBe(total));
 }
 
 /** The labels of the calls that the upstream got, in the order in which they arrived there. */
-export async function arrived({ strict }: Stage): Promise<(string | null)[]> {
+export async function arrived({ strict }: LimitsStage): Promise<(string | null)[]> {
   return (await strict.stats()).arrivals.map(({ label }) => label);
 }
 

@@ -14,7 +14,7 @@ import {
   streaming,
   toldBy,
   untilGroup,
-  type Stage,
+  type LimitsStage,
 } from './stage.ts';
 
 afterAll(nothingLeaks);
@@ -25,7 +25,7 @@ const AT_ONCE = { 'headgate-max-wait': '0' };
 const LIMITED = { status: 429, reason: 'upstream_limited' };
 
 /** A stage whose upstream has just named a wait of hours. */
-async function usedUp(group = {}): Promise<Stage> {
+async function usedUp(group = {}): Promise<LimitsStage> {
   const stage = await newStage({ group });
   await stage.strict.failNext('long_window');
   expect(await toldBy(send(stage, 'first'))).toMatchObject({ status: 429, reason: null });

@@ -6,7 +6,7 @@ import { PROVIDERS } from '../../strict-upstream/refusal.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { call, until } from '../support/worker.ts';
 import { later, newStage, pausedMs, send, served, statusOf, toldBy, untilGroup } from './stage.ts';
-import type { Stage } from './stage.ts';
+import type { LimitsStage } from './stage.ts';
 
 afterAll(nothingLeaks);
 
@@ -66,7 +66,7 @@ beforeEach(() => {
   vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
 });
 
-async function stageOf(provider: string, said: string): Promise<Stage> {
+async function stageOf(provider: string, said: string): Promise<LimitsStage> {
   const stage = await newStage({
     settings: { refusal: provider },
     group: { retries: { max: 1, budget: 1 } },
@@ -77,7 +77,7 @@ async function stageOf(provider: string, said: string): Promise<Stage> {
 }
 
 /** The reason is the same wherever an operator looks. */
-async function expectShown(stage: Stage, provider: string, kind: RefusalKind): Promise<void> {
+async function expectShown(stage: LimitsStage, provider: string, kind: RefusalKind): Promise<void> {
   expect((await statusOf(stage)).refusals_total).toEqual({ [kind]: 1 });
   const refused = lines
     .map((line) => JSON.parse(line))

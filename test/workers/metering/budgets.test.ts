@@ -9,8 +9,8 @@ import { CHAT, chatBody, counted, post, PRICE, untilCounted } from './scene.ts';
 
 afterAll(nothingLeaks);
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Budget = NonNullable<NonNullable<Group['limits']>['budget_usd']>;
+type BudgetsGroup = NonNullable<ConfigInput['groups']>[number];
+type MeteringBudget = NonNullable<NonNullable<BudgetsGroup['limits']>['budget_usd']>;
 
 /** A call costs 50 tokens at 2 USD per million, 20 at 0.5 and 11 at 10. */
 const USAGE: Settings = { inputTokens: 70, cachedTokens: 20, outputTokens: 11 };
@@ -25,9 +25,9 @@ const body = (maxTokens = 11) => chatBody('a question', { max_tokens: maxTokens 
 let groups = 0;
 
 async function budgeted(
-  budget: Budget,
+  budget: MeteringBudget,
   settings: Settings = {},
-  fields: Partial<Group> = {},
+  fields: Partial<BudgetsGroup> = {},
   upstream: object = PRICES,
 ): Promise<{ readonly strict: Strict; readonly group: string }> {
   groups += 1;
@@ -195,7 +195,7 @@ describe('a budget is refused with 402 before the call until its period is over:
   const nextMonth = (now: Date): number => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
   const untilMultiple = (ms: number) => ms - (Date.now() % ms);
 
-  it.each<[keyof Budget, () => number]>([
+  it.each<[keyof MeteringBudget, () => number]>([
     ['per_hour', () => untilMultiple(HOUR_MS)],
     ['per_day', () => untilMultiple(24 * HOUR_MS)],
     ['per_month', () => nextMonth(new Date(Date.now())) - Date.now()],

@@ -9,7 +9,7 @@ import { CHAT, chatBody, counted, post, untilCounted } from './scene.ts';
 
 afterAll(nothingLeaks);
 
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+type CostsUpstream = NonNullable<ConfigInput['upstreams']>[number];
 
 const UNCACHED: Settings = { inputTokens: 1_000, outputTokens: 250 };
 const CACHED: Settings = { ...UNCACHED, cachedTokens: 400 };
@@ -18,7 +18,7 @@ let groups = 0;
 
 /** The USD that one call costs, in a group with a budget. */
 async function costOf(
-  upstream: Upstream,
+  upstream: CostsUpstream,
   settings: Settings,
   path: string,
   body: string,
@@ -55,7 +55,7 @@ const PRICES = {
 };
 
 describe('by the configured prices, a call costs', () => {
-  const up: Upstream = { id: 'up', prices: PRICES };
+  const up: CostsUpstream = { id: 'up', prices: PRICES };
   it.each([
     // 600 at 4, 400 from a cache at 1, 250 at 20.
     ['what its model does', 'big-1', CACHED, 0.0078],
@@ -74,7 +74,7 @@ const OF_GEMINI = '/v1beta/models/gemini-2.5-flash:generateContent';
 const GEMINI = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'a question' }] }] });
 
 describe('by the built-in table, a call costs', () => {
-  it.each<[string, Upstream, string, string, Settings, number]>([
+  it.each<[string, CostsUpstream, string, string, Settings, number]>([
     // 1,000 at 0.15 and 250 at 0.6.
     ['at OpenAI', { id: 'openai' }, CHAT, chat('gpt-4o-mini'), UNCACHED, 0.0003],
     // 600 at 0.15, 400 at 0.075, 250 at 0.6.

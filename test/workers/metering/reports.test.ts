@@ -1,14 +1,14 @@
 // Every shape in which providers report usage, whole and streamed, from a real upstream through the Worker to the
 // counts of the group. The same table is read field by field in the unit tests.
 import { afterAll, describe, expect, it } from 'vitest';
-import { REPORTS, type Counts } from '../../support/usage-reports.ts';
+import { REPORTS, type UsageReportsCounts } from '../../support/usage-reports.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { CHAT, newScene, post, PRICE, untilCounted } from './scene.ts';
 
 afterAll(nothingLeaks);
 
 /** A route, and an answer of it that contains a report. */
-interface Packing {
+interface ReportsPacking {
   readonly form: string;
   readonly path: string;
   readonly request: object;
@@ -16,8 +16,8 @@ interface Packing {
   readonly body: string;
 }
 
-type Report = Readonly<Record<string, unknown>>;
-type Event = Report & { readonly type: string };
+type MeteringReport = Readonly<Record<string, unknown>>;
+type ReportsEvent = MeteringReport & { readonly type: string };
 
 const JSON_TYPE = 'application/json';
 const SSE = 'text/event-stream; charset=utf-8';
@@ -27,10 +27,15 @@ const data = (values: readonly object[]): string =>
   values.map((value) => `data: ${JSON.stringify(value)}\n\n`).join('');
 
 /** Frames that also name their event. */
-const events = (values: readonly Event[]): string =>
+const events = (values: readonly ReportsEvent[]): string =>
   values.map((value) => `event: ${value.type}\n${data([value])}`).join('');
 
-function packing(form: string, path: string, request: object, body: object | string): Packing {
+function packing(
+  form: string,
+  path: string,
+  request: object,
+  body: object | string,
+): ReportsPacking {
   const isText = typeof body === 'string';
   return {
     form,
@@ -41,7 +46,7 @@ function packing(form: string, path: string, request: object, body: object | str
   };
 }
 
-function chat(usage: Report): Packing[] {
+function chat(usage: MeteringReport): ReportsPacking[] {
   const request = { model: 'm', messages: MESSAGES };
   const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
   const chunk = (content: string) => ({
@@ -62,7 +67,7 @@ function chat(usage: Report): Packing[] {
   ];
 }
 
-function responses(usage: Report): Packing[] {
+function responses(usage: MeteringReport): ReportsPacking[] {
   const path = '/v1/responses';
   const request = { model: 'm', input: 'one two three' };
   const response = { id: 'resp_1', object: 'response', status: 'completed', output: [], usage };
@@ -77,7 +82,7 @@ function responses(usage: Report): Packing[] {
   ];
 }
 
-function anthropic(usage: Report): Packing[] {
+function anthropic(usage: MeteringReport): ReportsPacking[] {
   const path = '/v1/messages';
   const request = { model: 'm', max_tokens: 600, messages: MESSAGES };
   const message = { id: 'msg_1', type: 'message', role: 'assistant', content: [] };
@@ -93,7 +98,7 @@ function anthropic(usage: Report): Packing[] {
   ];
 }
 
-function gemini(usageMetadata: Report): Packing[] {
+function gemini(usageMetadata: MeteringReport): ReportsPacking[] {
   const at = '/v1beta/models/gemini-2.5-flash';
   const request = { contents: [{ role: 'user', parts: [{ text: 'one two three' }] }] };
   const chunk = (text: string) => ({
@@ -111,12 +116,12 @@ function gemini(usageMetadata: Report): Packing[] {
   ];
 }
 
-function interactions(usage: Report): Packing[] {
+function interactions(usage: MeteringReport): ReportsPacking[] {
   const request = { model: 'm', input: 'one two three' };
   return [packing('interaction', '/v1beta/interactions', request, { id: 'i', outputs: [], usage })];
 }
 
-function cohere(usage: Report): Packing[] {
+function cohere(usage: MeteringReport): ReportsPacking[] {
   const request = { model: 'm', messages: MESSAGES };
   const stream = events([
     { type: 'content-delta', index: 0, delta: { message: { content: { text: 'Hi' } } } },
@@ -128,7 +133,7 @@ function cohere(usage: Report): Packing[] {
   ];
 }
 
-function packingsOf(dialect: string, report: Report): Packing[] {
+function packingsOf(dialect: string, report: MeteringReport): ReportsPacking[] {
   if (dialect === 'anthropic') return anthropic(report);
   if ('promptTokenCount' in report) return gemini(report);
   if ('total_input_tokens' in report) return interactions(report);
@@ -146,12 +151,12 @@ const UPSTREAMS: Readonly<Record<string, string>> = {
 const CASES = REPORTS.flatMap(([title, dialect, report, counts]) => {
   const id = UPSTREAMS[dialect];
   if (id === undefined) return [];
-  return packingsOf(dialect, report as Report).map(
+  return packingsOf(dialect, report as MeteringReport).map(
     (each) => [`${title}: ${each.form}`, id, each, counts] as const,
   );
 });
 
-function usdOf([input, output, read, written, long = 0]: Counts): number {
+function usdOf([input, output, read, written, long = 0]: UsageReportsCounts): number {
   const fresh = input - read - written;
   const millionths =
     fresh * PRICE.input +

@@ -11,7 +11,7 @@ import {
   untilStatus,
 } from '../support/pool.ts';
 import { strictScope, type Settings } from '../support/strict.ts';
-import { admin, call, change, configure, until, type OpenCall } from '../support/worker.ts';
+import { admin, call, change, configure, until, type WorkerOpenCall } from '../support/worker.ts';
 import {
   CHAT,
   chatBody,
@@ -24,7 +24,7 @@ import {
   PRICE,
   untilCounted,
   usedOf,
-  type Counted,
+  type MeteringSceneCounted,
   type Scene,
 } from './scene.ts';
 
@@ -38,7 +38,7 @@ const USAGE: Settings = { inputTokens: 70, cachedTokens: 20, outputTokens: 11 };
 const STREAM = { stream: true, max_tokens: 300, stream_options: { include_usage: true } };
 const BODY = chatBody('a question of some length', STREAM);
 /** Four bytes are a token. Of the output its bound is reserved, as nothing is known of the model. */
-const RESERVED: Counted = {
+const RESERVED: MeteringSceneCounted = {
   requests: 1,
   inputTokens: Math.ceil(BODY.length / 4),
   outputTokens: 300,
@@ -46,7 +46,7 @@ const RESERVED: Counted = {
   reservedUsd: (Math.ceil(BODY.length / 4) * PRICE.input + 300 * PRICE.output) / 1e6,
 };
 /** As the upstream reports: 50 tokens at 2 USD per million, 20 at 0.5 and 11 at 10. */
-const USED: Counted = {
+const USED: MeteringSceneCounted = {
   requests: 1,
   inputTokens: 70,
   outputTokens: 11,
@@ -59,7 +59,7 @@ function block(name: 'rpm' | 'itpm' | 'otpm'): number {
   return (COUNTING?.[name] ?? 0) / 60;
 }
 
-function open(path: string, body: string, headers: Record<string, string> = {}): OpenCall {
+function open(path: string, body: string, headers: Record<string, string> = {}): WorkerOpenCall {
   const client = new AbortController();
   const response = post(path, body, { headers, signal: client.signal });
   const end = response
@@ -72,7 +72,7 @@ function open(path: string, body: string, headers: Record<string, string> = {}):
 }
 
 /** A call that streams, and has not ended. */
-async function streaming({ strict }: Scene, body = BODY): Promise<OpenCall> {
+async function streaming({ strict }: Scene, body = BODY): Promise<WorkerOpenCall> {
   const { inFlight } = await strict.stats();
   const one = open(`/up${CHAT}`, body);
   await until(async () => expect((await strict.stats()).inFlight).toBe(inFlight + 1));
@@ -143,7 +143,7 @@ describe('a call', () => {
 
 describe('a call takes nothing that never goes out:', () => {
   let scene: Scene;
-  let holder: OpenCall;
+  let holder: WorkerOpenCall;
 
   beforeEach(async () => {
     scene = await newScene(SILENT, { ...COUNTING, max_concurrency: 1 });
@@ -160,7 +160,7 @@ describe('a call takes nothing that never goes out:', () => {
   }
   const ONE = [RESERVED, 1];
 
-  async function queued(): Promise<OpenCall> {
+  async function queued(): Promise<WorkerOpenCall> {
     const one = open(`/up${CHAT}`, BODY);
     await untilStatus(scene.group, { queued: 1 });
     expect(await seen()).toEqual(ONE);

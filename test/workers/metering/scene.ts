@@ -6,19 +6,23 @@ import { inside, NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { call, configure, until, type CallInit } from '../support/worker.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
+type MeteringSceneGroup = NonNullable<ConfigInput['groups']>[number];
+type MeteringSceneUpstream = NonNullable<ConfigInput['upstreams']>[number];
 
 export const CHAT = '/v1/chat/completions';
 
 /** Limits that hold nobody up and count everything. */
-export const COUNTING: Group['limits'] = { rpm: 10_000, itpm: 100_000_000, otpm: 100_000_000 };
+export const COUNTING: MeteringSceneGroup['limits'] = {
+  rpm: 10_000,
+  itpm: 100_000_000,
+  otpm: 100_000_000,
+};
 
 /** USD per million tokens, no two alike. */
 export const PRICE = { input: 2, output: 10, cache_read: 0.5, cache_write: 2.5 };
 
 /** Counts of a group since it exists, or in its current windows. */
-export interface Counted {
+export interface MeteringSceneCounted {
   readonly requests: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -26,7 +30,7 @@ export interface Counted {
   readonly reservedUsd: number;
 }
 
-export const NOTHING: Counted = {
+export const NOTHING: MeteringSceneCounted = {
   requests: 0,
   inputTokens: 0,
   outputTokens: 0,
@@ -54,7 +58,7 @@ export async function usedOf(group: string, name: LimitName): Promise<number> {
   return controls === null ? 0 : used(controls, name);
 }
 
-export async function counted(group: string): Promise<Counted> {
+export async function counted(group: string): Promise<MeteringSceneCounted> {
   const controls = await controlsOf(group);
   if (controls === null) return NOTHING;
   const { spend } = controls;
@@ -67,7 +71,10 @@ export async function counted(group: string): Promise<Counted> {
   };
 }
 
-export function untilCounted(group: string, expected: Partial<Counted>): Promise<void> {
+export function untilCounted(
+  group: string,
+  expected: Partial<MeteringSceneCounted>,
+): Promise<void> {
   return until(async () => expect(await counted(group)).toMatchObject(expected));
 }
 
@@ -81,7 +88,10 @@ export interface Scene {
 }
 
 /** Custom upstreams, of whose providers nothing is known, at one address. */
-export function dialects(strict: Strict, more: Partial<Upstream> = {}): Upstream[] {
+export function dialects(
+  strict: Strict,
+  more: Partial<MeteringSceneUpstream> = {},
+): MeteringSceneUpstream[] {
   const common = { base_url: strict.url, prices: { '*': PRICE }, ...more };
   return [
     { id: 'up', ...common },
@@ -93,9 +103,9 @@ export function dialects(strict: Strict, more: Partial<Upstream> = {}): Upstream
 
 export async function newScene(
   settings: Settings = {},
-  limits: Group['limits'] = COUNTING,
-  upstream: Partial<Upstream> = {},
-  fields: Partial<Group> = {},
+  limits: MeteringSceneGroup['limits'] = COUNTING,
+  upstream: Partial<MeteringSceneUpstream> = {},
+  fields: Partial<MeteringSceneGroup> = {},
 ): Promise<Scene> {
   scenes += 1;
   const group = `metered-${scenes}`;

@@ -11,28 +11,28 @@ import { CHAT, chatBody, post, untilCounted } from './scene.ts';
 afterEach(closeAll);
 afterAll(nothingLeaks);
 
-type Group = NonNullable<ConfigInput['groups']>[number];
+type TiersGroup = NonNullable<ConfigInput['groups']>[number];
 
 /** USD per million tokens. A call has 100 tokens of input and 10 of output: 300 millionths. */
 const PRICE = { input: 2, output: 10 };
 const USAGE: Settings = { inputTokens: 100, outputTokens: 10 };
 const USD = 0.0003;
 
-const BUDGET: Group['limits'] = { budget_usd: { per_day: 1 } };
+const BUDGET: TiersGroup['limits'] = { budget_usd: { per_day: 1 } };
 
 let scenes = 0;
 
-interface Scene {
+interface TiersScene {
   readonly strict: Strict;
   readonly group: string;
 }
 
 async function scene(
   settings: Settings = {},
-  fields: Partial<Group> = {},
+  fields: Partial<TiersGroup> = {},
   upstream: object = {},
   more: Partial<ConfigInput> = {},
-): Promise<Scene> {
+): Promise<TiersScene> {
   scenes += 1;
   const group = `tiers-${scenes}`;
   const strict = await strictScope('tiers', { ...USAGE, ...settings });
@@ -144,7 +144,7 @@ it('the reservation counts the tier that is asked for', async () => {
 
 it('a call whose tier does not fit into the budget is refused', async () => {
   // The estimate of the call is more than half of it.
-  const limits: Group['limits'] = { budget_usd: { per_day: 0.0003 } };
+  const limits: TiersGroup['limits'] = { budget_usd: { per_day: 0.0003 } };
   const { strict } = await scene({}, { limits });
   const answer = await ask({ service_tier: 'priority' });
   expect(answer.status).toBe(402);

@@ -25,7 +25,7 @@ const MESSAGES = [{ role: 'user', content: 'one two three' }];
 const CONTENTS = [{ role: 'user', parts: [{ text: 'one two three' }] }];
 const STREAM = { stream: true };
 
-interface Call {
+interface UsageCall {
   readonly path: string;
   readonly json: unknown;
   /** @default the upstream with the OpenAI dialect */
@@ -34,7 +34,7 @@ interface Call {
 
 const OF_GEMINI = '/v1beta/models/gemini-2.5-flash';
 
-const CALLS: Record<string, Call> = {
+const CALLS: Record<string, UsageCall> = {
   'OpenAI chat': { path: CHAT, json: { model: 'm', messages: MESSAGES } },
   'an OpenAI chat stream that was asked for its usage': {
     path: CHAT,
@@ -96,7 +96,11 @@ const CALLS: Record<string, Call> = {
 const JSON_HEADERS = { 'content-type': 'application/json', 'accept-encoding': 'identity' };
 
 /** The bytes that the upstream answers if it is asked straight. */
-async function straight({ strict }: Scene, { path, json }: Call, headers = {}): Promise<string> {
+async function straight(
+  { strict }: Scene,
+  { path, json }: UsageCall,
+  headers = {},
+): Promise<string> {
   const response = await fetch(strict.url + path, {
     method: 'POST',
     body: JSON.stringify(json),
@@ -114,7 +118,7 @@ async function bytesOf(response: Response): Promise<string> {
   return new Uint8Array(await response.arrayBuffer()).toBase64();
 }
 
-async function through({ id = 'up', path, json }: Call, headers = {}): Promise<string> {
+async function through({ id = 'up', path, json }: UsageCall, headers = {}): Promise<string> {
   const response = await post(`/${id}${path}`, JSON.stringify(json), { headers, ...RAW });
   expect(response.status).toBe(200);
   return bytesOf(response);
@@ -150,7 +154,7 @@ describe('counts what the upstream reported, and passes on every byte as it came
     ['a stream of known length', { 'x-strict-content-length': '1' }],
   ])('%s', async (_, headers) => {
     const scene = await newScene(USAGE);
-    const asked = { ...CALLS['an Anthropic stream'], id: 'claude' } as Call;
+    const asked = { ...CALLS['an Anthropic stream'], id: 'claude' } as UsageCall;
     expect(await through(asked, headers)).toBe(await straight(scene, asked, headers));
     await untilCounted(scene.group, { requests: 1, reservedUsd: 0 });
   });
@@ -177,7 +181,7 @@ describe('a stream that is cut counts within 20 % as what the upstream had sent:
 
   /** Sends the call and reads all that comes before the cut. */
   async function begun(
-    { id = 'up', path, json }: Call,
+    { id = 'up', path, json }: UsageCall,
     signal?: AbortSignal,
   ): Promise<ReadableStreamDefaultReader<string>> {
     const init = signal === undefined ? {} : { signal };

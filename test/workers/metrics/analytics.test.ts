@@ -5,7 +5,7 @@ import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { call, chat, configure, env, open, until } from '../support/worker.ts';
 
-type Point = Parameters<AnalyticsDataset['writeDataPoint']>[0];
+type AnalyticsPoint = Parameters<AnalyticsDataset['writeDataPoint']>[0];
 
 const PATH = '/practice/v1/chat/completions';
 const init = { headers: { authorization: 'Bearer sk-never-in-a-point' } };
@@ -42,7 +42,7 @@ beforeEach(async () => {
 
 afterEach(() => written.mockRestore());
 
-function points(): readonly Point[] {
+function points(): readonly AnalyticsPoint[] {
   return written.mock.calls.map(([point]) => point);
 }
 

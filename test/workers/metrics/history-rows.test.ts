@@ -28,14 +28,14 @@ function point(at: number): HistoryPoint {
   };
 }
 
-interface Counting {
+interface HistoryRowsCounting {
   readonly sql: SqlStorage;
   /** Rows read since it was asked before. */
   readonly read: () => number;
 }
 
 /** The storage of an object, which counts what is read of it. */
-function counting(sql: SqlStorage): Counting {
+function counting(sql: SqlStorage): HistoryRowsCounting {
   const cursors: { rowsRead: number }[] = [];
   const exec: SqlStorage['exec'] = (query, ...bindings) => {
     const cursor = sql.exec(query, ...bindings);
@@ -48,7 +48,7 @@ function counting(sql: SqlStorage): Counting {
   };
 }
 
-function inStorage<T>(name: string, use: (storage: Counting) => T): Promise<T> {
+function inStorage<T>(name: string, use: (storage: HistoryRowsCounting) => T): Promise<T> {
   return inside(name, (_instance, { storage }) => use(counting(storage.sql)));
 }
 

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import rulesText from '../../../ops/prometheus/headgate-alerts.yaml?raw';
 import dashboard from '../../../ops/grafana/headgate.json';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { REASON_NAMES } from '../../../src/contract/refusals.ts';
@@ -268,7 +268,7 @@ describe('the exposition', () => {
   });
 });
 
-interface Rule {
+interface MetricsRouteRule {
   readonly alert: string;
   readonly expr: string;
   readonly for?: string;
@@ -280,7 +280,7 @@ interface Rule {
   };
 }
 
-const RULES = (parse(rulesText) as { groups: { rules: Rule[] }[] }).groups.flatMap(
+const RULES = (parse(rulesText) as { groups: { rules: MetricsRouteRule[] }[] }).groups.flatMap(
   ({ rules }) => rules,
 );
 
@@ -322,7 +322,7 @@ const REASONS: Record<Rejection['reason'], true> = {
   nested: true,
   never_fits: true,
 };
-const OUTCOMES: Record<Outcome | 'expired', true> = {
+const OUTCOMES: Record<LeaseOutcome | 'expired', true> = {
   success: true,
   cancelled: true,
   failed: true,

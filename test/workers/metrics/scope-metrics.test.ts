@@ -25,10 +25,13 @@ afterAll(nothingLeaks);
 
 let tickets = 0;
 
-type Fields = Partial<AcquireRequest>;
+type ScopeMetricsFields = Partial<AcquireRequest>;
 
 /** A call that is granted, and answered so. */
-async function answered(signal: Partial<UpstreamSignal>, fields: Fields = {}): Promise<void> {
+async function answered(
+  signal: Partial<UpstreamSignal>,
+  fields: ScopeMetricsFields = {},
+): Promise<void> {
   tickets += 1;
   const { lease } = await take(name, `t-${tickets}`, fields);
   await lease.report({ ...SERVED, ...signal }, false);
@@ -44,7 +47,7 @@ async function oneModelFull(): Promise<void> {
   await answered(FULL, { model: 'full' });
 }
 
-async function breakFor(fields: Fields, scope: 'model' | 'upstream'): Promise<void> {
+async function breakFor(fields: ScopeMetricsFields, scope: 'model' | 'upstream'): Promise<void> {
   for (let count = 0; count < 10; count += 1) {
     await answered({ kind: 'error', scope }, fields);
   }

@@ -9,13 +9,17 @@ import {
   request,
   resetPool,
   take,
-  type Granted,
+  type PoolGranted,
 } from '../support/pool.ts';
 import { passTime } from '../support/time.ts';
 import { configure, until } from '../support/worker.ts';
 
 /** Lets time pass in steps in which holders renew, as they do. */
-async function passMinutes(name: string, minutes: number, held: readonly Granted[]): Promise<void> {
+async function passMinutes(
+  name: string,
+  minutes: number,
+  held: readonly PoolGranted[],
+): Promise<void> {
   for (let step = 0; step < minutes * 4; step += 1) {
     passTime(15_000);
     for (const { lease } of held) lease.renew(null).catch(() => {});
@@ -42,7 +46,7 @@ async function refuse(
 describe('near the limit', () => {
   it('warns at 80 % after a minute, without a queue', async () => {
     await define('nearly', 5, {});
-    const held: Granted[] = [];
+    const held: PoolGranted[] = [];
     for (const name of ['a', 'b', 'c']) held.push(await take('nearly', name));
     await passMinutes('nearly', 2, held);
     expect(await kinds('nearly')).toEqual([]);
@@ -61,7 +65,7 @@ describe('near the limit', () => {
 
   it('warns at exactly 80 % though nobody calls, renews or looks', async () => {
     await define('silent', 5, {});
-    const held: Granted[] = [];
+    const held: PoolGranted[] = [];
     for (const name of ['a', 'b', 'c', 'd']) held.push(await take('silent', name));
     const lines: string[] = [];
     const spy = vi.spyOn(console, 'log').mockImplementation((line: string) => {

@@ -9,12 +9,12 @@ import {
   newScene,
   queued,
   streaming,
-  type Scene,
+  type OrderScene,
 } from './scene.ts';
 
 const OLDEST_FIRST = { by: ['caller'] as ['caller'] };
 
-let scene: Scene;
+let scene: OrderScene;
 let group = '';
 
 beforeEach(async () => {

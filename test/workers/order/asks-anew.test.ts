@@ -6,7 +6,7 @@ import type { AcquireRequest } from '../../../src/contract/rpc/group-rpc.ts';
 import { GroupObject } from '../../../src/group/group-object.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import * as spill from '../spill/scene.ts';
-import { ask, KEY, pathTo, type Scene } from '../spill/scene.ts';
+import { ask, KEY, pathTo, type SpillScene } from '../spill/scene.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { change, until } from '../support/worker.ts';
 
@@ -23,13 +23,16 @@ afterEach(() => {
 
 afterAll(nothingLeaks);
 
-type Group = NonNullable<NonNullable<Parameters<typeof spill.newScene>[0]['groups']>['a']>;
+type AsksAnewGroup = NonNullable<NonNullable<Parameters<typeof spill.newScene>[0]['groups']>['a']>;
 
 /** The upstream is another process, and notices a connection that was closed a moment after the slot is handed on. */
 const NOTICED = { ...NO_COOLDOWN, cancel_cooldown_ms: 50 };
 
 /** Two upstreams at one address, a group for a model of each, and `c` for all that either is called for. */
-function newScene(afterMs: number, fields: { b?: Group; c?: Group } = {}): Promise<Scene> {
+function newScene(
+  afterMs: number,
+  fields: { b?: AsksAnewGroup; c?: AsksAnewGroup } = {},
+): Promise<SpillScene> {
   scenes += 1;
   const [a, b] = [`a-${scenes}`, `b-${scenes}`];
   const limits = { max_concurrency: 12 };

@@ -16,7 +16,7 @@ useScenes('error-frames');
 
 const messages = [{ role: 'user', content: 'x' }];
 
-interface Shape {
+interface ErrorFramesShape {
   readonly shape: string;
   readonly dialect: 'openai' | 'anthropic' | 'gemini';
   readonly path: string;
@@ -29,7 +29,7 @@ interface Shape {
   readonly failed: object;
 }
 
-const SHAPES: readonly Shape[] = [
+const SHAPES: readonly ErrorFramesShape[] = [
   {
     shape: 'openai chat',
     dialect: 'openai',
@@ -78,7 +78,7 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
-async function configureShape({ dialect }: Shape, after_ms = 100): Promise<void> {
+async function configureShape({ dialect }: ErrorFramesShape, after_ms = 100): Promise<void> {
   const keepalive = { after_ms, every_ms: 1_000 };
   await configure({
     upstreams: [{ id: 'up', base_url: scene.strict.url, dialect }],
@@ -86,13 +86,13 @@ async function configureShape({ dialect }: Shape, after_ms = 100): Promise<void>
   });
 }
 
-interface Event {
+interface ErrorFramesEvent {
   readonly event: string | null;
   readonly data: unknown;
 }
 
 /** The events behind the comments. */
-function eventsOf(text: string): Event[] {
+function eventsOf(text: string): ErrorFramesEvent[] {
   const events = text.split('\n\n').filter((one) => one !== '' && !one.startsWith(': headgate'));
   return events.map((one) => {
     const field = (name: string) =>
@@ -105,7 +105,7 @@ function eventsOf(text: string): Event[] {
 }
 
 /** The error at the end, with nothing but what its shape wants before it. */
-function lastEvent(text: string, { before = [] }: Shape): Event {
+function lastEvent(text: string, { before = [] }: ErrorFramesShape): ErrorFramesEvent {
   const events = eventsOf(text);
   expect(events.slice(0, -1).map(({ event }) => event)).toEqual(before);
   return events.at(-1) ?? { event: null, data: null };

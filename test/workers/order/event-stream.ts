@@ -1,10 +1,10 @@
 import type { Strict } from '../support/strict.ts';
 import { call, type CallInit } from '../support/worker.ts';
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
+type EventStreamReader = ReadableStreamDefaultReader<Uint8Array>;
 
 /** Reads on until the text holds something. */
-export async function readUntil(reader: Reader, wanted: RegExp): Promise<string> {
+export async function readUntil(reader: EventStreamReader, wanted: RegExp): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   while (!wanted.test(text)) {
@@ -15,7 +15,7 @@ export async function readUntil(reader: Reader, wanted: RegExp): Promise<string>
   return text;
 }
 
-export async function restOf(reader: Reader): Promise<string> {
+export async function restOf(reader: EventStreamReader): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for (;;) {
@@ -25,7 +25,7 @@ export async function restOf(reader: Reader): Promise<string> {
   }
 }
 
-export function readerOf(response: Response): Reader {
+export function readerOf(response: Response): EventStreamReader {
   if (response.body === null) throw new Error('no body');
   return response.body.getReader();
 }

@@ -1,7 +1,7 @@
 // Streams that wait are kept alive by comments, and then get the upstream's bytes as they are.
 import { tracing } from 'cloudflare:workers';
 import { expect, it, vi } from 'vitest';
-import { answerWaiting, LastPlace } from '../../../src/call/keepalive.ts';
+import { answerWaiting, LastPosition } from '../../../src/call/keepalive.ts';
 import { answered, rejected, type FinalResult } from '../../../src/call/result.ts';
 import { nothingFound } from '../../../src/call/refusals/found-facts.ts';
 import { onTimer } from '../../../src/runtime/call-clock.ts';
@@ -200,7 +200,7 @@ it('a comment that cannot be written tells that the caller has gone', async () =
   const waiting = waitingCall();
   const shape = 'openai';
   const keepalive = { shape, model: null, afterMs: 0, everyMs: 20 } as const;
-  const response = answerWaiting(keepalive, new LastPlace(20), answer.promise, waiting, leave);
+  const response = answerWaiting(keepalive, new LastPosition(20), answer.promise, waiting, leave);
   const reader = readerOf(response);
   await readUntil(reader, /\n\n/);
   expect(leave).not.toHaveBeenCalled();
@@ -221,7 +221,7 @@ it.each([
     const answer = Promise.resolve(answered(new Response('data: 1\n\n', { headers })));
     const waiting = waitingCall();
     const keepalive = { shape: 'openai', model: null, afterMs: 0, everyMs: 1_000 } as const;
-    const response = answerWaiting(keepalive, new LastPlace(1_000), answer, waiting, () => {});
+    const response = answerWaiting(keepalive, new LastPosition(1_000), answer, waiting, () => {});
     const text = withoutSignsOfLife(await response.text());
     expect(text.slice(0, rest.length)).toBe(rest);
   },

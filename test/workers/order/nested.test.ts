@@ -1,7 +1,7 @@
 // Calls of an agent from within its own call, which would wait for themselves.
 import { expect, it } from 'vitest';
 import { pool, resetPool, untilStatus } from '../support/pool.ts';
-import { until, type OpenCall } from '../support/worker.ts';
+import { until, type WorkerOpenCall } from '../support/worker.ts';
 import {
   allFree,
   arrived,
@@ -24,7 +24,7 @@ const PASS = { queue: { nested: 'pass' } } as const;
 
 useScenes('nested');
 
-async function childOf(parent: OpenCall): Promise<{ headers: Record<string, string> }> {
+async function childOf(parent: WorkerOpenCall): Promise<{ headers: Record<string, string> }> {
   const lease = (await parent.response).headers.get('headgate-lease') ?? '';
   expect(lease).not.toBe('');
   return { headers: { 'headgate-parent': lease } };

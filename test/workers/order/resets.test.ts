@@ -11,10 +11,10 @@ import {
   queued,
   streaming,
   untilInFlight,
-  type Scene,
+  type OrderScene,
 } from './scene.ts';
 
-let scene: Scene;
+let scene: OrderScene;
 let group = '';
 
 beforeEach(async () => {

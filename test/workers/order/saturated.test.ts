@@ -2,7 +2,7 @@
 // counts, over everything and for each model.
 import { afterAll, beforeEach, expect, it } from 'vitest';
 import { nothingLeaks, resetPool, untilWrittenEmpty } from '../support/pool.ts';
-import { until, type OpenCall } from '../support/worker.ts';
+import { until, type WorkerOpenCall } from '../support/worker.ts';
 import {
   allFree,
   ask,
@@ -11,13 +11,13 @@ import {
   keyHeader,
   keyOf,
   newScene,
-  type Scene,
+  type OrderScene,
 } from './scene.ts';
 
 const MODELS = ['a', 'b', 'c'];
 const TENANTS = ['acme', 'bolt'];
 
-let scene: Scene;
+let scene: OrderScene;
 let names: string[] = [];
 
 /** Two slots for each of two models and each tenant, three for the upstream. */
@@ -44,7 +44,7 @@ beforeEach(async () => {
 
 afterAll(nothingLeaks);
 
-function crowd(count: number): OpenCall[] {
+function crowd(count: number): WorkerOpenCall[] {
   return Array.from({ length: count }, (_, at) =>
     ask(`c${at}`, {
       model: MODELS[at % MODELS.length] ?? 'c',

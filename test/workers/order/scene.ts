@@ -2,23 +2,23 @@ import { afterAll, beforeEach, expect } from 'vitest';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { NO_COOLDOWN, nothingLeaks, pool, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
-import { configure, open, until, type OpenCall } from '../support/worker.ts';
+import { configure, open, until, type WorkerOpenCall } from '../support/worker.ts';
 
 export const CHAT = '/up/v1/chat/completions';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Key = NonNullable<ConfigInput['keys']>[number];
+type OrderSceneGroup = NonNullable<ConfigInput['groups']>[number];
+type OrderSceneKey = NonNullable<ConfigInput['keys']>[number];
 
 let scenes = 0;
 
 /** An upstream whose streams go silent after a chunk until they are resumed, and names for groups. */
-export interface Scene {
+export interface OrderScene {
   readonly strict: Strict;
   /** A name that no other test of the file uses: objects outlive their tests. */
   name(base: string): string;
 }
 
-export async function newScene(settings: Settings = {}): Promise<Scene> {
+export async function newScene(settings: Settings = {}): Promise<OrderScene> {
   scenes += 1;
   const at = scenes;
   const all: Settings = { silentAfterChunks: 1, ...settings };
@@ -27,7 +27,7 @@ export async function newScene(settings: Settings = {}): Promise<Scene> {
 }
 
 /** The scene of the test that runs, and a name for its group. */
-export let scene: Scene;
+export let scene: OrderScene;
 export let group: string;
 
 /** Gives each test of a file a scene of its own, with a name for a group, and looks at its end whether anything is left. */
@@ -40,7 +40,11 @@ export function useScenes(base: string): void {
 }
 
 /** A group of the one upstream, unless it says otherwise. */
-export function groupOf(name: string, slots: number, fields: Partial<Group> = {}): Group {
+export function groupOf(
+  name: string,
+  slots: number,
+  fields: Partial<OrderSceneGroup> = {},
+): OrderSceneGroup {
   const { limits, queue, ...rest } = fields;
   return {
     name,
@@ -53,9 +57,9 @@ export function groupOf(name: string, slots: number, fields: Partial<Group> = {}
 }
 
 export async function configureGroups(
-  { strict }: Scene,
-  groups: readonly Group[],
-  keys: readonly Key[] = [],
+  { strict }: OrderScene,
+  groups: readonly OrderSceneGroup[],
+  keys: readonly OrderSceneKey[] = [],
 ): Promise<void> {
   await configure({
     upstreams: [{ id: 'up', base_url: strict.url }],
@@ -69,26 +73,36 @@ export function keyHeader(id: string): Record<string, string> {
   return { 'headgate-key': `hg_key-of-${id}` };
 }
 
-export async function keyOf(id: string, fields: Partial<Key> = {}): Promise<Key> {
+export async function keyOf(
+  id: string,
+  fields: Partial<OrderSceneKey> = {},
+): Promise<OrderSceneKey> {
   const bytes = new TextEncoder().encode(`hg_key-of-${id}`);
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return { id, hash: `sha256:${digest.toHex()}`, ...fields };
 }
 
-interface Said {
+interface OrderSceneReply {
   readonly model?: string;
   readonly path?: string;
   readonly headers?: Record<string, string>;
 }
 
 /** A streamed chat call, for whatever model. */
-export function ask(label: string, { model = 'm', path = CHAT, headers = {} }: Said = {}) {
+export function ask(
+  label: string,
+  { model = 'm', path = CHAT, headers = {} }: OrderSceneReply = {},
+) {
   const messages = [{ role: 'user', content: label }];
   return open(path, label, { json: { model, stream: true, messages }, headers });
 }
 
 /** Starts a call and waits until it stands in a group's queue behind those who wait there already. */
-export async function queued(name: string, label: string, said: Said = {}): Promise<OpenCall> {
+export async function queued(
+  name: string,
+  label: string,
+  said: OrderSceneReply = {},
+): Promise<WorkerOpenCall> {
   const before = (await pool(name).status()).queued;
   const one = ask(label, said);
   await untilStatus(name, { queued: before + 1 });
@@ -97,10 +111,10 @@ export async function queued(name: string, label: string, said: Said = {}): Prom
 
 /** Starts a call and waits until it streams. */
 export async function streaming(
-  { strict }: Scene,
+  { strict }: OrderScene,
   label: string,
-  said: Said = {},
-): Promise<OpenCall> {
+  said: OrderSceneReply = {},
+): Promise<WorkerOpenCall> {
   const { inFlight } = await strict.stats();
   const one = ask(label, said);
   await untilInFlight(strict, inFlight + 1);
@@ -112,7 +126,10 @@ export function untilInFlight(strict: Strict, inFlight: number): Promise<void> {
 }
 
 /** Lets everything stream to its end, also what goes silent only in a moment. */
-export async function finish({ strict }: Scene, calls: readonly OpenCall[]): Promise<void> {
+export async function finish(
+  { strict }: OrderScene,
+  calls: readonly WorkerOpenCall[],
+): Promise<void> {
   await strict.configure({ silentAfterChunks: null });
   let ends: readonly string[] | null = null;
   const all = Promise.all(calls.map(({ end }) => end)).then((known) => {
@@ -126,12 +143,12 @@ export async function finish({ strict }: Scene, calls: readonly OpenCall[]): Pro
 }
 
 /** The labels of the calls that the upstream got, in the order in which they arrived there. */
-export async function arrived({ strict }: Scene): Promise<(string | null)[]> {
+export async function arrived({ strict }: OrderScene): Promise<(string | null)[]> {
   return (await strict.stats()).arrivals.map(({ label }) => label);
 }
 
 /** Reads what a caller is told that was refused. */
-export async function refusal(call: OpenCall | Promise<Response>) {
+export async function refusal(call: WorkerOpenCall | Promise<Response>) {
   const response = await ('response' in call ? call.response : call);
   return {
     status: response.status,

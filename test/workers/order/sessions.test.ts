@@ -1,7 +1,7 @@
 // Calls that name no agent share their caller's turns by the user or session that their clients send anyway.
 import { expect, it } from 'vitest';
 import { pool, untilStatus } from '../support/pool.ts';
-import { admin, open, type OpenCall } from '../support/worker.ts';
+import { admin, open, type WorkerOpenCall } from '../support/worker.ts';
 import {
   arrived,
   CHAT,
@@ -16,13 +16,16 @@ import {
 
 useScenes('sessions');
 
-interface Said {
+interface SessionsReply {
   readonly body?: object;
   readonly headers?: Record<string, string>;
 }
 
 /** Starts a call and waits until it is queued. */
-async function queued(label: string, { body = {}, headers = {} }: Said): Promise<OpenCall> {
+async function queued(
+  label: string,
+  { body = {}, headers = {} }: SessionsReply,
+): Promise<WorkerOpenCall> {
   const before = (await pool(group).status()).queued;
   const messages = [{ role: 'user', content: label }];
   const json = { model: 'm', stream: true, messages, ...body };
@@ -32,7 +35,7 @@ async function queued(label: string, { body = {}, headers = {} }: Said): Promise
 }
 
 /** Queues six calls of Alice and one of Bob, and returns how many of hers started before his. */
-async function aheadOfBob(alice: Said, bob: Said): Promise<number> {
+async function aheadOfBob(alice: SessionsReply, bob: SessionsReply): Promise<number> {
   const calls = [await streaming(scene, 'holder')];
   for (let at = 0; at < 6; at += 1) calls.push(await queued(`alice-${at}`, alice));
   calls.push(await queued('bob', bob));
@@ -44,7 +47,7 @@ async function aheadOfBob(alice: Said, bob: Said): Promise<number> {
 
 const LONG = 'x'.repeat(100_000);
 
-it.each<[string, Said, Said]>([
+it.each<[string, SessionsReply, SessionsReply]>([
   ['user', { body: { user: 'alice' } }, { body: { user: 'bob' } }],
   [
     'user behind 100 KB of messages',

@@ -12,7 +12,7 @@ import {
   env,
   open,
   until,
-  type OpenCall,
+  type WorkerOpenCall,
 } from '../support/worker.ts';
 
 const GATEWAY_KEY = 'hg_accounts-key-1';
@@ -37,7 +37,7 @@ function token(account: string): string {
 const MODEL = 'glm-5';
 const GROUP = `${AUTO_PREFIX}zai/glm-5`;
 
-function ask(key: string, label: string, headers: Record<string, string> = {}): OpenCall {
+function ask(key: string, label: string, headers: Record<string, string> = {}): WorkerOpenCall {
   const json = { model: MODEL, stream: true, messages: [{ role: 'user', content: label }] };
   return open('/zai/v1/chat/completions', label, {
     json,
@@ -59,7 +59,7 @@ async function accountPools(group: string): Promise<string[]> {
   });
 }
 
-async function statusesOf(calls: readonly OpenCall[]): Promise<number[]> {
+async function statusesOf(calls: readonly WorkerOpenCall[]): Promise<number[]> {
   const answers = await Promise.all(calls.map(({ response }) => response));
   await Promise.all(calls.map(({ end }) => end));
   return answers.map(({ status }) => status);
@@ -102,7 +102,7 @@ describe('behind a gateway key', () => {
     const headers = { 'headgate-key': GATEWAY_KEY };
     const account = await taken(first, headers);
     await strict.configure({ silentAfterChunks: 1 });
-    const calls: OpenCall[] = [];
+    const calls: WorkerOpenCall[] = [];
     for (const one of tokens) {
       for (const n of [1, 2, 3, 4]) calls.push(ask(one, `${n}`, headers));
       const waiting = { in_use: 2, queued: calls.length - 2 };
@@ -128,7 +128,7 @@ describe('of strangers', () => {
     await begin(Object.fromEntries(tokens.map((one) => [one, 'shared'])));
     const account = await taken(tokens[0] ?? '');
     await strict.configure({ silentAfterChunks: 1 });
-    const calls: OpenCall[] = [];
+    const calls: WorkerOpenCall[] = [];
     for (const one of tokens) {
       for (const n of [1, 2, 3, 4]) calls.push(ask(one, `${n}`));
       // The next token comes while the account is full, and all that this one has to ask waits in one queue.
@@ -230,7 +230,7 @@ describe('of strangers', () => {
 describe('of a provider whose answers name the account', () => {
   const OAUTH = `${AUTO_PREFIX}anthropic`;
 
-  function send(key: string, label: string): OpenCall {
+  function send(key: string, label: string): WorkerOpenCall {
     const messages = [{ role: 'user', content: label }];
     const json = { model: 'claude-haiku-4-5', max_tokens: 9, stream: true, messages };
     const headers = { authorization: `Bearer ${key}`, 'anthropic-version': '2023-06-01' };
@@ -288,7 +288,7 @@ describe('by the word of the operator', () => {
     await configure({ upstreams: [{ id: 'named', base_url: strict.url, account_by }], keys });
   }
 
-  async function sendNamed(key: string, headers: Record<string, string>): Promise<OpenCall> {
+  async function sendNamed(key: string, headers: Record<string, string>): Promise<WorkerOpenCall> {
     const { inFlight } = await strict.stats();
     const all = { authorization: `Bearer ${key}`, [header]: 'billing-7', ...headers };
     const call = open('/named/v1/chat/completions', key, { headers: all });
@@ -296,7 +296,7 @@ describe('by the word of the operator', () => {
     return call;
   }
 
-  async function finish(calls: readonly OpenCall[]): Promise<void> {
+  async function finish(calls: readonly WorkerOpenCall[]): Promise<void> {
     await strict.configure({ silentAfterChunks: null });
     await strict.resume();
     expect(await Promise.all(calls.map(({ end }) => end))).toEqual(calls.map(() => 'done'));

@@ -14,7 +14,15 @@ import {
   untilWrittenEmpty,
 } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, change, configure, env, open, until, type OpenCall } from '../support/worker.ts';
+import {
+  admin,
+  change,
+  configure,
+  env,
+  open,
+  until,
+  type WorkerOpenCall,
+} from '../support/worker.ts';
 
 const GROUP = 'auto:up';
 const PATH = `/groups/${encodeURIComponent(GROUP)}`;
@@ -32,13 +40,13 @@ beforeEach(async () => {
 afterAll(nothingLeaks);
 
 /** A provider key that no other test uses, and where its calls go. */
-interface Key {
+interface AutomaticKey {
   readonly key: string;
   readonly partition: string;
   readonly pool: string;
 }
 
-async function newKey(): Promise<Key> {
+async function newKey(): Promise<AutomaticKey> {
   keys += 1;
   const key = `sk-automatic-${keys}`;
   const { json } = await admin('POST', '/fingerprint', { key });
@@ -47,7 +55,7 @@ async function newKey(): Promise<Key> {
 }
 
 /** A key that has had a success, so that its pool is listed. */
-async function provedKey(): Promise<Key> {
+async function provedKey(): Promise<AutomaticKey> {
   const one = await newKey();
   await finish([await streaming(one, 'proves')]);
   await until(async () => {
@@ -58,12 +66,16 @@ async function provedKey(): Promise<Key> {
   return one;
 }
 
-function ask({ key }: Key, label: string, headers: Record<string, string> = {}): OpenCall {
+function ask(
+  { key }: AutomaticKey,
+  label: string,
+  headers: Record<string, string> = {},
+): WorkerOpenCall {
   const path = '/up/v1/chat/completions';
   return open(path, label, { headers: { authorization: `Bearer ${key}`, ...headers } });
 }
 
-async function streaming(key: Key, label: string): Promise<OpenCall> {
+async function streaming(key: AutomaticKey, label: string): Promise<WorkerOpenCall> {
   const { inFlight } = await strict.stats();
   const call = ask(key, label);
   await until(async () => expect((await strict.stats()).inFlight).toBe(inFlight + 1));
@@ -71,7 +83,7 @@ async function streaming(key: Key, label: string): Promise<OpenCall> {
 }
 
 /** Asks as a call that does not want to wait. */
-async function refusal(key: Key) {
+async function refusal(key: AutomaticKey) {
   const { status, headers } = await ask(key, 'at-once', { 'headgate-max-wait': '0' }).response;
   return { status, reason: headers.get('headgate-reason') };
 }
@@ -79,7 +91,7 @@ async function refusal(key: Key) {
 const PAUSED = { status: 503, reason: 'paused' };
 const DRAINING = { status: 503, reason: 'draining' };
 
-async function finish(calls: readonly OpenCall[]): Promise<void> {
+async function finish(calls: readonly WorkerOpenCall[]): Promise<void> {
   await strict.configure({ silentAfterChunks: null });
   await strict.resume();
   expect(await Promise.all(calls.map(({ end }) => end))).toEqual(calls.map(() => 'done'));
@@ -173,7 +185,10 @@ it('a drained automatic group refuses who comes, and lets its queue and its call
   await finish([await streaming(known, 'again')]);
 });
 
-async function untilLimit({ pool: name }: Key, limit: Partial<PoolStatus['limit']>): Promise<void> {
+async function untilLimit(
+  { pool: name }: AutomaticKey,
+  limit: Partial<PoolStatus['limit']>,
+): Promise<void> {
   await until(async () => expect((await pool(name).status()).limit).toMatchObject(limit));
 }
 

@@ -2,19 +2,19 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { bodyBudget } from '../../../src/call/isolate.ts';
 import { keyOf } from '../order/scene.ts';
-import { CHAT, hold, KEY, letGo, newScene, pathTo, type Scene } from '../spill/scene.ts';
+import { CHAT, hold, KEY, letGo, newScene, pathTo, type SpillScene } from '../spill/scene.ts';
 import { untilStatus } from '../support/pool.ts';
 import { call, configure, until, type CallInit } from '../support/worker.ts';
 
-type Setup = Parameters<typeof newScene>[0];
+type BodyEndsSetup = Parameters<typeof newScene>[0];
 
 /** Too much to be read without the budget, with the model behind it. */
 const BIG = noise(400_000);
 
-let scene: Scene;
+let scene: SpillScene;
 
 /** Groups that go by the model, so that bodies are read for it. */
-function sceneOf(at: number, upstreams: Setup['upstreams'] = {}): Promise<Scene> {
+function sceneOf(at: number, upstreams: BodyEndsSetup['upstreams'] = {}): Promise<SpillScene> {
   const group = (letter: string) => ({
     match: { upstreams: [`${letter}-${at}`], models: ['m', 'there'] },
   });

@@ -27,13 +27,13 @@ const RAW = { encodeResponseBody: 'manual', redirect: 'manual' } as const;
 
 const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'one two three' }] };
 
-interface Seen {
+interface BytesSeen {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly bytes: string;
 }
 
-async function seen(response: Response): Promise<Seen> {
+async function seen(response: Response): Promise<BytesSeen> {
   const headers = Object.fromEntries(response.headers);
   for (const name of Object.keys(headers)) {
     const isOurs = name.startsWith('headgate-');

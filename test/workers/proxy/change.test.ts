@@ -8,7 +8,15 @@ import {
   untilStatus,
 } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { admin, change, chat, configure, open, until, type OpenCall } from '../support/worker.ts';
+import {
+  admin,
+  change,
+  chat,
+  configure,
+  open,
+  until,
+  type WorkerOpenCall,
+} from '../support/worker.ts';
 
 const CHAT = '/up/v1/chat/completions';
 
@@ -40,8 +48,8 @@ function setLimit(slots: number): Promise<unknown> {
 }
 
 /** Starts calls one by one: the first `slots` stream, the others wait in this order. */
-async function start(labels: readonly string[], slots: number): Promise<OpenCall[]> {
-  const calls: OpenCall[] = [];
+async function start(labels: readonly string[], slots: number): Promise<WorkerOpenCall[]> {
+  const calls: WorkerOpenCall[] = [];
   for (const [at, label] of labels.entries()) {
     calls.push(open(CHAT, label));
     const in_use = Math.min(slots, at + 1);
@@ -56,7 +64,7 @@ function untilInFlight(inFlight: number): Promise<void> {
 }
 
 /** Lets everything stream to its end. */
-async function finish(calls: readonly OpenCall[]): Promise<void> {
+async function finish(calls: readonly WorkerOpenCall[]): Promise<void> {
   await strict.configure({ silentAfterChunks: null });
   await strict.resume();
   expect(await Promise.all(calls.map(({ end }) => end))).toEqual(calls.map(() => 'done'));
@@ -194,7 +202,7 @@ it('a new group takes the waiters of an automatic one over, whose leases stay wh
     expect(json).toMatchObject({ limit: { effective: 1, source: 'built_in' }, in_use: 0 });
   });
   await strict.configure({ silentAfterChunks: 1 });
-  const calls: OpenCall[] = [];
+  const calls: WorkerOpenCall[] = [];
   for (let at = 0; at < 4; at += 1) {
     calls.push(open(path, `c${at}`));
     await untilStatus(auto, { in_use: 1, queued: at });

@@ -6,11 +6,11 @@ import { runInDurableObject } from 'cloudflare:test';
 import { directoryOf, type Env, type KeyValueStore } from '../../../src/env.ts';
 import { storeSnapshot, storedSnapshot } from '../../../src/config/stored-snapshot.ts';
 import { gatewayKeyHash } from '../../../src/runtime/digests.ts';
-import type { Snapshot } from '../../../src/contract/rpc/directory-rpc.ts';
+import type { ConfigSnapshot } from '../../../src/contract/rpc/directory-rpc.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime, withoutLongTimers } from '../support/time.ts';
 import { env, until } from '../support/worker.ts';
-import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
+import { startIsolate, writeElsewhere, type ProxyIsolate } from './isolate.ts';
 
 const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'cold' }] };
 const PATH = '/first/v1/chat/completions';
@@ -57,7 +57,8 @@ const config = (more: object = {}): object => ({
   ...more,
 });
 
-const copy = (): Promise<Snapshot | null> => storedSnapshot({ ...env, SNAPSHOTS: store } as Env);
+const copy = (): Promise<ConfigSnapshot | null> =>
+  storedSnapshot({ ...env, SNAPSHOTS: store } as Env);
 
 const untilCopied = (version: number): Promise<void> =>
   until(async () => expect((await copy())?.version).toBe(version));
@@ -157,7 +158,7 @@ describe('a store that takes long', () => {
   it('does not take back what the directory has said', async () => {
     const older = await writeElsewhere(config({ cors_origins: ['https://older.test'] }));
     await untilCopied(older);
-    const snapshot = (await copy()) as Snapshot;
+    const snapshot = (await copy()) as ConfigSnapshot;
     const { promise: read, resolve } = Promise.withResolvers<unknown>();
     const isolate = await startIsolate({ ...hanging, get: () => read });
     expect((await isolate.send(PATH, CHAT)).status).toBe(200);
@@ -180,7 +181,7 @@ describe('while the directory hangs, with an old copy', () => {
   ];
 
   /** Starts an isolate whose copy has a key that is revoked by now. */
-  async function startWithOldCopy(): Promise<Isolate> {
+  async function startWithOldCopy(): Promise<ProxyIsolate> {
     const key = { id: 'team', hash: await gatewayKeyHash(SECRET) };
     const old = await writeElsewhere(config({ groups: GROUPS, keys: [key] }));
     await untilCopied(old);
@@ -226,8 +227,8 @@ describe('while the directory hangs, with an old copy', () => {
 });
 
 it('a copy of an older release gets the defaults of fields that are newer', async () => {
-  const snapshot = (await directoryOf(env).snapshot(null)) as Snapshot;
-  const older = { ...snapshot, config: { groups: [{ name: 'old' }] } } as unknown as Snapshot;
+  const snapshot = (await directoryOf(env).snapshot(null)) as ConfigSnapshot;
+  const older = { ...snapshot, config: { groups: [{ name: 'old' }] } } as unknown as ConfigSnapshot;
   await storeSnapshot({ ...env, SNAPSHOTS: store } as Env, older);
   expect((await copy())?.config.groups[0]?.limits).toMatchObject({
     max_weight: expect.any(Number),

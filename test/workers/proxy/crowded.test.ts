@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect, it } from 'vitest';
 import { bodyBudget } from '../../../src/call/isolate.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import type { Reservation } from '../../../src/upstream/body/body-budget.ts';
-import { CHAT, hold, KEY, letGo, newScene, pathTo, type Scene } from '../spill/scene.ts';
+import { CHAT, hold, KEY, letGo, newScene, pathTo, type SpillScene } from '../spill/scene.ts';
 import { untilStatus } from '../support/pool.ts';
 import { call, until, type CallInit } from '../support/worker.ts';
 
@@ -12,7 +12,7 @@ const MESSAGES = [{ role: 'user', content: PROMPT }];
 const MODEL_LAST = JSON.stringify({ messages: MESSAGES, model: 'm' });
 const MODEL_FIRST = JSON.stringify({ model: 'm', messages: MESSAGES });
 
-let scene: Scene;
+let scene: SpillScene;
 let waiting: Reservation | null = null;
 
 /** As many bytes wait as may at the most. */
@@ -25,7 +25,7 @@ function sceneOf(
   at: number,
   limits: { readonly itpm?: number },
   by: { readonly models?: string[] } = { models: ['m'] },
-): Promise<Scene> {
+): Promise<SpillScene> {
   const group = (letter: string) => ({
     match: { upstreams: [`${letter}-${at}`], ...by },
     limits: { max_concurrency: 1, ...limits },

@@ -6,8 +6,8 @@ import { importConfig } from '../../../src/config/import-config.ts';
 import { env, until } from '../support/worker.ts';
 
 /** An isolate of its own: its modules, and a directory of which a test says how it answers. */
-export interface Isolate {
-  send(path: string, json?: unknown, init?: RequestInit): Promise<Answer>;
+export interface ProxyIsolate {
+  send(path: string, json?: unknown, init?: RequestInit): Promise<ProxyIsolateAnswer>;
   /** How often it asked the directory for a snapshot. */
   asked(): number;
   /** How many of its requests waited for a configuration. */
@@ -19,7 +19,7 @@ export interface Isolate {
 }
 
 /** The end of a request. */
-interface Answer {
+interface ProxyIsolateAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -28,7 +28,7 @@ interface Answer {
 type Mode = 'answers' | 'hangs' | 'fails';
 
 /** Starts one, whose store has that copy of the configuration, or is none. */
-export async function startIsolate(store?: KeyValueStore): Promise<Isolate> {
+export async function startIsolate(store?: KeyValueStore): Promise<ProxyIsolate> {
   vi.resetModules();
   const { createApp } = await import('../../../src/http/app.ts');
   const { configReads } = await import('../../../src/config/config-reads.ts');

@@ -14,11 +14,11 @@ beforeAll(async () => {
   });
 });
 
-interface List {
+interface KeptList {
   readonly data: readonly { readonly id: string }[];
 }
 
-async function list(key: string, headers: Record<string, string> = {}): Promise<List> {
+async function list(key: string, headers: Record<string, string> = {}): Promise<KeptList> {
   const answer = await call('/v1/models', {
     headers: { authorization: `Bearer ${key}`, ...headers },
   });
@@ -77,7 +77,7 @@ describe('with answers of its own', () => {
     const answer = await call('/v1/models', {
       headers: { authorization: `Bearer ${key}` },
     });
-    const { data } = await answer.json<List>();
+    const { data } = await answer.json<KeptList>();
     return { ids: data.map(({ id }) => id), missing: answer.headers.get('headgate-missing') };
   }
 
@@ -169,7 +169,7 @@ describe('with answers of its own', () => {
     answering(() => page([`m-${(at += 1)}`]));
     const listedTo = async (token: string): Promise<string | undefined> => {
       const answer = await call('/v1/models', { headers: { 'x-custom-token': token } });
-      return (await answer.json<List>()).data[0]?.id;
+      return (await answer.json<KeptList>()).data[0]?.id;
     };
     const first = await listedTo('secret-of-one');
     expect(await listedTo('secret-of-two')).not.toBe(first);

@@ -35,7 +35,7 @@ afterAll(nothingLeaks);
 
 const BODY = { model: 'm', messages: [] };
 
-interface Seen {
+interface KeysSeen {
   readonly status: number;
   readonly reason: string | null;
   /** The credentials that the upstream got. */
@@ -45,7 +45,7 @@ interface Seen {
   readonly text: string;
 }
 
-async function ask(path: string, headers: Record<string, string>): Promise<Seen> {
+async function ask(path: string, headers: Record<string, string>): Promise<KeysSeen> {
   const init: CallInit = { json: BODY, headers };
   const response = await call(path, init);
   const text = await response.text();

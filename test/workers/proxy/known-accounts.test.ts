@@ -6,7 +6,7 @@ import { poolName } from '../../../src/contract/pool-name.ts';
 import { pool } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { admin, env, until } from '../support/worker.ts';
-import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
+import { startIsolate, writeElsewhere, type ProxyIsolate } from './isolate.ts';
 
 const GROUP = 'auto:anthropic';
 const TOKEN = 'sk-ant-oat01-elsewhere';
@@ -17,7 +17,7 @@ it('an isolate knows whose a key is that was taken in another one', async () => 
   const accountHeader = 'anthropic-organization-id';
   const strict = await strictScope('known', { accounts: { [TOKEN]: 'org_9' }, accountHeader });
   await writeElsewhere({ upstreams: [{ id: 'anthropic', base_url: strict.url }] });
-  const send = async (isolate: Isolate): Promise<void> => {
+  const send = async (isolate: ProxyIsolate): Promise<void> => {
     const { status } = await isolate.send('/anthropic/v1/messages', CALL, { headers: HEADERS });
     expect(status).toBe(200);
   };

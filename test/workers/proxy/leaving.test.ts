@@ -10,14 +10,14 @@ import {
   untilWrittenEmpty,
   untilStatus,
 } from '../support/pool.ts';
-import { call, chat, configure, open, until, type OpenCall } from '../support/worker.ts';
+import { call, chat, configure, open, until, type WorkerOpenCall } from '../support/worker.ts';
 
 const CHAT = '/up/v1/chat/completions';
 
 let strict: Strict;
 let group = 'one';
 let groups = 0;
-const calls: OpenCall[] = [];
+const calls: WorkerOpenCall[] = [];
 
 beforeEach(async () => {
   strict = await strictScope('leaving', { limit: 1, silentAfterChunks: 1 });
@@ -46,7 +46,7 @@ afterEach(async () => {
 
 afterAll(nothingLeaks);
 
-function start(label: string): OpenCall {
+function start(label: string): WorkerOpenCall {
   const one = open(CHAT, label);
   calls.push(one);
   return one;

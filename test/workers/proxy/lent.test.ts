@@ -50,13 +50,13 @@ beforeEach(async () => {
 
 afterAll(nothingLeaks);
 
-interface Answer {
+interface LentAnswer {
   readonly status: number;
   readonly lease: string;
 }
 
 interface Worker {
-  send(label: string): Promise<Answer>;
+  send(label: string): Promise<LentAnswer>;
   /** Resolves once nothing of it goes on behind its answers. */
   rest(): Promise<void>;
 }
@@ -91,16 +91,16 @@ async function startWorker(): Promise<Worker> {
 }
 
 /** Has so many callers of a Worker call one after the other. */
-async function callAll(worker: Worker, callers: number, calls: number): Promise<Answer[]> {
+async function callAll(worker: Worker, callers: number, calls: number): Promise<LentAnswer[]> {
   const each = Array.from({ length: callers }, async (_, caller) => {
-    const answers: Answer[] = [];
+    const answers: LentAnswer[] = [];
     for (let at = 0; at < calls; at += 1) answers.push(await worker.send(`${caller}-${at}`));
     return answers;
   });
   return (await Promise.all(each)).flat();
 }
 
-function statusesOf(answers: readonly Answer[]): Set<number> {
+function statusesOf(answers: readonly LentAnswer[]): Set<number> {
   return new Set(answers.map(({ status }) => status));
 }
 
@@ -151,7 +151,7 @@ it('a call that is refused on a lent slot goes on as any other, and the rest ask
 });
 
 /** Starts a call that goes on until it is taken away, without asking: soon after quick ones, or it is tried again. */
-async function startOnLent(): Promise<{ readonly long: Promise<Answer> }> {
+async function startOnLent(): Promise<{ readonly long: Promise<LentAnswer> }> {
   const asks = vi.spyOn(GroupObject.prototype, 'acquire');
   for (let tries = 0; tries < 50; tries += 1) {
     await strict.configure({ silentAfterChunks: null });

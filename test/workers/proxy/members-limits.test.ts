@@ -2,8 +2,15 @@
 // key refuses no caller hears of while another serves.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, pool, untilStatus } from '../support/pool.ts';
-import { open, until, type OpenCall } from '../support/worker.ts';
-import { ask, KEY, newScene, SECRETS, type MemberHere, type Scene } from './members-scene.ts';
+import { open, until, type WorkerOpenCall } from '../support/worker.ts';
+import {
+  ask,
+  KEY,
+  newScene,
+  SECRETS,
+  type MemberHere,
+  type MembersScene,
+} from './members-scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -15,14 +22,14 @@ const two = (slots: number): readonly MemberHere[] => [
 ];
 
 /** A call whose stream is open until the upstream goes on. */
-function stream(at: Scene, label: string): OpenCall {
+function stream(at: MembersScene, label: string): WorkerOpenCall {
   const messages = [{ role: 'user', content: label }];
   const headers = { ...KEY, 'x-strict-silent-after-chunks': '1' };
   return open(at.path(), label, { json: { model: 'm', stream: true, messages }, headers });
 }
 
 /** Makes calls all at once, and counts the answers by their status. */
-async function load(at: Scene, calls: number): Promise<Record<number, number>> {
+async function load(at: MembersScene, calls: number): Promise<Record<number, number>> {
   const headers = { ...KEY, 'x-strict-first-byte-delay-ms': '30' };
   const all = await Promise.all(
     Array.from({ length: calls }, async (_, n) => (await ask(at, `call ${n}`, { headers })).status),
@@ -119,7 +126,7 @@ it('and is set aside as such, whatever it would cost where it was called', async
   const messages = [{ role: 'user', content: 'held' }];
   const json = { model: 'm', stream: true, max_tokens: 10, messages };
   const reserved: (number | undefined)[] = [];
-  const held: OpenCall[] = [];
+  const held: WorkerOpenCall[] = [];
   for (const label of ['first', 'second']) {
     const one = open(at.path(), label, { json, headers });
     held.push(one);

@@ -11,7 +11,7 @@ import {
   SECRETS,
   servedAt,
   type MemberHere,
-  type Scene,
+  type MembersScene,
 } from './members-scene.ts';
 
 afterAll(nothingLeaks);
@@ -20,14 +20,14 @@ const OWN_KEYS = ['sk-of-the-caller-1', 'sk-of-the-caller-2'] as const;
 type Bearer = ReturnType<typeof own>;
 const own = (key: string) => ({ ...KEY, authorization: `Bearer ${key}` });
 
-const scene = (): Promise<Scene> =>
+const scene = (): Promise<MembersScene> =>
   newScene({
     members: [{ at: 'there', secret: 'UPSTREAM_A', models: { m: 'another' } }],
     group: { limits: { max_concurrency: 1 } },
   });
 
 /** Names of a group's pools. */
-async function partitionsOf({ group }: Scene): Promise<readonly (string | null)[]> {
+async function partitionsOf({ group }: MembersScene): Promise<readonly (string | null)[]> {
   const { json } = await admin('GET', '/status');
   const groups = json.groups as { name: string; partitions: { partition: string | null }[] }[];
   const shown = groups.find(({ name }) => name === group);
@@ -141,7 +141,7 @@ it("where the upstream takes no key, none that is brought is anybody's own", asy
 });
 
 describe('where no gateway keys are configured, at an upstream that takes no key', () => {
-  const withoutKeys = async (members: readonly MemberHere[]): Promise<Scene> => {
+  const withoutKeys = async (members: readonly MemberHere[]): Promise<MembersScene> => {
     const at = await newScene({ members, upstreams: { here: { auth: 'none' } } });
     const { json: config } = await admin('GET', '/config');
     await change('PUT', '/config', { ...config, keys: [], version: undefined });

@@ -13,7 +13,7 @@ import {
   SECRETS,
   servedAt,
   type MemberHere,
-  type Scene,
+  type MembersScene,
 } from './members-scene.ts';
 
 afterAll(nothingLeaks);
@@ -276,7 +276,7 @@ it('a call that waits for the others goes back to a member that serves again', a
 });
 
 describe('a member is out', () => {
-  const outs = async (at: Scene): Promise<readonly unknown[]> => {
+  const outs = async (at: MembersScene): Promise<readonly unknown[]> => {
     const { json } = await admin('GET', `/groups/${at.group}/status`);
     return json.members.map(({ out }: MemberStatus) => out?.reason ?? null);
   };

@@ -5,9 +5,9 @@ import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
 import { call, configure, env, type CallInit } from '../support/worker.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
-type Member = NonNullable<Group['members']>[number];
+type MembersSceneGroup = NonNullable<ConfigInput['groups']>[number];
+type MembersSceneUpstream = NonNullable<ConfigInput['upstreams']>[number];
+type SceneMember = NonNullable<MembersSceneGroup['members']>[number];
 
 export const CHAT = '/v1/chat/completions';
 
@@ -24,50 +24,50 @@ export const SECRETS = {
 Object.assign(env, SECRETS);
 
 /** An upstream that is called, and another one. */
-type Place = 'here' | 'there';
+type MembersScenePosition = 'here' | 'there';
 
 /** A member, in the words of a scene. */
-export interface MemberHere extends Omit<Member, 'upstream'> {
-  readonly at?: Place;
+export interface MemberHere extends Omit<SceneMember, 'upstream'> {
+  readonly at?: MembersScenePosition;
 }
 
-interface Setup {
+interface MembersSceneSetup {
   readonly members: readonly MemberHere[];
-  readonly group?: Partial<Group>;
-  readonly upstreams?: Partial<Record<Place, Partial<Upstream>>>;
-  readonly settings?: Partial<Record<Place, Settings>>;
+  readonly group?: Partial<MembersSceneGroup>;
+  readonly upstreams?: Partial<Record<MembersScenePosition, Partial<MembersSceneUpstream>>>;
+  readonly settings?: Partial<Record<MembersScenePosition, Settings>>;
   readonly config?: ConfigInput;
   /** Other groups, by the ids of the upstreams. */
-  readonly beside?: (id: Scene['id']) => readonly Group[];
+  readonly beside?: (id: MembersScene['id']) => readonly MembersSceneGroup[];
 }
 
 let scenes = 0;
 
 /** Two upstreams, and a group whose members are there. */
-export interface Scene {
+export interface MembersScene {
   readonly here: Strict;
   readonly there: Strict;
   /** Name of the group. */
   readonly group: string;
   /** Id of an upstream. No other test of the file has the same. */
-  id(place: Place): string;
+  id(place: MembersScenePosition): string;
   /** Where a call goes that names an upstream. */
-  path(place?: Place, path?: string): string;
+  path(place?: MembersScenePosition, path?: string): string;
   /** Gives the group other members. */
   change(members: readonly MemberHere[]): Promise<void>;
 }
 
-export async function newScene(setup: Setup): Promise<Scene> {
+export async function newScene(setup: MembersSceneSetup): Promise<MembersScene> {
   scenes += 1;
   const at = scenes;
-  const id = (place: Place): string => `${place}-${at}`;
+  const id = (place: MembersScenePosition): string => `${place}-${at}`;
   const group = `members-${at}`;
   const [here, there] = await Promise.all([
     strictScope('here', setup.settings?.here ?? {}),
     strictScope('there', setup.settings?.there ?? {}),
   ]);
   const strict = { here, there };
-  const places: readonly Place[] = ['here', 'there'];
+  const places: readonly MembersScenePosition[] = ['here', 'there'];
   const { config = {} } = setup;
   const team = await keyOf('team', { allow: ['files'] });
   const change = (members: readonly MemberHere[]): Promise<void> =>
@@ -95,13 +95,13 @@ export async function newScene(setup: Setup): Promise<Scene> {
       keys: [team, ...(config.keys ?? [])],
     });
   await change(setup.members);
-  const path: Scene['path'] = (place = 'here', rest = CHAT) => `/${id(place)}${rest}`;
+  const path: MembersScene['path'] = (place = 'here', rest = CHAT) => `/${id(place)}${rest}`;
   return { here, there, group, id, path, change };
 }
 
 /** Makes a call whose answer is read. */
 export async function ask(
-  scene: Scene,
+  scene: MembersScene,
   label: string,
   { path = scene.path(), headers = KEY, ...init }: CallInit & { readonly path?: string } = {},
 ): Promise<{ readonly status: number; readonly headers: Headers; readonly text: string }> {

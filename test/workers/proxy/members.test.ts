@@ -13,7 +13,7 @@ import {
   newScene,
   SECRETS,
   servedAt,
-  type Scene,
+  type MembersScene,
 } from './members-scene.ts';
 
 afterAll(nothingLeaks);
@@ -329,7 +329,7 @@ describe('a call that takes no slot', () => {
 });
 
 describe('on the unified routes', () => {
-  const unified = (at: Scene) => servedAt(at, 'call', { path: CHAT });
+  const unified = (at: MembersScene) => servedAt(at, 'call', { path: CHAT });
 
   it('a model that only a group with members names is found', async () => {
     const at = await newScene({ members: [{ at: 'there', secret: 'UPSTREAM_A' }] });

@@ -4,10 +4,10 @@ import { beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { directoryOf } from '../../../src/env.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { env } from '../support/worker.ts';
-import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
+import { startIsolate, writeElsewhere, type ProxyIsolate } from './isolate.ts';
 
 let strict: Strict;
-let isolate: Isolate;
+let isolate: ProxyIsolate;
 
 beforeAll(async () => {
   strict = await strictScope('newest', { chunks: 1 });
@@ -18,12 +18,12 @@ beforeEach(async () => {
 });
 
 /** Answers with the status. */
-async function ask(...of: Parameters<Isolate['send']>): Promise<number> {
+async function ask(...of: Parameters<ProxyIsolate['send']>): Promise<number> {
   return (await isolate.send(...of)).status;
 }
 
 /** Answers with what the answer says, in JSON. */
-async function answer(...of: Parameters<Isolate['send']>): Promise<unknown> {
+async function answer(...of: Parameters<ProxyIsolate['send']>): Promise<unknown> {
   return JSON.parse((await isolate.send(...of)).text) as unknown;
 }
 

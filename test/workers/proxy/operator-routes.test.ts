@@ -49,7 +49,7 @@ beforeAll(async () => {
 
 afterAll(nothingLeaks);
 
-interface Seen {
+interface OperatorRoutesSeen {
   readonly status: number;
   readonly reason: string | null;
   readonly text: string;
@@ -61,7 +61,7 @@ async function ask(
   method: string,
   path: string,
   headers: Record<string, string> = {},
-): Promise<Seen> {
+): Promise<OperatorRoutesSeen> {
   const body = method === 'POST' || method === 'PUT' ? { body: '{"model":"m"}' } : {};
   const own = { 'headgate-key': KEYS[key], 'content-type': 'application/json', ...headers };
   const response = await call(path, { method, headers: own, ...body });

@@ -9,7 +9,7 @@ import { define, pool } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
 import { env, until } from '../support/worker.ts';
-import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
+import { startIsolate, writeElsewhere, type ProxyIsolate } from './isolate.ts';
 
 const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'restored' }] };
 const PATH = '/first/v1/chat/completions';
@@ -51,7 +51,7 @@ async function versionNow(): Promise<number> {
 }
 
 describe('a pool that remembers a higher version', () => {
-  let isolate: Isolate;
+  let isolate: ProxyIsolate;
 
   beforeEach(async () => {
     isolate = await startIsolate();

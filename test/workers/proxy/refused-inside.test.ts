@@ -8,10 +8,10 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 
 afterAll(nothingLeaks);
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Dialect = NonNullable<NonNullable<ConfigInput['upstreams']>[number]['dialect']>;
+type RefusedInsideGroup = NonNullable<ConfigInput['groups']>[number];
+type RefusedInsideDialect = NonNullable<NonNullable<ConfigInput['upstreams']>[number]['dialect']>;
 
-interface Scene {
+interface RefusedInsideScene {
   readonly strict: Strict;
   readonly group: string;
 }
@@ -20,9 +20,9 @@ let scenes = 0;
 
 async function newScene(
   settings: Settings,
-  group: Partial<Group> = {},
-  dialect: Dialect = 'openai',
-): Promise<Scene> {
+  group: Partial<RefusedInsideGroup> = {},
+  dialect: RefusedInsideDialect = 'openai',
+): Promise<RefusedInsideScene> {
   scenes += 1;
   const name = `inside-${scenes}`;
   const strict = await strictScope(name, settings);
@@ -46,13 +46,13 @@ const CONTENTS = [{ role: 'user', parts: [{ text: 'hello' }] }];
 const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';
 
-function ask({ group }: Scene, path = CHAT, json: object = {}, signal?: AbortSignal) {
+function ask({ group }: RefusedInsideScene, path = CHAT, json: object = {}, signal?: AbortSignal) {
   const body = { model: 'm', stream: true, messages: MESSAGES, input: 'hello', ...json };
   return call(`/${group}${path}`, { json: body, ...(signal !== undefined && { signal }) });
 }
 
 /** An answer that is no stream, or one in the form of its dialect. */
-const FORMS: readonly (readonly [string, Dialect, string, object])[] = [
+const FORMS: readonly (readonly [string, RefusedInsideDialect, string, object])[] = [
   ['a chat', 'openai', CHAT, { stream: false }],
   ['the stream of a chat', 'openai', CHAT, {}],
   ['a response', 'openai', RESPONSES, { stream: false }],
@@ -110,7 +110,7 @@ it('a compressed refusal inside a 200 is read', async () => {
 
 const CONVERSE = '/bedrock/model/m/converse-stream';
 
-it.each<[string, Dialect, string, object, RegExp]>([
+it.each<[string, RefusedInsideDialect, string, object, RegExp]>([
   ['a response', 'openai', RESPONSES, {}, /response\.failed/],
   ['a chat', 'openai', CHAT, {}, /"error":/],
   ['a message', 'anthropic', '/v1/messages', { max_tokens: 5 }, /event: error/],

@@ -22,7 +22,7 @@ afterEach(() => {
 
 afterAll(nothingLeaks);
 
-interface Echo {
+interface RequestEcho {
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -31,7 +31,7 @@ interface Echo {
   readonly sha256: string;
 }
 
-async function echo(path: string, init: CallInit): Promise<Echo> {
+async function echo(path: string, init: CallInit): Promise<RequestEcho> {
   const response = await call(path, init);
   expect(response.status).toBe(200);
   return response.json();

@@ -11,7 +11,7 @@ import {
   untilStatus,
 } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
-import { configure, open, until, type OpenCall } from '../support/worker.ts';
+import { configure, open, until, type WorkerOpenCall } from '../support/worker.ts';
 
 const CHAT = '/up/v1/chat/completions';
 const LIMIT = 3;
@@ -40,8 +40,8 @@ beforeEach(async () => {
 afterAll(nothingLeaks);
 
 /** Starts calls one after the other, so that their order in the queue is known. */
-async function startInOrder(count: number): Promise<OpenCall[]> {
-  const calls: OpenCall[] = [];
+async function startInOrder(count: number): Promise<WorkerOpenCall[]> {
+  const calls: WorkerOpenCall[] = [];
   for (let at = 0; at < count; at += 1) {
     calls.push(open(CHAT, `c${at}`));
     const in_use = Math.min(LIMIT, at + 1);
@@ -52,7 +52,7 @@ async function startInOrder(count: number): Promise<OpenCall[]> {
 }
 
 /** Ends the streams of each full round, until none is left. */
-async function endInRounds(calls: readonly OpenCall[]): Promise<void> {
+async function endInRounds(calls: readonly WorkerOpenCall[]): Promise<void> {
   for (let ended = 0; ended < calls.length; ended += LIMIT) {
     await until(async () =>
       expect((await strict.stats()).total).toBe(Math.min(ended + LIMIT, calls.length)),

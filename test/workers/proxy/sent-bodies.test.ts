@@ -3,14 +3,14 @@ import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { bodyBudget } from '../../../src/call/isolate.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import type { Reservation } from '../../../src/upstream/body/body-budget.ts';
-import { KEY, newScene, pathTo, type Scene } from '../spill/scene.ts';
+import { KEY, newScene, pathTo, type SpillScene } from '../spill/scene.ts';
 import { call, until, type CallInit } from '../support/worker.ts';
 
 /**
  * A try of a call at an upstream that reads and answers when it is told to. It looks for that by itself: what belongs
  * to one request cannot be touched by another.
  */
-class Upstream {
+class SentBodiesUpstream {
   mayRead = false;
   answer: (() => Response) | null = null;
   text: string | null = null;
@@ -38,7 +38,7 @@ class Upstream {
   }
 }
 
-function read(upstream: Upstream): Promise<void> {
+function read(upstream: SentBodiesUpstream): Promise<void> {
   upstream.mayRead = true;
   return until(() => expect(upstream.text).not.toBeNull());
 }
@@ -47,9 +47,9 @@ const SMALL = bodyOf(20_000);
 const MIDDLE = bodyOf(200_000);
 const LARGE = bodyOf(400_000);
 
-let scene: Scene;
+let scene: SpillScene;
 let others: Reservation | null = null;
-const asked: Upstream[] = [];
+const asked: SentBodiesUpstream[] = [];
 
 function bodyOf(length: number, model = 'm'): string {
   return JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(length) }], model });
@@ -75,7 +75,7 @@ function untilFree(): Promise<void> {
 }
 
 /** Waits for a try, the first one being 0. */
-async function askedAt(index: number): Promise<Upstream> {
+async function askedAt(index: number): Promise<SentBodiesUpstream> {
   await until(() => expect(asked.length).toBeGreaterThan(index));
   const found = asked[index];
   if (found === undefined) throw new Error('not asked');
@@ -98,7 +98,7 @@ beforeAll(async () => {
     groups: { a: group('a'), b: group('b'), c: group('c') },
   });
   vi.spyOn(globalThis, 'fetch').mockImplementation((_, init) => {
-    const upstream = new Upstream(init ?? {});
+    const upstream = new SentBodiesUpstream(init ?? {});
     asked.push(upstream);
     return upstream.serve();
   });

@@ -12,7 +12,7 @@ const WORKERS = 4;
 const GROUP = 'several';
 
 let strict: Strict;
-let workers: Call[];
+let workers: SeveralWorkersCall[];
 
 beforeAll(async () => {
   strict = await strictScope('several', { limit: 3, chunks: 3, chunkDelayMs: 5 });
@@ -35,9 +35,9 @@ beforeAll(async () => {
 
 afterAll(nothingLeaks);
 
-type Call = (label: string) => Promise<number>;
+type SeveralWorkersCall = (label: string) => Promise<number>;
 
-async function startWorker(): Promise<Call> {
+async function startWorker(): Promise<SeveralWorkersCall> {
   vi.resetModules();
   const { createApp } = await import('../../../src/http/app.ts');
   const app = createApp() as Required<ExportedHandler<Env>>;

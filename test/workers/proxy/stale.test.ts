@@ -8,7 +8,7 @@ import { poolOf } from '../../../src/routing/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
 import { env, until } from '../support/worker.ts';
-import { startIsolate, writeElsewhere, type Isolate } from './isolate.ts';
+import { startIsolate, writeElsewhere, type ProxyIsolate } from './isolate.ts';
 
 const MINUTE_MS = 60_000;
 const SECRET = `hg_${'stale0'.repeat(6)}`;
@@ -17,7 +17,7 @@ const CHAT = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'stale'
 const PATH = '/first/v1/chat/completions';
 
 let strict: Strict;
-let isolate: Isolate;
+let isolate: ProxyIsolate;
 let hash = '';
 
 beforeAll(async () => {

@@ -45,7 +45,7 @@ const ofCheap = (limits: object = { max_concurrency: 8 }) => ({
   holds: NO_COOLDOWN,
 });
 
-interface Seen {
+interface TrueModelSeen {
   readonly status: number;
   readonly reason: string | null;
   readonly groups: string | null;
@@ -55,7 +55,11 @@ interface Seen {
 }
 
 /** Sends a body as it stands. */
-async function send(path: string, body: BodyInit, headers: Record<string, string>): Promise<Seen> {
+async function send(
+  path: string,
+  body: BodyInit,
+  headers: Record<string, string>,
+): Promise<TrueModelSeen> {
   const before = (await strict.stats()).arrivals.length;
   const init: CallInit = {
     method: 'POST',

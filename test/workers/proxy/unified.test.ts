@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(nothingLeaks);
 
-interface Echo {
+interface UnifiedEcho {
   readonly path: string;
   readonly bodyBytes: number;
   readonly sha256: string;
@@ -55,7 +55,7 @@ async function sendTo(path: string, body: string, headers: Record<string, string
   const to = (Object.keys(after) as (keyof typeof after)[]).filter(
     (name) => after[name] > before[name],
   );
-  return { response, to: to.join(), echo: await response.json<Echo>() };
+  return { response, to: to.join(), echo: await response.json<UnifiedEcho>() };
 }
 
 async function totals() {

@@ -51,7 +51,7 @@ beforeAll(async () => {
 
 afterAll(nothingLeaks);
 
-interface Echo {
+interface WhoPaysEcho {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: string;
 }
@@ -61,7 +61,7 @@ async function ask(path: string, headers: Record<string, string>, method = 'POST
   const typed = { 'headgate-key': KEY, 'content-type': 'application/json', ...headers };
   const answer = await call(path, { method, headers: typed, ...body });
   expect(answer.status).toBe(200);
-  const echo = await answer.json<Echo>();
+  const echo = await answer.json<WhoPaysEcho>();
   return { echo, dropped: answer.headers.get('headgate-dropped') };
 }
 

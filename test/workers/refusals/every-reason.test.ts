@@ -8,12 +8,12 @@ import { keyHash } from '../sockets/client.ts';
 import { NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { admin, call, configure, until } from '../support/worker.ts';
-import { ALICE, BARRED, GONE, reasonOf, ROWS, type Place } from './rows.ts';
+import { ALICE, BARRED, GONE, reasonOf, ROWS, type RefusalsRowsPosition } from './rows.ts';
 
 const scopes = new Map<Reason, Strict>();
 const lines: Record<string, unknown>[] = [];
 
-function placeOf(reason: Reason): Place {
+function placeOf(reason: Reason): RefusalsRowsPosition {
   const name = reason.replaceAll('_', '-');
   const strict = scopes.get(reason);
   if (strict === undefined) throw new Error(reason);

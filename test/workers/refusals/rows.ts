@@ -14,8 +14,8 @@ import { passAwake, pool, untilStatus } from '../support/pool.ts';
 import type { Strict } from '../support/strict.ts';
 import { admin, call, change, chat, env, open, type CallInit } from '../support/worker.ts';
 
-type GroupInput = NonNullable<ConfigInput['groups']>[number];
-type UpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
+type RefusalsRowsGroupInput = NonNullable<ConfigInput['groups']>[number];
+type RefusalsRowsUpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
 
 /** The gateway key of most calls, of the team `red`. */
 export const ALICE = 'hg_key_of_alice';
@@ -25,7 +25,7 @@ export const GONE = 'hg_key_that_was_revoked';
 export const BARRED = 'hg_key_that_is_barred';
 
 /** The place of a reason: an upstream and a group of its own. */
-export interface Place {
+export interface RefusalsRowsPosition {
   readonly upstream: string;
   readonly group: string;
   readonly chat: string;
@@ -34,31 +34,35 @@ export interface Place {
 
 /** A way to have Headgate refuse a call with a reason. */
 export interface Row {
-  readonly group?: Partial<GroupInput>;
-  readonly upstream?: Partial<UpstreamInput>;
+  readonly group?: Partial<RefusalsRowsGroupInput>;
+  readonly upstream?: Partial<RefusalsRowsUpstreamInput>;
   /** Answers of the refused calls, where they are responses. */
-  refuse(place: Place): Promise<unknown>;
+  refuse(place: RefusalsRowsPosition): Promise<unknown>;
   /** Facts of the refused call that differ from those of a call of alice in the place of its own. */
   readonly facts?: Partial<Pick<RefusalCount, 'key' | 'team' | 'group' | 'upstream'>>;
 }
 
 const OF_ALICE = { 'headgate-key': ALICE };
 const AT_ONCE = { ...OF_ALICE, 'headgate-max-wait': '0' };
-const NONE: Partial<GroupInput> = { limits: { max_concurrency: 0 } };
-const ONE: Partial<GroupInput> = { limits: { max_concurrency: 1 } };
+const NONE: Partial<RefusalsRowsGroupInput> = { limits: { max_concurrency: 0 } };
+const ONE: Partial<RefusalsRowsGroupInput> = { limits: { max_concurrency: 1 } };
 const NOWHERE = { group: null, upstream: null };
 const NO_ONE = { key: null, team: null };
 /** A prompt whose answer stops after its first event until the upstream is resumed. */
 const HELD = '[[strict silent-after-chunks=1]]';
 
 /** A chat call of alice, or of other headers. */
-function ask(place: Place, headers: Record<string, string> = OF_ALICE): Promise<Response> {
+function ask(
+  place: RefusalsRowsPosition,
+  headers: Record<string, string> = OF_ALICE,
+): Promise<Response> {
   return chat(place.chat, 'refused', {
     headers: { 'content-type': 'application/json', ...headers },
   });
 }
 
-const refuse = (headers?: Record<string, string>) => (place: Place) => ask(place, headers);
+const refuse = (headers?: Record<string, string>) => (place: RefusalsRowsPosition) =>
+  ask(place, headers);
 
 const plainCall = (path: string, init: CallInit) => () => call(path, init);
 
@@ -74,7 +78,10 @@ async function elsewhere(url: string, variables: object): Promise<Response> {
 }
 
 /** Fills the only slot of a place with a call, until `run` has ended. */
-async function whileHeld(place: Place, run: (lease: string) => Promise<unknown>): Promise<unknown> {
+async function whileHeld(
+  place: RefusalsRowsPosition,
+  run: (lease: string) => Promise<unknown>,
+): Promise<unknown> {
   const holder = open(place.chat, HELD, { headers: OF_ALICE });
   const lease = (await holder.response).headers.get('headgate-lease') ?? '';
   const answer = await run(lease);
@@ -84,7 +91,7 @@ async function whileHeld(place: Place, run: (lease: string) => Promise<unknown>)
 }
 
 /** Refuses a call whose group is waited for. */
-async function cancelled(place: Place): Promise<unknown> {
+async function cancelled(place: RefusalsRowsPosition): Promise<unknown> {
   const waiter = open(place.chat, 'cancelled', { headers: OF_ALICE });
   await untilStatus(place.group, { queued: 1 });
   const { json } = await admin('GET', `/groups/${place.group}/waiters`);
@@ -92,7 +99,7 @@ async function cancelled(place: Place): Promise<unknown> {
   return waiter.response;
 }
 
-async function infeasible(place: Place): Promise<unknown> {
+async function infeasible(place: RefusalsRowsPosition): Promise<unknown> {
   await place.strict.configure({ firstByteDelayMs: 500 });
   const samples = Array.from({ length: 10 }, () =>
     open(place.chat, 'sample', { headers: OF_ALICE }),
@@ -104,14 +111,18 @@ async function infeasible(place: Place): Promise<unknown> {
   return whileHeld(place, () => ask(place, { ...OF_ALICE, 'headgate-max-wait': '100ms' }));
 }
 
-async function afterFailures(place: Place, failure: string, calls: number): Promise<unknown> {
+async function afterFailures(
+  place: RefusalsRowsPosition,
+  failure: string,
+  calls: number,
+): Promise<unknown> {
   await place.strict.failNext(failure, calls);
   for (let at = 0; at < calls; at += 1) await (await ask(place)).text();
   await untilStatus(place.group, { in_use: 0 });
   return ask(place, AT_ONCE);
 }
 
-async function crowded(place: Place): Promise<unknown> {
+async function crowded(place: RefusalsRowsPosition): Promise<unknown> {
   const waiting = bodyBudget.count(BODY_LIMITS.restingBytes, 'rests');
   const json = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'x'.repeat(200_000) }] };
   const answer = await call(place.chat, { json, headers: OF_ALICE });
@@ -119,14 +130,14 @@ async function crowded(place: Place): Promise<unknown> {
   return answer;
 }
 
-async function brokenGroup(place: Place, error: Error): Promise<unknown> {
+async function brokenGroup(place: RefusalsRowsPosition, error: Error): Promise<unknown> {
   refuseAll(place.group, error);
   const answer = await ask(place, AT_ONCE);
   mend();
   return answer;
 }
 
-const overloadedError = async (place: Place): Promise<unknown> => {
+const overloadedError = async (place: RefusalsRowsPosition): Promise<unknown> => {
   overload(place.group);
   const answer = await ask(place, AT_ONCE);
   mend();
@@ -134,7 +145,7 @@ const overloadedError = async (place: Place): Promise<unknown> => {
 };
 
 /** A mistake of ours, at the end of a call that is refused. */
-async function mistaken(place: Place): Promise<unknown> {
+async function mistaken(place: RefusalsRowsPosition): Promise<unknown> {
   const mock = vi.spyOn(comebacks, 'space').mockImplementation(() => {
     throw new Error('a mistake');
   });

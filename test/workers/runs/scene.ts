@@ -13,12 +13,15 @@ export interface RunScene {
   readonly strict: Strict;
 }
 
-type Group = NonNullable<ConfigInput['groups']>[number];
+type RunsSceneGroup = NonNullable<ConfigInput['groups']>[number];
 
 export async function runScene(
   id: string,
   limit: number,
-  more: Partial<Group> & { readonly upstream?: object; readonly others?: Group[] } = {},
+  more: Partial<RunsSceneGroup> & {
+    readonly upstream?: object;
+    readonly others?: RunsSceneGroup[];
+  } = {},
 ): Promise<RunScene> {
   const strict = await strictScope(id, { runs: true, runLimit: limit });
   const { upstream = {}, others = [], ...fields } = more;

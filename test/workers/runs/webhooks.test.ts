@@ -29,7 +29,7 @@ async function hmac(secret: string, text: string): Promise<string> {
   return new Uint8Array(await crypto.subtle.sign('HMAC', key, bytes.encode(text))).toBase64();
 }
 
-interface Said {
+interface WebhooksReply {
   readonly secret?: string;
   readonly body?: string;
   readonly agoS?: number;
@@ -38,7 +38,7 @@ interface Said {
   readonly type?: string;
 }
 
-async function told(type: string, said: Said = {}): Promise<number> {
+async function told(type: string, said: WebhooksReply = {}): Promise<number> {
   const { secret = SECRET, agoS = 0, path = '/webhooks/hooked' } = said;
   const body = said.body ?? JSON.stringify({ type, data: { id: run } });
   const timestamp = String(Math.floor(Date.now() / 1_000) - agoS);
@@ -54,7 +54,7 @@ async function told(type: string, said: Said = {}): Promise<number> {
   return answer.status;
 }
 
-it.each<[string, number, string, Said]>([
+it.each<[string, number, string, WebhooksReply]>([
   ['another secret', 401, 'response.completed', { secret: 'guessed' }],
   ['no signature', 401, 'response.completed', { signed: '' }],
   ['a signature that is none', 401, 'response.completed', { signed: 'v1,!!!' }],

@@ -1,7 +1,7 @@
 import { until, worker } from '../support/worker.ts';
 
 /** The end of a WebSocket, as its client saw it. */
-interface Closed {
+interface SocketsClientClosed {
   readonly code: number;
   readonly reason: string;
 }
@@ -13,18 +13,18 @@ interface SocketEvent {
 }
 
 /** A client's WebSocket, with all that came of it. */
-export interface SocketClient {
+export interface SocketsSocketClient {
   readonly response: Response;
   readonly frames: (string | ArrayBuffer)[];
   /** Events in JSON, as far as messages are that. */
   events(): SocketEvent[];
   send(message: string | ArrayBuffer | object): void;
   close(code?: number, reason?: string): void;
-  closed(): Closed | null;
+  closed(): SocketsClientClosed | null;
 }
 
 /** The clients that a test has connected. */
-const open: SocketClient[] = [];
+const open: SocketsSocketClient[] = [];
 
 /** Closes all clients of a test that are open yet. */
 export function closeAll(): void {
@@ -42,12 +42,12 @@ export function upgrade(path: string, headers: Record<string, string> = {}): Pro
 export async function connect(
   path: string,
   headers: Record<string, string> = {},
-): Promise<SocketClient> {
+): Promise<SocketsSocketClient> {
   const response = await upgrade(path, headers);
   const { webSocket } = response;
   if (webSocket === null) throw new Error(`${response.status}: ${await response.text()}`);
   const frames: (string | ArrayBuffer)[] = [];
-  let closed: Closed | null = null;
+  let closed: SocketsClientClosed | null = null;
   (webSocket as { binaryType?: string }).binaryType = 'arraybuffer';
   webSocket.addEventListener('message', ({ data }) => {
     frames.push(data as string | ArrayBuffer);
@@ -56,7 +56,7 @@ export async function connect(
     closed = { code, reason };
   });
   webSocket.accept();
-  const client: SocketClient = {
+  const client: SocketsSocketClient = {
     response,
     frames,
     events: () => frames.flatMap((frame) => (typeof frame === 'string' ? [JSON.parse(frame)] : [])),
@@ -74,7 +74,7 @@ export async function connect(
 }
 
 /** Waits for the end of a client's WebSocket. */
-export async function endOf(client: SocketClient): Promise<Closed | null> {
+export async function endOf(client: SocketsSocketClient): Promise<SocketsClientClosed | null> {
   await until(() => {
     if (client.closed() === null) throw new Error('it is open');
   });
@@ -83,7 +83,7 @@ export async function endOf(client: SocketClient): Promise<Closed | null> {
 
 /** Waits until a client has got an event of a type, so many times. Returns the last one. */
 export async function untilEvent(
-  client: SocketClient,
+  client: SocketsSocketClient,
   type: string,
   times = 1,
 ): Promise<SocketEvent | undefined> {

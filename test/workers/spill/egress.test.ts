@@ -2,8 +2,18 @@
 // nowhere else.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
-import { call, change, env, type OpenCall } from '../support/worker.ts';
-import { ask, heardBy, hold, KEY, letGo, newScene, pathTo, served, type Scene } from './scene.ts';
+import { call, change, env, type WorkerOpenCall } from '../support/worker.ts';
+import {
+  ask,
+  heardBy,
+  hold,
+  KEY,
+  letGo,
+  newScene,
+  pathTo,
+  served,
+  type SpillScene,
+} from './scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -11,7 +21,7 @@ const SPILL = { spill_to: ['b', 'c'] as const, after_ms: 60_000 };
 const REFUSED = { egressRefused: 'address' };
 
 /** Reads what a caller hears that nobody serves, and who has heard of its call. */
-async function refused(at: Scene): Promise<readonly unknown[]> {
+async function refused(at: SpillScene): Promise<readonly unknown[]> {
   const json = { model: 'm', messages: [{ role: 'user', content: 'call' }] };
   const response = await call(pathTo(at, 'a'), { json, headers: KEY });
   const said = [response.status, response.headers.get('x-should-retry'), await response.text()];
@@ -63,7 +73,9 @@ describe('it never goes to the same address again', () => {
 
   describe('nor where a change of the configuration has it routed anew while it waits elsewhere', () => {
     /** Has a call wait at `b`, which `a` has refused. */
-    async function waitingAtB(at: Scene): Promise<{ holder: OpenCall; one: OpenCall }> {
+    async function waitingAtB(
+      at: SpillScene,
+    ): Promise<{ holder: WorkerOpenCall; one: WorkerOpenCall }> {
       await at.a.configure(REFUSED);
       const holder = await hold(at, 'b');
       const one = ask(at, 'call');

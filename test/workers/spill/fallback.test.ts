@@ -13,7 +13,7 @@ import {
   post,
   served,
   servedBy,
-  type Scene,
+  type SpillScene,
 } from './scene.ts';
 
 afterAll(nothingLeaks);
@@ -21,7 +21,7 @@ afterAll(nothingLeaks);
 /** Nobody goes elsewhere for want of a slot here. */
 const SPILL = { spill_to: ['b', 'c'] as const, after_ms: 60_000 };
 
-const scene = (): Promise<Scene> => newScene({ spill: SPILL });
+const scene = (): Promise<SpillScene> => newScene({ spill: SPILL });
 
 describe('a call goes to another upstream after', () => {
   it.each([

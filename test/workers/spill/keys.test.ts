@@ -19,7 +19,7 @@ import {
   SECRET,
   servedBy,
   type Echo,
-  type Scene,
+  type SpillScene,
 } from './scene.ts';
 
 afterAll(nothingLeaks);
@@ -119,7 +119,7 @@ describe("a caller's own provider key", () => {
 });
 
 /** A call that holds the slot of `b`, though that echoes. */
-async function holdPlain(scene: Scene) {
+async function holdPlain(scene: SpillScene) {
   const headers = { 'x-strict-echo': '0', 'x-strict-silent-after-chunks': '1' };
   const holder = ask(scene, 'holds b', { headers }, 'b');
   await until(async () => expect((await scene.b.stats()).inFlight).toBe(1));

@@ -2,7 +2,7 @@
 // over all their members, and a call that none of these can take goes on to another group.
 import { afterAll, describe, expect, it } from 'vitest';
 import { nothingLeaks, untilStatus } from '../support/pool.ts';
-import { open, until, type OpenCall } from '../support/worker.ts';
+import { open, until, type WorkerOpenCall } from '../support/worker.ts';
 import {
   ask,
   KEY,
@@ -10,7 +10,7 @@ import {
   newScene,
   SECRETS,
   servedAt,
-  type Scene,
+  type MembersScene,
 } from '../proxy/members-scene.ts';
 
 afterAll(nothingLeaks);
@@ -19,7 +19,7 @@ afterAll(nothingLeaks);
 const SENDS_ON = {
   members: [{ secret: 'UPSTREAM_A' as const }],
   upstreams: { here: { auth: { secret: 'UPSTREAM_B' } } },
-  beside: (id: Scene['id']) => [
+  beside: (id: MembersScene['id']) => [
     {
       name: `sends-on-${id('here')}`,
       match: { upstreams: [id('here')] },
@@ -28,13 +28,13 @@ const SENDS_ON = {
   ],
 };
 
-async function modelsAt({ here }: Scene): Promise<readonly (string | null)[]> {
+async function modelsAt({ here }: MembersScene): Promise<readonly (string | null)[]> {
   const { arrivals } = await here.stats();
   return arrivals.map(({ model }) => model);
 }
 
 /** Holds a slot until the upstream goes on. */
-async function hold(at: Scene): Promise<OpenCall> {
+async function hold(at: MembersScene): Promise<WorkerOpenCall> {
   const headers = { ...KEY, 'x-strict-silent-after-chunks': '1' };
   const json = { model: 'm', stream: true, messages: [] };
   const holder = open(at.path(), 'holds', { json, headers });

@@ -3,11 +3,18 @@ import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import { keyHeader, keyOf } from '../order/scene.ts';
 import { NO_COOLDOWN, untilStatus } from '../support/pool.ts';
 import { strictScope, type Settings, type Strict } from '../support/strict.ts';
-import { call, configure, open, until, type CallInit, type OpenCall } from '../support/worker.ts';
+import {
+  call,
+  configure,
+  open,
+  until,
+  type CallInit,
+  type WorkerOpenCall,
+} from '../support/worker.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
-type OnSaturated = Extract<NonNullable<Group['on_saturated']>, object>;
+type SpillSceneGroup = NonNullable<ConfigInput['groups']>[number];
+type SpillSceneUpstream = NonNullable<ConfigInput['upstreams']>[number];
+type SpillSceneOnSaturated = Extract<NonNullable<SpillSceneGroup['on_saturated']>, object>;
 
 export const CHAT = '/v1/chat/completions';
 
@@ -24,7 +31,7 @@ type Letter = (typeof LETTERS)[number];
 let scenes = 0;
 
 /** Upstreams `a`, `b` and `c` with a group each; calls to `a` may spill to the others. */
-export interface Scene {
+export interface SpillScene {
   readonly a: Strict;
   readonly b: Strict;
   readonly c: Strict;
@@ -32,21 +39,21 @@ export interface Scene {
   name(letter: Letter): string;
 }
 
-interface Setup {
+interface SpillSceneSetup {
   /** Spill of calls to `a` that find no room; `spill_to` in letters. */
-  readonly spill: Omit<OnSaturated, 'spill_to'> & {
+  readonly spill: Omit<SpillSceneOnSaturated, 'spill_to'> & {
     readonly spill_to: readonly (Letter | { upstream: Letter; model: string })[];
   };
   readonly settings?: Settings;
   /** Fields of the groups, which have 1 slot each. */
-  readonly groups?: Partial<Record<Letter, Partial<Group>>>;
-  readonly upstreams?: Partial<Record<Letter, Partial<Upstream>>>;
-  readonly dialect?: Upstream['dialect'];
+  readonly groups?: Partial<Record<Letter, Partial<SpillSceneGroup>>>;
+  readonly upstreams?: Partial<Record<Letter, Partial<SpillSceneUpstream>>>;
+  readonly dialect?: SpillSceneUpstream['dialect'];
   /** Upstreams that have the address of another. */
   readonly sharing?: Partial<Record<Letter, Letter>>;
 }
 
-export async function newScene(setup: Setup): Promise<Scene> {
+export async function newScene(setup: SpillSceneSetup): Promise<SpillScene> {
   scenes += 1;
   const at = scenes;
   const name = (letter: Letter): string => `${letter}-${at}`;
@@ -83,17 +90,17 @@ export async function newScene(setup: Setup): Promise<Scene> {
 }
 
 /** Where a call to an upstream goes, by its letter. */
-export function pathTo(scene: Scene, letter: Letter, path = CHAT): string {
+export function pathTo(scene: SpillScene, letter: Letter, path = CHAT): string {
   return `/${scene.name(letter)}${path}`;
 }
 
 /** A call to `a`, unless it says otherwise. */
 export function ask(
-  scene: Scene,
+  scene: SpillScene,
   label: string,
   init: CallInit = {},
   letter: Letter = 'a',
-): OpenCall {
+): WorkerOpenCall {
   const messages = [{ role: 'user', content: label }];
   const json = { model: 'm', stream: true, messages };
   const headers = { ...KEY, ...init.headers };
@@ -101,7 +108,7 @@ export function ask(
 }
 
 /** Holds the slot of an upstream until it is let go. */
-export async function hold(scene: Scene, letter: Letter): Promise<OpenCall> {
+export async function hold(scene: SpillScene, letter: Letter): Promise<WorkerOpenCall> {
   const headers = { 'x-strict-silent-after-chunks': '1' };
   const holder = ask(scene, `holds ${letter}`, { headers }, letter);
   await until(async () => expect((await scene[letter].stats()).inFlight).toBe(1));
@@ -109,7 +116,7 @@ export async function hold(scene: Scene, letter: Letter): Promise<OpenCall> {
 }
 
 /** Ends calls as their callers would by leaving, and waits until all slots are free. */
-export async function letGo(scene: Scene, ...calls: readonly OpenCall[]): Promise<void> {
+export async function letGo(scene: SpillScene, ...calls: readonly WorkerOpenCall[]): Promise<void> {
   for (const one of calls) {
     one.leave();
     await one.end;
@@ -118,7 +125,7 @@ export async function letGo(scene: Scene, ...calls: readonly OpenCall[]): Promis
 }
 
 /** The letters of the upstreams that got a call. */
-export async function heardBy(scene: Scene, label: string): Promise<string> {
+export async function heardBy(scene: SpillScene, label: string): Promise<string> {
   const all = await Promise.all(
     LETTERS.map(async (letter) => {
       const { arrivals } = await scene[letter].stats();
@@ -130,7 +137,7 @@ export async function heardBy(scene: Scene, label: string): Promise<string> {
 
 /** The letters of the upstreams that have heard of a call to `a`, which one of them serves. */
 export async function served(
-  scene: Scene,
+  scene: SpillScene,
   label = 'call',
 ): Promise<{ readonly by: string; readonly headers: Headers }> {
   const one = ask(scene, label);
@@ -140,7 +147,7 @@ export async function served(
 }
 
 /** The same, where nobody cares for the answer. */
-export async function servedBy(scene: Scene, label = 'call'): Promise<string> {
+export async function servedBy(scene: SpillScene, label = 'call'): Promise<string> {
   return (await served(scene, label)).by;
 }
 

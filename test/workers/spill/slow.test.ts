@@ -1,7 +1,7 @@
 // A call leaves an upstream whose first byte does not come in time, where there is another one, and costs nobody a slot.
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_COOLDOWN, nothingLeaks, untilStatus } from '../support/pool.ts';
-import { KEY, newScene, pathTo, post, served, servedBy, type Scene } from './scene.ts';
+import { KEY, newScene, pathTo, post, served, servedBy, type SpillScene } from './scene.ts';
 
 afterAll(nothingLeaks);
 
@@ -13,7 +13,7 @@ const AT_LEISURE = { ...AT_ONCE, first_byte_ms: 600_000 };
 const SILENT = { silentAfterChunks: 0 };
 const LATE = { firstByteDelayMs: 300 };
 
-async function total(scene: Scene): Promise<[number, number]> {
+async function total(scene: SpillScene): Promise<[number, number]> {
   const [a, b] = await Promise.all([scene.a.stats(), scene.b.stats()]);
   return [a.total, b.total];
 }

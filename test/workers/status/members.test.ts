@@ -12,7 +12,7 @@ import {
   request,
   resetPool,
   take,
-  type Granted,
+  type PoolGranted,
 } from '../support/pool.ts';
 import { admin, change } from '../support/worker.ts';
 
@@ -21,7 +21,7 @@ afterAll(nothingLeaks);
 let groups = 0;
 
 /** Grants of a test, given back at its end. */
-let held: { readonly group: string; readonly lease: Granted }[] = [];
+let held: { readonly group: string; readonly lease: PoolGranted }[] = [];
 
 afterEach(async () => {
   for (const { group, lease } of held) await releaseById(group, lease);
@@ -32,7 +32,7 @@ async function hold(
   group: string,
   ticket: string,
   fields: Partial<AcquireRequest> = {},
-): Promise<Granted> {
+): Promise<PoolGranted> {
   const lease = await take(group, ticket, fields);
   held.push({ group, lease });
   return lease;

@@ -1,7 +1,7 @@
 /** Bodies as clients and providers send them: packed with `node:zlib` of the runtime, or in pieces. */
 type Sync = (bytes: Uint8Array) => Uint8Array;
 
-interface Zlib {
+interface PackingZlib {
   readonly gzipSync: Sync;
   readonly deflateSync: Sync;
   readonly deflateRawSync: Sync;
@@ -11,7 +11,7 @@ interface Zlib {
 
 function packer(name: string): Sync {
   const { process } = globalThis as unknown as {
-    readonly process: { getBuiltinModule(name: 'node:zlib'): Zlib };
+    readonly process: { getBuiltinModule(name: 'node:zlib'): PackingZlib };
   };
   const zlib = process.getBuiltinModule('node:zlib');
   switch (name) {

@@ -19,7 +19,7 @@ import { GroupObject } from '../../../src/group/group-object.ts';
 import { passTime } from './time.ts';
 import { env, newestVersion, until } from './worker.ts';
 
-export type Granted = Extract<AcquireAnswer, { kind: 'granted' }>;
+export type PoolGranted = Extract<AcquireAnswer, { kind: 'granted' }>;
 
 /** No cool-downs, so that a slot is free the moment it was given back. */
 export const NO_COOLDOWN = {
@@ -92,7 +92,7 @@ export async function take(
   group: string,
   ticketId: string,
   fields: Partial<AcquireRequest> = {},
-): Promise<Granted> {
+): Promise<PoolGranted> {
   const answer = await pool(group).acquire(request(group, ticketId, fields));
   if (answer.kind !== 'granted') throw new Error(`not granted: ${JSON.stringify(answer)}`);
   return answer;
@@ -124,7 +124,7 @@ export function heldBy(
     member,
     nested,
     reserved,
-  }: Omit<Granted, 'kind' | 'lease' | 'configVersion'>,
+  }: Omit<PoolGranted, 'kind' | 'lease' | 'configVersion'>,
   fields: Partial<ResumeRequest> = {},
 ): ResumeRequest {
   const [ticketId = ''] = leaseId.split('.');
@@ -148,7 +148,7 @@ export async function learnSlow(group: string): Promise<void> {
 /** Takes a lease up again, as its holder would. */
 export function resume(
   group: string,
-  lease: Granted,
+  lease: PoolGranted,
   fields: Partial<ResumeRequest> = {},
 ): Promise<ResumeAnswer> {
   return pool(group).resume(heldBy(group, lease, fields));
@@ -157,7 +157,7 @@ export function resume(
 /** Gives a lease back by its id, as a holder would whose stub is dead. */
 export function releaseById(
   group: string,
-  lease: Granted,
+  lease: PoolGranted,
   fields: Partial<ResumeRequest> = {},
 ): Promise<void> {
   const held = heldBy(group, lease, fields);

@@ -9,7 +9,7 @@ type Setting = string | number | boolean | null | { readonly [name: string]: Set
 /** How calls are answered: fields of `StrictSettings`. */
 export type Settings = Readonly<Record<string, Setting>>;
 
-interface Arrival {
+interface SupportStrictArrival {
   readonly label: string | null;
   readonly path: string;
   readonly state: 'open' | 'done' | 'refused' | 'aborted' | 'broken';
@@ -47,7 +47,7 @@ interface Stats {
   readonly sessions: SocketTally;
   readonly turns: SocketTally;
   /** WebSockets that were accepted, in the order of their upgrades. */
-  readonly sockets: readonly SeenSocket[];
+  readonly sockets: readonly StrictSeenSocket[];
   /** Runs that go on after the answers of their calls, and their ids. */
   readonly runs: {
     readonly inFlight: number;
@@ -57,7 +57,7 @@ interface Stats {
     readonly going: readonly string[];
   };
   /** In the order in which the calls arrived. */
-  readonly arrivals: readonly Arrival[];
+  readonly arrivals: readonly SupportStrictArrival[];
 }
 
 type SocketTally = Pick<
@@ -66,7 +66,7 @@ type SocketTally = Pick<
 >;
 
 /** One WebSocket, as the upstream saw it. */
-interface SeenSocket {
+interface StrictSeenSocket {
   readonly index: number;
   readonly kind: 'realtime' | 'responses' | 'live' | 'echo';
   readonly path: string;
@@ -91,7 +91,7 @@ interface SeenSocket {
 }
 
 /** Something that the upstream does to WebSockets that are open: to all, or to the one of an index. */
-type Act = (
+type StrictAct = (
   | { readonly do: 'close'; readonly code?: number; readonly reason?: string }
   | { readonly do: 'cut' | 'ping' | 'stall' | 'read' }
   | { readonly do: 'send'; readonly text: string }
@@ -109,7 +109,7 @@ export interface Strict {
   endRun(status: string, id?: string): Promise<void>;
   /** Lets streams go on that went silent for ever, or are to, if their calls are here. */
   resume(): Promise<void>;
-  act(act: Act): Promise<void>;
+  act(act: StrictAct): Promise<void>;
 }
 
 /** A scope of its own for a test. */

@@ -103,7 +103,7 @@ export function until(check: () => unknown, timeoutMs = 40_000): Promise<void> {
 }
 
 /** A call that is under way, with a caller that reads it to its end unless it leaves. */
-export interface OpenCall {
+export interface WorkerOpenCall {
   readonly label: string;
   readonly response: Promise<Response>;
   /** `done`: the body ended well. `cut`: it broke off, or there never was an answer. */
@@ -112,7 +112,7 @@ export interface OpenCall {
 }
 
 /** Sends a chat call as a client that may leave at any time. */
-export function open(path: string, label: string, init: CallInit = {}): OpenCall {
+export function open(path: string, label: string, init: CallInit = {}): WorkerOpenCall {
   const client = new AbortController();
   const response = chat(path, label, { ...init, signal: client.signal });
   const end = response

@@ -4,17 +4,17 @@ import { exact } from '../../format.ts';
 import { actionParts, withInstants } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';
 import { actorWords } from '../../model/audit.ts';
-import type { WayBack, WaysBack } from '../../model/way-back.ts';
+import type { RollbackTarget, RollbackTargets } from '../../model/way-back.ts';
 import { Changes } from '../../ui/changes.tsx';
 import { When } from '../../ui/when.tsx';
 
-export type Entry = z.output<typeof auditEntrySchema>;
+export type AuditLogEntry = z.output<typeof auditEntrySchema>;
 
 /** A list of changes, each with who made it, when, and what was there before. */
 export function AuditEntries(props: {
-  readonly entries: readonly Entry[];
-  readonly waysOf: (entry: Entry) => WaysBack;
-  readonly onGoBack: (way: WayBack) => void;
+  readonly entries: readonly AuditLogEntry[];
+  readonly waysOf: (entry: AuditLogEntry) => RollbackTargets;
+  readonly onGoBack: (way: RollbackTarget) => void;
 }) {
   return (
     <ol class="audit-entries">
@@ -31,9 +31,9 @@ export function AuditEntries(props: {
 }
 
 function AuditEntry(props: {
-  readonly entry: Entry;
-  readonly ways: WaysBack;
-  readonly onGoBack: (way: WayBack) => void;
+  readonly entry: AuditLogEntry;
+  readonly ways: RollbackTargets;
+  readonly onGoBack: (way: RollbackTarget) => void;
 }) {
   const { entry } = props;
   const { at, actor, action, version, changes, changes_omitted } = entry;
@@ -65,9 +65,9 @@ function AuditEntry(props: {
 
 /** The ways back from an entry, and the configuration as it was then. */
 function Back(props: {
-  readonly entry: Entry;
-  readonly ways: WaysBack;
-  readonly onGoBack: (way: WayBack) => void;
+  readonly entry: AuditLogEntry;
+  readonly ways: RollbackTargets;
+  readonly onGoBack: (way: RollbackTarget) => void;
 }) {
   const { entry, onGoBack } = props;
   const { undo, restore } = props.ways;

@@ -12,7 +12,7 @@ import { waysBack } from '../../model/way-back.ts';
 import { may } from '../../session.ts';
 import { useQuery } from '../../ui/use-query.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
-import { AuditEntries, type Entry } from './audit-entries.tsx';
+import { AuditEntries, type AuditLogEntry } from './audit-entries.tsx';
 import { AuditFilterForm } from './audit-filter.tsx';
 import { RollbackDialog } from './rollback-dialog.tsx';
 import { useRollback } from './use-rollback.ts';
@@ -27,7 +27,7 @@ export function AuditPage() {
   // It stands in the link: the time that another page showed comes along.
   const { actor = '', action = '', from = '', to = '' } = query;
   const filter = useMemo(() => filterIn({ actor, action, from, to }), [actor, action, from, to]);
-  const [older, setOlder] = useState<readonly Entry[]>([]);
+  const [older, setOlder] = useState<readonly AuditLogEntry[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [answer] = useAnswer(() => ask(filter, null), [filter, version.value]);
@@ -47,10 +47,10 @@ export function AuditPage() {
   const more = async (): Promise<void> => {
     const next = await ask(filter, cursor);
     if (!next.ok) return setProblem(next.problem.detail);
-    setOlder([...older, ...(next.body.entries as Entry[])]);
+    setOlder([...older, ...(next.body.entries as AuditLogEntry[])]);
     setCursor(next.body.next_cursor);
   };
-  const newest = answer?.ok === true ? (answer.body.entries as Entry[]) : [];
+  const newest = answer?.ok === true ? (answer.body.entries as AuditLogEntry[]) : [];
   const versions = kept?.ok === true ? kept.body : { version: 0, versions: [] };
   const numbers = new Set(versions.versions.map((each) => each.version));
   const isFiltered = Object.keys(auditQuery(filter)).length > 0;

@@ -2,14 +2,14 @@ import { useState } from 'preact/hooks';
 import type * as z from 'zod';
 import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
 import { api } from '../../api.ts';
-import type { WayBack } from '../../model/way-back.ts';
+import type { RollbackTarget } from '../../model/way-back.ts';
 import { say } from '../../ui/toasts.tsx';
 
 /** Changes that a way back would make. */
 export type RollbackPreview = z.output<(typeof PREVIEW_ROUTES.previewConfig.answers)[200]>;
 
-interface Looked {
-  readonly way: WayBack;
+interface RollbackCheck {
+  readonly way: RollbackTarget;
   /** Null: it cannot be gone, for the reason in `problem`. */
   readonly preview: RollbackPreview | null;
   readonly etag: string | null;
@@ -20,10 +20,10 @@ interface Looked {
 
 /** Looks at a way back, and goes exactly the way that was looked at: `If-Match` is the version that was compared to. */
 export function useRollback() {
-  const [looked, setLooked] = useState<Looked | null>(null);
+  const [looked, setLooked] = useState<RollbackCheck | null>(null);
   const [isBusy, setBusy] = useState(false);
 
-  const look = async (way: WayBack, isAgain: boolean): Promise<void> => {
+  const look = async (way: RollbackTarget, isAgain: boolean): Promise<void> => {
     // A box that was ticked stays so while the answer is under way.
     setLooked((before) => before && { ...before, way });
     const result = await api('previewConfig', {
@@ -61,7 +61,7 @@ export function useRollback() {
   return {
     looked,
     isBusy,
-    look: (way: WayBack) => void busy(() => look(way, false)),
+    look: (way: RollbackTarget) => void busy(() => look(way, false)),
     apply: () => void busy(apply),
     close: () => setLooked(null),
   };

@@ -43,9 +43,12 @@ export function Refusals() {
   );
 }
 
-type Row = Exclude<Awaited<ReturnType<typeof ask>>, { problem: string }>['refusals'][number];
+type RefusalTableRow = Exclude<
+  Awaited<ReturnType<typeof ask>>,
+  { problem: string }
+>['refusals'][number];
 
-function Rows({ rows }: { readonly rows: readonly Row[] }) {
+function Rows({ rows }: { readonly rows: readonly RefusalTableRow[] }) {
   return (
     <div
       class="table"

@@ -9,7 +9,7 @@ import { useRange } from '../../ui/use-range.ts';
 /** Pages without a call that are passed over, before somebody has to ask for more. */
 const EMPTY_PAGES_MAX = 30;
 
-interface Found {
+interface FoundCalls {
   readonly calls: readonly FoundCall[];
   readonly cursor: string | null;
   /** All that fits and was over since then is among them. */
@@ -27,7 +27,7 @@ interface Found {
 export function useCalls(unsaid: string) {
   const [{ q, group, outcome }] = useQuery();
   const { range } = useRange(unsaid);
-  const [found, setFound] = useState<Found | null>(null);
+  const [found, setFound] = useState<FoundCalls | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(true);
   /** Counts searches: what the newest one does not ask for is not shown. */
@@ -46,7 +46,7 @@ export function useCalls(unsaid: string) {
       },
     });
 
-  const ask = async (before: Found | null): Promise<void> => {
+  const ask = async (before: FoundCalls | null): Promise<void> => {
     const search = (searches.current += 1);
     let present = before;
     setBusy(true);
@@ -75,9 +75,9 @@ export function useCalls(unsaid: string) {
 }
 
 function joined(
-  before: Found | null,
+  before: FoundCalls | null,
   page: Extract<Awaited<ReturnType<typeof api<'findCalls'>>>, { ok: true }>['body'],
-): Found {
+): FoundCalls {
   const { calls, next_cursor: cursor, searched_to: searchedTo, pools, unreachable } = page;
   const missing = pools.left_out + unreachable.length;
   return { calls: [...(before?.calls ?? []), ...calls], cursor, searchedTo, missing };

@@ -6,8 +6,8 @@ import {
   rowName,
   usedPart,
   type CostBudget,
-  type CostRow,
-  type Costs,
+  type CostRowView,
+  type CostsView,
 } from '../../model/costs.ts';
 import { Level } from '../../ui/level.tsx';
 
@@ -15,7 +15,7 @@ import { Level } from '../../ui/level.tsx';
 const ROWS_MAX = 300;
 
 /** Costs as rows, the most expensive first. */
-export function CostTable({ costs }: { readonly costs: Costs }) {
+export function CostTable({ costs }: { readonly costs: CostsView }) {
   const { by, rows, total } = costs;
   const heading = BY.find((one) => one.by === by)?.name ?? '';
   const hasBudgets = rows.some(({ budget }) => budget !== null);
@@ -77,8 +77,8 @@ export function CostTable({ costs }: { readonly costs: Costs }) {
 }
 
 function Row(props: {
-  readonly costs: Costs;
-  readonly row: CostRow;
+  readonly costs: CostsView;
+  readonly row: CostRowView;
   readonly hasBudgets: boolean;
 }) {
   const { costs, row, hasBudgets } = props;

@@ -6,9 +6,9 @@ import {
   costWords,
   csvAddress,
   PERIODS,
-  type By,
-  type Costs,
-  type Period,
+  type CostGrouping,
+  type CostsView,
+  type CostPeriod,
 } from '../../model/costs.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { useQuery } from '../../ui/use-query.ts';
@@ -23,7 +23,7 @@ export function CostsPage() {
   const [query, change] = useQuery();
   const { period, by } = choiceOf(query);
   const [answer, again] = useAnswer(() => ask(period, by), [period.id, by]);
-  const costs = answer?.result.ok === true ? (answer.result.body as Costs) : null;
+  const costs = answer?.result.ok === true ? (answer.result.body as CostsView) : null;
   const isOld = answer !== null && (answer.period !== period || answer.by !== by);
   return (
     <>
@@ -74,11 +74,11 @@ export function CostsPage() {
   );
 }
 
-async function ask(period: Period, by: By) {
+async function ask(period: CostPeriod, by: CostGrouping) {
   return { period, by, result: await api('getCosts', { query: { ...period.query, by } }) };
 }
 
-function CostsOf({ costs }: { readonly costs: Costs }) {
+function CostsOf({ costs }: { readonly costs: CostsView }) {
   const { total, name, rows } = costs;
   return (
     <>

@@ -1,11 +1,11 @@
 import { count } from '../../format.ts';
-import type { Costs } from '../../model/costs.ts';
+import type { CostsView } from '../../model/costs.ts';
 
 /** Maximum of groups that are named. */
 const NAMED_MAX = 12;
 
 /** Tells which calls are not in the figures, and how to have them counted. */
-export function NotCounted({ costs }: { readonly costs: Costs }) {
+export function NotCounted({ costs }: { readonly costs: CostsView }) {
   const { total, not_metered: groups, unreachable } = costs;
   const more = groups.length - NAMED_MAX;
   return (

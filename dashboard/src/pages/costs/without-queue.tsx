@@ -1,8 +1,8 @@
 import { count } from '../../format.ts';
-import { rangeWords, roughUsd, type Costs } from '../../model/costs.ts';
+import { rangeWords, roughUsd, type CostsView } from '../../model/costs.ts';
 
 /** Estimate of what refusals and retries would have cost without the queue, with its formula. */
-export function WithoutQueue({ costs }: { readonly costs: Costs }) {
+export function WithoutQueue({ costs }: { readonly costs: CostsView }) {
   const { total, name, without_queue: estimate } = costs;
   const { waited_calls: waited } = total;
   return (

@@ -1,16 +1,16 @@
 import { changesBetween } from '../../../../src/config/changes-between.ts';
 import { Changes } from '../../ui/changes.tsx';
-import { rebase, type Document } from '../../model/document.ts';
+import { rebase, type EditedDocument } from '../../model/document.ts';
 import { shortText } from '../../model/short-text.ts';
 
 /** Somebody else changed the same thing: what they did, what I did, and where both meet. */
 export function Conflict(props: {
-  readonly base: Document;
-  readonly mine: Document;
+  readonly base: EditedDocument;
+  readonly mine: EditedDocument;
   /** Null: it was deleted. */
-  readonly theirs: Document | null;
+  readonly theirs: EditedDocument | null;
   /** Goes on with my changes on top of theirs. */
-  readonly onTakeOver: (merged: Document) => void;
+  readonly onTakeOver: (merged: EditedDocument) => void;
   /** Goes on with theirs alone. */
   readonly onStartAnew: () => void;
 }) {
@@ -62,7 +62,11 @@ export function Conflict(props: {
         </p>
       )}
       <div class="actions">
-        <button type="button" class="primary" onClick={() => props.onTakeOver(value as Document)}>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => props.onTakeOver(value as EditedDocument)}
+        >
           Put my changes on top
         </button>
         <button type="button" onClick={props.onStartAnew}>

@@ -1,6 +1,6 @@
 import { groupSchema } from '../../../../src/contract/config/group.ts';
 import { api } from '../../api.ts';
-import type { Document } from '../../model/document.ts';
+import type { EditedDocument } from '../../model/document.ts';
 import { newGroupFor } from '../../model/new-group.ts';
 import { may } from '../../session.ts';
 import { SetLimits } from '../group/set-limits.tsx';
@@ -20,7 +20,7 @@ export function EditPage(props: {
 }
 
 /** Every default, with a name still to be given. */
-const BLANK: Document = { ...groupSchema.parse({ name: 'new' }), name: '' };
+const BLANK: EditedDocument = { ...groupSchema.parse({ name: 'new' }), name: '' };
 
 function NewGroup({ like }: { readonly like: string | null }) {
   return (
@@ -43,7 +43,7 @@ function ExistingGroup({ name }: { readonly name: string }) {
   if (answer !== null && !answer.ok) {
     return <NotEditable name={name} problem={answer.problem.detail} />;
   }
-  const loaded = answer === null ? null : (answer.body as Document);
+  const loaded = answer === null ? null : (answer.body as EditedDocument);
   return (
     <>
       <header class="edit-head">

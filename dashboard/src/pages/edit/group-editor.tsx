@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { groupSchema } from '../../../../src/contract/config/group.ts';
 import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
-import type { Document } from '../../model/document.ts';
+import type { EditedDocument } from '../../model/document.ts';
 import { elsewhere } from '../../model/field-errors.ts';
 import { GROUP_SECTIONS, NAME_LABEL, sectionsOf } from '../../model/group-fields.ts';
 import { fieldsOf } from '../../model/schema-fields.ts';
@@ -22,8 +22,8 @@ const SHOWN = GROUP_SECTIONS.flatMap(({ fields }) => Object.keys(fields));
 
 /** The form of a group, or its text: what is typed, what is wrong with it, and what it would do. */
 export function GroupEditor(props: {
-  readonly base: Document;
-  readonly draft: Document;
+  readonly base: EditedDocument;
+  readonly draft: EditedDocument;
   readonly isNew: boolean;
 }) {
   const { isNew } = props;
@@ -51,7 +51,7 @@ export function GroupEditor(props: {
     const group = draft.countAsFree();
     if (group !== null) await review.look(group, form.base);
   };
-  const restart = (base: Document, next?: Document): void => {
+  const restart = (base: EditedDocument, next?: EditedDocument): void => {
     draft.restart(base, next);
     setRevision((before) => before + 1);
     review.close();
@@ -63,7 +63,7 @@ export function GroupEditor(props: {
       {theirs !== undefined && (
         <Conflict
           base={form.base}
-          mine={draft.checked.ok ? (draft.checked.value as Document) : form.draft}
+          mine={draft.checked.ok ? (draft.checked.value as EditedDocument) : form.draft}
           theirs={theirs}
           onTakeOver={(merged) => restart(theirs ?? {}, merged)}
           onStartAnew={() => restart(theirs ?? {})}
@@ -129,7 +129,7 @@ function NameField({ form }: { readonly form: Parameters<typeof SchemaField>[0][
 
 function Confirmation(props: {
   readonly group: Parameters<ReturnType<typeof useReview>['apply']>[0];
-  readonly base: Document;
+  readonly base: EditedDocument;
   readonly isNew: boolean;
   readonly review: ReturnType<typeof useReview>;
   readonly onFree: () => void;

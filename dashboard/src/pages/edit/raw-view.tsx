@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type * as ConfigText from '../../model/config-text.ts';
 import type { FormState } from '../../form/schema-field.tsx';
-import { isSame, type Document } from '../../model/document.ts';
+import { isSame, type EditedDocument } from '../../model/document.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import type { FieldError } from '../../model/field-errors.ts';
 
@@ -11,7 +11,7 @@ type TextModule = typeof ConfigText;
 export function RawView(props: {
   readonly form: FormState;
   readonly errors: readonly FieldError[];
-  readonly onChange: (document: Document) => void;
+  readonly onChange: (document: EditedDocument) => void;
   /** Says whether the text can be read at all. */
   readonly onReadable: (isReadable: boolean) => void;
 }) {
@@ -60,11 +60,11 @@ export function RawView(props: {
 }
 
 /** The document that a text holds, or what is wrong with it. */
-function documentIn(module: TextModule, text: string): Document | string {
+function documentIn(module: TextModule, text: string): EditedDocument | string {
   try {
     const read = module.parseConfigText(text, null);
     const isObject = typeof read === 'object' && read !== null && !Array.isArray(read);
-    return isObject ? (read as Document) : 'Expected the fields of one group.';
+    return isObject ? (read as EditedDocument) : 'Expected the fields of one group.';
   } catch (error) {
     if (error instanceof module.ConfigSyntaxError) return error.message;
     throw error;

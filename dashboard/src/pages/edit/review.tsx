@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Lasts } from '../../model/temporary.ts';
+import type { TemporaryChoice } from '../../model/temporary.ts';
 import { Modal } from '../../ui/modal.tsx';
 import { UntilChoice } from '../../ui/until-choice.tsx';
 import type { GroupPreview } from '../../model/effect.ts';
@@ -18,13 +18,13 @@ export function ReviewDialog(props: {
   readonly reviewed: Reviewed;
   readonly isNew: boolean;
   readonly isBusy: boolean;
-  readonly onApply: (lasts: Lasts) => void;
+  readonly onApply: (lasts: TemporaryChoice) => void;
   readonly onFree: () => void;
   readonly onClose: () => void;
 }) {
   const { reviewed, isNew, isBusy } = props;
   const { name } = reviewed.preview.group;
-  const [lasts, setLasts] = useState<Lasts | null>({});
+  const [lasts, setLasts] = useState<TemporaryChoice | null>({});
   return (
     <Modal title={isNew ? `Create ${name}` : `Change ${name}`} onClose={props.onClose} isWide>
       {reviewed.isAgain && (

@@ -41,12 +41,12 @@ export function SuggestedLimits({ form }: { readonly form: FormState }) {
 }
 
 /** A plan, and whose it is: those of two providers may have the same name. */
-interface PlanThere {
+interface PublishedPlanChoice {
   readonly upstream: string;
   readonly plan: Suggestion;
 }
 
-async function plansOf(upstreams: readonly string[]): Promise<readonly PlanThere[]> {
+async function plansOf(upstreams: readonly string[]): Promise<readonly PublishedPlanChoice[]> {
   const asked = await Promise.all(
     upstreams.map((id) => api('getUpstream', { params: { id } }).catch(() => null)),
   );

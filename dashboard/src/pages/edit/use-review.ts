@@ -2,9 +2,9 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { GroupConfig } from '../../../../src/contract/config/config.ts';
 import { api, type Problem } from '../../api.ts';
-import { isSame, type Document } from '../../model/document.ts';
+import { isSame, type EditedDocument } from '../../model/document.ts';
 import type { FieldError } from '../../model/field-errors.ts';
-import type { Lasts } from '../../model/temporary.ts';
+import type { TemporaryChoice } from '../../model/temporary.ts';
 import { say } from '../../ui/toasts.tsx';
 import type { Reviewed } from './review.tsx';
 
@@ -12,12 +12,16 @@ import type { Reviewed } from './review.tsx';
 interface Review {
   readonly reviewed: Reviewed | null;
   /** Group as it is by now, where somebody else changed it. Null: deleted. Undefined: nobody did. */
-  readonly theirs: Document | null | undefined;
+  readonly theirs: EditedDocument | null | undefined;
   readonly problem: string | null;
   readonly isBusy: boolean;
   /** Asks what the change would do. */
-  readonly look: (group: GroupConfig, base: Document) => Promise<void>;
-  readonly apply: (group: GroupConfig, base: Document, lasts: Lasts) => Promise<void>;
+  readonly look: (group: GroupConfig, base: EditedDocument) => Promise<void>;
+  readonly apply: (
+    group: GroupConfig,
+    base: EditedDocument,
+    lasts: TemporaryChoice,
+  ) => Promise<void>;
   readonly close: () => void;
 }
 
@@ -31,7 +35,7 @@ const TRIES = 4;
 export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]) => void): Review {
   const { route } = useLocation();
   const [reviewed, setReviewed] = useState<Reviewed | null>(null);
-  const [theirs, setTheirs] = useState<Document | null | undefined>(undefined);
+  const [theirs, setTheirs] = useState<EditedDocument | null | undefined>(undefined);
   const [problem, setProblem] = useState<string | null>(null);
   const [isBusy, setBusy] = useState(false);
 
@@ -41,14 +45,18 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
     setProblem(detail);
   };
 
-  const look = async (group: GroupConfig, base: Document, isAgain: boolean): Promise<void> => {
+  const look = async (
+    group: GroupConfig,
+    base: EditedDocument,
+    isAgain: boolean,
+  ): Promise<void> => {
     setProblem(null);
     const params = { name: group.name };
     for (let attempt = 0; attempt < TRIES; attempt++) {
       const present = await api('getGroup', { params });
       if (!present.ok && present.status !== 404) return fail(present.problem);
       if (isNew && present.ok) return refuse([{ path: 'name', message: TAKEN }]);
-      const now = present.ok ? (present.body as Document) : null;
+      const now = present.ok ? (present.body as EditedDocument) : null;
       if (!isNew && !isSame(now, base)) {
         setReviewed(null);
         setTheirs(now);
@@ -69,7 +77,11 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
     setProblem('The configuration is being changed by others. Try again.');
   };
 
-  const apply = async (group: GroupConfig, base: Document, lasts: Lasts): Promise<void> => {
+  const apply = async (
+    group: GroupConfig,
+    base: EditedDocument,
+    lasts: TemporaryChoice,
+  ): Promise<void> => {
     const ifMatch = reviewed?.etag;
     if (ifMatch === undefined || ifMatch === null) return;
     const params = { name: group.name };

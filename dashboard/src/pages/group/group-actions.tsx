@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api, type Problem } from '../../api.ts';
 import { version } from '../../feed.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
@@ -11,7 +11,7 @@ import { PauseUntil } from './pause-until.tsx';
 import { lastChangeOf } from './last-change.ts';
 
 /** Actions of an operator on a group. */
-export function GroupActions({ group }: { readonly group: GroupStatus }) {
+export function GroupActions({ group }: { readonly group: GroupView }) {
   const [isBusy, setBusy] = useState(false);
   const { name } = group;
   const act = async (what: GroupAct): Promise<void> => {

@@ -3,14 +3,14 @@ import { version } from '../../feed.ts';
 import { count, duration } from '../../format.ts';
 import { scopeWords } from '../../model/scope-words.ts';
 import { suggestedWords } from '../../model/suggestions.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 import { When } from '../../ui/when.tsx';
 import { Figure } from './figure.tsx';
 import { RateBars } from './rate-bars.tsx';
 import { SpendBars } from './spend-bars.tsx';
 
-const SOURCES: Readonly<Record<GroupStatus['limit']['source'], string>> = {
+const SOURCES: Readonly<Record<GroupView['limit']['source'], string>> = {
   configured: 'as configured',
   built_in: 'from the table of known limits',
   unknown: 'assumed, because nobody knows it',
@@ -18,7 +18,7 @@ const SOURCES: Readonly<Record<GroupStatus['limit']['source'], string>> = {
 };
 
 /** The group in numbers. */
-export function GroupFigures({ group }: { readonly group: GroupStatus }) {
+export function GroupFigures({ group }: { readonly group: GroupView }) {
   const { name, kind } = group;
   // For what the status does not tell: budgets, and how much may go at once.
   const [answer] = useAnswer(
@@ -105,11 +105,11 @@ export function GroupFigures({ group }: { readonly group: GroupStatus }) {
 }
 
 /** Name of a figure, with the calls to which it applies if not all. */
-function stopped(name: string, { about }: GroupStatus): string {
+function stopped(name: string, { about }: GroupView): string {
   return about === undefined ? name : `${name} (${scopeWords(about)})`;
 }
 
-function Oddities({ group }: { readonly group: GroupStatus }) {
+function Oddities({ group }: { readonly group: GroupView }) {
   const odd = [
     { n: group.expired_total, says: 'taken back by the watchdog' },
     { n: group.resurrected_total, says: 'taken up again after their lease had lapsed' },

@@ -4,7 +4,7 @@ import { attentionLine } from '../../model/attention.ts';
 import { scopeWords } from '../../model/scope-words.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { oldestWaitMs } from '../../model/oldest-wait.ts';
 import { may } from '../../session.ts';
 import { StateWord } from '../../ui/state-word.tsx';
@@ -12,7 +12,7 @@ import { GroupActions } from './group-actions.tsx';
 import { TemporaryChips } from './temporary-chips.tsx';
 
 /** Name, state, how it stands in one line, and what can be done. */
-export function GroupHead({ group }: { readonly group: GroupStatus }) {
+export function GroupHead({ group }: { readonly group: GroupView }) {
   return (
     <header class="group-head">
       <div class="title">
@@ -31,7 +31,7 @@ export function GroupHead({ group }: { readonly group: GroupStatus }) {
   );
 }
 
-function summaryOf(group: GroupStatus): string {
+function summaryOf(group: GroupView): string {
   const parts = [slotsInWords(slotsOfGroup(group))];
   if (group.cooling > 0) parts.push(`${count(group.cooling)} cooling down`);
   parts.push(`${count(group.queued)} waiting`);
@@ -44,7 +44,7 @@ function summaryOf(group: GroupStatus): string {
 }
 
 /** Groups that have no configuration of their own, and where what they do is decided. */
-function NoSettings({ group }: { readonly group: GroupStatus }) {
+function NoSettings({ group }: { readonly group: GroupView }) {
   switch (group.kind) {
     case 'automatic':
       return (

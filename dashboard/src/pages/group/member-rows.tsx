@@ -10,10 +10,10 @@ import {
   outlookOf,
   pauseOf,
   slotsOfMember,
-  type Member,
+  type MemberView,
 } from '../../model/members.ts';
 import { sentenceOf, slotsInWords } from '../../model/sentence.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { BAND, WIDTH } from '../../picture/shapes.ts';
 import { SmallSlots } from '../../picture/small-slots.tsx';
 import { may } from '../../session.ts';
@@ -23,7 +23,7 @@ import '../../ui/state-word.css';
 import './member-rows.css';
 
 /** Each member of a group, in the order of its tiers. */
-export function MemberRows({ group }: { readonly group: GroupStatus }) {
+export function MemberRows({ group }: { readonly group: GroupView }) {
   const members = (group.members ?? []).toSorted((a, b) => a.tier - b.tier);
   if (members.length === 0) return null;
   const hasTiers = members.some(({ tier }) => tier !== members[0]?.tier);
@@ -51,14 +51,14 @@ export function MemberRows({ group }: { readonly group: GroupStatus }) {
   );
 }
 
-function othersOf(member: Member, members: readonly Member[]): number {
+function othersOf(member: MemberView, members: readonly MemberView[]): number {
   return members.filter((each) => each !== member && !isOut(each)).length;
 }
 
 interface RowProps {
   readonly name: string;
-  readonly member: Member;
-  readonly scopes: NonNullable<GroupStatus['scopes']>;
+  readonly member: MemberView;
+  readonly scopes: NonNullable<GroupView['scopes']>;
   readonly hasTiers: boolean;
   /** Members beside it that get calls. */
   readonly others: number;

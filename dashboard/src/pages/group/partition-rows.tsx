@@ -2,12 +2,12 @@ import { count, duration } from '../../format.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfPool } from '../../model/slots.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { refusedForLimits } from '../../../../src/core/words/signal.ts';
 import { SmallPicture } from '../../picture/small-picture.tsx';
 
 /** Each pool of a split group, the most pressed first. */
-export function PartitionRows({ group }: { readonly group: GroupStatus }) {
+export function PartitionRows({ group }: { readonly group: GroupView }) {
   const pressed = group.partitions.toSorted((a, b) => pressureOf(b) - pressureOf(a));
   return (
     <section aria-labelledby="partitions-title">
@@ -25,9 +25,9 @@ export function PartitionRows({ group }: { readonly group: GroupStatus }) {
   );
 }
 
-type Pool = GroupStatus['partitions'][number];
+type PartitionView = GroupView['partitions'][number];
 
-function Row({ pool }: { readonly pool: Pool }) {
+function Row({ pool }: { readonly pool: PartitionView }) {
   const name = pool.partition ?? 'undivided';
   const shown = partitionName(name);
   if ('error' in pool) {
@@ -58,6 +58,6 @@ function Row({ pool }: { readonly pool: Pool }) {
   );
 }
 
-function pressureOf(pool: Pool): number {
+function pressureOf(pool: PartitionView): number {
   return 'error' in pool ? Infinity : pool.queued * 1_000 + pool.in_use;
 }

@@ -2,11 +2,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { returns } from '../../feed.ts';
 import type * as Parts from './past.ts';
 
-type Past = typeof Parts;
+type PastSections = typeof Parts;
 
 /** Charts, warnings and decisions of a group, as soon as their code is there. It is tried again when the feed is back. */
 export function PastSections({ name }: { readonly name: string }) {
-  const [past, setPast] = useState<Past | null>(null);
+  const [past, setPast] = useState<PastSections | null>(null);
   const [hasFailed, setFailed] = useState(false);
   useEffect(() => {
     import('./past.ts').then(setPast, () => setFailed(true));

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
-import type { Lasts } from '../../model/temporary.ts';
+import type { TemporaryChoice } from '../../model/temporary.ts';
 import { Modal } from '../../ui/modal.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 import { UntilChoice } from '../../ui/until-choice.tsx';
@@ -8,7 +8,7 @@ import { UntilChoice } from '../../ui/until-choice.tsx';
 /** Button for a pause with an end. */
 export function PauseUntil({ name }: { readonly name: string }) {
   const [isOpen, setOpen] = useState(false);
-  const [lasts, setLasts] = useState<Lasts | null>({});
+  const [lasts, setLasts] = useState<TemporaryChoice | null>({});
   const [isBusy, setBusy] = useState(false);
   const pause = async (): Promise<void> => {
     if (lasts === null) return;

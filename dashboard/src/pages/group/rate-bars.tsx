@@ -1,17 +1,17 @@
 import { count } from '../../format.ts';
 import { atOnceOf } from '../../model/rates.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { Level } from '../../ui/level.tsx';
 import { Figure } from './figure.tsx';
 
-interface Props {
-  readonly rates: NonNullable<GroupStatus['rates']>;
+interface RateBarsProps {
+  readonly rates: NonNullable<GroupView['rates']>;
   /** As configured; null: the default. */
   readonly burst: number | null;
 }
 
 /** Bars of what may go at once now, of each limit of requests and tokens. */
-export function RateBars({ rates, burst }: Props) {
+export function RateBars({ rates, burst }: RateBarsProps) {
   return (
     <>
       {Object.entries(rates).map(([name, { limit, left }]) => {

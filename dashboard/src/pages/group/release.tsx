@@ -2,25 +2,25 @@ import { api } from '../../api.ts';
 import { exact, duration } from '../../format.ts';
 import { hearsLate, KINDS } from '../../model/kinds.ts';
 import { partitionName } from '../../model/decoded.ts';
-import type { Lease } from '../../model/status.ts';
+import type { LeaseView } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { confirm, tell } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 
 /** State of a lease, in a word or three. */
-export const LEASE_STATES: Readonly<Record<Lease['state'], string>> = {
+export const LEASE_STATES: Readonly<Record<LeaseView['state'], string>> = {
   held: 'held',
   revoking: 'is taken back',
   cooling: 'cools down',
 };
 
 /** Whether whoever looks may take the slot back. */
-function isReleasable({ state }: Lease): boolean {
+function isReleasable({ state }: LeaseView): boolean {
   return may('operator') && state === 'held';
 }
 
 /** Shows everything about a lease, and takes its slot back where that is wished and allowed. */
-export async function openLease(name: string, lease: Lease, ageMs: number): Promise<void> {
+export async function openLease(name: string, lease: LeaseView, ageMs: number): Promise<void> {
   const facts = <Facts lease={lease} ageMs={ageMs} />;
   if (!isReleasable(lease)) return tell({ title: 'A slot', says: facts });
   const isSure = await confirm({
@@ -48,7 +48,7 @@ export async function openLease(name: string, lease: Lease, ageMs: number): Prom
   return undefined;
 }
 
-function Facts({ lease, ageMs }: { readonly lease: Lease; readonly ageMs: number }) {
+function Facts({ lease, ageMs }: { readonly lease: LeaseView; readonly ageMs: number }) {
   const { tenant, agent, model, upstream, member, partition, lane, slots, state } = lease;
   const facts = [
     { name: 'Kind', value: lease.kind === undefined ? null : KINDS[lease.kind] },
@@ -86,7 +86,7 @@ function Facts({ lease, ageMs }: { readonly lease: Lease; readonly ageMs: number
 /** Button that takes the slot of a lease back, after a question. */
 export function Release(props: {
   readonly name: string;
-  readonly lease: Lease;
+  readonly lease: LeaseView;
   readonly ageMs: number;
 }) {
   const { name, lease, ageMs } = props;

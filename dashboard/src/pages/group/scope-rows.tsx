@@ -1,11 +1,11 @@
 import { count } from '../../format.ts';
-import { scopeEnd, scopeState, scopeWords, type ScopeStatus } from '../../model/scope-words.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import { scopeEnd, scopeState, scopeWords, type ScopeView } from '../../model/scope-words.ts';
+import type { GroupView } from '../../model/status.ts';
 import { When } from '../../ui/when.tsx';
 import './scope-rows.css';
 
 /** A table of the calls that the upstream refuses while all others start. */
-export function ScopeRows({ group: { scopes = [] } }: { readonly group: GroupStatus }) {
+export function ScopeRows({ group: { scopes = [] } }: { readonly group: GroupView }) {
   if (scopes.length === 0) return null;
   return (
     <section>
@@ -34,7 +34,7 @@ export function ScopeRows({ group: { scopes = [] } }: { readonly group: GroupSta
   );
 }
 
-function ScopeRow({ scope }: { readonly scope: ScopeStatus }) {
+function ScopeRow({ scope }: { readonly scope: ScopeView }) {
   const end = scopeEnd(scope);
   const { about, member, queued, pause } = scope;
   return (
@@ -53,6 +53,6 @@ function ScopeRow({ scope }: { readonly scope: ScopeStatus }) {
   );
 }
 
-function keyOf({ about, member = '' }: ScopeStatus): string {
+function keyOf({ about, member = '' }: ScopeView): string {
   return `${scopeWords(about)} ${member}`;
 }

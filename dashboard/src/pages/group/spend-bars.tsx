@@ -1,23 +1,23 @@
 import { usd } from '../../format.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { Said } from '../../ui/said.tsx';
 import { Level } from '../../ui/level.tsx';
 import { Figure } from './figure.tsx';
 
-interface Budget {
+interface BudgetAmounts {
   readonly per_hour: number | null;
   readonly per_day: number | null;
   readonly per_month: number | null;
 }
 
-interface Props {
-  readonly spend: NonNullable<GroupStatus['spend']>;
+interface SpendBarsProps {
+  readonly spend: NonNullable<GroupView['spend']>;
   /** Null: not known, or none. */
-  readonly budget: Budget | null;
+  readonly budget: BudgetAmounts | null;
 }
 
 /** Bars of what was spent in the present hour, day and month, against the budget of each. */
-export function SpendBars({ spend, budget }: Props) {
+export function SpendBars({ spend, budget }: SpendBarsProps) {
   const spans = [
     { name: 'this hour', spent: spend.hour_usd, of: budget?.per_hour ?? null },
     { name: 'this day', spent: spend.day_usd, of: budget?.per_day ?? null },

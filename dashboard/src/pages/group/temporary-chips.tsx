@@ -2,13 +2,13 @@ import { api } from '../../api.ts';
 import { now } from '../../feed.ts';
 import { clock, exact, relative } from '../../format.ts';
 import { shortText } from '../../model/short-text.ts';
-import type { GroupStatus } from '../../model/status.ts';
-import { backPatch, type Temporary } from '../../model/temporary.ts';
+import type { GroupView } from '../../model/status.ts';
+import { backPatch, type TemporaryView } from '../../model/temporary.ts';
 import { may } from '../../session.ts';
 import { complain, say } from '../../ui/toasts.tsx';
 
 /** Fields of a group that go back by themselves, each with its end. */
-export function TemporaryChips({ group }: { readonly group: GroupStatus }) {
+export function TemporaryChips({ group }: { readonly group: GroupView }) {
   const { name, temporary = [] } = group;
   if (temporary.length === 0) return null;
   return (
@@ -20,7 +20,7 @@ export function TemporaryChips({ group }: { readonly group: GroupStatus }) {
   );
 }
 
-function Chip({ name, one }: { readonly name: string; readonly one: Temporary }) {
+function Chip({ name, one }: { readonly name: string; readonly one: TemporaryView }) {
   const patch = backPatch(one);
   const goBack = async (): Promise<void> => {
     if (patch === null) return;

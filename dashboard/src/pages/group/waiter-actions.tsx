@@ -2,17 +2,17 @@ import { LANES } from '../../../../src/core/words/ticket.ts';
 import { api } from '../../api.ts';
 import { duration } from '../../format.ts';
 import { isolated } from '../../model/isolated.ts';
-import type { Waiter } from '../../model/status.ts';
+import type { WaiterView } from '../../model/status.ts';
 import { confirm } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 
-interface Props {
+interface WaiterActionsProps {
   readonly name: string;
-  readonly waiter: Waiter;
+  readonly waiter: WaiterView;
 }
 
 /** Puts one call first, into another lane, or out of the queue. */
-export function WaiterActions({ name, waiter }: Props) {
+export function WaiterActions({ name, waiter }: WaiterActionsProps) {
   const { ticket, tenant } = waiter;
   const whose = isolated(tenant);
   const params = { name, ticket };
@@ -73,11 +73,11 @@ export function WaiterActions({ name, waiter }: Props) {
   );
 }
 
-type Result =
+type ActionResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly status: number; readonly problem: { readonly detail: string } };
 
-function tell(result: Result, done: string): void {
+function tell(result: ActionResult, done: string): void {
   if (result.ok) say(done);
   else if (result.status === 404) say('That call does not wait any more.');
   else complain(`Nothing was done. ${result.problem.detail}`);

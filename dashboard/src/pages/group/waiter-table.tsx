@@ -6,7 +6,7 @@ import { haveKinds, KINDS } from '../../model/kinds.ts';
 import { membersInWords } from '../../model/members.ts';
 import { partitionName } from '../../model/decoded.ts';
 import { estimateInWords, stalledInWords, waitInWords } from '../../model/sentence.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { totalOf } from './lease-table.tsx';
 import { Said } from '../../ui/said.tsx';
@@ -102,7 +102,7 @@ export function WaiterTable({ name }: { readonly name: string }) {
 }
 
 /** Says why there are no estimates, and where else calls of the group wait. */
-function WaitNotes({ group, sinceMs }: { readonly group: GroupStatus; readonly sinceMs: number }) {
+function WaitNotes({ group, sinceMs }: { readonly group: GroupView; readonly sinceMs: number }) {
   const stalled = stalledInWords(group, sinceMs);
   const { waiting_elsewhere: elsewhere = [] } = group;
   return (

@@ -3,7 +3,7 @@ import { SchemaField } from '../../form/schema-field.tsx';
 import { useDraft } from '../../form/use-draft.ts';
 import { api } from '../../api.ts';
 import { groups } from '../../feed.ts';
-import type { Document } from '../../model/document.ts';
+import type { EditedDocument } from '../../model/document.ts';
 import { elsewhere } from '../../model/field-errors.ts';
 import { KEY_SECTIONS } from '../../model/key-fields.ts';
 import { BLANK_KEY, keyDocument, keySnippet, type Key } from '../../model/keys.ts';
@@ -46,7 +46,7 @@ export function KeyDialog(props: KeyDialogProps) {
 }
 
 function KeyForm(
-  props: KeyDialogProps & { readonly base: Document; readonly etag: string | null },
+  props: KeyDialogProps & { readonly base: EditedDocument; readonly etag: string | null },
 ) {
   const { id, onClose, onChanged } = props;
   const draft = useDraft(keyDocumentSchema, props.base);
@@ -74,7 +74,7 @@ function KeyForm(
     const key = draft.countAsFree();
     if (key !== null) await warned.look(key);
   };
-  const restart = (base: Document, next?: Document): void => {
+  const restart = (base: EditedDocument, next?: EditedDocument): void => {
     draft.restart(base, next);
     saving.resolve();
   };

@@ -15,14 +15,16 @@ import { useSpent } from './use-spent.ts';
 import './keys.css';
 
 /** The dialog that is open. */
-type Open = { readonly kind: 'new' } | { readonly kind: 'edit' | 'rotate'; readonly id: string };
+type OpenKeyDialog =
+  | { readonly kind: 'new' }
+  | { readonly kind: 'edit' | 'rotate'; readonly id: string };
 
 /** Keys of callers, and below them keys of the admin API. */
 export function KeysPage() {
   const [answer, again] = useAnswer(askKeys, [version.value]);
   const [keyless] = useAnswer(askKeyless, [version.value]);
   const spent = useSpent('key');
-  const [open, setOpen] = useState<Open | null>(null);
+  const [open, setOpen] = useState<OpenKeyDialog | null>(null);
   const keys = answer?.keys ?? [];
   const close = (): void => setOpen(null);
   const act = async (kind: Parameters<OnAct>[0], id: string): Promise<void> => {

@@ -1,4 +1,4 @@
-import { budgetWords, costWords, usedPart, type CostRow } from '../../model/costs.ts';
+import { budgetWords, costWords, usedPart, type CostRowView } from '../../model/costs.ts';
 import { budgetOf, type SpentOf } from '../../model/teams.ts';
 import { Level } from '../../ui/level.tsx';
 
@@ -40,7 +40,7 @@ export function SpentCells({ of: spent }: { readonly of: SpentOf | undefined }) 
 }
 
 /** Words for a cost: one that was not counted is not $0, nor is one whose price nobody knows. */
-function money(row: CostRow | undefined) {
+function money(row: CostRowView | undefined) {
   if (row === undefined || row.calls === 0) return <span class="dim">–</span>;
   return costWords(row);
 }

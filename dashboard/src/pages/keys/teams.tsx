@@ -12,7 +12,7 @@ import { TeamDialog } from './team-dialog.tsx';
 import { useSpent } from './use-spent.ts';
 
 /** The dialog that is open: of a team, or of a new one (null). */
-interface Open {
+interface OpenTeamDialog {
   readonly team: Team | null;
 }
 
@@ -23,7 +23,7 @@ export function Teams() {
     [version.value],
   );
   const spent = useSpent('team');
-  const [open, setOpen] = useState<Open | null>(null);
+  const [open, setOpen] = useState<OpenTeamDialog | null>(null);
   const teams = answer?.ok === true ? (answer.body.teams as Team[]) : [];
   return (
     <section class="keys-list teams" id="teams" aria-labelledby="teams-title">

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type * as z from 'zod';
 import type { keyDocumentSchema } from '../../../../src/contract/admin/key-documents.ts';
 import { api, type Problem } from '../../api.ts';
-import { isSame, type Document } from '../../model/document.ts';
+import { isSame, type EditedDocument } from '../../model/document.ts';
 import type { FieldError } from '../../model/field-errors.ts';
 import { keyDocument, keyPatch, type Key } from '../../model/keys.ts';
 import { say } from '../../ui/toasts.tsx';
@@ -10,7 +10,7 @@ import { say } from '../../ui/toasts.tsx';
 type KeyDocument = z.output<typeof keyDocumentSchema>;
 
 /** A key that was made this moment. */
-interface Secret {
+interface NewKeySecret {
   readonly id: string;
   readonly text: string;
 }
@@ -25,9 +25,9 @@ export function useSaveKey(
   refuse: (errors: readonly FieldError[]) => void,
   onSaved: () => void,
 ) {
-  const [secret, setSecret] = useState<Secret | null>(null);
+  const [secret, setSecret] = useState<NewKeySecret | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
-  const [theirs, setTheirs] = useState<Document | null | undefined>(undefined);
+  const [theirs, setTheirs] = useState<EditedDocument | null | undefined>(undefined);
   const [etag, setEtag] = useState(openedAt);
   const [isBusy, setBusy] = useState(false);
 
@@ -39,7 +39,7 @@ export function useSaveKey(
   const preview = (document: KeyDocument) =>
     api('previewKey', {
       params: { id: document.id },
-      body: { ...(id === null ? document : keyPatch(document as Document)) },
+      body: { ...(id === null ? document : keyPatch(document as EditedDocument)) },
     });
 
   const create = async (document: KeyDocument): Promise<void> => {
@@ -48,7 +48,11 @@ export function useSaveKey(
     else fail(result.problem);
   };
 
-  const change = async (name: string, document: Document, base: Document): Promise<void> => {
+  const change = async (
+    name: string,
+    document: EditedDocument,
+    base: EditedDocument,
+  ): Promise<void> => {
     let version = etag;
     const params = { id: name };
     for (let attempt = 0; attempt < TRIES; attempt++) {
@@ -70,10 +74,10 @@ export function useSaveKey(
     setProblem('The configuration is being changed by others. Try again.');
   };
 
-  const save = async (document: KeyDocument, base: Document): Promise<void> => {
+  const save = async (document: KeyDocument, base: EditedDocument): Promise<void> => {
     setBusy(true);
     setProblem(null);
-    await (id === null ? create(document) : change(id, document as Document, base));
+    await (id === null ? create(document) : change(id, document as EditedDocument, base));
     setBusy(false);
   };
   return {

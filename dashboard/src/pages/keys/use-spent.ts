@@ -1,17 +1,19 @@
 import { api } from '../../api.ts';
 import { version } from '../../feed.ts';
-import type { By, CostRow } from '../../model/costs.ts';
+import type { CostGrouping, CostRowView } from '../../model/costs.ts';
 import { spentByName, type SpentOf } from '../../model/teams.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
 
 /** Asks what keys or teams cost this day and month. Null: not known, or not yet. */
-export function useSpent(by: Extract<By, 'key' | 'team'>): ReadonlyMap<string, SpentOf> | null {
+export function useSpent(
+  by: Extract<CostGrouping, 'key' | 'team'>,
+): ReadonlyMap<string, SpentOf> | null {
   const [spent] = useAnswer(async () => {
     const [day, month] = await Promise.all(
       (['day', 'month'] as const).map((period) => api('getCosts', { query: { period, by } })),
     );
     if (day?.ok !== true || month?.ok !== true) return null;
-    return spentByName(day.body.rows as CostRow[], month.body.rows as CostRow[]);
+    return spentByName(day.body.rows as CostRowView[], month.body.rows as CostRowView[]);
   }, [version.value]);
   return spent;
 }

@@ -9,7 +9,7 @@ type Previewed =
   | { readonly ok: false; readonly problem: Problem };
 
 /** The question before a change that has warnings. */
-interface Question<Change> {
+interface ChangeQuestion<Change> {
   /** Preview of the change as it is now, if it has warnings that are to be confirmed. */
   readonly asked: ChangePreview | null;
   readonly isBusy: boolean;
@@ -27,7 +27,7 @@ export function useWarned<Change>(
   change: Change | null,
   preview: (change: Change) => Promise<Previewed>,
   fail: (problem: Problem) => void,
-): Question<Change> {
+): ChangeQuestion<Change> {
   const [looked, setLooked] = useState<{ of: Change; preview: ChangePreview } | null>(null);
   const [isBusy, setBusy] = useState(false);
   const isCurrent = looked !== null && looked.preview.warnings.length > 0;

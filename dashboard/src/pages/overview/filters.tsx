@@ -1,14 +1,14 @@
 import { isNarrow, KINDS, type GroupFilter } from '../../model/group-filter.ts';
 import { STATES } from '../../model/group-state.ts';
 
-interface Props {
+interface FiltersProps {
   readonly filter: GroupFilter;
   /** Told what is to stand in the link of the page. Undefined or empty: nothing. */
   readonly onChange: (changed: Readonly<Record<string, string | undefined>>) => void;
 }
 
 /** Filters of the list: words, a state, a kind. */
-export function Filters({ filter, onChange }: Props) {
+export function Filters({ filter, onChange }: FiltersProps) {
   const { text, state, kind } = filter;
   const valueOf = (value: string): string | undefined => (value === 'all' ? undefined : value);
   return (

@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks';
 import { count, duration } from '../../format.ts';
 import { slotsInWords } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { refusedForLimits } from '../../../../src/core/words/signal.ts';
 import { SmallPicture } from '../../picture/small-picture.tsx';
 import { Sparkline } from '../../picture/sparkline.tsx';
@@ -14,7 +14,7 @@ import { useInSight } from '../../ui/in-sight.ts';
  * One group: its picture, how long calls wait, what the upstream refuses. Drawn anew with each word of
  * the feed while it is in sight, and once when it comes in sight.
  */
-export function GroupCard({ group: live }: { readonly group: ReadonlySignal<GroupStatus> }) {
+export function GroupCard({ group: live }: { readonly group: ReadonlySignal<GroupView> }) {
   const root = useRef<HTMLElement>(null);
   const group = useInSight(root).value ? live.value : live.peek();
   const slots = slotsOfGroup(group);
@@ -37,7 +37,7 @@ export function GroupCard({ group: live }: { readonly group: ReadonlySignal<Grou
   );
 }
 
-function Waits({ group }: { readonly group: GroupStatus }) {
+function Waits({ group }: { readonly group: GroupView }) {
   const { wait_p50_ms: p50, wait_p95_ms: p95 } = group;
   return (
     <p class="figure" title="Waits of the calls granted in the last five minutes">
@@ -52,7 +52,7 @@ function Waits({ group }: { readonly group: GroupStatus }) {
   );
 }
 
-function Refusals({ group }: { readonly group: GroupStatus }) {
+function Refusals({ group }: { readonly group: GroupView }) {
   const { refusals, steps } = group.last_hour;
   const kinds = Object.entries(refusals).map(([kind, n]) => `${kind} ${n}`);
   return (
@@ -72,7 +72,7 @@ function Refusals({ group }: { readonly group: GroupStatus }) {
 }
 
 /** Counts the steps of the last hour before the group recorded anything. */
-function unknownSteps({ last_hour: { steps } }: GroupStatus): number {
+function unknownSteps({ last_hour: { steps } }: GroupView): number {
   const known = steps.refused.findIndex((value) => value !== null);
   return known === -1 ? steps.refused.length : known;
 }

@@ -4,14 +4,14 @@ import { count, duration, usd } from '../../format.ts';
 import { COLUMNS, type ColumnId } from '../../model/group-columns.ts';
 import { sentenceOf } from '../../model/sentence.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { useInSight } from '../../ui/in-sight.ts';
 import { StateWord } from '../../ui/state-word.tsx';
 
 const FIGURES = COLUMNS.filter((column) => column.isFigure);
 
 /** One group as a row, drawn anew with each word of the feed while it is in sight. */
-export function GroupRow({ group: live }: { readonly group: ReadonlySignal<GroupStatus> }) {
+export function GroupRow({ group: live }: { readonly group: ReadonlySignal<GroupView> }) {
   const root = useRef<HTMLTableRowElement>(null);
   const group = useInSight(root).value ? live.value : live.peek();
   return (
@@ -43,7 +43,7 @@ export function GroupRow({ group: live }: { readonly group: ReadonlySignal<Group
   );
 }
 
-function inWords(id: ColumnId, group: GroupStatus, value: number | null): string {
+function inWords(id: ColumnId, group: GroupView, value: number | null): string {
   if (id === 'slots') {
     const { inUse, capacity } = slotsOfGroup(group);
     return `${count(inUse)}/${count(capacity)}`;

@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks';
 import { groups } from '../../feed.ts';
 import { ariaSort, COLUMNS, nextSort, type Sort } from '../../model/group-columns.ts';
 import type { OverviewChoice } from '../../model/overview-choice.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 import { GroupRow } from './group-row.tsx';
 import { useOrder } from './use-order.ts';
 import './group-table.css';
@@ -63,7 +63,7 @@ export function GroupTable({ choice, onChange }: TableProps) {
 
 function Rows(props: {
   readonly names: readonly string[];
-  readonly of: ReadonlyMap<string, ReadonlySignal<GroupStatus>>;
+  readonly of: ReadonlyMap<string, ReadonlySignal<GroupView>>;
 }) {
   return (
     <>

@@ -7,7 +7,7 @@ import { attentionOf, rankOf } from '../../model/attention.ts';
 import { byColumn, isIdle, type Sort } from '../../model/group-columns.ts';
 import { isNarrow, isSought, type GroupFilter } from '../../model/group-filter.ts';
 import { byPressure, keepOrder } from '../../model/order.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 
 /** Minimum time between two moves of cards. */
 const SORT_MS_MIN = 5_000;
@@ -19,7 +19,7 @@ const POINTER_MS = 15_000;
 const matches = signal<ReadonlyMap<string, readonly string[]>>(new Map());
 
 /** Groups that are wanted, and in which order. */
-interface Wanted {
+interface WantedGroups {
   readonly filter: GroupFilter;
   /** Null: the most pressed first. */
   readonly sort: Sort | null;
@@ -37,11 +37,11 @@ interface Order {
  * Names of the groups that are looked for, in order. Nothing moves while somebody points at the list or has the focus
  * on a group in there; what is gone goes at once.
  */
-export function useOrder(wanted: Wanted, list: RefObject<HTMLElement | null>): Order {
+export function useOrder(wanted: WantedGroups, list: RefObject<HTMLElement | null>): Order {
   const { filter, sort, foldsIdle } = wanted;
   const asked = useSignal(wanted);
   const order = useSignal<Order>({ shown: [], idle: [] });
-  const sorted = useRef<{ at: number; by: Wanted | null }>({ at: 0, by: null });
+  const sorted = useRef<{ at: number; by: WantedGroups | null }>({ at: 0, by: null });
   const pointedAt = useRef(0);
 
   useLayoutEffect(() => {
@@ -81,7 +81,7 @@ export function useOrder(wanted: Wanted, list: RefObject<HTMLElement | null>): O
   return order.value;
 }
 
-function inOrder(sought: readonly GroupStatus[], wanted: Wanted): Order {
+function inOrder(sought: readonly GroupView[], wanted: WantedGroups): Order {
   const { filter, sort, foldsIdle } = wanted;
   const all = attention.peek();
   const names =
@@ -99,7 +99,7 @@ function inOrder(sought: readonly GroupStatus[], wanted: Wanted): Order {
 }
 
 /** The same order without what is gone. Whoever no longer fits stays until the next sorting, as long as it exists. */
-function kept(before: Order, all: readonly GroupStatus[], sought: readonly GroupStatus[]): Order {
+function kept(before: Order, all: readonly GroupView[], sought: readonly GroupView[]): Order {
   const there = new Set(all.map(({ name }) => name));
   const idle = before.idle.filter((name) => there.has(name));
   const folded = new Set(idle);

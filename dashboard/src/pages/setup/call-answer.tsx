@@ -2,7 +2,7 @@ import { duration } from '../../format.ts';
 import { toldHeaders } from '../../model/test-call.ts';
 
 /** Answer to a test call. */
-export interface Answered {
+export interface TestCallAnswer {
   readonly path: string;
   readonly status: number;
   /** Until its headers were there. */
@@ -13,7 +13,7 @@ export interface Answered {
 }
 
 /** Shows an answer: whose it is, what Headgate says of it, and how it begins. */
-export function CallAnswer({ answered }: { readonly answered: Answered }) {
+export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) {
   const { path, status, tookMs, headers, text, isCut } = answered;
   const told = toldHeaders(headers);
   const said = new Map(told);

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { firstModelOf, isCallable, testCallOf } from '../../model/test-call.ts';
 import { isUsed, type UpstreamInfo } from '../../model/upstream-view.ts';
-import { CallAnswer, type Answered } from './call-answer.tsx';
+import { CallAnswer, type TestCallAnswer } from './call-answer.tsx';
 
 /** The beginning of an answer is enough to see that it is one. */
 const SHOWN_CHARS = 2_000;
@@ -16,7 +16,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
   const [id, setId] = useState<string | null>(null);
   const [model, setModel] = useState<string | null>(null);
   const [key, setKey] = useState('');
-  const [answered, setAnswered] = useState<Answered | null>(null);
+  const [answered, setAnswered] = useState<TestCallAnswer | null>(null);
   const [wrong, setWrong] = useState<string | null>(null);
   const call = useRef<AbortController | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -110,7 +110,7 @@ export function SendTestCall({ upstreams }: { readonly upstreams: readonly Upstr
 async function sendCall(
   { path, headers, body }: ReturnType<typeof testCallOf>,
   signal: AbortSignal,
-): Promise<Answered> {
+): Promise<TestCallAnswer> {
   const startedAt = performance.now();
   const response = await fetch(path, {
     method: 'POST',

@@ -8,10 +8,10 @@ import { complain, say } from '../../ui/toasts.tsx';
 import { useAnswer } from '../../ui/use-answer.ts';
 
 type Format = 'generic' | 'slack';
-type Shown = NonNullable<
+type ShownWebhook = NonNullable<
   Extract<Awaited<ReturnType<typeof read>>, { ok: true }>['body']['webhook']
 >;
-type Tested = Awaited<ReturnType<typeof test>>;
+type WebhookTest = Awaited<ReturnType<typeof test>>;
 
 const read = () => api('getWebhook');
 const test = () => api('testWebhook');
@@ -42,14 +42,14 @@ export function WebhookSection() {
 }
 
 /** The form begins anew where what it shows was changed elsewhere. */
-function formKey(shown: Shown | null): string {
+function formKey(shown: ShownWebhook | null): string {
   return `${shown?.address} ${shown?.format} ${shown?.secret}`;
 }
 
 function SentTo({
   webhook: { address, format, secret, secret_fault, kinds },
 }: {
-  readonly webhook: Shown;
+  readonly webhook: ShownWebhook;
 }) {
   return (
     <>
@@ -67,7 +67,7 @@ function SentTo({
 }
 
 interface FormProps {
-  readonly shown: Shown | null;
+  readonly shown: ShownWebhook | null;
   readonly changed: () => void;
 }
 
@@ -76,7 +76,7 @@ function WebhookForm({ shown, changed }: FormProps) {
   const [format, setFormat] = useState<Format>(shown?.format ?? 'slack');
   const [secret, setSecret] = useState(shown?.secret ?? '');
   const [problem, setProblem] = useState<Problem | null>(null);
-  const [tested, setTested] = useState<Tested | 'busy' | null>(null);
+  const [tested, setTested] = useState<WebhookTest | 'busy' | null>(null);
 
   const save = async (): Promise<void> => {
     const body = {
@@ -188,7 +188,7 @@ function Problems({ problem }: { readonly problem: Problem }) {
   );
 }
 
-function TestOutcome({ tested }: { readonly tested: Tested }) {
+function TestOutcome({ tested }: { readonly tested: WebhookTest }) {
   if (!tested.ok) return <p class="wrong">{tested.problem.detail}</p>;
   const { delivered, status, answer, error, took_ms: tookMs } = tested.body;
   return (

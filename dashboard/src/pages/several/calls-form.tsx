@@ -22,18 +22,18 @@ const ACTS = {
   },
 } as const;
 
-type Act = keyof typeof ACTS;
+type CallsAct = keyof typeof ACTS;
 
-interface Meant {
+interface MeantCall {
   readonly tenant: string;
   readonly agent: string;
   readonly group: string;
 }
 
 /** Ends the calls of a tenant or an agent run in all groups, after it has said how many there are. */
-export function CallsForm({ asked }: { readonly asked: Meant }) {
+export function CallsForm({ asked }: { readonly asked: MeantCall }) {
   const [meant, setMeant] = useState(asked);
-  const [act, setAct] = useState<Act>('cancelWaiters');
+  const [act, setAct] = useState<CallsAct>('cancelWaiters');
   const [isTried, setTried] = useState(false);
   const [isBusy, setBusy] = useState(false);
   const isMissing = meant.tenant === '' && meant.agent === '';
@@ -46,7 +46,7 @@ export function CallsForm({ asked }: { readonly asked: Meant }) {
     await end(act, meant);
     setBusy(false);
   };
-  const field = (name: keyof Meant, label: string, help: string) => (
+  const field = (name: keyof MeantCall, label: string, help: string) => (
     <TextField
       id={`several-${name}`}
       label={label}
@@ -64,7 +64,7 @@ export function CallsForm({ asked }: { readonly asked: Meant }) {
         <select
           id="several-act"
           value={act}
-          onInput={(event) => setAct(event.currentTarget.value as Act)}
+          onInput={(event) => setAct(event.currentTarget.value as CallsAct)}
         >
           {Object.entries(ACTS).map(([value, { name }]) => (
             <option key={value} value={value}>
@@ -86,7 +86,7 @@ export function CallsForm({ asked }: { readonly asked: Meant }) {
 }
 
 /** Counts the calls first, asks, and does it. */
-async function end(act: Act, { tenant, agent, group }: Meant): Promise<void> {
+async function end(act: CallsAct, { tenant, agent, group }: MeantCall): Promise<void> {
   const { short, verb, says, done } = ACTS[act];
   const query = {
     ...(tenant === '' ? {} : { tenant }),

@@ -11,14 +11,14 @@ const ACTS = {
   resume: { verb: 'Resume', says: 'Those that wait there go on as there is room.' },
 } as const;
 
-type Act = keyof typeof ACTS;
+type GroupsAct = keyof typeof ACTS;
 
 /** Switches several groups in one change. */
 export function GroupsForm() {
   const [text, setText] = useState('');
   const [problem, setProblem] = useState<string | null>(null);
   const globs = text.split(/[\s,]+/).filter((glob) => glob !== '');
-  const act = async (to: Act): Promise<void> => {
+  const act = async (to: GroupsAct): Promise<void> => {
     if (globs.length === 0) return setProblem('Name at least one group, or a glob of some.');
     const { verb, says } = ACTS[to];
     const title = `${verb} ${globs.join(', ')}?`;

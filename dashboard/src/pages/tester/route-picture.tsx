@@ -7,19 +7,21 @@ import { limitWords } from '../../model/limit-words.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import type { TestedForm } from '../../model/tested-call.ts';
 
-type Answer = z.output<typeof testedSchema>;
-type Placement = Answer['groups'][number];
+type TesterAnswer = z.output<typeof testedSchema>;
+type TestedPlacement = TesterAnswer['groups'][number];
 
 /** Answer of the tester. */
-export type Tested = Omit<Answer, 'groups'> & { readonly groups: readonly Placement[] };
+export type TesterResult = Omit<TesterAnswer, 'groups'> & {
+  readonly groups: readonly TestedPlacement[];
+};
 
-interface Props {
+interface RoutePictureProps {
   readonly form: TestedForm;
-  readonly tested: Tested;
+  readonly tested: TesterResult;
 }
 
 /** The way of a call: to its upstream, through its groups in the order in which their slots are taken. */
-export function RoutePicture({ form, tested }: Props) {
+export function RoutePicture({ form, tested }: RoutePictureProps) {
   const { upstream, groups, refusal } = tested;
   return (
     <ol class="route">
@@ -80,20 +82,20 @@ const END_WORDS = [
   'as soon as it has a slot of each',
 ] as const;
 
-const CREDENTIAL_WORDS: Readonly<Record<NonNullable<Answer['credential']>, string>> = {
+const CREDENTIAL_WORDS: Readonly<Record<NonNullable<TesterAnswer['credential']>, string>> = {
   operator: "sees the operator's key",
   caller: "sees the caller's key",
   none: 'takes no key',
 };
 
-const CHOSEN_WORDS: Readonly<Record<NonNullable<Answer['chosen_by']>, string>> = {
+const CHOSEN_WORDS: Readonly<Record<NonNullable<TesterAnswer['chosen_by']>, string>> = {
   upstream: 'named by the call',
   model: 'found by the model',
   default: 'the default upstream',
 };
 
 interface StopProps {
-  readonly group: Placement;
+  readonly group: TestedPlacement;
   readonly place: number;
   readonly of: number;
 }
@@ -136,7 +138,7 @@ function GroupStop({ group: placement, place, of }: StopProps) {
   );
 }
 
-function assumedWords(assumed: Placement['assumed']): string[] {
+function assumedWords(assumed: TestedPlacement['assumed']): string[] {
   if (assumed === null) return [];
   const source =
     assumed.source === 'built_in' ? 'known of this provider' : 'assumed until more is learned';

@@ -24,7 +24,7 @@ const OPERATIONS = [
   ['ollama_chat', '/api/chat'],
 ] as const;
 
-interface Props {
+interface TesterFormProps {
   readonly form: TestedForm;
   readonly choices: Choices | null;
   readonly problem: Problem | null;
@@ -32,7 +32,7 @@ interface Props {
 }
 
 /** Asks for a call, as far as it decides about groups. */
-export function TesterForm({ form: asked, choices, problem, submit }: Props) {
+export function TesterForm({ form: asked, choices, problem, submit }: TesterFormProps) {
   const [form, setForm] = useState(asked);
   useEffect(() => setForm(asked), [JSON.stringify(asked)]);
   const [isTried, setTried] = useState(false);

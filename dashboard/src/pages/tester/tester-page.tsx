@@ -3,7 +3,7 @@ import { api, type Problem } from '../../api.ts';
 import { version } from '../../feed.ts';
 import { callOf, isAsked, queryOf, testedFormOf, wrongIn } from '../../model/tested-call.ts';
 import { useQuery } from '../../ui/use-query.ts';
-import { RoutePicture, type Tested } from './route-picture.tsx';
+import { RoutePicture, type TesterResult } from './route-picture.tsx';
 import { TesterForm } from './tester-form.tsx';
 import { useChoices } from './use-choices.ts';
 import './tester.css';
@@ -12,7 +12,7 @@ import './tester.css';
 export function TesterPage() {
   const [query, setQuery] = useQuery();
   const choices = useChoices();
-  const [tested, setTested] = useState<Tested | null>(null);
+  const [tested, setTested] = useState<TesterResult | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const form = testedFormOf(query);
 

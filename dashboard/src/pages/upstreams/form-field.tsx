@@ -22,7 +22,7 @@ export interface FieldText {
   readonly choices?: readonly string[];
 }
 
-interface Props {
+interface FormFieldProps {
   readonly text: FieldText;
   /** Description of the field. */
   readonly help: string;
@@ -32,7 +32,7 @@ interface Props {
 }
 
 /** One field with its label, its help and its error. */
-export function FormField({ text, help, value, errors, change }: Props) {
+export function FormField({ text, help, value, errors, change }: FormFieldProps) {
   const { name, label, options, choices, placeholder = '', isLong = false } = text;
   const id = `upstream-${name}`;
   const own = text.path ?? name;

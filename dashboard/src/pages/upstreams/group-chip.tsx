@@ -2,10 +2,10 @@ import { count } from '../../format.ts';
 import { useOf } from '../../model/group-state.ts';
 import { slotsOfGroup } from '../../model/slots.ts';
 import { suggestedWords } from '../../model/suggestions.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import type { GroupView } from '../../model/status.ts';
 
 /** A group that stands for the upstream, with how full it is and what was learned. */
-export function GroupChip({ group }: { readonly group: GroupStatus }) {
+export function GroupChip({ group }: { readonly group: GroupView }) {
   const { configured, source } = group.limit;
   const share = Math.min(1, useOf(group));
   return (
@@ -23,7 +23,7 @@ export function GroupChip({ group }: { readonly group: GroupStatus }) {
 }
 
 /** How much of its limits of requests and tokens is left at this moment. */
-export function GroupRates({ group: { name, rates } }: { readonly group: GroupStatus }) {
+export function GroupRates({ group: { name, rates } }: { readonly group: GroupView }) {
   const limits = Object.entries(rates ?? {});
   if (limits.length === 0) return null;
   const words = limits.map(
@@ -37,7 +37,7 @@ export function GroupRates({ group: { name, rates } }: { readonly group: GroupSt
 }
 
 /** Limits that the upstream has told the calls of a group in headers, by model. */
-export function GroupSeen(props: { readonly group: GroupStatus; readonly upstream: string }) {
+export function GroupSeen(props: { readonly group: GroupView; readonly upstream: string }) {
   const { name, limits_seen: all = [] } = props.group;
   const seen = all.filter(({ upstream }) => upstream === props.upstream);
   if (seen.length === 0) return null;

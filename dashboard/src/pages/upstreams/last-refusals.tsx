@@ -1,10 +1,10 @@
 import { duration } from '../../format.ts';
 import { refusalWords } from '../../model/call-words.ts';
-import type { LastRefusal } from '../../model/upstream-view.ts';
+import type { LastRefusalView } from '../../model/upstream-view.ts';
 import { When } from '../../ui/when.tsx';
 
 /** The last refusal of each kind. */
-export function LastRefusals({ refusals }: { readonly refusals: readonly LastRefusal[] }) {
+export function LastRefusals({ refusals }: { readonly refusals: readonly LastRefusalView[] }) {
   return (
     <ul class="refusals">
       {refusals.map(({ kind, at, retry_after_ms: waitMs, model }) => (

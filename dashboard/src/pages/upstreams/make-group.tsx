@@ -14,7 +14,7 @@ import { complain } from '../../ui/toasts.tsx';
 /** Slots of a group that nobody has said more about: few enough for every plan that is paid for. */
 const SLOTS = 5;
 
-interface Props {
+interface MakeGroupProps {
   readonly upstream: UpstreamDetail;
   readonly made: () => void;
 }
@@ -23,7 +23,7 @@ interface Props {
 export function MakeGroup({
   upstream: { id, suggested_limits: published, seen_limits: seen },
   made,
-}: Props) {
+}: MakeGroupProps) {
   const [name, setName] = useState(() => groupNameFor(id));
   const [slots, setSlots] = useState(String(SLOTS));
   const plans = [...seen.map(suggestionSeen), ...published];

@@ -1,14 +1,14 @@
 import type { UpstreamInfo } from '../../model/upstream-view.ts';
 import { may } from '../../session.ts';
 
-interface Props {
+interface NotUsedProps {
   readonly upstreams: readonly UpstreamInfo[];
   readonly isOpen: boolean;
   readonly edit: (upstream: UpstreamInfo) => void;
 }
 
 /** Upstreams that are built in and that nobody has called yet. */
-export function NotUsed({ upstreams, isOpen, edit }: Props) {
+export function NotUsed({ upstreams, isOpen, edit }: NotUsedProps) {
   if (upstreams.length === 0) return null;
   return (
     <details class="not-used" open={isOpen}>

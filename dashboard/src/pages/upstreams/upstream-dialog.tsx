@@ -6,7 +6,7 @@ import { complain, say } from '../../ui/toasts.tsx';
 import { KeySteps } from './key-steps.tsx';
 import { UpstreamFields } from './upstream-fields.tsx';
 
-interface Props {
+interface UpstreamDialogProps {
   /** Null: a new one. */
   readonly upstream: UpstreamInfo | null;
   /** All that there are: a new one by the name of one of them changes that. */
@@ -22,7 +22,7 @@ interface Props {
  * Edits what is configured of an upstream. Nothing is sent before it is saved. Whoever stores a key is led on until calls
  * go by it.
  */
-export function UpstreamDialog({ upstream, known, etag, changed, close }: Props) {
+export function UpstreamDialog({ upstream, known, etag, changed, close }: UpstreamDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [base, setBase] = useState({ upstream, etag });
   const [form, setForm] = useState<UpstreamForm>(() => formOf(upstream));

@@ -4,7 +4,7 @@ import type { UpstreamInfo } from '../../model/upstream-view.ts';
 import { FormField, type FieldText, type TextName } from './form-field.tsx';
 import { useHelp } from './use-help.ts';
 
-interface Props {
+interface UpstreamFieldsProps {
   readonly form: UpstreamForm;
   readonly change: (form: UpstreamForm) => void;
   readonly isNew: boolean;
@@ -16,7 +16,14 @@ interface Props {
 }
 
 /** The fields of an upstream, each with its help and what the server found wrong with it. */
-export function UpstreamFields({ form, change, isNew, known, builtIn, errors }: Props) {
+export function UpstreamFields({
+  form,
+  change,
+  isNew,
+  known,
+  builtIn,
+  errors,
+}: UpstreamFieldsProps) {
   const help = useHelp();
   const field = (text: FieldText) => (
     <FormField

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
 import { groupNamed } from '../../feed.ts';
 import { count, usd } from '../../format.ts';
-import { seenOf, type Seen, type UpstreamInfo } from '../../model/upstream-view.ts';
-import type { GroupStatus } from '../../model/status.ts';
+import { seenOf, type UpstreamGroupsView, type UpstreamInfo } from '../../model/upstream-view.ts';
+import type { GroupView } from '../../model/status.ts';
 import { may } from '../../session.ts';
 import { When } from '../../ui/when.tsx';
 import { GroupChip, GroupRates, GroupSeen } from './group-chip.tsx';
 import { LastRefusals } from './last-refusals.tsx';
 import { removeUpstream } from './remove-upstream.tsx';
 
-interface Props {
+interface UpstreamRowProps {
   readonly upstream: UpstreamInfo;
   readonly etag: string | null;
   readonly edit: () => void;
@@ -17,11 +17,11 @@ interface Props {
 }
 
 /** One upstream that somebody calls or has configured. */
-export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
+export function UpstreamRow({ upstream, etag, edit, changed }: UpstreamRowProps) {
   const [isOpen, setOpen] = useState(false);
   const groups = upstream.groups.flatMap((name) => groupNamed(name) ?? []);
   const seen = seenOf(upstream, groups);
-  const isCalled = (group: GroupStatus) => group.upstreams.some(({ id }) => id === upstream.id);
+  const isCalled = (group: GroupView) => group.upstreams.some(({ id }) => id === upstream.id);
   const called = groups.filter(isCalled);
   const idle = groups.filter((group) => !isCalled(group));
   return (
@@ -103,7 +103,7 @@ export function UpstreamRow({ upstream, etag, edit, changed }: Props) {
   );
 }
 
-const HEALTH_WORDS: Readonly<Record<Seen['state'], string>> = {
+const HEALTH_WORDS: Readonly<Record<UpstreamGroupsView['state'], string>> = {
   ok: '● ok',
   'partly paused': '‖ partly paused',
   waiting: '‖ backing off',
@@ -113,7 +113,7 @@ const HEALTH_WORDS: Readonly<Record<Seen['state'], string>> = {
   off: '⊘ off',
 };
 
-function Health({ seen: { state, until, stopped } }: { readonly seen: Seen }) {
+function Health({ seen: { state, until, stopped } }: { readonly seen: UpstreamGroupsView }) {
   return (
     <span class={`health ${state.replaceAll(' ', '-')}`}>
       {HEALTH_WORDS[state]}

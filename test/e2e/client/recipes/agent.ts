@@ -1,12 +1,12 @@
 import type { Headgate } from 'headgate/client';
 
 /** A model's turn: the agent has finished, or a tool is to be run. */
-interface Step {
+interface AgentStep {
   readonly text: string;
   readonly tool: (() => Promise<string>) | null;
 }
 
-type Generate = (messages: readonly string[], signal: AbortSignal) => Promise<Step>;
+type Generate = (messages: readonly string[], signal: AbortSignal) => Promise<AgentStep>;
 
 export async function runAgent(gate: Headgate, generate: Generate, task: string) {
   const run = { agent: crypto.randomUUID(), agentStartedAt: new Date() };

@@ -8,7 +8,7 @@ import { importConfig } from '../../../../src/config/import-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { aConfig } from '../../routing/fixtures.ts';
 
-type GroupInput = NonNullable<ConfigInput['groups']>[number];
+type MembersGroupInput = NonNullable<ConfigInput['groups']>[number];
 
 /** Words of an import on a group that the schema refuses. */
 function refused(group: unknown): string[] {
@@ -111,8 +111,8 @@ const EAST = { upstream: 'east' };
 const WEST = { upstream: 'west', secret: 'UPSTREAM_WEST' };
 
 function check(
-  group: Partial<GroupInput>,
-  { others = [], keys = true }: { others?: GroupInput[]; keys?: boolean } = {},
+  group: Partial<MembersGroupInput>,
+  { others = [], keys = true }: { others?: MembersGroupInput[]; keys?: boolean } = {},
 ) {
   const config = aConfig({
     upstreams: UPSTREAMS,
@@ -123,7 +123,7 @@ function check(
 }
 
 describe('members are refused, with the path', () => {
-  test.each<[string, Partial<GroupInput>, string, string]>([
+  test.each<[string, Partial<MembersGroupInput>, string, string]>([
     [
       'at an upstream that there is none of',
       { members: [EAST, { upstream: 'wets' }] },
@@ -202,7 +202,7 @@ describe('members are refused, with the path', () => {
       'speaks opaque, and the members speak openai',
     ],
     ...['api_key', 'upstream', 'base_url'].map(
-      (by): [string, Partial<GroupInput>, string, string] => [
+      (by): [string, Partial<MembersGroupInput>, string, string] => [
         `in a group that is split by ${by}`,
         { partition_by: ['caller', by as 'api_key'], members: [A, B] },
         'partition_by[1]',
@@ -246,7 +246,7 @@ describe('members are refused, with the path', () => {
           'east',
         ],
       ] as const
-    ).map(([what, match, to]): [string, Partial<GroupInput>, string, string] => [
+    ).map(([what, match, to]): [string, Partial<MembersGroupInput>, string, string] => [
       `where calls spill to what the group matches: ${what}`,
       { match: structuredClone(match) as never, members: [WEST], on_saturated: { spill_to: [to] } },
       `on_saturated.spill_to[0]${typeof to === 'string' ? '' : '.upstream'}`,
@@ -261,7 +261,7 @@ describe('members are refused, with the path', () => {
 });
 
 describe('members are taken', () => {
-  test.each<[string, Partial<GroupInput>]>([
+  test.each<[string, Partial<MembersGroupInput>]>([
     ['with two secrets at one upstream', { members: [A, B] }],
     ['of one dialect at several upstreams', { members: [EAST, WEST, { upstream: 'free' }] }],
     [

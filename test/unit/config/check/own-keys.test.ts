@@ -5,12 +5,12 @@ import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { resolveUpstreams } from '../../../../src/routing/upstreams.ts';
 import { aConfig } from '../../routing/fixtures.ts';
 
-type Document = Parameters<typeof aConfig>[0];
+type OwnKeysDocument = Parameters<typeof aConfig>[0];
 
 const UPSTREAM = { id: 'mine', base_url: 'https://api.mine.example' };
 const SHARED = { name: 'shared', match: { upstreams: ['mine'] } };
 
-function warnings(document: Document, before: Document = {}): string[] {
+function warnings(document: OwnKeysDocument, before: OwnKeysDocument = {}): string[] {
   return ownKeyWarnings(aConfig(before), aConfig(document), (config) =>
     resolveUpstreams(config, BUILT_IN_UPSTREAMS),
   );
@@ -24,7 +24,7 @@ it('names the group, the upstream and the field to set', () => {
   expect(only).toContain('partition_by: ["api_key"]');
 });
 
-it.each<[string, Document]>([
+it.each<[string, OwnKeysDocument]>([
   [
     'keys have partitions',
     { upstreams: [UPSTREAM], groups: [{ ...SHARED, partition_by: ['api_key'] }] },

@@ -5,14 +5,14 @@ import { checkConfig } from '../../../../src/config/check-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { aConfig } from '../../routing/fixtures.ts';
 
-type Group = NonNullable<ConfigInput['groups']>[number];
-type Upstream = NonNullable<ConfigInput['upstreams']>[number];
-type SpillTo = Extract<Group['on_saturated'], object>['spill_to'];
+type SpillGroup = NonNullable<ConfigInput['groups']>[number];
+type SpillUpstream = NonNullable<ConfigInput['upstreams']>[number];
+type SpillTo = Extract<SpillGroup['on_saturated'], object>['spill_to'];
 
 const SECRET = { secret: 'UPSTREAM_OTHER_KEY' };
 
 /** An OpenAI-shaped upstream with a key of the operator's, and what a test needs otherwise. */
-function other(id: string, more: Partial<Upstream> = {}): Upstream {
+function other(id: string, more: Partial<SpillUpstream> = {}): SpillUpstream {
   return { id, base_url: `https://${id}.example.com`, auth: SECRET, ...more };
 }
 
@@ -31,12 +31,12 @@ const UPSTREAMS = [
 
 const KEYS = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
 
-function check(group: Omit<Group, 'name'>, upstreams: Upstream[] = UPSTREAMS) {
+function check(group: Omit<SpillGroup, 'name'>, upstreams: SpillUpstream[] = UPSTREAMS) {
   const config = aConfig({ upstreams, groups: [{ name: 'a', ...group }], keys: KEYS });
   return checkConfig(config, BUILT_IN_UPSTREAMS, { privateUpstreams: false, jurisdiction: null });
 }
 
-function errors(match: Group['match'], spillTo: SpillTo): string[] {
+function errors(match: SpillGroup['match'], spillTo: SpillTo): string[] {
   const group = { match, on_saturated: { spill_to: spillTo } };
   return check(group).errors.map(({ path, message }) => `${path}: ${message}`);
 }
@@ -44,7 +44,7 @@ function errors(match: Group['match'], spillTo: SpillTo): string[] {
 const ONE = { upstreams: ['one'] };
 
 describe('a list of other upstreams is taken', () => {
-  test.each<[string, Group['match'], SpillTo]>([
+  test.each<[string, SpillGroup['match'], SpillTo]>([
     ['of one dialect', ONE, ['two']],
     ['that takes no key', ONE, ['free']],
     ['with another model', ONE, [{ upstream: 'two', model: 'm' }]],
@@ -71,12 +71,12 @@ describe('a list of other upstreams is taken', () => {
 });
 
 describe('a list of other upstreams without a key of theirs is taken', () => {
-  const members = (group: Omit<Group, 'name'>) => ({
+  const members = (group: Omit<SpillGroup, 'name'>) => ({
     upstreams: UPSTREAMS,
     keys: KEYS,
     groups: [{ name: 'b', ...group }],
   });
-  const found = (group: Omit<Group, 'name'>, entry: SpillTo[number]) => {
+  const found = (group: Omit<SpillGroup, 'name'>, entry: SpillTo[number]) => {
     const base = members(group);
     const a = { name: 'a', match: ONE, on_saturated: { spill_to: [entry] } };
     const config = aConfig({ ...base, groups: [...base.groups, a] });
@@ -86,7 +86,7 @@ describe('a list of other upstreams without a key of theirs is taken', () => {
   const there = { upstreams: ['keyless'] };
   const KEYED = { upstream: 'keyless', secret: 'UPSTREAM_OF_A_MEMBER' };
 
-  test.each<[string, Omit<Group, 'name'>, SpillTo[number]]>([
+  test.each<[string, Omit<SpillGroup, 'name'>, SpillTo[number]]>([
     ['where a member has one', { match: there, members: [KEYED] }, 'keyless'],
     [
       'where a member at another upstream has one',
@@ -104,7 +104,7 @@ describe('a list of other upstreams without a key of theirs is taken', () => {
     expect(found(group, entry)).toEqual([]);
   });
 
-  test.each<[string, Omit<Group, 'name'>, SpillTo[number]]>([
+  test.each<[string, Omit<SpillGroup, 'name'>, SpillTo[number]]>([
     ['members are elsewhere', { match: { upstreams: ['two'] }, members: [KEYED] }, 'keyless'],
     [
       'members have no such routes',
@@ -124,7 +124,7 @@ describe('a list of other upstreams without a key of theirs is taken', () => {
 });
 
 describe('a list of other upstreams is refused, with the path,', () => {
-  test.each<[string, Group['match'], SpillTo, RegExp]>([
+  test.each<[string, SpillGroup['match'], SpillTo, RegExp]>([
     ['that names nothing', ONE, ['two', 'tow'], /spill_to\[1\]: "tow" names no enabled upstream$/],
     ['that names a disabled upstream', ONE, ['off'], /spill_to\[0\]: "off" names no enabled/],
     [
@@ -201,7 +201,7 @@ describe('a budget without prices is warned of', () => {
     expect(warnings).toEqual([expect.stringMatching(/^Group "a": no prices of one are known, /)]);
   });
 
-  test.each<[string, Group, Upstream[]]>([
+  test.each<[string, SpillGroup, SpillUpstream[]]>([
     [
       'where prices are configured',
       { name: 'a', match: ONE, limits },

@@ -7,10 +7,13 @@ import type { Settlement } from '../../../../src/core/words/usage.ts';
 import { someTicket, TestGroup, UNMETERED } from '../../../support/core-builders.ts';
 
 /** Limits besides slots, and whatever else a test says. */
-type Limits = Partial<RateSettings> & Partial<BudgetSettings>;
+type LimitsMeteredLimits = Partial<RateSettings> & Partial<BudgetSettings>;
 
 /** Ten slots under these limits, of which a whole minute may go at once unless a test says otherwise. */
-export function metered(limits: Limits, settings: Partial<GroupSettings> = {}): TestGroup {
+export function metered(
+  limits: LimitsMeteredLimits,
+  settings: Partial<GroupSettings> = {},
+): TestGroup {
   const { perHourUsd = null, perDayUsd = null, perMonthUsd = null, ...rates } = limits;
   return TestGroup.stored({
     slotsMax: 10,
@@ -22,7 +25,7 @@ export function metered(limits: Limits, settings: Partial<GroupSettings> = {}): 
 }
 
 /** The expected use of a call. */
-export interface Size {
+export interface MeteredSize {
   readonly input?: number;
   readonly output?: number;
   readonly usd?: number;
@@ -32,7 +35,7 @@ export interface Size {
 export function call(
   group: TestGroup,
   name: string,
-  size: Size = {},
+  size: MeteredSize = {},
   changes: Partial<Ticket> = {},
 ): string[] {
   const { input = 1, output = 0, usd = null } = size;
@@ -49,7 +52,7 @@ export function call(
 }
 
 /** Makes the upstream's count of a call. */
-export function used(size: Size, requests = 1): Settlement {
+export function used(size: MeteredSize, requests = 1): Settlement {
   const { input: inputTokens = 0, output: outputTokens = 0, usd = 0 } = size;
   return { requests, inputTokens, outputTokens, usd, seen: null };
 }

@@ -1,4 +1,4 @@
-import type { Seen, SeenRefusal } from '../seen-refusal.ts';
+import type { RefusalSeen, SeenSeenRefusal } from '../seen-refusal.ts';
 
 /** Codes that mean something at one provider only. */
 const OWN_CODES = {
@@ -37,7 +37,7 @@ const OWN_PHRASES = [
 ] as const;
 
 /** A code that means something else everywhere else. */
-const OWN_MEANING: SeenRefusal = {
+const OWN_MEANING: SeenSeenRefusal = {
   name: 'DashScope, tokens, by the code alone that means an empty account elsewhere',
   upstreamId: 'dashscope',
   status: 429,
@@ -45,4 +45,8 @@ const OWN_MEANING: SeenRefusal = {
   kind: 'tokens',
 };
 
-export const SEEN: Seen = { refusals: [OWN_MEANING], codes: OWN_CODES, phrases: OWN_PHRASES };
+export const SEEN: RefusalSeen = {
+  refusals: [OWN_MEANING],
+  codes: OWN_CODES,
+  phrases: OWN_PHRASES,
+};

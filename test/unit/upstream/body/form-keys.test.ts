@@ -19,14 +19,14 @@ const file = (content: string): string =>
   part('Content-Disposition: form-data; name="file"; filename="a.txt"', content);
 const END = '--B--\r\n';
 
-interface Seen {
+interface FormKeysSeen {
   readonly found: KeyFound | null;
   /** How many bytes might have gone out before it was. */
   readonly outBytes: number;
 }
 
 /** Scans the form, cut at the given positions, and lets go of what is decided. */
-function look(type: string, text: string, cuts: readonly number[] = []): Seen {
+function look(type: string, text: string, cuts: readonly number[] = []): FormKeysSeen {
   const scan = keyScanFor(type, OWN);
   if (scan === null) throw new Error(`${type} is no form`);
   const bytes = encode(text);

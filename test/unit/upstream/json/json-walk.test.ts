@@ -17,7 +17,7 @@ import { cutAt, cutsOf } from '../usage/cuts.ts';
 const KNOWN = new Set(['a', 'usage', 'key', 'long'.repeat(10)]);
 
 /** Keeps every scalar and counts every string, with the path to it. */
-class Listing implements JsonVisitor {
+class JsonWalkListing implements JsonVisitor {
   readonly found: string[] = [];
   readonly records: boolean[] = [];
 
@@ -38,8 +38,8 @@ class Listing implements JsonVisitor {
   }
 }
 
-function listed(pieces: readonly Uint8Array[], form: WalkForm = 'document'): Listing {
-  const listing = new Listing();
+function listed(pieces: readonly Uint8Array[], form: WalkForm = 'document'): JsonWalkListing {
+  const listing = new JsonWalkListing();
   const walk = new JsonWalk(listing, {
     form,
     keys: new KeyNames(KNOWN),

@@ -5,10 +5,10 @@ import { answer } from '../../providers/seen-refusal.ts';
 
 /** Answers that say that nobody is served from where the call came, and those that only look so. */
 
-type Fields = Readonly<Record<string, string>>;
+type RefusesEgressFields = Readonly<Record<string, string>>;
 
 /** The kind of a refusal; null: it is none. */
-function kindOf(status: number, body: string, headers: Fields = {}): string | null {
+function kindOf(status: number, body: string, headers: RefusesEgressFields = {}): string | null {
   const given = answer({ status, body, headers: new Headers(headers) });
   return classifyRefusal(given)?.signal.kind ?? null;
 }
@@ -35,7 +35,7 @@ const edgeJson = (status: number, code: number, fields: object = {}): string =>
 const REGION = 'Country, region, or territory not supported';
 
 describe('the egress is refused by', () => {
-  test.each<[string, number, string, Fields?]>([
+  test.each<[string, number, string, RefusesEgressFields?]>([
     ['Anthropic', 403, '{"error":{"type":"forbidden","message":"Request not allowed"}}', JSON_TYPE],
     [
       'Anthropic behind a gateway',
@@ -105,7 +105,7 @@ describe('the egress is refused by', () => {
 });
 
 describe('the egress is not refused by', () => {
-  test.each<[string, string | null, number, string, Fields?]>([
+  test.each<[string, string | null, number, string, RefusesEgressFields?]>([
     [
       'a key of Anthropic that may not do it',
       null,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KeyPlace } from '../../../../src/contract/config/upstream.ts';
+import type { KeyHeader } from '../../../../src/contract/config/upstream.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../../src/providers/catalog.ts';
 import { ACCOUNT_SELECTORS } from '../../../../src/providers/accounts.ts';
 import {
@@ -168,7 +168,7 @@ describe('placeCredentials', () => {
   function place(
     sent: Bag,
     search: string,
-    injected: { place: KeyPlace; key: string } | null | 'none',
+    injected: { place: KeyHeader; key: string } | null | 'none',
   ): { headers: Bag; search: string } {
     const headers = new Headers({ ...sent, 'content-type': 'application/json' });
     const url = new URL(`https://upstream.example/v1${search}`);
@@ -257,7 +257,7 @@ describe('placeCredentials', () => {
     expect(place(sent, search, null)).toEqual({ headers: left, search: leftSearch });
   });
 
-  it.each<readonly [KeyPlace, Bag]>([
+  it.each<readonly [KeyHeader, Bag]>([
     ['bearer', { authorization: 'Bearer secret' }],
     ['x-api-key', { 'x-api-key': 'secret' }],
     ['x-goog-api-key', { 'x-goog-api-key': 'secret' }],

@@ -1,5 +1,5 @@
 import type { Dialect } from '../../../../src/contract/dialect.ts';
-import type { Usage } from '../../../../src/upstream/usage/usage.ts';
+import type { TokenUsage } from '../../../../src/upstream/usage/usage.ts';
 import {
   dataFrames,
   encode,
@@ -12,15 +12,15 @@ import {
 } from './frames.ts';
 
 /** Answers as the providers send them, and what they say of their usage. */
-export interface Answer {
+export interface UsageAnswer {
   readonly name: string;
   readonly shape: Dialect;
   readonly contentType: string;
   readonly body: Uint8Array;
-  readonly usage: Usage | null;
+  readonly usage: TokenUsage | null;
 }
 
-function usage(inputTokens: number, outputTokens: number, read = 0, written = 0): Usage {
+function usage(inputTokens: number, outputTokens: number, read = 0, written = 0): TokenUsage {
   return { inputTokens, cacheReadTokens: read, cacheWriteTokens: written, outputTokens };
 }
 
@@ -109,13 +109,13 @@ function answer(
   shape: Dialect,
   contentType: string,
   body: string | Uint8Array,
-  expected: Usage | null,
-): Answer {
+  expected: TokenUsage | null,
+): UsageAnswer {
   const bytes = typeof body === 'string' ? encode(body) : new Uint8Array(body);
   return { name, shape, contentType, body: bytes, usage: expected };
 }
 
-export const STREAMS: readonly Answer[] = [
+export const STREAMS: readonly UsageAnswer[] = [
   answer('OpenAI chat', 'openai', SSE, CHAT_STREAM, usage(1_117, 46, 1_024)),
   answer(
     'OpenAI chat with CRLF',
@@ -215,7 +215,7 @@ export const STREAMS: readonly Answer[] = [
   answer('Bedrock invoke', 'bedrock', EVENT_STREAM, INVOKE_MESSAGES, usage(365, 41)),
 ];
 
-export const WHOLE: readonly Answer[] = [
+export const WHOLE: readonly UsageAnswer[] = [
   answer(
     'OpenAI chat',
     'openai',

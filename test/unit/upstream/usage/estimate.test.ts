@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { estimateCall, FILE_TOKENS } from '../../../../src/upstream/usage/estimate.ts';
-import type { BodyFacts, CallEstimate } from '../../../../src/upstream/usage/estimate.ts';
+import type { BodyFacts, BodyCallEstimate } from '../../../../src/upstream/usage/estimate.ts';
 import { encode } from './frames.ts';
 import { cutAt, cutsOf } from './cuts.ts';
 
@@ -16,7 +16,7 @@ function facts(text: string, more: Partial<BodyFacts> = {}): BodyFacts {
   };
 }
 
-function estimate(body: unknown): CallEstimate {
+function estimate(body: unknown): BodyCallEstimate {
   return estimateCall(facts(JSON.stringify(body)));
 }
 

@@ -6,7 +6,7 @@ import type { ByteFilter } from '../../../../src/upstream/usage/usage-drop.ts';
 import { encode } from './frames.ts';
 
 /** A body, a client and a meter, each of which the test moves by hand. */
-class Pipe {
+class MeteredPipe {
   readonly stop = new AbortController();
   readonly seen: string[] = [];
   readonly taken: string[] = [];
@@ -119,7 +119,7 @@ async function settled(): Promise<void> {
 
 describe('a metered pipe', () => {
   test('passes every chunk on as it comes, and shows it to the meter', async () => {
-    const pipe = new Pipe();
+    const pipe = new MeteredPipe();
     await pipe.send('one');
     expect(pipe.taken).toEqual(['one']);
     await pipe.send('two');
@@ -136,7 +136,7 @@ describe('a metered pipe', () => {
       push: (chunk: Uint8Array) => encode(text(chunk).replaceAll('x', '')),
       end: () => encode('rest'),
     };
-    const pipe = new Pipe({ filter });
+    const pipe = new MeteredPipe({ filter });
     for (const chunk of ['axb', 'x', 'c']) await pipe.send(chunk);
     await pipe.end();
     await pipe.done;
@@ -145,7 +145,7 @@ describe('a metered pipe', () => {
   });
 
   test('reads nothing more while the client has not taken a chunk', async () => {
-    const pipe = new Pipe({ isSlow: true });
+    const pipe = new MeteredPipe({ isSlow: true });
     await pipe.send('one');
     const { pulls } = pipe;
     await pipe.send('two');
@@ -161,7 +161,7 @@ describe('a metered pipe', () => {
     ['the upstream is silent', false],
     ['the client takes nothing', true],
   ])('ends at once by its signal while %s, and lets go of both', async (_, isSlow) => {
-    const pipe = new Pipe({ isSlow });
+    const pipe = new MeteredPipe({ isSlow });
     await pipe.send('one');
     pipe.stop.abort();
     await pipe.take();
@@ -183,7 +183,7 @@ describe('a metered pipe', () => {
   });
 
   test('breaks off when the upstream does', async () => {
-    const pipe = new Pipe();
+    const pipe = new MeteredPipe();
     await pipe.send('one');
     await pipe.fail(new Error('connection lost'));
     await expect(pipe.done).rejects.toThrow('connection lost');
@@ -205,7 +205,7 @@ describe('silence', () => {
   });
 
   test('of the upstream is noticed when it has lasted', async () => {
-    const pipe = new Pipe({ idleMs: 100 });
+    const pipe = new MeteredPipe({ idleMs: 100 });
     for (let chunk = 0; chunk < 5; chunk += 1) {
       await vi.advanceTimersByTimeAsync(90);
       await pipe.send('token');
@@ -218,7 +218,7 @@ describe('silence', () => {
   });
 
   test('lasts no longer where the wall clock is set back', async () => {
-    const pipe = new Pipe({ idleMs: 10_000 });
+    const pipe = new MeteredPipe({ idleMs: 10_000 });
     await vi.advanceTimersByTimeAsync(4_000);
     await pipe.send('token');
     vi.setSystemTime(Date.now() - 3_600_000);
@@ -229,7 +229,7 @@ describe('silence', () => {
   });
 
   test('of a client that takes nothing is none', async () => {
-    const pipe = new Pipe({ idleMs: 100, isSlow: true });
+    const pipe = new MeteredPipe({ idleMs: 100, isSlow: true });
     await pipe.send('one');
     await vi.advanceTimersByTimeAsync(1_000);
     expect(pipe.idle).not.toHaveBeenCalled();
@@ -241,7 +241,7 @@ describe('silence', () => {
   });
 
   test('a client that takes nothing of what is there is noticed, a slow one is not', async () => {
-    const pipe = new Pipe({ idleMs: 1_000, stalledMs: 100, isSlow: true });
+    const pipe = new MeteredPipe({ idleMs: 1_000, stalledMs: 100, isSlow: true });
     for (let chunk = 0; chunk < 5; chunk += 1) {
       await pipe.send('token');
       await vi.advanceTimersByTimeAsync(90);
@@ -258,7 +258,7 @@ describe('silence', () => {
   });
 
   test('is watched no longer when the body has ended', async () => {
-    const pipe = new Pipe({ idleMs: 100, stalledMs: 100 });
+    const pipe = new MeteredPipe({ idleMs: 100, stalledMs: 100 });
     await pipe.send('one');
     await pipe.end();
     await pipe.done;

@@ -1,7 +1,7 @@
 // Tiers of service that a body asks for, in any spelling, and that an answer reports.
 import { describe, expect, test } from 'vitest';
 import { estimateCall } from '../../../../src/upstream/usage/estimate.ts';
-import type { AskedTiers } from '../../../../src/upstream/usage/tiers.ts';
+import type { RequestedTiers } from '../../../../src/upstream/usage/tiers.ts';
 import { createUsageMeter } from '../../../../src/upstream/usage/usage-meter.ts';
 import type { Dialect } from '../../../../src/contract/dialect.ts';
 import { encode } from './frames.ts';
@@ -9,7 +9,7 @@ import { encode } from './frames.ts';
 function tiersOf(
   text: string,
   more: { contentEncoding?: string; contentType?: string } = {},
-): AskedTiers {
+): RequestedTiers {
   const chunks = [encode(text)];
   const facts = { contentLength: null, contentType: 'application/json', contentEncoding: null };
   return estimateCall({ chunks, ...facts, ...more }).tiers;

@@ -5,7 +5,7 @@ import { ChartTable } from './chart-table.tsx';
 import { PlotCanvas } from './plot-canvas.tsx';
 import type { PlotData } from './plot.ts';
 
-interface Props {
+interface ChartFigureProps {
   readonly data: PlotData;
   readonly step: Signal<number | null>;
   readonly scheme: string;
@@ -14,7 +14,7 @@ interface Props {
 }
 
 /** A chart with its legend, which has the values of the moment pointed at, and as a table. */
-export function ChartFigure({ data, step, scheme, onZoom }: Props) {
+export function ChartFigure({ data, step, scheme, onZoom }: ChartFigureProps) {
   const { chart, steps, gaps } = data;
   const [isAsked, setAsked] = useState(false);
   const [isMissing, setMissing] = useState(false);

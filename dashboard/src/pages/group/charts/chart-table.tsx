@@ -1,14 +1,14 @@
 import type { Chart, ChartGap } from '../../../model/history-charts.ts';
 import { exact } from '../../../format.ts';
 
-interface Props {
+interface ChartTableProps {
   readonly chart: Chart;
   readonly steps: readonly number[];
   readonly gaps: readonly ChartGap[];
 }
 
 /** The numbers of a chart, the latest first. */
-export function ChartTable({ chart, steps, gaps }: Props) {
+export function ChartTable({ chart, steps, gaps }: ChartTableProps) {
   const isBlank = (at: number, step: number): boolean =>
     gaps.some(({ from, to }) => at < to && (steps[step + 1] ?? Infinity) > from) &&
     chart.lines.every(({ values }) => (values[step] ?? null) === null);

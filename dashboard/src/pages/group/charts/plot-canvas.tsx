@@ -4,7 +4,7 @@ import { returns } from '../../../feed.ts';
 import { summaryOf } from '../../../model/history-charts.ts';
 import type { PlotData, PlotHandle } from './plot.ts';
 
-interface Props {
+interface PlotCanvasProps {
   readonly data: PlotData;
   /** The step that is pointed at in all charts. */
   readonly step: Signal<number | null>;
@@ -18,7 +18,7 @@ interface Props {
 }
 
 /** The place of a plot, as high before the plot is there. */
-export function PlotCanvas({ data, step, scheme, isMissing, setMissing, onZoom }: Props) {
+export function PlotCanvas({ data, step, scheme, isMissing, setMissing, onZoom }: PlotCanvasProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<PlotHandle | null>(null);
   const latest = useRef(data);

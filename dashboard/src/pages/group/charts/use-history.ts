@@ -12,7 +12,7 @@ import {
 /** How long after the minute is over it is asked for: by then the last call of it has been counted. */
 const AFTER_MINUTE_MS = 1_000;
 
-interface Shown extends Charts {
+interface ShownHistory extends Charts {
   readonly markers: readonly HistoryMarker[];
   /** Pools that did not answer, so that something is missing. */
   readonly missing: number;
@@ -23,7 +23,7 @@ interface Shown extends Charts {
  * the next answer is there, and when the feed was gone it is asked for anew as soon as it is back.
  */
 export function useHistory(name: string, range: HistoryRange, partition: string | undefined) {
-  const [shown, setShown] = useState<Shown | null>(null);
+  const [shown, setShown] = useState<ShownHistory | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
 
   useEffect(() => {

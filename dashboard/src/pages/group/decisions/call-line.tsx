@@ -1,26 +1,26 @@
 import { useState } from 'preact/hooks';
 import { duration } from '../../../format.ts';
-import type { Call } from '../../../model/call-story.ts';
+import type { ExplainedCall } from '../../../model/call-story.ts';
 import {
   rejectionWords,
   refusalWords,
   WAIT_WORDS,
-  type Decision,
+  type DecisionView,
 } from '../../../model/call-words.ts';
 import { scopeWords } from '../../../model/scope-words.ts';
 import { partitionName } from '../../../model/decoded.ts';
 import { When } from '../../../ui/when.tsx';
 import { CallStory } from './call-story-list.tsx';
 
-interface Props {
+interface CallLineProps {
   readonly group: string;
-  readonly call: Call;
+  readonly call: ExplainedCall;
   /** The longest wait of the list, for the length of the bars. */
   readonly longestMs: number;
 }
 
 /** A call in one line, which opens to what happened to it. */
-export function CallLine({ group, call, longestMs }: Props) {
+export function CallLine({ group, call, longestMs }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
   const { latest, tries } = call;
   const waitedMs = tries.reduce((sum, one) => sum + one.waited_ms, 0);
@@ -51,7 +51,7 @@ export function CallLine({ group, call, longestMs }: Props) {
   );
 }
 
-const OUTCOME_WORDS: Readonly<Record<Decision['outcome'], string>> = {
+const OUTCOME_WORDS: Readonly<Record<DecisionView['outcome'], string>> = {
   granted: '✓ granted',
   rejected: '✕ rejected',
   left: '⇠ caller left',
@@ -59,7 +59,7 @@ const OUTCOME_WORDS: Readonly<Record<Decision['outcome'], string>> = {
 };
 
 /** Picks what is most worth knowing: why it failed, else why it waited. */
-function whyOf(decision: Decision, tries: number): string {
+function whyOf(decision: DecisionView, tries: number): string {
   const said = decision.upstream_said;
   const again = tries > 1 ? `${tries} tries · ` : '';
   if (decision.rejection !== null) return again + rejectionWords(decision.rejection);
@@ -69,7 +69,14 @@ function whyOf(decision: Decision, tries: number): string {
   return again + WAIT_WORDS[cause] + (scope === undefined ? '' : `: ${scopeWords(scope)}`);
 }
 
-function whoOf({ lane, tenant, agent, model, upstream, partition }: Decision): readonly string[] {
+function whoOf({
+  lane,
+  tenant,
+  agent,
+  model,
+  upstream,
+  partition,
+}: DecisionView): readonly string[] {
   const pool = partition === null ? null : partitionName(partition);
   return [lane, tenant, agent, model ?? upstream, pool].filter((word) => word !== null);
 }

@@ -2,18 +2,18 @@ import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../../api.ts';
 import { groupNamed } from '../../../feed.ts';
 import { exact } from '../../../format.ts';
-import { callsOf, storyOf, type Call } from '../../../model/call-story.ts';
+import { callsOf, storyOf, type ExplainedCall } from '../../../model/call-story.ts';
 
 /** Maximum of groups that a call belongs to. */
 const GROUPS_MAX = 4;
 
-interface Props {
+interface CallStoryListProps {
   readonly group: string;
-  readonly call: Call;
+  readonly call: ExplainedCall;
 }
 
 /** Story of a call, in this group and in those that it may have needed slots of besides. */
-export function CallStory({ group, call }: Props) {
+export function CallStory({ group, call }: CallStoryListProps) {
   const parts = useParts(group, call);
   const { latest } = call;
   return (
@@ -59,14 +59,14 @@ export function CallStory({ group, call }: Props) {
   );
 }
 
-interface Part {
+interface StoryPart {
   readonly group: string;
-  readonly call: Call;
+  readonly call: ExplainedCall;
 }
 
 /** All tries of the call that are remembered, those that the search left out included. */
-function useParts(group: string, call: Call): readonly Part[] {
-  const [parts, setParts] = useState<readonly Part[]>([{ group, call }]);
+function useParts(group: string, call: ExplainedCall): readonly StoryPart[] {
+  const [parts, setParts] = useState<readonly StoryPart[]>([{ group, call }]);
   const { ticket } = call;
   useEffect(() => {
     let isOver = false;
@@ -84,7 +84,7 @@ function useParts(group: string, call: Call): readonly Part[] {
   return parts;
 }
 
-async function partOf(group: string, ticket: string): Promise<Part | null> {
+async function partOf(group: string, ticket: string): Promise<StoryPart | null> {
   const query = { lease: ticket };
   const result = await api('listDecisions', { params: { name: group }, query });
   const call = result.ok ? callsOf(result.body.decisions)[0] : undefined;

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
 import { returns } from '../../../feed.ts';
 import { rangeStartMs, type HistoryRange } from '../../../model/history-range.ts';
-import type { Decision } from '../../../model/call-words.ts';
+import type { DecisionView } from '../../../model/call-words.ts';
 
 /** Terms by which decisions are looked for; what is absent bounds nothing. */
-export interface Search {
+export interface DecisionSearch {
   readonly lease: string | undefined;
   readonly outcome: string | undefined;
   /** Absent: at any time. */
@@ -13,8 +13,8 @@ export interface Search {
   readonly limit: number;
 }
 
-interface Found {
-  readonly decisions: readonly Decision[];
+interface FoundDecisions {
+  readonly decisions: readonly DecisionView[];
   readonly missing: number;
   readonly askedAt: string;
 }
@@ -22,8 +22,8 @@ interface Found {
 const OUTCOMES = ['granted', 'rejected', 'left', 'moved'] as const;
 
 /** The decisions of a group that fit, asked for when the search changes, with `again`, and when the feed is back. */
-export function useDecisions(name: string, search: Search) {
-  const [found, setFound] = useState<Found | null>(null);
+export function useDecisions(name: string, search: DecisionSearch) {
+  const [found, setFound] = useState<FoundDecisions | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [round, setRound] = useState(0);
 
@@ -47,7 +47,7 @@ export function useDecisions(name: string, search: Search) {
   return { found, problem, again: () => setRound(round + 1) };
 }
 
-function queryOf({ lease, outcome, range, limit }: Search) {
+function queryOf({ lease, outcome, range, limit }: DecisionSearch) {
   const known = OUTCOMES.find((one) => one === outcome);
   return {
     limit,
