@@ -40,38 +40,38 @@ function timed(prepare: () => readonly (() => void)[]): number {
 }
 
 function measure(shape: Shape, waiters: number): QueueCosts {
-  const crowd = new Crowd(shape);
-  crowd.fill(waiters);
+  const callersAtOnce = new Crowd(shape);
+  callersAtOnce.fill(waiters);
   const count = Math.min(100, Math.max(20, waiters / 20));
   const batch = <Item>(make: () => Item): Item[] => Array.from({ length: count }, make);
-  const { queue } = crowd.state;
+  const { queue } = callersAtOnce.state;
   const tickets = () => [...queue.byTicket.keys()];
   const leave = (ids: ReturnType<typeof tickets>) => {
-    return ids.map((id) => () => crowd.send({ kind: 'cancel', ticketId: id }));
+    return ids.map((id) => () => callersAtOnce.send({ kind: 'cancel', ticketId: id }));
   };
   const enqueue = timed(() => {
     for (const cancel of leave(tickets().slice(-count))) cancel();
-    return batch(() => crowd.ticket()).map((ticket) => () => crowd.ask(ticket));
+    return batch(() => callersAtOnce.ticket()).map((ticket) => () => callersAtOnce.ask(ticket));
   });
   const grant = timed(() => {
-    crowd.fill(waiters);
-    return batch(() => () => crowd.grant());
+    callersAtOnce.fill(waiters);
+    return batch(() => () => callersAtOnce.grant());
   });
   const cancel = timed(() => {
-    crowd.fill(waiters);
+    callersAtOnce.fill(waiters);
     const ids = tickets();
     const stride = Math.floor(ids.length / count);
     return leave(ids.filter((_, index) => index % stride === 0).slice(0, count));
   });
-  crowd.fill(waiters);
+  callersAtOnce.fill(waiters);
   const again = timed(() => {
     // Slices end one by one in a group where callers come one by one.
     const some = [...queue.byTicket.values()].slice(0, 20);
     return some.map((waiter) => () => {
-      waiter.sliceEndsAt = crowd.now;
-      crowd.state.waitersDueAt = crowd.now;
-      crowd.send({ kind: 'tick' });
-      crowd.send(crowd.askOf(waiter.ticket));
+      waiter.sliceEndsAt = callersAtOnce.now;
+      callersAtOnce.state.waitersDueAt = callersAtOnce.now;
+      callersAtOnce.send({ kind: 'tick' });
+      callersAtOnce.send(callersAtOnce.askOf(waiter.ticket));
     });
   });
   return { enqueue, grant, cancel, again };

@@ -2,7 +2,7 @@
  * Plays through days of calls with a queue, and without one where each client makes three tries, and prints what
  * docs/patterns.md says of them: `node scripts/without-queue.ts`.
  */
-import { FAILED_CALLS, TRIES_MORE, STEPS_LOST } from '../src/history/without-queue.ts';
+import { FAILED_CALLS, ATTEMPTS_MORE, STEPS_LOST } from '../src/history/without-queue.ts';
 
 /** Days as in "A day without": calls come at random over ten hours and take 8 s in the mean, at random too. */
 export const DAYS = [
@@ -19,7 +19,7 @@ const DAYS_A_MONTH = 30;
 const CALL_USD = 0.01;
 
 /** Tries of each client, and its pauses, as the official SDKs have them. */
-const TRIES = 3;
+const ATTEMPTS = 3;
 const pauseS = (tried: number, chance: number): number =>
   Math.min(8, 0.5 * 2 ** (tried - 1)) * (1 - 0.25 * chance);
 
@@ -86,13 +86,13 @@ function triedAgain(calls: readonly PlayedCall[], slots: number, chance: () => n
     const call = isFresh ? { ...fresh, tries: 0 } : again.shift();
     if (call === undefined) break;
     if (isFresh) next += 1;
-    const { at, takes, tries } = call;
+    const { at, takes, tries: attempts } = call;
     inFlight = inFlight.filter((end) => end > at);
     if (inFlight.length < slots) inFlight.push(at + takes);
     else {
       refused += 1;
-      if (tries + 1 === TRIES) failed += 1;
-      else again.push({ at: at + pauseS(tries + 1, chance()), takes, tries: tries + 1 });
+      if (attempts + 1 === ATTEMPTS) failed += 1;
+      else again.push({ at: at + pauseS(attempts + 1, chance()), takes, tries: attempts + 1 });
     }
   }
   return { failed, refused };
@@ -152,6 +152,6 @@ if (process.argv[1] === import.meta.filename) {
     const [tries, fails] = [triesMore / waited, failed / waited].map((part) => part.toFixed(2));
     console.log(`${day.calls} a day: ${tries} tries more and ${fails} failed, for each that waits`);
   }
-  const told = JSON.stringify({ TRIES_MORE, FAILED_CALLS });
+  const told = JSON.stringify({ TRIES_MORE: ATTEMPTS_MORE, FAILED_CALLS });
   console.log(`src/history/without-queue.ts: ${told}`);
 }

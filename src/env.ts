@@ -2,7 +2,7 @@ import type { DirectoryRpc } from './contract/rpc/directory-rpc.ts';
 import type { FeedRpc } from './contract/rpc/feed-rpc.ts';
 import type { GroupRpc } from './contract/rpc/group-rpc.ts';
 import type { RunsRpc } from './contract/rpc/runs-rpc.ts';
-import type { VerificationRpc } from './contract/rpc/trials-rpc.ts';
+import type { VerificationRpc } from './contract/rpc/verification-rpc.ts';
 
 /** A place for an object that is created; see `location` and `jurisdiction` of a group. */
 interface LocationOptions {
@@ -126,9 +126,9 @@ export function directoryOf(env: Pick<Env, 'DIRECTORY'> & LocationVariables): Di
 }
 
 /** Finds the object of all pools on trial. Where there is none, each has its own from the start. */
-export function trialsOf({ TRIALS }: Pick<Env, 'TRIALS'>): VerificationRpc {
-  if (TRIALS === undefined) throw new Error('There are no trials here.');
-  return TRIALS.getByName('trials');
+export function verificationsOf({ TRIALS: VERIFICATIONS }: Pick<Env, 'TRIALS'>): VerificationRpc {
+  if (VERIFICATIONS === undefined) throw new Error('There are no trials here.');
+  return VERIFICATIONS.getByName('trials');
 }
 
 /** Finds the object of an upstream's runs, whose leases are of groups in a jurisdiction; null: of none. Null: there is none. */

@@ -60,9 +60,9 @@ async function measureTurn(
   calls: number,
 ): Promise<void> {
   const terms = { limit: null, lagMs: 0 };
-  await upstream.tell(terms);
+  await upstream.report(terms);
   await callInTurn(measured, CALL_MS, calls + WARM_UP_GAPS);
-  const { gapsMs, peak } = await upstream.tell(terms);
+  const { gapsMs, peak } = await upstream.report(terms);
   measured.rounds.push(gapsMs.slice(WARM_UP_GAPS));
   measured.peak = Math.max(measured.peak, peak);
 }

@@ -48,7 +48,7 @@ const idealOf = (calls: number, lagMs: number): number =>
 async function sendAll(lane: LagLane, calls: number): Promise<void> {
   const { subject, lagMs, upstream, bursts } = lane;
   const terms = { limit: LIMIT, lagMs };
-  await upstream.tell(terms);
+  await upstream.report(terms);
   const request = slowChatRequest(subject.path, CALL_MS);
   const callers = await Promise.all(
     Array.from({ length: calls }, () => LoadCaller.open(subject.port)),
@@ -58,7 +58,7 @@ async function sendAll(lane: LagLane, calls: number): Promise<void> {
   const statuses = await Promise.all(callers.map((caller) => caller.statusOf(request)));
   const wallMs = performance.now() - startedAt;
   for (const caller of callers) caller.close();
-  const counted = await upstream.tell(terms);
+  const counted = await upstream.report(terms);
   bursts.push({
     sinceMs: startedAt - lane.firstAt,
     wallMs,

@@ -76,13 +76,13 @@ async function load(
   keys: readonly LimitedUpstream[],
   calls: number,
 ): Promise<MembersRun> {
-  const tellAll = () =>
+  const reportAll = () =>
     Promise.all(
       keys.map((key, index) =>
-        key.tell({ limit: TAKES[index] ?? null, lagMs: 0, callMs: CALL_MS }),
+        key.report({ limit: TAKES[index] ?? null, lagMs: 0, callMs: CALL_MS }),
       ),
     );
-  await tellAll();
+  await reportAll();
   const callers = await Promise.all(Array.from({ length: CALLERS }, () => LoadCaller.open(port)));
   let left = calls;
   let failed = 0;
@@ -96,7 +96,7 @@ async function load(
   await Promise.all(callers.map(callOn));
   const wallMs = performance.now() - startedAt;
   for (const caller of callers) caller.close();
-  const counted = await tellAll();
+  const counted = await reportAll();
   const [refused, peaks] = [counted.map((key) => key.refused), counted.map((key) => key.peak)];
   return { name, wallMs, calls, failed, refused, peaks };
 }

@@ -78,11 +78,11 @@ const server = createServer({ noDelay: true }, (socket) => {
 server.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 }, () => {
   process.send?.((server.address() as AddressInfo).port);
 });
-process.on('message', (told: LimitedUpstreamReport) => {
+process.on('message', (reported: LimitedUpstreamReport) => {
   const before = counted;
   counted = newCounts();
   lastByteAt = NaN;
-  ({ limit, lagMs, callMs = 0 } = told);
+  ({ limit, lagMs, callMs = 0 } = reported);
   process.send?.(before);
 });
 process.on('disconnect', () => process.exit());

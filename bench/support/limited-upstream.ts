@@ -30,7 +30,7 @@ export interface LimitedUpstream {
   readonly port: number;
   readonly pid: number;
   /** Begins to count anew. Answers with the counts so far. */
-  tell(terms: LimitedUpstreamReport): Promise<LimitedUpstreamCounted>;
+  report(terms: LimitedUpstreamReport): Promise<LimitedUpstreamCounted>;
   stop(): Promise<void>;
 }
 
@@ -38,17 +38,17 @@ export interface LimitedUpstream {
 export async function startLimitedUpstream(terms: LimitedUpstreamReport): Promise<LimitedUpstream> {
   const child = fork(PROGRAM);
   const [port] = (await once(child, 'message')) as [number];
-  const tell = async (told: LimitedUpstreamReport): Promise<LimitedUpstreamCounted> => {
+  const report = async (reported: LimitedUpstreamReport): Promise<LimitedUpstreamCounted> => {
     const answer = once(child, 'message') as Promise<[LimitedUpstreamCounted]>;
-    child.send(told);
+    child.send(reported);
     return (await answer)[0];
   };
-  await tell(terms);
+  await report(terms);
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     pid: child.pid ?? 0,
-    tell,
+    report: report,
     async stop() {
       const exited = once(child, 'exit');
       child.disconnect();

@@ -18,7 +18,7 @@ function heapUsed(): number {
 
 // Once for nothing, so that what the code itself takes is there before.
 new Crowd(shape).fill(1_000);
-const crowd = new Crowd(shape);
+const callersAtOnce = new Crowd(shape);
 const before = heapUsed();
-crowd.fill(Number(waiters));
-console.log(Math.round((heapUsed() - before) / crowd.state.queue.byTicket.size));
+callersAtOnce.fill(Number(waiters));
+console.log(Math.round((heapUsed() - before) / callersAtOnce.state.queue.byTicket.size));

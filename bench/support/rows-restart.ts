@@ -112,8 +112,8 @@ async function inUse(subject: RowsSubject, group: string): Promise<string> {
   const response = await subject.ask(`/status?group=${group}`).catch(message);
   if (typeof response === 'string') return response;
   const status = (await response.json()) as Record<string, unknown>;
-  const { in_use: held, unclaimed } = status;
-  const [all, ofThem] = [held, unclaimed].map((figure) => JSON.stringify(figure));
+  const { in_use: held, unclaimed: orphaned } = status;
+  const [all, ofThem] = [held, orphaned].map((figure) => JSON.stringify(figure));
   return ofThem === undefined ? `${all}` : `${all}, unclaimed ${ofThem}`;
 }
 

@@ -14,11 +14,11 @@ export async function serveApart(options: ServeOptions): Promise<Running> {
   const exited = once(child, 'exit');
   child.send(options);
   const started = once(child, 'message') as Promise<[{ port: number; workerdPid: number }]>;
-  const [told] = await Promise.race([started, exited]);
-  if (typeof told !== 'object') throw new Error(`serve ended with ${told}`);
+  const [reported] = await Promise.race([started, exited]);
+  if (typeof reported !== 'object') throw new Error(`serve ended with ${reported}`);
   return {
-    pids: [child.pid ?? 0, told.workerdPid],
-    port: told.port,
+    pids: [child.pid ?? 0, reported.workerdPid],
+    port: reported.port,
     async stop() {
       child.disconnect();
       await exited;

@@ -1,5 +1,5 @@
 import { batch, computed, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import { resting, stopWatching, watchForRest } from './rest.ts';
+import { resting, stopWatching, watchForRest } from './idle-page.ts';
 import { checkSession } from './session.ts';
 import type { Detail, GroupView, WarningView } from './model/status.ts';
 import type { Attention } from '../../src/contract/attention.ts';
@@ -19,7 +19,7 @@ const RETRY_MS = 2_000;
 const WARNINGS_MAX = 50;
 
 const byName = new Map<string, Signal<GroupView>>();
-const toldAt = new Map<string, number>();
+const reportedAt = new Map<string, number>();
 const known = signal<readonly Signal<GroupView>[]>([]);
 
 /** Every group, each with a signal of its own, so that only the cards are drawn again that changed. */
@@ -37,7 +37,7 @@ export const attention = signal<readonly Attention[]>([]);
 /** The latest first. */
 export const warnings = signal<readonly WarningView[]>([]);
 /** Every group has been told of: that there is none is only known then. */
-export const isToldAll = signal(false);
+export const isAllReported = signal(false);
 /** Epoch milliseconds of the last word of the server; null: none yet. */
 const heardAt = signal<number | null>(null);
 /** This second, by the clock of the browser. */
@@ -68,8 +68,8 @@ export function groupNamed(name: string): GroupView | undefined {
 }
 
 /** When the feed told of a group last, in epoch milliseconds. Changes with the group's state. */
-export function toldAtOf(name: string): number | undefined {
-  return toldAt.get(name);
+export function reportedAtOf(name: string): number | undefined {
+  return reportedAt.get(name);
 }
 
 let source: EventSource | null = null;
@@ -116,7 +116,7 @@ export function closeFeed(): void {
   stopResting = undefined;
   stopWatching();
   heardAt.value = null;
-  isToldAll.value = false;
+  isAllReported.value = false;
 }
 
 function closeSource(): void {
@@ -146,7 +146,7 @@ function connect(): void {
       data.groups,
       [...byName.keys()].filter((name) => !names.has(name)),
     );
-    isToldAll.value = true;
+    isAllReported.value = true;
   });
   on<{ groups: GroupView[]; gone: string[] }>('groups', (data) => take(data.groups, data.gone));
   on<Detail>('detail', (data) => {
@@ -185,7 +185,7 @@ function take(changed: readonly GroupView[], gone: readonly string[]): void {
   batch(() => {
     let isListChanged = false;
     for (const group of changed) {
-      toldAt.set(group.name, at);
+      reportedAt.set(group.name, at);
       const one = byName.get(group.name);
       if (one === undefined) {
         byName.set(group.name, signal(group));
@@ -195,7 +195,7 @@ function take(changed: readonly GroupView[], gone: readonly string[]): void {
       }
     }
     for (const name of gone) {
-      toldAt.delete(name);
+      reportedAt.delete(name);
       isListChanged = byName.delete(name) || isListChanged;
     }
     if (isListChanged || known.value.length === 0) known.value = [...byName.values()];

@@ -140,7 +140,7 @@ export function programOf(
   addLooking(program, run);
   addActing(program, run);
   addConfiguring(program, run);
-  addWayBack(program, run);
+  addRollback(program, run);
   addKeys(program, run);
   addBudgets(program, run);
   addDoctor(program, env, run);
@@ -297,7 +297,7 @@ function addConfiguring(program: Command, run: RunCommand): void {
   );
 }
 
-function addWayBack(program: Command, run: RunCommand): void {
+function addRollback(program: Command, run: RunCommand): void {
   asking(
     program
       .command('rollback')

@@ -156,12 +156,12 @@ function failureOf({ status, problem }: { status: number; problem: unknown }): C
     );
   }
   const fields = errors.map(({ path, message }) => `${path}: ${message}`);
-  const told = fields.filter((field) => !detail.includes(field));
+  const reported = fields.filter((field) => !detail.includes(field));
   const hint =
     status === 401 ? 'Set HEADGATE_TOKEN to its ADMIN_TOKEN, or to an admin key (hga_…).' : null;
   return new CommandFailure(
     exitOfStatus(status),
-    [detail, ...told.map((field) => `  ${field}`), ...(hint === null ? [] : [hint])].join('\n'),
+    [detail, ...reported.map((field) => `  ${field}`), ...(hint === null ? [] : [hint])].join('\n'),
   );
 }
 

@@ -84,9 +84,9 @@ async function refusal(response: Response): Promise<ConfigRefused> {
     });
     const head = problem.detail ?? problem.title ?? `status ${response.status}`;
     // With one mistake the detail is that mistake.
-    const told = lines.filter((line) => !head.includes(line.trim()));
+    const reported = lines.filter((line) => !head.includes(line.trim()));
     const rest = (problem.more ?? 0) > 0 ? [`  and ${problem.more} more`] : [];
-    return new ConfigRefused([head, ...told, ...rest].join('\n'));
+    return new ConfigRefused([head, ...reported, ...rest].join('\n'));
   } catch {
     return new ConfigRefused(`status ${response.status}: ${text.slice(0, 2_000)}`);
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { MALFORMED_PATH } from '../../src/http/malformed.ts';
 import { AnswerReader } from './answer-reader.ts';
-import type { ClientConnection } from './client-places.ts';
+import type { ClientConnection } from './client-connections.ts';
 import { LateBytes } from './late-bytes.ts';
 import { RequestScanner } from './request-scanner.ts';
 import { connectToWorkerd, type WorkerdSocket } from './workerd-socket.ts';

@@ -7,7 +7,7 @@ import { readFolderToken, signInAddress } from './admin-token.ts';
 import { allowedHosts, readAllowedHost } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB, readBodyMemory } from './body-memory.ts';
 import { ensureBuilt } from './build.ts';
-import { proxyList } from './client-places.ts';
+import { proxyList } from './client-connections.ts';
 import { jsonLine, textLine, type LogLine } from './log-lines.ts';
 import { fewOpenFiles } from './open-files.ts';
 import type { Serve } from './start-serve.ts';

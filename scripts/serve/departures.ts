@@ -2,16 +2,16 @@ import { request } from 'node:http';
 import { DEPARTED_PATH, type Departed } from '../../src/contract/rpc/forwarded.ts';
 
 /** How long departures are collected: little for a slot, and enough for one notice to tell of many. */
-const TELL_AFTER_MS = 100;
+const REPORT_AFTER_MS = 100;
 
 /** Maximum of numbers in a header, of which workerd takes 128 KiB in all. */
-const TOLD_MAX = 1_000;
+const REPORTED_MAX = 1_000;
 
 /** Makes the notices that tell of those connections. */
 export function noticesOf(departed: readonly number[]): Departed[] {
-  const count = Math.ceil(departed.length / TOLD_MAX);
+  const count = Math.ceil(departed.length / REPORTED_MAX);
   return Array.from({ length: count }, (_, at) => ({
-    departed: departed.slice(at * TOLD_MAX, (at + 1) * TOLD_MAX),
+    departed: departed.slice(at * REPORTED_MAX, (at + 1) * REPORTED_MAX),
   }));
 }
 
@@ -32,7 +32,7 @@ export class DepartureNotices {
 
   note(connection: number): void {
     this.#departed.push(connection);
-    this.#timer ??= setTimeout(() => this.#tell(), TELL_AFTER_MS).unref();
+    this.#timer ??= setTimeout(() => this.#report(), REPORT_AFTER_MS).unref();
   }
 
   close(): void {
@@ -40,7 +40,7 @@ export class DepartureNotices {
   }
 
   /** Sends a notice. One that is lost was for a workerd that has ended, and its calls with it. */
-  #tell(): void {
+  #report(): void {
     this.#timer = null;
     const port = this.#targetPort();
     const departed = this.#departed.splice(0);

@@ -2,7 +2,7 @@ import type { AddressInfo, BlockList, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Forwarded } from '../../src/contract/rpc/forwarded.ts';
 import { ClientLink } from './client-link.ts';
-import { ClientConnections, proxyList } from './client-places.ts';
+import { ClientConnections, proxyList } from './client-connections.ts';
 import { DepartureNotices } from './departures.ts';
 
 /** Settings of the forwarder: where it listens and where it leads. */

@@ -17,20 +17,20 @@ import { folderToken, forgetFolderToken, type FolderToken } from './admin-token.
 import { allowedHosts } from './allowed-hosts.ts';
 import { BODY_MEMORY_MIB } from './body-memory.ts';
 import { BUILT_DASHBOARD, ensureBuilt } from './build.ts';
-import { proxyList } from './client-places.ts';
+import { proxyList } from './client-connections.ts';
 import { lockFolder } from './folder-lock.ts';
 import type { Forwarder } from './forwarder.ts';
 import { startForwarder } from './forwarder.ts';
 import { CF_HEADER, readCompatibility, workerdConfig } from './workerd-config.ts';
 import type { KeptRunning } from './keep-running.ts';
 import type { LocationVariables } from '../../src/env.ts';
-import { wrongPlace } from '../../src/runtime/places.ts';
+import { wrongPlace } from '../../src/runtime/locations.ts';
 import { cleanSecret, refusedSecrets } from '../../src/runtime/secrets.ts';
 import { keepRunning } from './keep-running.ts';
 import { repeatFilter, shutdownFilter } from './log-lines.ts';
 import { clientsMax } from './open-files.ts';
 import { makePrivate } from './private-folder.ts';
-import { endIdleSockets, writeAll } from './tell-stopping.ts';
+import { endIdleSockets, writeAll } from './notify-stopping.ts';
 import type { WorkerdProcess } from './workerd.ts';
 import { startWorkerd } from './workerd.ts';
 
@@ -369,7 +369,7 @@ function keep(
 async function run(options: ServeOptions, adminToken: string | null): Promise<Serve> {
   const lines: string[] = [];
   let isStopping = false;
-  const isWorthTelling = shutdownFilter(() => isStopping);
+  const isWorthReporting = shutdownFilter(() => isStopping);
   const withoutRepeats = repeatFilter();
   const runtime: WorkerdSettings = {
     options,
@@ -377,7 +377,7 @@ async function run(options: ServeOptions, adminToken: string | null): Promise<Se
     module: options.module ?? (await ensureBuilt()),
     cfHeader: `headgate-cf-${randomBytes(18).toString('hex')}`,
     onLog(said) {
-      const line = isWorthTelling(said) ? withoutRepeats(said) : null;
+      const line = isWorthReporting(said) ? withoutRepeats(said) : null;
       if (line === null) return;
       if (lines.push(line) > LOG_LINES_MAX) lines.splice(0, LOG_LINES_MAX / 2);
       options.onLog?.(line);

@@ -3,7 +3,7 @@ import type { AdminKeyConfig } from '../contract/config/config.ts';
 import { directoryOf } from '../env.ts';
 import { gatewayKeyHash } from '../runtime/digests.ts';
 import { closeSession, openSession, requireOwnOrigin } from './access/session.ts';
-import { checkToken, isLive, requireOpen } from './access/who.ts';
+import { checkToken, isLive, requireOpen } from './access/actor.ts';
 import { changeConfig } from './change.ts';
 import type { AdminApp, Actor } from './context.ts';
 import { newSecret } from './new-secret.ts';

@@ -29,7 +29,7 @@ import { etag, invalid } from './serve.ts';
 import { currentSnapshot } from './snapshot.ts';
 
 /** Maximum rounds of read, edit and replace before somebody else's changes win. */
-const TRIES = 5;
+const ATTEMPTS = 5;
 
 /** Maximum bytes of a configuration: it is one row of the directory's, and a row ends at 2 MB. */
 const CONFIG_BYTES_MAX = 1_900_000;
@@ -66,7 +66,7 @@ export interface ChangeResult {
  */
 export async function changeConfig(context: AdminContext, edit: Edit): Promise<ChangeResult> {
   const wanted = ifMatch(context);
-  for (let attempt = 0; attempt < TRIES; attempt++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { version, config: before, temporary = [] } = await currentSnapshot(context.env);
     if (wanted !== null && !wanted.includes(version)) throw changedMeanwhile(version);
     const { config, warnings } = await validated(context.env, edit, before);

@@ -1,5 +1,5 @@
 import { feedOf } from '../env.ts';
-import { requireRole } from './access/who.ts';
+import { requireRole } from './access/actor.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
 import { serve } from './serve.ts';

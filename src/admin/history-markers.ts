@@ -44,7 +44,9 @@ export function auditMarkers(entry: AuditEntry, path: string): Marker[] {
     }),
     ...(limits.length === 0
       ? []
-      : [mark('limit_changed', labelOf(limits), `${limits.map(told).join('; ')}, by ${actor}`)]),
+      : [
+          mark('limit_changed', labelOf(limits), `${limits.map(reported).join('; ')}, by ${actor}`),
+        ]),
     ...editMarker(rest, (label, detail) => mark('edited', label, `${detail}, by ${actor}`)),
   ];
 }
@@ -86,10 +88,10 @@ function verbOf({ field, from, to }: Below): [kind: Marker['kind'], label: strin
 
 function labelOf(limits: readonly Below[]): string {
   const [first] = limits;
-  return limits.length === 1 && first !== undefined ? told(first) : `${limits.length} limits`;
+  return limits.length === 1 && first !== undefined ? reported(first) : `${limits.length} limits`;
 }
 
-function told({ field, from, to }: Below): string {
+function reported({ field, from, to }: Below): string {
   return `${field.slice('limits.'.length)} ${shown(from)} → ${shown(to)}`;
 }
 

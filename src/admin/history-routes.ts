@@ -104,14 +104,14 @@ function defaultStepMs(lengthMs: number, isRecent: boolean): number {
 async function doneTo(env: Env, name: string, { fromMs, toMs }: RequestedRange): Promise<Marker[]> {
   const since = new Date(fromMs).toISOString();
   const until = new Date(toMs).toISOString();
-  const told = new Set<number>();
+  const reported = new Set<number>();
   const markers: Marker[] = [];
   for (const path of auditPathsOf(name)) {
     const query = { limit: MARKERS_MAX, path, since, until };
     const { entries } = await directoryOf(env).auditPage(query);
     // One change takes the switches of an automatic group into its own entry: that is told once.
-    const news = entries.filter(({ sequence }) => !told.has(sequence));
-    for (const { sequence } of news) told.add(sequence);
+    const news = entries.filter(({ sequence }) => !reported.has(sequence));
+    for (const { sequence } of news) reported.add(sequence);
     markers.push(...news.flatMap((entry) => auditMarkers(entry, path)));
   }
   return markers;

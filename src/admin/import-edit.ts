@@ -8,7 +8,7 @@ import {
   omissionTexts,
   type Imported,
 } from '../config/import-config.ts';
-import { keepKnownCaps } from '../config/keep-known-caps.ts';
+import { keepKnownCaps } from '../config/keep-published-caps.ts';
 import type { Config } from '../contract/config/config.ts';
 import type { Env } from '../env.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';

@@ -23,7 +23,7 @@ const SECRET_PREFIX = 'hg_';
 /** A key, as far as it decides which callers need one. */
 const FIRST_KEY = gatewayKeySchema.parse({ id: 'first', hash: `sha256:${'0'.repeat(64)}` });
 
-const NOBODY = { callers: 0, calls: 0 };
+const NO_ACTOR = { callers: 0, calls: 0 };
 
 /** Serves the keys of callers: made, changed, rotated and taken back. */
 export function addKeyRoutes(app: AdminApp): void {
@@ -40,7 +40,7 @@ export function addKeyRoutes(app: AdminApp): void {
     const body = {
       callers: [...callers],
       sums: sumOf(callers),
-      first_key: config.keys.length === 0 ? sumOf(lockedOut(callers, config, withKey)) : NOBODY,
+      first_key: config.keys.length === 0 ? sumOf(lockedOut(callers, config, withKey)) : NO_ACTOR,
     };
     return { status: 200, body };
   });

@@ -14,7 +14,7 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { addCounts, emptyCounts, quantileMs } from '../core/parts/histogram.ts';
 import { askPools, readDirectory, type PoolReply } from '../overview/pools.ts';
 import { meeting, replacedBy } from '../routing/overlaps.ts';
-import { wayOfCalls } from '../routing/way-of-calls.ts';
+import { callRoute } from '../routing/call-route.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import type { LastHourEffect } from './calls-refused.ts';
@@ -27,7 +27,7 @@ import type { AdminApp, AdminContext } from './context.ts';
 import { groupEdit, patching, putting, requireGroup } from './group-routes.ts';
 import { unreachable } from './pools.ts';
 import { check, readDocument, serve } from './serve.ts';
-import { told, wayBack } from './version-routes.ts';
+import { reported, rollbackTarget } from './version-routes.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -54,7 +54,7 @@ export function addPreviewRoutes(app: AdminApp): void {
     const document = await readDocument(context);
     const { changed, warnings, conflicts, effects } =
       query.as === 'rollback'
-        ? await tryWayBack(context, check(rollbackSchema, document))
+        ? await tryRollback(context, check(rollbackSchema, document))
         : await tryImport(context, document);
     const groups = changed.config.groups.map((group) => group.name);
     const body = { ...planned(changed), groups, warnings, conflicts: [...conflicts], effects };
@@ -111,11 +111,11 @@ async function tryImport(context: AdminContext, document: unknown) {
   return { changed, warnings: warningsOf(changed), conflicts: [], effects: [] };
 }
 
-async function tryWayBack(context: AdminContext, way: z.output<typeof rollbackSchema>) {
-  const { edit, said } = await wayBack(context.env, way, true);
+async function tryRollback(context: AdminContext, way: z.output<typeof rollbackSchema>) {
+  const { edit, said } = await rollbackTarget(context.env, way, true);
   const changed = await tryEdit(context, edit);
   // Conflicts have a place of their own here.
-  const warnings = told({ ...said(), conflicts: [] }, changed.warnings, false);
+  const warnings = reported({ ...said(), conflicts: [] }, changed.warnings, false);
   const effects = await effectsOf(context, changed);
   return { changed, warnings, conflicts: said().conflicts, effects };
 }
@@ -193,7 +193,7 @@ async function effectOf(
 
 /** Tells whether a change moves calls: then everybody who waits is sent back to be routed again. */
 function isRerouted(was: GroupConfig, group: GroupConfig): boolean {
-  return JSON.stringify(wayOfCalls(was)) !== JSON.stringify(wayOfCalls(group));
+  return JSON.stringify(callRoute(was)) !== JSON.stringify(callRoute(group));
 }
 
 function effectNow(

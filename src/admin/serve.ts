@@ -8,7 +8,7 @@ import type { FieldError } from '../config/field-error.ts';
 import { ConfigSyntaxError, parseConfigText } from '../config/import-config.ts';
 import { unsupportedBody } from '../runtime/cross-site.ts';
 import { BODY_BROKEN, readOwnBody } from '../upstream/body/bounded-body.ts';
-import { requireRole } from './access/who.ts';
+import { requireRole } from './access/actor.ts';
 import type { AdminApp, AdminContext } from './context.ts';
 import { ProblemError } from './problem.ts';
 

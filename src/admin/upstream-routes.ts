@@ -3,7 +3,7 @@ import type { Config, UpstreamConfig } from '../contract/config/config.ts';
 import { matchingGroups } from '../routing/configured-auto-groups.ts';
 import { AUTO_PREFIX } from '../contract/pool-name.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { howToSet, secretFault, wayToSet } from '../runtime/secrets.ts';
+import { howToSet, secretFault, settingHint } from '../runtime/secrets.ts';
 import type { GroupStatus, UpstreamAtGroup } from '../contract/admin/status-schemas.ts';
 import { latest } from '../overview/joins.ts';
 import { joinUpstreams } from '../overview/upstream-calls.ts';
@@ -165,7 +165,7 @@ function secretOf(upstream: Upstream | null, context: AdminContext) {
 function secretNamed(name: string, { env, req: { url } }: AdminContext) {
   const fault = secretFault(env, name);
   const set_with = howToSet(env, name, url);
-  return { name, is_set: fault === null, fault, set_with, ...wayToSet(env, name, url) };
+  return { name, is_set: fault === null, fault, set_with, ...settingHint(env, name, url) };
 }
 
 /** Lists the secrets that members of groups name for an upstream. */
@@ -225,11 +225,11 @@ function healthOf(groups: readonly RepresentativeGroup[]) {
   const state = stateOf(groups, called);
   const isPartly = state === 'partly paused';
   const stopped = joinStopped(seen.flatMap((one) => one.stopped ?? []));
-  const told = seen.filter((one) => isPartly || one.state !== 'partly paused');
+  const reported = seen.filter((one) => isPartly || one.state !== 'partly paused');
   return {
     state,
-    paused_until: latest(told.map((one) => one.paused_until)),
-    breaker_until: latest(told.map((one) => one.breaker_until)),
+    paused_until: latest(reported.map((one) => one.paused_until)),
+    breaker_until: latest(reported.map((one) => one.breaker_until)),
     ...(isPartly && { stopped }),
     refusals_total: { ...joinUpstreams(seen)[0]?.day_refusals },
     limits: Object.fromEntries(

@@ -30,22 +30,22 @@ export function addVersionRoutes(app: AdminApp): void {
   });
 
   serve(app, 'rollBack', async ({ context, body }) => {
-    const { edit, said } = await wayBack(context.env, body, false);
+    const { edit, said } = await rollbackTarget(context.env, body, false);
     const { version, config, warnings } = await changeConfig(context, edit);
     const groups = config.groups.map(({ name }) => name);
-    const all = told(said(), warnings, body.conflicts === 'overwrite');
+    const all = reported(said(), warnings, body.conflicts === 'overwrite');
     return { status: 200, body: { version, groups, warnings: all }, version };
   });
 }
 
 /** Makes the edit that goes back. A preview shows conflicts, and does not end with them. */
-export async function wayBack(
+export async function rollbackTarget(
   env: Env,
   way: RollbackRequest,
   isPreview: boolean,
 ): Promise<RollbackEdit> {
   const [back, temporary] = await Promise.all([
-    readWay(env, way),
+    readRollback(env, way),
     directoryOf(env).temporaryAt(way.undo === undefined ? (way.version ?? 0) : way.undo - 1),
   ]);
   const isRefused = way.conflicts === 'refuse' && !isPreview;
@@ -70,7 +70,7 @@ export async function wayBack(
 }
 
 /** Words what stays as it is before what else there is to say. */
-export function told(
+export function reported(
   { notes, conflicts }: Pick<RolledBack, 'notes' | 'conflicts'>,
   warnings: readonly string[],
   isAll: boolean,
@@ -83,7 +83,10 @@ export function told(
   return [...since, ...notes, ...warnings];
 }
 
-async function readWay(env: Env, way: RollbackRequest): Promise<(present: Config) => RolledBack> {
+async function readRollback(
+  env: Env,
+  way: RollbackRequest,
+): Promise<(present: Config) => RolledBack> {
   if (way.undo === undefined) {
     const then = await readVersion(env, way.version ?? 0, 'version');
     return (present) => restored(present, then);

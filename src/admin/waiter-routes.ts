@@ -50,14 +50,14 @@ async function elsewhereOf(
 ): Promise<{ group: string; calls: number }[]> {
   if (!mayWaitElsewhere(directory)) return [];
   const others = directory.pools.filter(({ group }) => group !== name);
-  const told = await askAwake(
+  const reported = await askAwake(
     env,
     directory,
     others,
     (pool) => pool.status(),
     ({ status }) => status,
   );
-  return [...(waitingElsewhere(told).get(name) ?? [])];
+  return [...(waitingElsewhere(reported).get(name) ?? [])];
 }
 
 /** Does something to a waiter in whichever pool it stands, or says that it stands in none. */

@@ -115,13 +115,13 @@ const refusedFor =
 const membersOut: GroupRule = (group) =>
   (group.members ?? []).flatMap(({ id, out, enabled }) => {
     if (out === null || !enabled) return [];
-    const told = {
+    const reported = {
       says: `Member ${id} gets no calls: ${OUT_WORDS[out.reason]}.`,
       words: null,
       advice: 'Set the right key, or pay the account. A call probes it from time to time.',
     };
     const subject = { kind: 'member', id } as const;
-    return [{ ...entry('member_ejected', group, out.since, null, told), subject }];
+    return [{ ...entry('member_ejected', group, out.since, null, reported), subject }];
   });
 
 const dayLimit: GroupRule = (group, { warnings }) => {
@@ -180,12 +180,12 @@ const noSlots: GroupRule = (group) =>
       })
     : NONE;
 
-const orphaned: GroupRule = (group, { now }) => {
-  const { unclaimed, unclaimed_until: until, queued } = group;
-  if (unclaimed === 0) return NONE;
+const orphanedSlots: GroupRule = (group, { now }) => {
+  const { unclaimed: slots, unclaimed_until: until, queued } = group;
+  if (slots === 0) return NONE;
   const leftMs = until === null ? 0 : Math.max(0, Date.parse(until) - now);
-  return entry('slots_orphaned', group, null, unclaimed, {
-    says: `The pool was restarted: ${plural(unclaimed, 'slot')} may still be held by earlier calls, for ${spanWords(leftMs)} at most${waiting(queued)}.`,
+  return entry('slots_orphaned', group, null, slots, {
+    says: `The pool was restarted: ${plural(slots, 'slot')} may still be held by earlier calls, for ${spanWords(leftMs)} at most${waiting(queued)}.`,
     words: null,
     advice: 'Wait: the slots are free when their calls end, or at the end of that time.',
   });
@@ -263,7 +263,7 @@ export const GROUP_RULES: readonly GroupRule[] = [
   upstreamPause,
   partlyStopped,
   noSlots,
-  orphaned,
+  orphanedSlots,
   stuck,
   passedUnlimited,
   oldQueue,

@@ -84,9 +84,9 @@ export function notServing(
   if (isPlain && 2 * (refused + refusedKey) >= failed) {
     return entry('refused_by_upstream', group, since, refused + refusedKey, {
       ...(refusedKey > refused
-        ? saysOfErrors(group, since, errors)
+        ? errorMessage(group, since, errors)
         : {
-            ...saysOfUpstream(group, { since, refusals }, 'refuse', (kind) => kind !== 'error'),
+            ...upstreamMessage(group, { since, refusals }, 'refuse', (kind) => kind !== 'error'),
             advice: adviceOn(refusals),
           }),
     });
@@ -116,8 +116,8 @@ export function brokenUpstream(
   const since = lately?.failing_since ?? raised?.at ?? null;
   const refusals = lately?.refusals ?? {};
   const isShown = since !== null && sumOf(refusals, () => true) > 0;
-  const told = isShown
-    ? saysOfUpstream(group, { since, refusals }, 'fail', () => true)
+  const reported = isShown
+    ? upstreamMessage(group, { since, refusals }, 'fail', () => true)
     : { says: 'The upstream fails.', words: null };
   const phase = breaker === 'open' ? 'open' : 'half open';
   return entry(
@@ -126,15 +126,15 @@ export function brokenUpstream(
     since,
     sumOf(refusals, () => true),
     {
-      words: told.words,
-      says: `${told.says.slice(0, -1)}. The breaker is ${phase}${waiting(queued)}.`,
+      words: reported.words,
+      says: `${reported.says.slice(0, -1)}. The breaker is ${phase}${waiting(queued)}.`,
       advice: 'Look at the status page of the provider. The breaker closes once a probe is served.',
     },
   );
 }
 
 /** Says which upstream refuses or fails calls, how often and with which message. */
-function saysOfUpstream(
+function upstreamMessage(
   group: GroupStatus,
   { since, refusals }: RefusalsSince,
   verb: 'refuse' | 'fail',
@@ -168,7 +168,7 @@ function adviceOn(refusals: Lately['refusals']): string {
 }
 
 /** Says with which error statuses the upstream answers calls. Its messages may repeat texts of callers, so they are not kept. */
-function saysOfErrors(
+function errorMessage(
   { upstreams, lately }: GroupStatus,
   since: string,
   errors: Lately['refusals'],
@@ -206,12 +206,12 @@ function causeOf(
   const cancelled = ended['cancelled'] ?? 0;
   const rest = `nothing was served for ${spanWords(now - Date.parse(since))}`;
   if (answered > Math.max(atUpstream, here, cancelled)) {
-    const told = saysOfErrors(group, since, errors);
-    return { ...told, says: `${told.says.slice(0, -1)}; ${rest}.` };
+    const reported = errorMessage(group, since, errors);
+    return { ...reported, says: `${reported.says.slice(0, -1)}; ${rest}.` };
   }
   if (atUpstream > 0 && atUpstream >= here) {
-    const told = saysOfUpstream(group, { since, refusals }, 'fail', () => true);
-    return { ...told, says: `${told.says.slice(0, -1)}; ${rest}.` };
+    const reported = upstreamMessage(group, { since, refusals }, 'fail', () => true);
+    return { ...reported, says: `${reported.says.slice(0, -1)}; ${rest}.` };
   }
   if (here > 0 && here >= cancelled) {
     const reasons = Object.entries(rejected)
@@ -242,9 +242,9 @@ export function entry(
   group: GroupStatus,
   since: string | null,
   count: number | null,
-  told: Pick<Attention, 'says' | 'words' | 'advice'>,
+  reported: Pick<Attention, 'says' | 'words' | 'advice'>,
 ): Attention {
-  return { rule, subject: subjectOf(group.name), group: group.name, since, count, ...told };
+  return { rule, subject: subjectOf(group.name), group: group.name, since, count, ...reported };
 }
 
 /** Queued calls as the end of a sentence. */

@@ -27,9 +27,9 @@ import {
   ticketUntilNext,
   type SpillPlan,
 } from './spill/spill.ts';
-import { isSamePlace, CallAttempts } from './tries.ts';
+import { isSamePlace, CallAttempts } from './call-attempts.ts';
 import { closed, unreachable } from './unreachable.ts';
-import { tryAt } from './try-at.ts';
+import { attemptAt } from './attempt-at.ts';
 
 /** Maximum reroutes caused by moving groups before the call fails. */
 const MOVES_MAX = 20;
@@ -46,12 +46,12 @@ const GOES_ON: NotServed = { kind: 'again', where: 'other place' };
  * Tries a call until somebody serves it or it is rejected for good: again when its group moved while it
  * waited or when its upstream refused it and waiting helps, and elsewhere where the operator says so.
  */
-export async function attempts(
+export async function attemptCall(
   first: Candidate,
   ticket: CallTicket,
   listener: PositionListener | null,
 ): Promise<FinalResult> {
-  const tries = new CallAttempts(first.call.request.headers);
+  const attempts = new CallAttempts(first.call.request.headers);
   let spill = await planSpill(first);
   let candidate = first;
   let moves = 0;
@@ -66,10 +66,10 @@ export async function attempts(
     const { upstream } = candidate.located;
     const hasOtherPlace = spill.next.some(({ entry }) => !isSamePlace(entry.upstream, upstream));
     const firstTokenMs = hasNext ? spill.firstTokenMs : null;
-    const turn = { ticket: here, tries, listener, hasNext, firstTokenMs, hasOtherPlace };
+    const turn = { ticket: here, tries: attempts, listener, hasNext, firstTokenMs, hasOtherPlace };
     // Where it goes by members, the place that it was called at is none of theirs for certain.
-    const mayGo = candidate.members !== null || tries.mayGoTo(upstream);
-    const result = mayGo ? await tryAt(candidate, turn) : GOES_ON;
+    const mayGo = candidate.members !== null || attempts.mayGoTo(upstream);
+    const result = mayGo ? await attemptAt(candidate, turn) : GOES_ON;
     let failure: Rejected;
     switch (result.kind) {
       case 'answered':
@@ -81,12 +81,12 @@ export async function attempts(
         if (rerouted.kind === 'rejected') return { ...rerouted, isByNewer: true };
         if (rerouted.kind !== 'planned') return rerouted;
         candidate = rerouted;
-        spill = withoutClosed(await planSpill(candidate), tries);
+        spill = withoutClosed(await planSpill(candidate), attempts);
         here = ticketHere();
         continue;
       }
       case 'again':
-        if (result.where === 'here later') await pause(tries.pauseMs(), candidate.call.after);
+        if (result.where === 'here later') await pause(attempts.pauseMs(), candidate.call.after);
         // The other members may be ejected or full for longer than the slow one needs.
         if (result.where === 'here' && result.isSlow === true) {
           here = ticketUntilNext(here, AFTER_SLOW_WAIT_MS);
@@ -95,25 +95,29 @@ export async function attempts(
         failure = unreachable(upstream.id, result.isSlow === true ? 'slow' : null);
         if (result.where === 'other place') {
           failure = closed(upstream.id);
-          tries.noteClosed(upstream);
-          spill = withoutClosed(spill, tries);
+          attempts.noteClosed(upstream);
+          spill = withoutClosed(spill, attempts);
         }
         break;
       case 'rejected':
-        if (mayBeOfOthers(candidate, result) && mayAskWaitable(tries)) continue;
-        if (!hasNext && isOfMembersLeft(candidate, result) && tries.refusedMembers.forgetSlow()) {
+        if (mayBeOfOthers(candidate, result) && mayAskWaitable(attempts)) continue;
+        if (
+          !hasNext &&
+          isOfMembersLeft(candidate, result) &&
+          attempts.refusedMembers.forgetSlow()
+        ) {
           here = ticketHere();
           continue;
         }
         failure = moves > 0 ? { ...result, isByNewer: true } : result;
-        if (!mayServeElsewhere(result.reply.reason)) return lastWord(failure, tries);
+        if (!mayServeElsewhere(result.reply.reason)) return lastWord(failure, attempts);
         break;
       default:
         return never(result);
     }
     const next = await nextCandidate(spill, candidate);
-    if (next === null) return lastWord(failure, tries);
-    if (next.kind === 'rejected') return lastWord(next, tries);
+    if (next === null) return lastWord(failure, attempts);
+    if (next.kind === 'rejected') return lastWord(next, attempts);
     if (next.kind === 'left') return next;
     candidate = next;
     here = ticketHere();
@@ -139,8 +143,8 @@ function isOfMembersLeft({ members }: Candidate, { reply }: Rejected): boolean {
   return members !== null && isForLackOfRoom(reply.reason);
 }
 
-function withoutClosed(plan: SpillPlan, tries: CallAttempts): SpillPlan {
-  return { ...plan, next: plan.next.filter(({ entry }) => tries.mayGoTo(entry.upstream)) };
+function withoutClosed(plan: SpillPlan, attempts: CallAttempts): SpillPlan {
+  return { ...plan, next: plan.next.filter(({ entry }) => attempts.mayGoTo(entry.upstream)) };
 }
 
 /** Reasons why a requeued call was rejected before it started again. */
@@ -161,8 +165,8 @@ function lastWord(
     traceError(lastRefusal.kind);
     return lastRefusal.answer;
   }
-  const isTold = refusalWords !== null && OF_QUEUE.has(reply.reason);
-  const said = isTold ? ` The upstream refused the call before: "${refusalWords}"` : '';
+  const isReported = refusalWords !== null && OF_QUEUE.has(reply.reason);
+  const said = isReported ? ` The upstream refused the call before: "${refusalWords}"` : '';
   return { ...result, reply: { ...reply, message: `${reply.message}${said}`, tries: sent } };
 }
 

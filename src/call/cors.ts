@@ -1,11 +1,11 @@
-import { TOLD_HEADERS } from '../contract/answer-headers.ts';
+import { REPORTED_HEADERS } from '../contract/answer-headers.ts';
 import { SERVED_METHODS } from '../contract/methods.ts';
 import { dropCors } from '../upstream/transfer/response-headers.ts';
 
 /** By which providers know a call again, when they are asked about it. */
 const REQUEST_IDS = ['x-request-id', 'request-id'];
 
-const EXPOSED = [...TOLD_HEADERS, ...REQUEST_IDS].join(', ');
+const EXPOSED = [...REPORTED_HEADERS, ...REQUEST_IDS].join(', ');
 
 /**
  * The CORS headers for a browser of a configured origin; null for everybody else. Written out here

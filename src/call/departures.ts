@@ -38,7 +38,7 @@ export class Departures {
   }
 
   /** Takes in what the forwarder tells. */
-  tell({ cf }: ForwardedRequest): void {
+  report({ cf }: ForwardedRequest): void {
     const { departed = [] }: Partial<Departed> = { ...cf };
     const gone = new Set(departed);
     for (const { connection, leave } of this.#underWay) {

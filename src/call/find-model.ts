@@ -4,7 +4,7 @@ import type { Operation } from '../upstream/operation/operation.ts';
 import { keepaliveForWaitMs } from '../routing/placement.ts';
 import { readModel, type BodyProof, type BodySearch } from '../upstream/body/request-body.ts';
 import type { AuthenticatedCall } from './call.ts';
-import { tooManyBytes } from './crowded.ts';
+import { tooManyBytes } from './many-keys.ts';
 import { bodyBudget } from './isolate.ts';
 import type { ModelRule } from './model-rule.ts';
 import { LEFT, rejected, type BodyRead, type CallerLeft, type Rejected } from './result.ts';

@@ -44,7 +44,7 @@ import { watchRun, type RunWatch } from './runs/watch-run.ts';
 import type { Sending } from './sending.ts';
 import { notSwitched, passSession } from './socket/pass-session.ts';
 import { isNotSwitched } from './socket/upgrade.ts';
-import type { CandidateAttempt } from './tries.ts';
+import type { CandidateAttempt } from './call-attempts.ts';
 
 const UNSAID: AnswerRead = { refusal: null, answer: null };
 
@@ -52,7 +52,7 @@ const UNSAID: AnswerRead = { refusal: null, answer: null };
 export async function forward(sending: Sending): Promise<AttemptResult> {
   const { candidate, turn, target, metering, admission } = sending;
   const { call, rules, located, members, member } = candidate;
-  const { ticket, tries, hasNext } = turn;
+  const { ticket, tries: attempts, hasNext } = turn;
   const { request, method, ctx, after, body } = call;
   const { upstream } = located;
   const waitMs = Math.round(steadyClock.now() - ticket.enqueuedAt);
@@ -85,13 +85,13 @@ export async function forward(sending: Sending): Promise<AttemptResult> {
   const watchesRun = watchRun(candidate);
   // What it says of a run must be readable.
   if (watchesRun !== null) target.headers.set('accept-encoding', 'identity');
-  tries.noteSent();
+  attempts.noteSent();
   retryBudgetOf(upstream.id).noteCall();
   body.onFault(() => held.cut('body'));
   const open = (): BodyInit | null => (bare === 'bare' ? null : body.open(pace, metering?.asking));
   const init = { method, headers: target.headers, body: open() };
   const openAgain = (): BodyInit | null => {
-    tries.noteSent();
+    attempts.noteSent();
     logEvent('upstream_not_http', { upstream: upstream.id });
     return open();
   };

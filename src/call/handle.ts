@@ -30,11 +30,11 @@ import {
 } from '../config/snapshots.ts';
 import type { Background } from '../runtime/background.ts';
 import { CallClock } from '../runtime/call-clock.ts';
-import { wrongPlace } from '../runtime/places.ts';
+import { wrongPlace } from '../runtime/locations.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { newTicket, ticketKeptAlive } from './acquire/ticket.ts';
 import { withCure } from './answered-404.ts';
-import { attempts } from './attempts.ts';
+import { attemptCall } from './attempts.ts';
 import { CallBody } from './body.ts';
 import type { AuthenticatedCall, ProxyCall } from './call.ts';
 import { countInFlight } from './calls-in-flight.ts';
@@ -54,7 +54,7 @@ import {
   noteKeyAnswer,
   takePlace,
 } from './identity/new-keys.ts';
-import { comebacks } from './isolate.ts';
+import { returns } from './isolate.ts';
 import { keepaliveOf, keptAlive } from './keepalive.ts';
 import { locate, type Located } from './locate.ts';
 import { answerModels } from './models/answer-models.ts';
@@ -193,8 +193,8 @@ async function answer(call: ProxyCall, earlier: EarlierRead | null): Promise<Fin
     if (ownKey !== null) await delayNewKey(call, keyHere, candidate.placements);
     const keepalive = keepaliveOf(candidate);
     const patient = keepalive === null ? ticket : ticketKeptAlive(ticket, known, keepalive);
-    const run = (at: Candidate, listener: Parameters<typeof attempts>[2]) =>
-      attempts(at, patient, listener).then((result) => spaced(result, known));
+    const run = (at: Candidate, listener: Parameters<typeof attemptCall>[2]) =>
+      attemptCall(at, patient, listener).then((result) => spaced(result, known));
     const result = await (keepalive === null
       ? run(candidate, null)
       : keptAlive(candidate, keepalive, run));
@@ -270,5 +270,5 @@ function askedModels({ request, url, headers, table }: AuthenticatedCall): Model
 
 function spaced(result: FinalResult, { caller }: AuthenticatedCall): FinalResult {
   if (result.kind !== 'rejected') return result;
-  return { ...result, reply: comebacks.space(result.reply, caller.id, steadyClock.now()) };
+  return { ...result, reply: returns.space(result.reply, caller.id, steadyClock.now()) };
 }

@@ -1,10 +1,10 @@
 import { env } from 'cloudflare:workers';
 import type { Env } from '../env.ts';
 import { BODY_LIMITS, BodyBudget, bodyLimits } from '../upstream/body/body-budget.ts';
-import { WaiterReturns } from './comebacks.ts';
+import { WaiterReturns } from './waiter-returns.ts';
 import { Departures } from './departures.ts';
 import { ModelLists } from './models/model-lists.ts';
-import { RetryBudget } from './tries.ts';
+import { RetryBudget } from './call-attempts.ts';
 
 /** Things that all calls of an isolate share. */
 
@@ -16,7 +16,7 @@ export const bodyBudget = new BodyBudget(
 );
 
 /** Callers that come back to what nobody knows the end of. */
-export const comebacks = new WaiterReturns();
+export const returns = new WaiterReturns();
 
 /** Callers that have left though the runtime does not say so. */
 export const departures = new Departures();

@@ -110,7 +110,7 @@ export class LastPosition implements PositionListener {
     this.everyMs = everyMs;
   }
 
-  tell({ position, estimateMs, waitsFor, quietMs }: PositionUpdate): void {
+  report({ position, estimateMs, waitsFor, quietMs }: PositionUpdate): void {
     const what = waitsFor === undefined ? A_SLOT : WAITED_FOR[waitsFor.cause];
     this.#text = `waiting for ${what}: ${position} ahead, ${estimateWords(estimateMs, quietMs)}`;
   }
@@ -155,7 +155,7 @@ export function answerWaiting(
       while (!(await Promise.race([settled, pause(keepalive.everyMs, after).then(() => false)])));
       const result = await answer;
       if (result.kind === 'rejected') noteRefusal(call, result.reply, call.found);
-      await tell((bytes) => write(opening.join(bytes)), keepalive, result);
+      await report((bytes) => write(opening.join(bytes)), keepalive, result);
       await write(opening.end());
       await writer.close();
     } catch (error) {
@@ -174,7 +174,7 @@ export function answerWaiting(
 }
 
 /** Writes the answer as what is left of the event stream. */
-async function tell(
+async function report(
   write: (bytes: Uint8Array) => Promise<void>,
   { shape, model }: Keepalive,
   result: FinalResult,
@@ -188,14 +188,14 @@ async function tell(
       return write(encoder.encode(upstreamErrorFrame(shape, failure, model)));
     }
     case 'answered':
-      return tellAnswer(write, { shape, model }, result);
+      return reportAnswer(write, { shape, model }, result);
     default:
       return never(result);
   }
 }
 
 /** Writes an upstream's answer behind the comments. */
-async function tellAnswer(
+async function reportAnswer(
   write: (bytes: Uint8Array) => Promise<void>,
   { shape, model }: Pick<Keepalive, 'shape' | 'model'>,
   { response: answer, said }: Answered,

@@ -1,5 +1,9 @@
 import { BoundedMap } from '../core/parts/bounded-map.ts';
-import { areSameLimits, limitsTold, type ReportedLimits } from '../core/parts/limits-told.ts';
+import {
+  areSameLimits,
+  limitsReported,
+  type ReportedLimits,
+} from '../core/parts/reported-limits.ts';
 import type { LimitHint, UpstreamSignal } from '../core/words/signal.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 
@@ -7,12 +11,12 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 const REMEMBERED_MAX = 1_000;
 
 /** How long nothing is told of them again, whatever the headers say: a message costs more than it is worth. */
-const TOLD_EVERY_MS = 60_000;
+const REPORTED_EVERY_MS = 60_000;
 
 /** How long they count as told: what was told may have been lost on its way. */
-const TOLD_FOR_MS = 3_600_000;
+const REPORTED_FOR_MS = 3_600_000;
 
-const told = new BoundedMap<string, { readonly limits: ReportedLimits; readonly at: number }>(
+const reported = new BoundedMap<string, { readonly limits: ReportedLimits; readonly at: number }>(
   REMEMBERED_MAX,
 );
 
@@ -21,18 +25,18 @@ const told = new BoundedMap<string, { readonly limits: ReportedLimits; readonly 
  * they are none. `place`: the pool, the upstream and the model.
  */
 export function newsOfLimits(hints: readonly LimitHint[], place: string): UpstreamSignal | null {
-  if (!isNews(limitsTold(hints), place, steadyClock.now())) return null;
+  if (!isNews(limitsReported(hints), place, steadyClock.now())) return null;
   return { kind: 'served', retryAfterMs: null, slotsMax: null, hints };
 }
 
 function isNews(limits: ReportedLimits, place: string, now: number): boolean {
   if (Object.keys(limits).length === 0) return false;
-  const last = told.get(place);
+  const last = reported.get(place);
   if (last !== undefined) {
     const sinceMs = now - last.at;
-    if (sinceMs < TOLD_EVERY_MS) return false;
-    if (sinceMs < TOLD_FOR_MS && areSameLimits(last.limits, limits)) return false;
+    if (sinceMs < REPORTED_EVERY_MS) return false;
+    if (sinceMs < REPORTED_FOR_MS && areSameLimits(last.limits, limits)) return false;
   }
-  told.set(place, { limits, at: now });
+  reported.set(place, { limits, at: now });
   return true;
 }

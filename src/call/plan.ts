@@ -9,7 +9,7 @@ import { foreignPage } from './foreign-page.ts';
 import { accountOf } from './identity/accounts.ts';
 import { keyFor, missingKey, type UpstreamKey } from './identity/authenticate.ts';
 import type { Located } from './locate.ts';
-import { goesByMembers } from './members/goes-by-members.ts';
+import { goesByMembers } from './members/uses-members.ts';
 import { keyWithoutSlot } from './members/key-without-slot.ts';
 import {
   groupsWithMembers,

@@ -152,7 +152,7 @@ function classifyError(
   source: AnswerSource,
 ): UpstreamRefusal | null {
   const { upstream, isOfMember } = source;
-  const { rules, headerProfile } = knownOf(upstream);
+  const { rules, headerProfile } = recordOf(upstream);
   const now = instant(Date.now());
   return classifyRefusal({
     rules,
@@ -185,14 +185,14 @@ export function readLateError(
 
 /** Reads the limit headers of a served call, unless they are known to be unreliable. */
 export function hintsIn({ headers }: Response, upstream: Upstream): readonly LimitHint[] {
-  const { sent, headerProfile } = knownOf(upstream);
+  const { sent, headerProfile } = recordOf(upstream);
   const now = instant(Date.now());
   return sent === null ? readLimitHints(headers, headerProfile, now) : sent.read(headers, now);
 }
 
 /** Whether the upstream is unknown, so its limit headers must first show how the limit refills. */
 export function hasUnknownHeaders(upstream: Upstream): boolean {
-  return knownOf(upstream).sent !== null;
+  return recordOf(upstream).sent !== null;
 }
 
 /** Takes from hints what they warn of; null: nothing. */
@@ -201,7 +201,7 @@ export function nearlyEmpty(
   upstream: Upstream,
   limits: CallLimits,
 ): UpstreamSignal | null {
-  const { sent } = knownOf(upstream);
+  const { sent } = recordOf(upstream);
   const { usual, isSet } = refillAt(upstream);
   const { place, underWay } = limits;
   const options = optionsOf(limits);
@@ -233,7 +233,7 @@ function optionsOf({ place, underWay, feedForward }: CallLimits): FeedForwardOpt
 
 /** Returns how the upstream's limits refill unless its headers have shown it, and whether an operator has set that. */
 function refillAt(upstream: Upstream): { readonly usual: Refill; readonly isSet: boolean } {
-  const { headerProfile } = knownOf(upstream);
+  const { headerProfile } = recordOf(upstream);
   const { refill: usual } = headerProfile ?? UNKNOWN;
   const isSet = upstream.limitHeaders === 'window' || upstream.limitHeaders === 'bucket';
   return { usual, isSet };
@@ -241,7 +241,7 @@ function refillAt(upstream: Upstream): { readonly usual: Refill; readonly isSet:
 
 /** Returns how long a refused call's limits hold other calls back, if the headers have shown how they refill. */
 function waitsAt({ upstream, limits }: AnswerSource): LimitWaits {
-  const { headerProfile, sent } = knownOf(upstream);
+  const { headerProfile, sent } = recordOf(upstream);
   const refill = refillAt(upstream);
   const at = limits();
   const options = { ...optionsOf(at), share: FEED_FORWARD_DEFAULTS.share };
@@ -272,7 +272,7 @@ interface AnswerRules {
 /** Upstreams never change, so what is known of each is looked up once. */
 const known = new WeakMap<Upstream, AnswerRules>();
 
-function knownOf(upstream: Upstream): AnswerRules {
+function recordOf(upstream: Upstream): AnswerRules {
   let of = known.get(upstream);
   if (of === undefined) {
     const isUnknown = upstream.limitHeaders === 'auto' && providerOf(upstream) === null;

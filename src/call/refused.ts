@@ -22,7 +22,7 @@ import type { Sending } from './sending.ts';
 import { canBeSentAgain, whereNext } from './where-next.ts';
 
 /** Places a refused call again, in the pool of its account. Its slot goes back as unused. */
-async function begunAnew(
+async function restarted(
   { candidate: { call }, admission }: Sending,
   held: HeldCall,
 ): Promise<Moved> {
@@ -45,21 +45,21 @@ export async function refused(
   const { candidate, turn, admission, metering } = sending;
   const { call, members, member } = candidate;
   const { body } = call;
-  const { tries } = turn;
+  const { tries: attempts } = turn;
   const { kind } = refusal.signal;
   if (kind === 'concurrency' && refusal.isOfApi && answer !== null && body.isKept) {
     // The account has too many concurrent calls, so the call waits in the account's pool and not in its key's. A refusal by a
     // proxy in front of the API proves nothing, because it has the same words for calls without a key.
     const isFound = await learnAccount(candidate, answer);
-    if (isFound && candidate.routed.account?.kind === 'unproved') return begunAnew(sending, held);
+    if (isFound && candidate.routed.account?.kind === 'unproved') return restarted(sending, held);
   }
   await new CallNamesReader(candidate).readKept();
   if (kind === 'egress') logEgressRefused(candidate, answer);
   else logEvent('upstream_refused', refusalFields(sending, refusal, answer?.status ?? null));
   if (answer !== null) reportAnswer(sending, answer);
-  const isRepeat = tries.noteRefused(placeOf(candidate), refusal.signal);
+  const isRepeat = attempts.noteRefused(placeOf(candidate), refusal.signal);
   if (members !== null && member !== null && kind !== 'served') {
-    noteRefusedAt(tries, members, member, kind);
+    noteRefusedAt(attempts, members, member, kind);
   }
   admission.report(refusal.signal, refusal.scope, isRepeat);
   const notServed = metering?.notServed;

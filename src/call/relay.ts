@@ -53,20 +53,20 @@ export async function relay(
 
 /** Makes Headgate's own headers of an answer. `theirs`: the upstream's headers. */
 export function signature(
-  { candidate: { located, member }, turn: { tries }, target, admission }: Sending,
+  { candidate: { located, member }, turn: { tries: attempts }, target, admission }: Sending,
   waitMs: number,
   theirs: Headers,
 ): AnswerHeaders {
   const groups = groupsOf(admission);
   const memberId = member?.id ?? null;
-  traceCall({ located, groups, member: memberId, waitMs, tries: tries.sent });
+  traceCall({ located, groups, member: memberId, waitMs, tries: attempts.sent });
   const { leaseIds, rates, waited } = admission;
   return {
     ...(rates.length > 0 && rateHeaders(rates, theirs)),
     'headgate-groups': groups,
     'headgate-wait-ms': String(waitMs),
     ...waitedHeader(waited),
-    'headgate-tries': String(tries.sent),
+    'headgate-tries': String(attempts.sent),
     ...(memberId !== null && { 'headgate-member': memberId }),
     ...(leaseIds.length > 0 && { 'headgate-lease': leaseIds.join(', ') }),
     ...(target.dropped.length > 0 && saidOfDropped(target)),

@@ -2,7 +2,7 @@ import type { Admission } from './acquire/admission.ts';
 import type { Metering } from './metering.ts';
 import type { Candidate } from './plan.ts';
 import type { CallTarget } from './target.ts';
-import type { CandidateAttempt } from './tries.ts';
+import type { CandidateAttempt } from './call-attempts.ts';
 
 /** The use of a call during and after it. What is reserved for a call is asked for, and settled where it fails. */
 type AnswerMetering = Pick<Metering, 'meterFor' | 'pipeFor' | 'settlement' | 'withoutPacking'> &

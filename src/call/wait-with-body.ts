@@ -3,10 +3,10 @@ import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { admit, type Admitted } from './acquire/admit.ts';
 import type { AdmitContext } from './acquire/admit-one.ts';
-import { tooManyBytes } from './crowded.ts';
+import { tooManyBytes } from './many-keys.ts';
 import { bodyBudget } from './isolate.ts';
 import type { Candidate } from './plan.ts';
-import type { CandidateAttempt } from './tries.ts';
+import type { CandidateAttempt } from './call-attempts.ts';
 import { PlainAbort } from '../runtime/plain-abort.ts';
 
 /** How long a call waits in any case: by then it is known that it does wait, and was not only long on its way. */

@@ -3,7 +3,7 @@ import { retryBudgetOf } from './isolate.ts';
 import { whereAfterMember } from './members/where-next-member.ts';
 import type { Candidate } from './plan.ts';
 import type { NotServed } from './result.ts';
-import type { CandidateAttempt } from './tries.ts';
+import type { CandidateAttempt } from './call-attempts.ts';
 
 /** Tells whether a call can be sent once more. Its body must be there, which may be kept for its tokens' sake alone, and too long. */
 export function canBeSentAgain({ call: { body }, rules }: Candidate): boolean {
@@ -25,14 +25,14 @@ export function whereNextIfKept(
   turn: CandidateAttempt,
   kind: UpstreamSignal['kind'],
 ): NotServed['where'] | null {
-  const { ticket, tries, hasNext, hasOtherPlace } = turn;
+  const { ticket, tries: attempts, hasNext, hasOtherPlace } = turn;
   const { rules, located, members } = candidate;
   const { max, budget } = rules.retries;
   const elsewhere = hasNext ? 'elsewhere' : null;
   if (members !== null) {
     const where = whereAfterMember(candidate, members, turn, kind) ?? elsewhere;
     const mayReturn = where === null && kind !== 'served';
-    return mayReturn && tries.refusedMembers.forgetSlow() ? 'here' : where;
+    return mayReturn && attempts.refusedMembers.forgetSlow() ? 'here' : where;
   }
   const mayWait = rules.mayWait && ticket.maxWaitMs !== 0;
   switch (kind) {
@@ -41,10 +41,11 @@ export function whereNextIfKept(
     case 'tokens':
     case 'ramp':
     case 'unknown':
-      return mayWait && tries.mayReenter(kind) ? 'here' : elsewhere;
+      return mayWait && attempts.mayReenter(kind) ? 'here' : elsewhere;
     case 'overload':
     case 'error': {
-      const mayRetry = mayWait && tries.mayRetry(max, retryBudgetOf(located.upstream.id), budget);
+      const mayRetry =
+        mayWait && attempts.mayRetry(max, retryBudgetOf(located.upstream.id), budget);
       return mayRetry ? 'here later' : elsewhere;
     }
     case 'egress':

@@ -10,7 +10,7 @@
 
 import type { Config } from '../contract/config/config.ts';
 import type { Upstream } from '../contract/config/upstream.ts';
-import { crowd } from '../routing/overlaps.ts';
+import { callersAtOnce } from '../routing/overlaps.ts';
 import { GROUPS_PER_CALL_MAX } from '../routing/placement.ts';
 import { resolveUpstreams } from '../routing/upstreams.ts';
 import { adminKeyErrors } from './check/admin-keys.ts';
@@ -109,7 +109,7 @@ export function checkConfig(
       ...originWarnings(config),
       ...sessionWarnings(config, upstreams),
       ...laneWarnings(config),
-      ...crowdWarnings(config),
+      ...manyKeysWarnings(config),
     ],
   };
 }
@@ -124,8 +124,8 @@ function defaultErrors(
 }
 
 /** Warns of groups that one call may match beyond the bound. That two meet is normal: it takes slots in both. */
-function crowdWarnings(config: Config): string[] {
-  const names = crowd(config, GROUPS_PER_CALL_MAX);
+function manyKeysWarnings(config: Config): string[] {
+  const names = callersAtOnce(config, GROUPS_PER_CALL_MAX);
   if (names === null) return [];
   const listed = names.map((name) => `"${name}"`).join(', ');
   const automatic = names.length > GROUPS_PER_CALL_MAX ? '' : ' beside its automatic group';

@@ -6,7 +6,7 @@ import { providerNamed } from '../providers/index.ts';
 import type { Provider } from '../providers/provider.ts';
 import type { FieldError } from './field-error.ts';
 import { named, providerIdOf, refused, type Converted, type Origin } from './foreign-groups.ts';
-import { placeNamed, type UpstreamInput } from './foreign-places.ts';
+import { placeNamed, type UpstreamInput } from './foreign-targets.ts';
 
 type ConcurrencyGroupEntry = z.output<typeof concurrencyGroupsSchema>['concurrency_groups'][number];
 
@@ -40,7 +40,7 @@ export function convertConcurrencyGroups(document: unknown): Converted {
     ...converted,
     config: { ...converted.config, ...(upstreams.length === 0 ? {} : { upstreams }) },
     notes: [...converted.notes, ...providers.flatMap(noteOf), ...entries.flatMap(bothNote)],
-    pathOf: pathBack(entries, upstreams),
+    pathOf: rollbackPath(entries, upstreams),
   };
 }
 
@@ -120,7 +120,7 @@ function bothNote({ name, models, providers }: ConcurrencyGroupEntry): string[] 
 }
 
 /** Translates paths back: providers that nobody knows, addresses that may not be called, a group with another rank. */
-function pathBack(
+function rollbackPath(
   entries: readonly ConcurrencyGroupEntry[],
   upstreams: readonly UpstreamInput[],
 ): (path: string) => string {

@@ -96,7 +96,7 @@ function groupsOf(
     ...(startsPerS === null ? {} : { starts_per_s: startsPerS }),
   };
   const hasMembers = secrets.length > 1;
-  const isSaid = isMain || hasMembers || Object.keys(limits).length > 0;
+  const isStated = isMain || hasMembers || Object.keys(limits).length > 0;
   if (!hasMembers) reading.setAuth(place, secrets);
   if (hasMembers && slots !== null) {
     reading.notes.add(
@@ -125,5 +125,5 @@ function groupsOf(
     match: { upstreams: [id], models: [model] },
     limits: { max_concurrency: own * Math.max(1, secrets.length) },
   }));
-  return [...(isSaid ? [whole] : []), ...ofModels];
+  return [...(isStated ? [whole] : []), ...ofModels];
 }

@@ -6,7 +6,7 @@ import { LITELLM_PARTS_OF_PROVIDERS, litellmProvider } from '../providers/litell
 import { quoteName } from './field-error.ts';
 import { refused, type Converted } from './foreign-groups.ts';
 import type { GroupInput } from './foreign-members.ts';
-import { MadeUpstreams } from './foreign-places.ts';
+import { MadeUpstreams } from './foreign-targets.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { groupDeployments, type Grouped } from './model-groups.ts';
 import { sharedBudget, stricterBudget, type ConvertedBudget } from './litellm/budgets.ts';
@@ -123,12 +123,12 @@ export function convertModelList(
       ...report.notes,
     ],
     omitted: [...report.omitted(), ...grouped.omitted],
-    pathOf: pathBack(grouped.madeOf),
+    pathOf: rollbackPath(grouped.madeOf),
   };
 }
 
 /** Translates a path back into the list, by the places in it that each group was made of. */
-function pathBack(groups: readonly (readonly ReadDeployment[])[]): (path: string) => string {
+function rollbackPath(groups: readonly (readonly ReadDeployment[])[]): (path: string) => string {
   const fields: Readonly<Record<string, string>> = {
     secret: 'api_key',
     tier: 'order',

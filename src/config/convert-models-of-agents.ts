@@ -23,7 +23,7 @@ import {
   placeAt,
   placeNamed,
   type ForeignTarget,
-} from './foreign-places.ts';
+} from './foreign-targets.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { quoteNoKey } from './key-like.ts';
 

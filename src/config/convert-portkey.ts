@@ -8,7 +8,7 @@ import {
   type GroupInput,
   type MadeMembers,
 } from './foreign-members.ts';
-import { MadeUpstreams } from './foreign-places.ts';
+import { MadeUpstreams } from './foreign-targets.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { branchesOf, type Branch } from './portkey-conditions.ts';
 import { deploymentOf, listUnread, modelOf, type PortkeyParts } from './portkey-target.ts';
@@ -57,7 +57,7 @@ export function convertPortkey(document: unknown): Converted {
     notes: [...to.notes, ...to.secrets.notes],
     omitted,
     pathOf: (path) =>
-      pathBack(
+      rollbackPath(
         path,
         built.map(({ members }) => members.paths),
       ),
@@ -162,7 +162,7 @@ function weightOf(weight: number | null, tiers: TargetTiers) {
 }
 
 /** Translates a path of the configuration back into the document. */
-function pathBack(path: string, groups: readonly (readonly string[])[]): string {
+function rollbackPath(path: string, groups: readonly (readonly string[])[]): string {
   const [, group, member] = /^groups\[(\d+)\](?:\.members\[(\d+)\])?/.exec(path) ?? [];
   if (group === undefined) return path;
   const paths = groups[Number(group)] ?? [];

@@ -10,7 +10,7 @@ import {
   type MadeUpstreams,
   type ModelFacts,
   type ForeignTarget,
-} from './foreign-places.ts';
+} from './foreign-targets.ts';
 
 export type GroupInput = NonNullable<ConfigInput['groups']>[number];
 type MemberInput = NonNullable<GroupInput['members']>[number];

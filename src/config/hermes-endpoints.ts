@@ -18,7 +18,7 @@ import {
   placeNamed,
   upstreamIdOf,
   type ForeignTarget,
-} from './foreign-places.ts';
+} from './foreign-targets.ts';
 import { quoteNoKey } from './key-like.ts';
 
 export type Endpoint = z.output<typeof hermesEndpointSchema>;

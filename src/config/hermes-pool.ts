@@ -3,7 +3,7 @@
 import { hermesCredentialSchema } from '../contract/config/hermes-schema.ts';
 import { SIGN_IN_TOKEN_OF_HERMES } from '../providers/foreign-facts.ts';
 import { formatPath, type FieldError } from './field-error.ts';
-import { addressProblem, placeAt, type ForeignTarget } from './foreign-places.ts';
+import { addressProblem, placeAt, type ForeignTarget } from './foreign-targets.ts';
 import type { ForeignSecrets } from './foreign-secrets.ts';
 import type { Endpoint, HermesEndpoint } from './hermes-endpoints.ts';
 

@@ -9,7 +9,7 @@ import {
 import { explainIssues } from './explain-issues.ts';
 import { below, formatPath, type FieldError } from './field-error.ts';
 import { readWithoutWrong, withNumbers } from './foreign-fields.ts';
-import type { ForeignTarget } from './foreign-places.ts';
+import type { ForeignTarget } from './foreign-targets.ts';
 import { ForeignSecrets } from './foreign-secrets.ts';
 import { baseOfPool, secretsOfPool } from './hermes-pool.ts';
 import {

@@ -6,7 +6,7 @@ import { providerNamed } from '../providers/index.ts';
 import type { FieldError } from './field-error.ts';
 import { freeName, groupNameOf } from './foreign-groups.ts';
 import { inDialect, membersOf, type Deployment, type GroupInput } from './foreign-members.ts';
-import type { MadeUpstreams } from './foreign-places.ts';
+import type { MadeUpstreams } from './foreign-targets.ts';
 
 /** A deployment in a list of another system. */
 export interface ListedDeployment extends Deployment {

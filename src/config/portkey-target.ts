@@ -11,7 +11,7 @@ import { isPrivateHost } from '../runtime/private-address.ts';
 import { below, quoteName, type FieldError } from './field-error.ts';
 import { providerIdOf } from './foreign-groups.ts';
 import type { Deployment } from './foreign-members.ts';
-import { addressProblem, placeAt, placeNamed, type ForeignTarget } from './foreign-places.ts';
+import { addressProblem, placeAt, placeNamed, type ForeignTarget } from './foreign-targets.ts';
 import type { ForeignSecrets } from './foreign-secrets.ts';
 import { isKeyLike, quoteNoKey } from './key-like.ts';
 import type { Leaf, PortkeyNode } from './portkey-tree.ts';

@@ -34,7 +34,7 @@ export function undone(present: Config, before: Config, after: Config, isAll: bo
   const { value, clashes } = rebase(base, mine, theirs, isAll ? 'mine' : 'theirs');
   // The cast is sound: what is merged has the fields of a configuration, and is checked as one afterwards.
   const config = withDoorsOf(present, value as RestorableSettings);
-  return { config, notes: doorNotes(before, after), conflicts: clashes.map(told) };
+  return { config, notes: doorNotes(before, after), conflicts: clashes.map(reported) };
 }
 
 /** Tells whether a change changed nothing but who may come in, so that nothing of it can be taken back. */
@@ -101,7 +101,11 @@ function about(what: string, keys: readonly { readonly id: string }[]): string[]
 }
 
 /** Words a conflict as the audit log words a change: hashes and addresses are hidden. */
-function told({ path, mine, theirs }: ReturnType<typeof rebase>['clashes'][number]): UndoConflict {
+function reported({
+  path,
+  mine,
+  theirs,
+}: ReturnType<typeof rebase>['clashes'][number]): UndoConflict {
   const field = /(\w+)$/.exec(path)?.[1] ?? '';
   return {
     path,

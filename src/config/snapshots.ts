@@ -124,7 +124,7 @@ async function read(
   const wanted = Math.max(minVersion, heardOf);
   const ageMs = steadyClock.now() - confirmedAt;
   if (table !== null && table.snapshot.version >= wanted && ageMs < agesOf(table)[age]) {
-    if (ageMs >= agesOf(table).freshMs) askBehind(env, ctx);
+    if (ageMs >= agesOf(table).freshMs) refreshBehind(env, ctx);
     return table;
   }
   noteWait();
@@ -205,7 +205,7 @@ function agesOf({ snapshot }: RoutingTable): typeof AGES {
   return snapshot.version === 0 ? AGES_OF_EMPTY : AGES;
 }
 
-function askBehind(env: Env, ctx: Background): void {
+function refreshBehind(env: Env, ctx: Background): void {
   const isTime = steadyClock.now() - lastAskedAt >= ASK_EVERY_MS;
   // Nobody waits for it, so that the one before may take as long as it counts.
   if (isTime && !isAsking(LATE_MS)) ctx.waitUntil(ask(env));
@@ -227,7 +227,7 @@ async function untilThere(
   mayGoOn: boolean,
 ): Promise<void> {
   const startedAt = steadyClock.now();
-  if (mayGoOn && startedAt - failedAt < IN_VAIN_MS) return askBehind(env, ctx);
+  if (mayGoOn && startedAt - failedAt < IN_VAIN_MS) return refreshBehind(env, ctx);
   const untilAt = startedAt + DIRECTORY_TIMEOUT_MS;
   while (!isThere() && steadyClock.now() < untilAt) {
     if (isAsking()) {

@@ -62,9 +62,9 @@ export const FORGEABLE_HEADERS: readonly string[] = ROWS.filter(([, { isOurs }])
 );
 
 /** Names of the headers that callers read. */
-export const TOLD_HEADERS: readonly string[] = ROWS.filter(([, { isExposed }]) => isExposed).map(
-  ([name]) => name,
-);
+export const REPORTED_HEADERS: readonly string[] = ROWS.filter(
+  ([, { isExposed }]) => isExposed,
+).map(([name]) => name);
 
 /** Puts headers on an answer, in place. */
 export function putAnswerHeaders(headers: Headers, said: AnswerHeaders): void {

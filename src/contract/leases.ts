@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { OUTCOMES_TOLD } from '../core/words/outcome.ts';
+import { OUTCOMES_REPORTED } from '../core/words/outcome.ts';
 import { LANES } from '../core/words/ticket.ts';
 import { waitCauseSchema } from './decisions.ts';
 import type { Frozen } from './frozen.ts';
@@ -196,7 +196,10 @@ export const reportAnswerSchema = z.object({
 
 /** `DELETE /leases/{lease}`: the body may be left out. */
 export const releaseRequestSchema = z.strictObject({
-  outcome: z.enum(OUTCOMES_TOLD).exactOptional().describe('How the call ended. Absent: `success`.'),
+  outcome: z
+    .enum(OUTCOMES_REPORTED)
+    .exactOptional()
+    .describe('How the call ended. Absent: `success`.'),
   usage: usageSchema.exactOptional(),
 });
 

@@ -21,11 +21,11 @@ interface NamedPool {
  * Whether a pool exists because of a value that a caller sent. Callers can make up values, so nothing of such a pool stays
  * before its first success.
  */
-export function isProvedLater({ partition }: NamedPool): boolean {
+export function isVerifiedLater({ partition }: NamedPool): boolean {
   return partition !== null && partition !== OVERFLOW_PARTITION;
 }
 
 /** Whether that value is a provider key, which is proved with its pool. */
 export function isOfProviderKey(pool: NamedPool): boolean {
-  return pool.group.startsWith(AUTO_PREFIX) && isProvedLater(pool);
+  return pool.group.startsWith(AUTO_PREFIX) && isVerifiedLater(pool);
 }

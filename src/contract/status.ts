@@ -543,7 +543,7 @@ export const waiterInfoSchema = z.object({
 });
 
 /** Fields that a pool of the release before does not tell, as they are to be read then. */
-export const NOT_TOLD_BEFORE = {
+export const NOT_REPORTED_BEFORE = {
   cooldown_ms: 0,
   unclaimed: 0,
   unclaimed_until: null,

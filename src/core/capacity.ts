@@ -63,8 +63,13 @@ export function memberSlotsLearned({ settings, controls }: Member): number {
  * Slots that calls hold, as far as the group knows: neither those that cool down, nor those that nobody has claimed, nor
  * lent ones that no call runs on.
  */
-export function heldByCalls({ slotsInUse, unclaimed, slotsCooling, lending }: GroupState): number {
-  return slotsInUse - unclaimed.slots - slotsCooling - lending.idle;
+export function heldByCalls({
+  slotsInUse,
+  unclaimed: orphaned,
+  slotsCooling,
+  lending,
+}: GroupState): number {
+  return slotsInUse - orphaned.slots - slotsCooling - lending.idle;
 }
 
 /** As `heldByCalls`, at one member. */

@@ -5,7 +5,7 @@ import { noAffinity } from './parts/affinity.ts';
 import { nothingAhead } from './parts/ahead.ts';
 import { emptyBound } from './parts/bound.ts';
 import { emptyDecisionLog } from './parts/decision-log.ts';
-import { noLending } from './parts/loans.ts';
+import { noPrefetching } from './parts/prefetches.ts';
 import { nothingPassedOver } from './parts/pass-over.ts';
 import { emptyQueue } from './parts/queue.ts';
 import { noRepeatRefusals } from './parts/repeat-refusals.ts';
@@ -39,7 +39,7 @@ export function emptyState(
     slotsInUse: 0,
     slotsByLane: { high: 0, normal: 0, low: 0 },
     unclaimed: { slots: 0, until: instant(0), isOver: true },
-    lending: noLending(),
+    lending: noPrefetching(),
     slotsNested: 0,
     slotsCooling: 0,
     slotsWaitingElsewhere: 0,

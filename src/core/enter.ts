@@ -16,17 +16,24 @@ import { slotsMaxAt } from './capacity.ts';
 import { waitersAhead } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, letPass, pump } from './grant.ts';
-import { strikeHeirs } from './heirs.ts';
+import { strikeHeirs } from './next-holders.ts';
 import { attach, claimGranted, freeForOtherKey } from './leases.ts';
 import { leave, reject, rejected } from './leave.ts';
 import { waitsForItself } from './nesting.ts';
 import { ageOf, expectedWaitMs } from './order.ts';
-import { askForNames, declineInPlace, letGo, noteNamesRead, park, tellPlace } from './parking.ts';
+import {
+  askForNames,
+  declineInPlace,
+  letGo,
+  noteNamesRead,
+  park,
+  reportPosition,
+} from './parking.ts';
 import { goesByNames, noteCall } from './scopes.ts';
 import { rejectionAtDoor, rejectionInQueue } from './rejections.ts';
 import type { GroupState } from './state.ts';
 import { noteRejectedAtDoor } from './stats.ts';
-import { hasEnded } from './unclaimed.ts';
+import { hasEnded } from './orphaned.ts';
 import { waitReason } from './wait-reason.ts';
 
 type AcquireEvent = Extract<GroupEvent, { kind: 'acquire' }>;
@@ -109,7 +116,7 @@ export function joinQueue(
   if (ticket.isTry) unlevel();
   if (state.queue.byTicket.get(ticket.id) === waiter) noteWaits(state, waiter, now);
   if (letGo(state, waiter, event, now, effects)) return;
-  tellPlace(state, waiter, event, now, effects);
+  reportPosition(state, waiter, event, now, effects);
 }
 
 /** Whether the session of a newcomer decides its turn: it has to wait, and its tenant has other calls here. */

@@ -1,6 +1,6 @@
 import type { InstantMs } from './words/ids.ts';
 import type { TicketId } from './words/ids.ts';
-import { COMEBACK_MS, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './words/settings.ts';
+import { RETURN_MS, RETRY_AFTER_MAX_MS, RETRY_AFTER_MIN_MS } from './words/settings.ts';
 import { LANES } from './words/ticket.ts';
 import { compareWaiters, laneLength, placeOf, queueLength, type Waiter } from './parts/queue.ts';
 import { MINUTE_MS } from './parts/rate-limits.ts';
@@ -146,7 +146,7 @@ export function retryAfterMs(
  * its tries in a moment, since it goes before its own back-off.
  */
 export function retryUnforeseenMs(ticketId: TicketId): number {
-  return retryAfterMs(COMEBACK_MS, ticketId, COMEBACK_MS);
+  return retryAfterMs(RETURN_MS, ticketId, RETURN_MS);
 }
 
 /**
@@ -161,7 +161,7 @@ export function retryBehindMs(
 ): number {
   const isUnforeseen =
     state.slotsInUse > 0 && isStalled(state, now) && foreseenWaitMs(state, ahead, now) === null;
-  const leastMs = isUnforeseen ? COMEBACK_MS : RETRY_AFTER_MIN_MS;
+  const leastMs = isUnforeseen ? RETURN_MS : RETRY_AFTER_MIN_MS;
   return retryAfterMs(estimateWaitMs(state, ahead, now), ticketId, leastMs);
 }
 

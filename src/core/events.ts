@@ -8,9 +8,9 @@ import type { Lane, Ticket } from './words/ticket.ts';
 import type { Settlement } from './words/usage.ts';
 import type { QueuePosition, WaitReason } from './parts/decision-log.ts';
 import type { NewCorrection } from './parts/spend.ts';
-import type { PrefetchedShare, KeeperReport } from './parts/loans.ts';
+import type { PrefetchedShare, KeeperReport } from './parts/prefetches.ts';
 import type { HandedGroup, ActiveLease } from './state.ts';
-import type { Claim } from './unclaimed.ts';
+import type { Claim } from './orphaned.ts';
 
 /** An event that can happen to a group. */
 export type GroupEvent =

@@ -41,7 +41,7 @@ interface SlotGiver {
 }
 
 /** Finds the waiter that a new one above a bound replaces, so that no queue exceeds it; null: the new one is refused. */
-export function whoMakesRoom(
+export function callToReject(
   state: GroupState,
   waiter: Waiter,
   of: Fullness['of'],

@@ -1,15 +1,15 @@
 import type { InstantMs } from './words/ids.ts';
 import { noteServiceOf } from './parts/accounts.ts';
-import { isCovered, isOutlivingTold, markOnDisk, noteAwaited } from './parts/bound.ts';
+import { isCovered, isOutlivingReported, markOnDisk, noteAwaited } from './parts/bound.ts';
 import type { PlacedBy } from './parts/decision-log.ts';
-import { takeVacated } from './parts/heirs.ts';
+import { takeVacated } from './parts/next-holders.ts';
 import { noteLaneGrant } from './parts/lanes.ts';
 import { dequeue, type Waiter } from './parts/queue.ts';
 import type { Effect } from './events.ts';
-import { mayInherit } from './heirs.ts';
+import { mayInherit } from './next-holders.ts';
 import { openLease } from './leases.ts';
 import { leave, rejected, waitedFor } from './leave.ts';
-import { lendTo } from './lending.ts';
+import { prefetchFor } from './prefetching.ts';
 import type { Member } from './member.ts';
 import { isOverdrawn, isSplit, memberOf, noteAffinity } from './members.ts';
 import { findPassage } from './nesting.ts';
@@ -19,7 +19,7 @@ import { rejectionOfUnaffordable } from './rejections.ts';
 import { reserveFor } from './reservation.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 import { noteGrant } from './stats.ts';
-import { nextTurn } from './turn.ts';
+import { nextTurn } from './queue-step.ts';
 import { noteGranted } from './upstream-signals.ts';
 import { checkLimit, checkMark } from './violations.ts';
 
@@ -107,8 +107,8 @@ export function grantOf(
   asked: 'anew' | 'again' = 'again',
 ): Extract<Effect, { kind: 'grant' }> {
   const { bound } = state;
-  const isTold = !lease.isById || isOutlivingTold(bound);
-  const isLeaving = isCovered(bound, now) && isTold && !mustWait(state, asked === 'anew');
+  const isReported = !lease.isById || isOutlivingReported(bound);
+  const isLeaving = isCovered(bound, now) && isReported && !mustWait(state, asked === 'anew');
   if (isLeaving) checkMark(state, markOnDisk(bound));
   return leaving(state, lease, isLeaving);
 }
@@ -160,7 +160,7 @@ function grant(
     { estimate: ticket.estimate, hasWaited: waiter.arrival !== null },
     now,
   );
-  const heirOf = mayInherit(waiter) ? takeVacated(state.bound, member.id, leaseId, now) : [];
+  const nextHolderOf = mayInherit(waiter) ? takeVacated(state.bound, member.id, leaseId, now) : [];
   const lease: ActiveLease = openLease(
     state,
     {
@@ -171,7 +171,7 @@ function grant(
       member: member.id,
       slots,
       nested,
-      heirOf,
+      heirOf: nextHolderOf,
       waitsElsewhere,
       reserved,
       isById: ticket.isById ?? false,
@@ -184,9 +184,13 @@ function grant(
   if (!waitsElsewhere) noteGranted(member, lease, now);
   noteGrant(state, waiter, lease, placed, now);
   // What an heir is told leaves before anything is written.
-  const lent = heirOf.length > 0 ? null : lendTo(state, ticket, now);
-  const isPassed = heirOf.length > 0 && !mustWait(state, waiter.isAnew);
+  const prefetched = nextHolderOf.length > 0 ? null : prefetchFor(state, ticket, now);
+  const isPassed = nextHolderOf.length > 0 && !mustWait(state, waiter.isAnew);
   const asked = waiter.isAnew ? 'anew' : 'again';
   const answer = isPassed ? leaving(state, lease, true) : grantOf(state, lease, now, asked);
-  effects.push({ ...answer, ...waitedFor(waiter, now), ...(lent !== null && { lent }) });
+  effects.push({
+    ...answer,
+    ...waitedFor(waiter, now),
+    ...(prefetched !== null && { lent: prefetched }),
+  });
 }

@@ -10,7 +10,7 @@ import { countSlots } from './limiter.ts';
 import { countAt, emptyMember, type Member } from './member.ts';
 import { goneSettings } from './members.ts';
 import { SCOPES_MAX } from './parts/scope-lessons.ts';
-import { nextTurn } from './turn.ts';
+import { nextTurn } from './queue-step.ts';
 import type { GroupState, ActiveLease } from './state.ts';
 
 /** Lists what is wrong with the state, in words; nothing in a sound one. For tests and after a load. */
@@ -20,7 +20,7 @@ export function checkInvariants(state: GroupState, now: InstantMs): string[] {
     ...brokenMembers(state),
     ...brokenScopes(state),
     ...brokenUnclaimed(state),
-    ...brokenLoans(state),
+    ...brokenPrefetches(state),
     ...brokenLines(state),
     ...brokenAccounts(state),
   ];
@@ -57,9 +57,9 @@ function brokenLeases(state: GroupState): string[] {
   }
   if (cooling !== state.slotsCooling) broken.push('cooling slots drifted');
   if (nested !== state.slotsNested) broken.push('nested slots drifted');
-  const lent = state.lending.slots;
-  if (slots + lent + state.unclaimed.slots !== state.slotsInUse) {
-    broken.push(`${state.slotsInUse} in use, leases say ${slots}, loans ${lent}`);
+  const prefetched = state.lending.slots;
+  if (slots + prefetched + state.unclaimed.slots !== state.slotsInUse) {
+    broken.push(`${state.slotsInUse} in use, leases say ${slots}, loans ${prefetched}`);
   }
   for (const lane of LANES) {
     if (byLane[lane] !== state.slotsByLane[lane]) broken.push(`slots of lane ${lane} drifted`);
@@ -71,22 +71,22 @@ function brokenLeases(state: GroupState): string[] {
   return broken;
 }
 
-function brokenLoans({ lending }: GroupState): string[] {
+function brokenPrefetches({ lending: prefetching }: GroupState): string[] {
   const broken: string[] = [];
   let slots = 0;
   let idle = 0;
-  for (const loan of lending.loans.values()) {
+  for (const loan of prefetching.loans.values()) {
     slots += loan.slots.size;
     idle += Math.max(0, loan.slots.size - loan.used);
     if (loan.slots.size === 0) broken.push(`loan ${loan.id} is empty`);
-    if (lending.growing.has(loan.isolate) === false && !loan.isRecalled) {
+    if (prefetching.growing.has(loan.isolate) === false && !loan.isRecalled) {
       broken.push(`loan ${loan.id} is neither growing nor recalled`);
     }
   }
-  for (const loan of lending.growing.values()) {
-    if (lending.loans.get(loan.id) !== loan) broken.push(`loan ${loan.id} grows and has gone`);
+  for (const loan of prefetching.growing.values()) {
+    if (prefetching.loans.get(loan.id) !== loan) broken.push(`loan ${loan.id} grows and has gone`);
   }
-  if (slots !== lending.slots || idle !== lending.idle) broken.push('lent slots drifted');
+  if (slots !== prefetching.slots || idle !== prefetching.idle) broken.push('lent slots drifted');
   return broken;
 }
 

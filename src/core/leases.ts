@@ -19,7 +19,7 @@ import { resettle } from './parts/queue.ts';
 import { atUpstream, cooldownMs } from './capacity.ts';
 import { holdToChargeMs, observeHold } from './estimate.ts';
 import type { Effect, GroupEvent } from './events.ts';
-import { noteHeirHeard, notePassed } from './heirs.ts';
+import { noteHeirHeard, notePassed } from './next-holders.ts';
 import { countInAll } from './member.ts';
 import { memberFor, memberOf, noteAffinity } from './members.ts';
 import type { Limiter } from './limiter.ts';
@@ -29,8 +29,8 @@ import { isMeteredAt, reservationOf, settleLease } from './reservation.ts';
 import { placeLease } from './serving.ts';
 import { NEVER, type GroupState, type ActiveLease } from './state.ts';
 import { noteEnd, noteUnused } from './stats.ts';
-import { noteStart } from './told.ts';
-import { noteTold, takeLent } from './lending.ts';
+import { noteStart } from './reported-calls.ts';
+import { noteTold, takeLent } from './prefetching.ts';
 import {
   mayClaim,
   memberOfClaim,
@@ -38,7 +38,7 @@ import {
   takeUnplaced,
   unclaimedAt,
   type Claim,
-} from './unclaimed.ts';
+} from './orphaned.ts';
 import { noteCallable, noteEndThere } from './upstream-lag.ts';
 import { noteEnded, noteGranted, noteSuccess } from './upstream-signals.ts';
 import { checkNew, countViolation } from './violations.ts';
@@ -93,14 +93,18 @@ export function claimLease(state: GroupState, claim: Claim, now: InstantMs): Act
     state.totals.resurrected += 1;
     return openLease(state, { ...wanted, heirOf: [], slots }, now);
   }
-  const { heirOf } = claim;
+  const { heirOf: nextHolderOf } = claim;
   noteHeirHeard(state, member, claim, now);
   const marked = takeUnclaimed(state, member, slots);
   const unmarked = slots - marked;
   if (unmarked > takeUnplaced(state, unmarked)) state.totals.resurrected += 1;
   noteHandedOut(state.bound, member.id, unmarked, now);
   const since = instant(now - heldMs);
-  const lease = newLease(state, { ...wanted, heirOf, slots: isNested ? 0 : slots }, since);
+  const lease = newLease(
+    state,
+    { ...wanted, heirOf: nextHolderOf, slots: isNested ? 0 : slots },
+    since,
+  );
   lease.until = after(now, LEASE_TTL_MS);
   lease.isOfEarlier = true;
   // What it had had is forgotten with everybody else's.

@@ -59,8 +59,8 @@ export function findPassage(state: GroupState, ticket: Ticket): LeaseId | null {
  * Slots that calls may take on a lease of an earlier instance, though nobody has heard of them yet: they would be
  * among the unclaimed.
  */
-function unheardOf({ unclaimed }: GroupState, { isOfEarlier }: ActiveLease): number {
-  return isOfEarlier ? unclaimed.slots : 0;
+function unheardOf({ unclaimed: orphaned }: GroupState, { isOfEarlier }: ActiveLease): number {
+  return isOfEarlier ? orphaned.slots : 0;
 }
 
 /** The leases here of the call that this one is made for. What cools down waits for nobody. */

@@ -78,7 +78,7 @@ export function ageOf(
 /** A call that was refused once for concurrency keeps its place. */
 const REFUSALS_FREE = 1;
 
-const NOBODY: ReadonlySet<Waiter> = new Set();
+const NO_ACTOR: ReadonlySet<Waiter> = new Set();
 const NONE_FULL: ReadonlySet<Cap> = new Set();
 
 /**
@@ -89,7 +89,7 @@ const NONE_FULL: ReadonlySet<Cap> = new Set();
 export function nextWaiter(
   state: GroupState,
   now: InstantMs,
-  passedOver = NOBODY,
+  passedOver = NO_ACTOR,
 ): Waiter | undefined {
   const turns = laneTurns(state);
   const full = fullScopes(state, now);
@@ -256,7 +256,7 @@ export function areSurelyAhead(
     full,
     now,
     refusalsMax: REFUSALS_FREE,
-    passedOver: NOBODY,
+    passedOver: NO_ACTOR,
   };
   for (const other of others(state, waiter)) {
     if (precedes(other, waiter, view) && isReady(other, view)) ahead += 1;

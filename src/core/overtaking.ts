@@ -30,7 +30,7 @@ interface Overtaker {
   readonly at: InstantMs;
 }
 
-const NOBODY: Overtaker = { waiter: null, at: NEVER };
+const NO_ACTOR: Overtaker = { waiter: null, at: NEVER };
 
 /**
  * Finds somebody smaller who uses what the first in line leaves of the limits, and does not delay
@@ -40,19 +40,19 @@ const NOBODY: Overtaker = { waiter: null, at: NEVER };
 export function findOvertaker(state: GroupState, first: First, now: InstantMs): Overtaker {
   const [member] = state.serving;
   // Where the first waits for one of several members, the others are free for those behind it anyway.
-  if (member === undefined || isSplit(state)) return NOBODY;
+  if (member === undefined || isSplit(state)) return NO_ACTOR;
   const { settings, controls } = member;
   // Permits of the breaker, probes of a pause and slots of a ramp go to the first waiter.
   const isClosed = controls.breaker.phase === 'closed' && controls.pause.waitMs === 0;
-  if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NOBODY;
+  if (state.settings.isDryRun || first.at === NEVER || !isClosed) return NO_ACTOR;
   const slotsMax = slotsLearned(state);
   if (rampSlotsMax(controls.pause, slotsMax, now) < slotsMax) {
     return { waiter: null, at: nextChangeAt(controls.pause, slotsMax, now) };
   }
   const expected = { demand: first.waiter.demand, at: first.at };
   const spares = sparesBeside(controls.rates, settings.rates, expected);
-  if (!isSpare(settings.rates, spares, LEAST)) return NOBODY;
-  if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NOBODY;
+  if (!isSpare(settings.rates, spares, LEAST)) return NO_ACTOR;
+  if (!fillInTime(controls.rates, settings.rates, LEAST, expected, now)) return NO_ACTOR;
   const passedOver = new Set([first.waiter]);
   let soonest: number = NEVER;
   while (passedOver.size <= LOOKED_AT_MAX) {

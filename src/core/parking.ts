@@ -1,10 +1,10 @@
 import { after, instant, type InstantMs } from './words/ids.ts';
 import {
-  FAR_MS,
+  DEFERRED_MS,
   HOLD_SAMPLES_MIN,
   NEAR_PLACES,
   ORPHAN_GRACE_MS,
-  TOLD_FROM_PLACE,
+  REPORTED_FROM_PLACE,
 } from './words/settings.ts';
 import { queueLength, type Waiter } from './parts/queue.ts';
 import { estimateWaitMs, waitersAhead } from './estimate.ts';
@@ -92,7 +92,7 @@ export function letGo(
   now: InstantMs,
   effects: Effect[],
 ): boolean {
-  if (!mayAskLater || !isWaiting(state, waiter) || !isFar(state, waiter, now)) return false;
+  if (!mayAskLater || !isWaiting(state, waiter) || !isDeferred(state, waiter, now)) return false;
   // One whose deadline is near is parked, to hear of it.
   if (waiter.deadlineAt <= after(now, sliceMs + ORPHAN_GRACE_MS)) return false;
   unpark(state, waiter, sliceMs, now, effects);
@@ -103,23 +103,23 @@ export function letGo(
  * Whether a waiter's turn is known to be so far off that nobody need be parked for it. One that may pass on the slots of
  * its parent does not wait for its turn alone.
  */
-function isFar(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
+function isDeferred(state: GroupState, waiter: Waiter, now: InstantMs): boolean {
   if (waiter.ticket.parents.length > 0) return false;
   // A guess that is too high would leave slots free, in a new group and after each reset.
   if (state.holdSamples < HOLD_SAMPLES_MIN) return false;
   const likely = turnsAhead(state, waiter, now);
-  const enough = farFrom(state, likely, now);
+  const enough = isDeferredAt(state, likely, now);
   // The place that it is told counts others as well, whom its share, its lane or a reservation may let it overtake.
   return likely >= enough && areSurelyAhead(state, waiter, enough, now);
 }
 
 /** Finds the least number of waiters ahead that make a turn so far off, by halves; `most` + 1: as many do not. */
-function farFrom(state: GroupState, most: number, now: InstantMs): number {
+function isDeferredAt(state: GroupState, most: number, now: InstantMs): number {
   let low = NEAR_PLACES;
   let high = most + 1;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (estimateWaitMs(state, middle, now) > FAR_MS) high = middle;
+    if (estimateWaitMs(state, middle, now) > DEFERRED_MS) high = middle;
     else low = middle + 1;
   }
   return low;
@@ -129,7 +129,7 @@ function farFrom(state: GroupState, most: number, now: InstantMs): number {
  * Tells a newcomer with many ahead where it stands, so that after a reset it comes back behind them. Whoever comes
  * back while the group settles knows.
  */
-export function tellPlace(
+export function reportPosition(
   state: GroupState,
   waiter: Waiter,
   { mayAskLater = false }: ParkedAcquireEvent,
@@ -137,7 +137,7 @@ export function tellPlace(
   effects: Effect[],
 ): void {
   if (!mayAskLater || now < state.grantsFrom || !isWaiting(state, waiter)) return;
-  if (waitersAhead(state, waiter) < TOLD_FROM_PLACE) return;
+  if (waitersAhead(state, waiter) < REPORTED_FROM_PLACE) return;
   unpark(state, waiter, null, now, effects);
 }
 

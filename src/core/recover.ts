@@ -28,7 +28,7 @@ import {
   type HandedLease,
   type ActiveLease,
 } from './state.ts';
-import { holdUnclaimed, settleUnclaimed } from './unclaimed.ts';
+import { holdOrphaned, settleUnclaimed } from './orphaned.ts';
 import { slotsHeld } from './violations.ts';
 
 /** Rows that a group finds of the instances before it. */
@@ -112,7 +112,7 @@ export function recover(
     // Or the next row of the controls would make the instance after it forget them.
     state.bound.ended = [...untold];
   }
-  holdUnclaimed(state, marksOf(bound), now);
+  holdOrphaned(state, marksOf(bound), now);
   addHanded(state, leases, now);
   settleUnclaimed(state, now);
   if (leases.length > 0) state.bound.since = 0;

@@ -19,7 +19,7 @@ import {
   retryBehindMs,
   retryUnforeseenMs,
 } from './estimate.ts';
-import { fullness, whoMakesRoom } from './full-queue.ts';
+import { fullness, callToReject } from './full-queue.ts';
 import type { ScopeLimiter } from './limiter.ts';
 import type { Ledger, Member } from './member.ts';
 import { isSplit, notExcluded } from './members.ts';
@@ -96,7 +96,7 @@ export function rejectionInQueue(
     return reject({ reason: 'busy', ...slotsFor(state, waiter, now), retryAfterMs: retry });
   }
   const full = fullness(state, waiter);
-  const giver = full === null ? null : whoMakesRoom(state, waiter, full.of, now);
+  const giver = full === null ? null : callToReject(state, waiter, full.of, now);
   if (full !== null && giver === null) {
     return reject({ reason: 'queue_full', ...full, retryAfterMs: retry });
   }
@@ -187,8 +187,8 @@ function rejectionOfBlock(
   const about = scope === undefined ? {} : { scope };
   if (limit !== undefined) {
     const { words } = limit;
-    const told = { waitedMs, retryAfterMs: retry, until, probeAt: null, words };
-    return { reason: 'upstream_limited', ...told, ...about };
+    const reported = { waitedMs, retryAfterMs: retry, until, probeAt: null, words };
+    return { reason: 'upstream_limited', ...reported, ...about };
   }
   if (reason === 'paused') return { reason, waitedMs, retryAfterMs: retry, until, ...about };
   return { reason, retryAfterMs: retry, ...about };

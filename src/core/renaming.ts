@@ -56,7 +56,7 @@ function takePlace(
 
 /** Whether nothing counts at a member, and it does not serve. */
 function isUnused(state: GroupState, member: Member): boolean {
-  const { slotsInUse, slotsNested, unclaimed, controls } = member;
-  const isIdle = slotsInUse + slotsNested + unclaimed + controls.spend.reservedUsd === 0;
+  const { slotsInUse, slotsNested, unclaimed: orphaned, controls } = member;
+  const isIdle = slotsInUse + slotsNested + orphaned + controls.spend.reservedUsd === 0;
   return isIdle && !state.serving.includes(member);
 }

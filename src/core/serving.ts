@@ -115,8 +115,8 @@ export function placeLease(state: GroupState, lease: ActiveLease, now: InstantMs
   return true;
 }
 
-function isEmpty({ slotsInUse, slotsNested, unclaimed }: Member): boolean {
-  return slotsInUse + slotsNested + unclaimed === 0;
+function isEmpty({ slotsInUse, slotsNested, unclaimed: orphaned }: Member): boolean {
+  return slotsInUse + slotsNested + orphaned === 0;
 }
 
 /** The lowest token limits and budgets. Estimates are reduced to them. */

@@ -11,7 +11,7 @@ import type { GuessRates } from './parts/demand.ts';
 import type { Decision, DecisionLog } from './parts/decision-log.ts';
 import type { FullPool } from './parts/pass-over.ts';
 import type { Queue } from './parts/queue.ts';
-import type { PrefetchState } from './parts/loans.ts';
+import type { PrefetchState } from './parts/prefetches.ts';
 import type { RepeatRefusals } from './parts/repeat-refusals.ts';
 import type { Tombstones } from './parts/tombstones.ts';
 import type { Period } from './parts/spend.ts';

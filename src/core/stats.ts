@@ -110,8 +110,8 @@ export function noteRefusal(
   totals.refusals[kind] = (totals.refusals[kind] ?? 0) + 1;
   memberOf(state, lease).totals.refused += 1;
   // The message of a report is not the upstream's.
-  const isSaid = words !== undefined && reportedBy === undefined;
-  const said = { retryAfterMs, model: lease.holder.model, ...(isSaid && { words }) };
+  const isStated = words !== undefined && reportedBy === undefined;
+  const said = { retryAfterMs, model: lease.holder.model, ...(isStated && { words }) };
   noteRefusedThere(upstreams, placeOf(state, lease), kind, said, now);
 }
 

@@ -11,7 +11,7 @@ import { MOVE_SETTLE_MS, settleMs, type GroupSettings } from './words/settings.t
 import { levelAgents } from './parts/accounts.ts';
 import {
   emptyDueAt,
-  hasCrowdChanged,
+  hasTenantCountChanged,
   isRunningOut,
   lostAt,
   noteHeld,
@@ -22,7 +22,7 @@ import { emptyCeiling } from './parts/ceiling.ts';
 import { correctionsOf, correctSpend, undoCorrection } from './parts/corrections.ts';
 import { beginEvent } from './parts/decision-log.ts';
 import { endHoldBack, heldBackUntil } from './parts/evidence.ts';
-import { noteVacated } from './parts/heirs.ts';
+import { noteVacated } from './parts/next-holders.ts';
 import { noLag } from './parts/lag.ts';
 import { noOutage } from './parts/outage.ts';
 import { endPassedOver, passOver } from './parts/pass-over.ts';
@@ -37,14 +37,14 @@ import { joinQueue, replace } from './enter.ts';
 import type { Effect, GroupEvent } from './events.ts';
 import { grantOf, pump } from './grant.ts';
 import {
-  areHeirsDue,
+  areNextHoldersDue,
   freePassed,
   heirsDueAt,
-  mayHaveHeir,
+  mayHaveNextHolder,
   mayHavePassed,
   passedDueAt,
   strikeHeirs,
-} from './heirs.ts';
+} from './next-holders.ts';
 import {
   attach,
   chargeTo,
@@ -65,12 +65,12 @@ import {
   expireLoans,
   extendLoans,
   freeLent,
-  keepLoan,
+  keepPrefetch,
   leaveLoan,
   loansDueAt,
   noteTold,
   recallLoans,
-} from './lending.ts';
+} from './prefetching.ts';
 import { allLedgers, isSplit } from './members.ts';
 import { waitsForItself } from './nesting.ts';
 import { askForNames, expireWaiters } from './parking.ts';
@@ -92,7 +92,7 @@ import {
   settleUnclaimed,
   unclaimedFor,
   type Claim,
-} from './unclaimed.ts';
+} from './orphaned.ts';
 import { slotsHeld } from './violations.ts';
 import { applySignal } from './upstream-signals.ts';
 
@@ -139,13 +139,13 @@ function noteWrite(state: GroupState, now: InstantMs, effects: Effect[]): void {
   if (!bound.isStored) return;
   const isEmptyDue = now >= emptyDueAt(bound);
   if (isEmptyDue) bound.isEmptyNoted = true;
-  const areHeirsToCome = areHeirsDue(state, now);
-  if (areHeirsToCome) bound.heirsNotedAt = bound.confirmed?.seq ?? 0;
-  const isAhead = isEmptyDue || isRunningOut(bound, now) || areHeirsToCome;
+  const areNextHoldersToCome = areNextHoldersDue(state, now);
+  if (areNextHoldersToCome) bound.heirsNotedAt = bound.confirmed?.seq ?? 0;
+  const isAhead = isEmptyDue || isRunningOut(bound, now) || areNextHoldersToCome;
   const isSettling = now < state.grantsFrom;
   const isSoon =
     isControlsDirty ||
-    hasCrowdChanged(bound, isSettling ? bound.waiters : queueLength(state.queue));
+    hasTenantCountChanged(bound, isSettling ? bound.waiters : queueLength(state.queue));
   if (isAhead || isSoon) effects.push({ kind: 'write', isAhead });
 }
 
@@ -202,9 +202,9 @@ function dropStopped(state: GroupState, now: InstantMs, effects: Effect[]): void
  * that nobody uses asks for none: an object that waits for its timer is paid for.
  */
 export function nextWakeAt(state: GroupState, now: InstantMs): InstantMs {
-  const { bound, unclaimed } = state;
+  const { bound, unclaimed: orphaned } = state;
   const ended = state.leases.size > 0 ? state.leasesDueAt : Infinity;
-  const lapsed = unclaimed.slots > 0 ? unclaimed.until : Infinity;
+  const lapsed = orphaned.slots > 0 ? orphaned.until : Infinity;
   const given = Math.min(loansDueAt(state), passedDueAt(state));
   const leases = Math.min(ended, lapsed, given, emptyDueAt(bound), lostAt(bound));
   if (queueLength(state.queue) === 0) return instant(leases);
@@ -240,7 +240,7 @@ function apply(state: GroupState, event: GroupEvent, now: InstantMs, effects: Ef
     case 'resume':
       return resume(state, event, now, effects);
     case 'keep_loan':
-      return keepLoan(state, event, now);
+      return keepPrefetch(state, event, now);
     case 'leave_loan':
       return leaveLoan(state, event, now);
     case 'give_back':
@@ -331,7 +331,7 @@ function release(
   }
   if (lease.phase === 'cooling') return;
   noteAnswer(state, lease, event);
-  const isVacant = event.isSole === true && mayHaveHeir(state, lease);
+  const isVacant = event.isSole === true && mayHaveNextHolder(state, lease);
   endLease(state, lease, event.outcome, event.settlement, now, effects);
   if (isVacant && !state.leases.has(lease.id)) noteVacated(state.bound, lease);
 }

@@ -11,14 +11,22 @@ import { memberAt } from './members.ts';
 import { addHanded } from './recover.ts';
 import { confirmedControls } from './reports.ts';
 import { restoreScopes } from './scopes.ts';
-import { holdUnclaimed } from './unclaimed.ts';
+import { holdOrphaned } from './orphaned.ts';
 import type { GroupState, HandedGroup, HandedLease, ActiveLease } from './state.ts';
 
 /** The hand-over of a pool on trial to its own object: what the trial gives, and how the object takes it over. */
 
 /** Makes what an instance hands over. It must decide nothing from then on. */
 export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
-  const { leases, controls, members, totals, upstreams, nextAttachment, unclaimed } = state;
+  const {
+    leases,
+    controls,
+    members,
+    totals,
+    upstreams,
+    nextAttachment,
+    unclaimed: orphaned,
+  } = state;
   const split = [...members.values()].filter((member) => member.controls !== controls);
   const ofMembers = split.map(
     (member) => [member.id, confirmedControls(state, member.controls, now)] as const,
@@ -30,7 +38,7 @@ export function handedGroupOf(state: GroupState, now: InstantMs): HandedGroup {
     totals,
     upstreams,
     nextAttachment,
-    ...(unclaimed.slots > 0 && { unclaimed: unclaimed.slots }),
+    ...(orphaned.slots > 0 && { unclaimed: orphaned.slots }),
   };
 }
 
@@ -54,7 +62,7 @@ export function takeOver(
   const heldBefore = heldByMember(state);
   addHanded(state, handed.leases, now);
   if (handed.unclaimed !== undefined && !isRepeat) {
-    holdUnclaimed(state, new Map([[IMPLICIT, handed.unclaimed]]), now);
+    holdOrphaned(state, new Map([[IMPLICIT, handed.unclaimed]]), now);
     // They are held by their ids: nothing else of a trial lives longer than its process.
     state.bound.mayOutlive = true;
   }

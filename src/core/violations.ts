@@ -27,8 +27,11 @@ export function slotsHeld({ slotsInUse, slotsNested }: GroupState): number {
  */
 export function checkLimit(state: GroupState, member: Member, slots: number, now: InstantMs): void {
   if (slots === 0 || state.settings.isDryRun) return;
-  const { slotsInUse, slotsNested, leases, lending, unclaimed, settings } = state;
-  const inUse = Math.max(slotsInUse, leases.size - slotsNested + lending.slots + unclaimed.slots);
+  const { slotsInUse, slotsNested, leases, lending: prefetching, unclaimed, settings } = state;
+  const inUse = Math.max(
+    slotsInUse,
+    leases.size - slotsNested + prefetching.slots + unclaimed.slots,
+  );
   // Of one member it is the same as of the group, and counted twice over.
   const here = isSplit(state) ? member.slotsInUse : inUse;
   const isAbove = here !== slots && here > memberSlotsMaxAt(member, now);

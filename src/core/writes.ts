@@ -15,7 +15,7 @@ import { leftOf } from './parts/rates.ts';
 import type { UpstreamCalls } from './parts/upstream-calls.ts';
 import { memberSlotsLearned } from './capacity.ts';
 import type { Controls } from './controls.ts';
-import { listHeirs } from './heirs.ts';
+import { listNextHolders } from './next-holders.ts';
 import type { KeptMember, Ledger, Member } from './member.ts';
 import { isOverdrawn, isSplit } from './members.ts';
 import { confirmedControls } from './reports.ts';
@@ -61,9 +61,9 @@ export function takeWrite(state: GroupState, now: InstantMs): GroupWrite {
   const parts = isIdle || !isSplit(state) ? NO_PARTS : marks;
   // As long as those of before are on their way back, there are as many as there were.
   const waiters = Math.max(queueLength(queue), now < state.grantsFrom ? bound.waiters : 0);
-  const heirs = listHeirs(state, now);
+  const nextHolders = listNextHolders(state, now);
   const memberOfLease = (id: LeaseId): MemberId => state.leases.get(id)?.member ?? IMPLICIT;
-  const row = { mark, held, next: nextAttachment, waiters, revoking, heirs, parts };
+  const row = { mark, held, next: nextAttachment, waiters, revoking, heirs: nextHolders, parts };
   // The row of the controls carries the bound where both are written: one row instead of two.
   const isInRing = !isKept || isRingDue(bound);
   const outlive = bound.mayOutlive ? { mayOutlive: true as const } : {};

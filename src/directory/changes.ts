@@ -2,7 +2,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import type { ChangedAt } from '../contract/rpc/directory-rpc.ts';
 import { keyWeights, limitGroups } from '../routing/key-groups.ts';
 import { matchingGroups } from '../routing/configured-auto-groups.ts';
-import { wayOfCalls } from '../routing/way-of-calls.ts';
+import { callRoute } from '../routing/call-route.ts';
 import { ownPool, poolKey, takesCalls, type PlacedPool } from '../routing/pool.ts';
 
 /** The meaning of a change of the configuration to the pools. */
@@ -59,17 +59,17 @@ export function changedAtWith(
  * Picks the own objects of groups that a change touches and that are not listed: who waits there hears of it by this. A
  * new group's object is left alone: it is created near its first caller, not near the directory, and has nobody to tell.
  */
-export function ownPoolsToTell(
+export function ownPoolsToPush(
   change: ConfigChange,
   before: Config,
   next: Config,
   listed: readonly PlacedPool[],
 ): PlacedPool[] {
   const known = new Set(allGroups(before).map((group) => group.name));
-  const told = new Set(listed.map(poolKey));
+  const reported = new Set(listed.map(poolKey));
   return allGroups(next).flatMap((group) => {
     const own = known.has(group.name) ? ownPool(group) : null;
-    if (own === null || told.has(poolKey(own))) return [];
+    if (own === null || reported.has(poolKey(own))) return [];
     return change.routingMoved || change.groups.has(group.name) ? [own] : [];
   });
 }
@@ -80,7 +80,7 @@ export function ownPoolsToTell(
  */
 function routingOf(config: Config): unknown {
   const groups = matchingGroups(allGroups(config))
-    .map((group) => ({ name: group.name, ...wayOfCalls(group) }))
+    .map((group) => ({ name: group.name, ...callRoute(group) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
   return { upstreams: config.upstreams, default_upstream: config.default_upstream, groups };
 }

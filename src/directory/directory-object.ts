@@ -17,7 +17,7 @@ import type { KeylessCaller } from '../contract/keyless.ts';
 import type { RefusalCount, RefusalTotal } from '../contract/refusals.ts';
 import type { Warning } from '../contract/warnings.ts';
 import { WarningList } from './warning-list.ts';
-import { NOT_TOLD_BEFORE } from '../contract/status.ts';
+import { NOT_REPORTED_BEFORE } from '../contract/status.ts';
 import { jurisdictionOf, type Env } from '../env.ts';
 import { POOL_IDLE_MS, type GroupDefinition, type GroupRpc } from '../contract/rpc/group-rpc.ts';
 import type { WatchSpan } from '../contract/rpc/feed-rpc.ts';
@@ -36,7 +36,7 @@ import { Alarms, type Alarm } from './alarms.ts';
 import { AttentionWatch } from './attention-watch.ts';
 import { AuditLog } from './audit-log.ts';
 import { CostList } from './cost-list.ts';
-import { changeBetween, changedAtWith, ownPoolsToTell } from './changes.ts';
+import { changeBetween, changedAtWith, ownPoolsToPush } from './changes.ts';
 import { BoundedMap } from '../core/parts/bounded-map.ts';
 import { pause } from '../runtime/background.ts';
 import { Timers } from '../runtime/timers.ts';
@@ -44,7 +44,7 @@ import { logEvent } from '../runtime/log.ts';
 import { FailedAttempts } from '../runtime/failed-attempts.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { goingBack, OWN_ACTOR } from './going-back.ts';
+import { goingBack, OWN_ACTOR } from './reverted-fields.ts';
 import { ownSecretsOf } from './own-secrets.ts';
 import { KeylessList } from './keyless-list.ts';
 import { PastPools } from './past-pools.ts';
@@ -52,7 +52,7 @@ import { PoolList } from './pool-list.ts';
 import { Publisher } from './publisher.ts';
 import { RefusalList } from './refusal-list.ts';
 import { DirectoryStore } from './store.ts';
-import { ConfigPush } from './telling.ts';
+import { ConfigPush } from './config-push.ts';
 import { TemporaryList, type TemporaryEntry } from './temporary-list.ts';
 import { packed, VersionList, type Packed } from './version-list.ts';
 
@@ -60,7 +60,7 @@ import { packed, VersionList, type Packed } from './version-list.ts';
 const POOLS_AT_ONCE = 32;
 
 /** Maximum of unlisted objects told of a change; those beyond hear of it from their next newcomer. */
-const OWN_TOLD_MAX = 400;
+const OWN_PUSHED_MAX = 400;
 
 /** Maximum of definitions that are kept made. */
 const DEFINITIONS_MAX = 1_000;
@@ -106,7 +106,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
   readonly #attempts = new FailedAttempts();
   readonly #sweptAt = new Map<string, number>();
   readonly #definitions = new BoundedMap<string, GroupDefinition>(DEFINITIONS_MAX);
-  readonly #telling: ConfigPush;
+  readonly #reporting: ConfigPush;
   readonly #publisher: Publisher;
   readonly #attention: AttentionWatch;
 
@@ -127,7 +127,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#warnings = new WarningList(ctx.storage.sql);
     this.#refusals = new RefusalList(ctx.storage.sql);
     this.#keyless = new KeylessList(ctx.storage.sql);
-    this.#telling = new ConfigPush({
+    this.#reporting = new ConfigPush({
       list: this.#list,
       alarm: this.#alarms.of('telling'),
       version: (group) => this.#versionFor(group),
@@ -135,7 +135,7 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
       isOneProcess: env.BOOT_ID !== undefined,
       after: this.#timers.after,
       waitUntil: (work) => ctx.waitUntil(work),
-      tell: (pool) => this.#tell(pool),
+      tell: (pool) => this.#report(pool),
     });
     this.#publisher = new Publisher(
       env,
@@ -231,20 +231,20 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
     this.#publisher.publish();
     this.#attention.note();
     this.#dropRetired();
-    const own = ownPoolsToTell(change, before.config, config, this.#list.all()).filter(
+    const own = ownPoolsToPush(change, before.config, config, this.#list.all()).filter(
       // One that was never used has nobody to tell.
       (pool) => this.#presence.has(pool) && !this.#isLeftAlone(pool),
     );
     // It reads the directory by itself before it takes a newcomer.
-    const tellOwn = (pool: PlacedPool): Promise<unknown> => this.#tell(pool).catch(() => {});
-    const tellingOwn = mapConcurrently(own.slice(0, OWN_TOLD_MAX), POOLS_AT_ONCE, tellOwn);
-    this.ctx.waitUntil(Promise.all([this.#telling.begin(), tellingOwn]));
+    const pushOwn = (pool: PlacedPool): Promise<unknown> => this.#report(pool).catch(() => {});
+    const pushingOwn = mapConcurrently(own.slice(0, OWN_PUSHED_MAX), POOLS_AT_ONCE, pushOwn);
+    this.ctx.waitUntil(Promise.all([this.#reporting.begin(), pushingOwn]));
     return version;
   }
 
   /** Goes on telling pools of changes, and puts back what was changed for a while. */
   override async alarm(): Promise<void> {
-    await Promise.all([this.#telling.round(), this.#goBack(), this.#attention.look()]);
+    await Promise.all([this.#reporting.round(), this.#goBack(), this.#attention.look()]);
   }
 
   /** Puts back the fields whose time is over, a version for each group. What is gone of the list has gone back. */
@@ -601,19 +601,25 @@ export class DirectoryObject extends DurableObject<Env> implements DirectoryRpc 
    *
    * @returns false: the pool takes no calls any more, and is to be told again, because it is still in use
    */
-  async #tell(pool: PlacedPool): Promise<boolean> {
+  async #report(pool: PlacedPool): Promise<boolean> {
     const stub = this.#stubOf(pool);
     const definition = this.#withUse(pool, this.#definition(pool.group));
     await stub.reconfigure(definition);
     if (definition.takesNoCalls !== true) return true;
     // An own object that `replace` put on the list does not know that it stands there.
-    const { in_use, cooling, unclaimed, lent, queued } = {
-      ...NOT_TOLD_BEFORE,
+    const {
+      in_use,
+      cooling,
+      unclaimed: orphaned,
+      lent,
+      queued,
+    } = {
+      ...NOT_REPORTED_BEFORE,
       ...(await stub.status()),
     };
     // The pool reports its costs first. They would be lost if the directory dropped it before that. It leaves the list when
     // it is empty, but that message can be lost.
-    if (in_use + cooling + unclaimed + lent + queued > 0) return false;
+    if (in_use + cooling + orphaned + lent + queued > 0) return false;
     await stub.forget(pool.jurisdiction ?? null);
     if (this.#list.has(pool)) this.#drop(pool);
     return true;

@@ -56,7 +56,7 @@ export class PoolList {
   }
 
   /** Lists a pool; a second time it changes nothing. False: its group has as many as it may. `told`: of that version. */
-  list(pool: PlacedPool, told = 0): boolean {
+  list(pool: PlacedPool, reported = 0): boolean {
     const isBounded = pool.partition !== null && pool.partition !== OVERFLOW_PARTITION;
     if (isBounded && this.#isAtBound(pool.group)) return this.has(pool);
     this.#sql.exec(
@@ -64,7 +64,7 @@ export class PoolList {
        VALUES (?, ?, ?, ?, ?)`,
       ...keyOf(pool),
       pool.partition,
-      told,
+      reported,
     );
     this.#recount(pool.group);
     return true;
@@ -144,7 +144,7 @@ export class PoolList {
         `SELECT group_name, jurisdiction, partition_key, told FROM pools`,
       )
       .toArray()
-      .filter(({ group_name: group, told }) => told < version(group))
+      .filter(({ group_name: group, told: reported }) => reported < version(group))
       .map(placedPool);
   }
 

@@ -54,7 +54,7 @@ export class PresenceList {
         `SELECT group_name, partition_key, jurisdiction, window_end, idle_since, boot FROM presence`,
       )
       .toArray();
-    this.#known = new Map(rows.map((row) => [poolKey(placed(row)), this.#knownOf(row)]));
+    this.#known = new Map(rows.map((row) => [poolKey(placed(row)), this.#recordOf(row)]));
   }
 
   pools(): PlacedPool[] {
@@ -139,7 +139,7 @@ export class PresenceList {
       .toArray();
     return rows.map((row) => ({
       ...placed(row),
-      said: this.#isAsked(this.#knownOf(row), now) ? null : row.said,
+      said: this.#isAsked(this.#recordOf(row), now) ? null : row.said,
     }));
   }
 
@@ -157,7 +157,7 @@ export class PresenceList {
    * Reads a row. What was in use in a process that is no more rests: its calls ended with it, when its window did at the
    * latest.
    */
-  #knownOf({
+  #recordOf({
     window_end: window,
     idle_since: idleSince,
     boot,

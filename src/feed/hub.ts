@@ -108,7 +108,7 @@ export class Hub {
   }
 
   /** Sends an event to everybody who knows what was before it, or to some of them. */
-  tell(
+  report(
     name: FeedEventName,
     data: unknown,
     isMeant: (reader: Reader) => boolean = () => true,
@@ -122,7 +122,7 @@ export class Hub {
   /** Tells everybody of a warning, or that one is over. */
   warn(warning: Warning): void {
     this.#warned = latestOf([warning, ...this.#warned]);
-    this.tell('warning', warning);
+    this.report('warning', warning);
   }
 
   async #open(): Promise<Picture> {
@@ -166,12 +166,12 @@ export class Hub {
   }
 
   /** Sends that list to everybody, if it changed. */
-  #tellAttention(picture: Picture): void {
+  #reportAttention(picture: Picture): void {
     const list = this.#attentionOf(picture);
     const text = JSON.stringify(list);
     if (text === this.#attention) return;
     this.#attention = text;
-    this.tell('attention', list);
+    this.report('attention', list);
   }
 
   /** Makes a snapshot, which dashboards that open at the same time share. */
@@ -194,12 +194,12 @@ export class Hub {
       const changes = this.#picture.changes(now);
       // Before the change of the group without them: its leases and its figures change as one on a page.
       for (const detail of this.#picture.changedDetails(now)) {
-        this.tell('detail', detail, ({ group }) => group === detail.name);
+        this.report('detail', detail, ({ group }) => group === detail.name);
       }
       if (changes.groups.length + changes.gone.length > 0) {
         this.#snapshot = null;
-        this.tell('groups', changes);
-        this.#tellAttention(this.#picture);
+        this.report('groups', changes);
+        this.#reportAttention(this.#picture);
       }
       if (this.#ticks % LOOK_TICKS === 0) this.#lookSoon(this.#picture);
     }
@@ -231,11 +231,11 @@ export class Hub {
       this.#snapshot = null;
       if (picture.directory.version !== version) {
         const { version: next, config } = picture.directory;
-        this.tell('version', { version: next, paused: config.paused });
+        this.report('version', { version: next, paused: config.paused });
       }
       await this.#watch.askDue(picture);
       this.#listedWarnings = await this.#readWarnings(ATTENDED_MAX);
-      this.#tellAttention(picture);
+      this.#reportAttention(picture);
     } catch (error) {
       // What is known is better than nothing, and the next look comes soon.
       logEvent('directory_unreachable', { error: String(error) });

@@ -1,6 +1,6 @@
 import { DETAIL_ROWS_MAX, withoutAges, type PoolReport } from '../contract/rpc/feed-rpc.ts';
 import {
-  NOT_TOLD_BEFORE,
+  NOT_REPORTED_BEFORE,
   type LeaseInfo,
   type PoolStatus,
   type WaiterInfo,
@@ -9,7 +9,7 @@ import { instant } from '../core/words/ids.ts';
 import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { groupNames, namesWithWaiting, statusOfGroups } from '../overview/all-groups.ts';
 import type { GroupStatus } from '../contract/admin/status-schemas.ts';
-import { withMembers } from '../overview/unasked-members.ts';
+import { withMembers } from '../overview/unused-members.ts';
 import { groupsNeeded } from '../overview/waiting.ts';
 import { ASKED_MAX, type PoolReply, type Directory } from '../overview/pools.ts';
 
@@ -130,8 +130,10 @@ export class Picture {
         if (known === undefined) return [];
         const { one, heardAt } = known;
         if ('error' in one) return [one];
-        const told = aged(one.answer.status, Math.max(0, now - heardAt));
-        return [{ pool, answer: withMembers(told, pool, this.#directory.config, instant(now)) }];
+        const reported = aged(one.answer.status, Math.max(0, now - heardAt));
+        return [
+          { pool, answer: withMembers(reported, pool, this.#directory.config, instant(now)) },
+        ];
       }),
     );
   }
@@ -144,17 +146,17 @@ export class Picture {
   }
 
   detail(name: string, now: number): GroupDetail {
-    const told = this.poolsOf(name).flatMap((pool) => {
+    const reported = this.poolsOf(name).flatMap((pool) => {
       const known = this.#known.get(poolKey(pool));
       if (known === undefined || !('answer' in known.one)) return [];
       const { detail } = known.one.answer;
       const sinceMs = Math.max(0, now - known.heardAt);
       return detail === null ? [] : [{ ...detail, partition: pool.partition, sinceMs }];
     });
-    const leases = told.flatMap(({ leases: all, partition, sinceMs }) =>
+    const leases = reported.flatMap(({ leases: all, partition, sinceMs }) =>
       all.map((lease) => ({ ...lease, age_ms: lease.age_ms + sinceMs, partition })),
     );
-    const waiters = told.flatMap(({ waiters: all, partition, sinceMs }) =>
+    const waiters = reported.flatMap(({ waiters: all, partition, sinceMs }) =>
       all.map((waiter) => ({
         ...waiter,
         waited_ms: waiter.waited_ms + sinceMs,
@@ -166,8 +168,8 @@ export class Picture {
       name,
       leases: leases.toSorted((a, b) => b.age_ms - a.age_ms).slice(0, DETAIL_ROWS_MAX),
       waiters: waiters.slice(0, DETAIL_ROWS_MAX),
-      leases_total: told.reduce((sum, { leasesTotal }) => sum + leasesTotal, 0),
-      waiters_total: told.reduce((sum, { waitersTotal }) => sum + waitersTotal, 0),
+      leases_total: reported.reduce((sum, { leasesTotal }) => sum + leasesTotal, 0),
+      waiters_total: reported.reduce((sum, { waitersTotal }) => sum + waitersTotal, 0),
       group: this.#statusOf([name], now)[0] ?? null,
     };
   }
@@ -213,8 +215,16 @@ function isOlder(one: PoolReply<PoolReport>, known: PoolReply<PoolReport> | unde
 
 /** Ages a status: a pool that says nothing goes on as it was, its waiters wait longer, or it is idle for longer. */
 function aged(status: PoolStatus, sinceMs: number): PoolStatus {
-  const { in_use, cooling, unclaimed, lent, queued, oldest_wait_ms, idle_ms } = {
-    ...NOT_TOLD_BEFORE,
+  const {
+    in_use,
+    cooling,
+    unclaimed: orphaned,
+    lent,
+    queued,
+    oldest_wait_ms,
+    idle_ms,
+  } = {
+    ...NOT_REPORTED_BEFORE,
     ...status,
   };
   const { stalled_ms: stalledMs } = status;
@@ -222,6 +232,6 @@ function aged(status: PoolStatus, sinceMs: number): PoolStatus {
     ...status,
     ...(typeof stalledMs === 'number' && { stalled_ms: stalledMs + sinceMs }),
     oldest_wait_ms: queued > 0 ? oldest_wait_ms + sinceMs : oldest_wait_ms,
-    idle_ms: in_use + cooling + unclaimed + lent + queued === 0 ? idle_ms + sinceMs : idle_ms,
+    idle_ms: in_use + cooling + orphaned + lent + queued === 0 ? idle_ms + sinceMs : idle_ms,
   };
 }

@@ -6,7 +6,7 @@ import type {
 } from '../contract/rpc/group-rpc.ts';
 import type { GroupEvent } from '../core/events.ts';
 import { queuePlace } from '../core/wait-reason.ts';
-import { hasEnded, isOfNewer } from '../core/unclaimed.ts';
+import { hasEnded, isOfNewer } from '../core/orphaned.ts';
 import {
   leaseIdOf,
   ticketId,

@@ -140,7 +140,15 @@ export class BoundStore {
         ...rest,
       };
     }
-    const { mark, held, at, waiters = 0, heirs = [], minute = null, calls = [] } = last.row;
+    const {
+      mark,
+      held,
+      at,
+      waiters = 0,
+      heirs: nextHolders = [],
+      minute = null,
+      calls = [],
+    } = last.row;
     const { budgetStop = null } = last.row;
     const late = rows.filter(({ row }) => row.at >= at - RING_MS).map(({ row }) => row);
     const ended = late.flatMap((row) => row.ended);
@@ -152,7 +160,7 @@ export class BoundStore {
     return {
       ...stored,
       budgetStop,
-      bound: { ...last.row, ...there, ended, lapsed, heirs },
+      bound: { ...last.row, ...there, ended, lapsed, heirs: nextHolders },
       // A row of the ring tells once more what ended by that of the controls before it.
       untold: last.row === bound ? last.row.ended : [],
       heldBefore: held + leases.length,

@@ -25,7 +25,7 @@ const HEAR_EVERY_MS = 2_000;
 const KNOWN_MS_MAX = 4_000;
 
 /** Value of the row `listed`. Releases up to 0.1.0 wrote `true`, and were not told of every change. */
-const TOLD = 'told';
+const REPORTED = 'told';
 
 /** Told when the definition changed; `moved`: calls may go another way than before. */
 type OnChange = (moved: boolean) => void;
@@ -79,7 +79,7 @@ export class DirectoryLink {
   /** A newcomer was routed by an older version, and the directory has not said since that it has a newer one. */
   #isContradicted = false;
   /** Messages to the directory, one after the other: a late `unlist` must not undo a `list`. */
-  #told: Promise<unknown> = Promise.resolve();
+  #reported: Promise<unknown> = Promise.resolve();
 
   constructor(parts: DirectoryLinkParts) {
     this.#parts = parts;
@@ -87,7 +87,7 @@ export class DirectoryLink {
     const pushed = store.recall('definition');
     const assumed = store.recall('assumed');
     const listed = store.recall('listed');
-    this.#listed = listed === TOLD;
+    this.#listed = listed === REPORTED;
     // It is written with the first success.
     this.#hadSuccess = listed !== null;
     this.#pushed = pushed === null ? null : (JSON.parse(pushed) as GroupDefinition);
@@ -140,8 +140,8 @@ export class DirectoryLink {
    */
   isToRead(configVersion: number): boolean {
     const isOlder = configVersion < this.#definition.version;
-    const isTold = this.#listed && this.#parts.isInWindow();
-    if (this.#parts.isOnTrial || (isTold && !isOlder)) return false;
+    const isReported = this.#listed && this.#parts.isInWindow();
+    if (this.#parts.isOnTrial || (isReported && !isOlder)) return false;
     // Who comes while it is read waits for that answer, too, unless it is read for something else.
     return this.#catchingUp === null ? !this.#isFresh : isOlder || !this.#wasFresh;
   }
@@ -189,8 +189,8 @@ export class DirectoryLink {
 
   /** Whether the directory keeps what the pool says of its use: not of one whose key had no success yet. */
   get isKept(): boolean {
-    const { isOnTrial, identity } = this.#parts;
-    if (isOnTrial || this.isRetired) return false;
+    const { isOnTrial: isUnverified, identity } = this.#parts;
+    if (isUnverified || this.isRetired) return false;
     if (this.#listed) return true;
     // The directory knows whether a new one is of a group that is configured.
     const { version, config } = this.#definition;
@@ -340,15 +340,15 @@ export class DirectoryLink {
   }
 
   #tell<T>(work: () => Promise<T>): Promise<T> {
-    const told = this.#told.then(work);
-    this.#told = told.catch(() => {});
+    const told = this.#reported.then(work);
+    this.#reported = told.catch(() => {});
     return told;
   }
 
   #setListed(listed: boolean): void {
     if (this.#listed === listed) return;
     this.#listed = listed;
-    this.#parts.store.remember('listed', listed ? TOLD : String(listed));
+    this.#parts.store.remember('listed', listed ? REPORTED : String(listed));
     if (listed) this.#parts.onListed();
   }
 }

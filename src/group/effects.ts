@@ -43,7 +43,7 @@ export class EffectRunner {
   }
 
   #runOne(effect: Effect): void {
-    const { batch, acquires, renewals, loanRenewals } = this.#targets;
+    const { batch, acquires, renewals, loanRenewals: prefetchRenewals } = this.#targets;
     switch (effect.kind) {
       case 'write':
         return effect.isAhead ? batch.ahead() : batch.soon(true);
@@ -57,7 +57,7 @@ export class EffectRunner {
       case 'unread':
         return acquires.answer(effect);
       case 'recalled':
-        return loanRenewals.answer(effect.loanId, 'revoking');
+        return prefetchRenewals.answer(effect.loanId, 'revoking');
       case 'revoked':
         return renewals.answer(effect.leaseId, 'revoking');
       case 'ended':

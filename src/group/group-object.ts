@@ -81,7 +81,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     this.#pool.acquires.cancel(ticketId(ticket));
   }
 
-  keepLoan(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
+  keepPrefetch(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
     return this.#pool.loans.keep(report);
   }
 
@@ -171,7 +171,7 @@ export class GroupObject extends DurableObject<Env> implements GroupRpc {
     return true;
   }
 
-  async isProved(): Promise<boolean> {
+  async isVerified(): Promise<boolean> {
     return this.#pool.proof.isGiven;
   }
 

@@ -6,11 +6,11 @@ import type { DirectoryLink } from './directory-link.ts';
 import { firstAttachment } from './lease-handle.ts';
 import type { Leases } from './leases.ts';
 import type { Observation } from './observe/observation.ts';
-import type { PoolVerification } from './proof.ts';
+import type { PoolVerification } from './pool-verification.ts';
 import type { Shell } from './shell.ts';
 
 /** Maximum of trials that an object remembers to have taken over: the pool of many partitions takes over many. */
-const TRIALS_MAX = 1_000;
+const VERIFICATIONS_MAX = 1_000;
 
 interface HandOverParts {
   readonly shell: Shell;
@@ -24,8 +24,8 @@ interface HandOverParts {
 /** Both ends of the way of a pool from the object with all trials to its own. */
 export class HandOver {
   readonly #parts: HandOverParts;
-  readonly #trialId = crypto.randomUUID();
-  readonly #received = new BoundedSet<string>(TRIALS_MAX);
+  readonly #verificationId = crypto.randomUUID();
+  readonly #received = new BoundedSet<string>(VERIFICATIONS_MAX);
   #hasBegun = false;
 
   constructor(parts: HandOverParts) {
@@ -44,7 +44,7 @@ export class HandOver {
     shell.apply({ kind: 'move' });
     return {
       ...handedGroupOf(shell.state, shell.now()),
-      trialId: this.#trialId,
+      trialId: this.#verificationId,
       assumed: link.definition.assumed,
       definition: link.pushed,
       calls: observation.callLines,
@@ -67,12 +67,12 @@ export class HandOver {
   /** Takes over, in the pool's own object. */
   async receive(handed: HandedPool): Promise<LeaseRpc[]> {
     const { shell, link, batch, observation, proof, leases } = this.#parts;
-    const { trialId, assumed, definition, calls, ...group } = handed;
+    const { trialId: verificationId, assumed, definition, calls, ...group } = handed;
     if (definition !== null) link.adopt(definition);
     link.assume(assumed);
     const isNew = !proof.isGiven;
-    const isRepeat = this.#received.has(trialId);
-    this.#received.add(trialId);
+    const isRepeat = this.#received.has(verificationId);
+    this.#received.add(verificationId);
     if (!isRepeat) observation.adoptCalls(calls);
     proof.give();
     const first = firstAttachment(shell.now());

@@ -6,8 +6,8 @@ import { hasUse } from '../core/take-over.ts';
 import { earlier, type InstantMs } from '../core/words/ids.ts';
 
 /** Whether anybody holds or awaits a slot, or may hold one. */
-export function isInUse({ leases, queue, unclaimed, lending }: GroupState): boolean {
-  return leases.size + queueLength(queue) + unclaimed.slots + lending.slots > 0;
+export function isInUse({ leases, queue, unclaimed: orphaned, lending }: GroupState): boolean {
+  return leases.size + queueLength(queue) + orphaned.slots + lending.slots > 0;
 }
 
 /**

@@ -71,8 +71,8 @@ export class LeaseHandle extends RpcTarget implements LeaseRpc {
     isSole = false,
     notes?: CallNotes,
   ): Promise<void> {
-    const told = [outcome, status, settlement, isSole, notes, this.#attachment] as const;
-    await this.#keeper.release(this.#leaseId, ...told);
+    const reported = [outcome, status, settlement, isSole, notes, this.#attachment] as const;
+    await this.#keeper.release(this.#leaseId, ...reported);
   }
 
   async report(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {

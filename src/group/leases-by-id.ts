@@ -1,11 +1,11 @@
 import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.ts';
 import { countsUntil } from '../core/parts/bound.ts';
-import { isOfNewer } from '../core/unclaimed.ts';
+import { isOfNewer } from '../core/orphaned.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { AcquireCalls } from './acquire-calls.ts';
 import type { Leases } from './leases.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
-import type { PoolVerification } from './proof.ts';
+import type { PoolVerification } from './pool-verification.ts';
 import { claimFrom, expiryBy } from './requests.ts';
 import type { Shell } from './shell.ts';
 
@@ -39,7 +39,7 @@ export class LeasesById {
     if (lease?.phase === 'cooling') return parked.gone();
     if (lease !== undefined) {
       const { attachment, until } = lease;
-      await leases.proveCurrent(true);
+      await leases.verifyCurrent(true);
       const expiresAt = countsUntil(shell.state.bound, until);
       return { kind: 'ok', attachment, expiresAt: expiryBy(held.sentAt, arrivedAt, expiresAt) };
     }

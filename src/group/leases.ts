@@ -1,8 +1,8 @@
 import type { RenewAnswer } from '../contract/rpc/group-rpc.ts';
-import { isOutlivingTold, RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
+import { isOutlivingReported, RENEWED_BEHIND_MS } from '../core/parts/bound.ts';
 import type { GroupEvent } from '../core/events.ts';
 import type { ActiveLease } from '../core/state.ts';
-import type { Claim } from '../core/unclaimed.ts';
+import type { Claim } from '../core/orphaned.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseId } from '../core/words/ids.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
@@ -13,10 +13,10 @@ import type { Batch } from './batch.ts';
 import { LeaseHandle, type LeaseKeeper } from './lease-handle.ts';
 import type { LimitsSeen } from './observe/limits-seen.ts';
 import type { ParkedAcquires } from './parked-acquires.ts';
-import type { PoolVerification } from './proof.ts';
+import type { PoolVerification } from './pool-verification.ts';
 import type { Renewals } from './renewals.ts';
 import type { Shell } from './shell.ts';
-import type { VerificationHost } from './trial-host.ts';
+import type { VerificationHost } from './verification-host.ts';
 
 interface LeasesParts {
   readonly shell: Shell;
@@ -59,7 +59,7 @@ export class Leases implements LeaseKeeper {
     const parked = renewals.park(id, shell.now());
     shell.arm();
     const answer = await parked;
-    if (answer === 'ok') await this.proveCurrent();
+    if (answer === 'ok') await this.verifyCurrent();
     return answer;
   }
 
@@ -72,8 +72,8 @@ export class Leases implements LeaseKeeper {
     if (isSeen && speaksForAll(shell.state, { holder }, now)) {
       limitsSeen.note(holder, signal.hints, now);
     }
-    const told = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
-    shell.apply({ kind: 'report', leaseId: id, ...told });
+    const reported = { signal, isRepeat, ...(claim === undefined ? {} : { claim }) };
+    shell.apply({ kind: 'report', leaseId: id, ...reported });
   }
 
   release(
@@ -92,8 +92,8 @@ export class Leases implements LeaseKeeper {
       if (this.#isHeldElsewhere(id)) return;
       this.#parts.parked.noteReturned(id);
     }
-    const told = notes === undefined ? {} : { notes };
-    this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole, ...told });
+    const reported = notes === undefined ? {} : { notes };
+    this.#end({ kind: 'release', leaseId: id, outcome, status, settlement, isSole, ...reported });
   }
 
   /** Ends a lease for a holder whose handle no longer works: another instance may have heard of its end. */
@@ -106,8 +106,8 @@ export class Leases implements LeaseKeeper {
     notes?: CallNotes,
   ): void {
     const end = { outcome, settlement, status, ...(claim === undefined ? {} : { claim }) };
-    const told = notes === undefined ? {} : { notes };
-    this.#end({ kind: 'release', leaseId: id, ...end, ...told });
+    const reported = notes === undefined ? {} : { notes };
+    this.#end({ kind: 'release', leaseId: id, ...end, ...reported });
   }
 
   #end(event: Extract<GroupEvent, { kind: 'release' }>): void {
@@ -127,12 +127,12 @@ export class Leases implements LeaseKeeper {
    *
    * @param isById a lease is held by its id: what is on disk must tell that such holders may live longer than the process
    */
-  async proveCurrent(isById = false): Promise<void> {
+  async verifyCurrent(isById = false): Promise<void> {
     const { shell, batch } = this.#parts;
     const { bound } = shell.state;
     const writtenAt = bound.confirmed?.at ?? -Infinity;
-    const isTold = !isById || isOutlivingTold(bound);
-    if (!bound.isStored || (isTold && shell.now() < writtenAt + RENEWED_BEHIND_MS)) return;
+    const isReported = !isById || isOutlivingReported(bound);
+    if (!bound.isStored || (isReported && shell.now() < writtenAt + RENEWED_BEHIND_MS)) return;
     await batch.written();
   }
 

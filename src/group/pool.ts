@@ -1,4 +1,4 @@
-import { isOfProviderKey, isProvedLater } from '../contract/pool-name.ts';
+import { isOfProviderKey, isVerifiedLater } from '../contract/pool-name.ts';
 import { countsUntil, isCovered, markOf } from '../core/parts/bound.ts';
 import { rateRooms } from '../core/parts/rate-room.ts';
 import { recover } from '../core/recover.ts';
@@ -8,7 +8,7 @@ import type { GroupState } from '../core/state.ts';
 import { wantsAnswer } from '../core/upstream-signals.ts';
 import { instant, type InstantMs } from '../core/words/ids.ts';
 import { checkMark, slotsHeld } from '../core/violations.ts';
-import { LOAN_RENEW_EVERY_MS } from '../core/words/settings.ts';
+import { PREFETCH_RENEW_EVERY_MS } from '../core/words/settings.ts';
 import type { Env } from '../env.ts';
 import { windowMsOf } from '../runtime/resting.ts';
 import { Timers } from '../runtime/timers.ts';
@@ -30,7 +30,7 @@ import { Idleness, isInUse } from './idleness.ts';
 import { firstAttachment } from './lease-handle.ts';
 import { Leases } from './leases.ts';
 import { LeasesById } from './leases-by-id.ts';
-import { Prefetches } from './loans.ts';
+import { Prefetches } from './prefetches.ts';
 import { CostView } from './observe/cost-view.ts';
 import { LimitsSeen } from './observe/limits-seen.ts';
 import { Observation } from './observe/observation.ts';
@@ -38,14 +38,14 @@ import { PoolView } from './observe/pool-view.ts';
 import { Operator } from './operator.ts';
 import { ParkedAcquires } from './parked-acquires.ts';
 import { Presence } from './presence.ts';
-import { PoolVerification } from './proof.ts';
+import { PoolVerification } from './pool-verification.ts';
 import { Removal } from './removal.ts';
 import { Renewals } from './renewals.ts';
 import { RowWriter } from './row-writer.ts';
 import { Shell } from './shell.ts';
 import { GroupStore } from './store.ts';
 import { Tables } from './tables.ts';
-import type { VerificationHost } from './trial-host.ts';
+import type { VerificationHost } from './verification-host.ts';
 import { waitersMax } from './waiters-max.ts';
 
 /**
@@ -81,7 +81,7 @@ export class Pool {
     const bounds = new BoundStore(tables, store, costRows, env.BOOT_ID ?? '');
     const waitUntil = (work: Promise<unknown>): void => ctx.waitUntil(work);
     const onChange = (moved: boolean): void => this.shell.reconfigure(moved);
-    const isOnTrial = host !== null;
+    const isUnverified = host !== null;
     const link: DirectoryLink = new DirectoryLink({
       env,
       store,
@@ -90,7 +90,7 @@ export class Pool {
       after,
       waitUntil,
       onChange,
-      isOnTrial,
+      isOnTrial: isUnverified,
       said: () => JSON.stringify(this.view.said()),
       costs: () => costs.said(now()),
       idleMs: () => idleness.forMs(now()),
@@ -144,7 +144,7 @@ export class Pool {
     const removal = new Removal({
       state,
       store,
-      isRemovable: host === null && isProvedLater(identity) && !isOfProviderKey(identity),
+      isRemovable: host === null && isVerifiedLater(identity) && !isOfProviderKey(identity),
       hadSuccess: () => link.hadSuccess,
       now,
       idleMs: () => idleness.forMs(now()),
@@ -152,8 +152,8 @@ export class Pool {
       deleteAll: () => ctx.storage.deleteAll(),
     });
     const onWritten = (): void => removal.noteWritten();
-    const told = { onConfirmed, onWritten, abort };
-    const writer = { state, store, bounds, observation, now, after, sync, ...told };
+    const reported = { onConfirmed, onWritten, abort };
+    const writer = { state, store, bounds, observation, now, after, sync, ...reported };
     const rows = new RowWriter(writer);
     // Where hundreds of pools share an object, the runtime fires their timers one by one, and allows 10,000.
     const batch = new Batch(
@@ -169,12 +169,12 @@ export class Pool {
       waiters,
     );
     const renewals = new Renewals();
-    const loanRenewals = new Renewals(LOAN_RENEW_EVERY_MS);
+    const prefetchRenewals = new Renewals(PREFETCH_RENEW_EVERY_MS);
     const effects = new EffectRunner({
       batch,
       acquires: parked,
       renewals,
-      loanRenewals,
+      loanRenewals: prefetchRenewals,
       handle: (id, attachment) => this.leases.handle(id, attachment),
       onLeaving: () => checkMark(state, markOf(state.bound)),
       countsUntil: ({ until }) => countsUntil(state.bound, until),
@@ -199,7 +199,7 @@ export class Pool {
       waitUntil,
     });
     const onEvent = (): void => host?.onEvent();
-    const parkedHere = { renewals, loanRenewals };
+    const parkedHere = { renewals, loanRenewals: prefetchRenewals };
     const turned = { timers, effects, batch, rows, ...parkedHere, observation, presence };
     const shell = new Shell(state, { ...turned, idleness, link, waitersMax: waiters, onEvent });
     const proof = new PoolVerification({ tables, rows, link, host });
@@ -219,7 +219,7 @@ export class Pool {
     this.link = link;
     this.proof = proof;
     this.leases = leases;
-    this.loans = new Prefetches({ shell, renewals: loanRenewals, leases });
+    this.loans = new Prefetches({ shell, renewals: prefetchRenewals, leases });
     this.handOver = handOver;
     this.acquires = acquires;
     this.byId = new LeasesById({ shell, parked, acquires, leases, proof });
@@ -251,7 +251,7 @@ function tablesOf(
   host: VerificationHost | null,
 ): Tables {
   if (host !== null) return new Tables(storage.sql, false);
-  return isProvedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
+  return isVerifiedLater(identity) ? Tables.ofUnproved(storage.sql) : new Tables(storage.sql, true);
 }
 
 /** Tells the room in the group's limits; nothing where it has none. */

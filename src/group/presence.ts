@@ -4,7 +4,7 @@ import type { Schedule } from '../runtime/call-clock.ts';
 
 /** How long after a message that failed the next one is sent, and how many are sent at the end of a window. */
 const AGAIN_MS = 1_000;
-const TRIES = 3;
+const ATTEMPTS = 3;
 
 interface PresenceParts {
   readonly now: () => InstantMs;
@@ -102,9 +102,9 @@ export class Presence {
   }
 
   async #goOn(): Promise<void> {
-    for (let tries = 1; tries <= TRIES; tries += 1) {
+    for (let attempts = 1; attempts <= ATTEMPTS; attempts += 1) {
       if (await this.#parts.wake()) return;
-      if (tries < TRIES) await pause(AGAIN_MS, this.#parts.after);
+      if (attempts < ATTEMPTS) await pause(AGAIN_MS, this.#parts.after);
     }
     // Nobody has told the directory that the window is over, so it counts the pool as in use.
     if (this.#endsAt !== null) this.#open(this.nextWindow());
@@ -118,11 +118,11 @@ export class Presence {
     this.#endsAt = null;
     this.#over = window;
     this.#asked = Math.max(this.#asked, window);
-    for (let tries = 1; tries <= TRIES && !this.isInWindow; tries += 1) {
+    for (let attempts = 1; attempts <= ATTEMPTS && !this.isInWindow; attempts += 1) {
       try {
         return await rest(window);
       } catch {
-        if (tries < TRIES) await pause(AGAIN_MS, this.#parts.after);
+        if (attempts < ATTEMPTS) await pause(AGAIN_MS, this.#parts.after);
       }
     }
   }

@@ -12,8 +12,8 @@ import {
   ticketOf,
   type InstantMs,
 } from '../core/words/ids.ts';
-import type { KeeperReport } from '../core/parts/loans.ts';
-import type { Claim, OrphanedPrefetchedSlot } from '../core/unclaimed.ts';
+import type { KeeperReport } from '../core/parts/prefetches.ts';
+import type { Claim, OrphanedPrefetchedSlot } from '../core/orphaned.ts';
 import type { Holder, Ticket } from '../core/words/ticket.ts';
 
 /**
@@ -91,7 +91,7 @@ export function expiryBy(
 
 /** Makes the core's claim of what a holder tells of its lease. */
 export function claimFrom(request: ResumeRequest): Claim {
-  const { nested, lent, slots = 1, lane = 'normal' } = request;
+  const { nested, lent: prefetched, slots = 1, lane = 'normal' } = request;
   return {
     leaseId: leaseId(request.leaseId),
     ticketId: ticketId(request.ticketId),
@@ -106,7 +106,7 @@ export function claimFrom(request: ResumeRequest): Claim {
     reserved: request.reserved ?? null,
     isById: request.byId ?? false,
     ...(request.member === undefined ? {} : { member: memberId(request.member) }),
-    ...(lent === undefined ? {} : { lent: lentFrom(lent) }),
+    ...(prefetched === undefined ? {} : { lent: lentFrom(prefetched) }),
   };
 }
 

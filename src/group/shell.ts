@@ -102,9 +102,9 @@ export class Shell {
 
   /** Sets the timer to what is due next. */
   arm(): void {
-    const { renewals, loanRenewals } = this.#parts;
+    const { renewals, loanRenewals: prefetchRenewals } = this.#parts;
     const now = this.now();
-    const parkedUntil = Math.min(renewals.nextDueAt(), loanRenewals.nextDueAt());
+    const parkedUntil = Math.min(renewals.nextDueAt(), prefetchRenewals.nextDueAt());
     const pulseAt = slotsHeld(this.state) > 0 ? now + PULSE_MS : Infinity;
     this.#timer.arm(Math.min(nextWakeAt(this.state, now), parkedUntil, pulseAt));
   }

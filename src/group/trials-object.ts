@@ -14,21 +14,21 @@ import type {
 import { logEvent } from '../runtime/log.ts';
 import { sharedBy } from '../routing/partition.ts';
 import { poolOf, type PoolLocation } from '../routing/pool.ts';
-import { isProvedLater, poolName } from '../contract/pool-name.ts';
+import { isVerifiedLater, poolName } from '../contract/pool-name.ts';
 import type { PoolStatus } from '../contract/status.ts';
-import type { VerifiedPool, VerificationRpc } from '../contract/rpc/trials-rpc.ts';
+import type { VerifiedPool, VerificationRpc } from '../contract/rpc/verification-rpc.ts';
 import type { CallNotes } from '../core/words/call-notes.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
 import type { UpstreamSignal } from '../core/words/signal.ts';
 import type { Settlement } from '../core/words/usage.ts';
 import { HeldById } from './held-by-id.ts';
-import { VerifiedPools } from './proved-pools.ts';
+import { VerifiedPools } from './verified-pools.ts';
 import { Timers } from '../runtime/timers.ts';
 import { within } from '../runtime/within.ts';
-import { Verification, type VerificationCalls } from './trial.ts';
+import { Verification, type VerificationCalls } from './verification.ts';
 
 /** Maximum pools, beyond which those are forgotten that only remember a pause, or what they have used of a limit. */
-export const TRIALS_MAX = 2_000;
+export const VERIFICATIONS_MAX = 2_000;
 const FORGET_EVERY_MS = 1_000;
 
 /** Interval at which pools are looked for of which nothing is worth remembering any more. */
@@ -44,7 +44,7 @@ interface LastRead {
   readonly definition: GroupDefinition | null;
 }
 
-const PROVED: VerifiedPool = { kind: 'proved' };
+const VERIFIED: VerifiedPool = { kind: 'proved' };
 
 /**
  * All pools that had no success yet, in one object. They are in memory, and are forgotten when they are not in use. Stored is
@@ -53,9 +53,9 @@ const PROVED: VerifiedPool = { kind: 'proved' };
  * It exists only where Headgate is self-hosted: there the runtime opens a file for every object that is called.
  */
 export class TrialsObject extends DurableObject<Env> implements VerificationRpc {
-  readonly #proved: VerifiedPools;
+  readonly #verified: VerifiedPools;
   readonly #heldById: HeldById;
-  readonly #trials = new Map<string, Verification>();
+  readonly #verifications = new Map<string, Verification>();
   readonly #timers = new Timers();
   #forgottenAt = 0;
   /** Lets the runtime unload the object, which is kept in memory while there are trials. Null: there are none. */
@@ -66,37 +66,37 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    this.#proved = new VerifiedPools(ctx.storage.sql);
+    this.#verified = new VerifiedPools(ctx.storage.sql);
     this.#heldById = new HeldById(ctx.storage.sql, this.#timers.clock.now());
-    if (this.#proved.knowsOlder) return;
+    if (this.#verified.knowsOlder) return;
     // Pools that have objects of their own from an older release stay there. While it is not known which, nothing is decided.
     ctx.blockConcurrencyWhile(() => this.#learnOlder()).catch(() => {});
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer | VerifiedPool> {
-    const trial = this.#trialOf(request);
-    const answer = await this.#acquireIn(trial, request);
-    if (answer.kind !== 'moved' || trial?.isProved !== true) return answer;
+    const verification = this.#verificationOf(request);
+    const answer = await this.#acquireIn(verification, request);
+    if (answer.kind !== 'moved' || verification?.isProved !== true) return answer;
     // The hand-over may be the cause. It waits for other objects, so no caller may retry in a loop until it is over.
-    await trial.handedOver;
+    await verification.handedOver;
     // If it failed, this trial may have been forgotten since, and another one of the same pool begun.
-    return this.#acquireIn(this.#trialOf(request), request);
+    return this.#acquireIn(this.#verificationOf(request), request);
   }
 
   async #acquireIn(
-    trial: Verification | null,
+    verification: Verification | null,
     request: AcquireRequest,
   ): Promise<AcquireAnswer | VerifiedPool> {
-    const answer = await trial?.call(async (pool) => {
+    const answer = await verification?.call(async (pool) => {
       await this.#bringUpToDate(pool, request);
       return pool.acquire(request);
     });
-    return answer ?? PROVED;
+    return answer ?? VERIFIED;
   }
 
   async resume(request: ResumeRequest): Promise<ResumeAnswer | VerifiedPool> {
-    const answer = await this.#trialOf(request)?.call((pool) => pool.resume(request));
-    return answer ?? PROVED;
+    const answer = await this.#verificationOf(request)?.call((pool) => pool.resume(request));
+    return answer ?? VERIFIED;
   }
 
   async renew(
@@ -104,8 +104,10 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     status: number | null,
     held: ResumeRequest,
   ): Promise<RenewByIdAnswer | VerifiedPool> {
-    const answer = await this.#trialOf(held)?.call((pool) => pool.renew(leaseId, status, held));
-    return answer ?? PROVED;
+    const answer = await this.#verificationOf(held)?.call((pool) =>
+      pool.renew(leaseId, status, held),
+    );
+    return answer ?? VERIFIED;
   }
 
   async cancel(of: ListedPool, ticketId: string): Promise<void> {
@@ -139,50 +141,52 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
   }
 
   // oxlint-disable-next-line require-await -- the contract is a promise; a throw must become a rejection
-  async isProved({ group, partition }: ListedPool): Promise<boolean> {
-    return this.#proved.has(poolName(group, partition));
+  async isVerified({ group, partition }: ListedPool): Promise<boolean> {
+    return this.#verified.has(poolName(group, partition));
   }
 
   /** Calls a pool wherever it is. */
   async #call<T>(of: ListedPool, work: (pool: VerificationCalls) => Promise<T>): Promise<T> {
-    const trial = this.#trialOf(of);
+    const verification = this.#verificationOf(of);
     const here =
-      trial === null ? null : await trial.call(async (pool) => [await work(pool)] as const);
+      verification === null
+        ? null
+        : await verification.call(async (pool) => [await work(pool)] as const);
     if (here !== null) return here[0];
     const { own } = await this.#ownObjectOf(of);
     return work(own);
   }
 
   /** Finds the trial of a pool, or begins it. Null: the pool is past its trial. */
-  #trialOf(of: ListedPool): Verification | null {
+  #verificationOf(of: ListedPool): Verification | null {
     const name = poolName(of.group, of.partition);
-    const known = this.#trials.get(name);
+    const known = this.#verifications.get(name);
     if (known !== undefined) return known;
-    if (this.#proved.has(name)) return null;
-    if (this.#trials.size >= TRIALS_MAX) this.#forgetUnused();
+    if (this.#verified.has(name)) return null;
+    if (this.#verifications.size >= VERIFICATIONS_MAX) this.#forgetUnused();
     const { clock } = this.#timers;
     const held = this.#heldById.slotsOf(name, clock.now());
     const begins = { name, timers: this.#timers, held };
-    const trial: Verification = new Verification(this.ctx, this.env, begins, {
+    const verification: Verification = new Verification(this.ctx, this.env, begins, {
       onProved: () => {
-        const handedOver = this.#handOver(of, trial);
+        const handedOver = this.#handOver(of, verification);
         this.ctx.waitUntil(handedOver);
         return handedOver;
       },
-      onIdle: () => this.#forget(name, trial),
+      onIdle: () => this.#forget(name, verification),
       onHeldById: (slots) => this.#heldById.note(name, slots, clock.now()),
     });
-    this.#trials.set(name, trial);
+    this.#verifications.set(name, verification);
     this.#stayAwake();
-    return trial;
+    return verification;
   }
 
-  #forget(name: string, trial: Verification): void {
+  #forget(name: string, verification: Verification): void {
     // A timer of one that was forgotten must not end the next one of the same pool.
-    if (this.#trials.get(name) !== trial) return;
-    this.#trials.delete(name);
+    if (this.#verifications.get(name) !== verification) return;
+    this.#verifications.delete(name);
     this.#heldById.forget(name);
-    if (this.#trials.size > 0) return;
+    if (this.#verifications.size > 0) return;
     this.#mayUnload?.();
     this.#mayUnload = null;
   }
@@ -195,8 +199,8 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     let callOff = (): void => {};
     const settleLater = (): void => {
       callOff = this.#timers.after(SETTLE_EVERY_MS, () => {
-        for (const trial of this.#trials.values()) trial.settle();
-        if (this.#trials.size > 0) settleLater();
+        for (const verification of this.#verifications.values()) verification.settle();
+        if (this.#verifications.size > 0) settleLater();
       });
     };
     settleLater();
@@ -206,18 +210,18 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     };
   }
 
-  async #handOver(of: ListedPool, trial: Verification): Promise<void> {
+  async #handOver(of: ListedPool, verification: Verification): Promise<void> {
     const name = poolName(of.group, of.partition);
     try {
       const { own, partition } = await this.#ownObjectOf(of);
-      await trial.handOver(own);
+      await verification.handOver(own);
       // A shared one must not begin on trial beside its object.
-      this.#proved.add(poolName(of.group, partition));
-      if (partition !== of.partition) this.#proved.addSharing(name);
-      this.#forget(name, trial);
+      this.#verified.add(poolName(of.group, partition));
+      if (partition !== of.partition) this.#verified.addSharing(name);
+      this.#forget(name, verification);
     } catch (error) {
       // A pool that was handed over before the failure stays, and reports that to its callers: the disk may be full.
-      if (!trial.isHandedOver) trial.goOn();
+      if (!verification.isHandedOver) verification.goOn();
       logEvent('hand_over_failed', { group: of.group, error: String(error) });
     }
   }
@@ -228,9 +232,9 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     if (now - this.#forgottenAt < FORGET_EVERY_MS) return;
     this.#forgottenAt = now;
     let pools = 0;
-    for (const [name, trial] of this.#trials) {
-      if (trial.isInUse) continue;
-      this.#forget(name, trial);
+    for (const [name, verification] of this.#verifications) {
+      if (verification.isInUse) continue;
+      this.#forget(name, verification);
       pools += 1;
     }
     // It shows an operator that callers make up values, or that a group is split by something that changes with each call.
@@ -294,8 +298,8 @@ export class TrialsObject extends DurableObject<Env> implements VerificationRpc 
     try {
       const directory = directoryOf(this.env);
       const pools = [...(await directory.pools()), ...(await directory.pastPools(0))];
-      this.#proved.learnOlder(
-        pools.filter(isProvedLater).map(({ group, partition }) => poolName(group, partition)),
+      this.#verified.learnOlder(
+        pools.filter(isVerifiedLater).map(({ group, partition }) => poolName(group, partition)),
       );
     } catch (error) {
       logEvent('directory_unreachable', { error: String(error) });

@@ -9,7 +9,7 @@ interface EstimateRange {
 }
 
 /** Tries after the first for each call that waited, where each client makes three: most where there is one slot. */
-export const TRIES_MORE: EstimateRange = { from: 0.7, to: 1.7 };
+export const ATTEMPTS_MORE: EstimateRange = { from: 0.7, to: 1.7 };
 
 /** Calls that fail, for each that waited: the fewest where slots are many, the most where there is one. */
 export const FAILED_CALLS: EstimateRange = { from: 0.1, to: 0.75 };
@@ -21,7 +21,7 @@ export const STEPS_LOST = { one: 1, run: 4.5 } as const;
 export function withoutQueue(waited: number, meanUsd: number) {
   const failed = times(FAILED_CALLS, waited);
   return {
-    tries_more: rounded(times(TRIES_MORE, waited)),
+    tries_more: rounded(times(ATTEMPTS_MORE, waited)),
     failed_calls: rounded(failed),
     usd_one_step: times(failed, meanUsd * STEPS_LOST.one),
     usd_whole_run: times(failed, meanUsd * STEPS_LOST.run),

@@ -8,7 +8,7 @@ import { DEPARTED_PATH, STOPPING_PATH } from '../contract/rpc/forwarded.ts';
 import { routingTable } from '../config/snapshots.ts';
 import { foreignChange } from '../runtime/cross-site.ts';
 import { logEvent } from '../runtime/log.ts';
-import { wrongPlace } from '../runtime/places.ts';
+import { wrongPlace } from '../runtime/locations.ts';
 import { errorAt, isOwnUrl, malformed, refusedAtDoor } from './door.ts';
 import { MALFORMED_PATH } from './malformed.ts';
 import type { RefusedRequest } from '../call/refusals/note-refusal.ts';
@@ -59,7 +59,7 @@ function createRoutes(): Hono<{ Bindings: Env }> {
   app.get('/healthz', (context) => context.json({ ok: true, calls_in_flight: callsInFlight() }));
   app.get(`${MALFORMED_PATH}*`, (context) => malformed(askedOf(context)));
   app.get(DEPARTED_PATH, ({ req }) => {
-    departures.tell(req.raw);
+    departures.report(req.raw);
     return new Response(null, { status: 204 });
   });
   app.get(STOPPING_PATH, stopping);

@@ -92,6 +92,6 @@ function freeOf(pool: StateGauges): number {
   return (pool.limit.effective ?? Infinity) - takenOf(pool);
 }
 
-function takenOf({ in_use, cooling, unclaimed, lent }: StateGauges): number {
-  return in_use + cooling + unclaimed + lent;
+function takenOf({ in_use, cooling, unclaimed: orphaned, lent }: StateGauges): number {
+  return in_use + cooling + orphaned + lent;
 }

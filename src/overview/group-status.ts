@@ -1,6 +1,6 @@
 import { isHeld, switchesInForce, switchesOf } from '../routing/auto-group-switches.ts';
 import type { Config, GroupConfig } from '../contract/config/config.ts';
-import { NOT_TOLD_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
+import { NOT_REPORTED_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
@@ -16,7 +16,7 @@ import { BUILT_IN_UPSTREAMS } from '../providers/catalog.ts';
 import { stateOf } from './group-state.ts';
 import { latest, longest, longestPause, smallest, sumUp, worstBreaker } from './joins.ts';
 import { joinLastHours } from './last-hours.ts';
-import { joinLately, withRefusedHere } from './lately.ts';
+import { joinLately, withRefusedHere } from './last-minutes.ts';
 import { joinMembers } from './join-members.ts';
 import { joinUpstreams } from './upstream-calls.ts';
 import { joinLimitsSeen } from './limits-seen.ts';
@@ -37,7 +37,7 @@ export function groupStatus(
   const group = definedGroup(config, name) ?? null;
   const shown = replies
     .map((one) =>
-      'error' in one ? one : { ...one, answer: { ...NOT_TOLD_BEFORE, ...one.answer } },
+      'error' in one ? one : { ...one, answer: { ...NOT_REPORTED_BEFORE, ...one.answer } },
     )
     .filter((one) => takesCalls(one.pool, config) || isBusy(one));
   const kind = kindOf(name, group);
@@ -80,8 +80,8 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
 /** Tells whether a pool holds calls. One that cannot be reached may, so it counts as one that does. */
 function isBusy(one: PoolReply<PoolStatus>): boolean {
   if ('error' in one) return true;
-  const { in_use, cooling, unclaimed, lent, queued } = one.answer;
-  return in_use + cooling + unclaimed + lent + queued > 0;
+  const { in_use, cooling, unclaimed: orphaned, lent, queued } = one.answer;
+  return in_use + cooling + orphaned + lent + queued > 0;
 }
 
 /** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */

@@ -6,11 +6,11 @@ import { latest, longestPause, smallest, worstBreaker } from './joins.ts';
 export function joinMembers(
   pools: readonly PoolStatus[],
 ): Pick<PoolStatus, 'members' | 'affinity'> {
-  const told = pools.flatMap(({ members }) => members ?? []);
+  const reported = pools.flatMap(({ members }) => members ?? []);
   const affinities = pools.flatMap(({ affinity }) => affinity ?? []);
   if (affinities.length === 0) return {};
   return {
-    members: [...Map.groupBy(told, ({ id }) => id).values()].flatMap(joined),
+    members: [...Map.groupBy(reported, ({ id }) => id).values()].flatMap(joined),
     affinity: {
       kept_total: sum(affinities, (each) => each.kept_total),
       left_total: sum(affinities, (each) => each.left_total),

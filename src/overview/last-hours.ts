@@ -1,10 +1,10 @@
-import { NOT_TOLD_BEFORE, type LastHour } from '../contract/status.ts';
+import { NOT_REPORTED_BEFORE, type LastHour } from '../contract/status.ts';
 import { longest, sumUp } from './joins.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** An hour in which nothing happened. */
-export const NOTHING_LATELY: LastHour = NOT_TOLD_BEFORE.last_hour;
+export const NOTHING_LATELY: LastHour = NOT_REPORTED_BEFORE.last_hour;
 
 /** Adds up the last hours of several pools. */
 export function joinLastHours(all: readonly LastHour[]): LastHour {

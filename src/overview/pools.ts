@@ -10,7 +10,7 @@ import type { PoolMetrics } from '../contract/rpc/pool-metrics.ts';
 import { instant } from '../core/words/ids.ts';
 import { logEvent } from '../runtime/log.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
-import { resting, untouched } from './unasked.ts';
+import { resting, untouched } from './unused-group.ts';
 import { kindOfLimits, limitGroups } from '../routing/key-groups.ts';
 import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';

@@ -5,9 +5,9 @@ import type { InstantMs } from '../core/words/ids.ts';
 type SpentUsd = Pick<SpendStatus, 'hour_usd' | 'day_usd' | 'month_usd'>;
 
 /** Leaves out what was spent in an hour, day or month that is over. */
-export function spentNow(told: SpentUsd, saidAt: InstantMs, now: InstantMs): SpentUsd {
+export function spentNow(reported: SpentUsd, saidAt: InstantMs, now: InstantMs): SpentUsd {
   const spent: Spent = {
-    usd: { hour: told.hour_usd, day: told.day_usd, month: told.month_usd },
+    usd: { hour: reported.hour_usd, day: reported.day_usd, month: reported.month_usd },
     beganAt: { hour: saidAt, day: saidAt, month: saidAt },
   };
   const of = (period: Period): number => spentIn(spent, period, now);

@@ -12,11 +12,11 @@ export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
     counts === undefined ? [] : [counts],
   );
   const stalledMs = pools.flatMap(({ stalled_ms: ms }) => ms ?? []);
-  const isTold = pools.some(({ stalled_ms: ms }) => ms !== undefined);
+  const isReported = pools.some(({ stalled_ms: ms }) => ms !== undefined);
   return {
     ...(causes.length > 0 && { waiting_for: sumUp(causes) }),
     ...(needed.length > 0 && { needed_elsewhere: sumUp(needed) }),
-    ...(isTold && { stalled_ms: stalledMs.length === 0 ? null : Math.max(...stalledMs) }),
+    ...(isReported && { stalled_ms: stalledMs.length === 0 ? null : Math.max(...stalledMs) }),
   };
 }
 

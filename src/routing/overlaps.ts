@@ -90,7 +90,10 @@ const COMPARISONS_MAX = 1_000_000;
  * counts where none of them takes its place. Null: there are none, as far as can be judged from the
  * groups pair by pair, which sees a crowd in some that never meet all at once.
  */
-export function crowd(config: Pick<Config, 'groups'>, most: number): readonly string[] | null {
+export function callersAtOnce(
+  config: Pick<Config, 'groups'>,
+  most: number,
+): readonly string[] | null {
   let left = COMPARISONS_MAX;
   const meets = (a: Comparable, b: Comparable): boolean => {
     left -= 1;

@@ -1,7 +1,7 @@
-import { isProvedLater } from '../contract/pool-name.ts';
+import { isVerifiedLater } from '../contract/pool-name.ts';
 import type { RenewByIdAnswer, ResumeRequest } from '../contract/rpc/group-rpc.ts';
 import type { LeaseOutcome } from '../core/words/outcome.ts';
-import { directoryOf, trialsOf, type Env } from '../env.ts';
+import { directoryOf, verificationsOf, type Env } from '../env.ts';
 import { poolOf } from '../routing/pool.ts';
 import { pause } from '../runtime/background.ts';
 import type { Schedule } from '../runtime/call-clock.ts';
@@ -24,10 +24,10 @@ async function renewAt(env: Env, lease: HeldByRun): Promise<RenewByIdAnswer> {
   const held = heldNow(lease);
   const { leaseId, group, partition } = held;
   const { status } = lease;
-  if (env.TRIALS === undefined || !isProvedLater(held)) {
+  if (env.TRIALS === undefined || !isVerifiedLater(held)) {
     return poolOf(env, group, partition, lease).renew(leaseId, status, held);
   }
-  const answer = await trialsOf(env).renew(leaseId, status, held);
+  const answer = await verificationsOf(env).renew(leaseId, status, held);
   if (answer.kind !== 'proved') return answer;
   const own = partition === null ? null : await directoryOf(env).share(group, partition);
   return poolOf(env, group, own, lease).renew(leaseId, status, { ...held, partition: own });
@@ -43,12 +43,12 @@ export async function releaseLease(
   const held = heldNow(lease);
   const { leaseId, group, partition } = held;
   const end = [leaseId, outcome, lease.status, undefined, held] as const;
-  const isOnTrial = env.TRIALS !== undefined && isProvedLater(held);
+  const isUnverified = env.TRIALS !== undefined && isVerifiedLater(held);
   for (const pauseMs of RELEASE_PAUSES_MS) {
     if (pauseMs > 0) await pause(pauseMs, after);
     try {
-      const released = isOnTrial
-        ? trialsOf(env).release({ group, partition }, ...end)
+      const released = isUnverified
+        ? verificationsOf(env).release({ group, partition }, ...end)
         : poolOf(env, group, partition, lease).release(...end);
       return await within(ANSWER_LOST_MS, released, after);
     } catch {

@@ -106,7 +106,7 @@ function runtimeOf({ BOOT_ID: bootId }: Pick<Env, 'BOOT_ID'>, url: string): Runt
 }
 
 /** The way to set a secret where this Worker runs. `url` is the address of the request. */
-export function wayToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): SettingHint {
+export function settingHint(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): SettingHint {
   switch (runtimeOf(env, url)) {
     case 'cloudflare':
       return {
@@ -129,7 +129,7 @@ export function wayToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): 
 
 /** The way to set a secret where this Worker runs, in one line for an operator. */
 export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): string {
-  const { command } = wayToSet(env, name, url);
+  const { command } = settingHint(env, name, url);
   switch (runtimeOf(env, url)) {
     case 'cloudflare':
       return command;
@@ -144,7 +144,7 @@ export function howToSet(env: Pick<Env, 'BOOT_ID'>, name: string, url: string): 
 export function whereIsAdminToken(env: Pick<Env, 'BOOT_ID'>, url: string): string {
   switch (runtimeOf(env, url)) {
     case 'cloudflare':
-      return `to replace it: ${wayToSet(env, 'ADMIN_TOKEN', url).command}`;
+      return `to replace it: ${settingHint(env, 'ADMIN_TOKEN', url).command}`;
     case 'wrangler dev':
       return 'the one in .dev.vars, or the one that npm run dev printed';
     case 'serve':

@@ -103,6 +103,6 @@ it('answers of upstreams, which share its origin, do not run as scripts or style
     return [await load(script), await load(style)];
   });
   expect(ran).toEqual([false, false]);
-  const told = browser.complaints.slice(complaints);
-  expect(told.join('\n')).toContain('Content Security Policy');
+  const reported = browser.complaints.slice(complaints);
+  expect(reported.join('\n')).toContain('Content Security Policy');
 });

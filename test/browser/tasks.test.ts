@@ -179,10 +179,10 @@ it('why calls waited at a time is read off the charts of that time', async () =>
     const causes = charts.locator('figure').filter({ hasText: 'What calls waited for' });
     await causes.locator('canvas').waitFor();
     // Only the answer for a chosen stretch of time names its end.
-    const told = page.waitForResponse((answer) => new URL(answer.url()).searchParams.has('to'));
+    const reported = page.waitForResponse((answer) => new URL(answer.url()).searchParams.has('to'));
     // Beyond the right edge, so that it reaches to now: the calls are seconds old.
     await operator.drag(causes.locator('.u-over'), 0.85, 1.02);
-    await (await told).finished();
+    await (await reported).finished();
     expect(new URL(page.url()).searchParams.has('from')).toBe(true);
     await causes.getByText(/all slots in use/).waitFor();
   });

@@ -245,7 +245,7 @@ function picked<Kind extends string>(kind: Kind): fc.Arbitrary<{ kind: Kind; pic
   return fc.record({ kind: fc.constant(kind), pick });
 }
 
-export const toldArb: fc.Arbitrary<ActionsReport> = fc.record({
+export const reportedArb: fc.Arbitrary<ActionsReport> = fc.record({
   back: fc.constantFrom(0, 0, 0, 1, null, 'newer' as const),
   hasLapsed: fc.nat(5).map((nat) => nat === 0),
 });
@@ -285,7 +285,9 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
   { weight: 2, arbitrary: picked('cancel') },
   {
     weight: 3,
-    arbitrary: fc.tuple(picked('resume'), toldArb).map(([one, told]) => ({ ...one, ...told })),
+    arbitrary: fc
+      .tuple(picked('resume'), reportedArb)
+      .map(([one, reported]) => ({ ...one, ...reported })),
   },
   { weight: 2, arbitrary: picked('revoke') },
   {
@@ -294,7 +296,7 @@ export const actionArb: fc.Arbitrary<Action> = fc.oneof(
       kind: fc.constant('release' as const),
       pick,
       outcome,
-      told: fc.option(toldArb),
+      told: fc.option(reportedArb),
     }),
   },
   {

@@ -21,7 +21,7 @@ import { runs } from './runs.ts';
 const SMALL = fc.constantFrom(1, 2, 3);
 const WIDE = fc.integer({ min: 9, max: 40 });
 
-const LENDING = {
+const PREFETCHING = {
   isAdaptive: false,
   releaseCooldownMs: 0,
   cancelCooldownMs: 0,
@@ -92,20 +92,20 @@ test('a group of members: with holders that renew or stop, never more run by a k
 });
 
 test('a group that lends slots: with holders that renew or stop, never more run than the limit allows', () => {
-  let onLent = 0;
+  let onPrefetched = 0;
   fc.assert(
     fc.property(
-      settingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({ ...settings, ...LENDING })),
+      settingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({ ...settings, ...PREFETCHING })),
       fc.array(mishapArb(true, false, true), length),
       (settings, mishaps) => {
         const fleet = new Fleet(settings);
         for (const mishap of mishaps) befall(fleet, mishap);
-        onLent += fleet.calls.filter(({ lent }) => lent !== null).length;
+        onPrefetched += fleet.calls.filter(({ lent: prefetched }) => prefetched !== null).length;
       },
     ),
     runs(1_500),
   );
-  assert.ok(onLent > 30, `only ${onLent} calls ran on lent slots`);
+  assert.ok(onPrefetched > 30, `only ${onPrefetched} calls ran on lent slots`);
 });
 
 test('a group that names members now and then lends no slot while it does', () => {
@@ -114,7 +114,7 @@ test('a group that names members now and then lends no slot while it does', () =
     fc.property(
       memberSettingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({
         ...settings,
-        ...LENDING,
+        ...PREFETCHING,
       })),
       fc.boolean(),
       fc.array(memberMishapArb(true), length),
@@ -173,7 +173,7 @@ test('when every holder dies unheard, the slots of all members come back within 
 test('when every isolate dies unheard, lent slots come back by themselves within one TTL', () => {
   fc.assert(
     fc.property(
-      settingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({ ...settings, ...LENDING })),
+      settingsArb(fc.constantFrom(6, 12, 24)).map((settings) => ({ ...settings, ...PREFETCHING })),
       fc.array(mishapArb(true, false, true), length),
       (settings, mishaps) => {
         const fleet = new Fleet(settings);

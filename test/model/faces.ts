@@ -7,9 +7,9 @@ import type { NaiveWaiter } from './naive-order.ts';
 /** Shows the part of a lease that must be the same in both groups. */
 export function faceOf(lease: NaiveLease | ActiveLease): unknown {
   const { id, phase, until, attachment, lane, slots, waitsElsewhere } = lease;
-  const { grantedAt, chargedMs, nested, heirOf } = lease;
+  const { grantedAt, chargedMs, nested, heirOf: nextHolderOf } = lease;
   const times = [until, grantedAt, chargedMs];
-  return [id, phase, ...times, attachment, lane, slots, waitsElsewhere, nested, heirOf];
+  return [id, phase, ...times, attachment, lane, slots, waitsElsewhere, nested, nextHolderOf];
 }
 
 const NOWHERE = { position: null, cause: null, scope: null };

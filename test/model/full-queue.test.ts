@@ -110,14 +110,14 @@ it('refuses no call of a tenant that has less than its share of the queue', () =
   let refused = 0;
   fc.assert(
     fc.property(scenes, (scene) => {
-      const crowd = new FullQueueCrowd(scene);
-      crowd.move();
+      const callersAtOnce = new FullQueueCrowd(scene);
+      callersAtOnce.move();
       for (const { by, calls, areOld, ends } of scene.steps) {
-        for (let call = 0; call < calls; call += 1) crowd.call(`t${by}`, areOld);
-        for (let end = 0; end < ends; end += 1) crowd.end();
+        for (let call = 0; call < calls; call += 1) callersAtOnce.call(`t${by}`, areOld);
+        for (let end = 0; end < ends; end += 1) callersAtOnce.end();
       }
-      refused += crowd.refused;
-      expect(crowd.wronged).toEqual([]);
+      refused += callersAtOnce.refused;
+      expect(callersAtOnce.wronged).toEqual([]);
     }),
   );
   expect(refused).toBeGreaterThan(0);

@@ -6,27 +6,35 @@ import type { NaiveGroup } from './naive-group.ts';
 import type { NaiveLessons } from './naive-scopes.ts';
 
 /** Checks that the core has learned the same as the naive group, for the same calls. */
-export function checkLearned(state: GroupState, naive: NaiveGroup, told: string): void {
+export function checkLearned(state: GroupState, naive: NaiveGroup, reported: string): void {
   const { scopes } = naive.room;
   for (const member of state.members.values()) {
     const { id, controls } = member;
     const known = scopes.member(id);
     const { about, narrower } = controls.scopes;
-    assert.deepEqual(partsIn(member), partsOf(known.own), `${told}: lessons of '${id}'`);
+    assert.deepEqual(partsIn(member), partsOf(known.own), `${reported}: lessons of '${id}'`);
     // A former member removes scopes later, because nothing checks them while it is only stored.
     if (!state.serving.includes(member)) continue;
-    assert.deepEqual(about, known.about, `${told}: the calls that lessons of '${id}' are about`);
+    assert.deepEqual(
+      about,
+      known.about,
+      `${reported}: the calls that lessons of '${id}' are about`,
+    );
     const expected = known.narrower.map(({ scope }) => scope);
     const found = narrower.map(({ scope }) => scope);
-    assert.deepEqual(found, expected, `${told}: scopes of '${id}'`);
+    assert.deepEqual(found, expected, `${reported}: scopes of '${id}'`);
     for (const each of member.scopes.values()) {
       const isThis = known.narrower.find(({ scope }) => keyOf(scope) === keyOf(each.scope));
-      assert.ok(isThis !== undefined, `${told}: ${keyOf(each.scope)} at '${id}'`);
-      assert.deepEqual(partsIn(each), partsOf(isThis), `${told}: ${keyOf(each.scope)} at '${id}'`);
+      assert.ok(isThis !== undefined, `${reported}: ${keyOf(each.scope)} at '${id}'`);
+      assert.deepEqual(
+        partsIn(each),
+        partsOf(isThis),
+        `${reported}: ${keyOf(each.scope)} at '${id}'`,
+      );
     }
     assert.ok(narrower.length <= SCOPES_MAX);
   }
-  assert.deepEqual(state.totals.reports, naive.answering.reports.counts, `${told}: reports`);
+  assert.deepEqual(state.totals.reports, naive.answering.reports.counts, `${reported}: reports`);
 }
 
 /** Names all lessons that decide which calls are held, and that a reset must keep. */

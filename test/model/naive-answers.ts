@@ -250,8 +250,8 @@ export class NaiveAnswers {
     const [grantedAt, now] = [instant(lease.callableAt), instant(at)];
     const { id, member } = this.#at(lease);
     const isReported = reportedBy !== undefined;
-    const unclaimed = lessons === member.own ? this.#site.places.unclaimed(id) : 0;
-    const othersInUse = this.#atUpstream(lease, lessons) + unclaimed;
+    const orphaned = lessons === member.own ? this.#site.places.orphaned(id) : 0;
+    const othersInUse = this.#atUpstream(lease, lessons) + orphaned;
     const refused = { ticketId: ticketId(lease.ticketId), grantedAt, othersInUse };
     const settings = this.#settings(lease);
     const words = isReported ? null : (signal.words ?? null);

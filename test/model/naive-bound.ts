@@ -115,7 +115,7 @@ export class NaiveBound {
   }
 
   /** Whether all that may be on disk tells of leases that are held by their ids. */
-  isOutlivingTold(): boolean {
+  isOutlivingReported(): boolean {
     const confirmed = this.#confirmed();
     const writes = [...(confirmed === undefined ? [] : [confirmed]), ...this.#inFlight()];
     return writes.every(({ mayOutlive }) => mayOutlive);
@@ -125,11 +125,11 @@ export class NaiveBound {
    * Takes the slot of a lease of a member that has ended since, for an heir by all that may be on disk. Returns who had it
    * since the last row, the last one first; empty: there is none.
    */
-  takeVacated(heir: string, member: string, now: number): string[] {
+  takeVacated(nextHolder: string, member: string, now: number): string[] {
     const confirmed = this.#confirmed();
     if (confirmed === undefined || now >= confirmed.at + 2_000) return [];
     const writes = [confirmed, ...this.#inFlight()];
-    if (!writes.every((write) => this.#heirsOf(write).includes(heir))) return [];
+    if (!writes.every((write) => this.#nextHoldersOf(write).includes(nextHolder))) return [];
     const [first, ...others] = writes.map((write) => this.#vacatedSince(write));
     const hadBy = (id: string): Extract<NaiveBoundEntry, { kind: 'vacated' }> | undefined =>
       this.#entries.filter((entry) => entry.kind === 'vacated').findLast((each) => each.id === id);
@@ -138,9 +138,9 @@ export class NaiveBound {
     if (id === undefined) return [];
     this.add({ kind: 'passed', id });
     const line = [id, ...(hadBy(id)?.heirOf ?? [])];
-    const isHeir = (each: string): boolean =>
-      writes.some((write) => this.#heirsOf(write).includes(each));
-    return line.filter((_, index) => line.slice(0, index).every(isHeir));
+    const isNextHolder = (each: string): boolean =>
+      writes.some((write) => this.#nextHoldersOf(write).includes(each));
+    return line.filter((_, index) => line.slice(0, index).every(isNextHolder));
   }
 
   /** Leases whose slots have come free since a write, and went to nobody: no more than it lists heirs. */
@@ -149,13 +149,13 @@ export class NaiveBound {
     for (const entry of this.#since(write)) {
       if (entry.kind === 'passed') vacated = vacated.filter((id) => id !== entry.id);
       if (entry.kind !== 'vacated' || write.answering.includes(entry.id)) continue;
-      if (vacated.length < this.#heirsOf(write).length) vacated.push(entry.id);
+      if (vacated.length < this.#nextHoldersOf(write).length) vacated.push(entry.id);
     }
     return vacated;
   }
 
   /** Nobody is an heir by what was written before the members were others. */
-  #heirsOf(write: Issued): readonly string[] {
+  #nextHoldersOf(write: Issued): readonly string[] {
     return this.#since(write).some(({ kind }) => kind === 'others') ? [] : write.heirs;
   }
 
@@ -164,7 +164,7 @@ export class NaiveBound {
     const confirmed = this.#confirmed();
     if (!this.isStored || confirmed === undefined || this.#inFlight().length > 0) return null;
     if (confirmed.mark > confirmed.held) return null;
-    return { ...confirmed, heirs: this.#heirsOf(confirmed) };
+    return { ...confirmed, heirs: this.#nextHoldersOf(confirmed) };
   }
 
   /** Whether two slots or more were granted in the second of the last grant and the one before it, which is not long ago. */

@@ -1,7 +1,7 @@
 import { endHoldBack } from '../../src/core/parts/evidence.ts';
 import { setProbing } from '../../src/core/parts/pause.ts';
 import type { GroupEvent } from '../../src/core/events.ts';
-import type { Claim } from '../../src/core/unclaimed.ts';
+import type { Claim } from '../../src/core/orphaned.ts';
 import { instant, type LeaseId, type MemberId } from '../../src/core/words/ids.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { Ticket } from '../../src/core/words/ticket.ts';
@@ -156,13 +156,13 @@ export class NaiveGroup extends NaiveLeases {
 
   /** Whether a write must be asked for that nobody waits for yet. */
   wantsWrite(now: number): boolean {
-    return this.isEmptyDue || this.bound.isRunningOut(now) || this.areHeirsDue(now);
+    return this.isEmptyDue || this.bound.isRunningOut(now) || this.areNextHoldersDue(now);
   }
 
   /** The earliest instant after `now` at which time alone changes something. */
   nextDueAt(now: number): number {
     const dues = this.leaseList.map(({ until }): number => until);
-    if (this.slotsUnclaimed() > 0) dues.push(this.unclaimedUntil);
+    if (this.slotsOrphaned() > 0) dues.push(this.unclaimedUntil);
     dues.push(this.bound.emptyDueAt(), this.bound.lostAt(), this.passedDueAt());
     for (const { deadlineAt, sliceEndsAt, orphanAt } of this.#waiters) {
       dues.push(deadlineAt, sliceEndsAt ?? orphanAt);
@@ -337,7 +337,7 @@ export class NaiveGroup extends NaiveLeases {
   /** Whether the slots of a lease are among those that nobody has claimed. */
   #isHere(claim: Claim): boolean {
     this.knowMember({ named: claim.member ?? '' });
-    return claim.slots <= this.places.unclaimedFor(claim) && this.mayClaim(claim);
+    return claim.slots <= this.places.orphanedFor(claim) && this.mayClaim(claim);
   }
 
   /** Extends what holders could not renew for a while: they have as long left as before it. */
@@ -384,7 +384,7 @@ export class NaiveGroup extends NaiveLeases {
         known.sliceEndsAt = null;
         known.orphanAt = this.now + 5_000;
         this.#answerDeclined(known);
-      } else if (mayAskLater && this.#isFar(known)) this.#unpark(known, sliceMs);
+      } else if (mayAskLater && this.#isDeferred(known)) this.#unpark(known, sliceMs);
       return;
     }
     if (known !== undefined) this.#remove(known);
@@ -398,7 +398,7 @@ export class NaiveGroup extends NaiveLeases {
     this.#freeForOtherKey(ticket);
     const waiter = this.#joinQueue(ticket, leaseId, sliceMs, isAnew);
     if (waiter === null || !mayAskLater) return;
-    if (this.#isFar(waiter)) return this.#unpark(waiter, sliceMs);
+    if (this.#isDeferred(waiter)) return this.#unpark(waiter, sliceMs);
     const ahead = this.order.ahead(waiter, this.view());
     if (this.#waiters.includes(waiter) && ahead >= 100 && this.now >= this.grantsFrom) {
       this.#unpark(waiter, null);
@@ -414,7 +414,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   /** Whether nobody need be parked for a waiter, which stands far back and waits for its turn alone. */
-  #isFar(waiter: NaiveWaiter): boolean {
+  #isDeferred(waiter: NaiveWaiter): boolean {
     const { ticket, deadlineAt, sliceEndsAt } = waiter;
     if (!this.#waiters.includes(waiter)) return false;
     if (ticket.parents.length > 0 || sliceEndsAt === null) return false;
@@ -442,7 +442,7 @@ export class NaiveGroup extends NaiveLeases {
     if (known === undefined) return false;
     const member = known.member as MemberId;
     this.knowMember({ named: member });
-    if (parents.length > 0 || slots > this.places.unclaimedFor({ member })) return false;
+    if (parents.length > 0 || slots > this.places.orphanedFor({ member })) return false;
     this.grantedBefore = this.grantedBefore.filter((each) => each !== known);
     const unheard = {
       attachment: null,
@@ -534,7 +534,7 @@ export class NaiveGroup extends NaiveLeases {
           ? this.#waiters
           : null;
     const within = ticket.hadTurn === true ? null : exceeded;
-    const evicted = within === null ? null : this.#whoMakesRoom(waiter, within);
+    const evicted = within === null ? null : this.#callToReject(waiter, within);
     if (within !== null && evicted === null) return this.#reject(waiter, 'queue_full');
     const isSure = this.holds.length >= 10 && !paused;
     const stop = this.room.blockFor(ticket, this.now);
@@ -546,7 +546,7 @@ export class NaiveGroup extends NaiveLeases {
   }
 
   /** Finds who goes so that the newcomer may stay, of those within the bound that it exceeds. */
-  #whoMakesRoom(waiter: NaiveWaiter, within: readonly NaiveWaiter[]): NaiveWaiter | null {
+  #callToReject(waiter: NaiveWaiter, within: readonly NaiveWaiter[]): NaiveWaiter | null {
     const isOfGroup = within === this.#waiters;
     const { weights } = this.settings;
     const worst = isOfGroup ? worstBelow(waiter, within, weights) : null;
@@ -837,7 +837,7 @@ export class NaiveGroup extends NaiveLeases {
       const { ticket } = waiter;
       const way = this.#ways(ticket).find(({ root, inside }) => {
         // A child of an earlier instance may be on its way to the lease of its parent.
-        const unheard = root.isClaimed ? this.slotsUnclaimed() : 0;
+        const unheard = root.isClaimed ? this.slotsOrphaned() : 0;
         return this.#sum(inside) + unheard + ticket.slots <= root.slots;
       });
       const nested = way && { in: way.root.id, slots: ticket.slots };
@@ -957,13 +957,13 @@ export class NaiveGroup extends NaiveLeases {
     const { holder, waitsElsewhere } = ticket;
     this.#remove(waiter);
     this.order.granted(waiter, this.now, this.view());
-    const heirOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, named, this.now) : [];
+    const nextHolderOf = mayInherit(waiter) ? this.bound.takeVacated(leaseId, named, this.now) : [];
     const { isAnew } = waiter;
     const { isById = false } = waiter.ticket;
     const own = { waitsElsewhere, isById };
     const wanted = { id: leaseId, ticketId, holder, lane, slots, named, ...own };
     this.places.noteGrant(wanted, this.now);
-    this.open(wanted, nested, { heirOf: heirOf as LeaseId[], isAnew });
+    this.open(wanted, nested, { heirOf: nextHolderOf as LeaseId[], isAnew });
     const granted = this.lease(leaseId);
     if (granted !== undefined && !waitsElsewhere) this.answering.granted(granted, this.now);
   }

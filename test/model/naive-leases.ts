@@ -3,7 +3,7 @@ import type { LeaseOutcome } from '../../src/core/words/outcome.ts';
 import type { GroupSettings } from '../../src/core/words/settings.ts';
 import type { ActiveLease } from '../../src/core/state.ts';
 import type { Lane, Ticket } from '../../src/core/words/ticket.ts';
-import type { Claim } from '../../src/core/unclaimed.ts';
+import type { Claim } from '../../src/core/orphaned.ts';
 import { NaiveAnswers, type NaiveAtGrant } from './naive-answers.ts';
 import { NaiveBound, type NaiveRow } from './naive-bound.ts';
 import { NaivePlaces } from './naive-places.ts';
@@ -181,7 +181,7 @@ export abstract class NaiveLeases {
   }
 
   slotsInUse(): number {
-    return slotsOf(this.leaseList, () => true) + this.slotsUnclaimed();
+    return slotsOf(this.leaseList, () => true) + this.slotsOrphaned();
   }
 
   /** Lists where each lease counts, and where its holder was told that it runs. */
@@ -189,13 +189,13 @@ export abstract class NaiveLeases {
     return this.leaseList.map((lease) => [lease.id, this.places.countsAt(lease), lease.named]);
   }
 
-  slotsUnclaimed(): number {
-    return this.places.unclaimed();
+  slotsOrphaned(): number {
+    return this.places.orphaned();
   }
 
   /** Sums what a mark must cover. */
   slotsHeld(): number {
-    return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.slotsUnclaimed());
+    return this.leaseList.reduce((sum, lease) => sum + boundSlots(lease), this.slotsOrphaned());
   }
 
   /** Slots of the group over all members, by its configured and learned limits. */
@@ -213,11 +213,11 @@ export abstract class NaiveLeases {
       const here = this.leaseList.filter((lease) => this.places.countsAt(lease) === id);
       const heldHere = here.reduce(
         (sum, lease) => sum + boundSlots(lease),
-        this.places.unclaimed(id),
+        this.places.orphaned(id),
       );
       const isServing = serving.some((each) => each.id === id);
       const limit = isDryRun ? Infinity : isServing ? this.room.slotsLearnedAt(id) : 0;
-      const above = this.slotsUnclaimed() > 0 ? 0 : bound.margin(heldHere, limit, now);
+      const above = this.slotsOrphaned() > 0 ? 0 : bound.margin(heldHere, limit, now);
       return [id, { mark: heldHere + above, held: heldHere }] as const;
     });
     const margin = parts.reduce((sum, [, part]) => sum + part.mark - part.held, 0);
@@ -225,7 +225,7 @@ export abstract class NaiveLeases {
     if (isEmpty) this.since = this.attachments;
     const mark = isEmpty ? 0 : held + margin;
     const granted = [...bound.awaitedInFlight(), ...this.awaited];
-    const { ids, unlisted } = this.listHeirs(now);
+    const { ids, unlisted } = this.listNextHolders(now);
     const isOfMembers = this.settings.members.length > 0 && !isEmpty;
     const members = isOfMembers
       ? Object.fromEntries(parts.filter((each) => each[1].mark > 0))
@@ -233,7 +233,7 @@ export abstract class NaiveLeases {
     const listed = { awaited: this.awaited, answering: granted, heirs: ids, unlisted, members };
     const mayOutlive = !isEmpty && bound.mayOutlive();
     bound.add({ kind: 'issued', at: now, mark, held, ...listed, mayOutlive });
-    const heirs = [...this.heirsBefore, ...ids];
+    const nextHolders = [...this.heirsBefore, ...ids];
     const revoking = this.leaseList.filter(({ phase }) => phase === 'revoking');
     const ended = [...this.freed, ...revoking.map(({ id }) => id)];
     const { lapsed } = this;
@@ -242,12 +242,23 @@ export abstract class NaiveLeases {
       this.lapsed = [];
     }
     this.awaited = [];
-    const crowd = this.crowd(now);
-    const isStillTrue = crowd <= this.toldWaiters && 8 * crowd > 3 * this.toldWaiters;
-    if (!isStillTrue) this.toldWaiters = powerOfTwo(crowd);
+    const callersAtOnce = this.callersAtOnce(now);
+    const isStillTrue =
+      callersAtOnce <= this.toldWaiters && 8 * callersAtOnce > 3 * this.toldWaiters;
+    if (!isStillTrue) this.toldWaiters = powerOfTwo(callersAtOnce);
     const { since, attachments: next, toldWaiters: waiters } = this;
-    const told = { mark, held, since, next, ended, lapsed, granted, heirs, waiters };
-    const row = { ...told, ...(mayOutlive && { mayOutlive }) };
+    const reported = {
+      mark,
+      held,
+      since,
+      next,
+      ended,
+      lapsed,
+      granted,
+      heirs: nextHolders,
+      waiters,
+    };
+    const row = { ...reported, ...(mayOutlive && { mayOutlive }) };
     if (members === undefined) return row;
     const memberOf = (id: string): string => {
       const lease = this.lease(id);
@@ -258,7 +269,7 @@ export abstract class NaiveLeases {
   }
 
   /** Lists the next waiters in order, for a write to name as heirs. */
-  protected listHeirs(now: number): { readonly ids: string[]; readonly unlisted: number } {
+  protected listNextHolders(now: number): { readonly ids: string[]; readonly unlisted: number } {
     const wanted = Math.min(8, this.view().waiters.length);
     if (!this.isPassing(now)) return { ids: [], unlisted: 0 };
     const view = this.view();
@@ -281,12 +292,12 @@ export abstract class NaiveLeases {
     const downMs = releaseCooldownMs === 'auto' ? Math.max(...lags) : releaseCooldownMs;
     const isDown = downMs > 0;
     if (isDryRun || paused || isDown || this.view().waiters.length === 0) return false;
-    if (this.slotsUnclaimed() > 0 || now < this.grantsFrom) return false;
+    if (this.slotsOrphaned() > 0 || now < this.grantsFrom) return false;
     return this.slotsInUse() >= this.slotsMax();
   }
 
   /** Whether the next waiters are to be written now. */
-  protected areHeirsDue(now: number): boolean {
+  protected areNextHoldersDue(now: number): boolean {
     const { waiters } = this.view();
     const write = this.bound.exactWrite;
     if (write === null || !this.isPassing(now) || !this.bound.isQuick(now)) return false;
@@ -300,7 +311,7 @@ export abstract class NaiveLeases {
   }
 
   /** How many wait, or did before a reset from which they are still on their way back. */
-  protected crowd(now: number): number {
+  protected callersAtOnce(now: number): number {
     const { length } = this.view().waiters;
     return now < this.grantsFrom ? Math.max(length, this.toldWaiters) : length;
   }
@@ -325,11 +336,11 @@ export abstract class NaiveLeases {
     nested: NaiveLease['nested'] = null,
     by: Pick<NaiveLease, 'heirOf'> & { readonly isAnew: boolean } = { heirOf: [], isAnew: false },
   ): void {
-    const { heirOf, isAnew } = by;
+    const { heirOf: nextHolderOf, isAnew } = by;
     const lease = {
       ...wanted,
       nested,
-      heirOf,
+      heirOf: nextHolderOf,
       phase: 'held',
       grantedAt: this.now,
       until: this.now + 45_000,
@@ -346,7 +357,7 @@ export abstract class NaiveLeases {
     this.order.noteActive(lease.holder, this.now);
     this.leaseList.push(lease);
     this.answering.callable(lease, this.now);
-    const isPassed = heirOf.length > 0;
+    const isPassed = nextHolderOf.length > 0;
     this.addGranted(lease, boundSlots(lease), isPassed);
     this.chargeTo(lease, this.holds.length === 0 ? 1 : this.meanHold());
     this.lastGrantAt = this.now;
@@ -366,7 +377,7 @@ export abstract class NaiveLeases {
   /** Answers with a lease; `isAnew`: somebody who has lost an answer. */
   protected grant({ id, isById }: NaiveLease, isAnew = false, isPassed = false): void {
     this.answers.push(`grant ${id}`);
-    const isUntold = isById && !this.bound.isOutlivingTold();
+    const isUntold = isById && !this.bound.isOutlivingReported();
     const mustWait = this.bound.isStored && (isAnew || isUntold);
     const isSettled = !mustWait && (isPassed || this.bound.isSettled(this.now));
     this.settled.push(isSettled);
@@ -374,7 +385,7 @@ export abstract class NaiveLeases {
   }
 
   protected mayClaim({ leaseId, attachment, hasLapsed }: Claim): boolean {
-    if (this.slotsUnclaimed() === 0 || hasLapsed) return false;
+    if (this.slotsOrphaned() === 0 || hasLapsed) return false;
     if (this.lapsedBefore.includes(leaseId)) return false;
     return attachment === null || (attachment >= this.since && attachment < this.first);
   }
@@ -433,7 +444,7 @@ export abstract class NaiveLeases {
 
   /** Ends what earlier instances left, once nothing of it is unclaimed. */
   protected settleUnclaimed(): void {
-    if (this.slotsUnclaimed() > 0 || this.isSettled) return;
+    if (this.slotsOrphaned() > 0 || this.isSettled) return;
     this.isSettled = true;
     this.since = this.first;
     this.grantedBefore = [];
@@ -503,7 +514,7 @@ export abstract class NaiveLeases {
     const freeAt = lease.phase === 'cooling' ? lease.until : this.now;
     this.leaseList = this.leaseList.filter((other) => other !== lease);
     const member = this.places.countsAt(lease);
-    this.places.holdUnclaimed(member, 1);
+    this.places.holdOrphaned(member, 1);
     this.unclaimedUntil = Math.max(this.unclaimedUntil, freeAt);
     this.passedBefore.push({ freeAt, member });
   }

@@ -27,7 +27,7 @@ const UPSTREAM = 'openai';
  */
 export class NaivePlaces {
   readonly #site: NaivePlacesNaiveSite;
-  readonly #unclaimed = new Map<string, number>();
+  readonly #orphaned = new Map<string, number>();
   /** The members of all grants, in their order. */
   #granted: string[] = [];
   readonly #belongs = new Map<string, { readonly member: string; readonly until: number }>();
@@ -51,37 +51,37 @@ export class NaivePlaces {
     const serving = this.serving();
     const ids = [
       ...this.#site.leases().map((lease) => this.countsAt(lease)),
-      ...this.#unclaimed.keys(),
+      ...this.#orphaned.keys(),
     ];
     const others = [...new Set(ids)].filter((id) => !serving.some((each) => each.id === id));
     return [...serving, ...others.map((id) => ({ id, slotsMax: 0, weight: 1, isAdaptive: false }))];
   }
 
   /** Counts the slots of which nobody has been heard since a reset, of one member or of all. */
-  unclaimed(member?: string): number {
-    if (member !== undefined) return this.#unclaimed.get(member) ?? 0;
-    return [...this.#unclaimed.values()].reduce((sum, slots) => sum + slots, 0);
+  orphaned(member?: string): number {
+    if (member !== undefined) return this.#orphaned.get(member) ?? 0;
+    return [...this.#orphaned.values()].reduce((sum, slots) => sum + slots, 0);
   }
 
   /** Counts those that a lease may have which names a member: there, and of a group that named none. */
-  unclaimedFor({ member: named = '' }: { readonly member?: string }): number {
+  orphanedFor({ member: named = '' }: { readonly member?: string }): number {
     const member = this.countsAt({ named });
-    return this.unclaimed(member) + (member === '' ? 0 : this.unclaimed(''));
+    return this.orphaned(member) + (member === '' ? 0 : this.orphaned(''));
   }
 
   /** Takes slots out of those of a member, as many as there are. Returns how many. */
   claim(member: string, slots: number): number {
-    const taken = Math.min(slots, this.unclaimed(member));
-    this.holdUnclaimed(member, -taken);
+    const taken = Math.min(slots, this.orphaned(member));
+    this.holdOrphaned(member, -taken);
     return taken;
   }
 
-  holdUnclaimed(member: string, slots: number): void {
-    this.#unclaimed.set(member, this.unclaimed(member) + slots);
+  holdOrphaned(member: string, slots: number): void {
+    this.#orphaned.set(member, this.orphaned(member) + slots);
   }
 
   expire(): void {
-    this.#unclaimed.clear();
+    this.#orphaned.clear();
   }
 
   /** A member changes its id. */
@@ -90,14 +90,14 @@ export class NaivePlaces {
     for (const [id, later] of this.#renamed) if (later === from) this.#renamed.set(id, to);
     this.#renamed.set(from, to);
     this.#granted = this.#granted.map((id) => (id === from ? to : id));
-    this.holdUnclaimed(to, this.claim(from, Infinity));
+    this.holdOrphaned(to, this.claim(from, Infinity));
   }
 
   /** The group names no members any more: whoever comes counts at its only one. */
   unplace(): void {
-    const slots = this.unclaimed();
-    this.#unclaimed.clear();
-    this.holdUnclaimed('', slots);
+    const slots = this.orphaned();
+    this.#orphaned.clear();
+    this.holdOrphaned('', slots);
   }
 
   /** Until when each member is known at which calls belong together. */
@@ -110,8 +110,8 @@ export class NaivePlaces {
     this.#granted = [];
     this.#belongs.clear();
     this.#renamed.clear();
-    this.#unclaimed.clear();
-    for (const [member, slots] of marks) this.holdUnclaimed(member, slots);
+    this.#orphaned.clear();
+    for (const [member, slots] of marks) this.holdOrphaned(member, slots);
     if (this.#site.settings.members.length === 0) this.unplace();
   }
 

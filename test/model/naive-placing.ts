@@ -98,7 +98,7 @@ export class NaivePlacing {
   /** When the limit over all members has room. */
   #overAllAt(slots: number, now: number): number {
     const inUse = this.#site.leases().reduce((sum, lease) => sum + lease.slots, 0);
-    const all = inUse + this.#site.places.unclaimed() + slots;
+    const all = inUse + this.#site.places.orphaned() + slots;
     return all > this.#site.settings.slotsMax ? Infinity : now;
   }
 
@@ -111,7 +111,7 @@ export class NaivePlacing {
     const lessons = this.#room.scopes.member(own.id).own;
     const block = this.#room.blockOf(lessons, now);
     if (block !== null) {
-      const unplaced = own.id === '' ? 0 : this.#site.places.unclaimed('');
+      const unplaced = own.id === '' ? 0 : this.#site.places.orphaned('');
       const isFull = this.#room.inUse(own.id, lessons) + unplaced + slots > slotsMax;
       return isFull ? Math.max(block.until, bySlots) : block.until;
     }

@@ -95,8 +95,8 @@ export class NaiveRoom {
 
   inUse(id: string, lessons: NaiveLessons): number {
     const isOwn = lessons === this.scopes.member(id).own;
-    const unclaimed = isOwn ? this.#site.places.unclaimed(id) : 0;
-    return this.#counted(id, lessons).reduce((sum, { slots }) => sum + slots, unclaimed);
+    const orphaned = isOwn ? this.#site.places.orphaned(id) : 0;
+    return this.#counted(id, lessons).reduce((sum, { slots }) => sum + slots, orphaned);
   }
 
   /** Slots of calls at the upstream. */
@@ -165,7 +165,7 @@ export class NaiveRoom {
 
   /** Slots that calls may have at a member. Slots granted before the group had members may be at any member. */
   usedAt(id: string): number {
-    const unplaced = id === '' ? 0 : this.#site.places.unclaimed('');
+    const unplaced = id === '' ? 0 : this.#site.places.orphaned('');
     return this.inUse(id, this.scopes.member(id).own) + unplaced;
   }
 

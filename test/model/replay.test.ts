@@ -45,11 +45,11 @@ const echoesArb = fc.array(fc.record({ after: fc.nat(120), late: fc.nat(5) }), {
 const TICK: GroupEvent = { kind: 'tick' };
 
 /** Slots that are unclaimed at the begin: some of the holders that come are of an instance before. */
-const UNCLAIMED = 3;
+const ORPHANED = 3;
 
 function replay(settings: GroupSettings, events: readonly Recorded[]): GroupState {
-  const told = { since: 0, next: 1, ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
-  const row = { seq: 1, at: START, mark: UNCLAIMED, held: UNCLAIMED, ...told };
+  const reported = { since: 0, next: 1, ended: [], lapsed: [], granted: [], heirs: [], waiters: 0 };
+  const row = { seq: 1, at: START, mark: ORPHANED, held: ORPHANED, ...reported };
   const state = recover(settings, { ...nothingStored(), bound: row }, 1, true, START);
   for (const { event, at } of events) {
     // What is due at this instant happens in both histories, with or without another message.
@@ -59,9 +59,16 @@ function replay(settings: GroupSettings, events: readonly Recorded[]): GroupStat
 }
 
 /** All that a state says about who holds, who waits, and what everybody has had. */
-function faceOf({ leases, queue, accounts, unclaimed, laneCredit, totals }: GroupState): unknown {
+function faceOf({
+  leases,
+  queue,
+  accounts,
+  unclaimed: orphaned,
+  laneCredit,
+  totals,
+}: GroupState): unknown {
   return {
-    unclaimed,
+    unclaimed: orphaned,
     leases: [...leases.values()],
     waiters: [...queue.byTicket.values()].map(({ tenant, agent, ...waiter }) => ({
       ...waiter,

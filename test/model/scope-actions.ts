@@ -11,7 +11,7 @@ import {
   PLAIN_ASK,
   settingsArb,
   SLOW_CALLS,
-  toldArb,
+  reportedArb,
   type Action,
 } from './actions.ts';
 
@@ -59,7 +59,7 @@ const answerArb: fc.Arbitrary<Action> = fc.record({
       ...(reportedBy !== null && { reportedBy }),
     })),
   isRepeat: fc.nat(5).map((nat) => nat === 0),
-  told: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, toldArb),
+  told: fc.oneof({ weight: 9, arbitrary: fc.constant(null) }, reportedArb),
   end: fc.constantFrom<(LeaseOutcome | null)[]>(
     null,
     null,

@@ -69,10 +69,10 @@ test('calls of one tenant go in the order of their age, however wide they are', 
         group.ask(`t${index}`, { sliceMs: 1e9, enqueuedMs: index, ...own });
       }
       const order: string[] = [];
-      let told = group.reconfigure({ slotsMax });
+      let reported = group.reconfigure({ slotsMax });
       while (order.length < arrivals.length) {
-        order.push(...told.filter((answer) => answer.startsWith('grant')));
-        told = group.release(current(group).ticketId);
+        order.push(...reported.filter((answer) => answer.startsWith('grant')));
+        reported = group.release(current(group).ticketId);
       }
       assert.deepEqual(
         order,

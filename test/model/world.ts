@@ -18,7 +18,7 @@ import { emptyControls } from '../../src/core/controls.ts';
 import { boundSlotsOf } from '../../src/core/leases.ts';
 import { emptyState } from '../../src/core/empty-state.ts';
 import type { GroupState, ActiveLease } from '../../src/core/state.ts';
-import { isOfNewer, type Claim } from '../../src/core/unclaimed.ts';
+import { isOfNewer, type Claim } from '../../src/core/orphaned.ts';
 import { slotsHeld } from '../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../src/core/writes.ts';
 import { emptyTotals } from '../../src/core/parts/totals.ts';
@@ -77,8 +77,8 @@ function partsOf({
 }: BoundRow): Pick<BoundRow, 'members' | 'grantedAt' | 'mayOutlive'> {
   const outlive = mayOutlive === undefined ? {} : { mayOutlive };
   if (members === undefined || grantedAt === undefined) return outlive;
-  const told = Object.entries(members).filter(([, { mark }]) => mark > 0);
-  return { members: Object.fromEntries(told), grantedAt, ...outlive };
+  const reported = Object.entries(members).filter(([, { mark }]) => mark > 0);
+  return { members: Object.fromEntries(reported), grantedAt, ...outlive };
 }
 
 const NO_VIOLATIONS = emptyTotals().violations;
@@ -258,8 +258,9 @@ export class World {
         return { kind: 'promote', ticketId: ticket.id, lane, toFront };
       }
       case 'release': {
-        const { outcome, told } = action;
-        const claim = told === null ? { isSole: true } : { claim: this.#claimOf(issued, told) };
+        const { outcome, told: reported } = action;
+        const claim =
+          reported === null ? { isSole: true } : { claim: this.#claimOf(issued, reported) };
         return { kind: 'release', leaseId, outcome, settlement: null, ...claim };
       }
       case 'detach': {
@@ -585,7 +586,7 @@ export class World {
     const { leases, queue, settings, accounts, slotsInUse } = this.#state;
     assert.deepEqual(checkInvariants(this.#state, this.now), [], told);
     assert.equal(slotsInUse, this.naive.slotsInUse(), told);
-    assert.equal(this.#state.unclaimed.slots, this.naive.slotsUnclaimed(), `${told}: unclaimed`);
+    assert.equal(this.#state.unclaimed.slots, this.naive.slotsOrphaned(), `${told}: unclaimed`);
     assert.equal(slotsHeld(this.#state), this.naive.slotsHeld(), `${told}: held`);
     assert.deepEqual(this.#state.totals.violations, NO_VIOLATIONS, told);
     if (fresh.length > 0 && !settings.isDryRun) {
@@ -601,7 +602,7 @@ export class World {
     assert.deepEqual(placed, this.naive.placed(), `${told}: where calls count`);
     const unclaimedAt = [...this.#state.members.values()].filter((each) => each.unclaimed > 0);
     for (const { id, unclaimed } of unclaimedAt) {
-      assert.equal(unclaimed, this.naive.places.unclaimed(id), `${told}: unclaimed at ${id}`);
+      assert.equal(unclaimed, this.naive.places.orphaned(id), `${told}: unclaimed at ${id}`);
     }
     for (const { key, shares } of accounts.tenants.values()) {
       const { high, normal, low } = shares;

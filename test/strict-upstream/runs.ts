@@ -55,7 +55,7 @@ export class StrictRuns {
     if (!isOver(before) && isOver(status)) this.tally.inFlight -= 1;
     this.#states.set(id, status);
     if (!isOver(status)) return;
-    for (const tell of this.#onEnd.get(id) ?? []) tell();
+    for (const report of this.#onEnd.get(id) ?? []) report();
     this.#onEnd.delete(id);
   }
 

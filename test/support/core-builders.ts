@@ -20,7 +20,7 @@ import type { GroupState, ActiveLease } from '../../src/core/state.ts';
 import { nextWakeAt, step } from '../../src/core/step.ts';
 import { LANES, type Holder, type Lane, type Ticket } from '../../src/core/words/ticket.ts';
 import type { Settlement } from '../../src/core/words/usage.ts';
-import type { Claim } from '../../src/core/unclaimed.ts';
+import type { Claim } from '../../src/core/orphaned.ts';
 import type { QueuePosition } from '../../src/core/parts/decision-log.ts';
 import { NO_RATES } from '../../src/core/parts/rate-limits.ts';
 import { confirmWrite, takeWrite, type GroupWrite } from '../../src/core/writes.ts';

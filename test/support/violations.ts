@@ -8,8 +8,8 @@ import { afterAll, afterEach } from 'vitest';
 const found: string[] = [];
 
 /** Notes what tells of a broken invariant. */
-export function noteViolation(told: string): void {
-  found.push(told);
+export function noteViolation(reported: string): void {
+  found.push(reported);
 }
 
 /** Notes the line of a log, or more of it, if it tells of a broken invariant. */

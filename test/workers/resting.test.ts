@@ -45,7 +45,7 @@ function watchObjects() {
 }
 
 /** Lists the pools that were told of a change. */
-function toldBy({ reconfigure }: ReturnType<typeof watchObjects>): readonly unknown[] {
+function reportedBy({ reconfigure }: ReturnType<typeof watchObjects>): readonly unknown[] {
   return reconfigure.mock.contexts.map(nameOf);
 }
 
@@ -61,14 +61,14 @@ function endWindow(name: string): Promise<boolean> {
 }
 
 async function rest(name: string): Promise<void> {
-  await untilTold(name);
+  await untilReported(name);
   passTime(LONG_MS);
   expect(await endWindow(name)).toBe(true);
-  expect(await knownOf(name)).toBeTypeOf('string');
+  expect(await recordOf(name)).toBeTypeOf('string');
 }
 
 /** Reads what the directory shows of a pool without asking it. */
-async function knownOf(name: string) {
+async function recordOf(name: string) {
   const known = await directoryOf(env).presence();
   return known.find(({ group }) => group === name.split('#')[0])?.said;
 }
@@ -83,12 +83,12 @@ function watchWords() {
 }
 
 /** Waits until a pool counts on being told of changes. */
-function untilTold(name: string): Promise<void> {
+function untilReported(name: string): Promise<void> {
   return until(async () => {
-    const told = await inside(name, (_instance, { storage }) =>
+    const reported = await inside(name, (_instance, { storage }) =>
       storage.sql.exec(`SELECT value FROM memory WHERE key = 'listed'`).toArray(),
     );
-    expect(told).toEqual([{ value: 'told' }]);
+    expect(reported).toEqual([{ value: 'told' }]);
   });
 }
 
@@ -162,7 +162,7 @@ it('are found again where their group was deleted and comes back', async () => {
 
 it('of a process that has ended rest since their window was over at the latest', async () => {
   await configure({ groups: [{ name: 'sql', ...limits(1) }] });
-  const told = await inside('sql', (_instance, { storage: { sql } }) => {
+  const reported = await inside('sql', (_instance, { storage: { sql } }) => {
     const known = { group: 'g', partition: 'p', jurisdiction: null };
     const before = new PresenceList(sql, 'before', 60_000);
     before.wake({ ...known, window: 5_000_060_000, idleMs: 0, said: '{}' });
@@ -171,7 +171,7 @@ it('of a process that has ended rest since their window was over at the latest',
     const [shown] = after.all(5_000_000_000);
     return { inUse: before.idleSince(known), since: after.idleSince(known), said: shown?.said };
   });
-  expect(told).toEqual({ inUse: null, since: 5_000_060_000, said: '{}' });
+  expect(reported).toEqual({ inUse: null, since: 5_000_060_000, said: '{}' });
 });
 
 it('are not told of a change, and decide by none of before', async () => {
@@ -182,7 +182,7 @@ it('are not told of a change, and decide by none of before', async () => {
   const asked = watchObjects();
   const old = newestVersion();
   await configure({ groups: groups(0) });
-  expect(toldBy(asked)).not.toContain('slept');
+  expect(reportedBy(asked)).not.toContain('slept');
   // A Worker that has not heard of it either; and the object may be a new instance.
   const stale = request('slept', 'stale', { configVersion: old, sinceVersion: old, wait: false });
   expect((await pool('slept').acquire(stale)).kind).toBe('moved');
@@ -194,11 +194,11 @@ it('are not told of a change, and decide by none of before', async () => {
 it('are told of it as long as their window is open, also where another instance comes', async () => {
   await configure({ groups: [{ name: 'dozing', ...limits(1) }] });
   await use('dozing', 'first');
-  await untilTold('dozing');
+  await untilReported('dozing');
   await abortAllDurableObjects();
   const asked = watchObjects();
   await configure({ groups: [{ name: 'dozing', ...limits(2) }] });
-  await until(() => expect(toldBy(asked)).toContain('dozing'));
+  await until(() => expect(reportedBy(asked)).toContain('dozing'));
   await abortAllDurableObjects();
   // A call there waits for no message to the directory, and sends none.
   const words = watchWords();
@@ -210,7 +210,7 @@ it('are told of it as long as their window is open, also where another instance 
 it('say nothing in a window, however often they are used and begin anew, and set no row for it', async () => {
   await configure({ groups: [{ name: 'sparse', ...limits(1) }] });
   await use('sparse', 'first');
-  await untilTold('sparse');
+  await untilReported('sparse');
   const words = watchWords();
   for (let calls = 0; calls < 4; calls += 1) {
     passTime(10_000);
@@ -224,13 +224,13 @@ it('say nothing in a window, however often they are used and begin anew, and set
   passTime(100_000);
   expect(await endWindow('sparse')).toBe(true);
   expect(words.wake).toHaveBeenCalledOnce();
-  expect(await knownOf('sparse')).toBeNull();
+  expect(await recordOf('sparse')).toBeNull();
   // Not used since.
   await abortAllDurableObjects();
   passTime(WINDOW_MS);
   expect(await endWindow('sparse')).toBe(true);
   expect(words.rest).toHaveBeenCalledOnce();
-  expect(await knownOf('sparse')).toBeTypeOf('string');
+  expect(await recordOf('sparse')).toBeTypeOf('string');
   expect(await endWindow('sparse')).toBe(false);
 });
 
@@ -239,25 +239,25 @@ it('do not rest while a slot is held', async () => {
   const held = (await pool('held-long').acquire(request('held-long', 'held'))) as PoolGranted;
   passTime(LONG_MS);
   expect(await endWindow('held-long')).toBe(true);
-  expect(await knownOf('held-long')).toBeNull();
+  expect(await recordOf('held-long')).toBeNull();
   await held.lease.release('success', 200);
 });
 
 it('are told in vain, and not asked for ever, where nobody heard that they rest', async () => {
   await configure({ groups: [{ name: 'unheard', ...limits(1) }] });
   await use('unheard', 'first');
-  await untilTold('unheard');
+  await untilReported('unheard');
   const words = watchWords();
   words.rest.mockRejectedValue(new Error('lost'));
   passTime(LONG_MS);
   await endWindow('unheard');
   expect(words.rest).toHaveBeenCalledTimes(3);
-  expect(await knownOf('unheard')).toBeNull();
+  expect(await recordOf('unheard')).toBeNull();
   passTime(2 * WINDOW_MS);
-  expect(await knownOf('unheard')).toBeTypeOf('string');
+  expect(await recordOf('unheard')).toBeTypeOf('string');
   const asked = watchObjects();
   await configure({ groups: [{ name: 'unheard', ...limits(2) }] });
-  await until(() => expect(toldBy(asked)).toContain('unheard'));
+  await until(() => expect(reportedBy(asked)).toContain('unheard'));
   // Its next use begins a window nevertheless.
   await use('unheard', 'second');
   await until(() => expect(words.wake).toHaveBeenCalledOnce());
@@ -266,7 +266,7 @@ it('are told in vain, and not asked for ever, where nobody heard that they rest'
 it('are in use where the word that they rest comes after that of their next window', async () => {
   await configure({ groups: [{ name: 'overtaken', ...limits(1) }] });
   await use('overtaken', 'first');
-  await untilTold('overtaken');
+  await untilReported('overtaken');
   const words = watchWords();
   words.rest.mockImplementation(async (present) => {
     words.rest.mockRestore();
@@ -276,7 +276,7 @@ it('are in use where the word that they rest comes after that of their next wind
   passTime(LONG_MS);
   await endWindow('overtaken');
   expect(words.wake).toHaveBeenCalledOnce();
-  expect(await knownOf('overtaken')).toBeNull();
+  expect(await recordOf('overtaken')).toBeNull();
 });
 
 it('go on by what they know where the directory is out of reach', async () => {
@@ -290,7 +290,7 @@ it('go on by what they know where the directory is out of reach', async () => {
   words.wake.mockRestore();
   passTime(10_000);
   await use('alone', 'third');
-  await until(async () => expect(await knownOf('alone')).toBeNull());
+  await until(async () => expect(await recordOf('alone')).toBeNull());
 });
 
 it('leave the list without being woken once nobody used them for long', async () => {
@@ -298,7 +298,7 @@ it('leave the list without being woken once nobody used them for long', async ()
   const ask = request('parts#one', 'first', { group: 'parts', partition: 'one' });
   const answer = (await pool('parts#one').acquire(ask)) as PoolGranted;
   await answer.lease.release('success', 200);
-  await until(async () => expect(await knownOf('parts')).toBeNull());
+  await until(async () => expect(await recordOf('parts')).toBeNull());
   await rest('parts#one');
   const forget = vi.spyOn(GroupObject.prototype, 'forget');
   passTime(700_000);
@@ -321,12 +321,12 @@ it('that are in use hear of changes whatever their group is called', async () =>
   const groups = (most: number) => [{ name: 'constructor', ...limits(most) }];
   await configure({ groups: groups(1) });
   await use('constructor', 'first');
-  await untilTold('constructor');
+  await untilReported('constructor');
   const listed = await directoryOf(env).pools();
   expect(listed.map(({ group }) => group)).toContain('constructor');
   const asked = watchObjects();
   await configure({ groups: groups(2) });
-  await until(() => expect(toldBy(asked)).toContain('constructor'));
+  await until(() => expect(reportedBy(asked)).toContain('constructor'));
 });
 
 it('that are in use hear of what concerns them alone, and of everything that concerns all', async () => {
@@ -335,20 +335,20 @@ it('that are in use hear of what concerns them alone, and of everything that con
     names.map((name) => ({ name, ...limits(name === 'told-b' ? most : 1) }));
   await configure({ groups: groups(1) });
   for (const name of names) await use(name, 'first');
-  for (const name of names) await untilTold(name);
-  const told: string[] = [];
+  for (const name of names) await untilReported(name);
+  const reported: string[] = [];
   vi.spyOn(GroupObject.prototype, 'reconfigure').mockImplementation(function noted(
     this: GroupObject,
     { config },
   ) {
     const { name } = JSON.parse(config ?? '{}') as { name: string };
     // Those of other tests are told that their groups are no more.
-    if (names.includes(name)) told.push(name);
+    if (names.includes(name)) reported.push(name);
     return Promise.resolve();
   });
   await configure({ groups: groups(2) });
-  await until(() => expect(told).toContain('told-b'));
-  expect(told).toEqual(['told-b']);
+  await until(() => expect(reported).toContain('told-b'));
+  expect(reported).toEqual(['told-b']);
   // A Worker with that version asks the others, and they need not read anything.
   const definition = vi.fn<() => void>();
   await runInDurableObject(directoryOf(env) as never, (instance: object) => {
@@ -362,7 +362,7 @@ it('that are in use hear of what concerns them alone, and of everything that con
   expect(definition).not.toHaveBeenCalled();
   await answer.lease.release('success', 200);
   await abortAllDurableObjects();
-  told.length = 0;
+  reported.length = 0;
   await configure({ groups: groups(2), default_upstream: 'openai' });
-  await until(() => expect(told.toSorted()).toEqual(names));
+  await until(() => expect(reported.toSorted()).toEqual(names));
 });

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import { resting, wake } from '../rest.ts';
+import { resting, wake } from '../idle-page.ts';
 
 /** Asks whether somebody still looks, and goes on when it is answered, with Escape too. */
 export function StillLooking() {

@@ -28,16 +28,18 @@ export interface ExplainedCall {
 /** Joins the tries of one call; calls stand in the order of their latest try, as the list has them. */
 export function callsOf(decisions: readonly DecisionView[]): ExplainedCall[] {
   const byTicket = Map.groupBy(decisions, ({ ticket }) => ticket);
-  return [...byTicket.values()].flatMap((tries) => {
-    const inOrder = tries.toSorted((a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at));
+  return [...byTicket.values()].flatMap((attempts) => {
+    const inOrder = attempts.toSorted(
+      (a, b) => Date.parse(a.decided_at) - Date.parse(b.decided_at),
+    );
     const latest = inOrder.at(-1);
     return latest === undefined ? [] : [{ ticket: latest.ticket, tries: inOrder, latest }];
   });
 }
 
 /** Tells what happened to a call, from its arrival to its end, in plain words. */
-export function storyOf({ tries }: ExplainedCall): StoryStep[] {
-  return tries.flatMap((decision, index) => [
+export function storyOf({ tries: attempts }: ExplainedCall): StoryStep[] {
+  return attempts.flatMap((decision, index) => [
     arrived(decision, index),
     ...waited(decision),
     decided(decision),

@@ -63,7 +63,7 @@ export function fieldChanges({ list, kind, changes }: ChangedObject): readonly A
 const MEMBER = { ...memberSchema.parse({ upstream: '-' }), upstream: undefined };
 
 /** The value that a change tells of, without what members have by default: that is most of them, and says nothing. */
-export function toldOf(path: string, value: unknown): unknown {
+export function reportedOf(path: string, value: unknown): unknown {
   if (/(^|\.)members\[[^\]]+\]$/.test(path)) return differing(value, MEMBER);
   const isList = /(^|\.)members$/.test(path) && Array.isArray(value);
   return isList ? value.map((each) => differing(each, MEMBER)) : value;

@@ -105,11 +105,20 @@ export function byColumn(groups: readonly GroupView[], sort: Sort): readonly str
  * cost nothing.
  */
 export function isIdle(group: GroupView): boolean {
-  const { state, in_use, cooling, unclaimed, lent, queued, spend, last_hour: hour } = group;
+  const {
+    state,
+    in_use,
+    cooling,
+    unclaimed: orphaned,
+    lent,
+    queued,
+    spend,
+    last_hour: hour,
+  } = group;
   return (
     state === 'flowing' &&
     group.error === undefined &&
-    in_use + cooling + unclaimed + lent + queued === 0 &&
+    in_use + cooling + orphaned + lent + queued === 0 &&
     hour.granted + countOf(hour.rejected) + countOf(hour.refusals) === 0 &&
     (spend?.day_usd ?? 0) === 0
   );

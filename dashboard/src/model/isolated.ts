@@ -4,7 +4,7 @@ export function isolated(name: string): string {
 }
 
 /** Names who a call is of, as far as that is known: tenant, agent and model. */
-export function whoOf(call: {
+export function actorOf(call: {
   readonly tenant: string;
   readonly agent: string | null;
   readonly model: string | null;

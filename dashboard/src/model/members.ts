@@ -144,6 +144,6 @@ function latestEnd(stops: readonly StopView[]): string | null {
   return ends.toSorted().at(-1) ?? null;
 }
 
-function takenOf({ in_use: inUse, cooling, unclaimed }: MemberView): number {
-  return inUse + cooling + unclaimed;
+function takenOf({ in_use: inUse, cooling, unclaimed: orphaned }: MemberView): number {
+  return inUse + cooling + orphaned;
 }

@@ -26,10 +26,11 @@ export function slotsInWords(slots: Slots): string {
 }
 
 /** Says what slots are that Workers were lent. */
-export const LENT = 'lent to a Worker, with no call on it: comes back when somebody could use it';
+export const PREFETCHED =
+  'lent to a Worker, with no call on it: comes back when somebody could use it';
 
 /** Says what slots are that nobody has claimed, and until when. */
-export function unclaimedInWords(until: string | null): string {
+export function orphanedInWords(until: string | null): string {
   const at = until === null ? '' : ` by ${new Date(until).toLocaleTimeString('en-GB')}`;
   return `unclaimed: handed out before the last restart of this pool; free${at} unless the call comes back`;
 }

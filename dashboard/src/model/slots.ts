@@ -31,9 +31,15 @@ export interface Slots {
 }
 
 /** The slots of one pool. More may be in use than there are, after a limit was lowered. */
-export function slotsOfPool({ limit, in_use: inUse, cooling, unclaimed, lent }: SlotGauges): Slots {
-  const held = { inUse, cooling, unclaimed, lent };
-  const taken = inUse + cooling + unclaimed + lent;
+export function slotsOfPool({
+  limit,
+  in_use: inUse,
+  cooling,
+  unclaimed: orphaned,
+  lent,
+}: SlotGauges): Slots {
+  const held = { inUse, cooling, unclaimed: orphaned, lent };
+  const taken = inUse + cooling + orphaned + lent;
   const { effective, configured } = limit;
   if (effective === null) {
     return { ...held, capacity: null, free: null, beyond: 0, ceilingAt: null };

@@ -1,4 +1,4 @@
-import { TOLD_HEADERS } from '../../../src/contract/answer-headers.ts';
+import { REPORTED_HEADERS } from '../../../src/contract/answer-headers.ts';
 import type { UpstreamInfo } from './upstream-view.ts';
 
 /** A small call through Headgate. */
@@ -50,11 +50,13 @@ export function testCallOf(upstream: Callable, model: string, key: string): Test
   };
 }
 
-const TOLD: ReadonlySet<string> = new Set([...TOLD_HEADERS, 'content-type']);
+const REPORTED: ReadonlySet<string> = new Set([...REPORTED_HEADERS, 'content-type']);
 
 /** The headers of an answer that say what Headgate did. */
-export function toldHeaders(
+export function reportedHeaders(
   headers: Iterable<readonly [string, string]>,
 ): (readonly [string, string])[] {
-  return [...headers].filter(([name]) => TOLD.has(name)).toSorted(([a], [b]) => a.localeCompare(b));
+  return [...headers]
+    .filter(([name]) => REPORTED.has(name))
+    .toSorted(([a], [b]) => a.localeCompare(b));
 }

@@ -22,7 +22,7 @@ export interface TotalsView {
 /** Adds all groups up. A call that needs a slot in several groups counts in each. */
 export function totalsOf(
   groups: readonly GroupView[],
-  toldAtOf: (name: string) => number | undefined,
+  reportedAtOf: (name: string) => number | undefined,
   nowMs: number,
 ): TotalsView {
   const sum = (of: (group: GroupView) => number): number =>
@@ -34,7 +34,7 @@ export function totalsOf(
     waiting: sum((group) => group.queued),
     oldestWaitMs: Math.max(
       0,
-      ...groups.map((group) => oldestWaitMs(group, toldAtOf(group.name), nowMs)),
+      ...groups.map((group) => oldestWaitMs(group, reportedAtOf(group.name), nowMs)),
     ),
     granted: sum(({ last_hour: { granted } }) => granted),
     rejected: sum(({ last_hour: { rejected } }) => countOf(rejected)),

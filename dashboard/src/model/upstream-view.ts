@@ -75,23 +75,23 @@ export function seenOf(
   const isPartly = live === 'partly paused';
   const shown = there.filter((one) => isPartly || one.state !== 'partly paused');
   const stopped = there.length === 0 ? health.stopped : there.flatMap((one) => one.stopped ?? []);
-  const told = there.length > 0 ? there : calls === null ? [] : [calls];
+  const reported = there.length > 0 ? there : calls === null ? [] : [calls];
   const refusals = new Map<string, number>();
-  for (const [kind, count] of told.flatMap((one) => Object.entries(one.day_refusals))) {
+  for (const [kind, count] of reported.flatMap((one) => Object.entries(one.day_refusals))) {
     refusals.set(kind, (refusals.get(kind) ?? 0) + count);
   }
-  const spends = told.flatMap(({ spend }) => spend ?? []);
-  const sum = (of: (one: (typeof told)[number]) => number): number =>
-    told.reduce((total, one) => total + of(one), 0);
+  const spends = reported.flatMap(({ spend }) => spend ?? []);
+  const sum = (of: (one: (typeof reported)[number]) => number): number =>
+    reported.reduce((total, one) => total + of(one), 0);
   return {
     state: enabled ? (live ?? health.state) : 'off',
     until: latest(shown.flatMap((one) => [one.paused_until, one.breaker_until])),
     stopped: listWords(stopped ?? []),
     inFlight: sum((one) => one.in_flight),
     grantedToday: sum((one) => one.day_granted),
-    lastCallAt: latest(told.map((one) => one.last_call_at)),
+    lastCallAt: latest(reported.map((one) => one.last_call_at)),
     refusals: [...refusals].toSorted((a, b) => b[1] - a[1]),
-    lastRefusals: latestOfEach(told.flatMap((one) => one.last_refusals)),
+    lastRefusals: latestOfEach(reported.flatMap((one) => one.last_refusals)),
     spend:
       spends.length === 0
         ? null

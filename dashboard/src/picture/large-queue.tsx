@@ -1,5 +1,5 @@
 import { count, duration } from '../format.ts';
-import { whoOf } from '../model/isolated.ts';
+import { actorOf } from '../model/isolated.ts';
 import { estimateInWords, waitInWords } from '../model/sentence.ts';
 import { MARKS_MAX, sectionsOf } from '../model/queue.ts';
 import type { GroupView, WaiterView } from '../model/status.ts';
@@ -46,7 +46,7 @@ function titleOf(waiter: WaiterView, sinceMs: number, isPaused: boolean): string
   const { waited_ms, estimate_ms } = waiter;
   const rest = estimateInWords(estimate_ms, sinceMs, isPaused);
   const what = waitInWords(waiter);
-  return `${whoOf(waiter)}: has waited ${duration(waited_ms + sinceMs)} for ${what}, to go: ${rest}`;
+  return `${actorOf(waiter)}: has waited ${duration(waited_ms + sinceMs)} for ${what}, to go: ${rest}`;
 }
 
 function Counts({ queue }: { readonly queue: LargeQueueProps['queue'] }) {

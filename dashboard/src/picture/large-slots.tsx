@@ -1,9 +1,9 @@
 import { Fragment, type TargetedKeyboardEvent } from 'preact';
 import { useRef } from 'preact/hooks';
 import { duration } from '../format.ts';
-import { whoOf } from '../model/isolated.ts';
+import { actorOf } from '../model/isolated.ts';
 import { isOld, placeLeases, progressOf, type Cells } from '../model/cells.ts';
-import { LENT, unclaimedInWords } from '../model/sentence.ts';
+import { PREFETCHED, orphanedInWords } from '../model/sentence.ts';
 import { CELLS_MAX, cellsOf, type Slots } from '../model/slots.ts';
 import type { LeaseView } from '../model/status.ts';
 import { tintOf } from '../model/tenant-tone.ts';
@@ -27,7 +27,7 @@ export function LargeSlots(props: LargeSlotsProps) {
 }
 
 function CellList(props: LargeSlotsProps) {
-  const { slots, unclaimedUntil, leases } = props;
+  const { slots, unclaimedUntil: orphanedUntil, leases } = props;
   const before = useRef<Cells>([]);
   const cells = placeLeases(before.current, leases, cellsOf(slots));
   before.current = cells;
@@ -48,8 +48,8 @@ function CellList(props: LargeSlotsProps) {
             {slots.ceilingAt === i && <span class="ceiling" />}
             <span class={lease === null && i >= firstBeyond ? 'slot beyond' : 'slot'}>
               {isUnknown && <i class="hold unknown" />}
-              {isUnclaimed && <i class="hold unclaimed" title={unclaimedInWords(unclaimedUntil)} />}
-              {isLent && <i class="hold lent" title={LENT} />}
+              {isUnclaimed && <i class="hold unclaimed" title={orphanedInWords(orphanedUntil)} />}
+              {isLent && <i class="hold lent" title={PREFETCHED} />}
               {lease !== null && (
                 // Another lease is another button: who is about to press one does not hit the next.
                 <Hold key={lease.id} {...props} lease={lease} isFirst={i === firstHeld} />
@@ -81,7 +81,7 @@ function Hold({ lease, usualHoldMs, sinceMs, onOpen, isFirst }: HoldProps) {
   const level = Math.min(1, progressOf(ageMs, usualHoldMs) ?? 1);
   const isCooling = lease.state === 'cooling';
   const old = !isCooling && isOld(ageMs, usualHoldMs) ? 'old' : '';
-  const who = whoOf(lease);
+  const who = actorOf(lease);
   return (
     <button
       type="button"
@@ -109,8 +109,8 @@ function Bar({ slots, unclaimedUntil }: Pick<LargeSlotsProps, 'slots' | 'unclaim
     <div class="slot-bar">
       {part('in-use', slots.inUse)}
       {part('cooling', slots.cooling)}
-      {part('unclaimed', slots.unclaimed, unclaimedInWords(unclaimedUntil))}
-      {part('lent', slots.lent, LENT)}
+      {part('unclaimed', slots.unclaimed, orphanedInWords(unclaimedUntil))}
+      {part('lent', slots.lent, PREFETCHED)}
       {part('free', slots.free ?? 0)}
       {slots.ceilingAt !== null && <span class="ceiling" />}
       {part('beyond', slots.beyond)}

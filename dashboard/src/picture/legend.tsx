@@ -1,5 +1,5 @@
 import { duration } from '../format.ts';
-import { unclaimedInWords } from '../model/sentence.ts';
+import { orphanedInWords } from '../model/sentence.ts';
 import { tenantsOf } from '../model/tenants.ts';
 import { tintOf } from '../model/tenant-tone.ts';
 import type { Detail, GroupView } from '../model/status.ts';
@@ -31,7 +31,7 @@ export function Legend({ group, detail, usualHoldMs }: PictureLegendProps) {
         </li>
         {group.unclaimed > 0 && (
           <li>
-            <i class="hold unclaimed" /> {group.unclaimed} {unclaimedInWords(group.unclaimed_until)}
+            <i class="hold unclaimed" /> {group.unclaimed} {orphanedInWords(group.unclaimed_until)}
           </li>
         )}
         {group.lent > 0 && (

@@ -1,5 +1,5 @@
 import type { AuditChange } from '../../../src/contract/audit.ts';
-import { isInstant, toldOf } from '../model/change-list.ts';
+import { isInstant, reportedOf } from '../model/change-list.ts';
 import { shortText } from '../model/short-text.ts';
 import { When } from './when.tsx';
 import './changes.css';
@@ -19,14 +19,14 @@ export function Changes(props: {
           {'from' in change && (
             <del>
               <span class="visually-hidden">from </span>
-              <Value value={toldOf(change.path, change.from)} />
+              <Value value={reportedOf(change.path, change.from)} />
             </del>
           )}
           {'from' in change && 'to' in change && <span aria-hidden="true"> → </span>}
           {'to' in change && (
             <ins>
               <span class="visually-hidden">{'from' in change ? ' to ' : 'set to '}</span>
-              <Value value={toldOf(change.path, change.to)} />
+              <Value value={reportedOf(change.path, change.to)} />
             </ins>
           )}
         </li>

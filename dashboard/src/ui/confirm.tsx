@@ -22,7 +22,7 @@ export function confirm(question: Omit<ConfirmDialog, 'answer'>): Promise<boolea
 }
 
 /** Shows something to be read, in the same dialog. */
-export async function tell(what: Pick<ConfirmDialog, 'title' | 'says'>): Promise<void> {
+export async function report(what: Pick<ConfirmDialog, 'title' | 'says'>): Promise<void> {
   await confirm({ ...what, verb: null });
 }
 

@@ -127,15 +127,15 @@ function post(
 /** Waits for the answer that its caller wants no more, and gives back what comes. One that was lost is had again. */
 async function giveBack(gate: Gate, wait: LeaseWait, first: Promise<ServerAnswer>): Promise<void> {
   let asked = first;
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       const answer = await asked;
       if (answer.status !== 201) return leaveQueue(gate, ticketIn(answer));
       return await new RenewedLease(gate, granted(answer), undefined).release('cancelled');
     } catch (error) {
       const isLost = error instanceof HeadgateError && error.reason === 'unreachable';
-      if (!isLost || tries === GIVING_BACK_MAX) return;
-      await sleep(backOff(tries));
+      if (!isLost || attempts === GIVING_BACK_MAX) return;
+      await sleep(backOff(attempts));
       asked = post(gate, wait);
     }
   }
@@ -145,8 +145,8 @@ const leftUntil = (until: number): number => Math.max(0, until - steadyNow());
 
 /** Finds the pause before the next request of a wait. A request that is five seconds late has lost its place. */
 function pauseAfter({ body, sentAt }: ServerAnswer, wait: LeaseWait): number {
-  const told = Number(body['retry_after_ms'] ?? 0);
-  if (told > 0) return told + Math.random() * COMING_BACK_MS;
+  const reported = Number(body['retry_after_ms'] ?? 0);
+  if (reported > 0) return reported + Math.random() * COMING_BACK_MS;
   const tookMs = steadyNow() - sentAt;
   wait.early = tookMs < EARLY_MS ? wait.early + 1 : 0;
   if (wait.early > 1) return Math.min(backOff(wait.early), EARLY_PAUSE_MAX_MS);

@@ -88,11 +88,11 @@ export class RenewedLease implements Lease {
   }
 
   async report(said: unknown): Promise<Verdict> {
-    return this.tell(said, (await readAnswer(said)) ?? readFailure(said));
+    return this.reportAnswer(said, (await readAnswer(said)) ?? readFailure(said));
   }
 
   /** Tells Headgate an answer, as it was read from what the provider or its SDK said. */
-  async tell(said: unknown, answer: ProviderAnswer): Promise<Verdict> {
+  async reportAnswer(said: unknown, answer: ProviderAnswer): Promise<Verdict> {
     const verdict = this.#over ? GO_ON : await this.#ask({ ...answer });
     this.judged = { said, verdict };
     // The slots went back with the answer.
@@ -120,10 +120,10 @@ export class RenewedLease implements Lease {
 
   async #ask(body: Record<string, unknown>): Promise<Verdict> {
     try {
-      const told = (await this.#exchange({ method: 'PATCH', body })).body;
-      const { action, ticket } = told;
+      const reported = (await this.#exchange({ method: 'PATCH', body })).body;
+      const { action, ticket } = reported;
       if (action !== 'again' && action !== 'stop') return GO_ON;
-      const afterMs = Number(told['after_ms'] ?? 0);
+      const afterMs = Number(reported['after_ms'] ?? 0);
       return { action, afterMs, ticket: typeof ticket === 'string' ? ticket : null };
     } catch (error) {
       if (!(error instanceof HeadgateError)) throw error;

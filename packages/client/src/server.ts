@@ -66,9 +66,9 @@ export class Server {
       if (!response.ok) throw refusal(response, text);
       const { status } = response;
       const isNothing = status === 204 && method === 'DELETE';
-      const told = isNothing ? {} : objectIn(text);
-      if (told === null) throw notUnderstood(status);
-      return { status, body: told, sentAt };
+      const reported = isNothing ? {} : objectIn(text);
+      if (reported === null) throw notUnderstood(status);
+      return { status, body: reported, sentAt };
     } catch (cause) {
       if (cause instanceof HeadgateError) throw cause;
       throw new HeadgateError('unreachable', 'Headgate cannot be reached.', { cause });

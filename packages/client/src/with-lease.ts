@@ -78,7 +78,7 @@ async function run<T>(
   } catch (error) {
     const verdict = await verdictOn(lease, error);
     if (verdict?.action === 'again') return { verdict, settle: () => raise(error) };
-    throw told(lease, error);
+    throw reported(lease, error);
   }
   const verdict = isResponse(result) && !result.ok ? await verdictOn(lease, result) : null;
   if (verdict?.action === 'again') return { verdict, settle: () => result as HeldResult<T> };
@@ -96,7 +96,7 @@ async function verdictOn(lease: RenewedLease, said: unknown): Promise<Verdict | 
   if (said instanceof HeadgateError || lease.signal.aborted) return null;
   // What is no provider's answer may be anything, a fault of the work among it.
   const answer = await readAnswer(said);
-  return answer === null ? null : lease.tell(said, answer);
+  return answer === null ? null : lease.reportAnswer(said, answer);
 }
 
 function raise(error: unknown): never {
@@ -108,7 +108,7 @@ function outcomeOf({ signal }: Lease): Outcome {
 }
 
 /** Says that the lease is gone where that is why the work broke off. */
-function told({ lost }: RenewedLease, error: unknown): unknown {
+function reported({ lost }: RenewedLease, error: unknown): unknown {
   if (lost === null || lost === error) return error;
   const { reason, message, status } = lost;
   return new HeadgateError(reason, message, {

@@ -87,10 +87,10 @@ async function keepStreaming(
 /** Looks whether the pool began anew: then it has counted fewer refusals than its callers were told. */
 async function watchPool(stage: CanaryStage, tally: DeployTally, over: AbortSignal): Promise<void> {
   while (!over.aborted) {
-    const told = tally.probes.filter(isRefusedWell).length;
+    const reported = tally.probes.filter(isRefusedWell).length;
     const status = await stage.status(stage.group('deploy')).catch(() => null);
-    const counts = Object.values(status?.rejected_total ?? { none: told });
-    tally.beganAnew ||= counts.reduce((sum, count) => sum + count, 0) < told;
+    const counts = Object.values(status?.rejected_total ?? { none: reported });
+    tally.beganAnew ||= counts.reduce((sum, count) => sum + count, 0) < reported;
     await delay(LOOK.everyMs, undefined, { signal: stage.signal });
   }
 }

@@ -140,7 +140,7 @@ function whileStreaming(stage: CanaryStage): Promise<LeavingResult[]> {
   return inTurn(stage, group, waysOf(stage, 'streaming', sent, sentH2));
 }
 
-const told = ({ name, ms }: LeavingResult, withinMs: number): string =>
+const reported = ({ name, ms }: LeavingResult, withinMs: number): string =>
   `${name}: ${ms === null ? `not within ${duration(withinMs)}` : duration(ms)}`;
 
 /** Measures how long the place or slot of a caller is taken after it has left. */
@@ -162,6 +162,11 @@ export const release: Check = {
     const meaning = isWell
       ? 'The platform tells of callers that leave; a half-closed connection may also count as one that waits.'
       : 'The platform does not tell of such callers: their slots return when their leases lapse, 45 s later.';
-    return outcome(isWell, left.map((each) => told(each, withinMs)).join('; '), meaning, figures);
+    return outcome(
+      isWell,
+      left.map((each) => reported(each, withinMs)).join('; '),
+      meaning,
+      figures,
+    );
   },
 };

@@ -31,7 +31,7 @@ function isWell({ waitMs, isSilent, end }: SilentWait): boolean {
   return !isSilent && end.text.startsWith(':') && end.text.includes('"error"');
 }
 
-const told = (each: SilentWait): string => {
+const reported = (each: SilentWait): string => {
   const kind = each.isSilent ? 'silent' : 'with comments';
   const what = isWell(each) ? 'held' : `${nameOf(each.end)} after ${duration(each.end.ms)}`;
   return `${duration(each.waitMs)} ${kind}: ${what}`;
@@ -65,6 +65,6 @@ export const silence: Check = {
     const meaning = well
       ? 'Nothing between you and Headgate cuts a call that waits that long.'
       : 'Something between cuts calls that wait: keep queue.timeout_ms below that, or have streams send comments.';
-    return outcome(well, waits.map(told).join('; '), meaning, figures);
+    return outcome(well, waits.map(reported).join('; '), meaning, figures);
   },
 };

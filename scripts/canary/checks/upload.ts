@@ -31,7 +31,7 @@ export const upload: Check = {
       return { waitMs, end: await stage.send(stage.group('upload'), extra).ended };
     };
     const uploads = await Promise.all(waitsMs.map(send));
-    const told = uploads.map(
+    const reported = uploads.map(
       ({ waitMs, end }) => `${duration(waitMs)}: ${nameOf(end)} after ${duration(end.ms)}`,
     );
     const figures = {
@@ -47,6 +47,6 @@ export const upload: Check = {
     const meaning = well
       ? 'A call with a large body may wait that long.'
       : 'Something between cuts uploads that stand still: let such calls wait less (headgate-max-wait).';
-    return outcome(well, `${size}, ${told.join('; ')}`, meaning, figures);
+    return outcome(well, `${size}, ${reported.join('; ')}`, meaning, figures);
   },
 };

@@ -10,7 +10,7 @@ import {
   omissionTexts,
   type Imported,
 } from '../../../src/config/import-config.ts';
-import { keepKnownCaps } from '../../../src/config/keep-known-caps.ts';
+import { keepKnownCaps } from '../../../src/config/keep-published-caps.ts';
 import type { FieldError } from '../../../src/config/field-error.ts';
 import type { Config } from '../../../src/contract/config/config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';

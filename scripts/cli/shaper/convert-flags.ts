@@ -8,7 +8,7 @@ import {
   MadeUpstreams,
   placeAt,
   type ForeignTarget,
-} from '../../../src/config/foreign-places.ts';
+} from '../../../src/config/foreign-targets.ts';
 import { ForeignSecrets } from '../../../src/config/foreign-secrets.ts';
 import { poolsOf, SLOTS_MAX } from './pools.ts';
 import {

@@ -30,8 +30,8 @@ import { noteByNames, wentByNames, type NamesOfCall } from '../call-names.ts';
 import { noteBySessions, wentBySessions, type SessionOfCall } from '../call-session.ts';
 import type { UseEstimator } from '../metering.ts';
 import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
-import { PrefetchedLease } from './lent-lease.ts';
-import { takeInLent, takeLentSlot, type PrefetchContext } from './lent-slots.ts';
+import { PrefetchedLease } from './prefetched-lease.ts';
+import { takeInPrefetched, takePrefetchedSlot, type PrefetchContext } from './prefetched-slots.ts';
 import {
   bypass,
   giveBackBypasses,
@@ -40,7 +40,7 @@ import {
   type Bypass,
 } from './bypasses.ts';
 import { changedSince } from '../changed-since.ts';
-import { isOnTrial, poolSource, type PoolSource } from './pools.ts';
+import { isUnverified, poolSource, type PoolSource } from './pools.ts';
 import { capped, overloaded, replyTo, unavailable } from './rejections.ts';
 import type { Round } from './rounds.ts';
 import type { PositionListener } from './slices.ts';
@@ -152,12 +152,17 @@ export async function admitOne(
     return (await changedSince({ table, env, ctx })) ?? rejected({ ...unpriced, about });
   }
   const way =
-    byMembers === null && mayRunOnLent(ticket, placement, manner, context)
+    byMembers === null && mayRunOnPrefetched(ticket, placement, manner, context)
       ? { name, pool, ctx, after }
       : null;
-  const onLent = way === null ? null : runOnLent(way, call, ticket, placement, manner, context);
-  if (onLent !== null) {
-    return { kind: 'admitted', placement, by: { kind: 'leased', lease: onLent, member: null } };
+  const onPrefetched =
+    way === null ? null : runOnPrefetched(way, call, ticket, placement, manner, context);
+  if (onPrefetched !== null) {
+    return {
+      kind: 'admitted',
+      placement,
+      by: { kind: 'leased', lease: onPrefetched, member: null },
+    };
   }
   if (session?.isUnread === true && !manner.isTry && wentBySessions(name)) {
     const ended = await session.read();
@@ -190,7 +195,7 @@ export async function admitOne(
     case 'granted': {
       const { leaseId, lent: slots, member: id, rates, endGapMs, configVersion } = acquired.granted;
       if (way !== null && slots !== undefined) {
-        takeInLent(way, slots, request.configVersion, sentAt);
+        takeInPrefetched(way, slots, request.configVersion, sentAt);
       }
       const self = { ...request, leaseId, ...(id !== undefined && { member: id }) };
       const lease = new LeaseHolder(pool, self, acquired.granted, ctx, after, (end) =>
@@ -359,7 +364,7 @@ function estimateFor(
  * Tells whether a call may run on a slot that its isolate was lent: it takes one slot of one group, for the first time,
  * and nobody needs to know at once what it uses.
  */
-function mayRunOnLent(
+function mayRunOnPrefetched(
   { slots, parents, kind }: CallTicket,
   placement: Placement,
   { attempt }: AcquireOptions,
@@ -368,11 +373,11 @@ function mayRunOnLent(
   if (isOfSeveral || attempt > 1) return false;
   // Lent slots are for what is over soon.
   if (placement.isUnproved === true || kind !== undefined) return false;
-  return slots === 1 && parents.length === 0 && metering === null && !isOnTrial(env, placement);
+  return slots === 1 && parents.length === 0 && metering === null && !isUnverified(env, placement);
 }
 
 /** Has a call run on a lent slot of its pool. Null: there is none for it. */
-function runOnLent(
+function runOnPrefetched(
   way: PrefetchContext,
   call: RoutedCall,
   ticket: CallTicket,
@@ -381,8 +386,8 @@ function runOnLent(
   context: AdmitContext,
 ): PrefetchedLease | null {
   const { env, table } = context;
-  const lent = takeLentSlot(way, table);
-  if (lent === null) return null;
+  const prefetched = takePrefetchedSlot(way, table);
+  if (prefetched === null) return null;
   const { group } = placement;
   const leaseId = leaseIdOf(ticketIdOf(manner.ticketId), manner.attempt);
   const known = { ...holderOf(call, ticket, placement, context.names), group, leaseId };
@@ -395,7 +400,7 @@ function runOnLent(
   const beganAt = steadyClock.now();
   const onEnd = (end: LeaseEnd): void =>
     noteEnd(env, known, { ...end, waitedMs: 0, heldMs: steadyClock.now() - beganAt });
-  return new PrefetchedLease({ ...lent, way, known, self, onEnd });
+  return new PrefetchedLease({ ...prefetched, way, known, self, onEnd });
 }
 
 /** Lets a call bypass its group where nothing else holds by now, as far as is known: there is no pool to say so. */

@@ -134,7 +134,7 @@ async function tryAll(
   context: AdmitContext,
 ): Promise<TriedGroups> {
   const round = ticket.rounds.begin();
-  const tries = await Promise.all(
+  const attempts = await Promise.all(
     placements.map((placement) => {
       // Where it may not wait it asks outright, to be told so.
       const isTry = ticket.maxWaitMs !== 0 && onSaturatedAt(placement) !== 'reject';
@@ -148,11 +148,11 @@ async function tryAll(
       return admitOne(call, ticket, placement, manner, context);
     }),
   );
-  const slots = tries.filter((one) => one.kind === 'admitted');
+  const slots = attempts.filter((one) => one.kind === 'admitted');
   if (slots.length === placements.length) return { kind: 'all', slots };
   for (const one of slots) giveBack(one, null, context);
   const declined: GroupWait[] = [];
-  for (const [index, one] of tries.entries()) {
+  for (const [index, one] of attempts.entries()) {
     const placement = placements[index];
     if (one.kind === 'declined') declined.push(one);
     else if (one.kind !== 'admitted' && placement !== undefined) {
@@ -167,8 +167,8 @@ async function tryAll(
 /** Nothing was sent: a slot that was only held for a while costs nothing. */
 function giveBack(slot: AdmittedSlot, full: Full | null, { ctx }: AdmitContext): void {
   const { by } = slot;
-  const isGivingWay = full !== null && by.kind === 'leased';
-  ctx.waitUntil(isGivingWay ? by.lease.giveWay(full.pool, full.forMs) : endSlot(slot, 'unused'));
+  const isYielding = full !== null && by.kind === 'leased';
+  ctx.waitUntil(isYielding ? by.lease.yieldSlot(full.pool, full.forMs) : endSlot(slot, 'unused'));
 }
 
 /** Reads the wait for a slot. Null: there was none. */

@@ -16,7 +16,7 @@ import {
 import { admitToSeveral, waitOf, type AdmittedToSeveral } from './admit-several.ts';
 import { noteByNames } from '../call-names.ts';
 import { LeaseHolder, type CallLease } from './lease-holder.ts';
-import { isOnTrial, poolSource } from './pools.ts';
+import { isUnverified, poolSource } from './pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import type { Waited } from './waited.ts';
 import { LEFT, rejected } from '../result.ts';
@@ -36,7 +36,7 @@ export async function admit(
   const mayShare = (table.snapshot.fullGroups?.length ?? 0) > 0;
   const placements = mayShare
     ? await Promise.all(
-        placed.map(async (one) => (isOnTrial(env, one) ? one : ownOrShared(env, table, one))),
+        placed.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),
       )
     : placed;
   const [narrowest, ...wider] = placements;
@@ -46,7 +46,7 @@ export async function admit(
   const context = outer.metering === null ? outer : { ...outer, billed: billedOf(placements) };
   if (wider.length > 0) {
     const several = await admitToSeveral(call, ticket, placements, context);
-    if (several.kind === 'ended') return withRatesToTell(several);
+    if (several.kind === 'ended') return withRatesToReport(several);
     const { slots, waited } = several;
     return { kind: 'admitted', admission: admissionOf(slots, waited, context) };
   }
@@ -82,7 +82,7 @@ function admissionOf(
     placements: held.map(({ placement }) => placement),
     leaseIds: leases.map(({ lease }) => lease.leaseId),
     hasWaiters: leases.some(({ lease }) => lease.hasWaiters),
-    rates: ratesToTell(limitedOf(held)),
+    rates: ratesToReport(limitedOf(held)),
     waited,
     reportAnswer: (status, notes) => {
       for (const { lease } of leases) lease.reportAnswer(status, notes);
@@ -164,12 +164,12 @@ function limitedOf(held: readonly AdmittedSlot[]): Limited[] {
 }
 
 /** Picks the limits that a caller is told of: its own before those that it shares. */
-function ratesToTell(limited: readonly Limited[]): readonly RateRoom[] {
+function ratesToReport(limited: readonly Limited[]): readonly RateRoom[] {
   return (limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0])?.rates ?? [];
 }
 
 /** Has a caller that a group rejects told of the same limits as one that is served. */
-function withRatesToTell({
+function withRatesToReport({
   end,
   placement: { group },
   slots,
@@ -177,7 +177,7 @@ function withRatesToTell({
   if (end.kind !== 'rejected') return end;
   const { rates = [] } = end;
   const own = rates.length === 0 ? [] : [{ group, rates }];
-  return { ...end, rates: ratesToTell([...limitedOf(slots), ...own]) };
+  return { ...end, rates: ratesToReport([...limitedOf(slots), ...own]) };
 }
 
 /** The leases among what a call holds, narrow first: fewer where it bypasses a group. */

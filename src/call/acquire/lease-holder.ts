@@ -57,7 +57,7 @@ export type CallLease = Pick<
   | 'report'
   | 'keep'
   | 'confirm'
-  | 'giveWay'
+  | 'yieldSlot'
   | 'release'
   | 'forRun'
   | 'letGo'
@@ -85,7 +85,7 @@ export class LeaseHolder {
   #isReleased = false;
   /** Nothing was said of the lease by its id: only the instance that granted it can have heard of it. */
   #isSole: boolean;
-  #isEndTold = false;
+  #isEndReported = false;
   #reported: Promise<unknown> | null = null;
   #moving: Promise<unknown> | null = null;
   #callOffRenewal: (() => void) | null = null;
@@ -146,9 +146,9 @@ export class LeaseHolder {
     const { lease } = this.#granted;
     const first =
       lease === null ? byId() : within(ANSWER_LOST_MS, lease.report(signal, isRepeat), this.#after);
-    const told = first.catch(byId).catch(() => {});
-    this.#reported = Promise.all([this.#reported, told]);
-    this.#ctx.waitUntil(told);
+    const reported = first.catch(byId).catch(() => {});
+    this.#reported = Promise.all([this.#reported, reported]);
+    this.#ctx.waitUntil(reported);
   }
 
   /**
@@ -191,10 +191,10 @@ export class LeaseHolder {
   }
 
   /** Gives the slot back, because another pool of the call is full for about so long; 0: for an unknown time. */
-  async giveWay(pool: string, forMs: number): Promise<void> {
+  async yieldSlot(pool: string, forMs: number): Promise<void> {
     // Both arrive in this order. The first may be lost, or an older object may not know it.
-    const told = forMs > 0 ? this.#granted.lease?.passOver(pool, forMs) : undefined;
-    await Promise.all([Promise.resolve(told).catch(() => {}), this.release('unused')]);
+    const reported = forMs > 0 ? this.#granted.lease?.passOver(pool, forMs) : undefined;
+    await Promise.all([Promise.resolve(reported).catch(() => {}), this.release('unused')]);
   }
 
   /**
@@ -221,7 +221,7 @@ export class LeaseHolder {
   letGo(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
-    this.#isEndTold = true;
+    this.#isEndReported = true;
     this.#callOffRenewal?.();
     this.#granted.lease?.[Symbol.dispose]();
     this.#onKnown();
@@ -237,7 +237,7 @@ export class LeaseHolder {
     if (this.#reported !== null) await this.#reported;
     if (this.#moving !== null) await this.#moving;
     const { lease } = this.#granted;
-    this.#isEndTold = true;
+    this.#isEndReported = true;
     try {
       if (lease === null) return await this.#releaseById(outcome, settlement);
       const released = lease.release(
@@ -245,7 +245,7 @@ export class LeaseHolder {
         this.#status,
         settlement,
         this.#isSole,
-        ...this.#told(),
+        ...this.#notesToSend(),
       );
       await within(ANSWER_LOST_MS, released, this.#after);
     } catch {
@@ -260,7 +260,7 @@ export class LeaseHolder {
   }
 
   /** Notes that go with a release: most have none. */
-  #told(): [notes?: CallNotes] {
+  #notesToSend(): [notes?: CallNotes] {
     return this.#notes === undefined ? [] : [this.#notes];
   }
 
@@ -372,10 +372,10 @@ export class LeaseHolder {
     const hasLapsed = now >= this.#renewedAt + this.#ttlMs;
     const heldMs = now - this.#grantedAt;
     // An instance that took it up above the limit has settled what was reserved, and says so by none.
-    const { attachment, nested, heirOf, reserved } = this.#granted;
+    const { attachment, nested, heirOf: nextHolderOf, reserved } = this.#granted;
     const held = {
       ...(nested && { nested }),
-      ...(heirOf !== undefined && { heirOf }),
+      ...(nextHolderOf !== undefined && { heirOf: nextHolderOf }),
       ...(reserved && { reserved }),
     };
     return { ...this.#self, ...held, attachment, heldMs, hasLapsed };
@@ -383,7 +383,7 @@ export class LeaseHolder {
 
   /** Reports by the lease's id, but not behind its end: another instance would take it for one that is held. */
   async #reportById(signal: UpstreamSignal, isRepeat: boolean): Promise<void> {
-    if (this.#isEndTold) return;
+    if (this.#isEndReported) return;
     this.#isSole = false;
     return this.#pool().report(this.leaseId, signal, isRepeat, this.#held());
   }
@@ -406,7 +406,7 @@ export class LeaseHolder {
           this.#status,
           settlement,
           held,
-          ...this.#told(),
+          ...this.#notesToSend(),
         );
         return await within(ANSWER_LOST_MS, work, this.#after);
       } catch {

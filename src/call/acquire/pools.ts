@@ -1,10 +1,10 @@
-import { trialsOf, type Env } from '../../env.ts';
+import { verificationsOf, type Env } from '../../env.ts';
 import type { GroupRpc } from '../../contract/rpc/group-rpc.ts';
 import { poolOf } from '../../routing/pool.ts';
-import { isProvedLater } from '../../contract/pool-name.ts';
+import { isVerifiedLater } from '../../contract/pool-name.ts';
 import type { Placement } from '../../routing/placement.ts';
-import { UnverifiedPool, type CallPool } from './pool-on-trial.ts';
-import { isKnownProved } from '../identity/proved.ts';
+import { UnverifiedPool, type CallPool } from './unverified-pool.ts';
+import { isKnownVerified } from '../identity/verified-pools.ts';
 import { ownOrShared } from './shared-partition.ts';
 import type { RoutingTable } from '../../config/snapshots.ts';
 
@@ -18,15 +18,15 @@ export function poolSource(
   env: Env,
   placement: Placement,
   table: RoutingTable,
-  mayBeOnTrial = isOnTrial(env, placement),
+  mayBeUnverified = isUnverified(env, placement),
 ): PoolSource {
   const stubOf = ({ group, partition, config }: Placement): GroupRpc =>
     poolOf(env, group, partition, config);
-  if (!mayBeOnTrial) return () => stubOf(placement);
+  if (!mayBeUnverified) return () => stubOf(placement);
   const { group, partition } = placement;
   const pool = new UnverifiedPool({
     of: { group, partition },
-    trials: () => trialsOf(env),
+    trials: () => verificationsOf(env),
     find: () => ownOrShared(env, table, placement),
     stubOf,
   });
@@ -39,11 +39,11 @@ export function poolSource(
  */
 export function poolSourceOfHeld(env: Env, placement: Placement, table: RoutingTable): PoolSource {
   const isFull = table.snapshot.fullGroups?.includes(placement.group) === true;
-  const mayShare = isFull && env.TRIALS !== undefined && isProvedLater(placement);
-  return poolSource(env, placement, table, mayShare || isOnTrial(env, placement));
+  const mayShare = isFull && env.TRIALS !== undefined && isVerifiedLater(placement);
+  return poolSource(env, placement, table, mayShare || isUnverified(env, placement));
 }
 
 /** Whether a pool may be among those that had no success yet. */
-export function isOnTrial(env: Env, placement: Placement): boolean {
-  return env.TRIALS !== undefined && isProvedLater(placement) && !isKnownProved(placement);
+export function isUnverified(env: Env, placement: Placement): boolean {
+  return env.TRIALS !== undefined && isVerifiedLater(placement) && !isKnownVerified(placement);
 }

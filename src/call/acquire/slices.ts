@@ -33,7 +33,7 @@ export function placeIn({
 /** Somebody who wants to know where a call stands, so often. */
 export interface PositionListener {
   readonly everyMs: number;
-  tell(place: PositionUpdate): void;
+  report(place: PositionUpdate): void;
 }
 
 /**
@@ -48,7 +48,7 @@ export function sliceFor(
   const sliceMaxMs = wait ? SLICE_MAX_MS : SLICE_SHORT_MS;
   const sliceMs = Math.min(sliceMaxMs, Math.max(SLICE_MIN_MS, (estimateMs ?? Infinity) / 2));
   // Each call brings the newest place, so that each comment can tell it.
-  return listener === null ? sliceMs : Math.min(sliceMs, toldEveryMs(listener) + CALL_AHEAD_MS);
+  return listener === null ? sliceMs : Math.min(sliceMs, reportedEveryMs(listener) + CALL_AHEAD_MS);
 }
 
 /**
@@ -60,11 +60,11 @@ export function restFor(
   leftMs: number,
   listener: PositionListener | null,
 ): number {
-  const restMs = listener === null ? askAgainMs : Math.min(askAgainMs, toldEveryMs(listener));
+  const restMs = listener === null ? askAgainMs : Math.min(askAgainMs, reportedEveryMs(listener));
   const parkedInMs = leftMs - CALL_AHEAD_MS;
   return parkedInMs > 0 ? Math.min(restMs, parkedInMs) : restMs;
 }
 
-function toldEveryMs({ everyMs }: PositionListener): number {
+function reportedEveryMs({ everyMs }: PositionListener): number {
   return Math.max(SLICE_SHORT_MS - CALL_AHEAD_MS, everyMs);
 }

@@ -168,7 +168,7 @@ export class SlotWait {
     const place = placeIn(pending);
     this.#position = place.position;
     this.#sliceMs = sliceFor(place.estimateMs, this.#asked.wait, this.#listener);
-    this.#listener?.tell(place);
+    this.#listener?.report(place);
   }
 
   #later({ askAgainMs }: SlotPending, now: number): AskAgain {

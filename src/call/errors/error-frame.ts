@@ -109,7 +109,7 @@ export function upstreamErrorFrame(
   const { error } = body;
   const said = error as { message?: unknown; code?: unknown };
   const code = typeof said.code === 'string' ? said.code : null;
-  const message = typeof said.message === 'string' ? said.message : sayStatus(status);
+  const message = typeof said.message === 'string' ? said.message : statusMessage(status);
   const failedCode = code ?? failedCodeOf(status);
   return responsesFrames({ message, code, failedCode, retryAfterMs, error }, model);
 }
@@ -120,14 +120,14 @@ function upstreamBody(shape: FrameShape, status: number, text: string): ErrorBod
   if (body !== null && typeof body['error'] === 'object' && body['error'] !== null) {
     return { ...body, error: body['error'] };
   }
-  const message = sayStatus(status);
+  const message = statusMessage(status);
   if (shape === 'anthropic') {
     return { type: 'error', error: { type: 'api_error', message } };
   }
   return { error: { message, type: 'upstream_error', code: status } };
 }
 
-function sayStatus(status: number): string {
+function statusMessage(status: number): string {
   return `The upstream answered ${status}.`;
 }
 

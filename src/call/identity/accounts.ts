@@ -33,7 +33,7 @@ const ANSWER_MS_MAX = 1_000;
 const ASKED_EACH_SECOND_MAX = 20;
 
 /** The same of news for it: some clients sign a key for every call. What it is not told is found out again. */
-const TOLD_EACH_SECOND_MAX = 5;
+const REPORTED_EACH_SECOND_MAX = 5;
 
 /** The account of each key that its upstream has taken. */
 const accounts = new BoundedMap<string, string>(KEYS_MAX);
@@ -43,7 +43,7 @@ const homes = new BoundedSet<string>(HOMES_MAX);
 const lastHomes = new BoundedMap<string, string>(HOMES_MAX);
 
 const questions = new EachSecond(ASKED_EACH_SECOND_MAX);
-const news = new EachSecond(TOLD_EACH_SECOND_MAX);
+const news = new EachSecond(REPORTED_EACH_SECOND_MAX);
 
 type AccountCall = Pick<AuthenticatedCall, 'caller' | 'table' | 'env' | 'request'>;
 
@@ -69,7 +69,7 @@ export async function accountOf(
   }
   const id = idOf(upstream, key);
   const known = accounts.get(id);
-  if (known !== undefined) return proved(call, upstream, known);
+  if (known !== undefined) return verified(call, upstream, known);
   const claimed =
     sign.by === 'claim' ? await nameOf(fingerprintKey, upstream, sign, sign.account) : null;
   const home = homeOf(call, upstream, claimed);
@@ -77,11 +77,11 @@ export async function accountOf(
   const stored = await askDirectory(call.env, id);
   if (stored === null) return { kind: 'unproved', claimed };
   accounts.set(id, stored);
-  return proved(call, upstream, stored);
+  return verified(call, upstream, stored);
 }
 
 /** The account of a key that its upstream has taken: whoever has such a key is at home there. */
-function proved(call: AccountCall, upstream: Upstream, name: string): KeyAccount {
+function verified(call: AccountCall, upstream: Upstream, name: string): KeyAccount {
   noteHome(call, upstream, name);
   return { kind: 'known', name, isProved: true };
 }
@@ -129,7 +129,7 @@ export async function noteTaken(
   const id = idOf(upstream, key);
   accounts.set(id, name);
   noteHome(call, upstream, name);
-  tellDirectory(call, id, name);
+  notifyDirectory(call, id, name);
   return name;
 }
 
@@ -138,7 +138,7 @@ export function noteRevoked(call: AuthenticatedCall, upstream: Upstream, key: Up
   const id = idOf(upstream, key);
   if (!accounts.has(id)) return;
   accounts.delete(id);
-  tellDirectory(call, id, null);
+  notifyDirectory(call, id, null);
 }
 
 function signOf(
@@ -206,9 +206,13 @@ async function askDirectory(
   }
 }
 
-function tellDirectory({ env, ctx }: AuthenticatedCall, id: string, account: string | null): void {
+function notifyDirectory(
+  { env, ctx }: AuthenticatedCall,
+  id: string,
+  account: string | null,
+): void {
   if (!news.mayOneMore(steadyClock.now())) return;
-  const told = directoryOf(env).noteAccount(id, account);
+  const reported = directoryOf(env).noteAccount(id, account);
   // Lost, it is found out again by whoever needs it.
-  ctx.waitUntil(told.catch(() => {}));
+  ctx.waitUntil(reported.catch(() => {}));
 }

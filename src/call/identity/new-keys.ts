@@ -2,7 +2,7 @@ import { isTaken } from '../../core/words/outcome.ts';
 import { BoundedSet } from '../../core/parts/bounded-map.ts';
 import { LEASE_TTL_MS } from '../../core/words/settings.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
-import { trialsOf, type Env } from '../../env.ts';
+import { verificationsOf, type Env } from '../../env.ts';
 import { FailedAttempts } from '../../runtime/failed-attempts.ts';
 import { poolOf } from '../../routing/pool.ts';
 import { isOfProviderKey } from '../../contract/pool-name.ts';
@@ -132,7 +132,7 @@ export async function delayNewKey(
 ): Promise<void> {
   const delayMs = delayFor(recentlyRefused(asked));
   if (delayMs === 0 || good.has(key)) return;
-  if (await isProved(asked.env, placements)) good.add(key);
+  if (await isVerified(asked.env, placements)) good.add(key);
   else await pauseFor(asked.request, delayMs);
 }
 
@@ -215,15 +215,15 @@ async function pauseFor({ signal }: Request, ms: number): Promise<void> {
 }
 
 /** Asks whether the key had a success that another isolate, or an earlier process, knows of. */
-async function isProved(env: Env, placements: readonly Placement[]): Promise<boolean> {
+async function isVerified(env: Env, placements: readonly Placement[]): Promise<boolean> {
   const own = placements.find(isOfProviderKey);
   if (own === undefined) return false;
   const { group, partition } = own;
   try {
     const asking =
       env.TRIALS === undefined
-        ? poolOf(env, group, partition, null).isProved()
-        : trialsOf(env).isProved({ group, partition });
+        ? poolOf(env, group, partition, null).isVerified()
+        : verificationsOf(env).isVerified({ group, partition });
     return await within(ANSWER_MS_MAX, asking);
   } catch {
     // Also from an object that does not know the question yet.

@@ -18,7 +18,7 @@ import { billedOf } from '../acquire/admit.ts';
 import { giveBackBypasses } from '../acquire/bypasses.ts';
 import { HeldSlots, longestOf, othersOf, type Full } from '../acquire/held-slots.ts';
 import type { GrantedAnswer } from '../acquire/open-calls.ts';
-import { isOnTrial, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
+import { isUnverified, poolSource, poolSourceOfHeld } from '../acquire/pools.ts';
 import type { Round } from '../acquire/rounds.ts';
 import { capped, overloaded, replyTo, unavailable } from '../acquire/rejections.ts';
 import { ownOrShared } from '../acquire/shared-partition.ts';
@@ -95,7 +95,7 @@ export async function admitLease(ask: LeaseAdmissionRequest): Promise<LeaseAdmit
 /** Finds the pools of a lease: a partition of a group that has too many may share one. */
 function placesOf({ call: { env, table }, placements }: LeasePlan): Promise<Placement[]> {
   return Promise.all(
-    placements.map(async (one) => (isOnTrial(env, one) ? one : ownOrShared(env, table, one))),
+    placements.map(async (one) => (isUnverified(env, one) ? one : ownOrShared(env, table, one))),
   );
 }
 
@@ -111,7 +111,7 @@ async function takeInAll(
   for (;;) {
     const missing = placements.filter((placement) => !held.has(placement));
     const mayWait = ask.ticket.maxWaitMs !== 0;
-    const tries = await Promise.all(
+    const attempts = await Promise.all(
       missing.map((placement) => {
         const isTry = mayWait && onSaturatedAt(placement) !== 'reject';
         const needs = othersOf(missing, placement);
@@ -120,14 +120,14 @@ async function takeInAll(
         return takeOne(ask, placement, manner, placements);
       }),
     );
-    const granted = tries.filter((one) => 'granted' in one);
+    const granted = attempts.filter((one) => 'granted' in one);
     if (granted.length === missing.length) {
       const all = new Map([...held.all, ...granted].map((slot) => [slot.placement, slot]));
       return { kind: 'all', slots: placements.flatMap((placement) => all.get(placement) ?? []) };
     }
     for (const slot of granted) giveBack(slot, null, ask);
     const declined: DeclinedLease[] = [];
-    for (const one of tries) {
+    for (const one of attempts) {
       if ('granted' in one) continue;
       if (one.kind !== 'declined') {
         held.end();
@@ -280,12 +280,12 @@ function admitted(held: readonly PlacedLease[], { plan }: LeaseAdmissionRequest)
   const limited = held.flatMap(({ placement: { group }, granted: { rates } }) =>
     rates === undefined ? [] : [{ group, rates }],
   );
-  const told = limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0];
+  const reported = limited.find(({ group }) => group.startsWith(KEY_PREFIX)) ?? limited[0];
   return {
     kind: 'admitted',
     holds: held.map(holdOf),
     member: granting?.granted.member ?? null,
-    rates: told?.rates ?? [],
+    rates: reported?.rates ?? [],
     waited: held.map((one) => one.waited).reduce(longerWait, null),
   };
 }
@@ -317,8 +317,8 @@ function poolAt({ group, partition, assumed, config }: Placement): PoolAt {
  */
 function giveBack({ granted }: PlacedLease, full: Full | null, ask: LeaseAdmissionRequest): void {
   const { lease } = granted;
-  const told = full !== null && full.forMs > 0 ? lease.passOver(full.pool, full.forMs) : null;
-  const last = Promise.allSettled([told, lease.release('unused', null)]);
+  const reported = full !== null && full.forMs > 0 ? lease.passOver(full.pool, full.forMs) : null;
+  const last = Promise.allSettled([reported, lease.release('unused', null)]);
   ask.plan.call.ctx.waitUntil(letGo(granted, last, ask));
 }
 

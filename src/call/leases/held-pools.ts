@@ -11,14 +11,14 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { within } from '../../runtime/within.ts';
 import { isOverload } from '../acquire/failure-streak.ts';
 import type { Settle } from '../acquire/admission.ts';
-import { isOnTrial, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
+import { isUnverified, poolSourceOfHeld, type PoolSource } from '../acquire/pools.ts';
 import { resumeRetryMs } from '../acquire/retry-delays.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import type { LeaseToken, PoolAt, PoolHold } from './lease-token.ts';
 
 /** How long a message to a pool may take, and all tries of one together. */
 const ANSWER_LOST_MS = 3_000;
-const TRIES_MS = 8_000;
+const ATTEMPTS_MS = 8_000;
 
 type LeaseContext = Pick<AuthenticatedCall, 'env' | 'table' | 'after'>;
 
@@ -27,7 +27,7 @@ function poolAtSource({ env, table }: LeaseContext, at: PoolAt): PoolSource {
   const placement = placementOf({ table }, at);
   const { group, partition, jurisdiction } = at;
   const isFound = placement.config !== null || jurisdiction === null;
-  if (isFound || isOnTrial(env, placement)) return poolSourceOfHeld(env, placement, table);
+  if (isFound || isUnverified(env, placement)) return poolSourceOfHeld(env, placement, table);
   return () => poolOf(env, group, partition, { location: null, jurisdiction });
 }
 
@@ -167,7 +167,7 @@ export function renewWithinMs(leftMs: number): number {
 
 /** Tries until there is an answer, as a pool that is reset has it soon. Null: there was none. */
 async function tryFor<T>(after: Schedule, work: () => Promise<T>): Promise<T | null> {
-  const untilAt = steadyClock.now() + TRIES_MS;
+  const untilAt = steadyClock.now() + ATTEMPTS_MS;
   for (let retries = 0; steadyClock.now() < untilAt; retries += 1) {
     try {
       return await within(ANSWER_LOST_MS, work(), after);

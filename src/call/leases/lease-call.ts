@@ -125,7 +125,7 @@ export function unknownToken(what: 'lease' | 'ticket'): Rejected {
 }
 
 /** The answer where pools could not be told, who hear it the next time. */
-export function notTold(groups: readonly string[]): Rejected {
+export function notReported(groups: readonly string[]): Rejected {
   const message = `The group ${groups.join(', ')} cannot be reached at the moment. Send the same again shortly.`;
   return rejected({ reason: 'limiter_unavailable', message });
 }

@@ -17,12 +17,12 @@ import { leasesOpenApi } from '../../contract/leases-openapi.ts';
 import type { Env } from '../../env.ts';
 import type { Background } from '../../runtime/background.ts';
 import { foreignChange, unsupportedBody } from '../../runtime/cross-site.ts';
-import { wrongPlace } from '../../runtime/places.ts';
+import { wrongPlace } from '../../runtime/locations.ts';
 import { steadyClock } from '../../runtime/steady-clock.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { countInFlight } from '../calls-in-flight.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
-import { comebacks, departures } from '../isolate.ts';
+import { returns, departures } from '../isolate.ts';
 import { nothingFound } from '../refusals/found-facts.ts';
 import { noteIfKeyless } from '../refusals/note-keyless.ts';
 import { rejectedResponse } from '../respond.ts';
@@ -30,7 +30,7 @@ import { LEFT_STATUS, rejected, type Rejected } from '../result.ts';
 import { cancelAll, releaseAll, renewAll } from './held-pools.ts';
 import {
   answerAs,
-  notTold,
+  notReported,
   openLeaseOf,
   said,
   unknownToken,
@@ -125,7 +125,7 @@ async function routeOf({ request }: LeaseCallRequest): Promise<LeaseRoute | Leas
         const settled = settleBy(call, lease, usage);
         const end = { outcome, status: null, settle: settled?.settle };
         const left = await releaseAll(call, lease, end);
-        if (left.length > 0) return notTold(left);
+        if (left.length > 0) return notReported(left);
         return said(204, null, settled === null ? {} : { 'headgate-usage': settled.counts });
       };
     }
@@ -171,7 +171,7 @@ async function putLease(call: AuthenticatedCall, token: string): Promise<LeaseRo
       return rejected({ reason: 'lease_gone', message });
     }
     case 'unreachable':
-      return notTold([renewed.group]);
+      return notReported([renewed.group]);
   }
 }
 
@@ -179,7 +179,7 @@ async function deleteTicket(call: AuthenticatedCall, token: string): Promise<Lea
   const ticket = await openTicket(call.table.snapshot.fingerprintKey, call.caller.id, token);
   if (ticket === null) return unknownToken('ticket');
   const left = await cancelAll(call, ticket.ticketId, ticket.pools);
-  return left.length > 0 ? notTold(left) : said(204, null);
+  return left.length > 0 ? notReported(left) : said(204, null);
 }
 
 /** Methods by place. */
@@ -207,7 +207,7 @@ async function spaced(
 ): Promise<LeaseRouteAnswer> {
   const answer = await answering;
   if (answer.kind !== 'rejected') return answer;
-  return { ...answer, reply: comebacks.space(answer.reply, caller.id, steadyClock.now()) };
+  return { ...answer, reply: returns.space(answer.reply, caller.id, steadyClock.now()) };
 }
 
 function responseTo(answer: LeaseRouteAnswer, asked: LeaseCallRequest): Response {

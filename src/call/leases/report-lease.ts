@@ -8,9 +8,15 @@ import type { AuthenticatedCall } from '../call.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { CallLimits } from '../answer-source.ts';
 import { hintsIn, nearlyEmpty, readAnswer } from '../read-answer.ts';
-import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../tries.ts';
+import { reentriesMaxOf, RETRY_PAUSE_MAX_MS, RETRY_PAUSE_MS } from '../call-attempts.ts';
 import { placementOf, releaseAll, reportTo } from './held-pools.ts';
-import { notTold, openLeaseOf, said, unknownToken, type LeaseRouteAnswer } from './lease-call.ts';
+import {
+  notReported,
+  openLeaseOf,
+  said,
+  unknownToken,
+  type LeaseRouteAnswer,
+} from './lease-call.ts';
 import { sealTicket, type LeaseToken, type PoolHold } from './lease-token.ts';
 import { forbiddenHold, rulesOf } from './plan-lease.ts';
 import { placeOf, settleRefused } from './settle-lease.ts';
@@ -37,7 +43,7 @@ const RETRIABLE: ReadonlySet<RefusalKind> = new Set<RefusalKind>(['overload', 'e
 export async function patchLease(
   call: AuthenticatedCall,
   token: string,
-  told: ReportRequest,
+  reported: ReportRequest,
 ): Promise<LeaseRouteAnswer> {
   const lease = await openLeaseOf(call, token);
   if (lease === null) return unknownToken('lease');
@@ -45,26 +51,26 @@ export async function patchLease(
   if (forbidden !== null) return forbidden;
   const { located } = placeOf(call, lease);
   const { upstream } = located;
-  const answer = answerOf(told);
+  const answer = answerOf(reported);
   // A key is its holder's own: that it is refused says nothing of anybody else's.
   const limits = (): CallLimits => limitsOf(call, lease, upstream);
   const { refusal } = await readAnswer(answer, { upstream, isOfMember: false, limits }, call.after);
   if (refusal === null) {
-    if (answer !== null) await tellServed(call, lease, answer, upstream);
-    return reported({ action: 'go_on', after_ms: 0 });
+    if (answer !== null) await reportServed(call, lease, answer, upstream);
+    return judged({ action: 'go_on', after_ms: 0 });
   }
   const { kind } = refusal.signal;
   // Where its holder calls from is not where the Worker does.
-  if (kind !== 'egress') await tellRefused(call, lease, refusal);
+  if (kind !== 'egress') await reportRefused(call, lease, refusal);
   const next = nextOf(call, lease, upstream, kind);
   const notTo = await releaseAll(call, lease, {
     outcome: refusal.isFinal ? 'refused' : 'failed',
     // A report does not prove a key, so a reported success does not count as a success of the key.
-    status: told.status === undefined || isTaken(told.status) ? null : told.status,
+    status: reported.status === undefined || isTaken(reported.status) ? null : reported.status,
     settle: settleRefused(call, lease),
   });
-  if (notTo.length > 0) return notTold(notTo);
-  if (next === null) return reported({ action: 'stop', after_ms: 0 });
+  if (notTo.length > 0) return notReported(notTo);
+  if (next === null) return judged({ action: 'stop', after_ms: 0 });
   const { afterMs, ...past } = next;
   const { wanted: _, upstream: __, agent: ___, slots, ...rest } = lease;
   const ticket = await sealTicket(call.table.snapshot.fingerprintKey, {
@@ -81,10 +87,10 @@ export async function patchLease(
       jurisdiction,
     })),
   });
-  return reported({ action: 'again', after_ms: Math.round(afterMs), ticket });
+  return judged({ action: 'again', after_ms: Math.round(afterMs), ticket });
 }
 
-function reported(answer: ReportAnswer): LeaseRouteAnswer {
+function judged(answer: ReportAnswer): LeaseRouteAnswer {
   return said(200, answer);
 }
 
@@ -121,7 +127,7 @@ function limitsOf(call: AuthenticatedCall, lease: LeaseToken, upstream: Upstream
   return { place: `lease ${lease.caller} ${upstream.id}`, underWay: 0, feedForward };
 }
 
-async function tellServed(
+async function reportServed(
   call: AuthenticatedCall,
   lease: LeaseToken,
   answer: Response,
@@ -140,7 +146,7 @@ async function tellServed(
   );
 }
 
-async function tellRefused(
+async function reportRefused(
   call: AuthenticatedCall,
   lease: LeaseToken,
   { signal, scope }: UpstreamRefusal,

@@ -2,7 +2,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { unifiedPath, type UnifiedShape } from '../../routing/choose-upstream.ts';
 import { isUpstreamAllowed } from '../../routing/key-access.ts';
 import type { AuthenticatedCall } from '../call.ts';
-import { goesByMembers } from '../members/goes-by-members.ts';
+import { goesByMembers } from '../members/uses-members.ts';
 import { secretOfMember } from '../members/key-without-slot.ts';
 import { logEvent } from '../../runtime/log.ts';
 import { rejected, type Rejected } from '../result.ts';

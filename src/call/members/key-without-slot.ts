@@ -2,7 +2,7 @@ import type { Upstream } from '../../contract/config/upstream.ts';
 import { mayUse } from '../../routing/key-access.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { keyFor } from '../identity/authenticate.ts';
-import { goesByMembers } from './goes-by-members.ts';
+import { goesByMembers } from './uses-members.ts';
 
 /**
  * Chooses the key of a call that takes no slot. Nobody grants it a member: where its upstream has no secret, it goes

@@ -3,7 +3,7 @@ import { steadyClock } from '../../runtime/steady-clock.ts';
 import { retryBudgetOf } from '../isolate.ts';
 import type { Candidate } from '../plan.ts';
 import type { NotServed } from '../result.ts';
-import { isSamePlace, type CallAttempts, type CandidateAttempt } from '../tries.ts';
+import { isSamePlace, type CallAttempts, type CandidateAttempt } from '../call-attempts.ts';
 import type { MemberRoute, MemberPlan } from './member-plan.ts';
 import { isFailure } from './refused-members.ts';
 
@@ -84,18 +84,18 @@ export function firstTokenMsAt(
 export function whereAfterMember(
   { rules, located }: Candidate,
   plan: MemberPlan,
-  { ticket, tries }: CandidateAttempt,
+  { ticket, tries: attempts }: CandidateAttempt,
   kind: UpstreamSignal['kind'],
 ): NotServed['where'] | null {
-  const { refusedMembers } = tries;
+  const { refusedMembers } = attempts;
   const { max, budget: share } = rules.retries;
   const budget = retryBudgetOf(located.upstream.id);
   const mayGoOn = (): boolean =>
-    kind === 'served' || !isFailure(kind) || tries.mayHop(max, budget, share);
-  if (hasMemberLeft(plan, tries)) return mayGoOn() ? 'here' : null;
+    kind === 'served' || !isFailure(kind) || attempts.mayHop(max, budget, share);
+  if (hasMemberLeft(plan, attempts)) return mayGoOn() ? 'here' : null;
   if (!rules.mayWait || ticket.maxWaitMs === 0) return null;
-  if (refusedMembers.waitable !== null && mayGoOn() && mayAskWaitable(tries)) return 'here';
-  if (!refusedMembers.isRetriable || !tries.mayRetry(max, budget, share)) return null;
+  if (refusedMembers.waitable !== null && mayGoOn() && mayAskWaitable(attempts)) return 'here';
+  if (!refusedMembers.isRetriable || !attempts.mayRetry(max, budget, share)) return null;
   refusedMembers.forgetRetriable();
   return 'here later';
 }

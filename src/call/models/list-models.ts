@@ -12,7 +12,7 @@ import type { AuthenticatedCall } from '../call.ts';
 import { foreignPage } from '../foreign-page.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
 import { modelLists } from '../isolate.ts';
-import { goesByMembers } from '../members/goes-by-members.ts';
+import { goesByMembers } from '../members/uses-members.ts';
 import { keyWithoutSlot, secretOfMember } from '../members/key-without-slot.ts';
 import { hiddenKeyOf, placementsOf, routedCall } from '../plan.ts';
 import { rejected, type Rejected } from '../result.ts';

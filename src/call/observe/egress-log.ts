@@ -9,7 +9,7 @@ const WHAT_TO_SET =
   'A Worker calls from near its caller. Set [placement] in wrangler.toml to a region that this upstream serves, or put a gateway that it serves into base_url, and deploy: docs/operations.md, "Region and placement".';
 
 /** When it was last told of each upstream, by this isolate. */
-const toldAt = new Map<string, number>();
+const reportedAt = new Map<string, number>();
 
 /** Tells an operator that an upstream serves nobody from here: where that is, and what to set. */
 export function logEgressRefused(
@@ -17,8 +17,8 @@ export function logEgressRefused(
   answer: Response | null,
 ): void {
   const now = steadyClock.now();
-  if (now - (toldAt.get(upstream.id) ?? -Infinity) < SILENT_MS) return;
-  toldAt.set(upstream.id, now);
+  if (now - (reportedAt.get(upstream.id) ?? -Infinity) < SILENT_MS) return;
+  reportedAt.set(upstream.id, now);
   const colo = request.cf?.colo;
   logEvent('upstream_refused_egress', {
     upstream: upstream.id,

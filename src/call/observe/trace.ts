@@ -16,7 +16,7 @@ export interface Traced {
 }
 
 /** Notes on the platform's span what a call is. Where nobody traces it, nothing happens. */
-export function traceCall({ located, groups, member, waitMs, tries }: Traced): void {
+export function traceCall({ located, groups, member, waitMs, tries: attempts }: Traced): void {
   tracedSpan()?.setAttributes({
     'gen_ai.operation.name': located.operation.name,
     'gen_ai.provider.name': located.upstream.id,
@@ -24,7 +24,7 @@ export function traceCall({ located, groups, member, waitMs, tries }: Traced): v
     'headgate.groups': groups,
     'headgate.member': member ?? undefined,
     'headgate.wait_ms': waitMs,
-    'headgate.tries': tries,
+    'headgate.tries': attempts,
   });
 }
 

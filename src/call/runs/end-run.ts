@@ -52,9 +52,9 @@ function endReader(
   call: AuthenticatedCall,
   located: Located,
 ): RunReader {
-  let isTold = false;
+  let isReported = false;
   return new Reader((run) => {
-    if (!isTold) isTold = hearOf(call, located, run);
+    if (!isReported) isReported = hearOf(call, located, run);
   });
 }
 
@@ -66,7 +66,7 @@ function hearOf(
 ): boolean {
   if (run.state === 'goes on') return false;
   const outcome = run.state === 'cancelled' ? 'cancelled' : 'success';
-  ctx.waitUntil(tellEnd(env, table, upstream.id, { id: run.id, outcome }, after));
+  ctx.waitUntil(reportEnd(env, table, upstream.id, { id: run.id, outcome }, after));
   return true;
 }
 
@@ -79,7 +79,7 @@ interface End {
 }
 
 /** Tells that a run has ended to whoever may hold its leases. False: somebody could not be told. */
-export async function tellEnd(
+export async function reportEnd(
   env: Env,
   { snapshot }: RoutingTable,
   upstream: string,
@@ -87,13 +87,13 @@ export async function tellEnd(
   after?: Schedule,
 ): Promise<boolean> {
   const places = new Set([null, ...snapshot.config.groups.map((group) => group.jurisdiction)]);
-  const told = await Promise.all(
-    [...places].map((place) => tellAt(env, upstream, place, end, after)),
+  const reported = await Promise.all(
+    [...places].map((place) => reportAt(env, upstream, place, end, after)),
   );
-  return !told.includes(false);
+  return !reported.includes(false);
 }
 
-async function tellAt(
+async function reportAt(
   env: Env,
   upstream: string,
   place: string | null,

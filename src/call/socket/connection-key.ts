@@ -3,7 +3,7 @@ import { hasMembers } from '../../routing/members.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { keyFor, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
-import { goesByMembers } from '../members/goes-by-members.ts';
+import { goesByMembers } from '../members/uses-members.ts';
 import { rejected, type Rejected } from '../result.ts';
 import { unserved } from './upgrade.ts';
 

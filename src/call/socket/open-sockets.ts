@@ -50,22 +50,22 @@ class OpenSockets {
 
   /** Ends those on which nothing is under way, and others once that is over, because the process is to end. */
   stopAtRest(): void {
-    for (const tell of this.#stopsAtRest) tell();
+    for (const report of this.#stopsAtRest) report();
   }
 
   /** Ends all of them, because the process ends. */
   stop(): void {
-    for (const tell of this.#stops) tell();
+    for (const report of this.#stops) report();
   }
 }
 
 /** Has something done once, when that is told. The answer takes it back. */
-function hearFrom(told: Set<() => void>, then: () => void): () => void {
+function hearFrom(reported: Set<() => void>, then: () => void): () => void {
   // A promise, because a socket belongs to another request than the one that tells of the end.
   const { promise, resolve } = Promise.withResolvers<void>();
   promise.then(then).catch(() => {});
-  told.add(resolve);
-  return () => told.delete(resolve);
+  reported.add(resolve);
+  return () => reported.delete(resolve);
 }
 
 export const openSockets = new OpenSockets();

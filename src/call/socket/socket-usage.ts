@@ -5,7 +5,7 @@ import { usageFromJson, type TokenUsage } from '../../upstream/usage/usage.ts';
 import type { MeteredUsage } from '../../upstream/usage/usage-meter.ts';
 
 /** How a message that tells usage may be told from others without parsing it. */
-const MAY_TELL = /"usage(?:Metadata)?"\s*:/;
+const MAY_REPORT = /"usage(?:Metadata)?"\s*:/;
 
 /** The use of a session, or of a turn: of each of its answers the upstream reports it once, and they add up. */
 export class SocketUsage {
@@ -21,7 +21,7 @@ export class SocketUsage {
   /** Reads a message of the upstream. */
   read(frame: Frame): void {
     const text = textOf(frame);
-    if (!MAY_TELL.test(text)) return;
+    if (!MAY_REPORT.test(text)) return;
     const { usage, tiers } = reportIn(text);
     this.#add(usageFromJson(this.#shape, usage));
     this.#tiers = { ...this.#tiers, ...tiers };

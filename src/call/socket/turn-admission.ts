@@ -15,7 +15,7 @@ import type { Admission, CallTicket } from '../acquire/admission.ts';
 import { ReadNames } from '../call-names.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { UNCONFIRMED } from '../changed-since.ts';
-import { tooManyBytes } from '../crowded.ts';
+import { tooManyBytes } from '../many-keys.ts';
 import { identify, type UpstreamKey } from '../identity/authenticate.ts';
 import type { Located } from '../locate.ts';
 import { Metering } from '../metering.ts';

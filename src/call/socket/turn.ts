@@ -13,7 +13,7 @@ import { sourceOf, type AnswerSource } from '../answer-source.ts';
 import { readAnswer, readFailedEvent } from '../read-answer.ts';
 import type { NotServed } from '../result.ts';
 import { keepForRun } from '../runs/hold-run.ts';
-import type { CandidateAttempt as Attempt } from '../tries.ts';
+import type { CandidateAttempt as Attempt } from '../call-attempts.ts';
 import { whereNextIfKept } from '../where-next.ts';
 import { SocketUsage } from './socket-usage.ts';
 

@@ -6,7 +6,7 @@ import type { Reservation } from '../../upstream/body/body-budget.ts';
 import { sizeOf, type Frame } from '../../upstream/socket/frame.ts';
 import {
   isCreate,
-  isTelling,
+  isReporting,
   mayAsk,
   readClientMessage,
   readEvent,
@@ -21,10 +21,10 @@ import { newTicket } from '../acquire/ticket.ts';
 import type { AuthenticatedCall } from '../call.ts';
 import { errorEvent } from '../errors/socket-error.ts';
 import type { UpstreamKey } from '../identity/authenticate.ts';
-import { bodyBudget, comebacks } from '../isolate.ts';
+import { bodyBudget, returns } from '../isolate.ts';
 import type { Located } from '../locate.ts';
 import { noteRefusal } from '../refusals/note-refusal.ts';
-import { CallAttempts } from '../tries.ts';
+import { CallAttempts } from '../call-attempts.ts';
 import { Turn } from './turn.ts';
 import { TurnAdmission, type GrantedTurnSlots } from './turn-admission.ts';
 
@@ -95,8 +95,8 @@ export class Turns {
 
   fromUpstream(frame: Frame): Promise<void> | void {
     // Before its first event anything may be the answer to a turn.
-    const mayTell = isTelling(frame) || this.#isOneUnanswered;
-    const event = mayTell && this.#running.size > 0 ? readEvent(frame) : null;
+    const mayReport = isReporting(frame) || this.#isOneUnanswered;
+    const event = mayReport && this.#running.size > 0 ? readEvent(frame) : null;
     const turn = event === null ? null : this.#turnOf(event.streamId);
     if (event !== null && turn !== null) return turn.hear(event, frame as string);
     this.#idle?.begin();
@@ -218,7 +218,7 @@ export class Turns {
   async #tryWithin(room: Reservation, create: CreateMessage): Promise<void> {
     const { streamId } = create;
     const ticket = { ...newTicket(this.#known), kind: 'turn' } as const;
-    const tries = new CallAttempts(this.#known.request.headers);
+    const attempts = new CallAttempts(this.#known.request.headers);
     for (;;) {
       const granted = await this.#admit(create, ticket, room);
       const pipe = this.#pipe;
@@ -226,7 +226,7 @@ export class Turns {
       const asked = { listener: null, hasNext: false, firstTokenMs: null, hasOtherPlace: false };
       const turn = new Turn(create, {
         ...granted,
-        turn: { ticket, tries, ...asked },
+        turn: { ticket, tries: attempts, ...asked },
         pipe,
         ...this.#doubts(),
       });
@@ -242,7 +242,7 @@ export class Turns {
       const where = await turn.answered;
       if (where === null) return;
       await turn.ended;
-      if (where === 'here later') await pause(tries.pauseMs(), this.#known.after);
+      if (where === 'here later') await pause(attempts.pauseMs(), this.#known.after);
     }
   }
 
@@ -285,7 +285,7 @@ export class Turns {
     const { caller } = this.#known;
     const located = { upstream: this.#upstream, model };
     noteRefusal(this.#known, reply, { caller, located, placements: [] });
-    const spaced = comebacks.space(reply, caller.id, steadyClock.now());
+    const spaced = returns.space(reply, caller.id, steadyClock.now());
     this.#pipe?.toCaller(errorEvent(this.#shape, spaced, streamId));
   }
 }

@@ -20,7 +20,7 @@ export function sayingMore({ groups }: Pick<Config, 'groups'>): FieldError[] {
         ? [errorAt(index, 'partition_by', 'how it is split: each provider key has its own pool')]
         : []),
       ...(['members', 'affinity', 'jurisdiction', 'location'] as const).flatMap((field) =>
-        isSaid(group[field]) ? [errorAt(index, field, 'where its calls run')] : [],
+        isStated(group[field]) ? [errorAt(index, field, 'where its calls run')] : [],
       ),
     ];
   });
@@ -42,7 +42,7 @@ export function configuredAutoErrors(
   });
 }
 
-function isSaid(value: GroupConfig['members'] | string | object | null): boolean {
+function isStated(value: GroupConfig['members'] | string | object | null): boolean {
   return value !== null && (!Array.isArray(value) || value.length > 0);
 }
 

@@ -9,7 +9,7 @@ export function fieldsOf(value: unknown): UnknownFields {
 }
 
 /** Whether a field says something: it is neither switched off nor empty. */
-export function isSaid(value: unknown): boolean {
+export function isStated(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
   return value !== undefined && value !== null && value !== false && value !== '';
 }

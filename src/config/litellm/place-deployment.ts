@@ -15,7 +15,7 @@ import {
   placeNamed,
   prefixedBy,
   type ForeignTarget,
-} from '../foreign-places.ts';
+} from '../foreign-targets.ts';
 import type { NamedModel } from './provider-of-model.ts';
 
 /**

@@ -5,12 +5,12 @@ import { litellmParamsSchema } from '../../contract/config/foreign-schemas.ts';
 import { PLACEHOLDER_KEYS } from '../../providers/litellm-names.ts';
 import { explainIssues } from '../explain-issues.ts';
 import { numberIn } from '../foreign-fields.ts';
-import type { ModelFacts } from '../foreign-places.ts';
+import type { ModelFacts } from '../foreign-targets.ts';
 import type { ForeignSecrets } from '../foreign-secrets.ts';
 import type { ListedDeployment } from '../model-groups.ts';
 import { budgetOf, whyNoBudget, type ConvertedBudget } from './budgets.ts';
 import { missingVariable, resolveValue, variableOf, type Environment } from './environment.ts';
-import { fieldsOf, isSaid, type UnknownFields } from './fields.ts';
+import { fieldsOf, isStated, type UnknownFields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 import { placeDeployment } from './place-deployment.ts';
 import { providerOfModel, type NamedModel } from './provider-of-model.ts';
@@ -234,7 +234,7 @@ function steeringField(
   { goesByTags }: ListContext,
 ): { readonly field: string; readonly message: string } | null {
   for (const [field, message] of Object.entries(STEERING)) {
-    if (isSaid(given[field])) return { field, message };
+    if (isStated(given[field])) return { field, message };
   }
   if (!goesByTags || given['tags'] === undefined) return null;
   return {
@@ -307,7 +307,7 @@ function noteFields(
   const message = 'has no counterpart';
   for (const field of Object.keys(given)) {
     if (KNOWN.includes(field) || NOT_NEEDED.has(field)) continue;
-    if (field !== 'ssl_verify' && !isSaid(given[field])) continue;
+    if (field !== 'ssl_verify' && !isStated(given[field])) continue;
     report.omitField(`${path}.litellm_params.${field}`, field, message);
   }
   for (const field of Object.keys(info)) {

@@ -5,7 +5,7 @@ import type { ModelFallback, GroupOptions } from '../model-groups.ts';
 import { numberIn } from '../foreign-fields.ts';
 import { budgetOf, whyNoBudget, type ConvertedBudget } from './budgets.ts';
 import { missingVariable, resolveValue, type Environment } from './environment.ts';
-import { entriesOf, fieldsOf, isSaid, type UnknownFields } from './fields.ts';
+import { entriesOf, fieldsOf, isStated, type UnknownFields } from './fields.ts';
 import type { ImportReport } from './import-report.ts';
 
 /** Settings of a document that apply to all deployments. */
@@ -118,7 +118,7 @@ class SettingsReader {
       for (const [field, value] of Object.entries(fields)) {
         const path = `${section}.${field}`;
         // This one alone says something where it is false: certificates are not checked.
-        if (this.#used.has(path) || (field !== 'ssl_verify' && !isSaid(value))) continue;
+        if (this.#used.has(path) || (field !== 'ssl_verify' && !isStated(value))) continue;
         this.#report.omit(path, REASONS.get(field) ?? 'has no counterpart');
       }
     }

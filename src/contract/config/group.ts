@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { callLogSchema } from './call-log.ts';
 import { LANES } from '../../core/words/ticket.ts';
 import { METHODS } from '../methods.ts';
-import { JURISDICTIONS, LOCATIONS } from './places.ts';
+import { JURISDICTIONS, LOCATIONS } from './locations.ts';
 import { limitsSchema, text } from './limits.ts';
 import { affinitySchema, membersSchema } from './members.ts';
 import {

@@ -468,7 +468,7 @@ export interface GroupRpc {
    */
   renew(leaseId: string, status: number | null, held: ResumeRequest): Promise<RenewByIdAnswer>;
   /** Keeps a loan from now on, in place of whoever kept it before. */
-  keepLoan(report: PrefetchReport): Promise<KeepPrefetchAnswer>;
+  keepPrefetch(report: PrefetchReport): Promise<KeepPrefetchAnswer>;
   /** Gives lent slots back. Those that an earlier instance has lent come back as well. */
   giveBack(request: GiveBackRequest): Promise<void>;
   status(): Promise<PoolStatus>;
@@ -534,7 +534,7 @@ export interface GroupRpc {
    */
   takeOver(handed: HandedPool): Promise<LeaseRpc[]>;
   /** Whether the pool's key had a success. True where nobody asks for one. */
-  isProved(): Promise<boolean>;
+  isVerified(): Promise<boolean>;
   /** Pushed by the directory at every change. A version that is not newer changes nothing. */
   reconfigure(definition: GroupDefinition): Promise<void>;
 }

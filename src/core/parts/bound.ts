@@ -192,7 +192,7 @@ const ENDED_KEPT_MAX = 500;
 export const ATTACHMENTS_UNWRITTEN_MAX = 1_000_000;
 
 /** Minimum waiters that are told of by a write of its own: fewer make little difference after a reset. */
-const WAITERS_TOLD_MIN = 256;
+const WAITERS_REPORTED_MIN = 256;
 
 /** The part of the waiters told of that must be there for it to stay: a queue that swings is not told of each time. */
 const WAITERS_KEPT_SHARE = 3 / 8;
@@ -248,7 +248,7 @@ export function isCovered(bound: Bound, now: InstantMs): boolean {
  * Whether whatever may be on disk says that holders may live longer than the process. Before, no holder of a lease by its id may
  * hear that it has it: a process that came after this one would know nothing of it.
  */
-export function isOutlivingTold(bound: Bound): boolean {
+export function isOutlivingReported(bound: Bound): boolean {
   return writesOf(bound).every(({ mayOutlive }) => mayOutlive);
 }
 
@@ -293,10 +293,10 @@ function noteGranted(write: BoundWrite, member: MemberId, slots: number): void {
  * Remembers for the next write that the slots of a lease came free, and for claims of it, which would take another
  * one's slots: there may be more of those than there are tombstones.
  *
- * @param isUnclaimed there are slots that may be claimed
+ * @param isOrphaned there are slots that may be claimed
  */
-export function noteFreed(bound: Bound, id: LeaseId, isUnclaimed: boolean): void {
-  if (isUnclaimed) bound.unclaimable.add(id);
+export function noteFreed(bound: Bound, id: LeaseId, isOrphaned: boolean): void {
+  if (isOrphaned) bound.unclaimable.add(id);
   if (bound.isStored) bound.ended.push(id);
 }
 
@@ -326,9 +326,9 @@ export function noteLost(bound: Bound): void {
 /** Notes that the members are others: what is on disk tells of those that there were, and covers nothing any more. */
 export function noteOtherMembers(bound: Bound): void {
   noteLost(bound);
-  const noHeirs = { heirs: new Set<LeaseId>(), vacated: new Map<LeaseId, VacatedSlot>() };
-  if (bound.confirmed !== null) bound.confirmed = { ...bound.confirmed, ...noHeirs };
-  bound.inFlight = bound.inFlight.map((write) => ({ ...write, ...noHeirs }));
+  const noNextHolders = { heirs: new Set<LeaseId>(), vacated: new Map<LeaseId, VacatedSlot>() };
+  if (bound.confirmed !== null) bound.confirmed = { ...bound.confirmed, ...noNextHolders };
+  bound.inFlight = bound.inFlight.map((write) => ({ ...write, ...noNextHolders }));
 }
 
 /** Remembers for the next write that the answer with a lease waits for it. */
@@ -362,15 +362,18 @@ export function emptyDueAt(bound: Bound): InstantMs {
  * Whether the number of waiters differs so much from what the last write tells that it is worth one of its own: there
  * are more, or all have gone.
  */
-export function hasCrowdChanged({ isStored, waiters: told }: Bound, waiters: number): boolean {
+export function hasTenantCountChanged(
+  { isStored, waiters: reported }: Bound,
+  waiters: number,
+): boolean {
   if (!isStored) return false;
-  if (waiters === 0) return told >= WAITERS_TOLD_MIN;
-  return waiters > WAITERS_TOLD_MIN && waiters > told;
+  if (waiters === 0) return reported >= WAITERS_REPORTED_MIN;
+  return waiters > WAITERS_REPORTED_MIN && waiters > reported;
 }
 
 /** Finds what a write tells of so many waiters. What the last one told stays as long as it is not far too much. */
-function toldOf(told: number, waiters: number): number {
-  if (waiters <= told && waiters > told * WAITERS_KEPT_SHARE) return told;
+function reportedOf(reported: number, waiters: number): number {
+  if (waiters <= reported && waiters > reported * WAITERS_KEPT_SHARE) return reported;
   return waiters === 0 ? 0 : 2 ** Math.ceil(Math.log2(waiters));
 }
 
@@ -437,15 +440,20 @@ export function issue(
   now: InstantMs,
 ): BoundRow {
   const { mark, held, next, revoking, memberOf } = row;
-  const waiters = toldOf(bound.waiters, row.waiters);
+  const waiters = reportedOf(bound.waiters, row.waiters);
   bound.waiters = waiters;
   const seq = (bound.seq += 1);
   const { awaited } = bound;
   const granted = [...bound.inFlight.flatMap((write) => write.awaited), ...awaited];
   const answering = new Set(granted);
   const { ids, unlisted } = row.heirs;
-  const heirs = new Set(ids);
-  const covers = { answering, heirs, unlisted, vacated: new Map<LeaseId, VacatedSlot>() };
+  const nextHolders = new Set(ids);
+  const covers = {
+    answering,
+    heirs: nextHolders,
+    unlisted,
+    vacated: new Map<LeaseId, VacatedSlot>(),
+  };
   const parts = new Map([...row.parts].map(([member, part]) => [member, { ...part, granted: 0 }]));
   const { mayOutlive } = bound;
   bound.inFlight.push({

@@ -6,7 +6,7 @@ import type { Rejection } from '../words/rejection.ts';
 import type { Scope } from '../words/scope.ts';
 import type { UpstreamSignal } from '../words/signal.ts';
 import type { Ticket } from '../words/ticket.ts';
-import type { ReportedCalls } from './loans.ts';
+import type { ReportedCalls } from './prefetches.ts';
 
 /**
  * Why a call is not granted at once.
@@ -144,10 +144,10 @@ export function emptyDecisionLog(): DecisionLog {
 }
 
 /** Forgets what the event before has made and ended. */
-export function beginEvent({ made, over, lent }: DecisionLog): void {
+export function beginEvent({ made, over, lent: prefetched }: DecisionLog): void {
   made.length = 0;
   over.length = 0;
-  lent.length = 0;
+  prefetched.length = 0;
 }
 
 export function addDecision(log: DecisionLog, decision: Decision): void {

@@ -23,4 +23,8 @@ export function errorStatusName(status: number | null): string | null {
 }
 
 /** Outcomes that a holder may tell by itself. */
-export const OUTCOMES_TOLD = ['success', 'failed', 'cancelled'] as const satisfies LeaseOutcome[];
+export const OUTCOMES_REPORTED = [
+  'success',
+  'failed',
+  'cancelled',
+] as const satisfies LeaseOutcome[];

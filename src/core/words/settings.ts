@@ -92,13 +92,13 @@ export function settleMs(waiters: number, slots: number): number {
 }
 
 /** The estimate above which nobody need be parked for a waiter. */
-export const FAR_MS = 60_000;
+export const DEFERRED_MS = 60_000;
 
 /** Waiters that are parked whatever their estimate: of so few calls it says little, and a free slot must find one. */
 export const NEAR_PLACES = 16;
 
 /** Waiters ahead of a newcomer that is told so at once. */
-export const TOLD_FROM_PLACE = 100;
+export const REPORTED_FROM_PLACE = 100;
 
 /** How long a slice is at most. */
 export const SLICE_MAX_MS = 30_000;
@@ -131,7 +131,7 @@ export const RETRY_AFTER_MAX_MS = 60_000;
 export const RETRY_AFTER_MIN_MS = 1_000;
 
 /** Minimum Retry-After where nobody knows how long it will last. */
-export const COMEBACK_MS = 15_000;
+export const RETURN_MS = 15_000;
 
 /** How long nobody younger is granted after waiters were moved, to be routed again. */
 export const MOVE_SETTLE_MS = 250;
@@ -149,29 +149,29 @@ export const AGENT_FORGOTTEN_MS = 900_000;
 export const HOLD_SAMPLES_MIN = 10;
 
 /** Maximum slots that are lent at once to an isolate, and maximum part of those that are free. */
-export const LENT_AT_ONCE_MAX = 8;
-export const LENT_SHARE = 1 / 4;
+export const PREFETCHED_AT_ONCE_MAX = 8;
+export const PREFETCHED_SHARE = 1 / 4;
 
 /** Maximum part of the slots in use, lent ones among them, while more are lent. */
-export const LENT_USE_MAX = 1 / 2;
+export const PREFETCHED_USE_MAX = 1 / 2;
 
 /**
  * Maximum part of the slots in use while any are lent. They are wanted back before the last one is taken, for the sake of calls that
  * would be refused rather than wait.
  */
-export const LENT_KEPT_MAX = 3 / 4;
+export const PREFETCHED_KEPT_MAX = 3 / 4;
 
 /** Minimum grants to an isolate within a second for slots to be lent to it: where calls are rare they all ask. */
-export const LENT_PACE_MIN = 8;
+export const PREFETCHED_PACE_MIN = 8;
 
 /** How long slots stay lent that nobody keeps: nobody does yet, or the context that did has ended. */
-export const LOAN_TTL_MS = 5_000;
+export const PREFETCH_TTL_MS = 5_000;
 
 /** How often a loan is renewed. The answer waits so long for the news that its slots are wanted back. */
-export const LOAN_RENEW_EVERY_MS = 1_000;
+export const PREFETCH_RENEW_EVERY_MS = 1_000;
 
 /** How long after the last renewal that was acknowledged was sent a call may start on a loan: well before its TTL. */
-export const LOAN_STARTS_MS = 3_000;
+export const PREFETCH_STARTS_MS = 3_000;
 
 /** Wait before a call probes an ejected member or a long pause. Doubles after each failed probe. */
 export const PROBE_MIN_MS = 60_000;

@@ -48,8 +48,8 @@ export class FeedLink {
   /** Requests so far: an answer to what was pushed before the last one is out of date. */
   #requests = 0;
   /** The last news that the hub was told, without ages. */
-  #told: string | null = null;
-  #toldAt = 0;
+  #reported: string | null = null;
+  #reportedAt = 0;
   /** Cancels the scheduled push; null: none is scheduled. */
   #cancel: (() => void) | null = null;
   /** Reading is an event, too, and no news. */
@@ -70,8 +70,8 @@ export class FeedLink {
     this.#isDetailed = isDetailed;
     const report = this.#read();
     this.#keep(watch, report.at);
-    this.#told = newsIn(report);
-    this.#toldAt = report.at;
+    this.#reported = newsIn(report);
+    this.#reportedAt = report.at;
     return report;
   }
 
@@ -80,7 +80,7 @@ export class FeedLink {
     this.#requests += 1;
     this.#watch = watch;
     this.#keep(watch, now);
-    this.#told = null;
+    this.#reported = null;
     this.#pushAt(now + PUSH_DELAY_MS, now);
   }
 
@@ -92,14 +92,14 @@ export class FeedLink {
       this.#watch = null;
       return;
     }
-    this.#pushAt(Math.max(now + PUSH_DELAY_MS, this.#toldAt + this.#watch.everyMs), now);
+    this.#pushAt(Math.max(now + PUSH_DELAY_MS, this.#reportedAt + this.#watch.everyMs), now);
   }
 
   warn(warning: Warning): void {
     if (this.#watch === null) return;
-    const told = this.#way.hub().warned(warning);
+    const reported = this.#way.hub().warned(warning);
     // Lost, it still stands in the list of warnings.
-    this.#way.waitUntil(told.catch(() => {}));
+    this.#way.waitUntil(reported.catch(() => {}));
   }
 
   #push(): void {
@@ -107,9 +107,9 @@ export class FeedLink {
     if (this.#watch === null) return;
     const report = this.#read();
     const news = newsIn(report);
-    if (news === this.#told) return;
-    this.#told = news;
-    this.#toldAt = report.at;
+    if (news === this.#reported) return;
+    this.#reported = news;
+    this.#reportedAt = report.at;
     const request = this.#requests;
     const pushed = this.#way.hub().push(this.#watch.key, report);
     this.#way.waitUntil(
@@ -125,13 +125,13 @@ export class FeedLink {
     if (wants === 'nothing') this.#watch = null;
     const isNew = wants === 'detail' && !this.#isDetailed;
     this.#isDetailed = wants === 'detail';
-    if (isNew) this.note(this.#toldAt);
+    if (isNew) this.note(this.#reportedAt);
   }
 
   #retry(): void {
-    this.#told = null;
+    this.#reported = null;
     if (this.#watch === null || this.#cancel !== null) return;
-    this.#pushAt(this.#toldAt + RETRY_MS, this.#toldAt);
+    this.#pushAt(this.#reportedAt + RETRY_MS, this.#reportedAt);
   }
 
   #pushAt(dueAt: number, now: number): void {

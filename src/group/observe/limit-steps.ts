@@ -95,7 +95,7 @@ export class LimitSteps {
       const step = stepAt(spentUsd / ofUsd);
       const key = `${id} ${period}`;
       if (step === null || !this.#isNews(key, { step, of: ofUsd }, beganAt)) continue;
-      this.#tell(key, { step, at: now, of: ofUsd });
+      this.#report(key, { step, at: now, of: ofUsd });
       const used = { member: id, period, spentUsd, ofUsd, endsAt };
       if (step < 100) this.#raise(budgetNear(used, step), now);
       else if (this.#isNews(`${key} refused`, { step, of: ofUsd }, beganAt)) {
@@ -122,11 +122,11 @@ export class LimitSteps {
     if (part >= NEARLY && isHeldUp) step = 100;
     const key = `${id} ${name}`;
     if (!this.#isNews(key, { step, of: params.limit }, instant(now - params.lengthMs))) return;
-    this.#tell(key, { step, at: now, of: params.limit });
+    this.#report(key, { step, at: now, of: params.limit });
     const of = name === 'rpd' ? 'requests' : 'tokens';
     const leavesAt = oldestLeavesAt(window, params, now);
-    const told = { member: id, of, used, limit: params.limit, leavesAt } as const;
-    this.#raise(step < 100 ? dayNear(told, step) : daySpent(told), now);
+    const reported = { member: id, of, used, limit: params.limit, leavesAt } as const;
+    this.#raise(step < 100 ? dayNear(reported, step) : daySpent(reported), now);
   }
 
   /** Reads a refusal for a budget that came with the event; null: there is none. */
@@ -145,10 +145,15 @@ export class LimitSteps {
     const holder = holders.find((each) => budgetOf(each.settings.budgets, period) === limitUsd);
     if (holder === undefined) return;
     const { beganAt, endsAt } = boundsOf(period, now);
-    const told = { step: 100, at: now, of: limitUsd } as const;
+    const reported = { step: 100, at: now, of: limitUsd } as const;
     const key = `${holder.id} ${period}`;
-    if (!this.#isNews(key, told, beganAt) || !this.#isNews(`${key} refused`, told, beganAt)) return;
-    this.#tell(`${key} refused`, told);
+    if (
+      !this.#isNews(key, reported, beganAt) ||
+      !this.#isNews(`${key} refused`, reported, beganAt)
+    ) {
+      return;
+    }
+    this.#report(`${key} refused`, reported);
     const { total, reservedUsd } = holder.controls.spend;
     const used = {
       member: holder.id,
@@ -166,13 +171,15 @@ export class LimitSteps {
     { step, of }: Pick<ReportedStep, 'step' | 'of'>,
     beganAt: InstantMs,
   ): boolean {
-    const told = this.#told[key];
-    return told === undefined || told.of !== of || told.at < beganAt || told.step < step;
+    const reported = this.#told[key];
+    return (
+      reported === undefined || reported.of !== of || reported.at < beganAt || reported.step < step
+    );
   }
 
-  #tell(key: string, told: ReportedStep): void {
-    const kept = Object.entries(this.#told).filter(([, { at }]) => at > told.at - PRUNED_MS);
-    this.#known = { ...Object.fromEntries(kept), [key]: told };
+  #report(key: string, reported: ReportedStep): void {
+    const kept = Object.entries(this.#told).filter(([, { at }]) => at > reported.at - PRUNED_MS);
+    this.#known = { ...Object.fromEntries(kept), [key]: reported };
     this.#memory.remember('steps', JSON.stringify(this.#known));
   }
 

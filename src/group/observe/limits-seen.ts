@@ -1,5 +1,9 @@
 import type { LimitsSeenStatus } from '../../contract/status.ts';
-import { areSameLimits, limitsTold, type ReportedLimits } from '../../core/parts/limits-told.ts';
+import {
+  areSameLimits,
+  limitsReported,
+  type ReportedLimits,
+} from '../../core/parts/reported-limits.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
 import type { LimitHint } from '../../core/words/signal.ts';
 
@@ -46,7 +50,7 @@ export class LimitsSeen {
     now: InstantMs,
   ): void {
     if (hints.length === 0) return;
-    const limits = limitsTold(hints);
+    const limits = limitsReported(hints);
     if (Object.keys(limits).length === 0) return;
     const model = name?.slice(0, MODEL_MAX) ?? null;
     const isOf = (one: SeenLimit): boolean => one.upstream === upstream && one.model === model;

@@ -1,7 +1,7 @@
 import { MINUTE_MS, type HistoryPoint } from '../../contract/history.ts';
 import type { Decision, DecisionLog } from '../../core/parts/decision-log.ts';
 import type { InstantMs } from '../../core/words/ids.ts';
-import type { ReportedCalls } from '../../core/parts/loans.ts';
+import type { ReportedCalls } from '../../core/parts/prefetches.ts';
 import type { GroupState } from '../../core/state.ts';
 import { CallsByKind } from '../../history/call-counts.ts';
 import { longest, TENANTS_OF_MINUTE } from '../../history/tenant-times.ts';
@@ -39,13 +39,13 @@ export class MinuteTenants {
   }
 
   /** Notes what the last event has decided and ended. */
-  note({ made, over, lent }: DecisionLog): void {
+  note({ made, over, lent: prefetched }: DecisionLog): void {
     for (const decision of made) this.#noteWait(decision);
     for (const decision of over) {
       this.#noteHold(decision);
       this.#noteCall(decision);
     }
-    for (const told of lent) {
+    for (const told of prefetched) {
       add(this.#held, told.tenant, told.heldMs);
       this.#noteLent(told);
     }

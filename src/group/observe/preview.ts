@@ -10,7 +10,7 @@ import { queueLength } from '../../core/parts/queue.ts';
 import type { GroupSettings } from '../../core/words/settings.ts';
 import type { GroupState } from '../../core/state.ts';
 import { step } from '../../core/step.ts';
-import { noLending } from '../../core/parts/loans.ts';
+import { noPrefetching } from '../../core/parts/prefetches.ts';
 import { Tombstones } from '../../core/parts/tombstones.ts';
 import { emptyDecisionLog } from '../../core/parts/decision-log.ts';
 import { definitionFrom, settingsOf } from '../definition.ts';
@@ -46,14 +46,20 @@ export function poolPreview(
 }
 
 function reconfigured(state: GroupState, settings: GroupSettings, now: InstantMs) {
-  const { tombstones: _tombstones, decisions: _decisions, affinity, lending, ...plain } = state;
-  const { paces: _paces, ...loans } = lending;
+  const {
+    tombstones: _tombstones,
+    decisions: _decisions,
+    affinity,
+    lending: prefetching,
+    ...plain
+  } = state;
+  const { paces: _paces, ...loans } = prefetching;
   // A class would lose its methods; what ended before, and how fast isolates call, is of no matter here.
   const cloned = structuredClone({ ...plain, lending: loans });
   const copy = {
     ...cloned,
     affinity: affinity.copy(),
-    lending: { ...cloned.lending, paces: noLending().paces },
+    lending: { ...cloned.lending, paces: noPrefetching().paces },
     tombstones: new Tombstones(),
     decisions: emptyDecisionLog(),
   };

@@ -37,14 +37,14 @@ export function poolStatus(
   for (const { ticket } of state.queue.byTicket.values()) {
     oldest = Math.min(oldest, ticket.enqueuedAt);
   }
-  const { queue, settings, totals, unclaimed, lending } = state;
+  const { queue, settings, totals, unclaimed: orphaned, lending } = state;
   return {
     ...identity,
     in_use: heldByCalls(state),
     cooling: state.slotsCooling,
     cooldown_ms: Math.round(cooldownInForceMs(state)),
-    unclaimed: unclaimed.slots,
-    unclaimed_until: unclaimed.slots === 0 ? null : new Date(unclaimed.until).toISOString(),
+    unclaimed: orphaned.slots,
+    unclaimed_until: orphaned.slots === 0 ? null : new Date(orphaned.until).toISOString(),
     lent: lending.idle,
     queued: queueLength(queue),
     queued_by_lane: {

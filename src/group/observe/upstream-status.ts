@@ -27,14 +27,14 @@ export function upstreamsStatus(
     upstreams: [...places].map((place) => ({
       id: ofMembers.get(place) ?? place,
       in_flight: inFlight.get(place) ?? 0,
-      ...told(state.upstreams.get(place), now),
+      ...reported(state.upstreams.get(place), now),
     })),
   };
 }
 
 type UpstreamReport = Omit<UpstreamCallsStatus, 'id' | 'in_flight'>;
 
-function told(there: UpstreamCallCounts | undefined, now: InstantMs): UpstreamReport {
+function reported(there: UpstreamCallCounts | undefined, now: InstantMs): UpstreamReport {
   if (there === undefined) {
     const nothing = { day_granted: 0, day_refusals: {}, spend: null, last_refusals: [] };
     return { last_call_at: isoOf(now), ...nothing };

@@ -12,7 +12,7 @@ type Violations = Totals['violations'];
 export class ViolationLog {
   readonly #identity: PoolIdentity;
   readonly #warn: (violations: Violations, now: InstantMs) => void;
-  readonly #told = new Map<Invariant, { readonly count: number; readonly at: InstantMs }>();
+  readonly #reported = new Map<Invariant, { readonly count: number; readonly at: InstantMs }>();
 
   constructor(identity: PoolIdentity, warn: (violations: Violations, now: InstantMs) => void) {
     this.#identity = identity;
@@ -22,16 +22,16 @@ export class ViolationLog {
   /** Looks at the counts after an event. */
   note(violations: Violations, now: InstantMs): void {
     for (const invariant of INVARIANTS) {
-      if (violations[invariant] > 0) this.#tell(invariant, violations, now);
+      if (violations[invariant] > 0) this.#report(invariant, violations, now);
     }
   }
 
-  #tell(invariant: Invariant, violations: Violations, now: InstantMs): void {
+  #report(invariant: Invariant, violations: Violations, now: InstantMs): void {
     const count = violations[invariant];
-    const told = this.#told.get(invariant);
-    const before = told?.count ?? 0;
-    if (count <= before || (told !== undefined && now < told.at + SILENT_MS)) return;
-    this.#told.set(invariant, { count, at: now });
+    const reported = this.#reported.get(invariant);
+    const before = reported?.count ?? 0;
+    if (count <= before || (reported !== undefined && now < reported.at + SILENT_MS)) return;
+    this.#reported.set(invariant, { count, at: now });
     logEvent('invariant_violated', { ...this.#identity, invariant, violations: count - before });
     this.#warn(violations, now);
   }

@@ -50,7 +50,7 @@ export class Warnings {
   /** The oldest first. */
   #kept: Warning[];
   readonly #steps: LimitSteps;
-  readonly #toldAt = new Map<string, number>();
+  readonly #reportedAt = new Map<string, number>();
   readonly #totals: Partial<Record<WarningKind, number>> = {};
   readonly #near = new NearLimit();
   /** The queue at the ends of the last minutes. */
@@ -74,7 +74,7 @@ export class Warnings {
     this.#steps = new LimitSteps(store, (step, now) => this.#raise(step, now));
     const row = store.recall('warnings');
     this.#kept = row === null ? [] : (JSON.parse(row) as Warning[]);
-    for (const warning of this.#kept) this.#toldAt.set(keyOf(warning), Date.parse(warning.at));
+    for (const warning of this.#kept) this.#reportedAt.set(keyOf(warning), Date.parse(warning.at));
   }
 
   /** Begins with what an earlier instance knew already, which is no news. */
@@ -130,10 +130,10 @@ export class Warnings {
   }
 
   #noteNear(state: GroupState, warnAt: number | null, now: InstantMs): void {
-    const { slotsInUse, unclaimed, lending } = state;
+    const { slotsInUse, unclaimed: orphaned, lending } = state;
     const limit = slotsLearned(state);
     const queued = queueLength(state.queue);
-    const inUse = slotsInUse - unclaimed.slots - lending.idle;
+    const inUse = slotsInUse - orphaned.slots - lending.idle;
     const mean = this.#near.note(inUse, limit, warnAt, now);
     if (mean === null) return;
     const used = Math.round(10 * mean) / 10;
@@ -220,17 +220,19 @@ export class Warnings {
       ...(scope !== undefined && { scope: boundedScope(scope) }),
     };
     const key = keyOf({ kind, ...about });
-    if (now - (this.#toldAt.get(key) ?? -Infinity) < SILENT_MS) return false;
+    if (now - (this.#reportedAt.get(key) ?? -Infinity) < SILENT_MS) return false;
     if (scope !== undefined && !this.#mayName(kind, now)) return false;
-    this.#toldAt.set(key, now);
+    this.#reportedAt.set(key, now);
     this.#raise({ kind, ...about, message, figures }, now);
     return true;
   }
 
   /** Whether a warning may name another scope. Bounded, because callers choose models and keys. */
   #mayName(kind: WarningKind, now: InstantMs): boolean {
-    for (const [key, at] of this.#toldAt) if (now - at >= SILENT_MS) this.#toldAt.delete(key);
-    const named = [...this.#toldAt.keys()].filter((key) => key.startsWith(`${kind} {`));
+    for (const [key, at] of this.#reportedAt) {
+      if (now - at >= SILENT_MS) this.#reportedAt.delete(key);
+    }
+    const named = [...this.#reportedAt.keys()].filter((key) => key.startsWith(`${kind} {`));
     return named.length < SCOPES_NAMED_MAX;
   }
 

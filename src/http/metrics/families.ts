@@ -36,11 +36,11 @@ export const COOLDOWN = gauge(
   'How long a slot stays down after a call that ended well, as configured or learned.',
   'max',
 );
-export const SLOTS_UNCLAIMED = gauge(
+export const SLOTS_ORPHANED = gauge(
   'slots_unclaimed',
   'Slots that may be held by calls of before the last reset.',
 );
-export const SLOTS_LENT = gauge(
+export const SLOTS_PREFETCHED = gauge(
   'slots_lent',
   'Slots that isolates were lent and on which no call runs.',
 );

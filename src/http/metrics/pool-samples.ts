@@ -1,5 +1,5 @@
 import type { PoolMetrics } from '../../contract/rpc/pool-metrics.ts';
-import { NOT_TOLD_BEFORE, type PoolStatus, type ScopeStatus } from '../../contract/status.ts';
+import { NOT_REPORTED_BEFORE, type PoolStatus, type ScopeStatus } from '../../contract/status.ts';
 import type { Config, GroupConfig } from '../../contract/config/config.ts';
 import { definedGroup } from '../../routing/key-groups.ts';
 import type { PlacedPool } from '../../routing/pool.ts';
@@ -63,7 +63,7 @@ function addPool(to: Exposition, labels: Labels, one: PoolReply<PoolMetrics>): v
 }
 
 function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
-  const status = { ...NOT_TOLD_BEFORE, ...metrics.status };
+  const status = { ...NOT_REPORTED_BEFORE, ...metrics.status };
   const { limit, rates, spend } = status;
   const isOfAll = status.about === undefined;
   // A limit that was learned for some calls does not apply to the others.
@@ -74,8 +74,8 @@ function addGauges(to: Exposition, labels: Labels, metrics: PoolMetrics): void {
   to.addEach(families.SLOTS_BY_KIND, labels, 'kind', metrics.slots_by_kind ?? {});
   to.add(families.SLOTS_COOLING, labels, status.cooling);
   to.add(families.COOLDOWN, labels, status.cooldown_ms / 1_000);
-  to.add(families.SLOTS_UNCLAIMED, labels, status.unclaimed);
-  to.add(families.SLOTS_LENT, labels, status.lent);
+  to.add(families.SLOTS_ORPHANED, labels, status.unclaimed);
+  to.add(families.SLOTS_PREFETCHED, labels, status.lent);
   to.addEach(families.QUEUE_LENGTH, labels, 'lane', status.queued_by_lane);
   to.addEach(families.QUEUE_REASONS, labels, 'reason', status.waiting_for ?? {});
   to.add(families.QUEUE_OLDEST, labels, status.oldest_wait_ms / 1_000);

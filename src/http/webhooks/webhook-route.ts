@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { ProblemError, problemResponse } from '../../admin/problem.ts';
-import { tellEnd } from '../../call/runs/end-run.ts';
+import { reportEnd } from '../../call/runs/end-run.ts';
 import { routingTable } from '../../config/snapshots.ts';
 import type { Env } from '../../env.ts';
 import { unsupportedBody } from '../../runtime/cross-site.ts';
@@ -50,8 +50,10 @@ async function take({ env, req, executionCtx }: Context<{ Bindings: Env }>): Pro
   if (!signed) throw new ProblemError(401, 'The signature is not that of the secret, or too old.');
   const end = endOf(body);
   // The provider sends it again.
-  const isTold = end === null || (await tellEnd(env, table, id, end));
-  if (!isTold) throw new ProblemError(503, 'Whoever holds the slots of the run cannot be reached.');
+  const isReported = end === null || (await reportEnd(env, table, id, end));
+  if (!isReported) {
+    throw new ProblemError(503, 'Whoever holds the slots of the run cannot be reached.');
+  }
   return new Response(null, { status: 204 });
 }
 

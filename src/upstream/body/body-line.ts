@@ -4,7 +4,7 @@ import type { AbortSource } from '../../runtime/plain-abort.ts';
 /** How often the foremost in line look for room. */
 const POLL_NEAR_MS = 25;
 /** How often the others do: thousands of quick timers would cost more than they gain. */
-const POLL_FAR_MS = 250;
+const POLL_DEFERRED_MS = 250;
 /** The foremost: with fewer a long line would not get on, since each learns only by its next look that it is one. */
 const NEAR = 32;
 /** How long a place is kept without a look: then its request has died, and no longer holds up the line. */
@@ -52,7 +52,7 @@ export class BodyLine {
         if (taken !== null) return taken;
         const leftMs = until - place.seenAt;
         if (leftMs <= 0) return 'crowded';
-        await pause(Math.min(leftMs, isNear ? POLL_NEAR_MS : POLL_FAR_MS), signal);
+        await pause(Math.min(leftMs, isNear ? POLL_NEAR_MS : POLL_DEFERRED_MS), signal);
       }
       return 'left';
     } finally {

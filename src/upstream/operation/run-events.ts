@@ -105,7 +105,7 @@ export class RunDocument implements RunReader {
 }
 
 /** Types of the events that report the state of a run. */
-const TELLING =
+const PUSHES =
   /^(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled)$|interaction\.)/;
 
 /** Reads the state of a run from the events of a stream. */
@@ -136,16 +136,16 @@ export class RunEvents implements RunReader {
     const isThread = top['object'] === 'thread.run';
     const type = top['type'] ?? top['event_type'];
     // Some servers name the event only in its own line.
-    const isTelling = type === undefined || (typeof type === 'string' && TELLING.test(type));
-    const told = isThread ? top : isTelling ? nested : null;
-    if (told === null) return;
-    this.made ??= madeIn(told);
-    if (!isThread && told['background'] !== true) {
+    const isReporting = type === undefined || (typeof type === 'string' && PUSHES.test(type));
+    const reported = isThread ? top : isReporting ? nested : null;
+    if (reported === null) return;
+    this.made ??= madeIn(reported);
+    if (!isThread && reported['background'] !== true) {
       // All events of a run would report it.
       this.#isOver = true;
       return;
     }
-    const said = runIn(told);
+    const said = runIn(reported);
     if (said === null) return;
     this.said = said;
     this.#onSaid(said);

@@ -46,7 +46,7 @@ export interface ResponsesEvent {
 }
 
 /** How a message that begins or ends something is told from hundreds of others without parsing it. */
-const TELLING =
+const PUSHES =
   /"type"\s*:\s*"(?:response\.(?:created|queued|in_progress|completed|failed|incomplete|cancelled|steer\.\w+)|error)"/;
 
 /** Types that ask for a response or steer one, in any case, and escapes that may hide them. */
@@ -129,8 +129,8 @@ export function isCreate(message: ClientMessage): message is CreateMessage {
 }
 
 /** Tells whether a message of the upstream may begin or end something. */
-export function isTelling(frame: Frame): frame is string {
-  return typeof frame === 'string' && TELLING.test(frame);
+export function isReporting(frame: Frame): frame is string {
+  return typeof frame === 'string' && PUSHES.test(frame);
 }
 
 /** Reads a message of the upstream; null: it is no event. */

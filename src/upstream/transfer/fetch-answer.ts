@@ -10,7 +10,7 @@ const NOT_HTTP = /^internal error/;
  * that was under way at once when the upstream wrote too much. With one repeat a few of 2,000 innocent calls
  * still met a second; with three none did.
  */
-const TRIES_MAX = 4;
+const ATTEMPTS_MAX = 4;
 
 /**
  * Asks an upstream. Some write behind the end of an answer: more than its length, or a body on a 204. workerd
@@ -26,11 +26,11 @@ export async function fetchAnswer(
   again: (() => BodyInit | null) | null,
 ): Promise<Response> {
   let attempt = init;
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       return await fetcher.fetch(url, attempt);
     } catch (error) {
-      if (again === null || tries === TRIES_MAX || !isNotHttp(error)) throw error;
+      if (again === null || attempts === ATTEMPTS_MAX || !isNotHttp(error)) throw error;
       if (init.signal?.aborted === true) throw error;
       attempt = { ...init, body: again() };
     }

@@ -111,7 +111,7 @@ class Observer {
       restMs *= Math.min(LOOK_GROWTH, LOOK_BYTES / found);
       restMs = Math.min(Math.max(LOOK_MS_MIN, restMs), this.#lookMsMax);
       if (!isSilent && found <= LOOK_BYTES) await resting;
-      else await this.#restAnew(restMs);
+      else await this.#rewait(restMs);
     }
   }
 
@@ -176,7 +176,7 @@ class Observer {
     else this.#idle?.end();
   }
 
-  #restAnew(ms: number): Promise<void> {
+  #rewait(ms: number): Promise<void> {
     this.#endRest();
     return this.#isOver ? Promise.resolve() : this.#rest(ms);
   }

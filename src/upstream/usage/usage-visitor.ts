@@ -144,11 +144,11 @@ export class UsageVisitor implements JsonVisitor {
       if (key === '') return 'skip';
       if (key === WRAPPED && depth === 1 && this.#onWrapped !== null) return 'keep';
       if (isText(value, key)) return 'count';
-      if (this.#model === null && models.has(key) && mayTellTier(value)) return 'keep';
-      return reportedField(value, mayTellTier(value)) === null ? 'skip' : 'keep';
+      if (this.#model === null && models.has(key) && mayReportTier(value)) return 'keep';
+      return reportedField(value, mayReportTier(value)) === null ? 'skip' : 'keep';
     }
     if (kind === 'scalar') return depth === 1 && counters.has(key) ? 'keep' : 'skip';
-    if (kind === 'object' && usageKeys.has(key) && mayTellUsage(value)) return 'keep';
+    if (kind === 'object' && usageKeys.has(key) && mayReportUsage(value)) return 'keep';
     return skipped.has(key) ? 'skip' : 'walk';
   }
 
@@ -172,7 +172,7 @@ export class UsageVisitor implements JsonVisitor {
     } else if (models.has(key)) {
       this.#model ??= textOf(value.kept)?.slice(0, MODEL_LENGTH_MAX) ?? null;
     } else {
-      const field = reportedField(value, mayTellTier(value));
+      const field = reportedField(value, mayReportTier(value));
       const tier = field === null ? {} : reportedTier(field, textOf(value.kept));
       this.#tiers = { ...this.#tiers, ...tier };
     }
@@ -198,7 +198,7 @@ export class UsageVisitor implements JsonVisitor {
   }
 }
 
-function mayTellUsage(value: WalkedValue): boolean {
+function mayReportUsage(value: WalkedValue): boolean {
   const { depth } = value;
   if (depth === 1) return true;
   if (depth === 2) return usageParents.has(value.key(1));
@@ -207,7 +207,7 @@ function mayTellUsage(value: WalkedValue): boolean {
 }
 
 /** Where an answer names its tier: next to its usage. */
-function mayTellTier(value: WalkedValue): boolean {
+function mayReportTier(value: WalkedValue): boolean {
   const { depth } = value;
   return depth === 1 || (depth === 2 && usageParents.has(value.key(1)));
 }

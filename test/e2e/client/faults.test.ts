@@ -89,8 +89,8 @@ it(`runs ${WORKS} works, some of which throw, leave, stream or are refused`, asy
       return gate.withLease({ ...request, signal }, () => held(() => 'done'));
     },
     isRefusedOnce: () => {
-      let tries = 0;
-      return gate.withLease(request, () => held(() => ((tries += 1) === 1 ? refuse() : 'done')));
+      let attempts = 0;
+      return gate.withLease(request, () => held(() => ((attempts += 1) === 1 ? refuse() : 'done')));
     },
   };
   // Before refusals teach the group that there is less room, all of it is used.

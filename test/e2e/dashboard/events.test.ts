@@ -9,7 +9,7 @@ import {
   type LifecycleStage,
 } from '../support/lifecycle-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
-import { NOBODY_LOOKS, tellingWorker } from '../support/telling-worker.ts';
+import { NOBODY_LOOKS, reportingWorker } from '../support/reporting-worker.ts';
 
 const WITHIN = { everyMs: 20 };
 
@@ -18,7 +18,7 @@ let stage: LifecycleStage;
 beforeEach(async () => {
   stage = await startStage({
     config: practiceConfig(1),
-    module: tellingWorker,
+    module: reportingWorker,
     upstream: { chunks: 3, chunkDelayMs: 20, silentAfterChunks: 1 },
   });
 });
@@ -36,8 +36,10 @@ async function openFeed(token = STAGE_TOKEN): Promise<EventReader> {
 
 /** Reads the last news of the group, in the snapshot or since. */
 function shown(reader: EventReader): { in_use?: number; queued?: number } {
-  const told = [...reader.of('snapshot'), ...reader.of('groups')].flatMap(({ groups }) => groups);
-  return told.findLast(({ name }) => name === 'practice') ?? {};
+  const reported = [...reader.of('snapshot'), ...reader.of('groups')].flatMap(
+    ({ groups }) => groups,
+  );
+  return reported.findLast(({ name }) => name === 'practice') ?? {};
 }
 
 it('calls are seen as they queue, stream and leave', async () => {

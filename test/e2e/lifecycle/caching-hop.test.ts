@@ -24,7 +24,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-async function told(url: string, headers: Record<string, string>): Promise<string> {
+async function reported(url: string, headers: Record<string, string>): Promise<string> {
   const response = await fetch(url, { headers });
   expect(response.status).toBe(200);
   return response.text();
@@ -35,8 +35,8 @@ const apiKey = (key: string) => ({ 'x-api-key': key });
 
 it('without Headgate the cache gives the answer of one to the other', async () => {
   const url = `${provider.url}/v1/models?plain`;
-  expect(await told(url, bearer('sk-one'))).toContain('model-of-sk-one');
-  expect(await told(url, bearer('sk-two'))).toContain('model-of-sk-one');
+  expect(await reported(url, bearer('sk-one'))).toContain('model-of-sk-one');
+  expect(await reported(url, bearer('sk-two'))).toContain('model-of-sk-one');
 });
 
 it.each([
@@ -47,7 +47,7 @@ it.each([
 ])('through Headgate each has its own: %s', async (_, path, withKey) => {
   const url = `${stage.url()}${path}`;
   for (const key of ['sk-one', 'sk-two', 'sk-one']) {
-    expect(await told(url, withKey(key))).toContain(`model-of-${key}`);
+    expect(await reported(url, withKey(key))).toContain(`model-of-${key}`);
   }
 });
 
@@ -58,7 +58,7 @@ it.each([
 ])('nor does a caller that asks the cache for what it has: %j', async (asking) => {
   const url = `${stage.url()}/cached/v1/models?asking`;
   for (const key of ['sk-one', 'sk-two']) {
-    expect(await told(url, { ...bearer(key), ...asking })).toContain(`model-of-${key}`);
+    expect(await reported(url, { ...bearer(key), ...asking })).toContain(`model-of-${key}`);
   }
   const { 'cache-control': cacheControl, pragma } = provider.asked.at(-1) ?? {};
   expect([cacheControl, pragma]).toEqual(['no-cache', 'no-cache']);

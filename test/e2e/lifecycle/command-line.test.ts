@@ -714,9 +714,9 @@ describe('import', () => {
     const refused = await headgate(['import', 'clawith', path, '-o', nowhere]);
     expect([refused.code, refused.err]).toEqual([2, `${nowhere} cannot be written (ENOENT).\n`]);
     const input = 'ai-concurrency-shaper -upstream https://me:word-4711@llm.example.com';
-    const told = await headgate(['import', 'shaper', '-'], { input });
-    expect(told.code).toBe(7);
-    expect(told.out + told.err).not.toContain('4711');
+    const reported = await headgate(['import', 'shaper', '-'], { input });
+    expect(reported.code).toBe(7);
+    expect(reported.out + reported.err).not.toContain('4711');
   });
 
   it('of another shape than it says ends with 7', async () => {

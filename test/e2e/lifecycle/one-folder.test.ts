@@ -10,7 +10,7 @@ import { runScript, type Script } from '../support/lifecycle-script.ts';
 import { until } from '../support/lifecycle-wait.ts';
 
 /** One data folder has one Headgate, whoever starts when; and a start that fails leaves nothing running. */
-const TRIALS = 5;
+const VERIFICATIONS = 5;
 const AT_ONCE = 3;
 
 let folder: string;
@@ -49,7 +49,7 @@ const noneIsLeft = (): Promise<void> =>
 
 describe('several at the same moment', () => {
   it('one starts, and the others say who has the folder and end with 1', async () => {
-    for (let trial = 0; trial < TRIALS; trial += 1) {
+    for (let verification = 0; verification < VERIFICATIONS; verification += 1) {
       const all = Array.from({ length: AT_ONCE }, () => serve());
       const codes = await Promise.all(
         all.map((script) =>

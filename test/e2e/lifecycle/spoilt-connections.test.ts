@@ -86,8 +86,8 @@ it.each([
       next += 1;
       const kind = SPOILINGS[(at / SPOILING_EVERY) % SPOILINGS.length];
       const spoiling = at % SPOILING_EVERY === 0 ? (kind ?? null) : null;
-      const told = await send(what, `${name}-${at}`, spoiling);
-      if (spoiling === null) innocent.push(told);
+      const reported = await send(what, `${name}-${at}`, spoiling);
+      if (spoiling === null) innocent.push(reported);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));

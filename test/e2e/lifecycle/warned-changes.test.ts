@@ -17,7 +17,7 @@ import {
 import { until } from '../support/lifecycle-wait.ts';
 
 const CALLS = 2;
-const TOLD = new RegExp(`This change refuses calls that pass today: ${CALLS} of \\d+ calls`);
+const REPORTED = new RegExp(`This change refuses calls that pass today: ${CALLS} of \\d+ calls`);
 const HEADERS = { 'content-type': 'application/json' };
 
 /** Makes calls that are served. Workers hear of a new key within seconds. */
@@ -40,11 +40,11 @@ async function call(
 }
 
 /** Waits until calls are counted, as the preview of a change that refuses them says. */
-async function untilCounted(admin: Admin, config: object, told = TOLD): Promise<void> {
+async function untilCounted(admin: Admin, config: object, reported = REPORTED): Promise<void> {
   await until('the calls are counted', async () => {
     const answer = await admin.request('POST', '/config/preview', config);
     const { warnings } = (await answer.json()) as { warnings: readonly string[] };
-    return warnings.some((warning) => told.test(warning));
+    return warnings.some((warning) => reported.test(warning));
   });
 }
 
@@ -115,7 +115,7 @@ describe('the command line', () => {
       await headgate('apply', path),
       await headgate('apply', path, '--yes'),
     ]) {
-      expect(warned.err).toMatch(TOLD);
+      expect(warned.err).toMatch(REPORTED);
       expect(warned.err).toContain('the price is not known of unpriced at practice (2)');
       expect(warned.err).toContain('fallback_price');
     }
@@ -128,7 +128,7 @@ describe('the command line', () => {
       const args = ['keys', command, 'ci', ...options];
       const before = await (await stage.admin.request('GET', '/keys/ci')).json();
       const refused = await onTerminal('n\n', ...args);
-      expect(refused.out).toMatch(TOLD);
+      expect(refused.out).toMatch(REPORTED);
       expect(refused.out).toContain('(key_invalid): ci (2)');
       expect(refused.out).toContain('[y/N]');
       expect(refused.out).toContain('Nothing was changed.');
@@ -156,7 +156,7 @@ describe('the command line', () => {
     const sure = await onTerminal('', 'keys', 'rotate', 'ci', '--grace', '0', '--yes');
     expect([sure.code, sure.out]).toEqual([0, expect.not.stringContaining('[y/N]')]);
     const scripted = await headgate('keys', 'revoke', 'ci');
-    expect([scripted.code, scripted.err]).toEqual([0, expect.stringMatching(TOLD)]);
+    expect([scripted.code, scripted.err]).toEqual([0, expect.stringMatching(REPORTED)]);
     expect(await stateOf('ci')).toBe('revoked');
   });
 });
@@ -197,7 +197,7 @@ describe('serve --config', () => {
     running.push(first);
     expect(first.warnings).toEqual([]);
     // The call that verifies a provider key is in no history, and another one may be part of that.
-    const told = /This change refuses calls that pass today: [1-9]\d* of \d+ calls/;
+    const reported = /This change refuses calls that pass today: [1-9]\d* of \d+ calls/;
     const headers = { authorization: 'Bearer sk-test' };
     await call(`${first.url}/openai/v1/chat/completions`, headers, 1 + CALLS);
     const config = {
@@ -213,7 +213,7 @@ describe('serve --config', () => {
     await untilCounted(
       createAdmin(() => first.url, STAGE_TOKEN),
       config,
-      told,
+      reported,
     );
     // As at SIGTERM, when what is only in memory is written.
     await first.stop({ drainMs: 30_000 });
@@ -224,7 +224,7 @@ describe('serve --config', () => {
     const second = await startServe({ ...options, configFile });
     running.push(second);
     expect(second.imported).toBe(true);
-    expect(second.warnings).toContainEqual(expect.stringMatching(told));
+    expect(second.warnings).toContainEqual(expect.stringMatching(reported));
     expect(second.warnings.join('\n')).toMatch(/unpriced at openai \([1-9]\d*\)/);
   });
 });

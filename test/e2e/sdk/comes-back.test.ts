@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => stage.stop());
 
 test('the openai SDK waits as long as a draining group says', async () => {
-  const tries: { readonly at: number; readonly toldMs: number }[] = [];
+  const attempts: { readonly at: number; readonly toldMs: number }[] = [];
   const client = new OpenAI({
     baseURL: `${stage.url}/openai/v1`,
     apiKey: 'sk-comes-back',
@@ -23,7 +23,7 @@ test('the openai SDK waits as long as a draining group says', async () => {
     fetch: async (url, init) => {
       const at = performance.now();
       const answer = await fetch(url, init);
-      tries.push({ at, toldMs: Number(answer.headers.get('retry-after-ms')) });
+      attempts.push({ at, toldMs: Number(answer.headers.get('retry-after-ms')) });
       return answer;
     },
   });
@@ -31,8 +31,8 @@ test('the openai SDK waits as long as a draining group says', async () => {
   await expect(client.chat.completions.create({ model: 'draining', messages })).rejects.toThrow(
     'is being drained',
   );
-  const [first, second] = tries;
-  expect(tries.length).toBe(2);
+  const [first, second] = attempts;
+  expect(attempts.length).toBe(2);
   expect(first?.toldMs).toBeGreaterThanOrEqual(15_000);
   expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(first?.toldMs ?? NaN);
   expect(second?.toldMs).toBeGreaterThanOrEqual(30_000);

@@ -5,13 +5,13 @@ import type { HeldSlot } from '../support/held-slot.ts';
 import { holdSlot } from '../support/held-slot.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
-import { errorOf } from '../support/told-by-error.ts';
+import { errorOf } from '../support/reported-by-error.ts';
 import type { Ask, SdkCaller } from './callers.ts';
 import { CALLERS } from './callers.ts';
 import { CALLER_KEY } from './cases/sdk-case.ts';
 
 /** Nothing listens on the port of TCP's discard service. */
-const NOBODY = 'http://127.0.0.1:9';
+const NO_ACTOR = 'http://127.0.0.1:9';
 
 const PROVIDERS = ['openai', 'anthropic', 'gemini'];
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   stage = await startSdkStage({
     upstreams: (strict) =>
       PROVIDERS.flatMap((dialect) => [
-        { id: `dead-${dialect}`, base_url: NOBODY, dialect },
+        { id: `dead-${dialect}`, base_url: NO_ACTOR, dialect },
         {
           id: `sealed-${dialect}`,
           base_url: strict.url,
@@ -158,10 +158,10 @@ describe.each(CALLERS)("$name raises its own error for Headgate's", (caller) => 
     const before = stage.strict.stats().total;
     for (const streams of [false, true]) {
       const ask = askOf(caller, refused);
-      const told = await errorOf(streams ? caller.askStreaming(ask) : caller.ask(ask));
+      const reported = await errorOf(streams ? caller.askStreaming(ask) : caller.ask(ask));
       const expected = { kind: kindOf(caller, status), status, reason };
-      expect(told).toMatchObject({ ...expected, ...chances(caller, refused) });
-      expect(told.body).not.toContain('hg_nobody_knows_it');
+      expect(reported).toMatchObject({ ...expected, ...chances(caller, refused) });
+      expect(reported.body).not.toContain('hg_nobody_knows_it');
     }
     expect(stage.strict.stats().total).toBe(before);
   });
@@ -186,14 +186,14 @@ test.each([
 test.each(CALLERS.filter(({ upstream }) => upstream !== 'gemini'))(
   '$name: NotFoundError or the like for a model that no upstream knows',
   async (caller) => {
-    const told = await errorOf(caller.ask({ origin: stage.url, model: 'nobody/knows-it' }));
-    expect(told).toMatchObject({
+    const reported = await errorOf(caller.ask({ origin: stage.url, model: 'nobody/knows-it' }));
+    expect(reported).toMatchObject({
       kind: kindOf(caller, 404),
       status: 404,
       reason: 'model_unknown',
       shouldRetry: 'false',
     });
-    expect(told.body).toContain('nobody');
+    expect(reported.body).toContain('nobody');
   },
 );
 

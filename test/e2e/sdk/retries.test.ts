@@ -6,7 +6,7 @@ import { holdSlot } from '../support/held-slot.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
 import { until } from '../support/lifecycle-wait.ts';
-import { errorOf } from '../support/told-by-error.ts';
+import { errorOf } from '../support/reported-by-error.ts';
 import { CALLERS, OPENAI } from './callers.ts';
 
 /** Some SDKs take up to a quarter off a wait that they chose themselves; never off one they were told. */
@@ -48,7 +48,7 @@ describe.concurrent('SDKs with two retries', () => {
       const model = `held-${index}`;
       const held = await holdSlot(stage.url, model);
       const counter = countingFetch();
-      const told = await errorOf(
+      const reported = await errorOf(
         caller.ask({
           origin: `${stage.url}/${caller.upstream}`,
           model,
@@ -57,7 +57,7 @@ describe.concurrent('SDKs with two retries', () => {
           fetch: counter.fetch,
         }),
       );
-      expect(told).toMatchObject({ status: 429, reason: 'busy' });
+      expect(reported).toMatchObject({ status: 429, reason: 'busy' });
       expect(counter.sent.map(({ status }) => status)).toEqual([429, 429, 429]);
       for (const [i, { at }] of counter.sent.entries()) {
         const previous = counter.sent[i - 1];

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { countingFetch } from '../support/counting-fetch.ts';
 import type { SdkStage } from '../support/sdk-stage.ts';
 import { startSdkStage } from '../support/sdk-stage.ts';
-import { errorOf } from '../support/told-by-error.ts';
+import { errorOf } from '../support/reported-by-error.ts';
 import { CALLERS } from './callers.ts';
 
 const GATEWAY_KEY = 'hg_for-the-tests-of-secrets';
@@ -28,7 +28,7 @@ afterAll(() => stage.stop());
 describe.each(CALLERS)('$name', (caller) => {
   test.each(['ask', 'askStreaming'] as const)('%s is refused once', async (way) => {
     const counter = countingFetch();
-    const told = await errorOf(
+    const reported = await errorOf(
       caller[way]({
         origin: `${stage.url}/${caller.upstream}`,
         model: 'any-model',
@@ -38,10 +38,10 @@ describe.each(CALLERS)('$name', (caller) => {
       }),
     );
     expect(counter.sent.map(({ status }) => status)).toEqual([424]);
-    expect(told).toMatchObject({ status: 424, reason: 'secret_missing' });
-    const { shouldRetry = 'false', retryAfter = null } = told;
+    expect(reported).toMatchObject({ status: 424, reason: 'secret_missing' });
+    const { shouldRetry = 'false', retryAfter = null } = reported;
     expect([shouldRetry, retryAfter]).toEqual(['false', null]);
-    expect(told.body).toContain('the secret UPSTREAM_NOT_SET is not set');
+    expect(reported.body).toContain('the secret UPSTREAM_NOT_SET is not set');
     expect(stage.strict.stats().total).toBe(0);
   });
 });

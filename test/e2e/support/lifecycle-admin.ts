@@ -76,8 +76,8 @@ export function createAdmin(urlOf: () => string, token: string): Admin {
     },
     async untilGroup(name, gauges) {
       const isSo = async (): Promise<boolean> => {
-        const { in_use, queued, lent } = await group(name);
-        const told = { in_use, queued, lent };
+        const { in_use, queued, lent: prefetched } = await group(name);
+        const told = { in_use, queued, lent: prefetched };
         return Object.entries({ ...told, ...gauges }).every(
           ([gauge, value]) => told[gauge as keyof typeof told] === value,
         );

@@ -1,5 +1,5 @@
 import type { ActiveLease } from '../../../src/core/state.ts';
-import type { Claim, OrphanedPrefetchedSlot } from '../../../src/core/unclaimed.ts';
+import type { Claim, OrphanedPrefetchedSlot } from '../../../src/core/orphaned.ts';
 import {
   IMPLICIT,
   type InstantMs,
@@ -88,10 +88,20 @@ export function newCall(
 
 /** Tells of the lease as `LeaseHolder` does. */
 export function claimOf(call: FleetCall, now: InstantMs): Claim {
-  const { ticket, leaseId, attachment, nested, heirOf, grantedAt, renewedAt, lent, ttlMs } = call;
+  const {
+    ticket,
+    leaseId,
+    attachment,
+    nested,
+    heirOf: nextHolderOf,
+    grantedAt,
+    renewedAt,
+    lent,
+    ttlMs,
+  } = call;
   const { id: ticketId, holder, lane, slots } = ticket;
   const hasLapsed = now >= renewedAt + ttlMs;
-  const of = { leaseId, ticketId, holder, lane, slots, attachment, nested, heirOf };
+  const of = { leaseId, ticketId, holder, lane, slots, attachment, nested, heirOf: nextHolderOf };
   const held = { hasLapsed, heldMs: now - grantedAt, reserved: null };
   const named = call.member === IMPLICIT ? {} : { member: call.member };
   return { ...of, ...named, ...held, ...(lent !== null && { lent }) };

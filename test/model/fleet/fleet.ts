@@ -288,9 +288,16 @@ export class Fleet {
     this.isolates.abandon();
     this.reset('dies_silently');
     this.advance(LEASE_TTL_MS);
-    const { leases, lending, slotsInUse, slotsNested, unclaimed, members } = this.state;
+    const {
+      leases,
+      lending: prefetching,
+      slotsInUse,
+      slotsNested,
+      unclaimed,
+      members,
+    } = this.state;
     assert.deepEqual(
-      [leases.size + lending.loans.size, slotsInUse, slotsNested, unclaimed.slots],
+      [leases.size + prefetching.loans.size, slotsInUse, slotsNested, unclaimed.slots],
       [0, 0, 0, 0],
     );
     for (const member of members.values()) {

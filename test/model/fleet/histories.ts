@@ -58,7 +58,7 @@ function endUnheard(fleet: Fleet, call: FleetCall): void {
 }
 
 /** Lets slots change hands until the next waiters are on disk as heirs, and answers lists nobody; tells who waits. */
-function withHeirs(fleet: Fleet): readonly [first: FleetCall, ...rest: FleetCall[]] {
+function withNextHolders(fleet: Fleet): readonly [first: FleetCall, ...rest: FleetCall[]] {
   const calls = arriveAll(fleet, 8);
   fleet.advance(2);
   for (const call of calls.slice(0, 2)) {
@@ -340,11 +340,11 @@ export const REVOKED: FleetHistory = {
 export const PASSED_AND_RELEASED_TWICE: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
-    const [first, heir] = withHeirs(fleet);
+    const [first, nextHolder] = withNextHolders(fleet);
     fleet.foretellWrite({ landMs: null });
     endUnheard(fleet, first);
-    assert.equal(heir?.phase, 'running', 'the slot waits for a write');
-    cutOff(fleet, heir, 20_000);
+    assert.equal(nextHolder?.phase, 'running', 'the slot waits for a write');
+    cutOff(fleet, nextHolder, 20_000);
     fleet.reset('dies', 0);
     fleet.arrive(1, true);
     fleet.advance(10_000);
@@ -355,16 +355,16 @@ export const PASSED_AND_RELEASED_TWICE: FleetHistory = {
 export const PASSED_AT_THE_OLDER: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
-    const [first, heir, ...others] = withHeirs(fleet);
-    assert.ok(heir !== undefined);
+    const [first, nextHolder, ...others] = withNextHolders(fleet);
+    assert.ok(nextHolder !== undefined);
     fleet.reset('goes_on', 0);
     for (const call of others) fleet.holders.leave(call);
-    fleet.holders.ask(heir);
+    fleet.holders.ask(nextHolder);
     fleet.advance(1);
     endUnheard(fleet, first);
-    assert.equal(heir.phase, 'running', 'the slot waits for a write');
+    assert.equal(nextHolder.phase, 'running', 'the slot waits for a write');
     // The release comes to the newest instance once nobody is parked there for the heir any more.
-    cutOff(fleet, heir, 20_000);
+    cutOff(fleet, nextHolder, 20_000);
     cutOff(fleet, first, 12_000);
     fleet.arrive(1, true);
     fleet.advance(15_000);
@@ -375,7 +375,7 @@ export const PASSED_AT_THE_OLDER: FleetHistory = {
 export const RESUMED_AND_RELEASED_AT_THE_OLDER: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
-    const [first] = withHeirs(fleet);
+    const [first] = withNextHolders(fleet);
     fleet.reset('goes_on', 0);
     fleet.network.foretell('resume', { answerMs: 500 });
     fleet.holders.resume(first);
@@ -386,10 +386,10 @@ export const RESUMED_AND_RELEASED_AT_THE_OLDER: FleetHistory = {
 };
 
 /** The connection of a holder breaks, which lives at the newest instance, and waiters are heirs at the older one. */
-export const LOST_BESIDE_HEIRS: FleetHistory = {
+export const LOST_BESIDE_NEXT_HOLDERS: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
-    const [first] = withHeirs(fleet);
+    const [first] = withNextHolders(fleet);
     fleet.reset('goes_on', 0);
     fleet.holders.resume(first);
     fleet.advance(10);
@@ -403,8 +403,8 @@ export const LOST_BESIDE_HEIRS: FleetHistory = {
 export const ASKED_AGAIN_AFTER_ITS_END: FleetHistory = {
   settings: EXACT,
   run: (fleet) => {
-    const [before, first, heir] = arriveAll(fleet, 4);
-    assert.ok(before !== undefined && first !== undefined && heir !== undefined);
+    const [before, first, nextHolder] = arriveAll(fleet, 4);
+    assert.ok(before !== undefined && first !== undefined && nextHolder !== undefined);
     fleet.advance(10);
     // Of the write that the answer to the first one leaves behind nothing more is heard.
     fleet.network.foretell('ask', {});
@@ -415,7 +415,7 @@ export const ASKED_AGAIN_AFTER_ITS_END: FleetHistory = {
     fleet.foretellWrite({ landMs: null });
     fleet.holders.finish(first, 'success');
     fleet.advance(0);
-    if (heir.phase === 'running') cutOff(fleet, heir, 20_000);
+    if (nextHolder.phase === 'running') cutOff(fleet, nextHolder, 20_000);
     fleet.reset('goes_on', 0);
     fleet.network.echo(2, EVER_MS, false);
     fleet.advance(100);
@@ -423,7 +423,7 @@ export const ASKED_AGAIN_AFTER_ITS_END: FleetHistory = {
 };
 
 /** A limit of which slots are lent, and the first isolate. */
-const LENDING = { slotsMax: 8, isAdaptive: false, timeoutMs: 240_000 } as const;
+const PREFETCHING = { slotsMax: 8, isAdaptive: false, timeoutMs: 240_000 } as const;
 
 function isolateOf({ isolates }: Fleet): Isolate {
   const [isolate] = isolates.all;
@@ -433,14 +433,14 @@ function isolateOf({ isolates }: Fleet): Isolate {
 
 /** Has all slots taken by calls that nobody hears of from then on. */
 function fill(fleet: Fleet): void {
-  const calls = arriveAll(fleet, LENDING.slotsMax);
+  const calls = arriveAll(fleet, PREFETCHING.slotsMax);
   fleet.advance(100);
   for (const call of calls) cutOff(fleet, call);
 }
 
 /** Nobody keeps a loan any more, and its isolate has not noticed. Its slots are handed on, and it starts a call. */
-export const LENT_LONG_AGO: FleetHistory = {
-  settings: LENDING,
+export const PREFETCHED_LONG_AGO: FleetHistory = {
+  settings: PREFETCHING,
   run: (fleet) => {
     const isolate = isolateOf(fleet);
     const call = fleet.callIn(isolate, true);
@@ -454,7 +454,7 @@ export const LENT_LONG_AGO: FleetHistory = {
 
 /** A slot is given back, the answer is lost, and it is granted on. It is given back once more after a reset. */
 export const GIVEN_BACK_TWICE: FleetHistory = {
-  settings: LENDING,
+  settings: PREFETCHING,
   run: (fleet) => {
     fleet.callIn(isolateOf(fleet), true);
     fleet.network.foretell('give_back', { lost: 'answer' });
@@ -467,7 +467,7 @@ export const GIVEN_BACK_TWICE: FleetHistory = {
 
 /** A call asks for a lease of its own, and its message comes after its loan has lapsed and the slot was handed on. */
 export const OWN_LEASE_TOO_LATE: FleetHistory = {
-  settings: LENDING,
+  settings: PREFETCHING,
   run: (fleet) => {
     const isolate = isolateOf(fleet);
     // One asks and brings the slot, the other one runs on it.
@@ -486,8 +486,8 @@ export const OWN_LEASE_TOO_LATE: FleetHistory = {
 };
 
 /** More is lent than the mark leaves, while no write lands. */
-export const LENT_ABOVE_THE_MARK: FleetHistory = {
-  settings: { ...LENDING, slotsMax: 64 },
+export const PREFETCHED_ABOVE_THE_MARK: FleetHistory = {
+  settings: { ...PREFETCHING, slotsMax: 64 },
   run: (fleet) => {
     arriveAll(fleet, 2);
     fleet.advance(2);
@@ -498,7 +498,7 @@ export const LENT_ABOVE_THE_MARK: FleetHistory = {
 };
 
 /** A call on a lent slot goes to the newest instance. In the older one, which is full, its loan lapses. */
-export const LOAN_LAPSED_AT_THE_OLDER: FleetHistory = {
+export const PREFETCH_LAPSED_AT_THE_OLDER: FleetHistory = {
   settings: { ...WIDE, isAdaptive: false },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -522,12 +522,12 @@ export const LOAN_LAPSED_AT_THE_OLDER: FleetHistory = {
 
 /** All that was lent is called back, and granted to others. Then a call comes in. */
 export const CALLED_BACK: FleetHistory = {
-  settings: LENDING,
+  settings: PREFETCHING,
   run: (fleet) => {
     const isolate = isolateOf(fleet);
     fleet.callIn(isolate, true);
     fleet.finish(fleet.callIn(isolate, true), 'success');
-    arriveAll(fleet, LENDING.slotsMax);
+    arriveAll(fleet, PREFETCHING.slotsMax);
     fleet.advance(100);
     assert.equal(fleet.state.lending.slots, 0);
     fleet.callIn(isolate, true);
@@ -535,7 +535,7 @@ export const CALLED_BACK: FleetHistory = {
 };
 
 /** A call comes that has to wait, because slots are lent on which no call runs. */
-export const WAITS_FOR_LENT_ONES: FleetHistory = {
+export const WAITS_FOR_PREFETCHED_ONES: FleetHistory = {
   settings: { ...WIDE, isAdaptive: false },
   run: (fleet) => {
     fleet.callIn(isolateOf(fleet), true);
@@ -547,7 +547,7 @@ export const WAITS_FOR_LENT_ONES: FleetHistory = {
 };
 
 /** The answer is lost that brought an isolate more slots, and it goes on calling. */
-export const LENT_TO_NOBODY: FleetHistory = {
+export const PREFETCHED_TO_NOBODY: FleetHistory = {
   settings: { ...WIDE, isAdaptive: false },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
@@ -570,7 +570,7 @@ export const LENT_TO_NOBODY: FleetHistory = {
 
 /** A loan is called back by an instance that was replaced, and a call that runs on it can be heard by none. */
 export const CALLED_BACK_BY_THE_OLDER: FleetHistory = {
-  settings: { ...LENDING, slotsMax: 6 },
+  settings: { ...PREFETCHING, slotsMax: 6 },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
     const first = fleet.callIn(isolate, true);
@@ -582,8 +582,8 @@ export const CALLED_BACK_BY_THE_OLDER: FleetHistory = {
 };
 
 /** An answer that brings slots comes after their loan was called back, while a call runs that can be heard by none. */
-export const LENT_TOO_LATE: FleetHistory = {
-  settings: { ...LENDING, slotsMax: 12 },
+export const PREFETCHED_TOO_LATE: FleetHistory = {
+  settings: { ...PREFETCHING, slotsMax: 12 },
   run: (fleet) => {
     const isolate = isolateOf(fleet);
     const [, call] = Array.from({ length: 5 }, () => fleet.callIn(isolate, true));
@@ -646,7 +646,7 @@ export const GRANTED_ELSEWHERE: FleetHistory = {
  * The slot of one member comes free while its only heir waits for the other member, where it belongs. An older instance
  * sees that one's holder go, who has come to the newest one.
  */
-export const HEIR_AT_THE_OTHER: FleetHistory = {
+export const NEXT_HOLDER_AT_THE_OTHER: FleetHistory = {
   settings: {
     ...MEMBERS,
     members: [0, 1].map((index) => someMember(`m${index}`, { slotsMax: 1 })),
@@ -660,19 +660,19 @@ export const HEIR_AT_THE_OTHER: FleetHistory = {
     const calls = arriveAll(fleet, 8);
     fleet.advance(2);
     // Of one agent run.
-    const [second, heir] = [calls[1], calls[7]];
-    assert.ok(second?.member === 'm1' && heir !== undefined);
+    const [second, nextHolder] = [calls[1], calls[7]];
+    assert.ok(second?.member === 'm1' && nextHolder !== undefined);
     while (fleet.in('asking').length > 1) {
       finishFirst();
       fleet.advance(2);
     }
-    assert.deepEqual(fleet.in('asking'), [heir]);
+    assert.deepEqual(fleet.in('asking'), [nextHolder]);
     fleet.learn();
     fleet.advance(100);
     fleet.reset('goes_on', 0);
     finishFirst();
     fleet.advance(1);
-    assert.equal(heir.phase, 'asking', 'it does not wait for its own');
+    assert.equal(nextHolder.phase, 'asking', 'it does not wait for its own');
     fleet.holders.resume(second);
     fleet.advance(1);
     assert.equal(second.phase, 'running');

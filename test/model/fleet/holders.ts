@@ -148,9 +148,9 @@ export class Holders {
     this.#resume(call, ++call.loopTurn, 0);
   }
 
-  #releaseById(call: FleetCall, outcome: LeaseOutcome, tries: number): void {
+  #releaseById(call: FleetCall, outcome: LeaseOutcome, attempts: number): void {
     const { clock, network, now } = this.#parts;
-    const pauseMs = RELEASE_PAUSES_MS[tries];
+    const pauseMs = RELEASE_PAUSES_MS[attempts];
     if (pauseMs === undefined) {
       this.#parts.onKnown(call);
       return this.#dispose(call);
@@ -162,7 +162,7 @@ export class Holders {
       const next = (isNeeded: boolean): void => {
         if (isOver) return;
         isOver = true;
-        if (isNeeded) return this.#releaseById(call, outcome, tries + 1);
+        if (isNeeded) return this.#releaseById(call, outcome, attempts + 1);
         this.#parts.onKnown(call);
         this.#dispose(call);
       };
@@ -188,7 +188,7 @@ export class Holders {
   /** Of two answers that carry the lease the one with the larger attachment holds it. */
   #adopt(
     call: FleetCall,
-    { attachment, nested, heirOf, named, decidedAt }: HandedOut,
+    { attachment, nested, heirOf: nextHolderOf, named, decidedAt }: HandedOut,
     from: Instance,
   ): void {
     const { now, lostMs } = this.#parts;
@@ -199,7 +199,7 @@ export class Holders {
     this.#parts.onKnown(call);
     call.at = from;
     call.attachment = attachment;
-    call.heirOf = heirOf;
+    call.heirOf = nextHolderOf;
     call.ttlMs = LEASE_TTL_MS;
     if (call.phase === 'running') {
       // The instance takes it to run there.

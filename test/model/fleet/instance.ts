@@ -7,10 +7,10 @@ import {
   notePace,
   type PrefetchedShare,
   type KeeperReport,
-} from '../../../src/core/parts/loans.ts';
+} from '../../../src/core/parts/prefetches.ts';
 import type { GroupState, ActiveLease } from '../../../src/core/state.ts';
 import { nextWakeAt } from '../../../src/core/step.ts';
-import type { Claim } from '../../../src/core/unclaimed.ts';
+import type { Claim } from '../../../src/core/orphaned.ts';
 import {
   instant,
   type InstantMs,
@@ -18,8 +18,8 @@ import {
   type TicketId,
 } from '../../../src/core/words/ids.ts';
 import {
-  LENT_PACE_MIN,
-  LOAN_RENEW_EVERY_MS,
+  PREFETCHED_PACE_MIN,
+  PREFETCH_RENEW_EVERY_MS,
   RENEW_EVERY_MS,
 } from '../../../src/core/words/settings.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
@@ -105,7 +105,10 @@ export class Instance {
   readonly #out = new Set<LeaseId>();
   readonly #asks = new Map<TicketId, Reply>();
   readonly #renewals = new Map<LeaseId, { readonly dueAt: number; readonly reply: Reply }>();
-  readonly #loanRenewals = new Map<LeaseId, { readonly dueAt: number; readonly reply: Reply }>();
+  readonly #prefetchRenewals = new Map<
+    LeaseId,
+    { readonly dueAt: number; readonly reply: Reply }
+  >();
 
   constructor(number: number, state: GroupState, around: Surroundings) {
     this.number = number;
@@ -120,7 +123,7 @@ export class Instance {
   acquire(event: Extract<GroupEvent, { kind: 'acquire' }>, reply: Reply): void {
     const { id, holder, mayBorrow } = event.ticket;
     // All isolates call often.
-    for (let index = 0; mayBorrow === true && index < LENT_PACE_MIN; index += 1) {
+    for (let index = 0; mayBorrow === true && index < PREFETCHED_PACE_MIN; index += 1) {
       notePace(this.state.lending, holder.isolate ?? '', this.#around.now());
     }
     const superseded = this.#asks.get(id);
@@ -146,14 +149,17 @@ export class Instance {
   }
 
   /** As `Loans` does: the first answer of a keeper comes at once, those to its renewals are parked. */
-  keepLoan(loanId: LeaseId, isNew: boolean, told: KeeperReport, reply: Reply): void {
-    this.apply({ kind: 'keep_loan', loanId, isNew, told });
-    const loan = this.state.lending.loans.get(loanId);
-    if (loan === undefined) return reply(this.#gone());
-    if (isNew) return this.#acknowledge({ kind: 'kept', attachment: loan.attachment }, reply);
-    if (loan.isRecalled) return reply({ kind: 'revoking' });
-    this.#answerRenewal(loanId, { kind: 'ok' });
-    this.#loanRenewals.set(loanId, { dueAt: this.#around.now() + LOAN_RENEW_EVERY_MS, reply });
+  keepPrefetch(prefetchId: LeaseId, isNew: boolean, reported: KeeperReport, reply: Reply): void {
+    this.apply({ kind: 'keep_loan', loanId: prefetchId, isNew, told: reported });
+    const prefetch = this.state.lending.loans.get(prefetchId);
+    if (prefetch === undefined) return reply(this.#gone());
+    if (isNew) return this.#acknowledge({ kind: 'kept', attachment: prefetch.attachment }, reply);
+    if (prefetch.isRecalled) return reply({ kind: 'revoking' });
+    this.#answerRenewal(prefetchId, { kind: 'ok' });
+    this.#prefetchRenewals.set(prefetchId, {
+      dueAt: this.#around.now() + PREFETCH_RENEW_EVERY_MS,
+      reply,
+    });
     this.#arm();
   }
 
@@ -188,12 +194,12 @@ export class Instance {
     const waiting = [...this.#answers, ...this.#inFlight.flatMap(({ answers }) => answers)];
     const parked = [
       ...this.#asks.values(),
-      ...[...this.#renewals.values(), ...this.#loanRenewals.values()].map(({ reply }) => reply),
+      ...[...this.#renewals.values(), ...this.#prefetchRenewals.values()].map(({ reply }) => reply),
       ...waiting.map(({ reply }) => reply),
     ];
     this.#asks.clear();
     this.#renewals.clear();
-    this.#loanRenewals.clear();
+    this.#prefetchRenewals.clear();
     this.#answers = [];
     if (!isSilent) for (const reply of parked) reply?.({ kind: 'broken' });
     this.#around.onDeath(this);
@@ -235,20 +241,20 @@ export class Instance {
   #grant({
     ticketId,
     lease,
-    lent,
+    lent: prefetched,
     isCovered: isLeaving,
   }: Extract<Effect, { kind: 'grant' }>): void {
     const { attachment, nested, heirOf, named } = lease;
     // Where a call runs is decided with each, so nobody may start one unasked.
     const mayLend = this.state.settings.members.length === 0;
-    assert.ok(mayLend || lent === undefined, 'a group of members lends a slot');
+    assert.ok(mayLend || prefetched === undefined, 'a group of members lends a slot');
     if (isLeaving && heirOf.length > 0 && !lease.isOfEarlier) this.#around.onPassed();
     const reply = this.#take(ticketId);
     const decidedAt = this.#around.now();
-    const handed = { attachment, nested, heirOf, named, lent: lent ?? null, decidedAt };
+    const handed = { attachment, nested, heirOf, named, lent: prefetched ?? null, decidedAt };
     const leave = (): void => {
       this.#out.add(lease.id);
-      for (const slot of lent?.slots ?? []) this.#out.add(slot);
+      for (const slot of prefetched?.slots ?? []) this.#out.add(slot);
       this.#checkMark();
       reply?.({ kind: 'lease', lease: handed });
     };
@@ -279,9 +285,9 @@ export class Instance {
   }
 
   #answerRenewal(id: LeaseId, answer: InstanceAnswer): void {
-    const parked = this.#renewals.get(id) ?? this.#loanRenewals.get(id);
+    const parked = this.#renewals.get(id) ?? this.#prefetchRenewals.get(id);
     this.#renewals.delete(id);
-    this.#loanRenewals.delete(id);
+    this.#prefetchRenewals.delete(id);
     if (parked === undefined) return;
     if (answer.kind === 'ok') this.#acknowledge(answer, parked.reply);
     else parked.reply(answer);
@@ -298,7 +304,7 @@ export class Instance {
   }
 
   #answerDue(): void {
-    for (const renewals of [this.#renewals, this.#loanRenewals]) {
+    for (const renewals of [this.#renewals, this.#prefetchRenewals]) {
       for (const [id, { dueAt }] of renewals) {
         if (dueAt > this.#around.now()) break;
         this.#answerRenewal(id, { kind: 'ok' });
@@ -380,7 +386,7 @@ export class Instance {
     if (!this.isAlive) return;
     const { clock, now, rules } = this.#around;
     const [renewal] = this.#renewals.values();
-    const [loanRenewal] = this.#loanRenewals.values();
+    const [loanRenewal] = this.#prefetchRenewals.values();
     const renewAt = Math.min(renewal?.dueAt ?? Infinity, loanRenewal?.dueAt ?? Infinity);
     const wakeAt = nextWakeAt(this.state, now());
     // One that does not give up has nothing to do at the instant at which it should.

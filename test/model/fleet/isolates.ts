@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
-import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import { LocalPrefetch, type LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
 import { RENEWED_BEHIND_MS } from '../../../src/core/parts/bound.ts';
-import type { KeeperReport } from '../../../src/core/parts/loans.ts';
-import type { Claim } from '../../../src/core/unclaimed.ts';
+import type { KeeperReport } from '../../../src/core/parts/prefetches.ts';
+import type { Claim } from '../../../src/core/orphaned.ts';
 import { leaseId, ticketOf, type InstantMs } from '../../../src/core/words/ids.ts';
 import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import {
   LEASE_TTL_MS,
-  LOAN_RENEW_EVERY_MS,
-  LOAN_TTL_MS,
+  PREFETCH_RENEW_EVERY_MS,
+  PREFETCH_TTL_MS,
 } from '../../../src/core/words/settings.ts';
 import { SOMEBODY } from '../../support/core-builders.ts';
 import type { Clock } from '../simulator/clock.ts';
@@ -18,7 +18,7 @@ import type { InstanceAnswer, HandedOut, Instance } from './instance.ts';
 import type { Network, NetworkParty } from './network.ts';
 import type { Rules } from './rules.ts';
 
-// As in `src/call/acquire/lent-lease.ts` and `loan-keeper.ts`, with the longest pauses that they draw.
+// As in `src/call/acquire/prefetched-lease.ts` and `loan-keeper.ts`, with the longest pauses that they draw.
 const OWN_AFTER_MS = 1_000;
 const LOOK_EVERY_MS = 250;
 const ANSWER_LOST_MS = 3_000;
@@ -120,26 +120,26 @@ export class Isolates {
   }
 
   /** Takes in slots that came with an answer. */
-  takeIn(call: FleetCall, { lent, decidedAt }: HandedOut, sentAt: InstantMs): void {
+  takeIn(call: FleetCall, { lent: prefetched, decidedAt }: HandedOut, sentAt: InstantMs): void {
     const isolate = this.#of(call);
-    if (isolate === null || lent === null) return;
-    const fenceAt = decidedAt - this.#parts.lostMs() + LOAN_TTL_MS;
+    if (isolate === null || prefetched === null) return;
+    const fenceAt = decidedAt - this.#parts.lostMs() + PREFETCH_TTL_MS;
     const last = isolate.loan;
-    const how = this.#parts.rules.takeIn(last?.local ?? null, lent);
+    const how = this.#parts.rules.takeIn(last?.local ?? null, prefetched);
     let kept = last;
-    if (kept === null || how === 'anew' || kept.local.id !== lent.loan) {
+    if (kept === null || how === 'anew' || kept.local.id !== prefetched.loan) {
       const clock = { now: () => this.#parts.now() };
-      const local = new LocalPrefetch(lent.loan, VERSION, sentAt, clock);
+      const local = new LocalPrefetch(prefetched.loan, VERSION, sentAt, clock);
       kept = { isolate, local, at: null, calls: new Map(), fenceAt, isDead: false };
     }
     if (how === 'late') {
-      const { slots, attachment } = lent;
+      const { slots, attachment } = prefetched;
       const unused = slots.map((slot) => ({ slot, attachment }));
       return this.#giveBack(kept, unused, 0);
     }
     if (last !== null && last !== kept) this.#older.add(last);
     isolate.loan = kept;
-    kept.local.add(lent);
+    kept.local.add(prefetched);
     this.#seeToKeeper(kept);
   }
 
@@ -211,7 +211,7 @@ export class Isolates {
     this.#owned.add(call);
     local.own(slot);
     call.renewedAt = local.renewedAt as InstantMs;
-    call.ttlMs = LOAN_TTL_MS;
+    call.ttlMs = PREFETCH_TTL_MS;
   }
 
   #seeToKeeper(kept: IsolatesKept): void {
@@ -242,7 +242,7 @@ export class Isolates {
         if (this.#parts.rules.recallRenews) this.#noteRenewed(kept, sentOn, sentAt);
         local.end(false);
         this.#giveBack(kept, local.takeFree(), 0);
-        return this.#parts.clock.after(LOAN_RENEW_EVERY_MS, () => this.#renew(kept, keeper));
+        return this.#parts.clock.after(PREFETCH_RENEW_EVERY_MS, () => this.#renew(kept, keeper));
       }
       if (answer.kind !== 'ok') return this.#retry(kept, keeper);
       this.#noteRenewed(kept, sentOn, sentAt);
@@ -302,7 +302,7 @@ export class Isolates {
     kept.at = null;
     if (at === null) return;
     const { clock, network } = this.#parts;
-    this.#setFence(kept, Math.min(kept.fenceAt, clock.now + LOAN_TTL_MS));
+    this.#setFence(kept, Math.min(kept.fenceAt, clock.now + PREFETCH_TTL_MS));
     if (!isHeard) return;
     const { attachment } = at;
     const loanId = leaseId(local.id);
@@ -337,10 +337,10 @@ export class Isolates {
       of: 'keep_loan',
       call: isolate,
       to,
-      deliver: (instance, reply) => instance.keepLoan(leaseId(local.id), isNew, told, reply),
+      deliver: (instance, reply) => instance.keepPrefetch(leaseId(local.id), isNew, told, reply),
       hear: once,
     });
-    const lostMs = ANSWER_LOST_MS + (isNew ? 0 : LOAN_RENEW_EVERY_MS);
+    const lostMs = ANSWER_LOST_MS + (isNew ? 0 : PREFETCH_RENEW_EVERY_MS);
     clock.after(lostMs, () => {
       if (isOver || kept.isDead || !local.isKeptBy(keeper)) return;
       isOver = true;

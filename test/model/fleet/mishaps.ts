@@ -167,7 +167,7 @@ const pick = fc.nat(40);
 const outcome = fc.constantFrom<LeaseOutcome>('success', 'cancelled', 'failed', 'unused');
 const lateMs = fc.constantFrom(0, 0, 1, 20, 400, 1_900, 2_900, 3_100, 7_000, 9_900);
 const kinds = ['ask', 'renew', 'resume', 'release', 'release_by_id', 'detach'] as const;
-const loanKinds = [...kinds, 'keep_loan', 'keep_loan', 'give_back', 'give_back'] as const;
+const prefetchKinds = [...kinds, 'keep_loan', 'keep_loan', 'give_back', 'give_back'] as const;
 
 const fateArb: fc.Arbitrary<Partial<Fate>> = fc.record({
   requestMs: lateMs,
@@ -197,7 +197,7 @@ export const refusalArb: fc.Arbitrary<Mishap> = fc.record({
 export function mishapArb(
   isStrict: boolean,
   isWide: boolean,
-  hasLoans = false,
+  hasPrefetches = false,
 ): fc.Arbitrary<Mishap> {
   const strict = isStrict ? fc.constant(true) : fc.boolean();
   const count = isWide ? fc.constantFrom(1, 2, 5, 12) : fc.constantFrom(1, 1, 2);
@@ -217,7 +217,7 @@ export function mishapArb(
       6,
       fc.record({
         ...kindOf('fate'),
-        of: fc.constantFrom(...(hasLoans ? loanKinds : kinds)),
+        of: fc.constantFrom(...(hasPrefetches ? prefetchKinds : kinds)),
         fate: fateArb,
       }),
     ],
@@ -246,20 +246,20 @@ export function mishapArb(
     [10, fc.record({ ...kindOf('advance'), ms: stepMsArb })],
     [1, fc.record({ ...kindOf('freeze'), ms: stepMsArb })],
   ];
-  if (hasLoans) arbitraries.push(...loanArbs(strict));
+  if (hasPrefetches) arbitraries.push(...prefetchArbs(strict));
   return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 }
 
 /**
  * Makes mishaps of a group of members, which are others from time to time.
  *
- * @param hasLoans there are isolates that would be lent slots, and are while it names none
+ * @param hasPrefetches there are isolates that would be lent slots, and are while it names none
  */
-export function memberMishapArb(hasLoans = false): fc.Arbitrary<Mishap> {
+export function memberMishapArb(hasPrefetches = false): fc.Arbitrary<Mishap> {
   return fc.oneof(
-    { weight: 40, arbitrary: mishapArb(true, false, hasLoans) },
+    { weight: 40, arbitrary: mishapArb(true, false, hasPrefetches) },
     {
-      weight: hasLoans ? 3 : 1,
+      weight: hasPrefetches ? 3 : 1,
       arbitrary: fc.record({
         ...kindOf('other_members'),
         without: fc.constantFrom<number | 'none' | null>('none', 0, 1, null, null),
@@ -286,7 +286,7 @@ export function memberSettingsArb(
 }
 
 /** Mishaps of isolates that are lent slots. */
-function loanArbs(strict: fc.Arbitrary<boolean>): [number, fc.Arbitrary<Mishap>][] {
+function prefetchArbs(strict: fc.Arbitrary<boolean>): [number, fc.Arbitrary<Mishap>][] {
   const isolate = fc.nat(1);
   const isHeard = fc.boolean();
   const count = fc.constantFrom(1, 1, 2, 5);

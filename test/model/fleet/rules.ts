@@ -1,10 +1,10 @@
-import type { LocalPrefetch, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import type { LocalPrefetch, LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import { RENEWED_BEHIND_MS, type BoundRow } from '../../../src/core/parts/bound.ts';
-import type { PrefetchedShare } from '../../../src/core/parts/loans.ts';
+import type { PrefetchedShare } from '../../../src/core/parts/prefetches.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { step } from '../../../src/core/step.ts';
-import { isOfNewer, type Claim } from '../../../src/core/unclaimed.ts';
+import { isOfNewer, type Claim } from '../../../src/core/orphaned.ts';
 import type { InstantMs } from '../../../src/core/words/ids.ts';
 import { confirmWrite } from '../../../src/core/writes.ts';
 
@@ -25,9 +25,12 @@ export interface Rules {
   readonly refuses: (state: GroupState, claim: Claim) => boolean;
   readonly believesGone: (own: number, theirs: number) => boolean;
   /** An isolate takes a lent slot for a call that starts. */
-  readonly borrow: (loan: LocalPrefetch, now: InstantMs) => LocalSlot | null;
+  readonly borrow: (prefetch: LocalPrefetch, now: InstantMs) => LocalSlot | null;
   /** Whether an isolate adds lent slots to the loan that it had last, begins to count anew, or is too late to use them. */
-  readonly takeIn: (last: LocalPrefetch | null, lent: PrefetchedShare) => 'adds' | 'anew' | 'late';
+  readonly takeIn: (
+    last: LocalPrefetch | null,
+    prefetched: PrefetchedShare,
+  ) => 'adds' | 'anew' | 'late';
   /** Whether an isolate takes it for a renewal that its loan is called back. */
   readonly recallRenews: boolean;
   /** Whether an instance ends whose write does not arrive. */
@@ -42,10 +45,10 @@ export const DESIGN: Rules = {
   mayAcknowledge: (arrivedAt, now) => now < arrivedAt + RENEWED_BEHIND_MS,
   refuses: isOfNewer,
   believesGone: (own, theirs) => theirs >= own,
-  borrow: (loan) => loan.take(),
-  takeIn: (last, lent) => {
-    if (last?.comesAfter(lent) === true) return 'late';
-    return last?.id === lent.loan ? 'adds' : 'anew';
+  borrow: (prefetch) => prefetch.take(),
+  takeIn: (last, prefetched) => {
+    if (last?.comesAfter(prefetched) === true) return 'late';
+    return last?.id === prefetched.loan ? 'adds' : 'anew';
   },
   recallRenews: false,
   givesUp: true,

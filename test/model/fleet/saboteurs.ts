@@ -1,4 +1,4 @@
-import type { LocalPrefetch, LocalSlot } from '../../../src/call/acquire/local-loan.ts';
+import type { LocalPrefetch, LocalSlot } from '../../../src/call/acquire/local-prefetch.ts';
 import type { Effect, GroupEvent } from '../../../src/core/events.ts';
 import {
   isCovered,
@@ -102,9 +102,9 @@ function forgettingBacks(state: GroupState, event: GroupEvent, now: InstantMs): 
 /** Has calls start on the slot of the call before, whatever became of it. */
 function borrowingAgain(): Rules['borrow'] {
   const last = new WeakMap<LocalPrefetch, LocalSlot>();
-  return (loan) => {
-    const slot = loan.take() ?? last.get(loan) ?? null;
-    if (slot !== null) last.set(loan, slot);
+  return (prefetch) => {
+    const slot = prefetch.take() ?? last.get(prefetch) ?? null;
+    if (slot !== null) last.set(prefetch, slot);
     return slot;
   };
 }
@@ -113,12 +113,12 @@ export const SABOTEURS: readonly Saboteur[] = [
   {
     rule: 'nothing starts on a loan that was not renewed lately',
     rules: {
-      borrow: (loan, now) => {
-        loan.noteRenewed(now);
-        return loan.take();
+      borrow: (prefetch, now) => {
+        prefetch.noteRenewed(now);
+        return prefetch.take();
       },
     },
-    history: histories.LENT_LONG_AGO,
+    history: histories.PREFETCHED_LONG_AGO,
     noticed: /a call starts on a slot that is not held any more/,
   },
   {
@@ -151,7 +151,7 @@ export const SABOTEURS: readonly Saboteur[] = [
       step: (state, event, now) =>
         DESIGN.step(state, event, now).filter(({ kind }) => kind !== 'recalled'),
     },
-    history: histories.WAITS_FOR_LENT_ONES,
+    history: histories.WAITS_FOR_PREFETCHED_ONES,
     noticed: /a call waits while slots are lent on which none runs/,
   },
   {
@@ -163,9 +163,10 @@ export const SABOTEURS: readonly Saboteur[] = [
   {
     rule: 'slots of a loan that was called back are not counted by themselves',
     rules: {
-      takeIn: (last, { loan }) => (last?.id === loan && !last.isOver ? 'adds' : 'anew'),
+      takeIn: (last, { loan: prefetch }) =>
+        last?.id === prefetch && !last.isOver ? 'adds' : 'anew',
     },
-    history: histories.LENT_TOO_LATE,
+    history: histories.PREFETCHED_TOO_LATE,
     noticed: UNCOUNTED,
   },
   {
@@ -175,7 +176,7 @@ export const SABOTEURS: readonly Saboteur[] = [
         event.kind === 'keep_loan' ? { ...event, told: { ...event.told, known: Infinity } } : event,
       ),
     },
-    history: histories.LENT_TO_NOBODY,
+    history: histories.PREFETCHED_TO_NOBODY,
     noticed: /slots are lent to nobody/,
   },
   {
@@ -191,7 +192,7 @@ export const SABOTEURS: readonly Saboteur[] = [
         },
       ),
     },
-    history: histories.LENT_ABOVE_THE_MARK,
+    history: histories.PREFETCHED_ABOVE_THE_MARK,
     noticed: ABOVE_MARK,
   },
   {
@@ -313,7 +314,7 @@ export const SABOTEURS: readonly Saboteur[] = [
   ...[
     histories.LOST_AT_THE_OLDER,
     histories.LAPSED_AT_THE_OLDER,
-    histories.LOAN_LAPSED_AT_THE_OLDER,
+    histories.PREFETCH_LAPSED_AT_THE_OLDER,
   ].map((history, index) => ({
     rule: `a slot of whose holder nobody has heard is handed on behind a write (${index + 1})`,
     rules: {
@@ -376,7 +377,7 @@ export const SABOTEURS: readonly Saboteur[] = [
   {
     rule: 'a slot of whose holder nobody has heard goes to no heir unwritten',
     rules: { step: passingLost },
-    history: histories.LOST_BESIDE_HEIRS,
+    history: histories.LOST_BESIDE_NEXT_HOLDERS,
     noticed: UNCOUNTED,
   },
   {
@@ -442,7 +443,7 @@ export const SABOTEURS: readonly Saboteur[] = [
   {
     rule: 'an heir has a slot of the member where that came free',
     rules: { step: passingElsewhere },
-    history: histories.HEIR_AT_THE_OTHER,
+    history: histories.NEXT_HOLDER_AT_THE_OTHER,
     noticed: MISPLACED,
   },
 ];

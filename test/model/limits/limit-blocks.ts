@@ -22,7 +22,7 @@ const EPSILON = 1e-6;
 export class LimitBlocks {
   #blocks: LimitBlock[] = [];
   readonly #usdBlocks: UsdBlock[] = [];
-  #unclaimedUntil = 0;
+  #orphanedUntil = 0;
   /** Slots that nobody has claimed since the last reset. */
   unclaimed = 0;
 
@@ -33,7 +33,7 @@ export class LimitBlocks {
       else this.#blocks.push({ name, amount, at: now });
     }
     this.unclaimed = mark;
-    this.#unclaimedUntil = now + LEASE_TTL_MS;
+    this.#orphanedUntil = now + LEASE_TTL_MS;
     this.wake(now);
   }
 
@@ -46,7 +46,7 @@ export class LimitBlocks {
 
   /** Notes the time, at which slots that nobody has claimed may come free. */
   wake(now: number): void {
-    if (now >= this.#unclaimedUntil) this.unclaimed = 0;
+    if (now >= this.#orphanedUntil) this.unclaimed = 0;
     if (this.unclaimed > 0) return;
     for (const block of this.#usdBlocks) block.spentAt ??= now;
   }

@@ -12,14 +12,14 @@ import type { LimitLedger } from './limit-ledger.ts';
  * @param awaited leases of an instance before whose holders have yet to take them up
  */
 export function checkLedger(
-  { controls, leases, unclaimed }: GroupState,
+  { controls, leases, unclaimed: orphaned }: GroupState,
   ledger: LimitLedger,
   awaited: ReadonlySet<LeaseId>,
   told: string,
   now: InstantMs,
 ): void {
   const { requests, tokens, reservedUsd, spentUsd } = ledger.totals();
-  assert.equal(unclaimed.slots, ledger.unclaimed, `${told}: unclaimed slots`);
+  assert.equal(orphaned.slots, ledger.unclaimed, `${told}: unclaimed slots`);
   const sum = (name: 'rpd' | 'tpd'): number =>
     (controls.rates.windows[name]?.bins ?? []).reduce((total, [, amount]) => total + amount, 0);
   assert.equal(sum('rpd'), requests, `${told}: requests`);

@@ -1,7 +1,7 @@
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
 import type { InstantMs, LeaseId } from '../../../src/core/words/ids.ts';
 import type { ActiveLease } from '../../../src/core/state.ts';
-import type { Claim } from '../../../src/core/unclaimed.ts';
+import type { Claim } from '../../../src/core/orphaned.ts';
 
 interface LimitHoldersHeld {
   /** All that its holder was told with the last answer. */
@@ -24,11 +24,21 @@ export class LimitHolders {
       lane,
       slots,
       nested,
-      heirOf,
+      heirOf: nextHolderOf,
       reserved,
       attachment,
     } = lease;
-    const told = { leaseId, ticketId, holder, lane, slots, nested, heirOf, reserved, attachment };
+    const told = {
+      leaseId,
+      ticketId,
+      holder,
+      lane,
+      slots,
+      nested,
+      heirOf: nextHolderOf,
+      reserved,
+      attachment,
+    };
     const grantedAt = this.#held.get(leaseId)?.grantedAt ?? now;
     this.#held.set(leaseId, { told, grantedAt, renewedAt: now });
   }

@@ -159,8 +159,8 @@ export class LimitWorld {
   }
 
   #isAtRest(): boolean {
-    const { leases, queue, unclaimed } = this.#state;
-    return leases.size + queue.byTicket.size + unclaimed.slots === 0;
+    const { leases, queue, unclaimed: orphaned } = this.#state;
+    return leases.size + queue.byTicket.size + orphaned.slots === 0;
   }
 
   #ask(action: Extract<LimitAction, { kind: 'ask' }>): void {

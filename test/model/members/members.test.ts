@@ -153,8 +153,8 @@ class MembersWorld {
         const { name } = this.#naive.leases[action.pick % this.#naive.leases.length] ?? {};
         if (name === undefined) return;
         const leaseId = leaseIdOf(ticketId(name), 1);
-        const told = { outcome: 'success', settlement: null } as const;
-        return this.#step({ kind: 'release', leaseId, ...told }, this.#naive.end(name, now));
+        const reported = { outcome: 'success', settlement: null } as const;
+        return this.#step({ kind: 'release', leaseId, ...reported }, this.#naive.end(name, now));
       }
       case 'served':
       case 'mistaken':
@@ -162,8 +162,8 @@ class MembersWorld {
         const { name } = this.#naive.leases[action.pick % this.#naive.leases.length] ?? {};
         if (name === undefined) return;
         const leaseId = leaseIdOf(ticketId(name), 1);
-        const [signal, told] = this.#answered(action, name);
-        return this.#step({ kind: 'report', leaseId, signal, isRepeat: false }, told);
+        const [signal, reported] = this.#answered(action, name);
+        return this.#step({ kind: 'report', leaseId, signal, isRepeat: false }, reported);
       }
       case 'bring_back': {
         const { id } = members[action.pick % members.length] ?? {};
@@ -210,30 +210,30 @@ class MembersWorld {
       const wakeAt = nextWakeAt(this.#state, this.#now);
       assert.ok(wakeAt > this.#now, 'the group would not sleep at all');
       this.#now = instant(due);
-      const told = this.#naive.tick(due);
+      const reported = this.#naive.tick(due);
       assert.ok(
-        told.length === 0 || wakeAt <= due,
-        `the group would sleep too long: ${told.join()} at ${due - START}, not ${wakeAt - START}`,
+        reported.length === 0 || wakeAt <= due,
+        `the group would sleep too long: ${reported.join()} at ${due - START}, not ${wakeAt - START}`,
       );
-      this.#step({ kind: 'tick' }, told);
+      this.#step({ kind: 'tick' }, reported);
     }
     this.#now = instant(target);
     this.#step({ kind: 'tick' }, this.#naive.tick(target));
   }
 
   #step(event: GroupEvent, expected: readonly string[]): void {
-    const told: string[] = [];
+    const reported: string[] = [];
     for (const effect of step(this.#state, event, this.#now)) {
       if (effect.kind === 'grant') {
         const { ticketId: name, member, decision } = effect.lease;
-        told.push(`grant ${name} at ${member}`);
+        reported.push(`grant ${name} at ${member}`);
         this.seen.granted += 1;
         if (decision?.placed?.by === 'left') this.seen.left += 1;
       } else if (effect.kind === 'reject') {
-        told.push(`reject ${effect.ticketId} ${effect.rejection.reason}`);
+        reported.push(`reject ${effect.ticketId} ${effect.rejection.reason}`);
       }
     }
-    assert.deepEqual(told.toSorted(), expected, `at ${this.#now - START}, ${event.kind}`);
+    assert.deepEqual(reported.toSorted(), expected, `at ${this.#now - START}, ${event.kind}`);
     assert.deepEqual(checkInvariants(this.#state, this.#now), []);
     for (const { controls } of this.#state.members.values()) {
       if (controls.outage.reason !== null) this.seen.out += 1;

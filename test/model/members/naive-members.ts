@@ -151,9 +151,11 @@ export class NaiveMembers {
   }
 
   #settle(now: number): string[] {
-    const told: string[] = [];
+    const reported: string[] = [];
     const reject = (isMeant: (waiter: NaiveMembersNaiveWaiter) => boolean, why: string): void => {
-      for (const waiter of this.waiters.filter(isMeant)) told.push(`reject ${waiter.name} ${why}`);
+      for (const waiter of this.waiters.filter(isMeant)) {
+        reported.push(`reject ${waiter.name} ${why}`);
+      }
       this.waiters = this.waiters.filter((waiter) => !isMeant(waiter));
     };
     reject((waiter) => this.#isTooWide(waiter), 'never_fits');
@@ -162,9 +164,9 @@ export class NaiveMembers {
       const { waiter, member } = next;
       this.waiters = this.waiters.filter((each) => each !== waiter);
       this.#grant(waiter, member, now);
-      told.push(`grant ${waiter.name} at ${member}`);
+      reported.push(`grant ${waiter.name} at ${member}`);
     }
-    return told.toSorted();
+    return reported.toSorted();
   }
 
   #grant(call: NaiveCall, named: string, now: number): void {

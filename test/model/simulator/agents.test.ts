@@ -86,7 +86,7 @@ function runSeed(
 describe('agent runs', () => {
   const rows: string[][] = [];
 
-  function told(name: string, ageCreditMs: number | null, variation: number): AgentsResult {
+  function reported(name: string, ageCreditMs: number | null, variation: number): AgentsResult {
     // Runs of similar length differ by little, so that takes more of them.
     const result = run(ageCreditMs, variation, variation === 0 ? [1, 2] : [1]);
     const { agentMs, waitMs, overtakenMs } = result;
@@ -107,9 +107,9 @@ describe('agent runs', () => {
   });
 
   test('of similar length end sooner when the oldest goes first', () => {
-    const inTurn = told('similar, first come first served', 0, 0);
-    const bounded = told('similar, credit of 120 s', 120_000, 0);
-    const strict = told('similar, strictly the oldest', null, 0);
+    const inTurn = reported('similar, first come first served', 0, 0);
+    const bounded = reported('similar, credit of 120 s', 120_000, 0);
+    const strict = reported('similar, strictly the oldest', null, 0);
     expect(mean(bounded.agentMs)).toBeLessThan(0.95 * mean(inTurn.agentMs));
     expect(quantile(bounded.agentMs, 0.95)).toBeLessThan(0.97 * quantile(inTurn.agentMs, 0.95));
     expect(mean(strict.agentMs)).toBeLessThan(mean(bounded.agentMs));
@@ -120,10 +120,10 @@ describe('agent runs', () => {
   });
 
   test('of different length are delayed by the credit at most', () => {
-    told('different, first come first served', 0, 2);
-    const short = told('different, credit of 30 s', 30_000, 2);
-    const bounded = told('different, credit of 120 s', 120_000, 2);
-    const strict = told('different, strictly the oldest', null, 2);
+    reported('different, first come first served', 0, 2);
+    const short = reported('different, credit of 30 s', 30_000, 2);
+    const bounded = reported('different, credit of 120 s', 120_000, 2);
+    const strict = reported('different, strictly the oldest', null, 2);
     expect(short.overtakenMs).toBeLessThanOrEqual(30_000);
     expect(bounded.overtakenMs).toBeLessThanOrEqual(120_000);
     // Without a bound the short ones starve behind the long ones.

@@ -21,8 +21,8 @@ function measure({ lanes, shares }: LanesScenario): number[] {
   const group = new SimGroup(clock, 'group', { slotsMax: 10, laneShares: shares });
   for (const [index, lane] of lanes.entries()) {
     // One tenant in all lanes: what it has had must not matter between them.
-    const crowd = { tenant: 'one', size: 40, serviceMs: 4_000, lane, groups: [group] };
-    gather(clock, crowd, 0, index);
+    const callersAtOnce = { tenant: 'one', size: 40, serviceMs: 4_000, lane, groups: [group] };
+    gather(clock, callersAtOnce, 0, index);
   }
   clock.runTo(3_000_000);
   const grants = lanes.map((lane) => group.grants.get(lane) ?? 0);

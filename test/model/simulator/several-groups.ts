@@ -136,8 +136,8 @@ export function play(
     const needed = one.needs.flatMap((at) => groups[at] ?? []);
     const { callers: size, holdMs: serviceMs, thinkMs = 1 } = one;
     const tenant = isShared ? one.name : 'one';
-    const crowd = { tenant, size, serviceMs, variation: 1, thinkMs, groups: needed };
-    return { ...one, ledger: gather(clock, crowd, FROM_MS, index + 1) };
+    const callersAtOnce = { tenant, size, serviceMs, variation: 1, thinkMs, groups: needed };
+    return { ...one, ledger: gather(clock, callersAtOnce, FROM_MS, index + 1) };
   });
   clock.runTo(forMs);
   for (const group of groups) group.run(0);

@@ -13,7 +13,7 @@ import { endGapMs } from '../../../src/core/estimate.ts';
 import { slotsHeld } from '../../../src/core/violations.ts';
 import { confirmWrite, takeWrite } from '../../../src/core/writes.ts';
 import { emptyControls } from '../../../src/core/controls.ts';
-import type { Claim } from '../../../src/core/unclaimed.ts';
+import type { Claim } from '../../../src/core/orphaned.ts';
 import { answersOf, someSettings, START } from '../../support/core-builders.ts';
 import { Disk } from '../disk.ts';
 import { NaiveGroup } from '../naive-group.ts';
@@ -121,8 +121,8 @@ export class SimGroup {
     const known = this.#known.get(leaseId);
     const { attachment = null, nested = null, grantedAt = this.#now() } = known ?? {};
     const heldMs = this.#now() - grantedAt;
-    const told = { ticketId, holder, lane, slots, attachment, nested, heirOf: [], heldMs };
-    return { leaseId, hasLapsed: false, reserved: null, ...told };
+    const reported = { ticketId, holder, lane, slots, attachment, nested, heirOf: [], heldMs };
+    return { leaseId, hasLapsed: false, reserved: null, ...reported };
   }
 
   reconfigure(changes: Partial<GroupSettings>): void {
@@ -166,7 +166,7 @@ export class SimGroup {
     const effects = step(this.#state, event, this.#now());
     const answers = this.#twin?.handle(event, this.#now());
     if (answers !== undefined) assert.deepEqual(answersOf(effects), answers, this.name);
-    for (const effect of effects) this.#tell(effect);
+    for (const effect of effects) this.#report(effect);
     const writes = effects.filter((effect) => effect.kind === 'write');
     if (this.#behind.size > 0 || writes.some(({ isAhead }) => isAhead)) this.#write();
     else if (writes.length > 0) this.#clock.after(WRITE_DELAY_MS, () => this.#write());
@@ -190,7 +190,7 @@ export class SimGroup {
     this.#clock.at(this.#disk.lastArrivalAt - START, arrive);
   }
 
-  #tell(effect: Effect): void {
+  #report(effect: Effect): void {
     if (effect.kind === 'grant') {
       this.onGrant(effect.lease, this.#state);
       const { id, lane, holder, attachment, nested, grantedAt } = effect.lease;

@@ -34,15 +34,21 @@ export class WorkloadLedger {
 /** Begins the callers of a crowd. What they had before `fromMs` does not count. */
 export function gather(
   clock: Clock,
-  crowd: WorkloadCrowd,
+  callersAtOnce: WorkloadCrowd,
   fromMs: number,
   seed: number,
 ): WorkloadLedger {
   const ledger = new WorkloadLedger();
   const declined = new Map<SimGroup, Declined>();
-  for (let index = 0; index < crowd.size; index += 1) {
+  for (let index = 0; index < callersAtOnce.size; index += 1) {
     const random = new SimulatorRandom(seed * 1_000 + index);
-    start(member(clock, crowd, `${crowd.tenant}-${crowd.agent ?? ''}-${seed}-${index}`));
+    start(
+      member(
+        clock,
+        callersAtOnce,
+        `${callersAtOnce.tenant}-${callersAtOnce.agent ?? ''}-${seed}-${index}`,
+      ),
+    );
 
     function* member(time: Clock, own: WorkloadCrowd, name: string): Process {
       const { thinkMs = 0, slots = 1, onOffMs } = own;

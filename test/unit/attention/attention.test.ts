@@ -53,7 +53,7 @@ type AttentionLastRefusal = UpstreamCallsStatus['last_refusals'][number];
 function upstream(
   id: string,
   kind: string,
-  told: Partial<Pick<AttentionLastRefusal, 'at' | 'status' | 'message'>> = {},
+  reported: Partial<Pick<AttentionLastRefusal, 'at' | 'status' | 'message'>> = {},
 ): GroupStatus['upstreams'][number] {
   return {
     id,
@@ -62,7 +62,7 @@ function upstream(
     day_granted: 1,
     day_refusals: {},
     spend: null,
-    last_refusals: [{ kind, at: ago(1_000), retry_after_ms: null, model: null, ...told }],
+    last_refusals: [{ kind, at: ago(1_000), retry_after_ms: null, model: null, ...reported }],
     state: 'ok',
     paused_until: null,
     breaker_until: null,

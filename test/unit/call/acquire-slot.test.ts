@@ -555,12 +555,12 @@ describe('a call far back', () => {
   });
 
   it('asks as often as its caller is told its place', async () => {
-    const tell = vi.fn<PositionListener['tell']>();
+    const report = vi.fn<PositionListener['report']>();
     const script = () => pending(90_000, { position: 700, askAgainMs: 30_000 });
-    const { caller, work } = start({}, { script, listener: { everyMs: 5_000, tell } });
+    const { caller, work } = start({}, { script, listener: { everyMs: 5_000, report: report } });
     await vi.advanceTimersByTimeAsync(20_000);
-    const told = { position: 700, estimateMs: 90_000 };
-    expect(tell.mock.calls).toMatchObject(Array.from({ length: 5 }, () => [told]));
+    const reported = { position: 700, estimateMs: 90_000 };
+    expect(report.mock.calls).toMatchObject(Array.from({ length: 5 }, () => [reported]));
     caller.abort();
     await work;
   });

@@ -229,9 +229,9 @@ it.each([
   const waited = at.slice(1).map((instant, index) => instant - (at[index] ?? 0));
   expect(waited.slice(0, pauses.length)).toEqual(pauses);
   await holder.release('success');
-  const tries = at.length;
+  const attempts = at.length;
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(at).toHaveLength(tries);
+  expect(at).toHaveLength(attempts);
 });
 
 it.each([
@@ -239,7 +239,7 @@ it.each([
   ['hangs', () => new Promise<never>(() => {}), [3_000, 6_000, 9_000, 12_000]],
 ])(
   'a release that %s is made by the lease id at once, and three times within ten seconds',
-  async (_, answer, tries) => {
+  async (_, answer, attempts) => {
     const { holder, lease, release } = setUp();
     const startedAt = Date.now();
     const at: number[] = [];
@@ -251,9 +251,9 @@ it.each([
     const released = holder.release('failed');
     await vi.advanceTimersByTimeAsync(16_000);
     await released;
-    expect(at).toEqual(tries);
-    const told = ['t.1', 'failed', null, undefined, { ...SELF, ...HELD }];
-    expect(release.mock.calls).toEqual([told, told, told, told]);
+    expect(at).toEqual(attempts);
+    const reported = ['t.1', 'failed', null, undefined, { ...SELF, ...HELD }];
+    expect(release.mock.calls).toEqual([reported, reported, reported, reported]);
     expect(lease[Symbol.dispose]).toHaveBeenCalledOnce();
   },
 );

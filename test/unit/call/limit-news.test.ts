@@ -14,16 +14,16 @@ function rpm(limit: number): LimitHint[] {
 test('a pool hears of limits once, when they change, and after an hour; never twice in a minute', () => {
   let now = 1_000_000;
   vi.spyOn(steadyClock, 'now').mockImplementation(() => now);
-  const isTold = (limit: number) => newsOfLimits(rpm(limit), 'a pool') !== null;
+  const isReported = (limit: number) => newsOfLimits(rpm(limit), 'a pool') !== null;
   expect(newsOfLimits(rpm(5), 'a pool')).toMatchObject({ kind: 'served', hints: rpm(5) });
-  expect(isTold(5)).toBe(false);
-  expect(isTold(6)).toBe(false);
+  expect(isReported(5)).toBe(false);
+  expect(isReported(6)).toBe(false);
   now += 60_000;
-  expect([isTold(5), isTold(6), isTold(5)]).toEqual([false, true, false]);
+  expect([isReported(5), isReported(6), isReported(5)]).toEqual([false, true, false]);
   now += 3_599_999;
-  expect(isTold(6)).toBe(false);
+  expect(isReported(6)).toBe(false);
   now += 1;
-  expect(isTold(6)).toBe(true);
+  expect(isReported(6)).toBe(true);
 });
 
 test('each pool hears of its own, and of what has no name nobody does', () => {

@@ -17,13 +17,13 @@ const OWN = { group: 'auto:zai', partition: 'k1' } as Placement;
 
 let addresses = 0;
 let address: string;
-let proved: Mock<() => Promise<boolean>>;
+let verified: Mock<() => Promise<boolean>>;
 
 beforeEach(() => {
   vi.useFakeTimers();
   // The Worker remembers addresses for good, so each test has its own.
   address = `192.0.2.${(addresses += 1)}`;
-  proved = vi.fn<() => Promise<boolean>>(() => Promise.resolve(false));
+  verified = vi.fn<() => Promise<boolean>>(() => Promise.resolve(false));
 });
 
 afterEach(() => {
@@ -38,8 +38,8 @@ interface CallNewKeysRequest {
 function asked(from = address, signal?: AbortSignal): CallNewKeysRequest {
   const headers = { 'cf-connecting-ip': from };
   const request = new Request('https://gate.test/', { headers, ...(signal && { signal }) });
-  const trials = { getByName: () => ({ isProved: proved }) };
-  return { request, env: { TRIALS: trials } as unknown as Env };
+  const verifications = { getByName: () => ({ isProved: verified }) };
+  return { request, env: { TRIALS: verifications } as unknown as Env };
 }
 
 /** How long something takes on the clock of the test. */
@@ -62,7 +62,7 @@ describe('a key that never had a success', () => {
   it('waits for nothing while its address had few refused', async () => {
     refuse(FREE);
     expect(await waitOf('new')).toBe(0);
-    expect(proved).not.toHaveBeenCalled();
+    expect(verified).not.toHaveBeenCalled();
   });
 
   it('waits twice as long with each that is refused, up to a second', async () => {
@@ -105,15 +105,15 @@ describe('a key that had a success', () => {
     noteKeyAnswer(asked(), [`${address} good`], 200, true);
     refuse(FREE + 10);
     expect(await waitOf(`${address} good`)).toBe(0);
-    expect(proved).not.toHaveBeenCalled();
+    expect(verified).not.toHaveBeenCalled();
   });
 
   it('never waits where its pool alone knows of it, which is asked once', async () => {
-    proved.mockResolvedValue(true);
+    verified.mockResolvedValue(true);
     refuse(FREE + 10);
     expect(await waitOf(`${address} good`)).toBe(0);
     expect(await waitOf(`${address} good`)).toBe(0);
-    expect(proved).toHaveBeenCalledExactlyOnceWith(OWN);
+    expect(verified).toHaveBeenCalledExactlyOnceWith(OWN);
   });
 
   it('is counted no more when it is refused', async () => {
@@ -132,7 +132,7 @@ describe('a key that had a success', () => {
 });
 
 it('a pool that does not answer costs its key a second more, and no failure', async () => {
-  proved.mockReturnValue(new Promise(() => undefined));
+  verified.mockReturnValue(new Promise(() => undefined));
   refuse(FREE + 10);
   expect(await waitOf('new')).toBe(2_000);
 });
@@ -177,27 +177,27 @@ describe('calls of keys that had no success', () => {
     return true;
   }
 
-  function crowd(keys: number, of = asked()): number {
+  function callersAtOnce(keys: number, of = asked()): number {
     return Array.from({ length: keys }, (_, at) => goesOn(`made-up-${at}`, of)).filter(Boolean)
       .length;
   }
 
   it('are under way of so many keys at once, and of fewer where their address waits', () => {
-    expect(crowd(PLACES + 100)).toBe(PLACES);
+    expect(callersAtOnce(PLACES + 100)).toBe(PLACES);
     for (const leave of leaves.splice(0)) leave();
     refuse(FREE + 1);
-    expect(crowd(PLACES)).toBe(PLACES_OF_WAITING);
+    expect(callersAtOnce(PLACES)).toBe(PLACES_OF_WAITING);
   });
 
   it('have room for who comes from elsewhere, however many wait', () => {
     refuse(FREE + 1);
-    crowd(PLACES);
+    callersAtOnce(PLACES);
     expect(goesOn('new', asked('198.51.100.2'))).toBe(true);
   });
 
   it('have room for one that was told to come again, and comes', () => {
     refuse(FREE + 1);
-    crowd(PLACES_OF_WAITING);
+    callersAtOnce(PLACES_OF_WAITING);
     const place = takePlace(asked(), `${address} new`);
     expect(place).toMatchObject({
       kind: 'rejected',
@@ -211,12 +211,12 @@ describe('calls of keys that had no success', () => {
     refuse(FREE + 1);
     const calls = Array.from({ length: 3 * PLACES_OF_WAITING }, () => goesOn('one'));
     expect(calls).not.toContain(false);
-    expect(crowd(PLACES)).toBe(PLACES_OF_WAITING - 1);
+    expect(callersAtOnce(PLACES)).toBe(PLACES_OF_WAITING - 1);
   });
 
   it('give their place back when the last one of the key has its answer', () => {
     refuse(FREE + 1);
-    crowd(PLACES_OF_WAITING);
+    callersAtOnce(PLACES_OF_WAITING);
     goesOn('made-up-0');
     const [first, ...others] = leaves.splice(0);
     first?.();
@@ -228,7 +228,7 @@ describe('calls of keys that had no success', () => {
 
   it('take no place where the key had a success', () => {
     noteKeyAnswer(asked(), [`${address} good`], 200, true);
-    crowd(PLACES + 1);
+    callersAtOnce(PLACES + 1);
     expect(goesOn('new')).toBe(false);
     expect(goesOn('good')).toBe(true);
   });
@@ -248,12 +248,12 @@ describe('leases of keys that had no success', () => {
     return true;
   }
 
-  const crowd = (name: string): number =>
+  const callersAtOnce = (name: string): number =>
     Array.from({ length: 2 * LEASED_MAX }, (_, at) => leases(`${name}-${at}`)).filter(Boolean)
       .length;
 
   it('keep their places until they expire, and at most half of all places', () => {
-    expect(crowd('first')).toBe(LEASED_MAX);
+    expect(callersAtOnce('first')).toBe(LEASED_MAX);
     expect(leases('first-0')).toBe(true);
     const call = takePlace(asked(), `${address} call`);
     expect(call.kind).toBe('taken');
@@ -261,13 +261,13 @@ describe('leases of keys that had no success', () => {
     vi.advanceTimersByTime(LEASE_MS - 1);
     expect(leases('second')).toBe(false);
     vi.advanceTimersByTime(1);
-    expect(crowd('third')).toBe(LEASED_MAX);
+    expect(callersAtOnce('third')).toBe(LEASED_MAX);
     vi.advanceTimersByTime(LEASE_MS);
   });
 
   it('take no place where the key had a success', () => {
     noteKeyAnswer(asked(), [`${address} good`], 200, true);
-    crowd('more');
+    callersAtOnce('more');
     expect(leases('good')).toBe(true);
     vi.advanceTimersByTime(LEASE_MS);
   });

@@ -4,7 +4,7 @@ import type { RateRoom } from '../../../src/core/parts/rate-room.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { parseResetMs } from '../../../src/upstream/refusal/reset-time.ts';
 
-const NOBODY = new Headers();
+const NO_ACTOR = new Headers();
 
 function room(name: RateRoom['name'], limit: number, left: number, resetMs = 0): RateRoom {
   return { name, limit, left, resetMs };
@@ -18,7 +18,7 @@ describe('headers of rates', () => {
       room('tpm', 1_000, 999, 1),
       room('otpm', 100, 0, 61_000),
     ];
-    expect(rateHeaders(rooms, NOBODY)).toEqual({
+    expect(rateHeaders(rooms, NO_ACTOR)).toEqual({
       'x-ratelimit-limit-requests': '1000',
       'x-ratelimit-remaining-requests': '40',
       'x-ratelimit-reset-requests': '24h0m0s',
@@ -29,7 +29,7 @@ describe('headers of rates', () => {
   });
 
   it('tell of what is limited alone', () => {
-    expect(Object.keys(rateHeaders([room('tpd', 5, 5)], NOBODY))).toEqual([
+    expect(Object.keys(rateHeaders([room('tpd', 5, 5)], NO_ACTOR))).toEqual([
       'x-ratelimit-limit-tokens',
       'x-ratelimit-remaining-tokens',
       'x-ratelimit-reset-tokens',
@@ -49,7 +49,7 @@ test.each([
   [360_000, '6m0s'],
   [3_600_000, '1h0m0s'],
 ])('a reset in %d ms is %s, which we read as OpenAI writes it', (resetMs, written) => {
-  const said = rateHeaders([room('rpm', 1, 0, resetMs)], NOBODY);
+  const said = rateHeaders([room('rpm', 1, 0, resetMs)], NO_ACTOR);
   expect(said['x-ratelimit-reset-requests']).toBe(written);
   expect(parseResetMs(written, instant(0))).toBe(Math.ceil(resetMs / 1_000) * 1_000);
 });

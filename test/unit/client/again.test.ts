@@ -9,13 +9,13 @@ const AGAIN = { action: 'again', after_ms: 2_000, ticket: 'aged' };
 test('a refusal that Headgate wants repeated is, after the wait and with the ticket', async () => {
   const { headgate, gate } = stage(1);
   headgate.verdicts.push(AGAIN);
-  let tries = 0;
+  let attempts = 0;
   const work = gate.withLease({ group: 'glm', agent: 'run' }, () => {
-    if ((tries += 1) === 1) throw sdkError(429, { 'retry-after': '2', 'set-cookie': 'a=b' });
-    return tries;
+    if ((attempts += 1) === 1) throw sdkError(429, { 'retry-after': '2', 'set-cookie': 'a=b' });
+    return attempts;
   });
   await pass(1_999);
-  expect(tries).toBe(1);
+  expect(attempts).toBe(1);
   expect(headgate.held.size).toBe(0);
   await pass(1);
   expect(await work).toBe(2);
@@ -36,14 +36,14 @@ test('a refusal that Headgate wants repeated is, after the wait and with the tic
 test('a Response that is returned is read as well, and its body is left to the caller', async () => {
   const { headgate, gate } = stage(1);
   headgate.verdicts.push(AGAIN, { action: 'stop', after_ms: 0 });
-  let tries = 0;
+  let attempts = 0;
   const work = gate.withLease({ group: 'glm' }, () => {
-    tries += 1;
-    return new Response(`no ${tries}`, { status: 529, headers: { 'retry-after': '3' } });
+    attempts += 1;
+    return new Response(`no ${attempts}`, { status: 529, headers: { 'retry-after': '3' } });
   });
   await pass(2_000);
   const response = await work;
-  expect([response.status, await response.text(), tries]).toEqual([529, 'no 2', 2]);
+  expect([response.status, await response.text(), attempts]).toEqual([529, 'no 2', 2]);
   expect(headgate.seen[1]?.body).toMatchObject({
     status: 529,
     headers: { 'retry-after': '3' },
@@ -67,9 +67,9 @@ test('`stop` and `go_on` give the error to the caller; only the second leaves a 
 test('what the work has reported itself is not reported again', async () => {
   const { headgate, gate } = stage(1);
   headgate.verdicts.push({ ...AGAIN, after_ms: 0 });
-  let tries = 0;
+  let attempts = 0;
   const work = gate.withLease({ group: 'glm' }, async (lease) => {
-    if ((tries += 1) > 1) return 'done';
+    if ((attempts += 1) > 1) return 'done';
     const error = sdkError(429);
     expect(await lease.report(error)).toEqual({ action: 'again', afterMs: 0, ticket: 'aged' });
     throw error;

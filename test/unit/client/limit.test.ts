@@ -48,9 +48,9 @@ test('one that a provider refused waits again, and counts as waiting', async () 
   const { headgate, gate } = stage(1);
   headgate.verdicts.push({ action: 'again', after_ms: 2_000, ticket: 'aged' });
   const limit = gate.limit('glm');
-  let tries = 0;
+  let attempts = 0;
   const work = limit(() => {
-    if ((tries += 1) === 1) throw sdkError(429);
+    if ((attempts += 1) === 1) throw sdkError(429);
     return 'done';
   });
   await pass(1_000);

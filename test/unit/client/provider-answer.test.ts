@@ -8,23 +8,23 @@ const headers = {
   n: 1,
   long: 'x'.repeat(4_097),
 };
-const told = { 'retry-after': '7' };
+const reported = { 'retry-after': '7' };
 
 test.each([
   [
     'OpenAI, Anthropic',
     { status: 429, headers: new Headers({ 'retry-after': '7' }), error: { code: 'slow' } },
-    { status: 429, headers: told, error: '{"code":"slow"}' },
+    { status: 429, headers: reported, error: '{"code":"slow"}' },
   ],
   [
     'the AI SDK',
     { statusCode: 529, responseHeaders: headers, responseBody: '{"a":1}', message: 'Overloaded' },
-    { status: 529, headers: told, error: '{"a":1}' },
+    { status: 529, headers: reported, error: '{"a":1}' },
   ],
   [
     'the AI SDK after its own retries',
     { name: 'AI_RetryError', lastError: { statusCode: 429, responseHeaders: headers } },
-    { status: 429, headers: told },
+    { status: 429, headers: reported },
   ],
   [
     'the AWS SDK',
@@ -34,12 +34,16 @@ test.each([
       $metadata: { httpStatusCode: 429 },
       $response: { headers },
     },
-    { status: 429, headers: told, error: '{"__type":"ThrottlingException","message":"Too many"}' },
+    {
+      status: 429,
+      headers: reported,
+      error: '{"__type":"ThrottlingException","message":"Too many"}',
+    },
   ],
   [
     'axios, ky',
     { message: 'failed', response: { status: 503, headers } },
-    { status: 503, headers: told, error: 'failed' },
+    { status: 503, headers: reported, error: 'failed' },
   ],
   [
     'gRPC',

@@ -151,14 +151,14 @@ export class ScriptedHeadgate {
         },
         slice: () => {
           leave();
-          const told = {
+          const reported = {
             ticket,
             position: 0,
             estimate_ms: null,
             group: 'scripted',
             retry_after_ms: this.retryAfterMs,
           };
-          resolve(Response.json(ticketAnswerSchema.parse(told), { status: 202 }));
+          resolve(Response.json(ticketAnswerSchema.parse(reported), { status: 202 }));
         },
       };
       this.#waiting.push(mine);

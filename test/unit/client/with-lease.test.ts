@@ -208,8 +208,8 @@ test('a release without any answer is abandoned', async () => {
 test('immediate answers that ask for a retry do not cause a loop', async () => {
   const { headgate, gate } = stage(1);
   const first = await gate.acquire({ group: 'glm' });
-  const told = { ticket: 't', position: 0, estimate_ms: null, retry_after_ms: 0 };
-  const answers = Array.from({ length: 200 }, () => Response.json(told, { status: 202 }));
+  const reported = { ticket: 't', position: 0, estimate_ms: null, retry_after_ms: 0 };
+  const answers = Array.from({ length: 200 }, () => Response.json(reported, { status: 202 }));
   headgate.fault('POST', ...answers);
   const giveUp = new AbortController();
   const second = failureOf(gate.acquire({ group: 'glm', signal: giveUp.signal }));

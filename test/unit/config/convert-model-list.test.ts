@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import { importConfig } from '../../../src/config/import-config.ts';
-import { keepKnownCaps } from '../../../src/config/keep-known-caps.ts';
+import { keepKnownCaps } from '../../../src/config/keep-published-caps.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
 const deployment = (model_name: string, model: string, more: object = {}) => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   isOfProviderKey,
-  isProvedLater,
+  isVerifiedLater,
   OVERFLOW_PARTITION,
 } from '../../../src/contract/pool-name.ts';
 
@@ -14,6 +14,6 @@ test.each([
   ['an automatic group that is not split', 'auto:openai', null, false, false],
   ['the pool that partitions share', 'split', OVERFLOW_PARTITION, false, false],
 ])('%s', (_what, group, partition, isLater, isKey) => {
-  expect(isProvedLater({ group, partition })).toBe(isLater);
+  expect(isVerifiedLater({ group, partition })).toBe(isLater);
   expect(isOfProviderKey({ group, partition })).toBe(isKey);
 });

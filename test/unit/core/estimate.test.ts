@@ -1,11 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { retryAfterMs } from '../../../src/core/estimate.ts';
 import { ticketId } from '../../../src/core/words/ids.ts';
-import {
-  COMEBACK_MS,
-  HOLD_GUESS_MS,
-  RETRY_AFTER_MAX_MS,
-} from '../../../src/core/words/settings.ts';
+import { RETURN_MS, HOLD_GUESS_MS, RETRY_AFTER_MAX_MS } from '../../../src/core/words/settings.ts';
 import { TestGroup } from '../../support/core-builders.ts';
 
 /** The estimate of how long it may take, as a caller is told it. */
@@ -154,20 +150,20 @@ describe('Retry-After', () => {
     ['and is at least a second', 3, 1_000, 1_500],
     ['and is at most a minute', 900_000, 40_000, 60_000],
   ])('spreads %s', (_where, estimateMs, least, most) => {
-    const told = Array.from({ length: 500 }, (_, index) =>
+    const reported = Array.from({ length: 500 }, (_, index) =>
       retryAfterMs(estimateMs, ticketId(`${(index * 7_919) % 9_973}-ticket-${index}`)),
     );
-    expect(Math.min(...told)).toBeGreaterThanOrEqual(least);
-    expect(Math.max(...told)).toBeLessThanOrEqual(most);
+    expect(Math.min(...reported)).toBeGreaterThanOrEqual(least);
+    expect(Math.max(...reported)).toBeLessThanOrEqual(most);
     // All of it is used, from one end to the other.
-    expect(Math.max(...told) - Math.min(...told)).toBeGreaterThan(0.9 * (most - least));
+    expect(Math.max(...reported) - Math.min(...reported)).toBeGreaterThan(0.9 * (most - least));
   });
 
   test('is no guess where no call has ended for long', () => {
     const group = fullGroup(1000).learned();
     expect(retryAfter(group)).toBeLessThan(2_000);
     group.advance(20_000);
-    expect(retryAfter(group)).toBeGreaterThanOrEqual(COMEBACK_MS);
+    expect(retryAfter(group)).toBeGreaterThanOrEqual(RETURN_MS);
   });
 
   test('is below a minute with a limit of 0', () => {

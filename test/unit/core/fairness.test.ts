@@ -38,8 +38,8 @@ function contended(changes: Partial<GroupSettings> = {}): TestGroup {
 function next(group: TestGroup, heldMs = 0): string {
   group.now = (group.now + heldMs) as typeof group.now;
   const [lease] = group.state.leases.values();
-  const told = group.release(lease?.ticketId ?? '');
-  return told.find((answer) => answer.startsWith('grant'))?.slice('grant '.length, -2) ?? '';
+  const reported = group.release(lease?.ticketId ?? '');
+  return reported.find((answer) => answer.startsWith('grant'))?.slice('grant '.length, -2) ?? '';
 }
 
 describe('a tenant', () => {

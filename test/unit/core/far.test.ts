@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import {
-  FAR_MS,
+  DEFERRED_MS,
   HOLD_SAMPLES_MIN,
   NEAR_PLACES,
   ORPHAN_GRACE_MS,
   SETTLE_MAX_MS,
-  TOLD_FROM_PLACE,
+  REPORTED_FROM_PLACE,
 } from '../../../src/core/words/settings.ts';
 import { START, TestGroup, type AskOptions } from '../../support/core-builders.ts';
 
@@ -46,13 +46,13 @@ function crowdedGroup(changes = {}): TestGroup {
   return group;
 }
 
-const toldLater = `pending far at ${NEAR_PLACES} again in ${SLICE_MS}`;
+const reportedLater = `pending far at ${NEAR_PLACES} again in ${SLICE_MS}`;
 
 describe('a waiter that is far back', () => {
   test('is told so at once, and to ask again at the end of its slice', () => {
     const group = crowdedGroup();
-    expect(group.ask('far', LATER)).toEqual([toldLater]);
-    expect(group.estimate('far')).toBeGreaterThan(FAR_MS);
+    expect(group.ask('far', LATER)).toEqual([reportedLater]);
+    expect(group.estimate('far')).toBeGreaterThan(DEFERRED_MS);
   });
 
   test('keeps its place until then and for a grace, and is dropped after that', () => {
@@ -108,8 +108,8 @@ describe('a waiter that is far back', () => {
     const before = slowGroup({ queueLengthMax: 40 });
     const cameMs = before.now - START;
     const names = Array.from({ length: 40 }, (_, index) => `w${index}`);
-    const isFar = (name: string) => before.ask(name, LATER).join().includes('again in');
-    const far = new Set(names.filter(isFar));
+    const isDeferred = (name: string) => before.ask(name, LATER).join().includes('again in');
+    const far = new Set(names.filter(isDeferred));
     expect(far.size).toBe(40 - NEAR_PLACES);
     before.advance(1);
     const after = before.restart();
@@ -162,7 +162,7 @@ describe('a waiter is parked', () => {
     // Or it would be refused: while a group is paused nobody knows how long it takes.
     group.reconfigure({ paused: true });
     const lastMs = group.now - START + SLICE_MS + ORPHAN_GRACE_MS;
-    expect(group.ask('far', { ...LATER, deadlineMs: lastMs + 1 })).toEqual([toldLater]);
+    expect(group.ask('far', { ...LATER, deadlineMs: lastMs + 1 })).toEqual([reportedLater]);
     expect(group.ask('near', { ...LATER, deadlineMs: lastMs })).toEqual([]);
   });
 
@@ -171,7 +171,7 @@ describe('a waiter is parked', () => {
     group.state.holdSamples = HOLD_SAMPLES_MIN - 1;
     expect(group.ask('far', LATER)).toEqual([]);
     group.state.holdSamples = HOLD_SAMPLES_MIN;
-    expect(group.ask('far', LATER)).toEqual([toldLater]);
+    expect(group.ask('far', LATER)).toEqual([reportedLater]);
   });
 });
 
@@ -194,10 +194,10 @@ describe('a waiter that many others are ahead of is parked if they need not go b
     ['where those are at their cap', { slotsMaxEach: 1 }, crowded, { tenant: 'another' }],
     ['where its agent had less', { byAgent: true }, { agent: 'greedy' }, { agent: 'modest' }],
     ['where its lane has a share', {}, crowded, { tenant: 'another' }],
-  ])('%s', (_, settings, crowd, ask) => {
+  ])('%s', (_, settings, callersAtOnce, ask) => {
     const group = slowGroup(settings);
-    fill(group, 100, crowd);
-    expect(isParked(group, 'crowded', { ...LATER, ...crowd })).toBe(false);
+    fill(group, 100, callersAtOnce);
+    expect(isParked(group, 'crowded', { ...LATER, ...callersAtOnce })).toBe(false);
     expect(isParked(group, 'far', { ...LATER, ...ask })).toBe(true);
   });
 
@@ -230,20 +230,20 @@ describe('the place of a newcomer with many ahead', () => {
   }
 
   test('is told at once, and asked for no more', () => {
-    const group = quickGroup(TOLD_FROM_PLACE);
-    expect(group.ask('a', LATER)).toEqual([`pending a at ${TOLD_FROM_PLACE}`]);
+    const group = quickGroup(REPORTED_FROM_PLACE);
+    expect(group.ask('a', LATER)).toEqual([`pending a at ${REPORTED_FROM_PLACE}`]);
     expect(group.waiting().at(-1)).toBe('a');
     expect(group.ask('a', LATER)).toEqual([]);
   });
 
   test('is not told where few are ahead, nor to a Worker that would not understand', () => {
-    expect(quickGroup(TOLD_FROM_PLACE - 1).ask('a', LATER)).toEqual([]);
-    expect(quickGroup(TOLD_FROM_PLACE).ask('a')).toEqual([]);
+    expect(quickGroup(REPORTED_FROM_PLACE - 1).ask('a', LATER)).toEqual([]);
+    expect(quickGroup(REPORTED_FROM_PLACE).ask('a')).toEqual([]);
   });
 
   test('is not told to those who come back after a reset: they know it', () => {
-    const group = quickGroup(TOLD_FROM_PLACE).restart();
-    fill(group, TOLD_FROM_PLACE);
+    const group = quickGroup(REPORTED_FROM_PLACE).restart();
+    fill(group, REPORTED_FROM_PLACE);
     expect(group.ask('a', LATER)).toEqual([]);
   });
 });

@@ -21,8 +21,8 @@ const at = (group: TestGroup, name: string): string => group.lease(name).member;
 /** A call ends; nobody else was told of its lease. */
 function endSole(group: TestGroup, name: string): void {
   const { id } = group.lease(name);
-  const told = { outcome: 'success', settlement: null, isSole: true } as const;
-  group.send({ kind: 'release', leaseId: id, ...told });
+  const reported = { outcome: 'success', settlement: null, isSole: true } as const;
+  group.send({ kind: 'release', leaseId: id, ...reported });
 }
 
 function changed(group: TestGroup, id: string, changes: Partial<MemberSettings>): void {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { SCOPES_MAX } from '../../../src/core/parts/scope-lessons.ts';
 import { handedGroupOf } from '../../../src/core/take-over.ts';
-import { LENT_PACE_MIN, MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
+import { PREFETCHED_PACE_MIN, MOVE_SETTLE_MS } from '../../../src/core/words/settings.ts';
 import type { UpstreamSignal } from '../../../src/core/words/signal.ts';
 import { someMember, TestGroup } from '../../support/core-builders.ts';
 import { isGranted } from '../../support/scope-calls.ts';
@@ -71,15 +71,15 @@ test('a member under another id keeps all lessons over a reset', () => {
 test('no slots are prefetched while a refusal holds calls, and prefetched slots are recalled', () => {
   const group = TestGroup.stored({ slotsMax: 40, isAdaptive: false });
   const often = { isolate: 'isolate', names: { model: 'pro' } };
-  for (let calls = 0; calls < 2 * LENT_PACE_MIN; calls += 1) {
+  for (let calls = 0; calls < 2 * PREFETCHED_PACE_MIN; calls += 1) {
     group.ask(`often-${calls}`, often);
     group.write();
     group.release(`often-${calls}`);
   }
   expect(group.state.lending.growing.size).toBe(1);
   group.ask('full', PRO);
-  const told = group.report('full', { ...FULL, retryAfterMs: 5_000 });
-  expect(told.some((answer) => answer.startsWith('recalled '))).toBe(true);
+  const reported = group.report('full', { ...FULL, retryAfterMs: 5_000 });
+  expect(reported.some((answer) => answer.startsWith('recalled '))).toBe(true);
   group.ask('flash', { ...FLASH, isolate: 'isolate' });
   expect(group.state.lending.growing.size).toBe(0);
 });

@@ -244,8 +244,8 @@ describe('a call whose body was not read', () => {
     const unread = { names: { model: null, isUnread: true } };
     expect(isGranted(group, 'first', unread)).toBe(true);
     for (const name of ['a', 'b', 'c']) group.ask(name, unread);
-    const told = group.report('first', { ...FULL, names: { model: 'pro', tier: null } });
-    expect(told).toEqual(['unread a', 'unread b', 'unread c']);
+    const reported = group.report('first', { ...FULL, names: { model: 'pro', tier: null } });
+    expect(reported).toEqual(['unread a', 'unread b', 'unread c']);
     group.release('first', 'failed');
     expect(group.ask('c', FLASH)).toEqual(['grant c.1']);
     expect(group.ask('a', PRO)).toEqual([]);

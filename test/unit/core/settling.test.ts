@@ -8,7 +8,7 @@ import { TestGroup } from '../../support/core-builders.ts';
 const ROOMY = { slotsMax: 1, timeoutMs: 3_600_000, queueLengthMax: 10_000 };
 
 /** Lets others wait until there are so many. Returns what each of them had written. */
-function crowd(group: TestGroup, waiters: number): string[] {
+function callersAtOnce(group: TestGroup, waiters: number): string[] {
   const asked: string[] = [];
   while (group.state.queue.byTicket.size < waiters) {
     group.ask(`w${group.state.queue.byTicket.size}`, { sliceMs: 3_600_000 });
@@ -22,7 +22,7 @@ function crowdedGroup(waiters: number): TestGroup {
   const group = TestGroup.stored(ROOMY);
   group.ask('holder');
   group.write();
-  crowd(group, waiters);
+  callersAtOnce(group, waiters);
   return group;
 }
 
@@ -69,7 +69,7 @@ describe('a group settles', () => {
 
   test('for nobody who may not wait any more when the group is needed again', () => {
     const group = TestGroup.stored({ ...ROOMY, paused: true });
-    crowd(group, 300);
+    callersAtOnce(group, 300);
     const { stored } = group.restart();
     const { timeoutMs } = ROOMY;
     group.now = instant(group.now + timeoutMs - 1);
@@ -104,7 +104,7 @@ describe('a group settles', () => {
 
   test('where a row of an older release tells of waiters, for as long as the group lets calls wait', () => {
     const group = TestGroup.stored({ ...ROOMY, paused: true, timeoutMs: 60_000 });
-    crowd(group, 3);
+    callersAtOnce(group, 3);
     const { waitersUntil, ...bound } = group.write().bound;
     const { stored } = group;
     expect(waitersUntil).toBe(group.now + 60_000);
@@ -116,7 +116,7 @@ describe('a group settles', () => {
 
   test('where nobody held a slot, for those who waited', () => {
     const group = TestGroup.stored({ ...ROOMY, paused: true });
-    crowd(group, 300);
+    callersAtOnce(group, 300);
     const after = group.restart();
     expect(settlesFor(after)).toBe(settleMs(512, 0));
     after.reconfigure({ paused: false });
@@ -127,7 +127,7 @@ describe('a group settles', () => {
   test('where nothing is stored, for those who are there when a holder comes', () => {
     const group = new TestGroup(ROOMY);
     group.ask('holder');
-    crowd(group, 50);
+    callersAtOnce(group, 50);
     group.resume('other');
     expect(settlesFor(group)).toBe(settleMs(50, 2));
   });
@@ -136,10 +136,10 @@ describe('a group settles', () => {
 describe('a row of its own tells of waiters', () => {
   test('when they are more than 256, and when they are more than were told of', () => {
     const group = crowdedGroup(256);
-    expect(crowd(group, 257)).toEqual(['soon']);
+    expect(callersAtOnce(group, 257)).toEqual(['soon']);
     expect(group.write().bound.waiters).toBe(512);
-    expect(new Set(crowd(group, 512))).toEqual(new Set(['no']));
-    expect(crowd(group, 513)).toEqual(['soon']);
+    expect(new Set(callersAtOnce(group, 512))).toEqual(new Set(['no']));
+    expect(callersAtOnce(group, 513)).toEqual(['soon']);
     expect(group.write().bound.waiters).toBe(1_024);
   });
 
@@ -166,7 +166,7 @@ describe('a row of its own tells of waiters', () => {
 
   test('not when few come and go', () => {
     const group = crowdedGroup(0);
-    expect(new Set(crowd(group, 256))).toEqual(new Set(['no']));
+    expect(new Set(callersAtOnce(group, 256))).toEqual(new Set(['no']));
     group.write();
     for (let index = 0; index < 200; index += 1) group.cancel(`w${index}`);
     expect(group.asksToWrite()).toBe('no');

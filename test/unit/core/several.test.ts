@@ -77,9 +77,9 @@ describe('a try', () => {
     group.reconfigure(changes);
     for (const tenant of ['ann', 'idle', 'bob', 'fresh']) {
       const before = traceIn(group.state);
-      const told = group.ask(`try-${tenant}`, { tenant, isTry: true });
-      if (told[0]?.startsWith('grant') === true) continue;
-      expect(told).toEqual([`declined try-${tenant}`]);
+      const reported = group.ask(`try-${tenant}`, { tenant, isTry: true });
+      if (reported[0]?.startsWith('grant') === true) continue;
+      expect(reported).toEqual([`declined try-${tenant}`]);
       expect(traceIn(group.state)).toEqual(before);
     }
   });

@@ -142,11 +142,11 @@ test.each([0, 1_000])('settled_twice: a lease ends again, with a cool-down of %i
 });
 
 test('a pool that takes over another one’s leases counts them as handed out', () => {
-  const trial = new TestGroup({ slotsMax: 20 });
-  trial.askAll('x', 'y', 'z', 'u', 'v');
+  const verification = new TestGroup({ slotsMax: 20 });
+  verification.askAll('x', 'y', 'z', 'u', 'v');
   group.ask('own');
   group.write();
-  const { state } = trial;
+  const { state } = verification;
   const leases = [...state.leases.values()].map((lease) => ({ ...lease, coolingUntil: null }));
   const handed = { leases, controls: state.controls, totals: state.totals };
   group.send({ kind: 'take_over', handed, isNew: false, isRepeat: true, firstAttachment: 1 });

@@ -36,8 +36,8 @@ const GRANTED: DecisionView = {
   held_ms: null,
 };
 
-function told(...tries: Partial<DecisionView>[]): string[] {
-  const [call] = callsOf(tries.map((one) => ({ ...GRANTED, ...one })));
+function reported(...attempts: Partial<DecisionView>[]): string[] {
+  const [call] = callsOf(attempts.map((one) => ({ ...GRANTED, ...one })));
   return call === undefined ? [] : storyOf(call).map(({ text }) => text);
 }
 
@@ -77,11 +77,11 @@ describe('the story of a call', () => {
     [1, 'It arrived. One call was ahead of it.'],
     [12, 'It arrived. 12 calls were ahead of it.'],
   ])('says where it stood with %i ahead', (ahead, text) => {
-    expect(told({ position_at_arrival: ahead })[0]).toBe(text);
+    expect(reported({ position_at_arrival: ahead })[0]).toBe(text);
   });
 
   it('says that it was granted at once, and how many slots', () => {
-    expect(told({ slots: 3 })).toContain('It was granted 3 slots at once.');
+    expect(reported({ slots: 3 })).toContain('It was granted 3 slots at once.');
   });
 
   const CAUSES: Readonly<Record<WaitCause, string>> = {
@@ -99,7 +99,7 @@ describe('the story of a call', () => {
   };
   it.each(Object.entries(CAUSES))('says why it waited: %s', (cause, words) => {
     const waited_for = cause as WaitCause;
-    expect(told({ waited_for, waited_ms: 500 })[1]).toMatch(
+    expect(reported({ waited_for, waited_ms: 500 })[1]).toMatch(
       new RegExp(`^It waited 500 ms\\..*${words}`),
     );
     expect(WAIT_WORDS[waited_for]).not.toBe('');
@@ -109,7 +109,7 @@ describe('the story of a call', () => {
     ['left', 'Its caller left before it was granted anything.'],
     ['moved', 'The groups had changed, so it was routed again and kept its age.'],
   ] as const)('says what became of it: %s', (outcome, text) => {
-    expect(told({ outcome }).at(-1)).toBe(text);
+    expect(reported({ outcome }).at(-1)).toBe(text);
   });
 
   const ENDS: Readonly<Record<LeaseOutcome | 'expired', string>> = {
@@ -121,11 +121,11 @@ describe('the story of a call', () => {
     expired: 'Its holder was gone, so the slot was taken back at the end of its lease, after 1 s.',
   };
   it.each(Object.entries(ENDS))('says how it ended: %s', (ended, text) => {
-    expect(told({ ended: ended as LeaseOutcome, held_ms: 1_000 }).at(-1)).toBe(text);
+    expect(reported({ ended: ended as LeaseOutcome, held_ms: 1_000 }).at(-1)).toBe(text);
   });
 
   it('says that it still holds its slot', () => {
-    expect(told({}).at(-1)).toBe('It still holds its slot.');
+    expect(reported({}).at(-1)).toBe('It still holds its slot.');
   });
 
   it('joins the tries of one call, the first one first', () => {
@@ -137,7 +137,7 @@ describe('the story of a call', () => {
       ended: 'failed',
       held_ms: 10,
     } as const;
-    const texts = told({ ...again, waited_for: 'upstream_pause' }, refusal);
+    const texts = reported({ ...again, waited_for: 'upstream_pause' }, refusal);
     expect(texts[2]).toBe(
       'openai refused it with 429: too many calls at once. It asked to be left alone for 2 s.',
     );
@@ -146,7 +146,7 @@ describe('the story of a call', () => {
 
   it('keeps calls apart, in the order of the list', () => {
     const calls = callsOf([{ ...GRANTED, ticket: 'b' }, GRANTED, { ...GRANTED, ticket: 'b' }]);
-    expect(calls.map(({ ticket, tries }) => [ticket, tries.length])).toEqual([
+    expect(calls.map(({ ticket, tries: attempts }) => [ticket, attempts.length])).toEqual([
       ['b', 2],
       ['a', 1],
     ]);
@@ -289,7 +289,7 @@ const REJECTIONS: {
 describe('the words for a rejection', () => {
   it.each(Object.values(REJECTIONS).flat())('of $reason are a reason', (rejection, words) => {
     expect(rejectionWords({ ...rejection })).toBe(words);
-    expect(told({ outcome: 'rejected', rejection: { ...rejection } }).at(-1)).toBe(
+    expect(reported({ outcome: 'rejected', rejection: { ...rejection } }).at(-1)).toBe(
       `It was rejected, because ${words}.`,
     );
   });
@@ -322,7 +322,7 @@ const KINDS: Readonly<Record<RefusalKind, string>> = {
 describe('the words for a refusal of the upstream', () => {
   it.each(Object.entries(KINDS))('of kind %s', (kind, words) => {
     expect(refusalWords(kind)).toBe(words);
-    expect(told({ upstream_said: kind as RefusalKind, upstream_status: 429 })).toContain(
+    expect(reported({ upstream_said: kind as RefusalKind, upstream_status: 429 })).toContain(
       `openai refused it with 429: ${words}.`,
     );
   });

@@ -25,12 +25,12 @@ import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
 const {
   hash: _hash,
   previous: _previous,
-  ...told
+  ...reported
 } = gatewayKeySchema.parse({
   id: 'team-search',
   hash: `sha256:${'0'.repeat(64)}`,
 });
-const KEY: Key = { ...told, state: 'active', previous_expires_at: null };
+const KEY: Key = { ...reported, state: 'active', previous_expires_at: null };
 
 describe('the form of a key', () => {
   const fields = fieldsOf(keyDocumentSchema);

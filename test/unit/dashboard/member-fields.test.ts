@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { affinitySchema, memberSchema } from '../../../src/contract/config/members.ts';
-import { toldOf } from '../../../dashboard/src/model/change-list.ts';
+import { reportedOf } from '../../../dashboard/src/model/change-list.ts';
 import { boundsText, textPairsFrom } from '../../../dashboard/src/model/field-text.ts';
 import * as fields from '../../../dashboard/src/model/member-fields.ts';
 import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
@@ -88,7 +88,7 @@ describe('a change of members is told', () => {
     ['members', [whole], [chosen]],
     ['members[east].tier', 2, 2],
     ['limits', { rpm: null }, { rpm: null }],
-  ])('at %s by what somebody chose', (path, value, told) => {
-    expect(toldOf(path, value)).toEqual(told);
+  ])('at %s by what somebody chose', (path, value, reported) => {
+    expect(reportedOf(path, value)).toEqual(reported);
   });
 });

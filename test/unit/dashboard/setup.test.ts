@@ -6,7 +6,7 @@ import {
   firstModelOf,
   isCallable,
   testCallOf,
-  toldHeaders,
+  reportedHeaders,
 } from '../../../dashboard/src/model/test-call.ts';
 import type { UpstreamInfo } from '../../../dashboard/src/model/upstream-view.ts';
 
@@ -112,7 +112,7 @@ describe('a test call', () => {
       server: 'x',
       'x-should-retry': 'false',
     });
-    expect(toldHeaders(headers).map(([name]) => name)).toEqual([
+    expect(reportedHeaders(headers).map(([name]) => name)).toEqual([
       'content-type',
       'headgate-lease',
       'retry-after-ms',

@@ -7,7 +7,7 @@ import {
 } from '../../../dashboard/src/model/slots.ts';
 import {
   estimateInWords,
-  unclaimedInWords,
+  orphanedInWords,
   slotsInWords,
   sentenceOf,
 } from '../../../dashboard/src/model/sentence.ts';
@@ -208,7 +208,7 @@ describe('the sentence of a picture', () => {
       '1 of 5 slots in use, 3 unclaimed, nobody waiting.',
     );
     const until = new Date(2026, 10, 22, 9, 5, 7).toISOString();
-    expect(unclaimedInWords(until)).toBe(
+    expect(orphanedInWords(until)).toBe(
       'unclaimed: handed out before the last restart of this pool; free by 09:05:07 unless the call comes back',
     );
   });

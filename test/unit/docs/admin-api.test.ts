@@ -27,12 +27,12 @@ function addressesIn(cell: string): string[] {
 it('has every route with its role, but for those that describe the API itself', () => {
   const page = readFileSync('docs/admin-api.md', 'utf8');
   const rows = [...page.matchAll(/^\| (`(?:GET|PUT|PATCH|POST|DELETE)\b[^|]*) \| ([a-z, ]+) \|/gm)];
-  const told = rows.flatMap(([, cell = '', roles = '']) => {
+  const reported = rows.flatMap(([, cell = '', roles = '']) => {
     const each = roles.split(', ');
     return addressesIn(cell).map((address, at) => `${address}: ${each[at] ?? each[0]}`);
   });
   const routes = Object.values<AdminRoute>(ADMIN_ROUTES).filter(({ tag }) => tag !== 'about');
-  expect(told.toSorted()).toEqual(
+  expect(reported.toSorted()).toEqual(
     routes.map(({ method, path, role }) => `${method} ${path}: ${role}`).toSorted(),
   );
 });

@@ -43,13 +43,13 @@ test('every file of tests stands in a row, or its folder does', async () => {
 test('every attack that SECURITY.md names has tests that are there', () => {
   const table = security.slice(security.indexOf('\n## Threat model')).split('\n');
   const rows = table.filter((line) => line.startsWith('|')).slice(2);
-  const told = rows.map((row) => {
+  const reported = rows.map((row) => {
     const tests = row.split('|').at(-2) ?? '';
     return [...tests.matchAll(/`([^`]+)`/g)].map(([, name]) => `test/${name}`);
   });
   expect(rows.length).toBeGreaterThan(15);
-  expect(rows.filter((_, at) => told[at]?.length === 0)).toEqual([]);
+  expect(rows.filter((_, at) => reported[at]?.length === 0)).toEqual([]);
   const isThere = (file: string): boolean =>
     existsSync(`${file}.test.ts`) || existsSync(`${file}.long.ts`);
-  expect(told.flat().filter((file) => !isThere(file))).toEqual([]);
+  expect(reported.flat().filter((file) => !isThere(file))).toEqual([]);
 });

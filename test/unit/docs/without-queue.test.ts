@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { DAYS, play, queueRow, tableRows } from '../../../scripts/without-queue.ts';
-import { FAILED_CALLS, TRIES_MORE, withoutQueue } from '../../../src/history/without-queue.ts';
+import { FAILED_CALLS, ATTEMPTS_MORE, withoutQueue } from '../../../src/history/without-queue.ts';
 
 const patterns = readFileSync('docs/patterns.md', 'utf8');
 const costs = readFileSync('docs/platform-cost.md', 'utf8');
@@ -20,10 +20,10 @@ it('what Headgate costs there is what the platform costs', () => {
 
 it.each(DAYS)('the factors cover a day of $calls calls', (day) => {
   for (const seed of [1, 2, 3]) {
-    const { waited, failed, triesMore } = play(day, 50_000, seed);
+    const { waited, failed, triesMore: attemptsMore } = play(day, 50_000, seed);
     for (const [part, { from, to }] of [
       [failed / waited, FAILED_CALLS],
-      [triesMore / waited, TRIES_MORE],
+      [attemptsMore / waited, ATTEMPTS_MORE],
     ] as const) {
       expect(part).toBeGreaterThan(from);
       expect(part).toBeLessThan(to);

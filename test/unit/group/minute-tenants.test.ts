@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { CostSums } from '../../../src/core/parts/costs.ts';
 import { emptyDecisionLog, type Decision } from '../../../src/core/parts/decision-log.ts';
-import type { ReportedCalls } from '../../../src/core/parts/loans.ts';
+import type { ReportedCalls } from '../../../src/core/parts/prefetches.ts';
 import type { InstantMs } from '../../../src/core/words/ids.ts';
 import type { GroupState } from '../../../src/core/state.ts';
 import { MinuteTenants } from '../../../src/group/observe/minute-tenants.ts';
@@ -30,7 +30,7 @@ const over = (model: string | null, reportedModel?: string): Decision =>
     ...(reportedModel !== undefined && { reportedModel }),
   }) as unknown as Decision;
 
-const lent = (
+const prefetched = (
   model: string | null,
   calls: number,
   reported: Record<string, number>,
@@ -65,12 +65,12 @@ it('a call counts for the model that it named, or else for the one that its answ
 });
 
 it('calls on lent slots count likewise, those without a report too', () => {
-  expect(counted({ lent: [lent(null, 6, { a: 3, b: 2 })] })).toEqual([
+  expect(counted({ lent: [prefetched(null, 6, { a: 3, b: 2 })] })).toEqual([
     ['ci', 'openai', 'a', 3],
     ['ci', 'openai', 'b', 2],
     ['ci', 'openai', null, 1],
   ]);
-  expect(counted({ lent: [lent('named', 4, { named: 4 })] })).toEqual([
+  expect(counted({ lent: [prefetched('named', 4, { named: 4 })] })).toEqual([
     ['ci', 'openai', 'named', 4],
   ]);
 });

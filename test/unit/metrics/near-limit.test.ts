@@ -9,15 +9,15 @@ type NearLimitSpan = readonly [inUse: number, ms: number];
 /** Plays spans one after the other; gives the seconds at which a minute was over, and the mean of each. */
 function play(spans: readonly NearLimitSpan[], limit: number, warnAt: number | null = 0.8) {
   const near = new NearLimit();
-  const told: (readonly [atS: number, mean: number])[] = [];
+  const reported: (readonly [atS: number, mean: number])[] = [];
   let now = 1_000_000;
   for (const [inUse, ms] of spans) {
     for (const until = now + ms; now < until; now = Math.min(until, now + 5_000)) {
       const mean = near.note(inUse, limit, warnAt, instant(now));
-      if (mean !== null) told.push([(now - 1_000_000) / 1_000, Math.round(100 * mean) / 100]);
+      if (mean !== null) reported.push([(now - 1_000_000) / 1_000, Math.round(100 * mean) / 100]);
     }
   }
-  return told;
+  return reported;
 }
 
 const times = (count: number, spans: readonly NearLimitSpan[]): NearLimitSpan[] =>

@@ -106,12 +106,12 @@ describe('a warning', () => {
     ['that is never received', [500, 500, 500, 500, 200], 4],
     ['that is not wanted', [410, 200], 1],
     ['that is sent elsewhere', [302, 200], 1],
-  ])('%s is tried as often as it makes sense', async (_which, statuses, tries) => {
+  ])('%s is tried as often as it makes sense', async (_which, statuses, attempts) => {
     const log = vi.spyOn(console, 'log').mockReturnValue();
     const { all, sent, pauses } = receiver(statuses);
     await deliverWarning(WARNING, all);
-    expect(sent).toHaveLength(tries);
-    expect(pauses).toEqual([2_000, 10_000, 60_000].slice(0, tries - 1));
+    expect(sent).toHaveLength(attempts);
+    expect(pauses).toEqual([2_000, 10_000, 60_000].slice(0, attempts - 1));
     expect(new Set(sent.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     log.mockRestore();
   });
@@ -185,14 +185,14 @@ describe('a warning', () => {
 });
 
 describe('a receiver', () => {
-  const told = async (changes: Partial<WebhookConfig>, warning = WARNING) => {
+  const reported = async (changes: Partial<WebhookConfig>, warning = WARNING) => {
     const { all, sent } = receiver([204], { target: async () => ({ ...TARGET, ...changes }) });
     await deliverWarning(warning, all);
     return sent;
   };
 
   it('of the format slack is told a text, unsigned without a secret', async () => {
-    const [one] = await told({ format: 'slack', secret: null });
+    const [one] = await reported({ format: 'slack', secret: null });
     expect(JSON.parse(one?.body ?? '')).toEqual({
       text: '[shared] near limit: 4 of 5 slots have been in use for a minute.',
       mrkdwn: false,
@@ -202,7 +202,7 @@ describe('a receiver', () => {
 
   it('of the format slack is never made to call people or to link by what callers write', async () => {
     const partition = `<!channel> <https://evil.example|here> & ${'x'.repeat(5_000)}`;
-    const [one] = await told({ format: 'slack' }, { ...WARNING, partition });
+    const [one] = await reported({ format: 'slack' }, { ...WARNING, partition });
     const { text } = JSON.parse(one?.body ?? '') as { text: string };
     expect(text).toContain(
       '[shared · &lt;!channel&gt; &lt;https://evil.example|here&gt; &amp; xxx',
@@ -213,8 +213,8 @@ describe('a receiver', () => {
   });
 
   it('hears of the kinds that it wants, and of all that a configuration of before wants', async () => {
-    expect(await told({ kinds: ['budget_spent'] })).toHaveLength(0);
-    expect(await told({ kinds: ['budget_spent', 'near_limit'] })).toHaveLength(1);
+    expect(await reported({ kinds: ['budget_spent'] })).toHaveLength(0);
+    expect(await reported({ kinds: ['budget_spent', 'near_limit'] })).toHaveLength(1);
     const old = { url: TARGET.url, secret: TARGET.secret } as WebhookConfig;
     const { all, sent } = receiver([204], { target: async () => old });
     await deliverWarning(WARNING, all);

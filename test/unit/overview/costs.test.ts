@@ -72,7 +72,7 @@ describe('however it is looked at', () => {
           now += afterMs;
           noteCost(costs, each, instant(now));
         }
-        const told = [...pools].map(([group, costs]) => {
+        const reported = [...pools].map(([group, costs]) => {
           const days = allDays(costs);
           const sums = days.map((day) => ({ date: dateOf(day.day), ...totalOf(day) }));
           return { group, costs: { ...joinCosts(days), days: sums } };
@@ -89,11 +89,11 @@ describe('however it is looked at', () => {
           })),
         );
         for (const by of ['key', 'team', 'model', 'group'] as const) {
-          expect(sumOf(costRows(told, by).map(sumsIn))).toEqual(expected);
+          expect(sumOf(costRows(reported, by).map(sumsIn))).toEqual(expected);
         }
-        expect(sumOf(costDays(told).map(sumsIn))).toEqual(expected);
+        expect(sumOf(costDays(reported).map(sumsIn))).toEqual(expected);
         const ofApps = calls.filter(({ team }) => team === 'apps');
-        const apps = costRows(told, 'team').find(({ name }) => name === 'apps');
+        const apps = costRows(reported, 'team').find(({ name }) => name === 'apps');
         expect(apps?.calls ?? 0).toBe(ofApps.length);
       }),
     );

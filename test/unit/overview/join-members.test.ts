@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { emptyRates } from '../../../src/core/parts/rates.ts';
 import { instant } from '../../../src/core/words/ids.ts';
 import { joinMembers } from '../../../src/overview/join-members.ts';
-import { withMembers } from '../../../src/overview/unasked-members.ts';
-import { resting, untouched } from '../../../src/overview/unasked.ts';
+import { withMembers } from '../../../src/overview/unused-members.ts';
+import { resting, untouched } from '../../../src/overview/unused-group.ts';
 import type { MemberStatus, PoolStatus } from '../../../src/contract/status.ts';
 import { aConfig } from '../routing/fixtures.ts';
 
@@ -39,8 +39,8 @@ const of = (said: PoolStatus, afterMs = 0): PoolStatus => {
   const [group] = CONFIG.groups;
   if (group === undefined) throw new Error('no group');
   const metrics = { ...untouched(group, NOW), status: said };
-  const told = { at: NOW, metrics, rates: emptyRates() };
-  return resting({ group: 'g', partition: null }, told, CONFIG, instant(NOW + afterMs)).status;
+  const reported = { at: NOW, metrics, rates: emptyRates() };
+  return resting({ group: 'g', partition: null }, reported, CONFIG, instant(NOW + afterMs)).status;
 };
 
 it('are added up by their ids, with the worst of what stops them', () => {
@@ -91,8 +91,10 @@ it('of a pool that rests are those of the configuration, with what it said of th
 
 it('are those of the configuration where a pool was never called, and knows of none', () => {
   const { members: _members, affinity: _affinity, ...status } = pool({});
-  const seen = (partition: string | null, told: PoolStatus) =>
-    withMembers(told, { group: 'g', partition }, CONFIG, NOW).members?.map((each) => each.in_use);
+  const seen = (partition: string | null, reported: PoolStatus) =>
+    withMembers(reported, { group: 'g', partition }, CONFIG, NOW).members?.map(
+      (each) => each.in_use,
+    );
   expect(seen(null, status)).toEqual([0, 0]);
   expect(seen('acme', status)).toEqual([0, 0]);
   expect(seen(null, pool({ in_use: 3 }))).toEqual([3, 0]);

@@ -4,7 +4,7 @@ import {
   knownLimitFor,
   limitsOfModels,
   UNKNOWN_LIMIT,
-} from '../../../src/providers/known-limits.ts';
+} from '../../../src/providers/published-limits.ts';
 
 it('leaves what nobody knows at 64', () => {
   expect(UNKNOWN_LIMIT).toBe(64);

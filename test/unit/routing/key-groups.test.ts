@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { configSchema, type ConfigInput } from '../../../src/contract/config/config.ts';
 import { definedGroup, limitGroups } from '../../../src/routing/key-groups.ts';
 import { takesCalls } from '../../../src/routing/pool.ts';
-import { changeBetween, ownPoolsToTell } from '../../../src/directory/changes.ts';
+import { changeBetween, ownPoolsToPush } from '../../../src/directory/changes.ts';
 import { compileRoutes } from '../../../src/routing/placement.ts';
 import { byId, aCall, anUpstream } from './fixtures.ts';
 
@@ -71,7 +71,7 @@ describe('limits of keys', () => {
     const change = changeBetween(limited, raised);
     expect([...change.groups]).toEqual(['key:slots']);
     expect(change.routingMoved).toBe(false);
-    expect(ownPoolsToTell(change, limited, raised, [])).toEqual([pool]);
+    expect(ownPoolsToPush(change, limited, raised, [])).toEqual([pool]);
     const gone = changeBetween(limited, none);
     expect(gone.retired.map(({ group }) => group)).toEqual(['key:slots', 'key:poor']);
     // Calls that wait there go another way.

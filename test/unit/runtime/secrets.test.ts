@@ -8,7 +8,7 @@ import {
   readSecret,
   refusedSecrets,
   secretFault,
-  wayToSet,
+  settingHint,
   whereIsAdminToken,
   withoutSecret,
 } from '../../../src/runtime/secrets.ts';
@@ -21,10 +21,10 @@ test('a secret is set with wrangler on Cloudflare, and in the environment where 
   expect(howToSet(self, 'UPSTREAM_KEY', 'http://127.0.0.1:8787/')).toBe(
     "export UPSTREAM_KEY='…' where Headgate is started, and restart it",
   );
-  expect(wayToSet({}, 'UPSTREAM_KEY', DEPLOYED).command).toBe(
+  expect(settingHint({}, 'UPSTREAM_KEY', DEPLOYED).command).toBe(
     'npx wrangler secret put UPSTREAM_KEY',
   );
-  expect(wayToSet(self, 'UPSTREAM_KEY', DEPLOYED)).toEqual({
+  expect(settingHint(self, 'UPSTREAM_KEY', DEPLOYED)).toEqual({
     command: "export UPSTREAM_KEY='…'",
     afterwards: 'Say so where Headgate is started, and restart it.',
   });
@@ -35,7 +35,7 @@ test.each([
   'http://127.0.0.1:8787/admin/api/session',
   'http://[::1]:8787/admin',
 ])('at %s, where wrangler dev serves, a secret is set in .dev.vars', (url) => {
-  expect(wayToSet({}, 'ADMIN_TOKEN', url).command).toBe(`echo "ADMIN_TOKEN='…'" >> .dev.vars`);
+  expect(settingHint({}, 'ADMIN_TOKEN', url).command).toBe(`echo "ADMIN_TOKEN='…'" >> .dev.vars`);
   expect(howToSet({}, 'ADMIN_TOKEN', url)).toContain('start npm run dev or wrangler dev again');
   expect(whereIsAdminToken({}, url)).toContain('.dev.vars');
 });

@@ -233,7 +233,7 @@ describe('forwarder', () => {
     const { client } = await join();
     client.resetAndDestroy();
     const { port: targetPort } = server.address() as AddressInfo;
-    const telling = await startForwarder({
+    const reporting = await startForwarder({
       host: '127.0.0.1',
       port: 0,
       targetPort,
@@ -241,14 +241,14 @@ describe('forwarder', () => {
     });
     const arrives = once(server, 'connection') as Promise<[Socket]>;
     const local = { host: '127.0.0.1', localAddress: '127.0.0.2' };
-    const caller = connect({ port: telling.port, ...local });
+    const caller = connect({ port: reporting.port, ...local });
     caller.on('error', () => undefined);
     caller.write(GET);
     const [target] = await arrives;
     target.on('error', () => undefined);
     const [data] = (await once(target, 'data')) as [Buffer];
-    const told = `x-cf: {"clientIp":"127.0.0.2","connection":1}`;
-    expect(data.toString()).toBe(`${GET.slice(0, -2)}${told}\r\n\r\n`);
+    const reported = `x-cf: {"clientIp":"127.0.0.2","connection":1}`;
+    expect(data.toString()).toBe(`${GET.slice(0, -2)}${reported}\r\n\r\n`);
 
     const noticeArrives = once(server, 'connection') as Promise<[Socket]>;
     caller.resetAndDestroy();
@@ -256,7 +256,7 @@ describe('forwarder', () => {
     const [said] = (await once(notice, 'data')) as [Buffer];
     expect(said.toString()).toMatch(/^GET \/!departed HTTP/);
     expect(said.toString()).toContain('x-cf: {"departed":[1]}');
-    await telling.close();
+    await reporting.close();
   });
 
   it('takes no more connections once it is told so, and keeps the open ones', async () => {

@@ -116,7 +116,7 @@ describe('the filter of what ends', () => {
     '*** Received signal #15: Terminated',
     'kj/compat/http.c++:120: error: disconnected: connection was cut; stack: 1 2',
   ];
-  const TOLD = [
+  const REPORTED = [
     'workerd/util/sqlite.c++:77: error: database or disk is full: SQLITE_FULL',
     '{"event":"warning","level":"warn","message":"aborted"}',
     'a line of nobody that says aborted',
@@ -125,14 +125,14 @@ describe('the filter of what ends', () => {
     lines.filter(shutdownFilter(() => isStopping));
 
   it('lets through all lines while nobody wants the end', () => {
-    expect(passed([...ABORTED, ...TOLD], false)).toEqual([...ABORTED, ...TOLD]);
+    expect(passed([...ABORTED, ...REPORTED], false)).toEqual([...ABORTED, ...REPORTED]);
   });
 
   it('keeps back what was cut and its stack, and nothing else that goes wrong', () => {
     expect(passed(ABORTED, true)).toEqual([]);
-    expect(passed(TOLD, true)).toEqual(TOLD);
-    const after = TOLD.flatMap((told) => [...ABORTED, told]);
-    expect(passed(after, true)).toEqual(TOLD);
+    expect(passed(REPORTED, true)).toEqual(REPORTED);
+    const after = REPORTED.flatMap((reported) => [...ABORTED, reported]);
+    expect(passed(after, true)).toEqual(REPORTED);
   });
 });
 

@@ -173,11 +173,11 @@ describe('the events of a stream', () => {
   const delta =
     'data: {"type":"response.output_text.delta","delta":"\\"type\\":\\"response.failed\\""}\n\n';
   const readAll = (text: string, size: number) => {
-    const told: string[] = [];
-    const events = new RunEvents(({ state }) => told.push(state));
+    const reported: string[] = [];
+    const events = new RunEvents(({ state }) => reported.push(state));
     const bytes = new TextEncoder().encode(text);
     for (let at = 0; at < bytes.length; at += size) events.push(bytes.subarray(at, at + size));
-    return { said: events.said, told };
+    return { said: events.said, told: reported };
   };
 
   test.each([1, 7, 1_000, 1_000_000])('in pieces of %i bytes', (size) => {

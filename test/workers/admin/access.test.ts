@@ -395,9 +395,9 @@ describe('wrong tokens', () => {
 
   it('shut nobody out where an address may be a proxy that all come through', async () => {
     await failedBefore('192.0.2.5', 25);
-    const told = { clientIp: '192.0.2.5' };
-    expect((await attempt('wrong', '192.0.2.4', hosted, told)).status).toBe(401);
-    expect((await attempt('test-admin-token', '192.0.2.4', hosted, told)).status).toBe(200);
+    const reported = { clientIp: '192.0.2.5' };
+    expect((await attempt('wrong', '192.0.2.4', hosted, reported)).status).toBe(401);
+    expect((await attempt('test-admin-token', '192.0.2.4', hosted, reported)).status).toBe(200);
     // The wrong one counted for the address that the forwarder tells, as this does.
     expect(await directoryOf(env).failedAttempt('192.0.2.5')).toBe(27);
   });

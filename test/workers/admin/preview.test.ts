@@ -263,14 +263,14 @@ describe('a configuration', () => {
 
   it('that is wrong is refused as when it is put', async () => {
     const document = { groups: [{ name: 'a', limits: { max_concurrency: 'five' } }] };
-    const [told, put] = [
+    const [reported, put] = [
       await admin('POST', '/config/preview', document),
       await admin('PUT', '/config', document),
     ];
-    expect([told.status, told.json.errors[0].path]).toEqual([
+    expect([reported.status, reported.json.errors[0].path]).toEqual([
       422,
       'groups[0].limits.max_concurrency',
     ]);
-    expect(told.json).toEqual(put.json);
+    expect(reported.json).toEqual(put.json);
   });
 });

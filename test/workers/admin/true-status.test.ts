@@ -125,12 +125,12 @@ it('a group whose upstream refuses all calls says so with the message, and flows
   };
   expect(await shown('refusing')).toMatchObject({ state: 'flowing' });
   for (const ticket of ['a', 'b', 'c', 'd', 'e', 'f']) await refuse(ticket);
-  const told = {
+  const reported = {
     state: 'refused by upstream',
     lately: { served: 0, is_failing: true, refusals: { quota: 6 }, ended: { failed: 6 } },
     upstreams: [{ last_refusals: [{ kind: 'quota', status: 429, message: 'quota exceeded' }] }],
   };
-  expect(await shown('refusing')).toMatchObject(told);
+  expect(await shown('refusing')).toMatchObject(reported);
   const { lease } = await take('refusing', 'served');
   await lease.release('success', 200);
   expect(await shown('refusing')).toMatchObject({ state: 'flowing', lately: { served: 1 } });

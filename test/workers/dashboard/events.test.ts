@@ -129,12 +129,12 @@ describe('changes', () => {
     const [name = ''] = await withGroups(1);
     const reader = await snapshotOf();
     await change('POST', `/groups/${name}/pause`);
-    const told = await untilEvent<{ groups: { name: string; paused: boolean }[] }>(
+    const reported = await untilEvent<{ groups: { name: string; paused: boolean }[] }>(
       reader,
       'groups',
       ({ groups }) => groups.some(({ paused }) => paused),
     );
-    expect(told.groups).toMatchObject([{ name, paused: true }]);
+    expect(reported.groups).toMatchObject([{ name, paused: true }]);
   });
 
   it('go to all dashboards as the same bytes', async () => {

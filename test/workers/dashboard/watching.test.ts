@@ -146,11 +146,11 @@ describe('details of a group', () => {
         leases = inUseOf(data.leases);
         agreed.push({ inUse: data.group.in_use, leases });
       }
-      const told =
+      const reported =
         event === 'groups'
           ? data.groups.find((group: { name: string }) => group.name === name)
           : undefined;
-      if (told !== undefined) agreed.push({ inUse: told.in_use, leases });
+      if (reported !== undefined) agreed.push({ inUse: reported.in_use, leases });
     }
     expect(new Set(agreed.map(({ inUse }) => inUse))).toEqual(new Set([0, 1, 2, 3]));
     expect(agreed.filter((one) => one.inUse !== one.leases)).toEqual([]);

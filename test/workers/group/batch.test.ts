@@ -2,7 +2,7 @@
 import { afterAll, expect, it, vi } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { BoundStore } from '../../../src/group/bound-store.ts';
-import { Verification } from '../../../src/group/trial.ts';
+import { Verification } from '../../../src/group/verification.ts';
 import { Timers } from '../../../src/runtime/timers.ts';
 import {
   define,
@@ -88,12 +88,12 @@ it('pools on trial, of which many share an object, set one timer each and none f
         onHeldById: () => undefined,
       };
       const begins = { name: poolName(group, partition), timers: new Timers(), held: 0 };
-      const trial = new Verification(ctx, env, begins, events);
+      const verification = new Verification(ctx, env, begins, events);
       const assumed = { slotsMax: 1, source: 'unknown' as const };
       const acquire = request(group, 'a', { partition, assumed, configVersion: 0 });
-      const answer = await trial.call((own) => own.acquire(acquire));
+      const answer = await verification.call((own) => own.acquire(acquire));
       expect(answer).toMatchObject({ kind: 'granted' });
-      await trial.call((own) => own.release('a.1', 'refused', 401));
+      await verification.call((own) => own.release('a.1', 'refused', 401));
     }
     const delays = timers.mock.calls.map(([, ms]) => ms);
     timers.mockRestore();

@@ -121,11 +121,11 @@ it('leases of before a pool was written empty have no slot any more', async () =
   await untilWrittenEmpty('since');
   await take('since', 'b');
   await crashPool('since');
-  const { unclaimed } = await pool('since').status();
+  const { unclaimed: orphaned } = await pool('since').status();
   const late = { ...first, leaseId: 'never-seen.1' };
   expect(await resume('since', late)).toMatchObject({ kind: 'granted' });
   expect(await pool('since').status()).toMatchObject({
-    unclaimed,
+    unclaimed: orphaned,
     in_use: 1,
     resurrected_total: 1,
   });

@@ -29,8 +29,8 @@ afterEach(() => {
 afterAll(nothingLeaks);
 
 /** Sets a group's limit; `told`: the directory's push arrives. */
-async function setLimit(name: string, slotsMax: number, told = true): Promise<number> {
-  if (!told) vi.spyOn(GroupObject.prototype, 'reconfigure').mockResolvedValue();
+async function setLimit(name: string, slotsMax: number, reported = true): Promise<number> {
+  if (!reported) vi.spyOn(GroupObject.prototype, 'reconfigure').mockResolvedValue();
   const { json } = await change('PUT', `/groups/${name}`, {
     match: { models: [name] },
     limits: { max_concurrency: slotsMax },
@@ -117,7 +117,7 @@ it('a version that is not newer changes nothing', async () => {
 
 describe('a pool that was told of a version which the directory does not have', () => {
   /** Tells it, as a directory would that is no more, and lets it forget when. */
-  async function tellOfOther(name: string, version: number, slotsMax = 7): Promise<void> {
+  async function reportOfOther(name: string, version: number, slotsMax = 7): Promise<void> {
     await define(name, slotsMax, {}, version);
     passTime(LONG_MS);
   }
@@ -152,7 +152,7 @@ describe('a pool that was told of a version which the directory does not have', 
     await directoryOf(env).unlist({ group: 'unknown', partition: null });
     await succeed('b');
     expect(await isListed()).toBe(false);
-    await tellOfOther('unknown', configVersion + 1_000);
+    await reportOfOther('unknown', configVersion + 1_000);
     await succeed('c');
     await until(async () => expect(await isListed()).toBe(true));
   });
@@ -177,7 +177,7 @@ describe('a pool that was told of a version which the directory does not have', 
   it('reads it once for all, and then not for seconds', async () => {
     const configVersion = await setLimit('once', 1);
     const pushed = configVersion + 1;
-    await tellOfOther('once', pushed);
+    await reportOfOther('once', pushed);
     const { routingVersion, config } = await directoryOf(env).definition('once');
     const reads = read().mockResolvedValue({ version: pushed, routingVersion, config });
     const come = async (id: string): Promise<void> => {
@@ -204,7 +204,7 @@ describe('a pool that was told of a version which the directory does not have', 
 
   it('keeps what it was told of while the directory answered', async () => {
     const configVersion = await setLimit('late', 1);
-    await tellOfOther('late', configVersion + 10);
+    await reportOfOther('late', configVersion + 10);
     const answer = Promise.withResolvers<GroupDefinition>();
     const old = await directoryOf(env).definition('late');
     const reads = read().mockReturnValueOnce(answer.promise);
@@ -221,7 +221,7 @@ describe('a pool that was told of a version which the directory does not have', 
 
   it('goes on by it while the directory hangs', async () => {
     const configVersion = await setLimit('hanging', 1);
-    await tellOfOther('hanging', configVersion + 1_000);
+    await reportOfOther('hanging', configVersion + 1_000);
     read().mockReturnValue(new Promise(() => {}));
     const answer = await pool('hanging').acquire(request('hanging', 'a', { configVersion }));
     expect(answer).toEqual({ kind: 'moved', configVersion: configVersion + 1_000 });
@@ -229,7 +229,7 @@ describe('a pool that was told of a version which the directory does not have', 
 
   it('keeps it where only the directory says so: no newcomer had an older one', async () => {
     const known = await setLimit('alone-in-it', 1);
-    await tellOfOther('alone-in-it', known + 10);
+    await reportOfOther('alone-in-it', known + 10);
     const answer = await take('alone-in-it', 'a', { configVersion: known + 20 });
     expect(answer.configVersion).toBe(known + 10);
     await answer.lease.release('unused', null);

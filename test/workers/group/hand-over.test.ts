@@ -3,7 +3,7 @@
 import { afterAll, expect, it } from 'vitest';
 import { poolName } from '../../../src/contract/pool-name.ts';
 import { LEASE_TTL_MS } from '../../../src/core/words/settings.ts';
-import { Verification } from '../../../src/group/trial.ts';
+import { Verification } from '../../../src/group/verification.ts';
 import { Timers } from '../../../src/runtime/timers.ts';
 import {
   crashPool,
@@ -33,14 +33,21 @@ function handedOver(partition: string) {
       onIdle: () => undefined,
       onHeldById: () => undefined,
     };
-    const trial = new Verification(ctx, env, { name, timers: new Timers(), held: 0 }, events);
+    const verification = new Verification(
+      ctx,
+      env,
+      { name, timers: new Timers(), held: 0 },
+      events,
+    );
     const held = [];
     for (const ticketId of ['a', 'b']) {
-      const answer = await trial.call((own) => own.acquire(request(GROUP, ticketId, fields)));
+      const answer = await verification.call((own) =>
+        own.acquire(request(GROUP, ticketId, fields)),
+      );
       if (answer?.kind !== 'granted') throw new Error(answer?.kind);
       held.push({ leaseId: answer.leaseId, attachment: answer.attachment });
     }
-    await trial.handOver(pool(name));
+    await verification.handOver(pool(name));
     return held.map((lease) => heldBy(GROUP, lease, { partition, assumed }));
   });
 }

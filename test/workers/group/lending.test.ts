@@ -37,9 +37,12 @@ afterAll(nothingLeaks);
 /** Makes calls that end at once, until the isolate is lent slots. */
 async function borrow(fields = {}, most = 12): Promise<PrefetchedSlots | null> {
   for (let calls = 0; calls < most; calls += 1) {
-    const { lease, lent } = await take(name, `b${(tickets += 1)}`, { ...BORROWER, ...fields });
+    const { lease, lent: prefetched } = await take(name, `b${(tickets += 1)}`, {
+      ...BORROWER,
+      ...fields,
+    });
     await lease.release('success', 200);
-    if (lent !== undefined) return lent;
+    if (prefetched !== undefined) return prefetched;
   }
   return null;
 }
@@ -65,7 +68,7 @@ function backOf(lent: PrefetchedSlots, slots = lent.slots): GiveBackRequest {
 }
 
 async function keep(lent: PrefetchedSlots): Promise<PrefetchRpc> {
-  const kept = await pool(name).keepLoan(reportOn(lent));
+  const kept = await pool(name).keepPrefetch(reportOn(lent));
   if (kept.kind !== 'kept') throw new Error(kept.kind);
   return kept.loan;
 }
@@ -234,9 +237,9 @@ it('slots of an isolate that is gone come back after five seconds, kept ones aft
   await untilStatus(name, { lent: left.slots.length });
   loan[Symbol.dispose]();
   // The runtime tells the object in its own time.
-  await expect.poll(async () => (await pool(name).keepLoan(reportOn(left))).kind).toBe('kept');
+  await expect.poll(async () => (await pool(name).keepPrefetch(reportOn(left))).kind).toBe('kept');
   await passAwake(name, 6_000);
-  const kept = await pool(name).keepLoan(reportOn(left));
+  const kept = await pool(name).keepPrefetch(reportOn(left));
   expect(['kept', 'gone']).toContain(kept.kind);
   await pool(name).giveBack(backOf(left));
   await untilStatus(name, { lent: 0, expired_total: 0 });
@@ -246,7 +249,7 @@ it('after a reset nobody knows the loan, and what was lent comes back slot by sl
   const lent = await lentOf();
   const [first = '', ...rest] = lent.slots;
   await resetPool(name);
-  expect(await pool(name).keepLoan(reportOn(lent))).toEqual({ kind: 'gone' });
+  expect(await pool(name).keepPrefetch(reportOn(lent))).toEqual({ kind: 'gone' });
   const { unclaimed } = await pool(name).status();
   expect(unclaimed).toBeGreaterThanOrEqual(lent.slots.length);
   await pool(name).giveBack(backOf(lent, rest));

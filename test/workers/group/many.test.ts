@@ -55,8 +55,13 @@ async function releaseMany(name: string, held: readonly ManyHeld[]): Promise<voi
 
 /** Counts of a pool. */
 async function counts(name: string) {
-  const { in_use, unclaimed, resurrected_total, expired_total } = await pool(name).status();
-  return { in_use, unclaimed, resurrected: resurrected_total, expired: expired_total };
+  const {
+    in_use,
+    unclaimed: orphaned,
+    resurrected_total,
+    expired_total,
+  } = await pool(name).status();
+  return { in_use, unclaimed: orphaned, resurrected: resurrected_total, expired: expired_total };
 }
 
 it('comes back from a reset, and from ten in a row, with all its holders', async () => {

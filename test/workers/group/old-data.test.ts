@@ -199,8 +199,8 @@ it('twenty thousand leases are there, after a second reset too, with all their h
   });
   expect(await pool('many').status()).toMatchObject({ in_use: 3 * quarter, resurrected_total: 0 });
   await crashPool('many');
-  const { unclaimed } = await pool('many').status();
-  expect(unclaimed).toBeGreaterThanOrEqual(3 * quarter);
+  const { unclaimed: orphaned } = await pool('many').status();
+  expect(orphaned).toBeGreaterThanOrEqual(3 * quarter);
   // Those that have resumed, and those that the instance before heard nothing of.
   const others = holders.slice(2 * quarter);
   await inside('many', async (instance) => {
@@ -216,7 +216,7 @@ it('twenty thousand leases are there, after a second reset too, with all their h
   });
   expect(await pool('many').status()).toMatchObject({
     in_use: 2 * quarter,
-    unclaimed: unclaimed - 3 * quarter,
+    unclaimed: orphaned - 3 * quarter,
     resurrected_total: 0,
   });
   await inside('many', async (instance) => {

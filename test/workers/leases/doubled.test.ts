@@ -43,10 +43,10 @@ it.each([2, 5])('%i equal requests wait as one, and do not affect others', async
   expect(asksOf(name)).toBeLessThan(copies + 10);
   expect(await pool(name).status()).toMatchObject({ queued: 1 });
   await del(held.lease);
-  const told = await Promise.all(answers);
-  const granted = told.filter(({ status }) => status === 201);
+  const reported = await Promise.all(answers);
+  const granted = reported.filter(({ status }) => status === 201);
   expect(granted).toHaveLength(1);
-  for (const { status, body, headers } of told) {
+  for (const { status, body, headers } of reported) {
     if (status !== 202) continue;
     expect(body.retry_after_ms).toBe(SUPERSEDED_ASK_AGAIN_MS);
     expect(headers.get('retry-after')).toBe('3');

@@ -202,8 +202,8 @@ class FaultsWorld {
 
   async #faultOfAsking(client: FaultsClient): Promise<void> {
     if (this.chance(0.01)) {
-      const [told] = await Promise.all([this.#ask(client), crashPool(GROUP)]);
-      return this.#hear(client, told);
+      const [reported] = await Promise.all([this.#ask(client), crashPool(GROUP)]);
+      return this.#hear(client, reported);
     }
     switch (this.pick(['lost', 'twice', 'at once', 'anew', 'left'] as const)) {
       case 'lost':
@@ -214,7 +214,7 @@ class FaultsWorld {
         return this.#hear(client, await this.#ask(client));
       case 'at once': {
         const both = await Promise.all([this.#ask(client), this.#ask(client)]);
-        for (const told of both) if (client.tokens.length === 0) this.#hear(client, told);
+        for (const reported of both) if (client.tokens.length === 0) this.#hear(client, reported);
         return;
       }
       case 'anew':

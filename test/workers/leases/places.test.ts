@@ -202,13 +202,13 @@ it('what the provider said is heard as of a call: it pauses the group, and the c
 it('a report of a mistake, or of a success, lets it go on', async () => {
   await limitTo([group('mistakes', 1, { match: { upstreams: ['up'] } })]);
   const lease = await leased({ upstream: 'up' });
-  for (const told of [
+  for (const reported of [
     { status: 200 },
     { status: 400, error: 'no such model' },
     { status: 204 },
     { status: 101 },
   ]) {
-    expect((await patch(lease.lease, told)).body).toEqual({ action: 'go_on', after_ms: 0 });
+    expect((await patch(lease.lease, reported)).body).toEqual({ action: 'go_on', after_ms: 0 });
   }
   expect(await patch(lease.lease, {})).toMatchObject({ status: 400, reason: 'field_invalid' });
   expect(await del(lease.lease)).toMatchObject({ status: 204 });

@@ -53,8 +53,8 @@ async function send<Body>(
   });
   const text = await answer.text();
   const schema = ANSWERS[`${method} ${answer.status}`];
-  const told = schema?.strict().safeParse(JSON.parse(text));
-  expect(told?.error).toBe(undefined);
+  const reported = schema?.strict().safeParse(JSON.parse(text));
+  expect(reported?.error).toBe(undefined);
   return {
     status: answer.status,
     reason: answer.headers.get('headgate-reason'),

@@ -6,7 +6,7 @@ import { nothingLeaks, pool } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
 import { passTime } from '../support/time.ts';
 import { configure, until } from '../support/worker.ts';
-import { pausedMs, send, served, streaming, toldBy, type LimitsStage } from './stage.ts';
+import { pausedMs, send, served, streaming, reportedBy, type LimitsStage } from './stage.ts';
 
 let scenes = 0;
 let strict: Strict;
@@ -47,7 +47,7 @@ afterAll(nothingLeaks);
 
 /** A call of acme's for the model, which does not wait for a second turn. */
 function refused(headers: Record<string, string>, path = stage.chat) {
-  return toldBy(
+  return reportedBy(
     send(stage, 'refused', { path, headers: { ...ACME, 'headgate-max-wait': '0', ...headers } }),
   );
 }
@@ -84,8 +84,8 @@ it('a rate of a model stops the group of the model', async () => {
     send(stage, 'other model', { model: 'other', headers: ACME }),
     send(stage, 'other caller', { headers: { ...keyHeader('bolt'), 'headgate-max-wait': '1s' } }),
   ] as const;
-  expect(await toldBy(calls[0])).toEqual(served(1));
-  expect(await toldBy(calls[1])).toMatchObject({ status: 429, reason: 'upstream_limited' });
+  expect(await reportedBy(calls[0])).toEqual(served(1));
+  expect(await reportedBy(calls[1])).toMatchObject({ status: 429, reason: 'upstream_limited' });
   // The slot is down wherever the provider counts, for the call may count there still.
   await untilMarks([
     UNTOUCHED,
@@ -142,7 +142,7 @@ it.each([
     await until(async () => expect((await marks())[1]).toMatchObject({ isPaused: true }));
     // If it waited it would do so for longer than this test may take.
     const one = send(stage, 'one', { headers: { ...ACME, 'headgate-max-wait': '300s' } });
-    expect(await toldBy(one)).toMatchObject({ status: 429, reason });
+    expect(await reportedBy(one)).toMatchObject({ status: 429, reason });
     expect(await pool(ofCaller).status()).toMatchObject({ in_use: 0, queued: 0 });
     passTime(3_600_000);
   },
@@ -158,6 +158,6 @@ it('a call of all three groups that was refused waits for the pause, holds nothi
   });
   passTime(1_000);
   for (const group of [ofModel, ofUpstream]) await pool(group).status();
-  expect(await toldBy(one)).toEqual(served(2));
+  expect(await reportedBy(one)).toEqual(served(2));
   passTime(20_000);
 });

@@ -11,7 +11,7 @@ import {
   served,
   statusOf,
   streaming,
-  toldBy,
+  reportedBy,
   untilArrived,
   untilGroup,
   type LimitsStage,
@@ -37,7 +37,7 @@ describe('a call that was refused', () => {
       const one = send(stage, 'one');
       await untilGroup(stage, { refusals_total: { [kind]: 1 } });
       await later(stage, 1_000);
-      expect(await toldBy(one)).toEqual(served(2));
+      expect(await reportedBy(one)).toEqual(served(2));
       expect(await arrived(stage)).toEqual(['one', 'one']);
       await untilGroup(stage, { in_use: 0, granted_total: 2 });
     },
@@ -49,7 +49,7 @@ describe('a call that was refused', () => {
     await untilGroup(stage, { refusals_total: { unknown: 1 } });
     await stage.strict.configure({ status: null });
     await later(stage, 1_000);
-    expect(await toldBy(one)).toEqual(served(2));
+    expect(await reportedBy(one)).toEqual(served(2));
   });
 
   it('waits for the slot of another where the upstream takes fewer than the group thought', async () => {
@@ -60,7 +60,7 @@ describe('a call that was refused', () => {
       limit: { configured: 8, effective: 1, source: 'learned' },
     });
     await finish(stage, holder);
-    expect(await toldBy(one)).toEqual(served(2));
+    expect(await reportedBy(one)).toEqual(served(2));
     expect(await arrived(stage)).toEqual(['holder', 'one', 'one']);
   });
 
@@ -74,8 +74,8 @@ describe('a call that was refused', () => {
     await untilGroup(stage, { queued: 2 });
     await stage.strict.failNext('concurrency');
     await finish(stage, holder);
-    expect(await toldBy(old)).toEqual(served(2));
-    expect(await toldBy(young)).toEqual(served(1));
+    expect(await reportedBy(old)).toEqual(served(2));
+    expect(await reportedBy(young)).toEqual(served(1));
     expect(await arrived(stage)).toEqual(['holder', 'old', 'old', 'young']);
   });
 
@@ -111,7 +111,7 @@ describe('a call that was refused', () => {
   it('whatever happens is sent seven times, and then its caller has the refusal', async () => {
     const stage = await newStage();
     const one = send(stage, '[[strict fail=concurrency]]');
-    expect(await toldBy(one)).toEqual({ ...served(7), status: 429 });
+    expect(await reportedBy(one)).toEqual({ ...served(7), status: 429 });
     expect((await stage.strict.stats()).total).toBe(7);
   });
 
@@ -119,11 +119,11 @@ describe('a call that was refused', () => {
     const stage = await newStage({ group: { limits: { rpd: 1_000, tpd: 1_000_000 } } });
     const label = `${'word '.repeat(1_000)}[[strict fail=concurrency]]`;
     const refused = send(stage, label, { headers: { 'headgate-max-wait': '0' } });
-    expect(await toldBy(refused)).toMatchObject({ status: 429, tries: '1' });
+    expect(await reportedBy(refused)).toMatchObject({ status: 429, tries: '1' });
     await untilGroup(stage, { in_use: 0, cooling: 0 });
     const { rates } = await statusOf(stage);
     expect(rates).toMatchObject({ tpd: { left: 1_000_000 }, rpd: { left: 999 } });
-    expect(await toldBy(send(stage, 'word '.repeat(1_000)))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'word '.repeat(1_000)))).toEqual(served(1));
     await untilGroup(stage, { in_use: 0 });
     expect((await statusOf(stage)).rates?.['tpd']?.left).toBeLessThan(999_000);
   });
@@ -209,9 +209,9 @@ describe("the upstream's own refusal passes through", () => {
     const stage = await newStage({ group });
     await stage.strict.failNext('concurrency');
     const long = send(stage, 'long'.repeat(200));
-    expect(await toldBy(long)).toMatchObject({ status: 429, tries: '1' });
+    expect(await reportedBy(long)).toMatchObject({ status: 429, tries: '1' });
     await stage.strict.failNext('concurrency');
-    expect(await toldBy(send(stage, 'short'))).toEqual(served(2));
+    expect(await reportedBy(send(stage, 'short'))).toEqual(served(2));
     await untilArrived(stage, 3);
   });
 

@@ -15,7 +15,7 @@ import {
   served,
   statusOf,
   streaming,
-  toldBy,
+  reportedBy,
   untilArrived,
   untilGroup,
   type LimitsStage,
@@ -36,7 +36,7 @@ async function broken(fields: StageFields = {}): Promise<LimitsStage> {
   await stage.strict.failNext('error', FAILURES);
   for (let at = 0; at < FAILURES; at += 1) {
     expect(await statusOf(stage)).toMatchObject({ breaker: 'closed' });
-    expect(await toldBy(send(stage, 'fails'))).toMatchObject({ status: 500 });
+    expect(await reportedBy(send(stage, 'fails'))).toMatchObject({ status: 500 });
     await untilGroup(stage, { in_use: 0, refusals_total: { error: at + 1 } });
   }
   await untilGroup(stage, { breaker: 'open' });
@@ -106,13 +106,13 @@ describe('after failures the breaker is open', () => {
     );
     await untilGroup(stage, { queued: failures + 1 });
     await finish(stage, holder);
-    for (const each of fails) expect(await toldBy(each)).toMatchObject({ status: 500 });
-    expect(await toldBy(one)).toMatchObject({ status: 503, reason: 'breaker_open' });
+    for (const each of fails) expect(await reportedBy(each)).toMatchObject({ status: 500 });
+    expect(await reportedBy(one)).toMatchObject({ status: 503, reason: 'breaker_open' });
   });
 });
 
 describe('its settings', () => {
-  const fail = (stage: LimitsStage, label: string) => toldBy(send(stage, label));
+  const fail = (stage: LimitsStage, label: string) => reportedBy(send(stage, label));
 
   it('open it after fewer calls, and for the set time', async () => {
     const breaker = { min_calls: 2, hold_ms: 60_000 };
@@ -123,14 +123,16 @@ describe('its settings', () => {
     await untilGroup(stage, { breaker: 'open' });
     await later(stage, OPEN_MS);
     const early = send(stage, 'early', { headers: AT_ONCE });
-    expect(await toldBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
+    expect(await reportedBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
     await later(stage, 60_000);
-    expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'late'))).toEqual(served(1));
   });
 
   it('open it at another share of failures', async () => {
     const stage = await newStage({ group: { breaker: { min_calls: 4, threshold: 0.75 } } });
-    for (const label of ['one', 'two']) expect(await toldBy(send(stage, label))).toEqual(served(1));
+    for (const label of ['one', 'two']) {
+      expect(await reportedBy(send(stage, label))).toEqual(served(1));
+    }
     for (let failed = 1; failed <= 6; failed += 1) {
       expect(await statusOf(stage)).toMatchObject({ breaker: 'closed' });
       await stage.strict.failNext('error', 1);
@@ -166,11 +168,11 @@ describe('its settings', () => {
       await untilGroup(stage, { breaker: 'open', in_use: 0 });
       await later(stage, 12_000);
       const early = send(stage, 'early', { headers: AT_ONCE });
-      expect(await toldBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
+      expect(await reportedBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
       // Without the maximum it would stay open for 20 s, and then for 40 s.
       await later(stage, 4_500);
     }
-    expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'late'))).toEqual(served(1));
   });
 
   it('apply only to the calls of their group, also at a shared upstream', async () => {
@@ -198,7 +200,7 @@ describe('its settings', () => {
       group: name,
       chat: `/${upstream}/v1/chat/completions`,
     });
-    const ask = (model: string) => toldBy(send(of(model), model, { model, headers: AT_ONCE }));
+    const ask = (model: string) => reportedBy(send(of(model), model, { model, headers: AT_ONCE }));
     const failing = async (model: string, count: number) => {
       await strict.failNext('error', count);
       for (let at = 0; at < count; at += 1) {
@@ -233,7 +235,7 @@ describe('its settings', () => {
     for (let at = 0; at < FAILURES; at += 1) {
       expect(await fail(stage, 'fails')).toMatchObject({ status: 500 });
     }
-    expect(await toldBy(send(stage, 'served'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'served'))).toEqual(served(1));
   });
 });
 
@@ -252,13 +254,13 @@ describe('a probe', () => {
     const stage = await broken();
     await later(stage, OPEN_MS);
     await stage.strict.failNext('error');
-    expect(await toldBy(send(stage, 'probe'))).toMatchObject({ status: 500 });
+    expect(await reportedBy(send(stage, 'probe'))).toMatchObject({ status: 500 });
     await untilGroup(stage, { breaker: 'open' });
     await later(stage, OPEN_MS);
     const early = send(stage, 'early', { headers: AT_ONCE });
-    expect(await toldBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
+    expect(await reportedBy(early)).toMatchObject({ status: 503, reason: 'breaker_open' });
     await later(stage, OPEN_MS);
-    expect(await toldBy(send(stage, 'late'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'late'))).toEqual(served(1));
   });
 
   it('is one at a time; one whose caller leaves gives its permit to the next', async () => {
@@ -267,7 +269,7 @@ describe('a probe', () => {
     await untilGroup(stage, { queued: 3, in_use: 1 });
     expect(await arrivedSince(stage)).toEqual(['probe']);
     probe.leave();
-    for (const other of others) expect(await toldBy(other)).toEqual(served(1));
+    for (const other of others) expect(await reportedBy(other)).toEqual(served(1));
     await untilGroup(stage, { breaker: 'closed' });
   });
 
@@ -278,7 +280,7 @@ describe('a probe', () => {
     const probe = send(stage, 'probe');
     await untilGroup(stage, { refusals_total: { error: FAILURES, requests: 1 } });
     await later(stage, 1_000);
-    expect(await toldBy(probe)).toEqual(served(2));
+    expect(await reportedBy(probe)).toEqual(served(2));
   });
 
   it('that is served with a warning in its headers counts as served in the wider group too', async () => {
@@ -304,13 +306,13 @@ describe('a probe', () => {
     };
     // A connection that breaks is about the whole upstream.
     await strict.failNext('reset', FAILURES);
-    for (let at = 0; at < FAILURES; at += 1) await toldBy(send(stage, 'fails'));
+    for (let at = 0; at < FAILURES; at += 1) await reportedBy(send(stage, 'fails'));
     await untilGroup(stage, { breaker: 'open', in_use: 0 });
     passTime(OPEN_MS);
     const rates = { '*': { rpm: 1_000, algorithm: 'fixed' } };
     await strict.configure({ rates, sendsLimitHeaders: true, liesInHeaders: true });
     for (const label of ['a', 'b', 'c']) {
-      expect(await toldBy(send(stage, label))).toEqual(served(1));
+      expect(await reportedBy(send(stage, label))).toEqual(served(1));
       await untilGroup(stage, { in_use: 0 });
       await until(async () => expect((await pool('warned').status()).paused_until).toBeNull());
     }
@@ -333,14 +335,14 @@ describe('a slot cools down', () => {
       const one = await streaming(stage, 'one');
       one.leave();
     } else {
-      await toldBy(send(stage, 'one', { headers }));
+      await reportedBy(send(stage, 'one', { headers }));
     }
     await untilGroup(stage, { in_use: 0, cooling: 1 });
     const next = send(stage, 'next');
     await untilGroup(stage, { in_use: 0, cooling: 1, queued: 1 });
     expect(await arrived(stage)).toEqual(['one']);
     await later(stage, 20_000);
-    expect(await toldBy(next)).toEqual(served(1));
+    expect(await reportedBy(next)).toEqual(served(1));
     await later(stage, 20_000);
   });
 
@@ -348,8 +350,8 @@ describe('a slot cools down', () => {
     const stage = await newStage({ group: { limits: { max_concurrency: 1 } } });
     const headers = way === 'failure' ? { 'x-strict-fail': 'error' } : {};
     if (way === 'cancel') (await streaming(stage, 'one')).leave();
-    else await toldBy(send(stage, 'one', { headers }));
-    expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
+    else await reportedBy(send(stage, 'one', { headers }));
+    expect(await reportedBy(send(stage, 'next'))).toEqual(served(1));
   });
 
   it.each(['egress', 'quota', 'never_fits'])(
@@ -357,8 +359,8 @@ describe('a slot cools down', () => {
     async (kind) => {
       const holds = { ...NO_COOLDOWN, failure_hold_ms: 20_000 };
       const stage = await newStage({ group: { limits: { max_concurrency: 1 }, holds } });
-      await toldBy(send(stage, 'one', { headers: { 'x-strict-fail': kind } }));
-      expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
+      await reportedBy(send(stage, 'one', { headers: { 'x-strict-fail': kind } }));
+      expect(await reportedBy(send(stage, 'next'))).toEqual(served(1));
     },
   );
 });

@@ -9,7 +9,7 @@ import {
   send,
   served,
   statusOf,
-  toldBy,
+  reportedBy,
   untilGroup,
   type LimitsStage,
 } from './stage.ts';
@@ -24,7 +24,7 @@ const AT_ONCE = { 'headgate-max-wait': '0' };
 
 /** A call is refused for `reason`, and told to come back: as late as any is told, since a day is long. */
 async function expectRefused(one: WorkerOpenCall, reason: string): Promise<void> {
-  expect(await toldBy(one)).toEqual({ status: 429, tries: '0', reason, shouldRetry: null });
+  expect(await reportedBy(one)).toEqual({ status: 429, tries: '0', reason, shouldRetry: null });
   const { headers } = await one.response;
   const retryAfterMs = Number(headers.get('retry-after-ms'));
   expect(retryAfterMs).toBeGreaterThanOrEqual(30_000);
@@ -35,14 +35,14 @@ async function expectRefused(one: WorkerOpenCall, reason: string): Promise<void>
 async function expectRoomNextDay(stage: LimitsStage, limit: string, left: number): Promise<void> {
   await later(stage, DAY_MS + BIN_MS);
   expect((await statusOf(stage)).rates).toMatchObject({ [limit]: { left } });
-  expect(await toldBy(send(stage, 'next day'))).toEqual(served(1));
+  expect(await reportedBy(send(stage, 'next day'))).toEqual(served(1));
 }
 
 describe('a limit of a day', () => {
   it('of three requests refuses the fourth, also after a reset, until the next day', async () => {
     const stage = await newStage({ group: { limits: { rpd: 3 } } });
     for (let at = 0; at < 3; at += 1) {
-      expect(await toldBy(send(stage, `call-${at}`))).toEqual(served(1));
+      expect(await reportedBy(send(stage, `call-${at}`))).toEqual(served(1));
     }
     for (let instance = 0; instance < 2; instance += 1) {
       await untilGroup(stage, { in_use: 0, rates: { rpd: { limit: 3, left: 0 } } });
@@ -58,7 +58,7 @@ describe('a limit of a day', () => {
   it('of tokens has the next call wait until its deadline, also after a reset, until the next day', async () => {
     const settings = { inputTokens: 900, outputTokens: 100 };
     const stage = await newStage({ settings, group: { limits: { tpd: 1_000 } } });
-    expect(await toldBy(send(stage, 'all of it'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'all of it'))).toEqual(served(1));
     for (let instance = 0; instance < 2; instance += 1) {
       await untilGroup(stage, { in_use: 0, rates: { tpd: { limit: 1_000, left: 0 } } });
       await expectRefused(send(stage, 'next', { headers: AT_ONCE }), 'busy');

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import page from '../../../docs/limits.md?raw';
 import { nothingLeaks } from '../support/pool.ts';
 import { until } from '../support/worker.ts';
-import { newStage, pausedMs, send, statusOf, toldBy, type LimitsStage } from './stage.ts';
+import { newStage, pausedMs, send, statusOf, reportedBy, type LimitsStage } from './stage.ts';
 
 afterAll(nothingLeaks);
 
@@ -80,11 +80,11 @@ describe('a row of the table', () => {
     for (const failure of failures) {
       const stage = await newStage();
       await stage.strict.failNext(failure);
-      const told = await toldBy(send(stage, 'one'));
+      const reported = await reportedBy(send(stage, 'one'));
       // The first status of the cell.
-      expect(String(told.status)).toBe(/`(\d{3})`/.exec(sees)?.[1]);
-      expect(told.shouldRetry === 'false').toBe(sees.includes('`x-should-retry: false`'));
-      expect(told.tries).toBe(sees.includes('a later answer') ? '2' : '1');
+      expect(String(reported.status)).toBe(/`(\d{3})`/.exec(sees)?.[1]);
+      expect(reported.shouldRetry === 'false').toBe(sees.includes('`x-should-retry: false`'));
+      expect(reported.tries).toBe(sees.includes('a later answer') ? '2' : '1');
       const { status, effective } = await settled(stage);
       expect(status.refusals_total).toEqual({ [failure]: 1 });
       expect(effective).toBe(headgate.includes('to 70 %') ? 5 : 8);
@@ -104,10 +104,10 @@ describe('a row of the table', () => {
       'x-strict-fail-wait-ms': '3600000',
       'headgate-max-wait': '0',
     };
-    await toldBy(send(stage, 'one', { headers }));
+    await reportedBy(send(stage, 'one', { headers }));
     expect((await settled(stage)).isPaused).toBe(true);
     const { sees } = rowOf('Refuses calls for longer than a caller can wait');
-    const next = await toldBy(send(stage, 'next', { headers: { 'headgate-max-wait': '0' } }));
+    const next = await reportedBy(send(stage, 'next', { headers: { 'headgate-max-wait': '0' } }));
     expect([String(next.status), next.reason]).toEqual(
       [...sees.matchAll(/`(\w+)`/g)].slice(0, 2).map(([, word]) => word),
     );

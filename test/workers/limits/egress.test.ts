@@ -13,7 +13,7 @@ import {
   served,
   statusOf,
   streaming,
-  toldBy,
+  reportedBy,
   untilGroup,
   type LimitsStage,
 } from './stage.ts';
@@ -157,7 +157,7 @@ describe('it says nothing', () => {
       limit: { effective: 2, source: 'configured' },
       refusals_total: { egress: 25 },
     });
-    expect(await toldBy(send(stage, 'next'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'next'))).toEqual(served(1));
     expect(await arrived(stage)).toContain('next');
   });
 
@@ -170,7 +170,7 @@ describe('it says nothing', () => {
     stopTime();
     const before = await statusOf(stage);
 
-    await toldBy(send(stage, 'refused', { headers: refusedAs('address') }));
+    await reportedBy(send(stage, 'refused', { headers: refusedAs('address') }));
     await untilGroup(stage, { in_use: 0 });
     const after = await statusOf(stage);
     expect(after).toMatchObject({ rates: before.rates, spend: before.spend });

@@ -2,7 +2,7 @@
 // comes free may cost a refusal, and no caller is to hear of one.
 import { afterAll, expect, it } from 'vitest';
 import { nothingLeaks } from '../support/pool.ts';
-import { finish, newStage, send, streaming, toldBy, untilGroup } from './stage.ts';
+import { finish, newStage, send, streaming, reportedBy, untilGroup } from './stage.ts';
 
 afterAll(nothingLeaks);
 
@@ -28,5 +28,7 @@ it('a fall from 8 to 2 beneath long calls costs refusals that no caller hears of
     await untilGroup(stage, { queued: queued + 1 });
   }
   await finish(stage, ...long.slice(BEFORE - AFTER));
-  for (const one of next) expect(await toldBy(one)).toMatchObject({ status: 200, reason: null });
+  for (const one of next) {
+    expect(await reportedBy(one)).toMatchObject({ status: 200, reason: null });
+  }
 });

@@ -12,7 +12,7 @@ import {
   send,
   served,
   statusOf,
-  toldBy,
+  reportedBy,
   untilGroup,
   type LimitsStage,
   type StageFields,
@@ -21,7 +21,7 @@ import {
 afterAll(nothingLeaks);
 
 /** An upstream that enforces these limits and tells them in its provider's headers. */
-function telling(rates: Settings, fields: StageFields = {}): Promise<LimitsStage> {
+function reporting(rates: Settings, fields: StageFields = {}): Promise<LimitsStage> {
   const settings = { rates: { '*': rates }, sendsLimitHeaders: true, ...fields.settings };
   return newStage({ ...fields, settings });
 }
@@ -39,10 +39,10 @@ describe('after a call that leaves nothing of a limit', () => {
     ['anthropic', 'v1/messages'],
     ['cerebras', 'v1/chat/completions'],
   ])('the next one waits, and nobody is refused: %s', async (id, path) => {
-    const stage = await telling(ONE, { settings: { refuseAs: id }, upstream: { id } });
+    const stage = await reporting(ONE, { settings: { refuseAs: id }, upstream: { id } });
     const labels = ['one', 'two'];
     for (const label of labels) {
-      expect(await toldBy(send(stage, label, { path: `/${id}/${path}` }))).toEqual(served(1));
+      expect(await reportedBy(send(stage, label, { path: `/${id}/${path}` }))).toEqual(served(1));
     }
     const { arrivals, rejected429 } = await stage.strict.stats();
     expect(rejected429).toBe(0);
@@ -51,25 +51,25 @@ describe('after a call that leaves nothing of a limit', () => {
   });
 
   it('the next one takes the refusal where the headers are ignored', async () => {
-    const stage = await telling(ONE, { upstream: { ...openai, limit_headers: 'ignore' } });
-    expect(await toldBy(send(stage, 'one'))).toEqual(served(1));
+    const stage = await reporting(ONE, { upstream: { ...openai, limit_headers: 'ignore' } });
+    expect(await reportedBy(send(stage, 'one'))).toEqual(served(1));
     expect(pausedMs(await statusOf(stage))).toBe(0);
-    expect(await toldBy(send(stage, 'two'))).toEqual(served(2));
+    expect(await reportedBy(send(stage, 'two'))).toEqual(served(2));
     expect((await stage.strict.stats()).refused).toEqual({ requests: 1 });
   });
 
   it('the whole group waits, until enough has come back', async () => {
     const tokens = { tpm: 1_000, windowMs: 600_000, algorithm: 'bucket' };
-    const stage = await telling(tokens, { upstream: openai });
+    const stage = await reporting(tokens, { upstream: openai });
     const headers = { 'x-strict-input-tokens': '990' };
-    expect(await toldBy(send(stage, 'one', { headers }))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'one', { headers }))).toEqual(served(1));
     // A twentieth of the tokens of ten minutes comes back in half a minute.
     await untilGroup(stage, { in_use: 0 });
     const ms = pausedMs(await statusOf(stage));
     expect(ms).toBeGreaterThan(0);
     expect(ms).toBeLessThanOrEqual(30_000);
     const impatient = send(stage, 'two', { headers: { 'headgate-max-wait': '0' } });
-    expect(await toldBy(impatient)).toMatchObject({ status: 429, reason: 'upstream_limited' });
+    expect(await reportedBy(impatient)).toMatchObject({ status: 429, reason: 'upstream_limited' });
     expect((await stage.strict.stats()).total).toBe(1);
   });
 });
@@ -89,8 +89,8 @@ describe('headers that say that nothing is left, whatever is', () => {
     const { id = 'openai' } = fields.upstream ?? {};
     const refuseAs = id === 'together' ? id : 'openai';
     const group = { feed_forward: { wait_max_ms: 30_000 } };
-    const stage = await telling(hour, { ...fields, group, settings: { ...lies, refuseAs } });
-    expect(await toldBy(send(stage, 'one'))).toEqual(served(1));
+    const stage = await reporting(hour, { ...fields, group, settings: { ...lies, refuseAs } });
+    expect(await reportedBy(send(stage, 'one'))).toEqual(served(1));
     await untilGroup(stage, { in_use: 0 });
     expect(pausedMs(await statusOf(stage)) > 0).toBe(isBelieved);
     const next = send(stage, 'two', { headers: { 'headgate-max-wait': '0' } });
@@ -113,13 +113,13 @@ describe('what is nearly empty', () => {
     ],
     ['is nothing where keep_requests is 0', { keep_requests: 0, keep_share: 0.5 }, 0, 0],
   ])('%s', async (_, feedForward, waitMsMin, waitMsMax) => {
-    const stage = await telling(tenPerTenMinutes, {
+    const stage = await reporting(tenPerTenMinutes, {
       group: { feed_forward: feedForward },
       upstream: openai,
     });
     // Four of ten are left after the sixth.
     for (let at = 1; at <= 6; at += 1) {
-      expect(await toldBy(send(stage, `c${at}`))).toEqual(served(1));
+      expect(await reportedBy(send(stage, `c${at}`))).toEqual(served(1));
     }
     await untilGroup(stage, { in_use: 0 });
     const ms = pausedMs(await statusOf(stage));
@@ -133,7 +133,9 @@ async function refusedOf(stage: LimitsStage, callers: number, calls: number, sai
   await Promise.all(
     Array.from({ length: callers }, async (_, caller) => {
       for (let at = 0; at < calls / callers; at += 1) {
-        expect(await toldBy(send(stage, `${caller}-${at}`, said))).toMatchObject({ status: 200 });
+        expect(await reportedBy(send(stage, `${caller}-${at}`, said))).toMatchObject({
+          status: 200,
+        });
       }
     }),
   );
@@ -154,7 +156,7 @@ describe('a fixed window', () => {
     ['auto', 6, 6_000],
   ] as const)('refuses no request: %s, %d callers', async (limit_headers, callers, windowMs) => {
     const window = { rpm: 20, tpm: 1_000_000, windowMs, algorithm: 'fixed' };
-    const stage = await telling(window, { upstream: { ...openai, limit_headers } });
+    const stage = await reporting(window, { upstream: { ...openai, limit_headers } });
     if (limit_headers === 'auto') await windowBegins(windowMs);
     expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
   });
@@ -168,7 +170,7 @@ describe('a fixed window', () => {
     async (mode, callers, windowMs) => {
       const window = { rpm: 20, tpm: 1_000_000, windowMs, algorithm: 'fixed' };
       const settings = { refuseAs: 'openai' };
-      const stage = await telling(window, { settings, upstream: { limit_headers: mode } });
+      const stage = await reporting(window, { settings, upstream: { limit_headers: mode } });
       if (mode === 'auto') await windowBegins(windowMs);
       expect(await refusedOf(stage, callers, 30)).toEqual([{}, 30]);
     },
@@ -177,7 +179,7 @@ describe('a fixed window', () => {
   it.each([1, 6])('refuses no call for its tokens, of %d callers', async (callers) => {
     const window = { rpm: 10_000, tpm: 20_000, windowMs: 2_000, algorithm: 'fixed' };
     const upstream = { ...openai, limit_headers: 'window' } as const;
-    const stage = await telling(window, { upstream });
+    const stage = await reporting(window, { upstream });
     // A twentieth of the limit is less than one of them.
     const headers = { 'x-strict-input-tokens': '1500' };
     expect(await refusedOf(stage, callers, 24, { headers })).toEqual([{}, 24]);
@@ -189,12 +191,12 @@ describe('a bucket', () => {
   const bucket = { rpm: 10, tpm: 1_000_000, windowMs: 3_000, algorithm: 'bucket' } as const;
 
   it.each([1, 6])('of a known upstream refuses no request: %d callers', async (callers) => {
-    const stage = await telling(bucket, { settings: { hidesWaits: true }, upstream: openai });
+    const stage = await reporting(bucket, { settings: { hidesWaits: true }, upstream: openai });
     expect(await refusedOf(stage, callers, 24)).toEqual([{}, 24]);
   });
 
   it('of an unknown upstream refuses only the calls that show it', async () => {
-    const stage = await telling(bucket, { settings: { refuseAs: 'openai', hidesWaits: true } });
+    const stage = await reporting(bucket, { settings: { refuseAs: 'openai', hidesWaits: true } });
     const [refused] = await refusedOf(stage, 6, 36);
     expect(Object.values(refused ?? {}).reduce((sum, n) => sum + n, 0)).toBeLessThanOrEqual(10);
   });
@@ -212,13 +214,15 @@ describe('a bucket', () => {
       const id = 'anthropic';
       const settings = { hidesWaits: true, refuseAs: id } as const;
       const group = { feed_forward: { keep_requests: 0 } };
-      const stage = await telling(slow, { settings, upstream: { id, limit_headers }, group });
+      const stage = await reporting(slow, { settings, upstream: { id, limit_headers }, group });
       const path = `/${id}/v1/messages`;
       for (const label of ['one', 'two']) {
-        expect(await toldBy(send(stage, label, { path }))).toEqual(served(1));
+        expect(await reportedBy(send(stage, label, { path }))).toEqual(served(1));
       }
       const headers = { 'headgate-max-wait': '0' };
-      expect(await toldBy(send(stage, 'three', { path, headers }))).toMatchObject({ status: 429 });
+      expect(await reportedBy(send(stage, 'three', { path, headers }))).toMatchObject({
+        status: 429,
+      });
       await untilGroup(stage, { in_use: 0 });
       const ms = pausedMs(await statusOf(stage));
       expect(ms).toBeGreaterThan(msMin);

@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import { LAG_MAX_MS } from '../../../src/core/parts/lag.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { admin, worker } from '../support/worker.ts';
-import { newStage, send, statusOf, toldBy } from './stage.ts';
+import { newStage, send, statusOf, reportedBy } from './stage.ts';
 
 afterAll(nothingLeaks);
 
@@ -17,19 +17,19 @@ it('is waited for by the slots, no caller hears of it, and the ceiling stays', a
     settings: { limit: SLOTS, accountingLagMs: LAG_MS },
     group: { limits: { max_concurrency: SLOTS }, holds: {} },
   });
-  const told: Awaited<ReturnType<typeof toldBy>>[] = [];
+  const reported: Awaited<ReturnType<typeof reportedBy>>[] = [];
   // On a busy machine a slot may take longer than the lag to its next call, so that none is refused: then more are made.
   do {
     const calls = Array.from({ length: CALLS }, (_, index) => send(stage, `call-${index}`));
-    told.push(...(await Promise.all(calls.map(toldBy))));
+    reported.push(...(await Promise.all(calls.map(reportedBy))));
   } while ((await stage.strict.stats()).rejected429 === 0);
-  expect(told.map(({ status }) => status)).toEqual(told.map(() => 200));
+  expect(reported.map(({ status }) => status)).toEqual(reported.map(() => 200));
   // At once, after the first cool-down, and after the longest.
-  const tries = Math.max(...told.map((one) => Number(one.tries)));
-  expect(tries).toBeGreaterThan(1);
-  expect(tries).toBeLessThanOrEqual(3);
+  const attempts = Math.max(...reported.map((one) => Number(one.tries)));
+  expect(attempts).toBeGreaterThan(1);
+  expect(attempts).toBeLessThanOrEqual(3);
   const { completed, peak, rejected429 } = await stage.strict.stats();
-  expect(completed).toBe(told.length);
+  expect(completed).toBe(reported.length);
   expect(peak).toBeLessThanOrEqual(SLOTS);
   expect(rejected429).toBeLessThanOrEqual(2 * SLOTS);
   const status = await statusOf(stage);

@@ -14,7 +14,7 @@ import {
   served,
   statusOf,
   streaming,
-  toldBy,
+  reportedBy,
   untilGroup,
   type LimitsStage,
 } from './stage.ts';
@@ -61,14 +61,14 @@ describe('a call that is always refused', () => {
     // It has seen that the upstream takes six at once, often enough that it was no chance.
     const five = await some(5, 0);
     for (let sixth = 0; sixth < 8; sixth += 1) {
-      expect(await toldBy(send(stage, 'sixth'))).toEqual(served(1));
+      expect(await reportedBy(send(stage, 'sixth'))).toEqual(served(1));
       await untilGroup(stage, { in_use: 5 });
     }
     await finish(stage, ...five);
     const kept = await some(2, 1);
     const headers = { 'x-strict-fail': 'concurrency', 'headgate-max-wait': '0' };
     for (let poisons = 1; poisons <= 5; poisons += 1) {
-      expect(await toldBy(send(stage, 'poison', { headers }))).toMatchObject({ status: 429 });
+      expect(await reportedBy(send(stage, 'poison', { headers }))).toMatchObject({ status: 429 });
       await untilGroup(stage, { in_use: 2, refusals_total: { concurrency: poisons } });
       await later(stage, 10_000);
     }
@@ -81,12 +81,12 @@ describe('a call that is always refused', () => {
     kind: string,
     poison: WorkerOpenCall,
     others: readonly WorkerOpenCall[],
-    tries = 4,
+    attempts = 4,
   ): Promise<void> {
-    expect(await toldBy(poison)).toEqual({ ...served(tries), status: 429 });
-    for (const one of others) expect(await toldBy(one)).toEqual(served(1));
-    await untilGroup(stage, { in_use: 0, refusals_total: { [kind]: tries } });
-    expect((await arrived(stage)).filter((label) => label === 'poison')).toHaveLength(tries);
+    expect(await reportedBy(poison)).toEqual({ ...served(attempts), status: 429 });
+    for (const one of others) expect(await reportedBy(one)).toEqual(served(1));
+    await untilGroup(stage, { in_use: 0, refusals_total: { [kind]: attempts } });
+    expect((await arrived(stage)).filter((label) => label === 'poison')).toHaveLength(attempts);
   }
 
   it('first for one cause and then for a rate pauses its group all the same', async () => {
@@ -97,7 +97,7 @@ describe('a call that is always refused', () => {
     await untilGroup(stage, { refusals_total: { concurrency: 1, requests: 1 }, queued: 1 });
     expect(pausedMs(await statusOf(stage))).toBeGreaterThan(10_000);
     await later(stage, PAUSE_MS);
-    expect(await toldBy(one)).toEqual(served(3));
+    expect(await reportedBy(one)).toEqual(served(3));
   });
 });
 

@@ -14,7 +14,7 @@ type RateHeadersReply = Record<string, string>;
 // What was taken a minute ago counts no longer.
 beforeEach(stopTime);
 
-async function told(
+async function reported(
   stage: LimitsStage,
   label: string,
   headers: RateHeadersReply = {},
@@ -49,7 +49,7 @@ describe('a call of a group with rates', () => {
   it('is told what is left of the requests of a minute, down to nothing', async () => {
     const stage = await newStage({ group: { limits: { rpm: 3, burst: 1 } } });
     for (const left of ['2', '1', '0']) {
-      const said = await told(stage, `left-${left}`);
+      const said = await reported(stage, `left-${left}`);
       expect(said).toMatchObject({
         'x-ratelimit-limit-requests': '3',
         'x-ratelimit-remaining-requests': left,
@@ -62,7 +62,7 @@ describe('a call of a group with rates', () => {
   it('is told of tokens too, with what it has reserved, and then of what it has used', async () => {
     const settings = { inputTokens: 40, outputTokens: 10 };
     const stage = await newStage({ settings, group: { limits: { tpd: 100_000, rpd: 9 } } });
-    const first = await told(stage, 'one');
+    const first = await reported(stage, 'one');
     expect(first).toMatchObject({
       'x-ratelimit-limit-requests': '9',
       'x-ratelimit-remaining-requests': '8',
@@ -70,7 +70,7 @@ describe('a call of a group with rates', () => {
     });
     const reserved = 100_000 - Number(first['x-ratelimit-remaining-tokens']);
     expect(reserved).toBeGreaterThan(0);
-    const second = await told(stage, 'two');
+    const second = await reported(stage, 'two');
     expect(second['x-ratelimit-remaining-requests']).toBe('7');
     // The first one's 50, and the estimate of this one.
     const both = 100_000 - Number(second['x-ratelimit-remaining-tokens']);
@@ -80,14 +80,14 @@ describe('a call of a group with rates', () => {
 
   it('is told the same with a stream', async () => {
     const stage = await newStage({ group: { limits: { rpm: 3, burst: 1 } } });
-    expect(await told(stage, 'stream', {}, true)).toMatchObject({
+    expect(await reported(stage, 'stream', {}, true)).toMatchObject({
       'x-ratelimit-remaining-requests': '2',
     });
   });
 
   it('is told with its refusal that nothing is left, and when all is back', async () => {
     const stage = await newStage({ group: { limits: { rpm: 1, burst: 1 } } });
-    await told(stage, 'last');
+    await reported(stage, 'last');
     const said = await refused(stage, 'one-more');
     expect(said).toMatchObject({
       'x-ratelimit-limit-requests': '1',
@@ -98,7 +98,7 @@ describe('a call of a group with rates', () => {
 
   it('is told of nothing where the group has none', async () => {
     const stage = await newStage();
-    expect(await told(stage, 'free')).toEqual({});
+    expect(await reported(stage, 'free')).toEqual({});
   });
 
   it('is told by the upstream alone where that says anything of the kind', async () => {
@@ -108,7 +108,7 @@ describe('a call of a group with rates', () => {
       group: { limits: { rpm: 5, itpm: 1_000_000, burst: 1 } },
       upstream: { id: 'openai' },
     });
-    expect(await told(stage, 'theirs')).toMatchObject({
+    expect(await reported(stage, 'theirs')).toMatchObject({
       'x-ratelimit-limit-requests': '77',
       'x-ratelimit-remaining-requests': '76',
       'x-ratelimit-limit-tokens': '1000000',
@@ -134,15 +134,15 @@ it("a key's own limits go before those of the group that it shares", async () =>
     ],
   });
   const as = (key: string) => ({ 'headgate-key': key });
-  expect(await told(stage, 'a', as('hg_few'))).toMatchObject({
+  expect(await reported(stage, 'a', as('hg_few'))).toMatchObject({
     'x-ratelimit-limit-requests': '4',
     'x-ratelimit-remaining-requests': '3',
   });
-  expect(await told(stage, 'b', as('hg_many'))).toMatchObject({
+  expect(await reported(stage, 'b', as('hg_many'))).toMatchObject({
     'x-ratelimit-limit-requests': '100',
     'x-ratelimit-remaining-requests': '98',
   });
-  for (const label of ['c', 'd', 'e']) await told(stage, label, as('hg_few'));
+  for (const label of ['c', 'd', 'e']) await reported(stage, label, as('hg_few'));
   expect(await refused(stage, 'f', as('hg_few'))).toMatchObject({
     'x-ratelimit-limit-requests': '4',
     'x-ratelimit-remaining-requests': '0',

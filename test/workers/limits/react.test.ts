@@ -13,7 +13,7 @@ import {
   served,
   statusOf,
   streaming,
-  toldBy,
+  reportedBy,
   untilGroup,
 } from './stage.ts';
 
@@ -37,13 +37,13 @@ describe('what waiting cannot mend', () => {
       const stage = await newStage({ group: { retries: { max: 2 } } });
       await stage.strict.failNext(kind);
       const one = send(stage, 'one');
-      expect(await toldBy(one)).toEqual({
+      expect(await reportedBy(one)).toEqual({
         status,
         tries: '1',
         reason: null,
         shouldRetry: 'false',
       });
-      expect(await toldBy(send(stage, 'two'))).toEqual(served(1));
+      expect(await reportedBy(send(stage, 'two'))).toEqual(served(1));
       expect(await arrived(stage)).toEqual(['one', 'two']);
       expect(await statusOf(stage)).toMatchObject({
         refusals_total: { [kind]: 1 },
@@ -56,7 +56,7 @@ describe('what waiting cannot mend', () => {
   it('a limit of hours blocks its group until the time given, and the status shows when that is', async () => {
     const stage = await newStage();
     await stage.strict.failNext('long_window');
-    expect(await toldBy(send(stage, 'one'))).toEqual({
+    expect(await reportedBy(send(stage, 'one'))).toEqual({
       status: 429,
       tries: '1',
       reason: null,
@@ -69,7 +69,7 @@ describe('what waiting cannot mend', () => {
     expect(pausedMs(status)).toBeLessThanOrEqual(3_600_000);
     const next = send(stage, 'next');
     // SDKs would come back within a minute, again and again for an hour. What can wait for long learns until when.
-    expect(await toldBy(next)).toMatchObject({
+    expect(await reportedBy(next)).toMatchObject({
       status: 429,
       reason: 'upstream_limited',
       shouldRetry: 'false',
@@ -78,7 +78,7 @@ describe('what waiting cannot mend', () => {
     expect(Number(retryAfter)).toBeGreaterThan(3_500);
     expect(await arrived(stage)).toEqual(['one']);
     await later(stage, 3_600_000);
-    expect(await toldBy(send(stage, 'after'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'after'))).toEqual(served(1));
     expect((await statusOf(stage)).paused_until).toBeNull();
   });
 
@@ -86,7 +86,7 @@ describe('what waiting cannot mend', () => {
     const stage = await newStage({ upstream: { dialect: 'gemini' } });
     await stage.strict.failNext('long_window');
     const path = `/${stage.upstream}/v1beta/models/m:generateContent`;
-    expect(await toldBy(send(stage, 'one', { path }))).toMatchObject({
+    expect(await reportedBy(send(stage, 'one', { path }))).toMatchObject({
       status: 429,
       shouldRetry: 'false',
     });
@@ -94,7 +94,7 @@ describe('what waiting cannot mend', () => {
       paused_until: null,
       refusals_total: { long_window: 1 },
     });
-    expect(await toldBy(send(stage, 'two', { path }))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'two', { path }))).toEqual(served(1));
   });
 });
 
@@ -105,7 +105,7 @@ describe('a limit per minute', () => {
       const stage = await newStage();
       const before = [await streaming(stage, 'a'), await streaming(stage, 'b')];
       const headers = { ...waitOf(20_000), 'x-strict-fail': kind, ...AT_ONCE };
-      expect(await toldBy(send(stage, 'refused', { headers }))).toMatchObject({ status: 429 });
+      expect(await reportedBy(send(stage, 'refused', { headers }))).toMatchObject({ status: 429 });
       await untilGroup(stage, { in_use: 2, refusals_total: { [kind]: 1 } });
       expect(pausedMs(await statusOf(stage))).toBeGreaterThan(15_000);
       const waits = [send(stage, 'c'), send(stage, 'd')];
@@ -115,16 +115,16 @@ describe('a limit per minute', () => {
       // A slot that came back is granted to nobody before the end.
       expect(await arrived(stage)).toEqual(['a', 'b', 'refused']);
       await later(stage, 20_000);
-      for (const one of waits) expect(await toldBy(one)).toEqual(served(1));
+      for (const one of waits) expect(await reportedBy(one)).toEqual(served(1));
     },
   );
 
   it('gives the slots back a few at a time when the pause is over', async () => {
     const stage = await newStage();
     const headers = { ...waitOf(20_000), ...AT_ONCE };
-    await toldBy(send(stage, 'refused', { headers }));
+    await reportedBy(send(stage, 'refused', { headers }));
     const silent = { 'x-strict-silent-after-chunks': '1' };
-    const crowd = Array.from({ length: 10 }, (_, at) =>
+    const callersAtOnce = Array.from({ length: 10 }, (_, at) =>
       send(stage, `c${at}`, { stream: true, headers: silent }),
     );
     await untilGroup(stage, { queued: 10 });
@@ -135,13 +135,13 @@ describe('a limit per minute', () => {
       inUse.push((await statusOf(stage)).in_use);
     }
     expect(inUse).toEqual([2, 4, 8]);
-    await finish(stage, ...crowd);
+    await finish(stage, ...callersAtOnce);
   });
 
   it('leaves nothing of the bucket that it is about', async () => {
     const stage = await newStage({ group: { limits: { rpm: 600, tpm: 600_000, burst: 1 } } });
     const headers = { ...waitOf(1_000), ...AT_ONCE };
-    await toldBy(send(stage, 'refused', { headers }));
+    await reportedBy(send(stage, 'refused', { headers }));
     await untilGroup(stage, { in_use: 0 });
     const { rates } = await statusOf(stage);
     expect(rates?.['rpm']?.left).toBeLessThan(100);
@@ -154,7 +154,7 @@ describe('an overload', () => {
     const stage = await newStage({ group: { limits: { max_concurrency: 10 } } });
     const headers = { 'x-strict-status': '529', 'x-strict-first-byte-delay-ms': '800' };
     const jam = Array.from({ length: 5 }, (_, at) => send(stage, `j${at}`, { headers }));
-    for (const one of jam) expect(await toldBy(one)).toMatchObject({ status: 529 });
+    for (const one of jam) expect(await reportedBy(one)).toMatchObject({ status: 529 });
     // All of them were granted before the first was refused.
     expect((await stage.strict.stats()).peak).toBe(5);
     await untilGroup(stage, { in_use: 0, refusals_total: { overload: 5 } });
@@ -163,7 +163,7 @@ describe('an overload', () => {
       effective: 7,
       source: 'learned',
     });
-    await toldBy(send(stage, 'later', { headers: { 'x-strict-status': '529' } }));
+    await reportedBy(send(stage, 'later', { headers: { 'x-strict-status': '529' } }));
     await untilGroup(stage, { refusals_total: { overload: 6 } });
     expect((await statusOf(stage)).limit).toMatchObject({ effective: 4 });
   });
@@ -171,7 +171,7 @@ describe('an overload', () => {
   it.each(['overload', 'concurrency'])('cuts nothing where adaptive is off: %s', async (kind) => {
     const stage = await newStage({ group: { adaptive: 'off' } });
     await stage.strict.failNext(kind);
-    await toldBy(send(stage, 'one', { headers: AT_ONCE }));
+    await reportedBy(send(stage, 'one', { headers: AT_ONCE }));
     await untilGroup(stage, { in_use: 0, refusals_total: { [kind]: 1 } });
     expect((await statusOf(stage)).limit).toMatchObject({ effective: 8, source: 'configured' });
   });
@@ -184,15 +184,15 @@ describe('a caller that leaves', () => {
     const stage = await newStage({ group: { holds } });
     // oxlint-disable-next-line typescript/unbound-method -- called with its object below
     const { report } = LeaseHandle.prototype;
-    let isTold = false;
+    let isReported = false;
     const spy = vi.spyOn(LeaseHandle.prototype, 'report');
     spy.mockImplementationOnce(async function slow(this: LeaseHandle, signal, isRepeat) {
-      isTold = true;
+      isReported = true;
       await scheduler.wait(300);
       return report.call(this, signal, isRepeat);
     });
     const one = send(stage, 'one', { headers: waitOf(20_000) });
-    await until(() => expect(isTold).toBe(true));
+    await until(() => expect(isReported).toBe(true));
     one.leave();
     await untilGroup(stage, { in_use: 0, cooling: 1, refusals_total: { requests: 1 } });
     expect(pausedMs(await statusOf(stage))).toBeGreaterThan(10_000);

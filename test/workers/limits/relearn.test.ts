@@ -15,14 +15,14 @@ import {
   take,
 } from '../support/pool.ts';
 import { admin, until } from '../support/worker.ts';
-import { newStage, send, served, statusOf, toldBy } from './stage.ts';
+import { newStage, send, served, statusOf, reportedBy } from './stage.ts';
 
 afterAll(nothingLeaks);
 
 it('calls go again at once after a limit of days, also for an object that was reset since', async () => {
   const stage = await newStage();
   await stage.strict.failNext('long_window');
-  expect(await toldBy(send(stage, 'refused'))).toMatchObject({ status: 429 });
+  expect(await reportedBy(send(stage, 'refused'))).toMatchObject({ status: 429 });
   expect((await statusOf(stage)).paused_until).not.toBe(null);
   const answer = await admin('POST', `/groups/${stage.group}/relearn`);
   expect(answer).toMatchObject({ status: 200, json: { pools: 1, unreachable: [] } });
@@ -32,7 +32,7 @@ it('calls go again at once after a limit of days, also for an object that was re
   });
   await resetPool(stage.group);
   expect((await statusOf(stage)).paused_until).toBe(null);
-  expect(await toldBy(send(stage, 'served'))).toEqual(served(1));
+  expect(await reportedBy(send(stage, 'served'))).toEqual(served(1));
 });
 
 it('is done when its operator hears so: a reset right after it undoes nothing', async () => {

@@ -1,6 +1,6 @@
 // Failures of the upstream: as often as the operator says, within a budget, and never once bytes were sent on.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CallAttempts } from '../../../src/call/tries.ts';
+import { CallAttempts } from '../../../src/call/call-attempts.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import {
   arrived,
@@ -8,7 +8,7 @@ import {
   send,
   served,
   statusOf,
-  toldBy,
+  reportedBy,
   untilArrived,
   untilGroup,
   type LimitsStage,
@@ -36,7 +36,11 @@ describe.each(FAILURES)('after %s', (_, failure, status, reason) => {
   it('nothing is tried again, unless the operator says so', async () => {
     const stage = await newStage();
     await stage.strict.failNext(failure);
-    expect(await toldBy(send(stage, 'one'))).toMatchObject({ status, reason, shouldRetry: null });
+    expect(await reportedBy(send(stage, 'one'))).toMatchObject({
+      status,
+      reason,
+      shouldRetry: null,
+    });
     await untilGroup(stage, { in_use: 0, cooling: 0 });
     expect(await arrived(stage)).toEqual(['one']);
   });
@@ -44,14 +48,14 @@ describe.each(FAILURES)('after %s', (_, failure, status, reason) => {
   it('a call is tried again up to retries.max', async () => {
     const stage = await retrying(2);
     await stage.strict.failNext(failure, 2);
-    expect(await toldBy(send(stage, 'one'))).toEqual(served(3));
+    expect(await reportedBy(send(stage, 'one'))).toEqual(served(3));
     expect(await arrived(stage)).toEqual(['one', 'one', 'one']);
   });
 
   it('and retries.max more the caller has the failure', async () => {
     const stage = await retrying(1);
     await stage.strict.failNext(failure, 2);
-    expect(await toldBy(send(stage, 'one'))).toMatchObject({ status, reason });
+    expect(await reportedBy(send(stage, 'one'))).toMatchObject({ status, reason });
     await untilArrived(stage, 2);
     await untilGroup(stage, { in_use: 0, cooling: 0 });
   });
@@ -61,7 +65,7 @@ it("Anthropic's 529 is an overload too", async () => {
   const stage = await retrying(1);
   await stage.strict.failNext('overload', 2);
   const one = send(stage, 'one', { path: `/${stage.upstream}/v1/messages` });
-  expect(await toldBy(one)).toMatchObject({ status: 529, tries: '2', reason: null });
+  expect(await reportedBy(one)).toMatchObject({ status: 529, tries: '2', reason: null });
   expect(await statusOf(stage)).toMatchObject({ refusals_total: { overload: 2 } });
 });
 
@@ -70,7 +74,7 @@ describe('the budget of retries', () => {
     const stage = await retrying(1);
     await stage.strict.failNext('error', 6);
     for (const label of ['a', 'b', 'c', 'd']) {
-      expect(await toldBy(send(stage, label))).toMatchObject({ status: 500 });
+      expect(await reportedBy(send(stage, label))).toMatchObject({ status: 500 });
     }
     expect(await arrived(stage)).toEqual(['a', 'a', 'b', 'b', 'c', 'd']);
   });
@@ -79,27 +83,29 @@ describe('the budget of retries', () => {
     const stage = await retrying(1);
     for (const label of ['a', 'b', 'c']) {
       await stage.strict.failNext('error', label === 'c' ? 1 : 2);
-      await toldBy(send(stage, label));
+      await reportedBy(send(stage, label));
     }
     expect(await arrived(stage)).toEqual(['a', 'a', 'b', 'b', 'c']);
-    for (let at = 0; at < 10; at += 1) expect(await toldBy(send(stage, 'ok'))).toEqual(served(1));
+    for (let at = 0; at < 10; at += 1) {
+      expect(await reportedBy(send(stage, 'ok'))).toEqual(served(1));
+    }
     await stage.strict.failNext('error');
-    expect(await toldBy(send(stage, 'd'))).toEqual(served(2));
+    expect(await reportedBy(send(stage, 'd'))).toEqual(served(2));
   });
 
   it('of 0 allows none', async () => {
     const stage = await retrying(2, 0);
     await stage.strict.failNext('error');
-    expect(await toldBy(send(stage, 'one'))).toMatchObject({ status: 500, tries: '1' });
+    expect(await reportedBy(send(stage, 'one'))).toMatchObject({ status: 500, tries: '1' });
   });
 
   it('of another upstream is another', async () => {
     const spent = await retrying(1);
     await spent.strict.failNext('error', 5);
-    for (const label of ['a', 'b', 'c']) await toldBy(send(spent, label));
+    for (const label of ['a', 'b', 'c']) await reportedBy(send(spent, label));
     const other = await retrying(1);
     await other.strict.failNext('error');
-    expect(await toldBy(send(other, 'one'))).toEqual(served(2));
+    expect(await reportedBy(send(other, 'one'))).toEqual(served(2));
   });
 });
 
@@ -110,7 +116,7 @@ describe('a call that its SDK sends again', () => {
     const stage = await retrying(2);
     await stage.strict.failNext('error');
     const one = send(stage, 'one', { headers: again });
-    expect(await toldBy(one)).toMatchObject({ status: 500, tries: '1' });
+    expect(await reportedBy(one)).toMatchObject({ status: 500, tries: '1' });
     await untilArrived(stage, 1);
   });
 
@@ -118,13 +124,13 @@ describe('a call that its SDK sends again', () => {
     const stage = await retrying(2);
     await stage.strict.failNext('error');
     const first = { 'x-stainless-retry-count': '0' };
-    expect(await toldBy(send(stage, 'one', { headers: first }))).toEqual(served(2));
+    expect(await reportedBy(send(stage, 'one', { headers: first }))).toEqual(served(2));
   });
 
   it('waits in the queue all the same when it is refused', async () => {
     const stage = await newStage();
     await stage.strict.failNext('concurrency');
-    expect(await toldBy(send(stage, 'one', { headers: again }))).toEqual(served(2));
+    expect(await reportedBy(send(stage, 'one', { headers: again }))).toEqual(served(2));
   });
 });
 

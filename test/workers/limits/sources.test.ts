@@ -5,7 +5,7 @@ import { CHAT, post } from '../metering/scene.ts';
 import { nothingLeaks, NO_COOLDOWN } from '../support/pool.ts';
 import { strictScope } from '../support/strict.ts';
 import { admin, change, configure, until } from '../support/worker.ts';
-import { finish, newStage, send, streaming, toldBy, untilGroup } from './stage.ts';
+import { finish, newStage, send, streaming, reportedBy, untilGroup } from './stage.ts';
 
 afterAll(nothingLeaks);
 
@@ -52,7 +52,7 @@ describe('the limit of a group', () => {
     await untilGroup(stage, { queued: 1, refusals_total: { concurrency: 1 } });
     await expectLimit(stage.group, { configured: 8, effective: 3, source: 'learned' });
     await finish(stage, ...holders);
-    expect(await toldBy(one)).toMatchObject({ status: 200 });
+    expect(await reportedBy(one)).toMatchObject({ status: 200 });
   });
 
   it('is unknown where nothing is known of the upstream, and 64 are assumed', async () => {

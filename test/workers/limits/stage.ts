@@ -118,7 +118,7 @@ export async function finish(
 }
 
 /** Reads what a caller learns from the head of an answer. */
-export async function toldBy({ response }: WorkerOpenCall) {
+export async function reportedBy({ response }: WorkerOpenCall) {
   const { status, headers } = await response;
   return {
     status,
@@ -129,8 +129,8 @@ export async function toldBy({ response }: WorkerOpenCall) {
 }
 
 /** Expects the answer to a caller that was served after so many tries. */
-export function served(tries: number): Awaited<ReturnType<typeof toldBy>> {
-  return { status: 200, tries: String(tries), reason: null, shouldRetry: null };
+export function served(attempts: number): Awaited<ReturnType<typeof reportedBy>> {
+  return { status: 200, tries: String(attempts), reason: null, shouldRetry: null };
 }
 
 export function statusOf({ group }: LimitsStage): Promise<PoolStatus> {

@@ -12,7 +12,7 @@ import {
   served,
   statusOf,
   streaming,
-  toldBy,
+  reportedBy,
   untilGroup,
   type LimitsStage,
 } from './stage.ts';
@@ -28,7 +28,7 @@ const LIMITED = { status: 429, reason: 'upstream_limited' };
 async function usedUp(group = {}): Promise<LimitsStage> {
   const stage = await newStage({ group });
   await stage.strict.failNext('long_window');
-  expect(await toldBy(send(stage, 'first'))).toMatchObject({ status: 429, reason: null });
+  expect(await reportedBy(send(stage, 'first'))).toMatchObject({ status: 429, reason: null });
   await untilGroup(stage, { in_use: 0 });
   return stage;
 }
@@ -87,17 +87,17 @@ describe('the refusal', () => {
   it('for an operator’s pause is a 503', async () => {
     const stage = await usedUp();
     await configureStage(stage, { group: { paused: true } });
-    const told = toldBy(send(stage, 'next', { headers: AT_ONCE }));
-    expect(await told).toMatchObject({ status: 503, reason: 'paused' });
+    const reported = reportedBy(send(stage, 'next', { headers: AT_ONCE }));
+    expect(await reported).toMatchObject({ status: 503, reason: 'paused' });
   });
 
   it('for an overloaded upstream that names a wait is a 503', async () => {
     const stage = await newStage();
     const headers = { 'x-strict-fail': 'overload', 'x-strict-fail-wait-ms': '20000' };
-    expect(await toldBy(send(stage, 'one', { headers }))).toMatchObject({ reason: null });
+    expect(await reportedBy(send(stage, 'one', { headers }))).toMatchObject({ reason: null });
     await untilGroup(stage, { in_use: 0 });
-    const told = toldBy(send(stage, 'next', { headers: AT_ONCE }));
-    expect(await told).toMatchObject({ status: 503, reason: 'paused' });
+    const reported = reportedBy(send(stage, 'next', { headers: AT_ONCE }));
+    expect(await reported).toMatchObject({ status: 503, reason: 'paused' });
   });
 });
 
@@ -106,18 +106,18 @@ it('an overload with status 429 rejects the next calls with 429', async () => {
   const stage = await newStage({ settings: { refusal: id }, upstream: { id, dialect: 'openai' } });
   const headers = { ...AT_ONCE, 'x-strict-fail': 'overload' };
   for (let at = 0; at < 10; at += 1) {
-    expect(await toldBy(send(stage, `call-${at}`, { headers }))).toMatchObject({ status: 429 });
+    expect(await reportedBy(send(stage, `call-${at}`, { headers }))).toMatchObject({ status: 429 });
     await untilGroup(stage, { in_use: 0 });
   }
   expect(await statusOf(stage)).toMatchObject({ breaker: 'open' });
-  expect(await toldBy(send(stage, 'next', { headers: AT_ONCE }))).toMatchObject(LIMITED);
+  expect(await reportedBy(send(stage, 'next', { headers: AT_ONCE }))).toMatchObject(LIMITED);
 });
 
 describe('a wait of hours', () => {
   it('sends only one of ten successive calls to the upstream', async () => {
     const stage = await usedUp();
     for (let at = 0; at < 9; at += 1) {
-      expect(await toldBy(send(stage, `call-${at}`))).toMatchObject(LIMITED);
+      expect(await reportedBy(send(stage, `call-${at}`))).toMatchObject(LIMITED);
     }
     expect(await arrived(stage)).toEqual(['first']);
   });
@@ -126,22 +126,22 @@ describe('a wait of hours', () => {
     const stage = await usedUp();
     await later(stage, MINUTE_MS);
     await stage.strict.failNext('long_window');
-    expect(await toldBy(send(stage, 'probe'))).toMatchObject({ status: 429, reason: null });
+    expect(await reportedBy(send(stage, 'probe'))).toMatchObject({ status: 429, reason: null });
     await untilGroup(stage, { in_use: 0 });
     await later(stage, MINUTE_MS);
-    expect(await toldBy(send(stage, 'early'))).toMatchObject(LIMITED);
+    expect(await reportedBy(send(stage, 'early'))).toMatchObject(LIMITED);
     await later(stage, MINUTE_MS);
-    expect(await toldBy(send(stage, 'second probe'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'second probe'))).toEqual(served(1));
     await untilGroup(stage, { in_use: 0 });
     expect((await statusOf(stage)).paused_until).toBeNull();
-    expect(await toldBy(send(stage, 'after'))).toEqual(served(1));
+    expect(await reportedBy(send(stage, 'after'))).toEqual(served(1));
     expect(await arrived(stage)).toEqual(['first', 'probe', 'second probe', 'after']);
   });
 
   it('is not probed if the group disables probes', async () => {
     const stage = await usedUp({ probe: 'off' });
     await later(stage, 20 * MINUTE_MS);
-    expect(await toldBy(send(stage, 'next'))).toMatchObject(LIMITED);
+    expect(await reportedBy(send(stage, 'next'))).toMatchObject(LIMITED);
     expect((await statusOf(stage)).pause?.probe_at).toBeNull();
   });
 
@@ -154,7 +154,7 @@ describe('a wait of hours', () => {
     expect(probeMs).toBeLessThanOrEqual(MINUTE_MS);
     await later(stage, MINUTE_MS);
     await stage.strict.failNext('long_window');
-    await toldBy(send(stage, 'probe'));
+    await reportedBy(send(stage, 'probe'));
     await untilGroup(stage, { in_use: 0 });
     const warnings = await pool(stage.group).warnings();
     const long = warnings.filter(({ kind }) => kind === 'pause_long');

@@ -5,7 +5,16 @@ import type { RefusalKind } from '../../../src/core/words/signal.ts';
 import { PROVIDERS } from '../../strict-upstream/refusal.ts';
 import { nothingLeaks } from '../support/pool.ts';
 import { call, until } from '../support/worker.ts';
-import { later, newStage, pausedMs, send, served, statusOf, toldBy, untilGroup } from './stage.ts';
+import {
+  later,
+  newStage,
+  pausedMs,
+  send,
+  served,
+  statusOf,
+  reportedBy,
+  untilGroup,
+} from './stage.ts';
 import type { LimitsStage } from './stage.ts';
 
 afterAll(nothingLeaks);
@@ -101,13 +110,13 @@ describe('a refusal that waiting does not mend goes to the caller at once, who i
     '$provider, $said: taken for $seen',
     async ({ provider, said, seen }) => {
       const stage = await stageOf(provider, said);
-      const told = await toldBy(send(stage, 'one'));
-      expect(told).toMatchObject({ tries: '1', reason: null, shouldRetry: 'false' });
+      const reported = await reportedBy(send(stage, 'one'));
+      expect(reported).toMatchObject({ tries: '1', reason: null, shouldRetry: 'false' });
       await untilGroup(stage, { in_use: 0 });
       const isBlocked = pausedMs(await statusOf(stage)) > 600_000;
       expect(isBlocked).toBe(seen === 'long_window' && KNOW_THE_END.has(provider));
       if (isBlocked) await later(stage, 3_600_000);
-      expect(await toldBy(send(stage, 'two'))).toEqual(served(1));
+      expect(await reportedBy(send(stage, 'two'))).toEqual(served(1));
       await expectShown(stage, provider, seen);
     },
   );
@@ -123,7 +132,7 @@ describe('a refusal that waiting mends is not seen by the caller', () => {
       const isPaused = pausedMs(await statusOf(stage)) > 0;
       expect(isPaused).toBe(PAUSES.has(seen));
       await later(stage, 65_000);
-      expect(await toldBy(one)).toEqual(served(2));
+      expect(await reportedBy(one)).toEqual(served(2));
       await expectShown(stage, provider, seen);
     },
   );
@@ -134,7 +143,7 @@ describe('a refusal for lack of capacity is tried again where the operator says 
     '$provider, $said: taken for $seen',
     async ({ provider, said, seen }) => {
       const stage = await stageOf(provider, said);
-      expect(await toldBy(send(stage, 'one'))).toEqual(served(2));
+      expect(await reportedBy(send(stage, 'one'))).toEqual(served(2));
       await expectShown(stage, provider, seen);
     },
   );

@@ -406,7 +406,7 @@ it('of thousands of pools add up, each with keys of its own', async () => {
         team: null,
         model: 'm',
       }));
-      const told = {
+      const reported = {
         lines,
         rest: null,
         days: [{ ...one, date: `${month}-01`, calls: 10, usd: 10 }],
@@ -418,7 +418,7 @@ it('of thousands of pools add up, each with keys of its own', async () => {
         `${group}#${number}`,
         String(number),
         Date.now(),
-        JSON.stringify({ [month]: told }),
+        JSON.stringify({ [month]: reported }),
       );
     }
   });

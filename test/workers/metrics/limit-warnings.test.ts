@@ -40,7 +40,7 @@ async function spend(
 }
 
 /** Resets a pool once it has written that it is idle: else what it had set aside counts as spent for a while. */
-async function begunAnew(group: string): Promise<void> {
+async function restarted(group: string): Promise<void> {
   await untilWrittenEmpty(group);
   await resetPool(group);
 }
@@ -74,11 +74,11 @@ describe('a budget', () => {
     const half = `50 % of the budget of the day is spent: $10 of $20, until ${until}.`;
     expect(await messages('daily')).toEqual([half]);
     await spend('daily', 1);
-    await begunAnew('daily');
+    await restarted('daily');
     await spend('daily', 1);
     expect(await messages('daily')).toEqual([half]);
     await spend('daily', 4.5);
-    await begunAnew('daily');
+    await restarted('daily');
     await spend('daily', 1);
     // What was set aside ahead of its use is lost with an instance.
     const most = expect.stringMatching(/^80 % of the budget of the day is spent: \$16\.\d\d of/);
@@ -91,7 +91,7 @@ describe('a budget', () => {
     // Refusals are what was announced.
     const refused = await pool('daily').acquire(request('daily', 'more', estimated(1) as never));
     expect(refused).toMatchObject({ kind: 'rejected' });
-    await begunAnew('daily');
+    await restarted('daily');
     expect(await messages('daily')).toEqual([half, most, all]);
     const [latest] = await pool('daily').warnings();
     expect(latest).toMatchObject({
@@ -112,8 +112,8 @@ describe('a budget', () => {
     await spend('leap', 3.9);
     passTime(HOUR_MS);
     await spend('leap', 3.9);
-    const told = (await pool('leap').warnings()).toReversed();
-    expect(told.map(({ kind, message }) => `${kind}: ${message.split(':')[0]}`)).toEqual([
+    const reported = (await pool('leap').warnings()).toReversed();
+    expect(reported.map(({ kind, message }) => `${kind}: ${message.split(':')[0]}`)).toEqual([
       'budget_near: 80 % of the budget of the hour is spent',
       'budget_near: 80 % of the budget of the hour is spent',
       'budget_near: 50 % of the budget of the day is spent',
@@ -131,7 +131,7 @@ describe('a budget', () => {
         /^A call did not fit into the budget of the day and was refused: \$0\.00982 of \$0\.02 is spent\. More like it are refused until \d{4}-\d\d-\d\d 00:00 UTC\.$/,
       ),
     ]);
-    await begunAnew('tight');
+    await restarted('tight');
     expect(await asked()).toMatchObject({ kind: 'rejected' });
     expect(await messages('tight')).toHaveLength(1);
     toNextDay();
@@ -183,10 +183,10 @@ describe('a limit of a day', () => {
     const { until_ms: leavesAt = 0 } = half?.figures ?? {};
     expect(leavesAt).toBeGreaterThan(began + 24 * HOUR_MS);
     expect(leavesAt).toBeLessThan(began + 25 * HOUR_MS);
-    await begunAnew('rpd');
+    await restarted('rpd');
     await spend('rpd', 0);
-    await begunAnew('rpd');
-    const told = async () =>
+    await restarted('rpd');
+    const reported = async () =>
       (await pool('rpd').warnings()).map(({ kind, figures }) => [kind, figures['percent']]);
     for (let call = 0; call < 10; call += 1) {
       const asked = await pool('rpd').acquire(request('rpd', `rest-${call}`, { wait: false }));
@@ -197,11 +197,11 @@ describe('a limit of a day', () => {
       ['day_limit_near', 80],
       ['day_limit_near', 50],
     ];
-    expect(await told()).toEqual(all);
+    expect(await reported()).toEqual(all);
     // All have left, and as many come again.
     passTime(26 * HOUR_MS);
     for (let call = 0; call < 5; call += 1) await spend('rpd', 0);
-    expect(await told()).toEqual([['day_limit_near', 50], ...all]);
+    expect(await reported()).toEqual([['day_limit_near', 50], ...all]);
   });
 
   it('of tokens is used up where the next call does not fit', async () => {

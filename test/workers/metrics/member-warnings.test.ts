@@ -119,8 +119,8 @@ describe('a member that a refusal took out', () => {
     expect(cleared).toHaveProperty('cleared_at');
     await until(async () => {
       const { json } = await admin('GET', '/warnings?limit=200');
-      const told = json.warnings.find((each: { id: string }) => each.id === cleared.id);
-      expect(told).toEqual(cleared);
+      const reported = json.warnings.find((each: { id: string }) => each.id === cleared.id);
+      expect(reported).toEqual(cleared);
     });
   });
 

@@ -44,7 +44,7 @@ beforeEach(async () => {
 
 afterAll(nothingLeaks);
 
-function crowd(count: number): WorkerOpenCall[] {
+function callersAtOnce(count: number): WorkerOpenCall[] {
   return Array.from({ length: count }, (_, at) =>
     ask(`c${at}`, {
       model: MODELS[at % MODELS.length] ?? 'c',
@@ -66,7 +66,7 @@ async function nothingIsLeft(): Promise<void> {
 }
 
 it('several groups saturated at once: no deadlock, no limit exceeded, nothing leaked', async () => {
-  const calls = crowd(60);
+  const calls = callersAtOnce(60);
   const ends = await Promise.all(calls.map(({ end }) => end));
   expect(ends.filter((end) => end !== 'done')).toEqual([]);
   const { a, b, ...others } = await peaks();
@@ -78,7 +78,7 @@ it('several groups saturated at once: no deadlock, no limit exceeded, nothing le
 });
 
 it('callers that leave in the middle of taking several slots leave nothing behind', async () => {
-  const calls = crowd(60);
+  const calls = callersAtOnce(60);
   for (let round = 0; round < 20; round += 1) {
     const total = Math.min(25, round);
     await until(async () =>
@@ -93,7 +93,7 @@ it('callers that leave in the middle of taking several slots leave nothing behin
 });
 
 it('resets of every group in the middle exceed no limit and lose no call', async () => {
-  const calls = crowd(40);
+  const calls = callersAtOnce(40);
   for (const [at, name] of names.entries()) {
     await until(async () => expect((await scene.strict.stats()).total).toBeGreaterThan(at * 4));
     await resetPool(name);

@@ -73,28 +73,28 @@ async function waitsForNarrow() {
 }
 
 /** Longest time until a call is told that its slot was revoked, in milliseconds. */
-const TOLD_WITHIN_MS = 5_000;
+const REPORTED_WITHIN_MS = 5_000;
 
 /**
  * The same, once the wide slot was revoked and the call was told so. It holds that slot for about a second: on a busy machine it
  * may give the slot back first, and then it keeps waiting. In that case the test tries again with another call.
  */
 async function revokedWhileWaiting() {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     await scene.strict.configure({ silentAfterChunks: 1 });
     const { waits, blocker } = await waitsForNarrow();
     const [lease] = await pool(wide).leases();
     await admin('DELETE', `/groups/${wide}/leases/${lease?.id}`);
-    const late = new Promise<null>((resolve) => void setTimeout(resolve, TOLD_WITHIN_MS, null));
-    const told = await Promise.race([refusal(waits), late]);
-    if (told !== null) return { told, blocker };
-    expect(tries).toBeLessThan(10);
+    const late = new Promise<null>((resolve) => void setTimeout(resolve, REPORTED_WITHIN_MS, null));
+    const reported = await Promise.race([refusal(waits), late]);
+    if (reported !== null) return { told: reported, blocker };
+    expect(attempts).toBeLessThan(10);
     waits.leave();
     await finish(scene, [blocker]);
     await allFree(narrow, wide);
     // The blocker was no quick call, and the groups have learned that.
-    narrow = scene.name(`narrow-${tries}`);
-    wide = scene.name(`wide-${tries}`);
+    narrow = scene.name(`narrow-${attempts}`);
+    wide = scene.name(`wide-${attempts}`);
   }
 }
 
@@ -258,8 +258,8 @@ it('a call that leaves while it has one slot and waits for the other gives it ba
 });
 
 it('a call whose slot is taken away while it waits for another one is told so, and holds nothing', async () => {
-  const { told, blocker } = await revokedWhileWaiting();
-  expect(told).toMatchObject({ status: 503, reason: 'limiter_unavailable' });
+  const { told: reported, blocker } = await revokedWhileWaiting();
+  expect(reported).toMatchObject({ status: 503, reason: 'limiter_unavailable' });
   await untilStatus(narrow, { in_use: 1, queued: 0 });
   await allFree(wide);
   await finish(scene, [blocker]);

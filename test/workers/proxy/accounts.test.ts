@@ -159,7 +159,7 @@ describe('of strangers', () => {
     const next = ask(mine, 'next');
     await strict.resume();
     expect(await statusesOf([call, next])).toEqual([200, 200]);
-    expect(await pool(own).isProved()).toBe(false);
+    expect(await pool(own).isVerified()).toBe(false);
   });
 
   it('a token that nobody has taken has no slot of the account that it names', async () => {

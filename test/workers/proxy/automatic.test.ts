@@ -30,7 +30,7 @@ const PATH = `/groups/${encodeURIComponent(GROUP)}`;
 let strict: Strict;
 let keys = 0;
 /** The pools of keys that have had a success: they are stored. */
-const proved: string[] = [];
+const verified: string[] = [];
 
 beforeEach(async () => {
   strict = await strictScope('automatic', { silentAfterChunks: 1 });
@@ -55,14 +55,14 @@ async function newKey(): Promise<AutomaticKey> {
 }
 
 /** A key that has had a success, so that its pool is listed. */
-async function provedKey(): Promise<AutomaticKey> {
+async function verifiedKey(): Promise<AutomaticKey> {
   const one = await newKey();
   await finish([await streaming(one, 'proves')]);
   await until(async () => {
     const listed = (await directoryOf(env).pools()).map(({ partition }) => partition);
     expect(listed).toContain(one.partition);
   });
-  proved.push(one.pool);
+  verified.push(one.pool);
   return one;
 }
 
@@ -104,7 +104,7 @@ async function arrived(): Promise<(string | null)[]> {
 
 describe('a pause of an automatic group', () => {
   it('holds what waits, in pools that nobody has called before too, until it is resumed', async () => {
-    const known = await provedKey();
+    const known = await verifiedKey();
     const running = await streaming(known, 'runs');
     await change('POST', `${PATH}/pause`);
     await untilStatus(known.pool, { paused: true });
@@ -123,11 +123,11 @@ describe('a pause of an automatic group', () => {
   });
 
   it('survives resets of everything', async () => {
-    const known = await provedKey();
+    const known = await verifiedKey();
     const fresh = await newKey();
     await change('POST', `${PATH}/pause`);
     await untilStatus(known.pool, { paused: true });
-    for (const name of proved) await untilWrittenEmpty(name);
+    for (const name of verified) await untilWrittenEmpty(name);
     await abortAllDurableObjects();
     expect(await pool(known.pool).status()).toMatchObject({ paused: true });
     expect(await refusal(known)).toEqual(PAUSED);
@@ -169,7 +169,7 @@ describe('a pause of an automatic group', () => {
 });
 
 it('a drained automatic group refuses who comes, and lets its queue and its calls end', async () => {
-  const known = await provedKey();
+  const known = await verifiedKey();
   await change('POST', `${PATH}/pause`);
   await untilStatus(known.pool, { paused: true });
   const waiting = ask(known, 'waits');
@@ -194,7 +194,7 @@ async function untilLimit(
 
 describe('an automatic group that gets an entry', () => {
   it('keeps who runs and who waits; then its new limit holds for them', async () => {
-    const known = await provedKey();
+    const known = await verifiedKey();
     const running = [await streaming(known, 'one'), await streaming(known, 'two')];
     const { json } = await change('POST', `${PATH}/configure`);
     const { effective: slots } = (await pool(known.pool).status()).limit;
@@ -216,7 +216,7 @@ describe('an automatic group that gets an entry', () => {
   });
 
   it('keeps what its pools have learned', async () => {
-    const known = await provedKey();
+    const known = await verifiedKey();
     await strict.configure({ limit: 2 });
     const calls = ['one', 'two', 'three'].map((label) => ask(known, label));
     await untilLimit(known, { source: 'learned' });
@@ -230,7 +230,7 @@ describe('an automatic group that gets an entry', () => {
   });
 
   it('counts tokens and money once it is limited by them', async () => {
-    const known = await provedKey();
+    const known = await verifiedKey();
     await change('PATCH', PATH, { limits: { rpd: 1 } });
     await finish([await streaming(known, 'the only one')]);
     expect(await refusal(known)).toMatchObject({ status: 429 });

@@ -50,7 +50,7 @@ function send(path: string, body: string, init: CallInit = {}): Promise<Response
 }
 
 /** The answer of a caller, once it has all of it. */
-async function toldBy(
+async function reportedBy(
   answering: Promise<Response>,
 ): Promise<[status: number, reason: string | null]> {
   const answer = await answering;
@@ -74,23 +74,23 @@ it.each([
 ] as const)('of a call that is rejected because %s', async (...row) => {
   const [, letter, path, model, headers, status, reason] = row;
   const answering = send(pathTo(scene, letter, path), bodyOf(model), { headers });
-  expect(await toldBy(answering)).toEqual([status, reason]);
+  expect(await reportedBy(answering)).toEqual([status, reason]);
   await untilFree();
 });
 
 it('of a call to an upstream that is not there', async () => {
-  expect(await toldBy(send(`/nowhere${CHAT}`, bodyOf('m')))).toEqual([404, 'upstream_unknown']);
+  expect(await reportedBy(send(`/nowhere${CHAT}`, bodyOf('m')))).toEqual([404, 'upstream_unknown']);
   await untilFree();
 });
 
 it('of a call whose model was read, and nobody has', async () => {
-  expect(await toldBy(send(CHAT, bodyOf('nobody-has')))).toEqual([404, 'model_unknown']);
+  expect(await reportedBy(send(CHAT, bodyOf('nobody-has')))).toEqual([404, 'model_unknown']);
   await untilFree();
 });
 
 it('of a call whose body names two models', async () => {
   const body = bodyOf('m').replace('{', '{"model":"there",');
-  expect(await toldBy(send(pathTo(scene, 'c'), body))).toEqual([400, 'body_unreadable']);
+  expect(await reportedBy(send(pathTo(scene, 'c'), body))).toEqual([400, 'body_unreadable']);
   await untilFree();
 });
 
@@ -100,12 +100,12 @@ it('of a call whose prefix cannot be taken off', async () => {
   const packed = plain.pipeThrough(new CompressionStream('gzip'));
   const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', ...KEY };
   const answering = call(CHAT, { method: 'POST', body: packed, headers });
-  expect(await toldBy(answering)).toEqual([400, 'body_unreadable']);
+  expect(await reportedBy(answering)).toEqual([400, 'body_unreadable']);
   await untilFree();
 });
 
 it('of a call whose prefix was taken off', async () => {
-  expect(await toldBy(send(CHAT, bodyOf(`${scene.name('c')}/m`)))).toEqual([200, null]);
+  expect(await reportedBy(send(CHAT, bodyOf(`${scene.name('c')}/m`)))).toEqual([200, null]);
   await untilFree();
 });
 
@@ -113,7 +113,7 @@ it('of a call that finds no slot', async () => {
   const holder = await hold(scene, 'c');
   const headers = { 'headgate-max-wait': '0' };
   const answering = send(pathTo(scene, 'c'), bodyOf('m'), { headers });
-  expect(await toldBy(answering)).toEqual([429, 'busy']);
+  expect(await reportedBy(answering)).toEqual([429, 'busy']);
   await untilFree();
   await letGo(scene, holder);
 });
@@ -148,7 +148,7 @@ it('of a call whose caller leaves in the middle of its body', async () => {
 
 it('of a call that waited for its slot', async () => {
   const holder = await hold(scene, 'c');
-  const answering = toldBy(send(pathTo(scene, 'c'), bodyOf('m')));
+  const answering = reportedBy(send(pathTo(scene, 'c'), bodyOf('m')));
   await untilHeld();
   holder.leave();
   expect(await answering).toEqual([200, null]);
@@ -161,7 +161,7 @@ it.each([
   ['answered with an error', 'error', 500],
 ] as const)('of a call that its upstream has %s', async (_, failure, status) => {
   await scene.c.failNext(failure);
-  expect((await toldBy(send(pathTo(scene, 'c'), bodyOf('m'))))[0]).toBe(status);
+  expect((await reportedBy(send(pathTo(scene, 'c'), bodyOf('m'))))[0]).toBe(status);
   await untilFree();
 });
 
@@ -186,7 +186,7 @@ it('of a call that finds no slot at any upstream', async () => {
   const holders = [await hold(scene, 'a'), await hold(scene, 'b')];
   const headers = { 'headgate-max-wait': '0' };
   const answering = send(pathTo(scene, 'a'), bodyOf('m'), { headers });
-  expect(await toldBy(answering)).toEqual([429, 'busy']);
+  expect(await reportedBy(answering)).toEqual([429, 'busy']);
   await untilFree();
   await letGo(scene, ...holders);
 });
@@ -196,21 +196,24 @@ it('of a call that takes no slot, and brings its own key', async () => {
   form.append('file', new File([BIG], 'a'));
   const path = pathTo(scene, 'c', '/v1/files');
   const headers = { ...KEY, authorization: 'Bearer own' };
-  expect(await toldBy(call(path, { method: 'POST', body: form, headers }))).toEqual([200, null]);
+  expect(await reportedBy(call(path, { method: 'POST', body: form, headers }))).toEqual([
+    200,
+    null,
+  ]);
   await untilFree();
 });
 
 it('of a call whose upstream cannot be reached', async () => {
   const dead = await sceneOf(2, { c: { base_url: 'http://127.0.0.1:9' } });
   const answering = send(pathTo(dead, 'c'), bodyOf('m'));
-  expect(await toldBy(answering)).toEqual([502, 'upstream_unreachable']);
+  expect(await reportedBy(answering)).toEqual([502, 'upstream_unreachable']);
   await untilFree();
 });
 
 it('of a call whose upstream is removed while it waits', async () => {
   const own = await sceneOf(3);
   const holder = await hold(own, 'c');
-  const answering = toldBy(send(pathTo(own, 'c'), bodyOf('m')));
+  const answering = reportedBy(send(pathTo(own, 'c'), bodyOf('m')));
   await untilStatus(own.name('c'), { queued: 1 });
   await untilHeld();
   await configure({

@@ -64,13 +64,13 @@ const untilCopied = (version: number): Promise<void> =>
   until(async () => expect((await copy())?.version).toBe(version));
 
 /** Waits until every listed pool was told of a version. */
-function untilAllTold(version: number): Promise<void> {
+function untilAllReported(version: number): Promise<void> {
   return until(() =>
     runInDurableObject(directoryOf(env) as never, (_instance, { storage }: DurableObjectState) => {
-      const { told } = storage.sql
+      const { told: reported } = storage.sql
         .exec<{ told: number }>('SELECT MIN(told) AS told FROM pools')
         .one();
-      expect(told).toBe(version);
+      expect(reported).toBe(version);
     }),
   );
 }
@@ -108,7 +108,7 @@ it('a copy that is older than what its pools were told of lets nothing pass', as
   const keys = [{ id: 'team', hash: `sha256:${'0'.repeat(64)}` }];
   const newer = await writeElsewhere(config({ keys }));
   await untilCopied(newer);
-  await untilAllTold(newer);
+  await untilAllReported(newer);
   passTime(60_000);
   for (const [key, value] of old) store.entries.set(key, value);
   const cold = await startIsolate(store);

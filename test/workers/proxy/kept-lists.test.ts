@@ -147,9 +147,9 @@ describe('with answers of its own', () => {
       expect(await listed(key)).toEqual({ ids: [], missing: 'up;reason=unreadable' });
     }
     const logged = lines.mock.calls.map(([line]) => String(line));
-    const told = logged.filter((line) => line.includes('models_missing'));
+    const reported = logged.filter((line) => line.includes('models_missing'));
     // The upstream that ignored where to continue was logged before, for the same reason.
-    expect(told.length).toBeLessThanOrEqual(1);
+    expect(reported.length).toBeLessThanOrEqual(1);
     expect(logged.join()).not.toContain('sk-odd');
   });
 

@@ -148,11 +148,11 @@ it('a stream that the upstream breaks off frees its slot, and the caller sees th
 
 it('a hundred callers that come and go at any time leave nothing behind', async () => {
   await strict.configure({ silentAfterChunks: null, chunks: 4, chunkDelayMs: 2, limit: 1 });
-  const crowd = Array.from({ length: 100 }, (_, at) => start(`c${at}`));
+  const callersAtOnce = Array.from({ length: 100 }, (_, at) => start(`c${at}`));
   await until(async () => expect((await strict.stats()).total).toBeGreaterThan(10));
-  for (const [at, one] of crowd.entries()) if (at % 3 === 0) one.leave();
+  for (const [at, one] of callersAtOnce.entries()) if (at % 3 === 0) one.leave();
   for (let at = 0; at < 20; at += 1) start(`gone-${at}`).leave();
-  const ends = await Promise.all(crowd.map(({ end }) => end));
+  const ends = await Promise.all(callersAtOnce.map(({ end }) => end));
   expect(ends.filter((end) => end === 'done').length).toBeGreaterThanOrEqual(66);
   await until(async () => expect((await strict.stats()).inFlight).toBe(0));
   expect(await strict.stats()).toMatchObject({ peak: 1, rejected429: 0 });

@@ -6,7 +6,7 @@ import { packingsOf, unpacked } from '../../../src/upstream/body/packing.ts';
 import { peekAnswer } from '../../../src/upstream/refusal/refused-answer.ts';
 import { createUsageMeter } from '../../../src/upstream/usage/usage-meter.ts';
 import { CHAT, COUNTING, newScene, untilCounted } from '../metering/scene.ts';
-import { arrived, newStage, send, toldBy, untilGroup } from '../limits/stage.ts';
+import { arrived, newStage, send, reportedBy, untilGroup } from '../limits/stage.ts';
 import { pack } from '../support/packing.ts';
 import { NO_COOLDOWN, nothingLeaks } from '../support/pool.ts';
 import { strictScope, type Strict } from '../support/strict.ts';
@@ -27,14 +27,14 @@ describe('a refusal', () => {
     const stage = await newStage();
     const packed = { [`x-strict-${packing}`]: '1', 'accept-encoding': 'gzip, br, zstd' };
     const final = { ...packed, 'x-strict-fail': 'quota' };
-    expect(await toldBy(send(stage, 'spent', { headers: final }))).toMatchObject({
+    expect(await reportedBy(send(stage, 'spent', { headers: final }))).toMatchObject({
       status: 429,
       tries: '1',
       shouldRetry: 'false',
     });
     await stage.strict.failNext('concurrency');
     const waiting = send(stage, 'busy', { headers: packed });
-    expect(await toldBy(waiting)).toMatchObject({ status: 200, tries: '2' });
+    expect(await reportedBy(waiting)).toMatchObject({ status: 200, tries: '2' });
     await untilGroup(stage, { refusals_total: { quota: 1, concurrency: 1 } });
     expect(await arrived(stage)).toEqual(['spent', 'busy', 'busy']);
   });
@@ -176,11 +176,11 @@ describe('a request', () => {
     const text = await response.text();
     await until(async () => expect((await strict.stats()).inFlight).toBe(0));
     const models = (await strict.stats()).arrivals.slice(before).map(({ model }) => model);
-    const { status, headers: told } = response;
+    const { status, headers: reported } = response;
     return {
       status,
-      reason: told.get('headgate-reason'),
-      groups: told.get('headgate-groups'),
+      reason: reported.get('headgate-reason'),
+      groups: reported.get('headgate-groups'),
       models,
       text,
     };

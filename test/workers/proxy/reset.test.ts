@@ -126,12 +126,12 @@ it('a grant whose reply is lost with the object makes one call at the upstream',
 
 it('an object that is reset again and again under a crowd loses no call', async () => {
   await strict.configure({ silentAfterChunks: null, chunks: 4, chunkDelayMs: 15 });
-  const crowd = Array.from({ length: 24 }, (_, at) => open(CHAT, `c${at}`));
+  const callersAtOnce = Array.from({ length: 24 }, (_, at) => open(CHAT, `c${at}`));
   for (const total of [3, 9]) {
     await until(async () => expect((await strict.stats()).total).toBeGreaterThan(total));
     await resetPool(group);
   }
-  const ends = await Promise.all(crowd.map(({ end }) => end));
+  const ends = await Promise.all(callersAtOnce.map(({ end }) => end));
   expect(ends.filter((end) => end !== 'done')).toEqual([]);
   expect(await strict.stats()).toMatchObject({ peak: 3, total: 24, rejected429: 0, aborted: 0 });
 });

@@ -56,7 +56,7 @@ function bodyOf(length: number, model = 'm'): string {
 }
 
 /** Nothing is free: what can be spared is given away at once. */
-function crowd(): void {
+function callersAtOnce(): void {
   others = bodyBudget.count(BODY_LIMITS.freeBytes, 'rests');
 }
 
@@ -116,7 +116,7 @@ it.each([
   ['middle', MIDDLE],
   ['large', LARGE],
 ])('until the upstream has read it, and no longer where nothing is free: %s', async (_, body) => {
-  crowd();
+  callersAtOnce();
   const answering = send('c', body);
   const upstream = await askedAt(0);
   expect(held()).toBe(body.length);
@@ -128,7 +128,7 @@ it.each([
 });
 
 it('until the upstream has read it, also of a call that does not want to wait', async () => {
-  crowd();
+  callersAtOnce();
   const answering = send('c', MIDDLE, { headers: { 'headgate-max-wait': '0' } });
   const upstream = await askedAt(0);
   expect(held()).toBe(MIDDLE.length);
@@ -168,7 +168,7 @@ it('in one piece until the upstream answers, where that is cheap', async () => {
 });
 
 it('through a refusal that comes before it was read, and then as its copy', async () => {
-  crowd();
+  callersAtOnce();
   const answering = send('a', LARGE);
   const first = await askedAt(0);
   const error = { error: { code: 'insufficient_quota', message: 'none left' } };

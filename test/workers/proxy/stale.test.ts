@@ -55,7 +55,7 @@ async function totalOf(): Promise<number> {
 }
 
 /** The version that the pool of the group has heard of. */
-async function untilTold(version: number): Promise<void> {
+async function untilReported(version: number): Promise<void> {
   await until(async () => {
     const ours = poolOf(env, 'ours', null, null);
     const ticketId = crypto.randomUUID();
@@ -106,7 +106,7 @@ describe('a copy of a minute ago lets nothing pass', () => {
     await warmUp();
     passTime(MINUTE_MS);
     const before = await totalOf();
-    await untilTold(await writeElsewhere(config(change())));
+    await untilReported(await writeElsewhere(config(change())));
     const answer = await isolate.send(PATH, CHAT, { headers: KEY });
     expect([answer.status, answer.headers.get('headgate-reason')]).toEqual([status, reason]);
     expect(await totalOf()).toBe(before);
@@ -133,7 +133,7 @@ describe('a copy of a minute ago lets nothing pass', () => {
     await writeElsewhere(config());
     await warmUp();
     passTime(MINUTE_MS);
-    await untilTold(await writeElsewhere(config({ keys: [key({ groups: ['other'] })] })));
+    await untilReported(await writeElsewhere(config({ keys: [key({ groups: ['other'] })] })));
     await abortAllDurableObjects();
     expect((await isolate.send(PATH, CHAT, { headers: KEY })).status).toBe(403);
   });
@@ -175,14 +175,14 @@ describe('a copy of a minute ago lets nothing pass', () => {
       (await isolate.send(PATH, body, init)).headers.get('access-control-allow-origin');
     expect(await allowed({ headers: origin }, CHAT)).toBe('https://app.test');
     passTime(MINUTE_MS);
-    await untilTold(await writeElsewhere(config()));
+    await untilReported(await writeElsewhere(config()));
     const preflight = { ...origin, 'access-control-request-method': 'POST' };
     expect(await allowed({ method: 'OPTIONS', headers: preflight })).toBeNull();
     passTime(MINUTE_MS);
-    await untilTold(await writeElsewhere(config({ cors_origins: ['https://app.test'] })));
+    await untilReported(await writeElsewhere(config({ cors_origins: ['https://app.test'] })));
     expect(await allowed({ headers: origin }, CHAT)).toBe('https://app.test');
     passTime(MINUTE_MS);
-    await untilTold(await writeElsewhere(config()));
+    await untilReported(await writeElsewhere(config()));
     expect(await allowed({ headers: origin }, CHAT)).toBeNull();
   });
 
@@ -216,7 +216,7 @@ describe('a copy of a minute ago lets nothing pass', () => {
     passTime(MINUTE_MS);
     const before = await totalOf();
     const revoked = { keys: [key(REVOKED)] };
-    await untilTold(await writeElsewhere(config({ groups, ...revoked })));
+    await untilReported(await writeElsewhere(config({ groups, ...revoked })));
     const answer = await isolate.send(PATH, { ...CHAT, stream: true }, { headers: KEY });
     expect(answer.text).toContain('key_invalid');
     expect(await totalOf()).toBe(before);
@@ -293,7 +293,7 @@ describe('while the directory hangs', () => {
     passTime(MINUTE_MS);
     isolate.directory('hangs');
     const before = await totalOf();
-    await untilTold(await writeElsewhere(config({ cors_origins: ['https://changed.test'] })));
+    await untilReported(await writeElsewhere(config({ cors_origins: ['https://changed.test'] })));
     const headers = { ...KEY, 'headgate-max-wait': '0' };
     const refused = await isolate.send(PATH, CHAT, { headers });
     expect([refused.status, refused.headers.get('headgate-reason')]).toEqual([
@@ -313,7 +313,7 @@ describe('while the directory hangs', () => {
     await warmUp();
     passTime(MINUTE_MS);
     isolate.directory('hangs');
-    await untilTold(await writeElsewhere(config({ cors_origins: ['https://changed.test'] })));
+    await untilReported(await writeElsewhere(config({ cors_origins: ['https://changed.test'] })));
     const before = isolate.asked();
     const waiting = isolate.send(PATH, CHAT, { headers: KEY });
     // By the third question it has waited in vain, and waits once more.
@@ -340,6 +340,6 @@ it('calls that come together ask the directory once', async () => {
   expect(await together()).toBe(1);
   passTime(10 * MINUTE_MS);
   expect(await together()).toBe(1);
-  await untilTold(await writeElsewhere(config({ cors_origins: ['https://changed.test'] })));
+  await untilReported(await writeElsewhere(config({ cors_origins: ['https://changed.test'] })));
   expect(await together()).toBe(1);
 });

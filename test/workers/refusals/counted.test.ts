@@ -92,18 +92,17 @@ it('many refusals cost few messages to the directory, and none is lost while it 
   // oxlint-disable-next-line typescript/unbound-method -- called with its object below
   const { noteRefusals } = DirectoryObject.prototype;
   let isOut = true;
-  const told = vi.spyOn(DirectoryObject.prototype, 'noteRefusals').mockImplementation(function note(
-    this: DirectoryObject,
-    counts,
-  ) {
-    return isOut ? Promise.reject(new Error('out of reach')) : noteRefusals.call(this, counts);
-  });
+  const reported = vi
+    .spyOn(DirectoryObject.prototype, 'noteRefusals')
+    .mockImplementation(function note(this: DirectoryObject, counts) {
+      return isOut ? Promise.reject(new Error('out of reach')) : noteRefusals.call(this, counts);
+    });
   const refused = (n: number) =>
     chat(CHAT, `flood ${n}`, { headers: { 'headgate-key': `hg_unknown_${n}` } });
   await Promise.all(Array.from({ length: 8 }, (_, n) => refused(n)));
-  await until(() => expect(told).toHaveBeenCalled());
+  await until(() => expect(reported).toHaveBeenCalled());
   isOut = false;
   await refused(9);
   await listed(({ reason }) => reason === 'key_invalid', 9);
-  expect(told.mock.calls.length).toBeLessThan(4);
+  expect(reported.mock.calls.length).toBeLessThan(4);
 });

@@ -36,7 +36,7 @@ async function configured(
   });
 }
 
-async function told(headers: Record<string, string>, upstream = id): Promise<string | number> {
+async function reported(headers: Record<string, string>, upstream = id): Promise<string | number> {
   const path = `/${upstream}/v1/chat/completions`;
   const answer = await chat(path, 'one', {
     headers: { 'content-type': 'application/json', ...headers },
@@ -53,19 +53,19 @@ beforeEach(async () => {
 describe('for the whole configuration', () => {
   it('auto: callers need a key once there is one', async () => {
     await configured({ require_key: 'auto' }, { hasKey: false });
-    expect(await told(OWN)).toBe(200);
+    expect(await reported(OWN)).toBe(200);
     await configured({});
-    expect(await told(OWN)).toBe('key_missing');
-    expect(await told(BOTH)).toBe(200);
+    expect(await reported(OWN)).toBe('key_missing');
+    expect(await reported(BOTH)).toBe(200);
   });
 
   it('false: a known key is used, a missing one passes as its caller, an unknown one is refused', async () => {
     await configured({ require_key: false });
-    expect(await told(BOTH)).toBe(200);
-    expect(await told(OWN)).toBe(200);
-    expect(await told({ ...OWN, 'headgate-key': 'hg_unknown' })).toBe('key_invalid');
-    expect(await told({ ...OWN, 'headgate-key': 'of-another-form' })).toBe('key_invalid');
-    expect(await told({ authorization: 'Bearer hg_unknown' })).toBe('key_invalid');
+    expect(await reported(BOTH)).toBe(200);
+    expect(await reported(OWN)).toBe(200);
+    expect(await reported({ ...OWN, 'headgate-key': 'hg_unknown' })).toBe('key_invalid');
+    expect(await reported({ ...OWN, 'headgate-key': 'of-another-form' })).toBe('key_invalid');
+    expect(await reported({ authorization: 'Bearer hg_unknown' })).toBe('key_invalid');
     // The key of its provider reached it, with the gateway key and without.
     const { arrivals } = await strict.stats();
     expect(arrivals.map(({ key }) => key)).toEqual(['sk-of-a-caller', 'sk-of-a-caller']);
@@ -73,8 +73,8 @@ describe('for the whole configuration', () => {
 
   it('true: callers need a key even if there is none', async () => {
     await configured({ require_key: true }, { hasKey: false });
-    expect(await told(OWN)).toBe('key_missing');
-    expect(await told({})).toBe('key_missing');
+    expect(await reported(OWN)).toBe('key_missing');
+    expect(await reported({})).toBe('key_missing');
   });
 
   it("false: the operator's key goes out behind a gateway key only", async () => {
@@ -82,16 +82,16 @@ describe('for the whole configuration', () => {
       { require_key: false },
       { upstream: { auth: { secret: 'UPSTREAM_TEST_KEY' } } },
     );
-    expect(await told(OWN)).toBe('key_missing');
-    expect(await told({ 'headgate-key': KEY })).toBe(200);
+    expect(await reported(OWN)).toBe('key_missing');
+    expect(await reported({ 'headgate-key': KEY })).toBe(200);
   });
 });
 
 describe('for one upstream', () => {
   it('true requires a key there alone, on the unified routes too', async () => {
     await configured({ require_key: false }, { upstream: { require_key: true } });
-    expect(await told(OWN)).toBe('key_missing');
-    expect(await told(OWN, `${id}-other`)).toBe(200);
+    expect(await reported(OWN)).toBe('key_missing');
+    expect(await reported(OWN, `${id}-other`)).toBe(200);
     const json = { model: `${id}-model`, messages: [] };
     const unified = await call('/v1/chat/completions', { json, headers: OWN });
     expect(unified.headers.get('headgate-reason')).toBe('key_missing');
@@ -102,8 +102,8 @@ describe('for one upstream', () => {
 
   it('false lets callers without a key pass there alone', async () => {
     await configured({ require_key: 'auto' }, { upstream: { require_key: false } });
-    expect(await told(OWN)).toBe(200);
-    expect(await told(OWN, `${id}-other`)).toBe('key_missing');
+    expect(await reported(OWN)).toBe(200);
+    expect(await reported(OWN, `${id}-other`)).toBe('key_missing');
     const unified = await call('/v1/chat/completions', {
       json: { model: 'unheard-of' },
       headers: OWN,
@@ -144,7 +144,12 @@ describe('callers without a key', () => {
 
   it('are listed by upstream and fingerprint, and none with a key or that was refused', async () => {
     await configured({ require_key: false });
-    await Promise.all([told(OWN), told(OWN), told(BOTH), told({ 'headgate-key': 'hg_unknown' })]);
+    await Promise.all([
+      reported(OWN),
+      reported(OWN),
+      reported(BOTH),
+      reported({ 'headgate-key': 'hg_unknown' }),
+    ]);
     await until(async () => expect(await ofHere()).toMatchObject([{ calls: 2 }]));
     const [one] = await ofHere();
     const { json } = await admin('POST', '/fingerprint', { key: 'sk-of-a-caller' });
@@ -153,7 +158,7 @@ describe('callers without a key', () => {
 
   it('are counted when the first key is made, at the API', async () => {
     await configured({}, { hasKey: false });
-    await Promise.all([told(OWN), told({ authorization: 'Bearer sk-of-another' })]);
+    await Promise.all([reported(OWN), reported({ authorization: 'Bearer sk-of-another' })]);
     await until(async () => expect((await ofHere()).length).toBe(2));
     const { json } = await admin('GET', '/keyless-callers');
     expect(json.first_key.callers).toBeGreaterThanOrEqual(2);
@@ -168,7 +173,7 @@ describe('callers without a key', () => {
 
   it('are counted when a key becomes required, for all or for one upstream, before it is done', async () => {
     await configured({ require_key: false });
-    await told(OWN);
+    await reported(OWN);
     await until(async () => expect((await ofHere()).length).toBe(1));
     const expected = expect.stringContaining(`${id} (1 caller)`);
     const { json: config } = await admin('GET', '/config');
@@ -183,8 +188,8 @@ describe('callers without a key', () => {
 
   it('and unknown keys are counted by upstream when they are refused', async () => {
     await configured({ require_key: true });
-    await told(OWN);
-    await told({ 'headgate-key': 'hg_unknown' });
+    await reported(OWN);
+    await reported({ 'headgate-key': 'hg_unknown' });
     await until(async () => {
       const { json } = await admin('GET', `/refusals?upstream=${id}`);
       const counts = json.refusals.map(({ reason, count }: RefusalCount) => `${reason} ${count}`);

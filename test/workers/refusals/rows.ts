@@ -1,6 +1,6 @@
 import { createExecutionContext } from 'cloudflare:test';
 import { expect, vi } from 'vitest';
-import { bodyBudget, comebacks } from '../../../src/call/isolate.ts';
+import { bodyBudget, returns } from '../../../src/call/isolate.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Reason } from '../../../src/contract/reasons.ts';
 import type { RefusalCount } from '../../../src/contract/refusals.ts';
@@ -146,7 +146,7 @@ const overloadedError = async (place: RefusalsRowsPosition): Promise<unknown> =>
 
 /** A mistake of ours, at the end of a call that is refused. */
 async function mistaken(place: RefusalsRowsPosition): Promise<unknown> {
-  const mock = vi.spyOn(comebacks, 'space').mockImplementation(() => {
+  const mock = vi.spyOn(returns, 'space').mockImplementation(() => {
     throw new Error('a mistake');
   });
   const answer = await ask(place, AT_ONCE);

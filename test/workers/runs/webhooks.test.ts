@@ -38,7 +38,7 @@ interface WebhooksReply {
   readonly type?: string;
 }
 
-async function told(type: string, said: WebhooksReply = {}): Promise<number> {
+async function reported(type: string, said: WebhooksReply = {}): Promise<number> {
   const { secret = SECRET, agoS = 0, path = '/webhooks/hooked' } = said;
   const body = said.body ?? JSON.stringify({ type, data: { id: run } });
   const timestamp = String(Math.floor(Date.now() / 1_000) - agoS);
@@ -66,7 +66,7 @@ it.each<[string, number, string, WebhooksReply]>([
   ['another event', 204, 'response.created', {}],
   ['another run', 204, '', { body: '{"type":"response.completed","data":{"id":"run_999"}}' }],
 ])('%s is answered %i and ends nothing', async (_, status, type, said) => {
-  expect(await told(type, said)).toBe(status);
+  expect(await reported(type, said)).toBe(status);
   expect(await storedRuns(scene)).toBe(1);
 });
 
@@ -74,7 +74,7 @@ it.each(['completed', 'failed', 'cancelled', 'incomplete'])(
   'response.%s frees the slot',
   async (how) => {
     await scene.strict.endRun(how, run);
-    expect(await told(`response.${how}`)).toBe(204);
+    expect(await reported(`response.${how}`)).toBe(204);
     await untilStatus(scene.group, { in_use: 0 });
     expect(await storedRuns(scene)).toBe(0);
   },
@@ -85,6 +85,6 @@ it('of several signatures one that fits is enough', async () => {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const right = await hmac(SECRET, `msg_1.${timestamp}.${body}`);
   await scene.strict.endRun('completed', run);
-  expect(await told('', { body, signed: `v1,${btoa('old')} v2,x v1,${right}` })).toBe(204);
+  expect(await reported('', { body, signed: `v1,${btoa('old')} v2,x v1,${right}` })).toBe(204);
   await untilStatus(scene.group, { in_use: 0 });
 });

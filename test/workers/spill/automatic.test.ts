@@ -59,6 +59,6 @@ it('after a refusal as well', async () => {
 
 it('or are refused at once', async () => {
   await configureStopped('reject');
-  const told = refusal(post(`/${id}${CHAT}`, BODY, HEADERS));
-  expect(await told).toMatchObject({ status: 503, reason: 'paused' });
+  const reported = refusal(post(`/${id}${CHAT}`, BODY, HEADERS));
+  expect(await reported).toMatchObject({ status: 503, reason: 'paused' });
 });

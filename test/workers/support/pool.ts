@@ -128,12 +128,12 @@ export function heldBy(
   fields: Partial<ResumeRequest> = {},
 ): ResumeRequest {
   const [ticketId = ''] = leaseId.split('.');
-  const told = {
+  const reported = {
     ...(member !== undefined && { member }),
     ...(nested && { nested }),
     ...(reserved && { reserved }),
   };
-  return { ...request(group, ticketId), leaseId, attachment, ...told, ...fields };
+  return { ...request(group, ticketId), leaseId, attachment, ...reported, ...fields };
 }
 
 /** Lets as many calls end as it takes for a pool to know that they take four seconds each. */
@@ -306,12 +306,26 @@ export async function nothingLeaks(): Promise<void> {
       const found = await runInDurableObject(
         namespace.get(id),
         async (instance: object, state: DurableObjectState) => {
-          const { group, partition, in_use, cooling, unclaimed, queued } = await (
-            instance as GroupRpc
-          ).status();
+          const {
+            group,
+            partition,
+            in_use,
+            cooling,
+            unclaimed: orphaned,
+            queued,
+          } = await (instance as GroupRpc).status();
           const { violations_total: violations } = await (instance as GroupRpc).metrics();
           const { mark = 0 } = storedBoundIn(state) ?? {};
-          return { group, partition, in_use, cooling, unclaimed, queued, mark, violations };
+          return {
+            group,
+            partition,
+            in_use,
+            cooling,
+            unclaimed: orphaned,
+            queued,
+            mark,
+            violations,
+          };
         },
       );
       expect(found).toMatchObject(EMPTY);

@@ -4,13 +4,13 @@ import { failByViolations, noteViolation } from '../../support/violations.ts';
 
 // oxlint-disable-next-line typescript/unbound-method -- called with its object below
 const { note } = ViolationLog.prototype;
-const told = new WeakMap<object, string>();
+const reported = new WeakMap<object, string>();
 
 ViolationLog.prototype.note = function noted(violations, now) {
   const text = JSON.stringify(violations);
   const isNews = Object.values(violations).some((count) => count > 0);
-  if (isNews && told.get(violations) !== text) noteViolation(text);
-  told.set(violations, text);
+  if (isNews && reported.get(violations) !== text) noteViolation(text);
+  reported.set(violations, text);
   note.call(this, violations, now);
 };
 

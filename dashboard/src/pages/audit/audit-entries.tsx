@@ -4,7 +4,7 @@ import { exact } from '../../format.ts';
 import { actionParts, withInstants } from '../../model/audit.ts';
 import { byObject, fieldChanges, type ChangedObject } from '../../model/change-list.ts';
 import { actorWords } from '../../model/audit.ts';
-import type { RollbackTarget, RollbackTargets } from '../../model/way-back.ts';
+import type { RollbackTarget, RollbackTargets } from '../../model/rollback-target.ts';
 import { Changes } from '../../ui/changes.tsx';
 import { When } from '../../ui/when.tsx';
 

@@ -8,7 +8,7 @@ import {
   linkTerms,
   type AuditFilter,
 } from '../../model/audit.ts';
-import { waysBack } from '../../model/way-back.ts';
+import { rollbackTargets } from '../../model/rollback-target.ts';
 import { may } from '../../session.ts';
 import { useQuery } from '../../ui/use-query.ts';
 import { useAnswer } from '../../ui/use-answer.ts';
@@ -73,7 +73,7 @@ export function AuditPage() {
         )}
         <AuditEntries
           entries={[...newest, ...older]}
-          waysOf={(entry) => waysBack(entry, numbers, versions.version)}
+          waysOf={(entry) => rollbackTargets(entry, numbers, versions.version)}
           onGoBack={rollback.look}
         />
         {cursor !== null && (

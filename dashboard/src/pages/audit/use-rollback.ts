@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type * as z from 'zod';
 import type { PREVIEW_ROUTES } from '../../../../src/contract/admin/preview-routes.ts';
 import { api } from '../../api.ts';
-import type { RollbackTarget } from '../../model/way-back.ts';
+import type { RollbackTarget } from '../../model/rollback-target.ts';
 import { say } from '../../ui/toasts.tsx';
 
 /** Changes that a way back would make. */

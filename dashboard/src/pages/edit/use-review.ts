@@ -26,7 +26,7 @@ interface Review {
 }
 
 /** Rounds of reading and comparing while others change something all the time. */
-const TRIES = 4;
+const ATTEMPTS = 4;
 
 /**
  * Compares with what is there, previews, and applies exactly what was previewed: `If-Match` is the
@@ -52,7 +52,7 @@ export function useReview(isNew: boolean, refuse: (errors: readonly FieldError[]
   ): Promise<void> => {
     setProblem(null);
     const params = { name: group.name };
-    for (let attempt = 0; attempt < TRIES; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const present = await api('getGroup', { params });
       if (!present.ok && present.status !== 404) return fail(present.problem);
       if (isNew && present.ok) return refuse([{ path: 'name', message: TAKEN }]);

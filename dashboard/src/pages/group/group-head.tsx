@@ -1,5 +1,5 @@
 import { count, duration, relative } from '../../format.ts';
-import { attention, now, toldAtOf } from '../../feed.ts';
+import { attention, now, reportedAtOf } from '../../feed.ts';
 import { attentionLine } from '../../model/attention.ts';
 import { scopeWords } from '../../model/scope-words.ts';
 import { slotsInWords } from '../../model/sentence.ts';
@@ -35,7 +35,7 @@ function summaryOf(group: GroupView): string {
   const parts = [slotsInWords(slotsOfGroup(group))];
   if (group.cooling > 0) parts.push(`${count(group.cooling)} cooling down`);
   parts.push(`${count(group.queued)} waiting`);
-  const waitMs = oldestWaitMs(group, toldAtOf(group.name), now.value);
+  const waitMs = oldestWaitMs(group, reportedAtOf(group.name), now.value);
   if (group.queued > 0) parts.push(`oldest ${duration(waitMs)}`);
   const until = group.paused_until;
   const stopped = group.about === undefined ? 'paused' : `${scopeWords(group.about)}: paused`;

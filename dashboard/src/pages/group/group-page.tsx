@@ -1,6 +1,6 @@
 import { useComputed } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { detail, detailAt, groupNamed, isToldAll, now } from '../../feed.ts';
+import { detail, detailAt, groupNamed, isAllReported, now } from '../../feed.ts';
 import { LargePicture } from '../../picture/large-picture.tsx';
 import { Legend } from '../../picture/legend.tsx';
 import { useKeptHeight } from '../../ui/use-kept-height.ts';
@@ -20,7 +20,7 @@ import './group.css';
 export function GroupPage({ name = '' }: { readonly name?: string }) {
   // Only whether there is such a group: its charts need not be drawn anew with each word of it.
   const isThere = useComputed(() => groupNamed(name) !== undefined);
-  if (!isToldAll.value) return <h1 aria-busy="true">{name}</h1>;
+  if (!isAllReported.value) return <h1 aria-busy="true">{name}</h1>;
   if (!isThere.value) return <NoGroup name={name} />;
   return (
     <div class="group-page" key={name}>

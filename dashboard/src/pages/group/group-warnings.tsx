@@ -11,8 +11,8 @@ const SHOWN_AT_FIRST = 5;
 /** List of what the group has warned of, the latest first: asked for anew with each warning of it that the feed tells. */
 export function GroupWarnings({ name }: { readonly name: string }) {
   const [isAll, showAll] = useState(false);
-  const told = warnings.value.find(({ group }) => group === name);
-  const news = `${told?.id} ${told?.cleared_at}`;
+  const reported = warnings.value.find(({ group }) => group === name);
+  const news = `${reported?.id} ${reported?.cleared_at}`;
   const [answer] = useAnswer(() => api('listWarnings', { params: { name } }), [name, news]);
   const all = answer?.ok === true ? answer.body.warnings : [];
   const shown = isAll ? all : all.slice(0, SHOWN_AT_FIRST);

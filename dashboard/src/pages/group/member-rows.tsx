@@ -80,7 +80,7 @@ function Row({ name, member, scopes, hasTiers, others }: RowProps) {
       <svg
         class="picture small"
         role="img"
-        aria-label={sentenceOf(slots, NOBODY)}
+        aria-label={sentenceOf(slots, NO_ACTOR)}
         viewBox={`-1 -2 ${WIDTH + 2} ${BAND + 4}`}
       >
         <SmallSlots slots={slots} />
@@ -105,7 +105,7 @@ function Row({ name, member, scopes, hasTiers, others }: RowProps) {
 }
 
 /** Nobody waits at a member: its group has the one queue. */
-const NOBODY = {
+const NO_ACTOR = {
   queued: 0,
   queued_by_lane: { high: 0, normal: 0, low: 0 },
   oldest_wait_ms: 0,

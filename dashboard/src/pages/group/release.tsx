@@ -4,7 +4,7 @@ import { hearsLate, KINDS } from '../../model/kinds.ts';
 import { partitionName } from '../../model/decoded.ts';
 import type { LeaseView } from '../../model/status.ts';
 import { may } from '../../session.ts';
-import { confirm, tell } from '../../ui/confirm.tsx';
+import { confirm, report } from '../../ui/confirm.tsx';
 import { complain, say } from '../../ui/toasts.tsx';
 
 /** State of a lease, in a word or three. */
@@ -22,7 +22,7 @@ function isReleasable({ state }: LeaseView): boolean {
 /** Shows everything about a lease, and takes its slot back where that is wished and allowed. */
 export async function openLease(name: string, lease: LeaseView, ageMs: number): Promise<void> {
   const facts = <Facts lease={lease} ageMs={ageMs} />;
-  if (!isReleasable(lease)) return tell({ title: 'A slot', says: facts });
+  if (!isReleasable(lease)) return report({ title: 'A slot', says: facts });
   const isSure = await confirm({
     title: 'Take this slot back?',
     says: (

@@ -27,7 +27,7 @@ export function useUsualHold(name: string, detail: Detail | null): number | null
     if (ended.length > 0) setSince((had) => [...ended, ...had].slice(0, SAMPLES_MAX));
   }, [detail]);
 
-  const told = before?.ok === true ? before.body.decisions : [];
-  const samples = [...since, ...told.flatMap(({ held_ms }) => held_ms ?? [])];
+  const reported = before?.ok === true ? before.body.decisions : [];
+  const samples = [...since, ...reported.flatMap(({ held_ms }) => held_ms ?? [])];
   return median(samples.slice(0, SAMPLES_MAX));
 }

@@ -19,13 +19,13 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
 
   const first = async (): Promise<void> => {
     const result = await api('promoteWaiter', { params, body: {} });
-    tell(result, `The call of ${whose} goes first.`);
+    report(result, `The call of ${whose} goes first.`);
   };
   const move = async (lane: string): Promise<void> => {
     const to = LANES.find((one) => one === lane);
     if (to === undefined || to === waiter.lane) return;
     const result = await api('promoteWaiter', { params, body: { lane: to } });
-    tell(result, `The call of ${whose} waits in the lane ${to}.`);
+    report(result, `The call of ${whose} waits in the lane ${to}.`);
   };
   const cancel = async (): Promise<void> => {
     const isSure = await confirm({
@@ -33,7 +33,7 @@ export function WaiterActions({ name, waiter }: WaiterActionsProps) {
       says: `The call of ${whose} has waited for ${duration(waiter.waited_ms)}. Its caller is refused with 409 and told not to try again. Nobody else is touched.`,
       verb: 'Take out',
     });
-    if (isSure) tell(await api('cancelWaiter', { params }), `The call of ${whose} is taken out.`);
+    if (isSure) report(await api('cancelWaiter', { params }), `The call of ${whose} is taken out.`);
   };
 
   return (
@@ -77,7 +77,7 @@ type ActionResult =
   | { readonly ok: true }
   | { readonly ok: false; readonly status: number; readonly problem: { readonly detail: string } };
 
-function tell(result: ActionResult, done: string): void {
+function report(result: ActionResult, done: string): void {
   if (result.ok) say(done);
   else if (result.status === 404) say('That call does not wait any more.');
   else complain(`Nothing was done. ${result.problem.detail}`);

@@ -16,7 +16,7 @@ interface NewKeySecret {
 }
 
 /** Rounds while others change the configuration elsewhere. */
-const TRIES = 4;
+const ATTEMPTS = 4;
 
 /** Makes or changes a key. A change on top of somebody else's is not made before both were looked at. */
 export function useSaveKey(
@@ -55,7 +55,7 @@ export function useSaveKey(
   ): Promise<void> => {
     let version = etag;
     const params = { id: name };
-    for (let attempt = 0; attempt < TRIES; attempt++) {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const ifMatch = version === null ? {} : { ifMatch: version };
       const result = await api('patchKey', { params, body: { ...keyPatch(document) }, ...ifMatch });
       if (result.ok) {

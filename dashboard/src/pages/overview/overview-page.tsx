@@ -1,6 +1,6 @@
 import { useLocation } from 'preact-iso';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { groups, isToldAll } from '../../feed.ts';
+import { groups, isAllReported } from '../../feed.ts';
 import { overviewChoice } from '../../model/overview-choice.ts';
 import { may } from '../../session.ts';
 import { useQuery } from '../../ui/use-query.ts';
@@ -17,7 +17,7 @@ const CARDS_MAX = 30;
 
 /** Every group at a glance: what needs somebody first, then all of them, the most pressed first. */
 export function OverviewPage() {
-  if (!isToldAll.value) return <Head isBusy />;
+  if (!isAllReported.value) return <Head isBusy />;
   if (groups.value.length === 0) return <NoGroup />;
   return (
     <div class="overview">

@@ -1,4 +1,4 @@
-import { groups, now, toldAtOf } from '../../feed.ts';
+import { groups, now, reportedAtOf } from '../../feed.ts';
 import { count, duration, usd } from '../../format.ts';
 import { totalsOf } from '../../model/totals.ts';
 
@@ -6,7 +6,7 @@ import { totalsOf } from '../../model/totals.ts';
 export function TotalsLine() {
   const totals = totalsOf(
     groups.value.map((group) => group.value),
-    toldAtOf,
+    reportedAtOf,
     now.value,
   );
   const figures = [

@@ -1,5 +1,5 @@
 import { duration } from '../../format.ts';
-import { toldHeaders } from '../../model/test-call.ts';
+import { reportedHeaders } from '../../model/test-call.ts';
 
 /** Answer to a test call. */
 export interface TestCallAnswer {
@@ -15,8 +15,8 @@ export interface TestCallAnswer {
 /** Shows an answer: whose it is, what Headgate says of it, and how it begins. */
 export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) {
   const { path, status, tookMs, headers, text, isCut } = answered;
-  const told = toldHeaders(headers);
-  const said = new Map(told);
+  const reported = reportedHeaders(headers);
+  const said = new Map(reported);
   const reason = said.get('headgate-reason');
   const lease = said.get('headgate-lease');
   const [group] = (said.get('headgate-groups') ?? '').split(',');
@@ -40,7 +40,7 @@ export function CallAnswer({ answered }: { readonly answered: TestCallAnswer }) 
         )}
       </p>
       <dl>
-        {told.map(([name, value]) => (
+        {reported.map(([name, value]) => (
           <>
             <dt>{name}</dt>
             <dd>{value}</dd>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import type { UpstreamDetail } from '../../model/upstream-view.ts';
-import { resting } from '../../rest.ts';
+import { resting } from '../../idle-page.ts';
 import { may } from '../../session.ts';
 import { CopyButton } from '../../ui/copy-button.tsx';
 import { SendTestCall } from '../setup/send-test-call.tsx';

@@ -7,8 +7,8 @@ import { call, metered, used } from './metered.ts';
 
 /** Calls that are large for their group's limits. */
 
-function grantsAmong(told: readonly string[]): number {
-  return told.filter((answer) => answer.startsWith('grant')).length;
+function grantsAmong(reported: readonly string[]): number {
+  return reported.filter((answer) => answer.startsWith('grant')).length;
 }
 
 /** When what was taken at the start has left its minute: a bin and a margin after it. */
@@ -69,8 +69,8 @@ describe('what is larger than a limit', () => {
     call(group, 'c', { input: 10 });
     const seen = { inputTokens: 8_000, outputTokens: 0 };
     const settlement = { ...used({ input: 4_000 }), seen };
-    const told = group.release('a', 'success', 1, settlement);
-    expect(told).toEqual(['ended a.1', 'reject b never_fits', 'grant c.1']);
+    const reported = group.release('a', 'success', 1, settlement);
+    expect(reported).toEqual(['ended a.1', 'reject b never_fits', 'grant c.1']);
   });
 });
 
@@ -128,8 +128,12 @@ describe('an estimate', () => {
 
   test('rejects a call whose reserved output does not fit', () => {
     const output = { maxOutputTokens: 500, reserve: 'max_tokens' } as const;
-    const told = ask(metered({ tpm: 500 }), { inputTokens: 9_000, leastInputTokens: 1, ...output });
-    expect(told).toEqual(['reject a never_fits']);
+    const reported = ask(metered({ tpm: 500 }), {
+      inputTokens: 9_000,
+      leastInputTokens: 1,
+      ...output,
+    });
+    expect(reported).toEqual(['reject a never_fits']);
   });
 
   test('by length alone fits into a budget of which nothing is spent', () => {

@@ -85,9 +85,9 @@ test('queued calls that cannot wait for the end of the pause are rejected once o
   }
   for (const name of ['probe', 'other']) expect(group.ask(name, pro)).toEqual([]);
   group.ask('flash-3', flash);
-  const told = group.release('flash-1');
-  expect(told).toContain('grant probe.1');
-  expect(told).toContain('reject other upstream_limited');
+  const reported = group.release('flash-1');
+  expect(reported).toContain('grant probe.1');
+  expect(reported).toContain('reject other upstream_limited');
   expect(group.waiting()).toEqual(['flash-3']);
 });
 

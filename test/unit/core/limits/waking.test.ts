@@ -26,13 +26,13 @@ describe('woken exactly when there is room again', () => {
   ])('after %s', (_, limits, ms) => {
     const group = waitingGroup(limits);
     expect(group.state.roomDueAt - START).toBe(ms);
-    let told: string[] = [];
-    while (told.length === 0) {
+    let reported: string[] = [];
+    while (reported.length === 0) {
       const wakesIn = group.wakesIn();
       expect(wakesIn).toBeGreaterThan(0);
-      told = group.advance(wakesIn).filter((answer) => answer.startsWith('grant'));
+      reported = group.advance(wakesIn).filter((answer) => answer.startsWith('grant'));
     }
-    expect(told).toEqual(['grant next.1']);
+    expect(reported).toEqual(['grant next.1']);
     expect(group.now - START).toBe(ms);
   });
 });

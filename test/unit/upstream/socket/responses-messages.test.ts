@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  isTelling,
+  isReporting,
   mayAsk,
   readClientMessage,
   readEvent,
@@ -75,7 +75,7 @@ describe('events of the upstream', () => {
     ['response.steer.failed', { kind: 'steered', isTaken: false }],
   ])('%s', (type, means) => {
     const frame = JSON.stringify({ sequence_number: 1, type });
-    expect(isTelling(frame)).toBe(true);
+    expect(isReporting(frame)).toBe(true);
     expect(readEvent(frame)).toEqual({ streamId: null, run: null, means });
   });
 
@@ -98,7 +98,7 @@ describe('events of the upstream', () => {
 
   it('a text that quotes an event is none', () => {
     const delta = JSON.stringify({ type: 'response.output_text.delta', delta: '{"type":"error"}' });
-    expect(isTelling(delta)).toBe(false);
+    expect(isReporting(delta)).toBe(false);
   });
 
   it.each([

@@ -81,7 +81,7 @@ describe('a body asks for', () => {
 });
 
 describe('an answer reports', () => {
-  const told = (shape: Dialect, type: string, text: string) => {
+  const reported = (shape: Dialect, type: string, text: string) => {
     const meter = createUsageMeter(shape, type, null);
     meter?.push(encode(text));
     return meter?.end().tiers;
@@ -155,6 +155,6 @@ describe('an answer reports', () => {
     ],
     ['no tier', 'openai', json, '{"usage":{"prompt_tokens":1}}', undefined],
   ])('%s', (_, shape, type, text, tiers) => {
-    expect(told(shape, type, text)).toEqual(tiers);
+    expect(reported(shape, type, text)).toEqual(tiers);
   });
 });

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { api, type Problem } from '../../../api.ts';
 import { returns } from '../../../feed.ts';
 import { chartsOf, type Charts, type HistoryMarker } from '../../../model/history-charts.ts';
-import { resting } from '../../../rest.ts';
+import { resting } from '../../../idle-page.ts';
 import {
   rangeStartMs,
   untilNextMinuteMs,

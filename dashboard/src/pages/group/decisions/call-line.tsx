@@ -22,8 +22,8 @@ interface CallLineProps {
 /** A call in one line, which opens to what happened to it. */
 export function CallLine({ group, call, longestMs }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
-  const { latest, tries } = call;
-  const waitedMs = tries.reduce((sum, one) => sum + one.waited_ms, 0);
+  const { latest, tries: attempts } = call;
+  const waitedMs = attempts.reduce((sum, one) => sum + one.waited_ms, 0);
   const share = longestMs === 0 ? 0 : Math.min(1, waitedMs / longestMs);
   return (
     <li>
@@ -35,7 +35,7 @@ export function CallLine({ group, call, longestMs }: CallLineProps) {
             <span class="bar" style={{ width: `${Math.round(100 * share)}%` }} />
             {duration(waitedMs)}
           </span>
-          <span class="why">{whyOf(latest, tries.length)}</span>
+          <span class="why">{whyOf(latest, attempts.length)}</span>
           <span class="who" title={whoOf(latest).join(' · ')}>
             {whoOf(latest).map((word, at) => (
               <>

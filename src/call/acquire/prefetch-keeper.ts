@@ -1,0 +1,142 @@
+import type { PrefetchReport, PrefetchRpc, RenewAnswer } from '../../contract/rpc/group-rpc.ts';
+import { PREFETCH_RENEW_EVERY_MS } from '../../core/words/settings.ts';
+import { pause } from '../../runtime/background.ts';
+import type { Schedule } from '../../runtime/call-clock.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { within } from '../../runtime/within.ts';
+import { isOverload } from './failure-streak.ts';
+import type { LocalPrefetch, LocalSlot } from './local-prefetch.ts';
+import type { PoolSource } from './pools.ts';
+import { releasePausesMs, resumeRetryMs } from './retry-delays.ts';
+
+/** How often a keeper looks whether its loan is used. */
+const LOOK_EVERY_MS = 250;
+
+/** How long one request keeps a loan at the most: what goes on behind an answer has half a minute. */
+const KEPT_MAX_MS = 25_000;
+
+/** How long a message may take before it counts as lost. */
+const ANSWER_LOST_MS = 3_000;
+
+/**
+ * Keeps a loan of this isolate, as work of one request: renews it, gives back what is not used, and hears when its slots
+ * are wanted back.
+ */
+export class PrefetchKeeper {
+  readonly #prefetch: LocalPrefetch;
+  readonly #pool: PoolSource;
+  readonly #after: Schedule;
+  readonly #number: number;
+  #rpc: PrefetchRpc | null = null;
+
+  constructor(prefetch: LocalPrefetch, pool: PoolSource, after: Schedule) {
+    this.#prefetch = prefetch;
+    this.#pool = pool;
+    this.#after = after;
+    this.#number = prefetch.beginKeeping();
+  }
+
+  async run(): Promise<void> {
+    const endsAt = steadyClock.now() + KEPT_MAX_MS;
+    const prefetch = this.#prefetch;
+    try {
+      for (let failures = 0; this.#goesOn;) {
+        try {
+          await (this.#rpc === null ? this.#begin() : this.#renew(this.#rpc));
+          failures = 0;
+        } catch (error) {
+          this.#drop();
+          // The pool gives its slots up: none of them may be used any more.
+          if (prefetch.hasLapsed) prefetch.end(true);
+          else await pause(resumeRetryMs(failures, isOverload(error)), this.#after);
+          failures += 1;
+        }
+        if (steadyClock.now() >= endsAt) break;
+      }
+      if (prefetch.isKeptBy(this.#number)) await this.#giveBack(prefetch.takeFree());
+    } finally {
+      this.#drop();
+      prefetch.endKeeping(this.#number);
+    }
+  }
+
+  get #goesOn(): boolean {
+    const prefetch = this.#prefetch;
+    return prefetch.isKeptBy(this.#number) && !prefetch.isGone && !prefetch.isEmpty;
+  }
+
+  async #begin(): Promise<void> {
+    const sentAt = steadyClock.now();
+    const keeping = this.#pool().keepPrefetch(this.#prefetch.report());
+    const kept = await within(ANSWER_LOST_MS, keeping, this.#after);
+    if (kept.kind === 'gone') return this.#prefetch.end(true);
+    this.#rpc = kept.loan;
+    this.#prefetch.noteRenewed(sentAt);
+  }
+
+  async #renew(rpc: PrefetchRpc): Promise<void> {
+    const prefetch = this.#prefetch;
+    const sentAt = steadyClock.now();
+    const lostMs = PREFETCH_RENEW_EVERY_MS + ANSWER_LOST_MS;
+    const answer = await this.#meanwhile(within(lostMs, rpc.renew(prefetch.report()), this.#after));
+    if (answer === null) return;
+    if (answer === 'gone') return prefetch.end(true);
+    if (answer === 'ok') {
+      prefetch.noteRenewed(sentAt);
+      return this.#giveBack(prefetch.takeSpare());
+    }
+    // Until the last call on it is over, or has a lease of its own, it is renewed all the same. That proves nothing any more: an
+    // instance that was replaced may call it back as well.
+    prefetch.end(false);
+    await this.#giveBack(prefetch.takeFree());
+    if (this.#goesOn) await pause(PREFETCH_RENEW_EVERY_MS, this.#after);
+  }
+
+  /** Gives back what no call uses while a renewal is parked. Null: there is nothing to keep any more. */
+  async #meanwhile(renewing: Promise<RenewAnswer>): Promise<RenewAnswer | null> {
+    const prefetch = this.#prefetch;
+    for (;;) {
+      const looked = pause(LOOK_EVERY_MS, this.#after).then(() => null);
+      const answer = await Promise.race([renewing, looked]);
+      if (answer !== null) return answer;
+      if (this.#goesOn && (prefetch.isIdle || prefetch.isOver)) {
+        await this.#giveBack(prefetch.takeFree());
+      }
+      if (this.#goesOn) continue;
+      renewing.catch(() => {});
+      return null;
+    }
+  }
+
+  async #giveBack(slots: readonly LocalSlot[]): Promise<void> {
+    if (slots.length > 0) await giveBack(this.#prefetch, slots, this.#pool, this.#after);
+  }
+
+  #drop(): void {
+    this.#rpc?.[Symbol.dispose]();
+    this.#rpc = null;
+  }
+}
+
+/** Gives slots back, with several tries spread over ten seconds. After the last one they lapse. */
+export async function giveBack(
+  prefetch: LocalPrefetch,
+  slots: readonly LocalSlot[],
+  pool: PoolSource,
+  after: Schedule,
+): Promise<void> {
+  let report = prefetch.report();
+  for (const pauseMs of [0, ...releasePausesMs()]) {
+    if (pauseMs > 0) await pause(pauseMs, after);
+    try {
+      return await within(ANSWER_LOST_MS, pool().giveBack(prefetch.backOf(slots, report)), after);
+    } catch {
+      // What was to be counted may have been.
+      report = silent(report);
+    }
+  }
+}
+
+function silent(report: PrefetchReport): PrefetchReport {
+  return { ...report, ended: [] };
+}

@@ -1,0 +1,120 @@
+import type { ResumeRequest } from '../../contract/rpc/group-rpc.ts';
+import type { CallNotes } from '../../core/words/call-notes.ts';
+import type { LeaseOutcome } from '../../core/words/outcome.ts';
+import type { UpstreamSignal } from '../../core/words/signal.ts';
+import type { Settlement } from '../../core/words/usage.ts';
+import { PREFETCH_TTL_MS } from '../../core/words/settings.ts';
+import { steadyClock } from '../../runtime/steady-clock.ts';
+import { LeaseHolder, type CallLease, type LeaseEnd } from './lease-holder.ts';
+import { seeToKeeper, type PrefetchContext } from './prefetched-slots.ts';
+import type { PrefetchedCall, LocalPrefetch, LocalSlot } from './local-prefetch.ts';
+import { giveBack } from './prefetch-keeper.ts';
+
+/** How long a call runs on a lent slot before it takes a lease of its own. */
+const OWN_AFTER_MS = 1_000;
+
+interface PrefetchedLeaseParts {
+  readonly loan: LocalPrefetch;
+  readonly slot: LocalSlot;
+  readonly way: PrefetchContext;
+  readonly known: PrefetchedCall;
+  /** Builds the request that exchanges the slot for a lease. */
+  readonly self: () => ResumeRequest;
+  readonly onEnd: (end: LeaseEnd) => void;
+}
+
+/**
+ * The hold of a call that runs on a slot which its isolate was lent. If it ends well within a second, its group hears of
+ * it with others. Else the slot becomes a lease of its own, which is held like any other.
+ */
+export class PrefetchedLease implements CallLease {
+  readonly #parts: PrefetchedLeaseParts;
+  readonly #beganAt = steadyClock.now();
+  /** The lease that the slot has become; null: it is lent. */
+  #own: LeaseHolder | null = null;
+  #status: number | null = null;
+  #notes: CallNotes | undefined;
+  #isReleased = false;
+  #callOff: (() => void) | null = null;
+  readonly wantsServed = false;
+  readonly hasWaiters = false;
+
+  constructor(parts: PrefetchedLeaseParts) {
+    this.#parts = parts;
+  }
+
+  get leaseId(): string {
+    return this.#parts.known.leaseId;
+  }
+
+  reportAnswer(status: number, notes?: CallNotes): void {
+    this.#status = status;
+    if (notes !== undefined) this.#notes = { ...this.#notes, ...notes };
+    this.#own?.reportAnswer(status, notes);
+  }
+
+  report(signal: UpstreamSignal, isRepeat: boolean): void {
+    // Another call may run on its slot by now.
+    if (!this.#isReleased || this.#own !== null) this.#takeOwn().report(signal, isRepeat);
+  }
+
+  keep(onRevoked: () => void): void {
+    const { after } = this.#parts.way;
+    this.#callOff = after(OWN_AFTER_MS, () => {
+      if (!this.#isReleased) this.#takeOwn().keep(onRevoked);
+    });
+  }
+
+  /** One that waits for other groups has asked. */
+  async confirm(): Promise<void> {}
+
+  yieldSlot(): Promise<void> {
+    return this.release('unused');
+  }
+
+  forRun(): Promise<ResumeRequest | null> {
+    return this.#isReleased ? Promise.resolve(null) : this.#takeOwn().forRun();
+  }
+
+  letGo(): void {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#callOff?.();
+    this.#takeOwn().letGo();
+  }
+
+  async release(outcome: LeaseOutcome, settlement?: Settlement): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    this.#callOff?.();
+    const isReported = outcome === 'success' || outcome === 'unused';
+    const isReserved = settlement !== undefined && settlement.bill === undefined;
+    if (this.#own !== null || !isReported || isReserved) {
+      return this.#takeOwn().release(outcome, settlement);
+    }
+    const { loan: prefetch, slot, way, known, onEnd } = this.#parts;
+    if (outcome === 'success') {
+      prefetch.note(known, slot, this.#status, this.#beganAt, this.#notes?.requestId, settlement);
+    }
+    onEnd({ outcome, status: this.#status, reason: null, used: settlement ?? null });
+    if (prefetch.takeBack(slot)) await giveBack(prefetch, [slot], way.pool, way.after);
+    else seeToKeeper(prefetch, way);
+  }
+
+  /** Makes a lease of its own of the slot, by the next message about it. */
+  #takeOwn(): LeaseHolder {
+    if (this.#own !== null) return this.#own;
+    const { loan, slot, way, self, onEnd } = this.#parts;
+    const { pool, ctx, after } = way;
+    loan.own(slot);
+    const lent = { loan: loan.id, slot: slot.slot, told: loan.report() };
+    const { renewedAt } = loan;
+    const held = { lease: null, attachment: slot.attachment };
+    const onKnown = (): void => loan.part(slot);
+    const since = { grantedAt: this.#beganAt, renewedAt, ttlMs: PREFETCH_TTL_MS, onKnown };
+    this.#own = new LeaseHolder(pool, { ...self(), lent }, held, ctx, after, onEnd, since);
+    if (this.#status !== null) this.#own.reportAnswer(this.#status, this.#notes);
+    seeToKeeper(loan, way);
+    return this.#own;
+  }
+}

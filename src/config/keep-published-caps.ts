@@ -1,0 +1,101 @@
+// Step 2, once it is converted: what is known of the models. check-config.ts lists all steps.
+
+import type { Config, GroupConfig } from '../contract/config/config.ts';
+import { memberIdOf } from '../contract/config/members.ts';
+import { PROVIDERS } from '../providers/index.ts';
+import { knownLimitFor, limitsOfModels } from '../providers/published-limits.ts';
+import type { Provider } from '../providers/provider.ts';
+import { compileGlobs, globsMayOverlap } from '../routing/glob.ts';
+
+const listed = new Intl.ListFormat('en');
+
+/**
+ * Completes groups of one model that came with rates alone. Without a group the model has the concurrency that it is
+ * known to have; a group without one would lift that, so it is written into it.
+ *
+ * @returns the configuration, and what was written into it, for people
+ */
+export function keepKnownCaps(config: Config): {
+  readonly config: Config;
+  readonly notes: string[];
+} {
+  const notes: string[] = [];
+  const groups = config.groups.map((group) => {
+    const { models } = group.match;
+    const [model] = models;
+    if (group.members.length > 0) return withMembersCapped(group, model ?? '', notes);
+    if (group.limits.max_concurrency !== null || model === undefined || models.length > 1) {
+      return group;
+    }
+    const known = knownCapsOf(model);
+    if (known.length === 0) return group;
+    const most = Math.min(...known.map(({ maxConcurrency }) => maxConcurrency));
+    const providers = listed.format(new Set(known.map(({ provider }) => provider)));
+    notes.push(
+      `The group "${group.name}" keeps the known concurrency of "${model}" at ${providers}: max_concurrency ${most}. Set limits.max_concurrency for another.`,
+    );
+    return { ...group, limits: { ...group.limits, max_concurrency: most } };
+  });
+  return { config: { ...config, groups }, notes };
+}
+
+/** Completes the members of such a group, each at its upstream. */
+function withMembersCapped(group: GroupConfig, model: string, notes: string[]): GroupConfig {
+  const members = group.members.map((member) => {
+    if (member.limits.max_concurrency !== null) return member;
+    const there = member.models[model] ?? model;
+    const [known] = knownCapsOf(`${member.upstream}/${there}`);
+    if (known === undefined || known.provider !== member.upstream) return member;
+    notes.push(
+      `The member "${memberIdOf(member)}" of "${group.name}" keeps the known concurrency of "${there}": max_concurrency ${known.maxConcurrency}.`,
+    );
+    return { ...member, limits: { ...member.limits, max_concurrency: known.maxConcurrency } };
+  });
+  return { ...group, members };
+}
+
+/** A limit that a model is known to have. */
+interface PublishedCap {
+  readonly provider: string;
+  readonly maxConcurrency: number;
+}
+
+/**
+ * Finds the limits of a model, at the provider that it names or at all that have it. A pattern stands for models of the
+ * maker whose patterns it is part of.
+ */
+function knownCapsOf(model: string): PublishedCap[] {
+  const name = model.toLowerCase();
+  const named = PROVIDERS.filter(
+    ({ id, baseUrl }) => baseUrl !== null && name.startsWith(`${id}/`),
+  );
+  if (name.includes('*')) {
+    const isMaker = ({ models = [] }: Provider): boolean => compileGlobs(models)(name);
+    return patternCapsAt(named.length > 0 ? named : PROVIDERS.filter(isMaker), name);
+  }
+  if (named.length > 0) return capsAt(named, name);
+  const withModels = PROVIDERS.filter((provider) => limitsOfModels(provider).length > 0);
+  const makers = PROVIDERS.filter(({ models = [] }) => compileGlobs(models)(name));
+  return capsAt([...new Set([...withModels, ...makers])], name);
+}
+
+/** Finds the limits of all models that a pattern may stand for, and those of a whole upstream. */
+function patternCapsAt(providers: readonly Provider[], pattern: string): PublishedCap[] {
+  return providers.flatMap((provider) => {
+    const models = pattern.replace(`${provider.id}/`, '');
+    return (provider.limits ?? [])
+      .filter(
+        ({ modelPrefix, formerPrefixes = [] }) =>
+          modelPrefix === '' ||
+          [modelPrefix, ...formerPrefixes].some((each) => globsMayOverlap(models, `${each}*`)),
+      )
+      .map(({ maxConcurrency }) => ({ provider: provider.id, maxConcurrency }));
+  });
+}
+
+function capsAt(providers: readonly Provider[], model: string): PublishedCap[] {
+  return providers.flatMap((provider) => {
+    const limit = knownLimitFor(provider, model);
+    return limit === null ? [] : [{ provider: provider.id, maxConcurrency: limit.maxConcurrency }];
+  });
+}

@@ -1,0 +1,254 @@
+import { after, IMPLICIT, instant, leaseId, type InstantMs, type LeaseId } from './words/ids.ts';
+import {
+  LEASE_TTL_MS,
+  PREFETCHED_AT_ONCE_MAX,
+  PREFETCHED_KEPT_MAX,
+  PREFETCHED_PACE_MIN,
+  PREFETCHED_SHARE,
+  PREFETCHED_USE_MAX,
+  PREFETCH_TTL_MS,
+} from './words/settings.ts';
+import type { Ticket } from './words/ticket.ts';
+import { noteFreed, noteHandedOut, noteLapsed, noteLost } from './parts/bound.ts';
+import {
+  changePrefetch,
+  notePace,
+  paceOf,
+  type PrefetchedShare,
+  type Prefetch,
+  type KeeperReport,
+} from './parts/prefetches.ts';
+import { queueLength } from './parts/queue.ts';
+import { atUpstream, blockOf, cooldownInForceMs, slotsMaxAt } from './capacity.ts';
+import type { Effect } from './events.ts';
+import type { Member } from './member.ts';
+import { isSplit } from './members.ts';
+import { goesByScopes } from './scopes.ts';
+import type { GroupState } from './state.ts';
+import { noteReportedCalls } from './reported-calls.ts';
+import { wantsServed } from './upstream-signals.ts';
+
+/**
+ * Lends slots to the isolate of a call that is granted: if it calls often, nobody waits, and half of the group is free.
+ * They are in use from now on. Null: none.
+ */
+export function prefetchFor(
+  state: GroupState,
+  { mayBorrow, holder, slots }: Ticket,
+  now: InstantMs,
+): PrefetchedShare | null {
+  const { lending: prefetching } = state;
+  const { isolate } = holder;
+  if (mayBorrow !== true || isolate === undefined || slots !== 1) return null;
+  notePace(prefetching, isolate, now);
+  const known = prefetching.growing.get(isolate);
+  if (known === undefined && paceOf(prefetching, isolate, now) < PREFETCHED_PACE_MIN) return null;
+  const [sole] = state.serving;
+  if (sole === undefined || !mayLend(state, now) || isLearning(state, sole)) return null;
+  const max = slotsMaxAt(state, now);
+  if (state.slotsInUse >= max * PREFETCHED_USE_MAX) return null;
+  const wanted = Math.min(
+    PREFETCHED_AT_ONCE_MAX,
+    Math.floor((max - state.slotsInUse) * PREFETCHED_SHARE),
+  );
+  const count = Math.min(wanted, Math.floor(max * PREFETCHED_USE_MAX) - state.slotsInUse);
+  if (count < 1) return null;
+  const attachment = state.nextAttachment++;
+  const loan = known ?? newLoan(state, sole, isolate, attachment);
+  const ids = Array.from({ length: count }, (_, index) =>
+    leaseId(`${isolate}~${attachment}.${index + 1}`),
+  );
+  changePrefetch(prefetching, loan, () => {
+    for (const id of ids) loan.slots.add(id);
+  });
+  loan.until = instant(Math.max(loan.until, after(now, PREFETCH_TTL_MS)));
+  countLent(state, count);
+  noteHandedOut(state.bound, sole.id, count, now);
+  return { loan: loan.id, slots: ids, attachment };
+}
+
+/**
+ * Whether many more are at the upstream than it was seen to take. What is told of lent calls comes late, so the first lessons
+ * are of calls that asked.
+ */
+function isLearning(state: GroupState, member: Member): boolean {
+  const { settings, controls } = member;
+  return (
+    settings.isAdaptive && atUpstream(state, member) > 2 * controls.ceiling.evidence.servedSlots
+  );
+}
+
+function newLoan(state: GroupState, member: Member, isolate: string, attachment: number): Prefetch {
+  const { lending } = state;
+  const id = leaseId(`${isolate}~${attachment}`);
+  const nobody = { used: 0, others: atUpstream(state, member), until: instant(0), attachment: 0 };
+  const none = { missingSince: null, isRecalled: false };
+  const loan: Prefetch = { id, isolate, slots: new Set(), ...nobody, ...none };
+  lending.loans.set(id, loan);
+  lending.growing.set(isolate, loan);
+  return loan;
+}
+
+/**
+ * Whether calls may go without asking: none has to wait or be refused, nor the next few, what each uses need not be known at once, and
+ * nothing is to be learned of what the upstream says to it.
+ */
+function mayLend(state: GroupState, now: InstantMs): boolean {
+  const { settings, controls, bound, unclaimed, queue, serving } = state;
+  const [sole] = serving;
+  // The member and the scopes of a call are decided when it starts.
+  if (isSplit(state) || sole === undefined || goesByScopes(sole)) return false;
+  if (!bound.isStored || unclaimed.slots > 0 || now < state.grantsFrom) return false;
+  if (queueLength(queue) > 0) return false;
+  if (state.slotsInUse > slotsMaxAt(state, now) * PREFETCHED_KEPT_MAX) return false;
+  const { paused, isDraining, isDryRun, isMetered } = settings;
+  if (paused || isDraining || isDryRun || isMetered) return false;
+  if (settings.slotsMaxEach < Infinity || settings.slotsMaxEachAgent < Infinity) return false;
+  if (hasEntries(settings.reserved) || hasEntries(settings.reservedLanes)) return false;
+  if (blockOf(serving, now) !== null || controls.breaker.phase !== 'closed') return false;
+  if (controls.pause.waitMs > 0) return false;
+  return cooldownInForceMs(state) === 0 && !wantsServed(sole, now);
+}
+
+function hasEntries(record: object): boolean {
+  return Object.keys(record).length > 0;
+}
+
+/** Calls every loan back as soon as calls may not go without asking any more. */
+export function recallLoans(state: GroupState, now: InstantMs, effects: Effect[]): void {
+  const { growing } = state.lending;
+  if (growing.size === 0 || mayLend(state, now)) return;
+  for (const loan of growing.values()) {
+    loan.isRecalled = true;
+    effects.push({ kind: 'recalled', loanId: loan.id });
+  }
+  growing.clear();
+}
+
+/** Renews a loan: its isolate lives. `isNew`: by another answer, whose disposal counts from now on. */
+export function keepPrefetch(
+  state: GroupState,
+  {
+    loanId,
+    isNew,
+    told,
+  }: { readonly loanId: LeaseId; readonly isNew: boolean; readonly told: KeeperReport },
+  now: InstantMs,
+): void {
+  const loan = state.lending.loans.get(loanId);
+  noteTold(state, loan, told, now);
+  if (loan === undefined) return;
+  if (isNew) loan.attachment = state.nextAttachment++;
+  loan.until = after(now, LEASE_TTL_MS);
+  recallIncomplete(state, loan, told, now);
+}
+
+/**
+ * Calls a loan back whose isolate has been without some of its slots for so long that they are not on their way any
+ * more: an answer got lost, or a call with its context. They lapse with the loan, once all the others have come back.
+ */
+function recallIncomplete(
+  { lending }: GroupState,
+  loan: Prefetch,
+  { known }: KeeperReport,
+  now: InstantMs,
+): void {
+  if (known >= loan.slots.size) loan.missingSince = null;
+  else loan.missingSince ??= now;
+  if (loan.missingSince === null || now < after(loan.missingSince, PREFETCH_TTL_MS)) return;
+  loan.isRecalled = true;
+  if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
+}
+
+/** Notes that the context has ended that kept a loan: somebody else keeps it soon, or its isolate is no more. */
+export function leaveLoan(
+  { lending }: GroupState,
+  { loanId, attachment }: { readonly loanId: LeaseId; readonly attachment: number },
+  now: InstantMs,
+): void {
+  const loan = lending.loans.get(loanId);
+  if (loan?.attachment !== attachment) return;
+  loan.until = instant(Math.min(loan.until, after(now, PREFETCH_TTL_MS)));
+}
+
+/** Counts slots as lent, or as lent no more: at the only member, or where its slots have gone with the configuration. */
+function countLent(state: GroupState, slots: number): void {
+  state.slotsInUse += slots;
+  const lender = state.members.get(IMPLICIT);
+  if (lender !== undefined) lender.slotsInUse += slots;
+}
+
+/** Notes what a keeper tells. */
+export function noteTold(
+  state: GroupState,
+  loan: Prefetch | undefined,
+  { used, peak, ended }: KeeperReport,
+  now: InstantMs,
+): void {
+  if (loan === undefined) return noteReportedCalls(state, ended, peak, now);
+  changePrefetch(state.lending, loan, () => {
+    loan.used = used;
+  });
+  const [sole] = state.serving;
+  const others = (sole === undefined ? 0 : atUpstream(state, sole)) - used;
+  // The others may have come and gone since: so many were there all the time, as far as is known.
+  noteReportedCalls(state, ended, peak + Math.min(others, loan.others), now);
+  loan.others = others;
+}
+
+/** Takes a slot out of a loan. False: it is not lent by that. */
+export function takeLent(state: GroupState, loanId: LeaseId, slot: LeaseId): boolean {
+  const { lending } = state;
+  const loan = lending.loans.get(loanId);
+  if (loan?.slots.has(slot) !== true) return false;
+  changePrefetch(lending, loan, () => {
+    loan.slots.delete(slot);
+  });
+  countLent(state, -1);
+  if (loan.slots.size === 0) forget(state, loan);
+  return true;
+}
+
+/** Frees a lent slot that was given back. False: it is not lent by that. */
+export function freeLent(
+  state: GroupState,
+  loanId: LeaseId,
+  slot: LeaseId,
+  now: InstantMs,
+): boolean {
+  if (!takeLent(state, loanId, slot)) return false;
+  state.tombstones.add(slot, now);
+  noteFreed(state.bound, slot, state.unclaimed.slots > 0);
+  return true;
+}
+
+/** Ends loans that nobody has renewed. Their isolates may live, so their slots are handed on behind a write only. */
+export function expireLoans(state: GroupState, now: InstantMs): void {
+  const { lending, bound } = state;
+  for (const loan of lending.loans.values()) {
+    if (now < loan.until) continue;
+    const { size } = loan.slots;
+    for (const slot of loan.slots) noteLapsed(bound, slot);
+    changePrefetch(lending, loan, () => loan.slots.clear());
+    countLent(state, -size);
+    noteLost(bound);
+    forget(state, loan);
+  }
+}
+
+/** Finds when the next loan lapses. */
+export function loansDueAt({ lending }: GroupState): InstantMs {
+  let dueAt = Infinity;
+  for (const { until } of lending.loans.values()) dueAt = Math.min(dueAt, until);
+  return instant(dueAt);
+}
+
+/** Extends all loans by time in which nobody could renew. */
+export function extendLoans({ lending }: GroupState, lostMs: number): void {
+  for (const loan of lending.loans.values()) loan.until = after(loan.until, lostMs);
+}
+
+function forget({ lending }: GroupState, loan: Prefetch): void {
+  lending.loans.delete(loan.id);
+  if (lending.growing.get(loan.isolate) === loan) lending.growing.delete(loan.isolate);
+}

@@ -1,0 +1,114 @@
+import { instant, ticketOf, type InstantMs, type LeaseId } from './words/ids.ts';
+import { LANES, type Holder, type Lane } from './words/ticket.ts';
+import {
+  agentAccount,
+  charge,
+  NO_AGENT,
+  noteServiceOf,
+  tenantAccount,
+  weightOf,
+} from './parts/accounts.ts';
+import { noteServed } from './parts/breaker.ts';
+import { noteReportedCost } from './parts/costs.ts';
+import { addDecision, type Decision } from './parts/decision-log.ts';
+import { noteAccepted } from './parts/evidence.ts';
+import { observe } from './parts/histogram.ts';
+import type { ReportedCall, ReportedCalls } from './parts/prefetches.ts';
+import { resettle } from './parts/queue.ts';
+import { observeHold } from './estimate.ts';
+import type { GroupState } from './state.ts';
+import { bareTicket, grantedAtOnce, noteErrorStatus, noteGrantedAt } from './stats.ts';
+
+/** Maximum results that are of use at once to the breaker, to the mean hold, and as evidence. */
+const RESULTS_MAX = 20;
+
+/**
+ * Notes calls that ran on lent slots and have ended well, the most beside each other made `slotsAtOnce` at the upstream: counted, charged and remembered like
+ * those that asked.
+ */
+export function noteReportedCalls(
+  state: GroupState,
+  ended: readonly ReportedCalls[],
+  slotsAtOnce: number,
+  now: InstantMs,
+): void {
+  for (const reported of ended) noteSome(state, reported, now);
+  if (ended.length === 0) return;
+  state.talliesDirtyAt ??= now;
+  // Only a group with one member lends, and its controls are the group's.
+  const { controls, settings } = state;
+  const { ceiling, breaker } = controls;
+  const lately = ended.flatMap(({ last }) => last).toSorted((a, b) => a.endedMs - b.endedMs);
+  for (const { leaseId, beganMs } of lately.slice(0, RESULTS_MAX)) {
+    // Not now: what was refused meanwhile is not contradicted by calls that began before.
+    const grantedAt = instant(now - beganMs);
+    noteServed(breaker, { leaseId, grantedAt }, now, settings.breaker);
+    noteAccepted(ceiling.evidence, { grantedAt, slotsAtGrant: slotsAtOnce }, now);
+  }
+}
+
+function noteSome(state: GroupState, reported: ReportedCalls, now: InstantMs): void {
+  const { accounts, totals, settings } = state;
+  const { calls, heldMs, lane } = reported;
+  const meanMs = heldMs / calls;
+  const tenant = tenantAccount(accounts, reported.tenant);
+  const agent = agentAccount(accounts, tenant, reported.agent ?? NO_AGENT, now);
+  noteServiceOf(accounts, tenant, lane);
+  const weight = weightOf(settings, tenant.key);
+  for (const each of LANES) charge(tenant.shares[each], heldMs, weight);
+  // New agents and sessions start where this one was, as after a grant.
+  tenant.lastAgentService = Math.max(tenant.lastAgentService, agent.service);
+  charge(agent, heldMs, 1);
+  resettle(state.queue, tenant);
+  totals.granted += calls;
+  // Only a group that names no members lends.
+  noteGrantedAt(state, reported.upstream, calls, now);
+  totals.ended.success = (totals.ended.success ?? 0) + calls;
+  noteErrorStatus(totals, reported.status, calls);
+  observe(totals.wait, 0, calls);
+  observe(totals.hold, meanMs, calls);
+  state.lastEndAt = now;
+  for (let index = 0; index < Math.min(calls, RESULTS_MAX); index += 1) observeHold(state, meanMs);
+  state.decisions.lent.push(reported);
+  for (const one of reported.last) noteOne(state, reported, one, now);
+  for (const cost of reported.costs ?? []) {
+    noteReportedCost(state.controls.costs, reported.caller, cost, now);
+    totals.inputTokens += cost.inputTokens;
+    totals.outputTokens += cost.outputTokens;
+    totals.usd += cost.usd;
+  }
+}
+
+/** Has the log tell of a call as if it had asked. */
+function noteOne(
+  state: GroupState,
+  reported: ReportedCalls,
+  call: ReportedCall,
+  now: InstantMs,
+): void {
+  const { tenant, agent, caller, upstream, model, lane, status } = reported;
+  const holder = { tenant, agent, caller, upstream, model };
+  const decision = noteStart(
+    state,
+    { id: call.leaseId, holder, lane },
+    instant(now - call.beganMs),
+  );
+  decision.isLent = true;
+  if (call.requestId !== undefined) decision.notes = { requestId: call.requestId };
+  decision.upstreamStatus = status;
+  decision.ended = 'success';
+  decision.endedAt = instant(now - call.endedMs);
+  state.decisions.over.push(decision);
+}
+
+/** Notes that a call has begun without asking, and returns the log's entry. */
+export function noteStart(
+  { decisions }: GroupState,
+  { id, holder, lane }: { readonly id: LeaseId; readonly holder: Holder; readonly lane: Lane },
+  arrivedAt: InstantMs,
+): Decision {
+  const ticket = bareTicket({ id: ticketOf(id), holder, lane, slots: 1 }, arrivedAt);
+  const decision = grantedAtOnce(id, ticket, arrivedAt);
+  addDecision(decisions, decision);
+  return decision;
+}

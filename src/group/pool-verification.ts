@@ -1,0 +1,40 @@
+import { isTaken } from '../core/words/outcome.ts';
+import type { DirectoryLink } from './directory-link.ts';
+import type { RowWriter } from './row-writer.ts';
+import type { Tables } from './tables.ts';
+import type { VerificationHost } from './verification-host.ts';
+
+interface ProofParts {
+  readonly tables: Tables;
+  readonly rows: RowWriter;
+  readonly link: DirectoryLink;
+  /** Null: the pool has an object of its own. */
+  readonly host: VerificationHost | null;
+}
+
+/** The proof that a pool is worth a row: its first 2xx, or 101. From then on it is stored, and listed. */
+export class PoolVerification {
+  readonly #parts: ProofParts;
+
+  constructor(parts: ProofParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the pool is stored. */
+  get isGiven(): boolean {
+    return this.#parts.tables.isOpen;
+  }
+
+  /** Takes note of an upstream's status. */
+  note(status: number | null): void {
+    if (status !== null && isTaken(status)) this.give();
+  }
+
+  /** Stores and lists the pool, or has it handed to an object that does. */
+  give(): void {
+    const { rows, link, host } = this.#parts;
+    if (host !== null) return host.onVerified();
+    link.proved();
+    if (!this.isGiven) rows.open();
+  }
+}

@@ -1,0 +1,94 @@
+import { RpcTarget } from 'cloudflare:workers';
+import type {
+  GiveBackRequest,
+  KeepPrefetchAnswer,
+  PrefetchReport,
+  PrefetchRpc,
+  RenewAnswer,
+} from '../contract/rpc/group-rpc.ts';
+import { isOfNewer } from '../core/orphaned.ts';
+import { leaseId, type LeaseId } from '../core/words/ids.ts';
+import type { Leases } from './leases.ts';
+import type { Renewals } from './renewals.ts';
+import { claimsFrom, toldFrom } from './requests.ts';
+import type { Shell } from './shell.ts';
+
+interface PrefetchesParts {
+  readonly shell: Shell;
+  readonly renewals: Renewals;
+  readonly leases: Leases;
+}
+
+/** Isolates' side of a pool: the loans that they keep and give back. */
+export class Prefetches {
+  readonly #parts: PrefetchesParts;
+
+  constructor(parts: PrefetchesParts) {
+    this.#parts = parts;
+  }
+
+  async keep(report: PrefetchReport): Promise<KeepPrefetchAnswer> {
+    const { shell, leases } = this.#parts;
+    const id = leaseId(report.loan);
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: true, told: toldFrom(report) });
+    const prefetch = shell.state.lending.loans.get(id);
+    if (prefetch === undefined) return { kind: 'gone' };
+    const { attachment } = prefetch;
+    await leases.verifyCurrent();
+    return { kind: 'kept', loan: new PrefetchHandle(this, id, attachment) };
+  }
+
+  async renew(id: LeaseId, report: PrefetchReport): Promise<RenewAnswer> {
+    const { shell, renewals, leases } = this.#parts;
+    shell.apply({ kind: 'keep_loan', loanId: id, isNew: false, told: toldFrom(report) });
+    const prefetch = shell.state.lending.loans.get(id);
+    if (prefetch === undefined) return 'gone';
+    if (prefetch.isRecalled) return 'revoking';
+    const parked = renewals.park(id, shell.now());
+    shell.arm();
+    const answer = await parked;
+    if (answer === 'ok') await leases.verifyCurrent();
+    return answer;
+  }
+
+  /** @throws an instance that a newer one has replaced, which lent some of them */
+  giveBack(request: GiveBackRequest): void {
+    const { shell } = this.#parts;
+    const claims = claimsFrom(request);
+    if (claims.some((claim) => isOfNewer(shell.state, claim))) {
+      throw new Error('a newer instance has lent the slots');
+    }
+    shell.apply({
+      kind: 'give_back',
+      loanId: leaseId(request.loan),
+      claims,
+      told: toldFrom(request),
+    });
+  }
+
+  leave(id: LeaseId, attachment: number): void {
+    this.#parts.shell.apply({ kind: 'leave_loan', loanId: id, attachment });
+  }
+}
+
+/** The answer by which a request keeps a loan. */
+class PrefetchHandle extends RpcTarget implements PrefetchRpc {
+  readonly #prefetches: Prefetches;
+  readonly #id: LeaseId;
+  readonly #attachment: number;
+
+  constructor(prefetches: Prefetches, id: LeaseId, attachment: number) {
+    super();
+    this.#prefetches = prefetches;
+    this.#id = id;
+    this.#attachment = attachment;
+  }
+
+  renew(report: PrefetchReport): Promise<RenewAnswer> {
+    return this.#prefetches.renew(this.#id, report);
+  }
+
+  [Symbol.dispose](): void {
+    this.#prefetches.leave(this.#id, this.#attachment);
+  }
+}
