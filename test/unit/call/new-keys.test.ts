@@ -38,7 +38,7 @@ interface CallNewKeysRequest {
 function asked(from = address, signal?: AbortSignal): CallNewKeysRequest {
   const headers = { 'cf-connecting-ip': from };
   const request = new Request('https://gate.test/', { headers, ...(signal && { signal }) });
-  const verifications = { getByName: () => ({ isProved: verified }) };
+  const verifications = { getByName: () => ({ isVerified: verified }) };
   return { request, env: { TRIALS: verifications } as unknown as Env };
 }
 
