@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { START, TestGroup } from '../../support/core-builders.ts';
 
-/** The worked example of `docs/order.md`, number by number. Its noon is the start of the clock. */
+/** The worked example of `design/order.md`, number by number. Its noon is the start of the clock. */
 
 const MINUTE_MS = 60_000;
 const NOW_MS = 5 * MINUTE_MS + 10_000;

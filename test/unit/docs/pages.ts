@@ -17,7 +17,8 @@ export const PAGES = [
   'packages/client/README.md',
   'test/strict-upstream/README.md',
   ...(await pagesIn('docs')),
-  ...(await pagesIn('docs/decisions')),
+  ...(await pagesIn('design')),
+  ...(await pagesIn('design/decisions')),
 ];
 
 /** Pages that quote routes and commands of today. The changelog also names those that are gone. */
