@@ -1,26 +1,41 @@
-// docs/configuration.md against the schema: every field stands there with its default, and no other does.
+// docs/configuration.md against the schema: its tables list every field with its default, and no other field. Its examples are valid.
 import { readFileSync } from 'node:fs';
 import type * as z from 'zod';
 import { describe, expect, it } from 'vitest';
 import { fieldsOf } from '../../../dashboard/src/model/schema-fields.ts';
 import { configSchema } from '../../../src/contract/config/config.ts';
 import { autoGroupSchema, groupSchema } from '../../../src/contract/config/group.ts';
-import { adminKeySchema, gatewayKeySchema } from '../../../src/contract/config/keys.ts';
+import { adminKeySchema, gatewayKeySchema, teamSchema } from '../../../src/contract/config/keys.ts';
+import { affinitySchema, memberSchema } from '../../../src/contract/config/members.ts';
 import { upstreamSchema } from '../../../src/contract/config/upstream-config.ts';
+import { webhookSchema } from '../../../src/contract/config/webhook.ts';
+import { checkConfig } from '../../../src/config/check-config.ts';
+import { importConfig } from '../../../src/config/import-config.ts';
+import { parseConfigText } from '../../../src/config/parse-text.ts';
+import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
 const PAGE = readFileSync('docs/configuration.md', 'utf8');
 
 /** A field of a table, and the default beside it. */
-interface ConfigurationRow {
+interface Row {
   readonly path: string;
   readonly said: string;
 }
 
-/** Rows of the table under a heading. One row may be about several fields, each with its default or with one for all. */
-function rowsUnder(heading: string): ConfigurationRow[] {
-  const section = PAGE.split(/^## /m).find((part) => part.startsWith(`${heading}\n`)) ?? '';
-  const [, table = ''] = /^\| field \|.*\n\|[-|]+\n((?:\|.*\n)+)/m.exec(section) ?? [];
-  return [...table.matchAll(/^\| ([^|]*) \| ([^|]*) \|/gm)].flatMap(([, cell = '', said = '']) => {
+/** The part of the page under a heading of the second or third level, up to the next one of its level. */
+function sectionOf(heading: string): string {
+  const [, marks = '', rest = ''] =
+    new RegExp(`^(##|###) ${heading}\\n([^]*)`, 'm').exec(PAGE) ?? [];
+  return rest.split(new RegExp(`^#{2,${marks.length}} `, 'm'))[0] ?? '';
+}
+
+/** Rows of all tables of fields under a heading. One row may be about several fields, each with its default or with one for all. */
+function rowsUnder(heading: string): Row[] {
+  const tables = sectionOf(heading).matchAll(/^\| field \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm);
+  const lines = [...tables].flatMap(([, table = '']) => [
+    ...table.matchAll(/^\| ([^|]*) \| [^|]* \| ([^|]*) \| [^|]+ \|$/gm),
+  ]);
+  return lines.flatMap(([, cell = '', said = '']) => {
     const names = [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     const base = names[0]?.replace(/\.[^.]*$/, '') ?? '';
     const each = said.split(', ');
@@ -34,7 +49,7 @@ function rowsUnder(heading: string): ConfigurationRow[] {
 /** A default as the page writes it, or null where it only tells of one. */
 function defaultFrom(said: string): unknown {
   if (said === 'required') return undefined;
-  const text = said.replace(/^`(.*)`$/, '$1').replace(/ ms$/, '');
+  const text = said.replace(/^`(.*)`$/, '$1');
   const number = Number(text.replaceAll(',', ''));
   if (!Number.isNaN(number)) return number;
   if (/^\[\w.*\]$/.test(text)) return text.slice(1, -1).split(', ');
@@ -44,8 +59,13 @@ function defaultFrom(said: string): unknown {
 const TABLES: readonly (readonly [string, z.ZodObject])[] = [
   ['The document', configSchema],
   ['Groups', groupSchema],
+  ['Members', memberSchema],
+  ['Affinity', affinitySchema],
   ['Upstreams', upstreamSchema],
   ['Keys', gatewayKeySchema],
+  ['Teams', teamSchema],
+  ['Admin keys', adminKeySchema],
+  ['Webhook', webhookSchema],
 ];
 
 describe.each(TABLES)('the table of %s', (heading, schema) => {
@@ -84,16 +104,27 @@ describe.each(TABLES)('the table of %s', (heading, schema) => {
   });
 });
 
-describe('what has no table', () => {
-  it.each([
-    ['admin keys', /^`admin_keys` holds[^]*?\n\n/m, adminKeySchema],
-    ['automatic groups', /^### Automatic groups\n[^]*?(?=^### )/m, autoGroupSchema],
-    ['the patterns of a group', /^### Matching\n[^]*?(?=^### )/m, groupSchema.shape.match.unwrap()],
-  ] as const)('is named in the text: %s', (_name, place, schema) => {
-    const [text = ''] = place.exec(PAGE) ?? [];
-    const missing = Object.keys(schema.shape).filter(
-      (name) => !new RegExp(`\\b${name}\\b`).test(text),
-    );
-    expect(missing).toEqual([]);
-  });
+it('the text names what an entry of auto_groups holds', () => {
+  const text = sectionOf('Automatic groups');
+  const missing = Object.keys(autoGroupSchema.shape).filter(
+    (name) => !text.includes(`\`${name}\``),
+  );
+  expect(missing).toEqual([]);
+});
+
+/** Whole documents of the page. Those below the last heading are of other systems. */
+const EXAMPLES = [
+  ...(PAGE.split('\n## Import formats')[0] ?? '').matchAll(/^```yaml\n([^`]*)```/gm),
+].map(([, yaml = '']) => yaml);
+
+it('has its examples', () => {
+  expect(EXAMPLES.length).toBeGreaterThanOrEqual(3);
+});
+
+it.each(EXAMPLES)('an example is a valid configuration: %s', (yaml) => {
+  const imported = importConfig(parseConfigText(yaml, 'application/yaml'));
+  if (!imported.ok) throw new Error(JSON.stringify(imported.errors));
+  const options = { privateUpstreams: false, jurisdiction: null };
+  const { errors, warnings } = checkConfig(imported.config, BUILT_IN_UPSTREAMS, options);
+  expect({ errors, warnings }).toEqual({ errors: [], warnings: [] });
 });

@@ -16,7 +16,7 @@ function fenced(page: string, from: string, to: string): string[] {
 const openai = (slug: string, more: object = {}) => ({ provider: slug, ...more });
 
 const EXAMPLES: readonly (readonly [string, unknown])[] = [
-  ...fenced(shapes, 'Importing other shapes', 'How a change applies').map(
+  ...fenced(shapes, 'Import formats', 'How a change applies').map(
     (text, at) => [`configuration.md, ${at + 1}`, parseConfigText(text, null)] as const,
   ),
   ...fenced(migrating, 'LiteLLM', 'The concurrency shaper').map(
