@@ -2,54 +2,64 @@ import { existsSync } from 'node:fs';
 import { glob, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 
-/** Path of a layer's file or folder under `test`, as a cell of the page gives it. */
-type CoveragePosition = string;
-
-const LAYERS = ['unit', 'model', 'workers', 'e2e', 'browser', 'long'];
-
-const page = await readFile('docs/coverage.md', 'utf8');
+const page = await readFile('design/coverage.md', 'utf8');
 const security = await readFile('SECURITY.md', 'utf8');
 
-/** Puts a name of a cell into its layer: long tests stand among those of e2e. */
-function placeOf(layer: string, name: string): CoveragePosition {
-  if (name.endsWith('/')) return `test/${layer}/${name}`;
-  return layer === 'long' ? `test/e2e/${name}.long.ts` : `test/${layer}/${name}.test.ts`;
+/** Lists the names that a name with braces stands for: `a/{b,c}` is `a/b` and `a/c`. */
+function expand(name: string): string[] {
+  const [, folder = '', files] = /^([^{]*)\{([^}]+)\}$/.exec(name) ?? [];
+  return files === undefined ? [name] : files.split(',').map((file) => `${folder}${file}`);
 }
 
-/** Reads the places in a row of the matrix; a row of another table has none. */
-function placesOf(row: string): CoveragePosition[] {
-  const [, , ...cells] = row.split('|');
-  if (cells.length !== LAYERS.length + 1) return [];
-  return LAYERS.flatMap((layer, column) =>
-    [...(cells[column] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => placeOf(layer, name)),
-  );
+/** Returns the path of a named file or folder. Only long tests carry a part of their ending. */
+function pathOf(name: string): string {
+  if (name.endsWith('/')) return `test/${name}`;
+  return name.endsWith('.long') ? `test/${name}.ts` : `test/${name}.test.ts`;
 }
 
-const named = page.split('\n').flatMap(placesOf);
+/** Reads the paths in a row of a feature table, which has two cells. Rows of other tables have none. */
+function pathsOf(row: string): string[] {
+  const [start, , tests = '', ...rest] = row.split('|');
+  if (start !== '' || rest.length !== 1) return [];
+  return [...tests.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) => expand(name).map(pathOf));
+}
 
-test('every file and folder that the matrix names is there', () => {
+const named = page.split('\n').flatMap(pathsOf);
+
+test('every named file and folder exists', () => {
   expect(named.length).toBeGreaterThan(200);
-  expect(named.filter((place) => !existsSync(place))).toEqual([]);
+  expect(named.filter((path) => !existsSync(path))).toEqual([]);
 });
 
-test('every file of tests stands in a row, or its folder does', async () => {
+test('every test file has a row, or its folder has', async () => {
   const files = await Array.fromAsync(glob(`test/*/**/*.{test,long}.ts`));
   const isNamed = (file: string): boolean =>
-    named.some((place) => (place.endsWith('/') ? file.startsWith(place) : file === place));
+    named.some((path) => (path.endsWith('/') ? file.startsWith(path) : file === path));
   expect(files.length).toBeGreaterThan(200);
   expect(files.filter((file) => !file.startsWith('test/agents/') && !isNamed(file))).toEqual([]);
 });
 
-test('every attack that SECURITY.md names has tests that are there', () => {
+test('every attack in SECURITY.md has tests that exist', () => {
   const table = security.slice(security.indexOf('\n## Threat model')).split('\n');
   const rows = table.filter((line) => line.startsWith('|')).slice(2);
-  const reported = rows.map((row) => {
+  const told = rows.map((row) => {
     const tests = row.split('|').at(-2) ?? '';
     return [...tests.matchAll(/`([^`]+)`/g)].map(([, name]) => `test/${name}`);
   });
   expect(rows.length).toBeGreaterThan(15);
-  expect(rows.filter((_, at) => reported[at]?.length === 0)).toEqual([]);
+  expect(rows.filter((_, at) => told[at]?.length === 0)).toEqual([]);
   const isThere = (file: string): boolean =>
     existsSync(`${file}.test.ts`) || existsSync(`${file}.long.ts`);
-  expect(reported.flat().filter((file) => !isThere(file))).toEqual([]);
+  expect(told.flat().filter((file) => !isThere(file))).toEqual([]);
+});
+
+test('names with braces and slashes are read', () => {
+  expect(pathsOf('| a | `unit/cli/{one,two}` `e2e/{x,y.long}` `unit/docs/` |')).toEqual([
+    'test/unit/cli/one.test.ts',
+    'test/unit/cli/two.test.ts',
+    'test/e2e/x.test.ts',
+    'test/e2e/y.long.ts',
+    'test/unit/docs/',
+  ]);
+  expect(pathsOf('| `unit` | Node | the core | `npm test` |')).toEqual([]);
 });
