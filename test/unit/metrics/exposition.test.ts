@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { WARNING_KINDS } from '../../../src/contract/warnings.ts';
 import { emptyHistogram, observe } from '../../../src/core/parts/histogram.ts';
 import { Exposition } from '../../../src/http/metrics/exposition.ts';
 import * as families from '../../../src/http/metrics/families.ts';
@@ -7,6 +8,12 @@ import { parseExposition, type ParsedFamily } from './exposition-parser.ts';
 
 async function read(exposition: Exposition): Promise<ParsedFamily[]> {
   return parseExposition(await exposition.toResponse().text());
+}
+
+/** The part of docs/metrics.md under a heading. */
+function sectionOf(heading: string): string {
+  const sections = readFileSync('docs/metrics.md', 'utf8').split(/^## /m);
+  return sections.find((section) => section.startsWith(`${heading}\n`)) ?? '';
 }
 
 describe('the text format', () => {
@@ -82,17 +89,42 @@ describe('the names', () => {
     },
   );
 
-  it('are all in docs/metrics.md, as a scrape has them', () => {
-    const page = readFileSync('docs/metrics.md', 'utf8');
-    const names = Object.values(families).map(({ name, type }) =>
-      type === 'counter' ? `${name}_total` : name,
+  it('are the rows of docs/metrics.md, as a scrape has them, each with its type', () => {
+    const section = sectionOf('All metrics');
+    const rows = [...section.matchAll(/^\| (`headgate_[^|]*) \| (\w+) \|/gm)];
+    const documented = rows.flatMap(([, cell = '', type]) =>
+      [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => `${name} ${type}`),
     );
-    expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+    const names = Object.values(families).map(({ name, type }) =>
+      type === 'counter' ? `${name}_total ${type}` : `${name} ${type}`,
+    );
+    expect(documented.toSorted()).toEqual(names.toSorted());
   });
 
   it('are all different', () => {
     const names = Object.values(families).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
+  });
+});
+
+describe('docs/metrics.md', () => {
+  const firstCells = (heading: string): string[] =>
+    [...sectionOf(heading).matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+    );
+
+  it('lists every kind of warning', () => {
+    expect(firstCells('Warnings').toSorted()).toEqual(WARNING_KINDS.toSorted());
+  });
+
+  it('lists every event of the log', () => {
+    const logged = globSync('src/**/*.ts').flatMap((path) => {
+      const calls = readFileSync(path, 'utf8').matchAll(/logEvent\(\s*'(\w+)'/g);
+      return [...calls].map(([, event = '']) => event);
+    });
+    expect(logged.length).toBeGreaterThan(25);
+    const documented = new Set(firstCells('Logs'));
+    expect(logged.filter((event) => !documented.has(event))).toEqual([]);
   });
 });
 
