@@ -73,7 +73,7 @@ const EXAMPLES: readonly Example[] = [
 ];
 
 /** Configurations of other systems on our pages. */
-const OF_PAGES = ['docs/configuration.md', 'docs/migrating.md'].flatMap((page) => {
+const OF_PAGES = ['docs/configuration.md', 'docs/migrate.md'].flatMap((page) => {
   const text = pageText(page);
   return [...text.matchAll(/^```(yaml|json)\n(.*?)^```/gms)].flatMap(
     ([, format = '', block = ''], at) => {

@@ -2,7 +2,7 @@
 // taken by PUT /config.
 import { describe, expect, it } from 'vitest';
 import shapes from '../../../docs/configuration.md?raw';
-import migrating from '../../../docs/migrating.md?raw';
+import migrate from '../../../docs/migrate.md?raw';
 import { convertFlags } from '../../../scripts/cli/shaper/convert-flags.ts';
 import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { admin } from '../support/worker.ts';
@@ -19,8 +19,8 @@ const EXAMPLES: readonly (readonly [string, unknown])[] = [
   ...fenced(shapes, 'Import formats', 'How a change applies').map(
     (text, at) => [`configuration.md, ${at + 1}`, parseConfigText(text, null)] as const,
   ),
-  ...fenced(migrating, 'LiteLLM', 'The concurrency shaper').map(
-    (text, at) => [`migrating.md, ${at + 1}`, parseConfigText(text, null)] as const,
+  ...fenced(migrate, 'LiteLLM', 'The concurrency shaper').map(
+    (text, at) => [`migrate.md, ${at + 1}`, parseConfigText(text, null)] as const,
   ),
   ['Portkey: one provider', openai('@openai-main')],
   [

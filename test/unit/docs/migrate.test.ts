@@ -1,4 +1,4 @@
-// docs/migrating.md: each import of the page is run, and its result and its notes are those that the page shows.
+// docs/migrate.md: each import of the page is run, and its result and its notes are those that the page shows.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { parseConfigText } from '../../../src/config/parse-text.ts';
 import { checkConfig } from '../../../src/config/check-config.ts';
 import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 
-const PAGE = readFileSync('docs/migrating.md', 'utf8');
+const PAGE = readFileSync('docs/migrate.md', 'utf8');
 
 const FENCE = '```';
 const STEP = new RegExp(
@@ -26,7 +26,7 @@ const STEP = new RegExp(
 
 const STEPS = [...PAGE.matchAll(STEP)].map(({ groups = {} }) => groups);
 
-const folder = mkdtempSync(join(tmpdir(), 'migrating-'));
+const folder = mkdtempSync(join(tmpdir(), 'migrate-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('has an import of each system', () => {
