@@ -1,10 +1,10 @@
 /**
- * Plays through days of calls with a queue, and without one where each client makes three tries, and prints what
- * docs/patterns.md says of them: `node scripts/without-queue.ts`.
+ * Simulates days of calls with a queue, and without one where each client makes three attempts. `node
+ * scripts/without-queue.ts` prints the rows of the table in docs/faq.md.
  */
 import { FAILED_CALLS, ATTEMPTS_MORE, STEPS_LOST } from '../src/history/without-queue.ts';
 
-/** Days as in "A day without": calls come at random over ten hours and take 8 s in the mean, at random too. */
+/** Days of calls that arrive at random over ten hours, and take 8 s on average, also at random. */
 export const DAYS = [
   { calls: 1_000, slots: 1, platformUsd: 5 },
   { calls: 10_000, slots: 3, platformUsd: 5 },
@@ -112,30 +112,17 @@ function chances(seed: number): () => number {
 /** Calls played for each day of the table. */
 const PLAYED = 50_000;
 
-/** Makes the row of a queue in the table of docs/patterns.md that has a row for each pattern. */
-export function queueRow(): string {
-  const cells = DAYS.map((day) => {
-    const { failed, triesMore } = play(day, PLAYED, 1);
-    const [fail, tries] = [failed, triesMore].map((part) => twoDigits(part * day.calls));
-    return `${fail} fail, ${tries} tries more`;
-  });
-  return `| a queue | each client makes three tries, as SDKs do | ${cells.join(' | ')} |`;
-}
-
-/** Makes the rows of the table of what that costs. */
+/** Makes the rows of the table of what 429s cost. */
 export function tableRows(): string[] {
   return DAYS.map((day) => {
     const { waited, failed, triesMore } = play(day, PLAYED, 1);
     const lostUsd = failed * day.calls * DAYS_A_MONTH * CALL_USD;
-    const roi = (steps: number): string =>
-      `${twoDigits((lostUsd * steps - day.platformUsd) / day.platformUsd)}×`;
     const cells = [
       day.calls.toLocaleString('en'),
       ...[waited, triesMore, failed].map((part) => twoDigits(part * day.calls)),
       `${twoDigits(lostUsd * STEPS_LOST.one)} USD`,
       `${twoDigits(lostUsd * STEPS_LOST.run)} USD`,
       `${day.platformUsd.toFixed(2)} USD`,
-      `${roi(STEPS_LOST.one)} to ${roi(STEPS_LOST.run)}`,
     ];
     return `| ${cells.join(' | ')} |`;
   });
@@ -146,7 +133,7 @@ function twoDigits(value: number): string {
 }
 
 if (process.argv[1] === import.meta.filename) {
-  for (const row of [queueRow(), ...tableRows()]) console.log(row);
+  for (const row of tableRows()) console.log(row);
   for (const day of DAYS) {
     const { waited, failed, triesMore } = play(day, PLAYED, 1);
     const [tries, fails] = [triesMore / waited, failed / waited].map((part) => part.toFixed(2));
