@@ -69,30 +69,34 @@ test('a link to a heading that is not there is found', async () => {
   expect(await brokenBy('docs/budgets.md', 'nowhere.md')).not.toBeNull();
 });
 
-test('the runbook has an answer to every alert rule, and to no other', async () => {
-  const rules: unknown = parse(await readFile('ops/prometheus/headgate-alerts.yaml', 'utf8'));
-  const { groups } = rules as {
-    groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[];
-  };
-  const alerts = groups.flatMap((group) => group.rules.map(({ alert }) => alert));
-  const page = await readFile('docs/operations.md', 'utf8');
-  const rows = [...page.matchAll(/^\| `(Headgate\w+)` \| \w+ \| .*\]\(#/gm)].map(
-    ([, name]) => name,
+interface AlertRule {
+  readonly alert: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly runbook_url: string };
+}
+
+test('alerts.md lists every alert rule with its severity and its runbook, and no other', async () => {
+  const file: unknown = parse(await readFile('ops/prometheus/headgate-alerts.yaml', 'utf8'));
+  const rules = (file as { groups: { rules: AlertRule[] }[] }).groups.flatMap(
+    (group) => group.rules,
   );
-  expect(new Set(rows)).toEqual(new Set(alerts));
-  expect(rows).toHaveLength(alerts.length);
-  // The link in an alert leads where its row of the page does.
-  const anchors = new Map(
-    [...page.matchAll(/^\| `(Headgate\w+)` \| \w+ \| .*?\]\((#[\w-]+)/gm)].map(
-      ([, name, to]) => [name, to] as const,
-    ),
+  const page = await readFile('docs/alerts.md', 'utf8');
+  const rows = [...page.matchAll(/^\| (\w+) \| (`Headgate.*?) \| \[[^\]]+\]\(([\w.#-]+)\)/gm)];
+  const listed = rows.flatMap(([, severity, names = '', link = '']) =>
+    [...names.matchAll(/`(Headgate\w+)`/g)].map(([, alert]) => ({ alert, severity, link })),
   );
-  for (const { alert, annotations } of groups.flatMap((group) => group.rules)) {
-    expect([alert, annotations.runbook_url]).toEqual([
+  const alerts = new Set(rules.map(({ alert }) => alert));
+  expect(new Set(listed.map(({ alert }) => alert))).toEqual(alerts);
+  expect(listed).toHaveLength(rules.length);
+  for (const { alert, labels, annotations } of rules) {
+    const row = listed.find((one) => one.alert === alert);
+    expect([alert, labels.severity, annotations.runbook_url]).toEqual([
       alert,
-      `{{ $externalLabels.headgate_docs }}docs/operations.md${anchors.get(alert)}`,
+      row?.severity,
+      `{{ $externalLabels.headgate_docs }}docs/${row?.link}`,
     ]);
+    expect(await brokenBy('docs/alerts.md', row?.link ?? '')).toBeNull();
   }
-  const named = [...page.matchAll(/`(Headgate[A-Z]\w+)`/g)].map(([, name]) => name ?? '');
-  expect(named.filter((name) => !alerts.includes(name))).toEqual([]);
+  const quoted = [...page.matchAll(/`(Headgate[A-Z]\w+)`/g)].map(([, name]) => name ?? '');
+  expect(quoted.filter((name) => !alerts.has(name))).toEqual([]);
 });

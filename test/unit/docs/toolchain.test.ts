@@ -88,8 +88,8 @@ it('npm 10 and npm 11 leave the lock file as it is', () => {
   expect(page).toContain(`npx ${manifest.packageManager} install --package-lock-only`);
 });
 
-it('a deploy resets objects at once, as docs/operations.md says', () => {
+it('a deploy resets objects at once, as docs/upgrade.md says', () => {
   const settings = readFileSync('wrangler.toml', 'utf8');
   expect(settings).toMatch(/^\[durable_objects\.code_update_strategy\]\nmode = "immediate"$/m);
-  expect(readFileSync('docs/operations.md', 'utf8')).toContain('`mode = "immediate"`');
+  expect(readFileSync('docs/upgrade.md', 'utf8')).toContain('`mode = "immediate"`');
 });
