@@ -8,7 +8,7 @@ it('has every state once', () => {
   const [, section = ''] = page.split('\n### States\n');
   const cells = [...(section.split('\n#')[0] ?? '').matchAll(/^\| (\*[^|]*) \|/gm)];
   const states = cells.flatMap(([, cell = '']) =>
-    [...cell.matchAll(/\*([^*]+)\*/g)].map(([, state]) => state),
+    [...cell.matchAll(/\*([^*]+)\*/g)].map(([, state = '']) => state),
   );
   expect(states.toSorted()).toEqual(GROUP_STATES.toSorted());
 });

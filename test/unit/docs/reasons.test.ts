@@ -14,14 +14,14 @@ const rows = sections.flatMap((section) => [
     /^\| `(?<reason>[a-z_]+)` \| (?<status>[^|]+) \| (?<cause>[^|]+) \| (?<advice>[^|]+) \|$/gm,
   ),
 ]);
-const documented = rows.map(({ groups = {} }) => [groups['reason'], groups['status']]);
+const documented = rows.map(({ groups = {} }) => `${groups['reason']}: ${groups['status']}`);
 
 it('lists exactly the reasons of the code, each with its status and whether it is worth a retry', () => {
   const expected = Object.entries(REASONS).map(([reason, { status, permanent }]) => {
     const canRetry = !permanent && !PERMANENT_IN_USE.includes(reason);
     const forAnthropic = statusIn('anthropic', reason as Reason);
     const other = forAnthropic === status ? '' : `; ${forAnthropic} for Anthropic`;
-    return [reason, `${status}${canRetry ? ', retry' : ''}${other}`];
+    return `${reason}: ${status}${canRetry ? ', retry' : ''}${other}`;
   });
   expect(documented.toSorted()).toEqual(expected.toSorted());
 });
