@@ -19,7 +19,7 @@ const PATIENCE_MS = 120_000;
 
 vi.setConfig({ testTimeout: 2 * PATIENCE_MS });
 
-/** `TASKS=FILE` writes the table there as Markdown, for docs/dashboard.md. */
+/** `TASKS=FILE` writes the table there as Markdown. */
 const REPORT = process.env['TASKS'];
 
 let stage: LifecycleStage;
