@@ -1,9 +1,10 @@
-// The index of the documents for readers that are programs: every page stands in it, and every link leads somewhere.
+// The index of the documents for programs: it lists every page of `docs` and `design`, and every link has a target.
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 
 const DOCS = new URL('../../../docs/', import.meta.url);
+const DESIGN = new URL('../../../design/', import.meta.url);
 const index = await readFile(new URL('llms.txt', DOCS), 'utf8');
 const links = [...index.matchAll(/^- \[([^\]]+)\]\(([^)]+)\): (\S.*)$/gm)].map(
   ([, title = '', href = '', says = '']) => ({ title, href, says }),
@@ -22,9 +23,17 @@ test('it has the form of an llms.txt: a title, a summary, and lists of links wit
   expect(new Set(links.map(({ href }) => href)).size).toBe(links.length);
 });
 
-test('every page of docs stands in it', async () => {
-  const pages = (await readdir(DOCS)).filter((name) => name.endsWith('.md'));
-  expect(links.map(({ href }) => href)).toEqual(expect.arrayContaining(pages));
+/** Lists pages of a folder as links. The records of decisions are one link, to their folder. */
+async function pagesIn(folder: URL, prefix: string): Promise<string[]> {
+  const names = await readdir(folder);
+  return names.filter((name) => name.endsWith('.md')).map((name) => `${prefix}${name}`);
+}
+
+test('it lists every page of docs and design', async () => {
+  const listed = links.map(({ href }) => href);
+  const pages = [...(await pagesIn(DOCS, '')), ...(await pagesIn(DESIGN, '../design/'))];
+  expect(pages.length).toBeGreaterThan(30);
+  expect(listed).toEqual(expect.arrayContaining([...pages, '../design/decisions']));
 });
 
 test('every link leads to a file', () => {

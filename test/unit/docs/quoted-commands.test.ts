@@ -96,7 +96,7 @@ function faultOfNpx(words: readonly string[]): string | null {
     return `no package ${program}`;
   }
   const missing = args.find(
-    (word) => /^(?:src|test|docs|bench)\/[^…*]+$/.test(word) && !existsSync(word),
+    (word) => /^(?:src|test|docs|design|bench)\/[^…*]+$/.test(word) && !existsSync(word),
   );
   return missing === undefined ? null : `no file ${missing}`;
 }
