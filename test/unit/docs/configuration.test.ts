@@ -17,7 +17,7 @@ import { BUILT_IN_UPSTREAMS } from '../../../src/providers/catalog.ts';
 const PAGE = readFileSync('docs/configuration.md', 'utf8');
 
 /** A field of a table, and the default beside it. */
-interface Row {
+interface FieldRow {
   readonly path: string;
   readonly said: string;
 }
@@ -30,7 +30,7 @@ function sectionOf(heading: string): string {
 }
 
 /** Rows of all tables of fields under a heading. One row may be about several fields, each with its default or with one for all. */
-function rowsUnder(heading: string): Row[] {
+function rowsUnder(heading: string): FieldRow[] {
   const tables = sectionOf(heading).matchAll(/^\| field \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm);
   const lines = [...tables].flatMap(([, table = '']) => [
     ...table.matchAll(/^\| ([^|]*) \| [^|]* \| ([^|]*) \| [^|]+ \|$/gm),

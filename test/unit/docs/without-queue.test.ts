@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { DAYS, play, tableRows } from '../../../scripts/without-queue.ts';
-import { FAILED_CALLS, TRIES_MORE, withoutQueue } from '../../../src/history/without-queue.ts';
+import { FAILED_CALLS, ATTEMPTS_MORE, withoutQueue } from '../../../src/history/without-queue.ts';
 
 const faq = readFileSync('docs/faq.md', 'utf8');
 const costs = readFileSync('docs/platform-cost.md', 'utf8');
@@ -24,7 +24,7 @@ it.each(DAYS)('the factors cover a day of $calls calls', (day) => {
     const { waited, failed, triesMore } = play(day, 50_000, seed);
     for (const [part, { from, to }] of [
       [failed / waited, FAILED_CALLS],
-      [triesMore / waited, TRIES_MORE],
+      [triesMore / waited, ATTEMPTS_MORE],
     ] as const) {
       expect(part).toBeGreaterThan(from);
       expect(part).toBeLessThan(to);
