@@ -6,19 +6,17 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import rulesText from '../../../ops/prometheus/headgate-alerts.yaml?raw';
 import dashboard from '../../../ops/grafana/headgate.json';
-import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
-import type { Rejection } from '../../../src/core/words/rejection.ts';
-import { SERVED, type RefusalKind } from '../../../src/core/words/signal.ts';
 import { REASON_NAMES } from '../../../src/contract/refusals.ts';
 import { directoryOf } from '../../../src/env.ts';
-import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
 import { createApp } from '../../../src/http/app.ts';
 import * as families from '../../../src/http/metrics/families.ts';
 import { PARTITIONS_MAX } from '../../../src/http/metrics/pool-samples.ts';
 import { parseExposition, type ParsedFamily } from '../../unit/metrics/exposition-parser.ts';
 import { selectorsOf } from '../../unit/metrics/queries.ts';
-import { passAwake, pool, queueUp, refusedThenServed, request, take } from '../support/pool.ts';
-import { call, configure, env } from '../support/worker.ts';
+import { pool, request } from '../support/pool.ts';
+import { call, env } from '../support/worker.ts';
+import { haveEveryMetric } from './scene.ts';
+import { OUTCOMES, REFUSAL_KINDS, REJECTIONS } from './words.ts';
 
 const TOKEN = 'test-metrics-token';
 
@@ -47,90 +45,7 @@ function valueOf(
   return found[0]?.value ?? Number.NaN;
 }
 
-/** Calls that make every counter count. */
-async function haveCalls(group: GroupRpc): Promise<void> {
-  const price = { input: 0.001, output: 0.001 };
-  const estimate = { inputTokens: 10, maxOutputTokens: 10, reserve: 'max_tokens', price } as const;
-  const first = await group.acquire(request('watched', 'a', { estimate }));
-  if (first.kind !== 'granted') throw new Error(first.kind);
-  await group.acquire(request('watched', 'busy', { wait: false }));
-  await first.lease.report({ ...SERVED, kind: 'quota' }, false);
-  const seen = { inputTokens: 7, outputTokens: 3 };
-  const cut = { cut: 'idle' } as const;
-  const used = { requests: 1, ...seen, usd: 0.25, seen };
-  await first.lease.release('success', 200, used, false, cut);
-  const second = await group.acquire(request('watched', 'a', { attempt: 2 }));
-  if (second.kind !== 'granted') throw new Error(second.kind);
-  await passAwake('watched', 60_000); // nobody renews it
-  second.lease[Symbol.dispose]();
-}
-
-/** Has the upstream refuse a model of a group that other models go on in. */
-async function refuseModel(group: string, model: string): Promise<void> {
-  const { lease: other } = await take(group, 'served', { model: 'other' });
-  await other.release('success', 200);
-  const { lease } = await take(group, 'refused', { model });
-  const refusal = { kind: 'requests', scope: 'model', retryAfterMs: 3_000_000 } as const;
-  await lease.report({ ...SERVED, ...refusal }, false);
-  await lease.release('refused', 429);
-}
-
-/** Counts a call that was refused at the door. */
-async function haveRefusal(): Promise<void> {
-  const at = new Date().toISOString();
-  const facts = { key: 'paid', key_kind: 'gateway', team: null, group: null, model: 'm' } as const;
-  const sum = { count: 3, first_at: at, last_at: at, message: 'No.', request_ids: [] };
-  await directoryOf(env).noteRefusals([
-    { reason: 'key_forbidden', upstream: 'openai', ...facts, ...sum },
-  ]);
-}
-
-beforeAll(async () => {
-  await configure({
-    groups: [
-      {
-        name: 'watched',
-        limits: {
-          max_concurrency: 1,
-          rpm: 100,
-          rpd: 100_000,
-          tpd: 1_000_000,
-          budget_usd: { per_day: 100 },
-        },
-        holds: { release_cooldown_ms: 0, failure_hold_ms: 0 },
-      },
-      {
-        name: 'keys',
-        members: [
-          { name: 'a', upstream: 'openai', limits: { max_concurrency: 3, rpm: 60 } },
-          { name: 'b', upstream: 'groq', limits: { max_concurrency: 1 }, tier: 2 },
-        ],
-        holds: { release_cooldown_ms: 0, failure_hold_ms: 0 },
-      },
-      { name: 'scoped', limits: { max_concurrency: 2 }, queue: { timeout_ms: 3_600_000 } },
-      { name: 'split', partition_by: ['caller'], limits: { max_concurrency: 2 } },
-    ],
-    keys: [
-      {
-        id: 'paid',
-        hash: `sha256:${'a'.repeat(64)}`,
-        limits: { budget_usd: { per_month: 7 } },
-      },
-    ],
-  });
-  await haveCalls(pool('watched'));
-  await haveRefusal();
-  await directoryOf(env).list({ group: 'key:paid', partition: null });
-  const { lease } = await take('keys', 'paid');
-  const seen = { inputTokens: 7, outputTokens: 3 };
-  await lease.release('success', 200, { requests: 1, ...seen, usd: 0.5, seen });
-  await refusedThenServed('keys', 'refused', 'unauthorized');
-  // It is queued as long as the tests look.
-  await refuseModel('scoped', 'full');
-  await queueUp('scoped', 'held-by-scope', { model: 'full', sliceMs: 3_600_000 });
-  // It is held as long as the tests look.
-  await take('key:paid', 'held', { byId: true, kind: 'lease' });
-});
+beforeAll(() => haveEveryMetric());
 
 describe('who may scrape', () => {
   it.each([
@@ -292,49 +207,12 @@ const QUERIES = [
   ...dashboard.annotations.list.map(({ name, expr }) => [`annotation ${name}`, expr] as const),
 ];
 
-/** Values of labels that are words of ours. A word that is missing here does not compile. */
-const KINDS: Record<RefusalKind, true> = {
-  egress: true,
-  unauthorized: true,
-  quota: true,
-  never_fits: true,
-  long_window: true,
-  concurrency: true,
-  overload: true,
-  tokens: true,
-  requests: true,
-  ramp: true,
-  unknown: true,
-  error: true,
-};
-const REASONS: Record<Rejection['reason'], true> = {
-  queue_full: true,
-  queue_timeout: true,
-  infeasible: true,
-  busy: true,
-  paused: true,
-  upstream_limited: true,
-  breaker_open: true,
-  members_out: true,
-  budget_exhausted: true,
-  draining: true,
-  cancelled: true,
-  nested: true,
-  never_fits: true,
-};
-const OUTCOMES: Record<LeaseOutcome | 'expired', true> = {
-  success: true,
-  cancelled: true,
-  failed: true,
-  refused: true,
-  unused: true,
-  expired: true,
-};
+/** Values of labels that are words of ours. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   headgate_scopes_stopped: ['pause', 'breaker', 'ceiling'],
-  headgate_upstream_refusals_total: Object.keys(KINDS),
-  headgate_rejections_total: Object.keys(REASONS),
-  headgate_leases_ended_total: Object.keys(OUTCOMES),
+  headgate_upstream_refusals_total: Object.keys(REFUSAL_KINDS),
+  headgate_rejections_total: Object.keys(REJECTIONS),
+  headgate_leases_ended_total: [...Object.keys(OUTCOMES), 'expired'],
   headgate_refusals_total: REASON_NAMES,
 };
 

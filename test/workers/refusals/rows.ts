@@ -3,16 +3,25 @@ import { expect, vi } from 'vitest';
 import { bodyBudget, returns } from '../../../src/call/isolate.ts';
 import type { ConfigInput } from '../../../src/contract/config/config.ts';
 import type { Reason } from '../../../src/contract/reasons.ts';
-import type { RefusalCount } from '../../../src/contract/refusals.ts';
+import { REASON_NAMES, type RefusalCount } from '../../../src/contract/refusals.ts';
 import type { Env } from '../../../src/env.ts';
 import { createApp } from '../../../src/http/app.ts';
 import { BODY_LIMITS } from '../../../src/upstream/body/body-budget.ts';
 import { del, leased, post, put } from '../leases/scene.ts';
-import { closeAll, connect, upgrade } from '../sockets/client.ts';
+import { closeAll, connect, keyHash, upgrade } from '../sockets/client.ts';
 import { mend, overload, refuseAll } from '../support/overload.ts';
-import { passAwake, pool, untilStatus } from '../support/pool.ts';
-import type { Strict } from '../support/strict.ts';
-import { admin, call, change, chat, env, open, type CallInit } from '../support/worker.ts';
+import { NO_COOLDOWN, passAwake, pool, untilStatus } from '../support/pool.ts';
+import { strictScope, type Strict } from '../support/strict.ts';
+import {
+  admin,
+  call,
+  change,
+  chat,
+  configure,
+  env,
+  open,
+  type CallInit,
+} from '../support/worker.ts';
 
 type RefusalsRowsGroupInput = NonNullable<ConfigInput['groups']>[number];
 type RefusalsRowsUpstreamInput = NonNullable<ConfigInput['upstreams']>[number];
@@ -327,6 +336,56 @@ const OF_LEASES = {
 
 /** A row for every reason: one that is missing does not compile. */
 export const ROWS: Record<Reason, Row> = { ...OF_GROUPS, ...OF_CALLS, ...OF_LEASES };
+
+/** Configures a place for every reason. Returns the place of a reason. */
+export async function prepareReasons(): Promise<(reason: Reason) => Place> {
+  const scopes = new Map<Reason, Strict>();
+  const placeOf = (reason: Reason): Place => {
+    const name = reason.replaceAll('_', '-');
+    const strict = scopes.get(reason);
+    if (strict === undefined) throw new Error(reason);
+    const upstream = `u-${name}`;
+    return { upstream, group: `g-${name}`, chat: `/${upstream}/v1/chat/completions`, strict };
+  };
+  const limits = { limit: 20, turnLimit: 20 };
+  await Promise.all(
+    REASON_NAMES.map(async (reason) => scopes.set(reason, await strictScope('every', limits))),
+  );
+  const places = REASON_NAMES.map((reason) => ({ ...placeOf(reason), row: ROWS[reason] }));
+  const hashes = await Promise.all([ALICE, GONE, BARRED].map(keyHash));
+  const [alice = '', gone = '', barred = ''] = hashes;
+  const revoked = { revoked_at: '2026-01-01T00:00:00.000Z' };
+  await configure({
+    upstreams: [
+      ...places.map(({ upstream, strict, row }) => ({
+        id: upstream,
+        base_url: strict.url,
+        ...row.upstream,
+      })),
+      { id: 'twin', base_url: 'https://twin.example', models: ['twin-*'] },
+    ],
+    groups: [
+      ...places.map(({ upstream, group, row }) => ({
+        name: group,
+        match: { upstreams: [upstream] },
+        ...row.group,
+        holds: { ...NO_COOLDOWN, ...row.group?.holds },
+      })),
+      ...[1, 2, 3, 4].map((at) => ({
+        name: `more-${at}`,
+        match: { upstreams: ['u-too-many-groups'] },
+      })),
+    ],
+    teams: [{ id: 'red' }],
+    keys: [
+      { id: 'alice', team: 'red', hash: alice },
+      { id: 'gone', team: 'red', hash: gone, ...revoked },
+      { id: 'barred', team: 'red', groups: ['none'], hash: barred },
+    ],
+    leases: 'open',
+  });
+  return placeOf;
+}
 
 /** Reads the reason of an answer, which is a response, or that of a lease. */
 export async function reasonOf(answer: unknown): Promise<string | null> {
