@@ -1,6 +1,6 @@
 // Words that are values of labels. A word that is missing here does not compile.
 import type { CutReason } from '../../../src/core/words/cut.ts';
-import type { Outcome } from '../../../src/core/words/outcome.ts';
+import type { LeaseOutcome } from '../../../src/core/words/outcome.ts';
 import type { Rejection } from '../../../src/core/words/rejection.ts';
 import type { RefusalKind } from '../../../src/core/words/signal.ts';
 
@@ -35,7 +35,7 @@ export const REJECTIONS: Record<Rejection['reason'], true> = {
   never_fits: true,
 };
 
-export const OUTCOMES: Record<Outcome, true> = {
+export const OUTCOMES: Record<LeaseOutcome, true> = {
   success: true,
   cancelled: true,
   failed: true,

@@ -5,11 +5,19 @@ import { REASON_NAMES } from '../../../src/contract/refusals.ts';
 import type { Reason } from '../../../src/contract/reasons.ts';
 import { parseExposition } from '../../unit/metrics/exposition-parser.ts';
 import { admin, call, until } from '../support/worker.ts';
-import { ALICE, BARRED, GONE, prepareReasons, reasonOf, ROWS, type RefusalsRowsPosition } from './rows.ts';
+import {
+  ALICE,
+  BARRED,
+  GONE,
+  prepareReasons,
+  reasonOf,
+  ROWS,
+  type RefusalsRowsPosition,
+} from './rows.ts';
 
 const lines: Record<string, unknown>[] = [];
 
-let placeOf: (reason: Reason) => Place;
+let placeOf: (reason: Reason) => RefusalsRowsPosition;
 
 beforeAll(async () => {
   vi.spyOn(console, 'log').mockImplementation((line: string) => {

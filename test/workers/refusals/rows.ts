@@ -338,9 +338,9 @@ const OF_LEASES = {
 export const ROWS: Record<Reason, Row> = { ...OF_GROUPS, ...OF_CALLS, ...OF_LEASES };
 
 /** Configures a place for every reason. Returns the place of a reason. */
-export async function prepareReasons(): Promise<(reason: Reason) => Place> {
+export async function prepareReasons(): Promise<(reason: Reason) => RefusalsRowsPosition> {
   const scopes = new Map<Reason, Strict>();
-  const placeOf = (reason: Reason): Place => {
+  const placeOf = (reason: Reason): RefusalsRowsPosition => {
     const name = reason.replaceAll('_', '-');
     const strict = scopes.get(reason);
     if (strict === undefined) throw new Error(reason);
