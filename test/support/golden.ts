@@ -2,7 +2,7 @@
 // tables. They contain no prose, so that rewording a description needs no update. Tests only check that each
 // description exists.
 
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+type GoldenValue = null | boolean | number | string | readonly GoldenValue[] | { readonly [key: string]: GoldenValue };
 
 /** Keys of OpenAPI documents and JSON schemas whose values are prose. */
 const PROSE_KEYS: ReadonlySet<string> = new Set(['description', 'summary', 'title']);
@@ -23,7 +23,7 @@ export function goldenFile(name: string): string {
 
 /** Writes a JSON value with sorted keys. A value that fits on a line is written on one line, a long one only once. */
 export function goldenText(value: unknown, lineMax = 120): string {
-  return `${new Writer(lineMax).text(sorted(JSON.parse(JSON.stringify(value)) as Json), '#', '')}\n`;
+  return `${new Writer(lineMax).text(sorted(JSON.parse(JSON.stringify(value)) as GoldenValue), '#', '')}\n`;
 }
 
 class Writer {
@@ -35,7 +35,7 @@ class Writer {
     this.#lineMax = lineMax;
   }
 
-  text(value: Json, path: string, indent: string): string {
+  text(value: GoldenValue, path: string, indent: string): string {
     const short = JSON.stringify(value);
     if (value === null || typeof value !== 'object') return short;
     if (short.length >= REPEATED_MIN) {
@@ -47,21 +47,21 @@ class Writer {
     const inner = `${indent} `;
     const lines = Object.entries(value).map(([key, item]) => {
       const name = isArray(value) ? '' : `${JSON.stringify(key)}: `;
-      return `${inner}${name}${this.text(item as Json, `${path}/${key}`, inner)}`;
+      return `${inner}${name}${this.text(item as GoldenValue, `${path}/${key}`, inner)}`;
     });
     const [open, close] = isArray(value) ? ['[', ']'] : ['{', '}'];
     return `${open}\n${lines.join(',\n')}\n${indent}${close}`;
   }
 }
 
-function sorted(value: Json): Json {
+function sorted(value: GoldenValue): GoldenValue {
   if (value === null || typeof value !== 'object') return value;
   if (isArray(value)) return value.map(sorted);
   const keys = Object.keys(value).toSorted();
   return Object.fromEntries(keys.map((key) => [key, sorted(value[key] ?? null)]));
 }
 
-function isArray(value: Json): value is readonly Json[] {
+function isArray(value: GoldenValue): value is readonly GoldenValue[] {
   return Array.isArray(value);
 }
 

@@ -32,13 +32,13 @@ const KINDS = Object.keys(REFUSAL_KINDS) as RefusalKind[];
 /** Keeps each case on one line. */
 const LINE_MAX = 1_000;
 
-interface Shape {
+interface AnswerShape {
   readonly type: string;
   readonly samples: Set<string>;
   readonly labels: Map<string, Set<string>>;
 }
 
-const shapes = new Map<string, Shape>();
+const shapes = new Map<string, AnswerShape>();
 
 beforeAll(() => {
   vi.spyOn(console, 'log').mockImplementation(() => {});

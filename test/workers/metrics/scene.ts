@@ -5,7 +5,7 @@ import type { GroupRpc } from '../../../src/contract/rpc/group-rpc.ts';
 import { passAwake, pool, queueUp, refusedThenServed, request, take } from '../support/pool.ts';
 import { configure, env } from '../support/worker.ts';
 
-type GroupInput = NonNullable<ConfigInput['groups']>[number];
+type SceneGroupInput = NonNullable<ConfigInput['groups']>[number];
 
 /** Calls that make every counter count. */
 async function haveCalls(group: GroupRpc): Promise<void> {
@@ -46,7 +46,7 @@ async function haveRefusal(): Promise<void> {
 }
 
 /** Makes calls until every metric has a sample. */
-export async function haveEveryMetric(others: readonly GroupInput[] = []): Promise<void> {
+export async function haveEveryMetric(others: readonly SceneGroupInput[] = []): Promise<void> {
   await configure({
     groups: [
       ...others,
