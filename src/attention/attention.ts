@@ -6,10 +6,7 @@ import { GROUP_RULES, REFUSAL_RULES } from './groups.ts';
 import { refusedCalls } from './refused-calls.ts';
 import { brokenUpstream, notServing } from './serving.ts';
 
-/**
- * Makes the list of what needs a person, the worst first. The dashboard, `headgate doctor`, `headgate status`, the webhook and
- * the metrics all show this list. It is pure: its caller reads the facts.
- */
+/** Returns what needs an operator's attention, the most severe first. */
 export function attentionOf(facts: AttentionFacts): Attention[] {
   const refused = refusedCalls(facts.refusals);
   const all = [...ofGroups(facts, refused), ...refused, ...ofSecrets(facts), ...ofConfig(facts)];
@@ -18,7 +15,7 @@ export function attentionOf(facts: AttentionFacts): Attention[] {
   );
 }
 
-/** Bounds a list. */
+/** Returns the most severe entries, at most `ATTENTION_MAX`, and the number of those left out. */
 export function bounded(all: readonly Attention[]): {
   readonly attention: readonly Attention[];
   readonly left_out: number;
@@ -46,14 +43,14 @@ function ofGroups(facts: AttentionFacts, refused: readonly Attention[]): Attenti
     }),
   );
   return facts.groups.flatMap((group) => {
-    const cause = isSaidElsewhere(group, failing) ? null : (causes.get(group.name) ?? null);
+    const cause = isReportedElsewhere(group, failing) ? null : (causes.get(group.name) ?? null);
     const rules = cause === null ? [...REFUSAL_RULES, ...GROUP_RULES] : GROUP_RULES;
     return [...(cause === null ? [] : [cause]), ...rules.flatMap((rule) => rule(group, facts))];
   });
 }
 
-/** Whether a key or team fails only because upstreams answer with errors, of which their groups have entries. */
-function isSaidElsewhere(
+/** Whether a key or team fails only because of errors of upstreams whose groups have their own entries. */
+function isReportedElsewhere(
   { name, upstreams, lately }: GroupStatus,
   failing: ReadonlySet<string>,
 ): boolean {
@@ -77,7 +74,7 @@ function ofSecrets({ secrets, refusals }: AttentionFacts): Attention[] {
       group,
       since,
       count: ofThis.reduce((sum, one) => sum + one.count, 0),
-      says: `The secret ${secret} ${fault}: ${effect}.`,
+      says: `Secret \`${secret}\` ${fault}, so ${effect}.`,
       words: null,
       advice,
     };
@@ -93,6 +90,6 @@ function ofConfig({ configWarnings }: AttentionFacts): Attention[] {
     count: null,
     says: warning,
     words: null,
-    advice: 'Change what the warning names, in the configuration.',
+    advice: 'Correct the configuration as the warning describes.',
   }));
 }

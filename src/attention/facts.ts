@@ -3,7 +3,7 @@ import type { GroupStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
 import type { Warning } from '../contract/warnings.ts';
 
-/** Budgets of a group in US dollars. null: none for that period. */
+/** Budgets of a group in US dollars. null means no budget for that period. */
 export interface BudgetAmountsUsd {
   readonly hour: number | null;
   readonly day: number | null;
@@ -15,31 +15,31 @@ export interface MissingSecret {
   readonly subject: Attention['subject'];
   readonly group: string | null;
   readonly secret: string;
-  /** Why, as in `is not set`. */
+  /** A predicate, as in `is not set`. */
   readonly fault: string;
-  /** Effect of that, as in `its calls are refused`. */
+  /** A clause without a full stop, as in `calls to this upstream are rejected`. */
   readonly effect: string;
-  /** How to set it where this deployment runs. */
+  /** How to set the secret in this deployment. */
   readonly advice: string;
 }
 
-/** Facts about a deployment at one moment, from which the rules make their list. */
+/** Facts about a deployment at one instant. */
 export interface AttentionFacts {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly groups: readonly GroupStatus[];
-  /** Refusals of Headgate's own in the last 10 minutes. */
+  /** Calls that Headgate itself rejected in the last 10 minutes. */
   readonly refusals: readonly RefusalCount[];
   /** The last warnings of all pools, the latest first. */
   readonly warnings: readonly Warning[];
   readonly secrets: readonly MissingSecret[];
-  /** Warnings of the configuration in force. */
+  /** Warnings of the active configuration. */
   readonly configWarnings: readonly string[];
-  /** Budgets by the name of the group. */
+  /** Budgets by group name. */
   readonly budgets: ReadonlyMap<string, BudgetAmountsUsd>;
 }
 
-/** The subject of a group: the key or team whose limits it holds, or the group itself. */
+/** Returns the key or team whose limits a group holds, or the group itself. */
 export function subjectOf(group: string): Attention['subject'] {
   const [, kind, id] = /^(key|team):(.+)$/s.exec(group) ?? [];
   if ((kind !== 'key' && kind !== 'team') || id === undefined) return { kind: 'group', id: group };

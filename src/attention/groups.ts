@@ -6,26 +6,35 @@ import { isHolding, scopeWords } from '../routing/scopes-shown.ts';
 import type { AttentionFacts } from './facts.ts';
 import { entry, lastRefusals, waiting } from './serving.ts';
 
-/** How far back the counts of refusals reach that are no state of a group. */
+/** Refusals and warnings older than this are not a current state of the group. */
 const LATELY_MS = 600_000;
 
-/** A wait that operators want to know of: many callers give up after about as long. */
+/** Many clients give up after about this long. */
 const LONG_WAIT_MS = 30_000;
 
-/** How many times as long as usual a wait is far beyond it, and the shortest one that counts. */
+/** A wait is unusual above this multiple of the usual wait, and above the minimum. */
 const FAR_BEYOND = 5;
 const UNUSUAL_WAIT_MS = 10_000;
 
-/** Minimum length of a pause that is worth an entry: shorter ones are how the limits of an upstream are kept. */
+/** Shorter pauses are normal: they keep calls within the limits of an upstream. */
 const PAUSE_MS_MIN = 10_000;
 
-/** The part of a budget from which on it is nearly spent. */
+/** Part of a budget from which `budget_near` is raised. */
 const NEARLY = 0.8;
 
-const OUT_WORDS = {
-  unauthorized: 'its upstream refuses its key',
-  quota: 'its account has no quota left',
-  egress: 'its upstream refuses calls from where the Worker runs',
+const EGRESS_ADVICE =
+  'Run the Worker in a region that the provider serves (`[placement]` in wrangler.toml), or send such calls to another upstream (`spill_to`). See docs/troubleshooting.md, "The provider refuses the Worker\'s location".';
+
+const EJECTED_WORDS = {
+  unauthorized: { cause: 'its upstream refuses its key', advice: 'Set a valid key.' },
+  quota: {
+    cause: 'its account has no quota left',
+    advice: 'Pay the account at the provider, or set another key.',
+  },
+  egress: {
+    cause: "its upstream refuses calls from the Worker's location",
+    advice: EGRESS_ADVICE,
+  },
 } as const;
 
 type GroupRule = (group: GroupStatus, facts: AttentionFacts) => Attention | readonly Attention[];
@@ -35,10 +44,10 @@ const NONE: readonly Attention[] = [];
 const unreachable: GroupRule = (group) => {
   if (group.error === undefined) return NONE;
   return entry('object_unreachable', group, null, null, {
-    says: `A pool of the group does not answer: ${group.error}.`,
+    says: `A pool of the group does not respond: ${group.error}.`,
     words: null,
     advice:
-      'Look at the log for `reset`, and at the status of Cloudflare. Callers get 503 `limiter_unavailable`, or pass without a slot.',
+      'Look for `reset` in the log, and check the status page of Cloudflare. `on_unavailable` decides whether calls are rejected (503 `limiter_unavailable`) or start without a slot.',
   });
 };
 
@@ -46,12 +55,15 @@ const budgetSpent: GroupRule = (group, { refusals, warnings }) => {
   const { budget_spent: budget, spend, name } = group;
   const ofGroup = refusals.filter((one) => one.group === name && one.reason === 'budget_exhausted');
   const count = ofGroup.reduce((sum, one) => sum + one.count, 0);
-  const refused = count === 0 ? '' : ` ${plural(count, 'call')} refused in 10 minutes.`;
+  const refused =
+    count === 0
+      ? ''
+      : ` ${plural(count, 'call was', 'calls were')} rejected in the last 10 minutes.`;
   const advice = 'Raise the budget, or wait until its period ends (UTC).';
   if (budget === null) {
     if (count === 0) return NONE;
     const [first = null] = ofGroup.map((one) => one.first_at).toSorted();
-    const says = `A budget has no room for some calls.${refused}`;
+    const says = `Some calls do not fit into a budget.${refused}`;
     return entry('budget_spent', group, first, count, { says, words: null, advice });
   }
   const { window, limit_usd: limit } = budget;
@@ -60,16 +72,16 @@ const budgetSpent: GroupRule = (group, { refusals, warnings }) => {
       ? 0
       : { hour: spend.hour_usd, day: spend.day_usd, month: spend.month_usd }[window];
   const since = raisedAt(warnings, 'budget_spent', name);
-  const says = `The budget of this ${window}${spentWords(limit, spent)}, and calls are refused.${refused}`;
+  const says = `The budget for this ${window}${spentWords(limit, spent)}, so calls are rejected.${refused}`;
   return entry('budget_spent', group, since, count, { says, words: null, advice });
 };
 
-/** Says that a budget is spent or has no room, as the end of a sentence. */
+/** Describes an exhausted budget, as the predicate of a sentence. */
 function spentWords(limit: number, spent: number): string {
   if (limit === 0) return ' is $0';
-  if (spent >= limit) return `, ${dollars(limit)}, is spent`;
+  if (spent >= limit) return ` (${dollars(limit)}) is spent`;
   const used = spent === 0 ? 'nothing' : dollars(spent);
-  return `, ${dollars(limit)}, has no room for the next call: ${used} is spent`;
+  return ` (${dollars(limit)}) has no room for the next call (${used} is spent)`;
 }
 
 const budgetNear: GroupRule = (group, { budgets, warnings }) => {
@@ -83,14 +95,15 @@ const budgetNear: GroupRule = (group, { budgets, warnings }) => {
   });
   return periods.slice(0, 1).map((period) =>
     entry('budget_near', group, raisedAt(warnings, 'budget_near', name), null, {
-      says: `${percent(spent[period], of[period] ?? 0)} of the budget of this ${period}, ${dollars(of[period] ?? 0)}, is spent.`,
+      says: `${percent(spent[period], of[period] ?? 0)} of the budget for this ${period} (${dollars(of[period] ?? 0)}) is spent.`,
       words: null,
-      advice: 'Raise the budget in time, or find what spends it on the page Costs.',
+      advice:
+        'Raise the budget before it is spent, or find the source of the cost on the Costs page.',
     }),
   );
 };
 
-/** Makes a rule for refusals of a kind that must not happen at all, though other calls may be served. */
+/** Returns a rule for refusals that need an operator even while other calls are served. */
 const refusedFor =
   (
     rule: 'quota_exhausted' | 'egress_refused',
@@ -104,9 +117,9 @@ const refusedFor =
     const [latest] = last;
     if (latest === undefined) return NONE;
     const count = group.last_hour.refusals[kind] ?? 1;
-    const names = namesWords([...new Set(last.map(({ upstream }) => upstream))]);
+    const upstreams = [...new Set(last.map(({ upstream }) => `\`${upstream}\``))];
     return entry(rule, group, group.lately?.failing_since ?? null, count, {
-      says: `${names} ${what}: ${plural(count, 'refusal')} in the last hour.`,
+      says: `${what} ${namesWords(upstreams)}: ${plural(count, 'refusal')} in the last hour.`,
       words: latest.message ?? null,
       advice,
     });
@@ -116,9 +129,9 @@ const membersOut: GroupRule = (group) =>
   (group.members ?? []).flatMap(({ id, out, enabled }) => {
     if (out === null || !enabled) return [];
     const reported = {
-      says: `Member ${id} gets no calls: ${OUT_WORDS[out.reason]}.`,
+      says: `Member \`${id}\` gets no calls, because ${EJECTED_WORDS[out.reason].cause}.`,
       words: null,
-      advice: 'Set the right key, or pay the account. A call probes it from time to time.',
+      advice: `${EJECTED_WORDS[out.reason].advice} Headgate probes the member with a call from time to time.`,
     };
     const subject = { kind: 'member', id } as const;
     return [{ ...entry('member_ejected', group, out.since, null, reported), subject }];
@@ -129,9 +142,9 @@ const dayLimit: GroupRule = (group, { warnings }) => {
   if (spent === undefined) return NONE;
   const since = raisedAt(warnings, 'day_limit_spent', group.name);
   return entry('day_limit_spent', group, since, group.queued, {
-    says: `The limit of 24 hours (\`${spent}\`) is used up${waiting(group.queued)}.`,
+    says: `The 24-hour limit (\`${spent}\`) is used up${waiting(group.queued)}.`,
     words: null,
-    advice: `Raise \`${spent}\`, or wait: room comes back as the first calls are a day old.`,
+    advice: `Raise \`${spent}\`, or wait. Capacity returns as the earliest calls become 24 hours old.`,
   });
 };
 
@@ -140,7 +153,7 @@ const paused: GroupRule = (group) =>
     ? entry('paused', group, null, group.queued, {
         says: `An operator paused the group${waiting(group.queued)}.`,
         words: null,
-        advice: 'Resume the group once the reason is gone.',
+        advice: 'Resume the group when the reason for the pause is gone.',
       })
     : NONE;
 
@@ -149,9 +162,10 @@ const upstreamPause: GroupRule = (group, { now }) => {
   const leftMs = until === null || about !== undefined ? 0 : Date.parse(until) - now;
   if (leftMs < PAUSE_MS_MIN) return NONE;
   return entry('upstream_pause', group, null, queued, {
-    says: `The upstream asked to wait for another ${spanWords(leftMs)}${waiting(queued)}.`,
+    says: `The upstream asked for a backoff, which lasts another ${spanWords(leftMs)}${waiting(queued)}.`,
     words: pause?.message ?? null,
-    advice: 'Wait, or raise the limit at the provider. Resuming the group does not end the pause.',
+    advice:
+      'Wait, or raise the limit at the provider. Resuming the group does not end the backoff.',
   });
 };
 
@@ -165,16 +179,17 @@ const partlyStopped: GroupRule = (group, { now }) => {
   const calls = [...(about === undefined ? [] : [about]), ...held.map((one) => one.about)];
   const names = [...new Set(calls.map(scopeWords))];
   return entry('partly_stopped', group, null, queued, {
-    says: `The upstream stops only ${namesWords(names, 1)}, for another ${spanWords(leftMs)}${waiting(queued)}.`,
+    says: `The upstream accepts no calls with ${namesWords(names, 1)} for another ${spanWords(leftMs)}${waiting(queued)}.`,
     words: held.find(({ pause }) => pause?.message)?.pause?.message ?? null,
-    advice: 'All other calls start. Raise the limit of these calls at the provider, or wait.',
+    advice:
+      'All other calls start. Raise the limit for the stopped calls at the provider, or wait.',
   });
 };
 
 const noSlots: GroupRule = (group) =>
   group.limit.effective === 0 && group.queued > 0 && !group.paused
     ? entry('no_slots', group, null, group.queued, {
-        says: `The limit is 0${waiting(group.queued)}.`,
+        says: `The slot limit is 0${waiting(group.queued)}.`,
         words: null,
         advice: 'Raise `limits.max_concurrency`.',
       })
@@ -185,9 +200,9 @@ const orphanedSlots: GroupRule = (group, { now }) => {
   if (slots === 0) return NONE;
   const leftMs = until === null ? 0 : Math.max(0, Date.parse(until) - now);
   return entry('slots_orphaned', group, null, slots, {
-    says: `The pool was restarted: ${plural(slots, 'slot')} may still be held by earlier calls, for ${spanWords(leftMs)} at most${waiting(queued)}.`,
+    says: `The pool was restarted, and earlier calls may still hold ${plural(slots, 'slot')} for at most ${spanWords(leftMs)}${waiting(queued)}.`,
     words: null,
-    advice: 'Wait: the slots are free when their calls end, or at the end of that time.',
+    advice: 'Wait. The slots become free when their calls end, or when that time has passed.',
   });
 };
 
@@ -196,9 +211,9 @@ const stuck: GroupRule = (group, facts) => {
   const count = raised.reduce((sum, { figures }) => sum + (figures['leases'] ?? 1), 0);
   if (count === 0) return NONE;
   return entry('slots_stuck', group, raised.at(-1)?.at ?? null, count, {
-    says: `Their holders were gone: ${plural(count, 'slot was', 'slots were')} taken back in 10 minutes.`,
+    says: `${plural(count, 'lease')} expired in the last 10 minutes without a release.`,
     words: null,
-    advice: 'Look for Workers or clients that crashed, and for leases that were not released.',
+    advice: 'Look for Workers or clients that crashed, and for leases that were never released.',
   });
 };
 
@@ -206,10 +221,10 @@ const passedUnlimited: GroupRule = (group, { now }) => {
   const { passed_unlimited_total: count, passed_unlimited_at: at } = group;
   if (at === undefined || now - Date.parse(at) >= LATELY_MS) return NONE;
   return entry('passed_unlimited', group, null, count, {
-    says: `The pool was out of reach: ${plural(count, 'call')} passed without a slot, the last one in the last 10 minutes.`,
+    says: `The pool was unreachable. ${plural(count, 'call')} started without a slot, the last one in the last 10 minutes.`,
     words: null,
     advice:
-      'Look at the status of Cloudflare. `on_unavailable` sets whether calls pass or are refused.',
+      'Check the status page of Cloudflare. `on_unavailable` decides whether such calls start without a slot or are rejected.',
   });
 };
 
@@ -226,10 +241,10 @@ const oldQueue: GroupRule = (group, { now }) => {
       : ` (usually ${usualMs < 1_000 ? 'less than a second' : spanWords(usualMs)})`;
   const since = new Date(now - oldestMs).toISOString();
   return entry('queue_old', group, since, queued, {
-    says: `${plural(queued, 'call waits', 'calls wait')}, the oldest for ${spanWords(oldestMs)}${usual}.`,
+    says: `${plural(queued, 'call is queued', 'calls are queued')}, the oldest for ${spanWords(oldestMs)}${usual}.`,
     words: null,
     advice:
-      'Look at what the group waits for (page of the group), and raise its slots if the provider allows more.',
+      'Check the wait reason on the page of the group, and raise its slots if the provider allows more.',
   });
 };
 
@@ -237,9 +252,9 @@ const growing: GroupRule = (group, facts) => {
   const [raised] = recent(facts, group, 'queue_growing');
   if (raised === undefined || group.queued < (raised.figures['queued_before'] ?? 1)) return NONE;
   return entry('queue_growing', group, raised.at, group.queued, {
-    says: `The queue grows: ${plural(group.queued, 'call waits', 'calls wait')}.`,
+    says: `The queue is growing: ${plural(group.queued, 'call is queued', 'calls are queued')}.`,
     words: null,
-    advice: 'Raise the slots if the provider allows more, or slow down the callers.',
+    advice: 'Raise the slots if the provider allows more, or send fewer calls at once.',
   });
 };
 
@@ -249,11 +264,11 @@ const violated: GroupRule = (group, facts) => {
   return entry('invariant_violated', group, raised.at, null, {
     says: raised.message,
     words: null,
-    advice: 'Report it, with the log around that time.',
+    advice: 'Report this bug, with the log around that time.',
   });
 };
 
-/** Rules for a group of which any may hold. Those that say why nothing is served are in `serving.ts`. */
+/** Rules that are independent of each other. `serving.ts` has those that explain why a group serves nothing. */
 export const GROUP_RULES: readonly GroupRule[] = [
   unreachable,
   budgetSpent,
@@ -272,18 +287,18 @@ export const GROUP_RULES: readonly GroupRule[] = [
   violated,
 ];
 
-/** Rules for a group that an entry of `serving.ts` makes superfluous. */
+/** Rules that are skipped for a group with an entry of `serving.ts`, because that entry already explains the refusals. */
 export const REFUSAL_RULES: readonly GroupRule[] = [
   refusedFor(
     'egress_refused',
     'egress',
-    'refuses calls from where the Worker runs',
-    'Place the group elsewhere (`location`): docs/operations.md, "Nobody is served from here".',
+    "Calls from the Worker's location are refused at",
+    EGRESS_ADVICE,
   ),
   refusedFor(
     'quota_exhausted',
     'quota',
-    'says that the account has no quota left',
+    'The account has no quota left at',
     'Pay the account at the provider, or use another key. Waiting does not help.',
   ),
 ];

@@ -8,9 +8,9 @@ import { subjectOf } from './facts.ts';
 
 interface RefusalRule {
   readonly rule: AttentionRule;
-  /** The cause, as the first part of a sentence. */
+  /** A clause without a full stop. */
   readonly cause: (all: readonly RefusalCount[]) => string;
-  /** The subject of the entry, apart from the group that refused. */
+  /** Kind of the subject of the entry. The deployment is the subject if a refusal does not name it. */
   readonly of: 'group' | 'key' | 'upstream' | 'deployment';
 }
 
@@ -18,34 +18,34 @@ const namesOf = (all: readonly RefusalCount[], field: 'model' | 'key' | 'upstrea
   ...new Set(all.flatMap((one) => one[field] ?? [])),
 ];
 
-/** The models of calls, as the subject of a sentence. */
+/** Returns a clause whose subject is the models of the calls. `one` and `many` are its predicate for one and for several. */
 function modelsOf(all: readonly RefusalCount[], one: string, many: string): string {
-  const names = namesOf(all, 'model').map((name) => (name === '' ? 'no model' : name));
+  const names = namesOf(all, 'model').map((name) => (name === '' ? '(none)' : `\`${name}\``));
   if (names.length === 0) return `A model ${one}`;
   return names.length === 1 ? `Model ${names[0]} ${one}` : `Models ${namesWords(names)} ${many}`;
 }
 
-/** Refusals that an operator can mend, by reason. Mistakes of callers are none. */
+/** Refusals that an operator can correct, by reason. Mistakes of clients are left out. */
 const RULES: Partial<Record<Reason, RefusalRule>> = {
   price_unknown: {
     rule: 'price_missing',
     of: 'group',
-    cause: (all) => `${modelsOf(all, 'has', 'have')} no known price, which its budget needs`,
+    cause: (all) => `${modelsOf(all, 'has', 'have')} no known price, which the budget requires`,
   },
   key_missing: {
     rule: 'key_refused',
     of: 'upstream',
-    cause: () => 'Calls come without a gateway key',
+    cause: () => 'Calls arrive without a gateway key',
   },
   key_invalid: {
     rule: 'key_refused',
     of: 'upstream',
-    cause: () => 'Calls come with an unknown gateway key',
+    cause: () => 'Calls use an invalid gateway key',
   },
   key_forbidden: {
     rule: 'key_refused',
     of: 'key',
-    cause: () => 'A key is used where it is not allowed',
+    cause: () => 'A gateway key is used where it is not allowed',
   },
   model_unknown: {
     rule: 'model_refused',
@@ -75,22 +75,22 @@ const RULES: Partial<Record<Reason, RefusalRule>> = {
   too_many_groups: {
     rule: 'calls_refused',
     of: 'group',
-    cause: () => 'Calls match more groups than one call may have',
+    cause: () => 'Calls match more groups than the maximum',
   },
   account_capped: {
     rule: 'calls_refused',
     of: 'deployment',
-    cause: () => 'The Cloudflare account has used up its plan',
+    cause: () => 'The Cloudflare account has reached the limit of its plan',
   },
   limiter_unavailable: {
     rule: 'calls_refused',
     of: 'group',
-    cause: () => 'The object of the group was out of reach',
+    cause: () => 'The pool of the group was unreachable',
   },
   limiter_overloaded: {
     rule: 'calls_refused',
     of: 'group',
-    cause: () => 'The object of the group has more calls than it can handle',
+    cause: () => 'The pool of the group receives more calls than it can handle',
   },
   too_many_bytes_waiting: {
     rule: 'calls_refused',
@@ -100,11 +100,11 @@ const RULES: Partial<Record<Reason, RefusalRule>> = {
   internal: {
     rule: 'calls_refused',
     of: 'deployment',
-    cause: () => 'Headgate failed by a mistake in it',
+    cause: () => 'Headgate failed because of a bug',
   },
 };
 
-/** Lists what Headgate refuses of its own and an operator can mend, by rule and subject. */
+/** Returns an entry for each reason and subject of the calls that Headgate itself rejected. */
 export function refusedCalls(refusals: readonly RefusalCount[]): Attention[] {
   const known = refusals.flatMap((one) => {
     const rule = RULES[one.reason];
@@ -128,7 +128,7 @@ export function refusedCalls(refusals: readonly RefusalCount[]): Attention[] {
         group,
         since,
         count,
-        says: `${rule.cause(all)}: ${plural(count, 'call')} refused in 10 minutes (${first.one.reason}).`,
+        says: `${rule.cause(all)}. ${plural(count, 'call was', 'calls were')} rejected in the last 10 minutes (\`${first.one.reason}\`).`,
         words: first.one.message === '' ? null : first.one.message,
         advice: REFUSAL_ADVICE[first.one.reason],
       },

@@ -4,17 +4,17 @@ import type { Lately } from '../contract/status.ts';
 import { namesWords, plural, spanWords } from '../core/words/figures.ts';
 import { subjectOf, type AttentionFacts } from './facts.ts';
 
-/** Refusals in a row without a served call from which on an upstream refuses every call, however short the time. */
+/** Refusals in a row after which an upstream counts as refusing every call, however short the time. */
 const REFUSED_MIN = 5;
 
 const MINUTE_MS = 60_000;
 
-/** Maximum length of a message within a sentence. */
+/** Maximum length of an upstream's message within a sentence. */
 const QUOTED_MAX = 80;
 
-/** Meaning of the kinds of refusals, for those that came without a message. */
+/** Meanings of the kinds of refusals, for those without a message. */
 const KIND_WORDS: Readonly<Record<string, string>> = {
-  egress: 'calls from where the Worker runs are refused',
+  egress: "calls from the Worker's location are refused",
   unauthorized: 'the key is refused',
   quota: 'the account has no quota left',
   never_fits: 'the calls are too large',
@@ -23,12 +23,12 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   overload: 'overloaded',
   tokens: 'too many tokens',
   requests: 'too many requests',
-  ramp: 'calls became more too quickly',
+  ramp: 'the number of calls rose too quickly',
   unknown: 'no reason given',
-  error: 'no answer, or a failure of the server',
+  error: 'no response, or a server error',
 };
 
-/** Meaning of the error statuses of an upstream, by their names in `answered_errors`. */
+/** Meanings of the error statuses of an upstream. */
 const STATUS_WORDS: Readonly<Record<string, string>> = {
   '400': 'the requests are invalid',
   '401': 'the key is refused',
@@ -38,24 +38,24 @@ const STATUS_WORDS: Readonly<Record<string, string>> = {
   '422': 'the requests are invalid',
 };
 
-/** Advice about calls that an upstream answers with an error status. Of others only their callers know more. */
+/** Advice by error status. For other statuses, only the client has the error message. */
 const STATUS_ADVICE: Readonly<Record<string, string>> = {
-  '401': 'Set the right key for the upstream, or correct the provider keys of the callers.',
+  '401': 'Set a valid key for the upstream, or correct the provider keys of the clients.',
   '403': 'Allow the key at the provider to make such calls, or set another key.',
-  '404': 'Check `base_url` of the upstream, and the models that callers name.',
-  '405': 'Check `base_url` of the upstream.',
+  '404': 'Check the `base_url` of the upstream, and the models that clients request.',
+  '405': 'Check the `base_url` of the upstream.',
 };
 
 const ASK_CALLERS =
-  'Look at the last calls of the group (page Calls), and ask their callers for the error message.';
+  'Check the last calls of the group on the Calls page, and ask their clients for the error message.';
 
-/** Refusals of Headgate because of failures of the upstream, which are the cause. */
+/** Rejections by Headgate that only follow from failures of the upstream. */
 const OF_UPSTREAM: ReadonlySet<string> = new Set(['breaker_open', 'upstream_unreachable']);
 
-/** Error statuses that say that every call is refused, not only some requests. */
+/** Error statuses that apply to every call, not only to some requests. */
 const REFUSING_STATUSES: ReadonlySet<string> = new Set(['401', '403']);
 
-/** The last refusals of a group's upstreams since an instant. */
+/** The last refusal of one kind at one upstream. */
 interface GroupLastRefusal {
   readonly upstream: string;
   readonly kind: string;
@@ -66,7 +66,7 @@ interface GroupLastRefusal {
 
 type RefusalsSince = Pick<Lately, 'refusals'> & { readonly since: string };
 
-/** Finds why a group serves nothing, or serves nothing any more. null: it serves calls, or has none. */
+/** Returns why a group serves nothing. null if it serves calls or has none. */
 export function notServing(
   group: GroupStatus,
   { now }: Pick<AttentionFacts, 'now'>,
@@ -98,12 +98,12 @@ export function notServing(
   const count = failed + brokenOff + (lately.ended['cancelled'] ?? 0);
   return entry('nothing_served', group, since, count, {
     advice:
-      'Look at the last calls of the group (page Calls), and at the status page of the provider.',
+      'Check the last calls of the group on the Calls page, and the status page of the provider.',
     ...causeOf(group, lately, since, now),
   });
 }
 
-/** Finds an upstream whose breaker is open for all calls of a group. */
+/** Returns an entry if the breaker is open for all calls of a group. */
 export function brokenUpstream(
   group: GroupStatus,
   { warnings }: Pick<AttentionFacts, 'warnings'>,
@@ -118,7 +118,7 @@ export function brokenUpstream(
   const isShown = since !== null && sumOf(refusals, () => true) > 0;
   const reported = isShown
     ? upstreamMessage(group, { since, refusals }, 'fail', () => true)
-    : { says: 'The upstream fails.', words: null };
+    : { says: 'The upstream is failing.', words: null };
   const phase = breaker === 'open' ? 'open' : 'half open';
   return entry(
     'breaker_open',
@@ -128,12 +128,12 @@ export function brokenUpstream(
     {
       words: reported.words,
       says: `${reported.says.slice(0, -1)}. The breaker is ${phase}${waiting(queued)}.`,
-      advice: 'Look at the status page of the provider. The breaker closes once a probe is served.',
+      advice: 'Check the status page of the provider. The breaker closes after a successful probe.',
     },
   );
 }
 
-/** Says which upstream refuses or fails calls, how often and with which message. */
+/** Describes which upstream refuses or fails calls, how often and with which message. */
 function upstreamMessage(
   group: GroupStatus,
   { since, refusals }: RefusalsSince,
@@ -141,15 +141,15 @@ function upstreamMessage(
   isMeant: (kind: string) => boolean,
 ): { readonly says: string; readonly words: string | null } {
   const last = lastRefusals(group, since).filter(({ kind }) => isMeant(kind));
-  const names = [...new Set(last.map(({ upstream }) => upstream))];
+  const names = [...new Set(last.map(({ upstream }) => `\`${upstream}\``))];
   const [latest] = last;
   const [kind = latest?.kind ?? 'unknown'] = Object.entries(refusals)
     .filter(([of]) => isMeant(of))
     .toSorted(([, a], [, b]) => b - a)
     .map(([of]) => of);
   const shown = last.find((one) => one.kind === kind) ?? latest;
-  const who = names.length === 0 ? 'The upstream' : namesWords(names);
-  const what = `${who} ${verb}${names.length > 1 ? '' : 's'} every call`;
+  const subject = names.length === 0 ? 'The upstream' : namesWords(names);
+  const what = `${subject} ${verb}${names.length > 1 ? '' : 's'} every call`;
   const count = sumOf(refusals, isMeant).toLocaleString('en');
   const words = shown?.message ?? null;
   const status = shown?.status === undefined ? 'refused' : String(shown.status);
@@ -158,24 +158,24 @@ function upstreamMessage(
   return { says: `${what}: ${count} × ${status}${quoted} in ${within(since, lastAt)}.`, words };
 }
 
-/** Advice by the most frequent kind of refusals. */
+/** Returns advice for the most frequent kind of refusals. */
 function adviceOn(refusals: Lately['refusals']): string {
   const kinds = Object.entries(refusals).filter(([kind]) => kind !== 'error');
   const [[most] = ['']] = kinds.toSorted(([, a], [, b]) => b - a);
   return most === 'overload'
-    ? 'Look at the status page of the provider, or send the calls to another upstream.'
-    : 'Read the message. Raise the limit or the credit at the provider, set the right key, or send the calls to another upstream.';
+    ? 'Check the status page of the provider, or send the calls to another upstream.'
+    : 'Read the message. Raise the limit or the credit at the provider, set a valid key, or send the calls to another upstream.';
 }
 
-/** Says with which error statuses the upstream answers calls. Its messages may repeat texts of callers, so they are not kept. */
+/** Describes the error statuses of an upstream. Error messages may repeat text of clients, so they are not stored. */
 function errorMessage(
   { upstreams, lately }: GroupStatus,
   since: string,
   errors: Lately['refusals'],
 ): Pick<Attention, 'says' | 'words' | 'advice'> {
   const called = upstreams.filter(({ last_call_at: at }) => at !== null && at >= since);
-  const names = called.map(({ id }) => id);
-  const who = names.length === 0 ? 'The upstream' : namesWords(names);
+  const names = called.map(({ id }) => `\`${id}\``);
+  const subject = names.length === 0 ? 'The upstream' : namesWords(names);
   const sorted = Object.entries(errors).toSorted(([, a], [, b]) => b - a);
   const counts = sorted.map(([status, count]) => {
     const meaning = STATUS_WORDS[status];
@@ -184,13 +184,13 @@ function errorMessage(
   });
   const [[most] = ['']] = sorted;
   return {
-    says: `${who} answer${names.length > 1 ? '' : 's'} every call with an error: ${namesWords(counts)} in ${within(since, lately?.failed_at ?? since)}.`,
+    says: `${subject} answer${names.length > 1 ? '' : 's'} every call with an error: ${namesWords(counts)} in ${within(since, lately?.failed_at ?? since)}.`,
     words: null,
     advice: STATUS_ADVICE[most] ?? ASK_CALLERS,
   };
 }
 
-/** Says why nothing is served, with the largest cause first. */
+/** Describes the most frequent cause of a group that serves nothing. */
 function causeOf(
   group: GroupStatus,
   lately: Lately,
@@ -204,31 +204,31 @@ function causeOf(
   const here = sumOf(rejected, isOwn);
   const broken = ended['failed'] ?? 0;
   const cancelled = ended['cancelled'] ?? 0;
-  const rest = `nothing was served for ${spanWords(now - Date.parse(since))}`;
+  const outcome = `No call was served for ${spanWords(now - Date.parse(since))}.`;
   if (answered > Math.max(atUpstream, here, cancelled)) {
     const reported = errorMessage(group, since, errors);
-    return { ...reported, says: `${reported.says.slice(0, -1)}; ${rest}.` };
+    return { ...reported, says: `${reported.says} ${outcome}` };
   }
   if (atUpstream > 0 && atUpstream >= here) {
     const reported = upstreamMessage(group, { since, refusals }, 'fail', () => true);
-    return { ...reported, says: `${reported.says.slice(0, -1)}; ${rest}.` };
+    return { ...reported, says: `${reported.says} ${outcome}` };
   }
   if (here > 0 && here >= cancelled) {
     const reasons = Object.entries(rejected)
       .filter(([reason]) => isOwn(reason))
       .toSorted(([, a], [, b]) => b - a)
-      .map(([reason, count]) => `${count.toLocaleString('en')} × ${reason}`);
-    return { says: `Headgate refuses every call: ${namesWords(reasons)}; ${rest}.`, words: null };
+      .map(([reason, count]) => `${count.toLocaleString('en')} × \`${reason}\``);
+    return { says: `Headgate rejects every call: ${namesWords(reasons)}. ${outcome}`, words: null };
   }
   if (broken > cancelled) {
-    const answers = plural(broken, 'answer');
-    return { says: `No answer reaches its end: ${answers} broke off; ${rest}.`, words: null };
+    const responses = plural(broken, 'response was', 'responses were');
+    return { says: `No response completes: ${responses} cut off. ${outcome}`, words: null };
   }
-  const left = plural(cancelled, 'caller');
-  return { says: `No call gets its answer in time: ${left} left; ${rest}.`, words: null };
+  const left = plural(cancelled, 'client');
+  return { says: `No call is answered in time: ${left} disconnected. ${outcome}`, words: null };
 }
 
-/** Lists the last refusals of the group's upstreams since an instant, the latest first. */
+/** Returns the last refusals of the group's upstreams since an instant, the latest first. */
 export function lastRefusals(group: GroupStatus, since: string): GroupLastRefusal[] {
   return group.upstreams
     .flatMap(({ id, last_refusals: all }) =>
@@ -247,9 +247,9 @@ export function entry(
   return { rule, subject: subjectOf(group.name), group: group.name, since, count, ...reported };
 }
 
-/** Queued calls as the end of a sentence. */
+/** Returns the number of queued calls as the end of a sentence. */
 export function waiting(queued: number): string {
-  return queued === 0 ? '' : `, and ${plural(queued, 'call waits', 'calls wait')}`;
+  return queued === 0 ? '' : `, and ${plural(queued, 'call is queued', 'calls are queued')}`;
 }
 
 function within(since: string, until: string): string {

@@ -9,7 +9,7 @@ import { definedGroup, limitGroups } from '../routing/key-groups.ts';
 import { waitingElsewhere } from './waiting.ts';
 import { isLongIdle, type PoolReply, type Directory } from './pools.ts';
 
-/** Lists every group that anything is known of, configured ones first. */
+/** Returns the names of all groups with a configuration, pool or switch, configured ones first. */
 export function groupNames({ config, pools }: Directory): string[] {
   const names = new Set([
     ...config.groups.map((group) => group.name),
@@ -18,7 +18,7 @@ export function groupNames({ config, pools }: Directory): string[] {
   return [...names];
 }
 
-/** The same, with groups of keys and teams that have no pool yet and whose calls wait in other groups. */
+/** As `groupNames`, with groups of keys and teams that have no pool yet, but whose calls are queued in other groups. */
 export function namesWithWaiting(
   directory: Directory,
   replies: readonly PoolReply<Pick<PoolStatus, 'needed_elsewhere'>>[],
@@ -30,9 +30,9 @@ export function namesWithWaiting(
 }
 
 /**
- * Makes the state of some groups of what their pools said. Those of which nothing is left are left out.
+ * Returns the state of some groups from the replies of their pools. Groups without anything left are omitted.
  *
- * @param all replies of the pools of other groups too, where calls of these may wait
+ * @param all replies of the pools of other groups too, where calls of these may be queued
  */
 export function statusOfGroups(
   directory: Directory,
@@ -61,12 +61,12 @@ export function statusOfGroups(
   });
 }
 
-/** Whether calls may need slots of several groups, so that a call of one may wait in another. */
+/** Whether calls may need slots of several groups, so that a call of one may be queued in another. */
 export function mayWaitElsewhere(directory: Directory): boolean {
   return limitGroups(directory.config).length > 0 || overlapsOf(directory).length > 0;
 }
 
-/** Tells which fields of a group go back by themselves, the first of them first. */
+/** Returns the fields of a group that revert automatically, the earliest first. */
 function temporaryOf(
   { temporary, config }: Directory,
   name: string,
@@ -87,11 +87,11 @@ function temporaryOf(
   };
 }
 
-/** The last overlaps: they cost the square of the number of groups, and dashboards ask every few seconds. */
+/** The last overlaps. They take the square of the number of groups, and dashboards poll every few seconds. */
 let known: { readonly of: string; readonly overlaps: readonly Overlap[] } | null = null;
 
 function overlapsOf({ fingerprintKey, version, config }: Directory): readonly Overlap[] {
-  // The key tells one directory's version 3 from another's.
+  // Versions are numbered per directory. The key distinguishes version 3 of two directories.
   const of = `${fingerprintKey} ${version}`;
   if (known?.of !== of) known = { of, overlaps: overlaps(config) };
   return known.overlaps;

@@ -22,10 +22,9 @@ import { steadyClock } from '../runtime/steady-clock.ts';
 import { groupNames, statusOfGroups } from './all-groups.ts';
 import { askAwake, readDirectory, type Directory, type PoolReply } from './pools.ts';
 
-/** Warnings that the directory keeps at most. */
+/** Maximum warnings that the directory stores. */
 const WARNINGS_MAX = 200;
 
-/** Reads how all pools are, and makes the list of what needs a person. */
 export async function readAttention(
   env: Env,
 ): Promise<{ readonly version: number; readonly all: readonly Attention[] }> {
@@ -40,7 +39,6 @@ export async function readAttention(
   return { version: directory.version, all: await attentionFrom(env, directory, replies) };
 }
 
-/** Makes the list of what needs a person from what the pools said of themselves. */
 export async function attentionFrom(
   env: Env,
   directory: Directory,
@@ -50,7 +48,6 @@ export async function attentionFrom(
   return attentionNow(env, directory, groups, await readWarnings(env));
 }
 
-/** Makes the list of what needs a person from what is known of all groups. */
 export function attentionNow(
   env: Env,
   { config, refusals }: Pick<Directory, 'config' | 'refusals'>,
@@ -68,7 +65,7 @@ export function attentionNow(
   });
 }
 
-/** Reads the last warnings of all pools. None: the directory is one of before, or out of reach. */
+/** Reads the last warnings of all pools. Returns none if the directory is unreachable or of an older release. */
 async function readWarnings(env: Env): Promise<readonly Warning[]> {
   try {
     return await directoryOf(env).warnings(WARNINGS_MAX);
@@ -78,7 +75,7 @@ async function readWarnings(env: Env): Promise<readonly Warning[]> {
   }
 }
 
-/** The warnings of the last configuration: a check costs the square of the number of groups. */
+/** The warnings of the last configuration. A check takes the square of the number of groups. */
 let checked: { readonly config: Config; readonly warnings: readonly string[] } | null = null;
 
 function warningsOf(env: Env, config: Config): readonly string[] {
@@ -93,10 +90,10 @@ function warningsOf(env: Env, config: Config): readonly string[] {
 }
 
 function setSecret(name: string): string {
-  return `Set ${name}. The page Upstreams and \`headgate doctor\` show the command.`;
+  return `Set \`${name}\`. The Upstreams page and \`headgate doctor\` show the command.`;
 }
 
-/** Lists the secrets that cannot be used: those that the configuration names, and `METRICS_TOKEN`. */
+/** Returns the unusable secrets: those of the configuration, and `METRICS_TOKEN`. */
 function missingSecrets(env: Env, config: Config): MissingSecret[] {
   const ofUpstreams = withoutSecret(env, resolveUpstreams(config, BUILT_IN_UPSTREAMS).values());
   const ofMembers = membersWithoutSecret(env, config.groups);
@@ -109,7 +106,7 @@ function missingSecrets(env: Env, config: Config): MissingSecret[] {
       group: null,
       secret,
       fault: why,
-      effect: 'calls to this upstream are refused',
+      effect: 'calls to this upstream are rejected',
       advice: setSecret(secret),
     })),
     ...ofMembers.map(({ group, member, secret, fault: why }) => ({
@@ -117,7 +114,7 @@ function missingSecrets(env: Env, config: Config): MissingSecret[] {
       group,
       secret,
       fault: why,
-      effect: 'no call runs at this member',
+      effect: 'this member gets no calls',
       advice: setSecret(secret),
     })),
     ...(name === null || fault === null
@@ -128,7 +125,7 @@ function missingSecrets(env: Env, config: Config): MissingSecret[] {
             group: null,
             secret: name,
             fault,
-            effect: 'no warning is sent',
+            effect: 'no warnings are sent',
             advice: setSecret(name),
           },
         ]),
@@ -137,8 +134,8 @@ function missingSecrets(env: Env, config: Config): MissingSecret[] {
       group: null,
       secret,
       fault: why,
-      effect: '/metrics refuses this token',
-      advice: 'Set METRICS_TOKEN again, without spaces or line breaks inside.',
+      effect: '`/metrics` rejects this token',
+      advice: 'Set `METRICS_TOKEN` again, without spaces or line breaks inside.',
     })),
   ];
 }

@@ -5,13 +5,13 @@ export type CostsBy = 'key' | 'team' | 'model' | 'group';
 
 /** The sums of one key, team, model or group. */
 export interface CostRow extends CostSums {
-  /** Null: of calls without one. */
+  /** null for calls without one. */
   readonly name: string | null;
-  /** It is what found no line of its own. */
+  /** The sum of calls without a line of their own. */
   readonly isRest: boolean;
 }
 
-/** Adds up the lines of all pools, the most expensive first. By whatever, the rows add up to the same. */
+/** Adds up the lines of all pools, the most expensive first. The rows have the same total for each `by`. */
 export function costRows(pools: readonly StoredCosts[], by: CostsBy): CostRow[] {
   const rows = new Map<string | null, CostSums>();
   let rest: CostSums | null = null;
@@ -23,7 +23,7 @@ export function costRows(pools: readonly StoredCosts[], by: CostsBy): CostRow[] 
       if (costs.days.length > 0) add(group, totalOf(costs));
       continue;
     }
-    // Lines of a release before name no team.
+    // Lines of an older release have no team.
     for (const line of costs.lines) add(line[by] ?? null, line);
     if (costs.rest !== null) rest = addSums(rest ?? NO_COSTS, costs.rest);
   }

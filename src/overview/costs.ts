@@ -5,31 +5,34 @@ import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { within } from '../runtime/within.ts';
 import { ASKED_MAX, askPools, readPresence, type Directory } from './pools.ts';
 
-/** How long the directory may take to read what all pools have said of their costs. */
+/** Time limit for the directory to read the last reported costs of all pools. */
 const READ_MS_MAX = 10_000;
 
-/** A pool that is in use and did not answer. */
-interface Silent {
+/** A pool that is in use and did not respond. */
+interface UnreachablePool {
   readonly group: string;
   readonly partition: string | null;
   readonly error: string;
 }
 
 /**
- * Reads the costs of all pools in a day or month. Those in use are asked; of all others, of those past the bound and of those
- * that do not answer, what they said last is taken from the directory: none is woken for it.
+ * Reads the costs of all pools in a day or month. Pools in use are queried. For idle pools, pools past the bound and pools
+ * that do not respond, the directory returns their last report, so that no idle pool is woken.
  */
 export async function readCosts(
   env: Env,
   directory: Directory,
   period: string,
-): Promise<{ readonly pools: readonly StoredCosts[]; readonly unreachable: readonly Silent[] }> {
+): Promise<{
+  readonly pools: readonly StoredCosts[];
+  readonly unreachable: readonly UnreachablePool[];
+}> {
   const awake = await poolsInUse(env, directory);
   const asked = await askPools(env, directory.config, awake.slice(0, ASKED_MAX), (pool) =>
     pool.costs(period),
   );
   const answers = asked.filter((one) => 'answer' in one);
-  const said = await within(
+  const stored = await within(
     READ_MS_MAX,
     directoryOf(env).costs(
       period,
@@ -42,16 +45,16 @@ export async function readCosts(
       ? [{ group: one.pool.group, partition: one.pool.partition, error: one.error }]
       : [],
   );
-  return { pools: [...own, ...said], unreachable };
+  return { pools: [...own, ...stored], unreachable };
 }
 
-/** Lists the pools that may have counted calls since they said so last: limits of keys and teams count none. */
+/** Returns the pools that may have counted calls since their last report. Groups of keys and teams count no costs. */
 async function poolsInUse(env: Env, directory: Directory): Promise<PlacedPool[]> {
   const known = await readPresence(env);
   const isAsked = (pool: PlacedPool): boolean => {
     const of = known?.get(poolKey(pool));
     if (of !== undefined) return of.said === null;
-    // Listed by a release before, or the directory does not say.
+    // The pool was listed by an older release, or the directory does not report presence.
     return known === null || directory.listed.has(poolKey(pool));
   };
   const awake = [...(known?.values() ?? [])].filter(({ said }) => said === null);

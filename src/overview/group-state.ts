@@ -23,7 +23,7 @@ type StateFacts = Pick<
   | 'lately'
 > & { readonly error?: string };
 
-/** Picks the word for what is most worth knowing of a group at this moment. */
+/** Returns the most important state of a group. */
 export function stateOf(group: StateFacts, pools: readonly StateGauges[]): GroupStatus['state'] {
   if (group.error !== undefined && group.in_use + group.queued === 0) return 'unreachable';
   const isOfAll = group.about === undefined;
@@ -41,10 +41,10 @@ export function stateOf(group: StateFacts, pools: readonly StateGauges[]): Group
   return group.rate_used_up === null ? 'flowing' : 'rate limited';
 }
 
-/** Failures in a row that are worth more than being full: fewer may be those of one caller. */
+/** Failures in a row that are more important than `full`. Fewer may come from one client. */
 const PLAIN_FAILURES = 5;
 
-/** Refusals that say that an upstream is ill, or out of reach. */
+/** Refusals that mean that an upstream is broken or unreachable. */
 const FAULTS: ReadonlySet<string> = new Set(['error']);
 
 interface FailureState {
@@ -52,7 +52,7 @@ interface FailureState {
   readonly isPlain: boolean;
 }
 
-/** Names the failure of a group that serves nothing. null: it serves calls, or has none. */
+/** Returns the failure state of a group that serves nothing. null if it serves calls or has none. */
 function failureOf(lately: Lately | undefined): FailureState | null {
   if (lately?.is_failing !== true) return null;
   const { refusals, rejected, ended, answered_errors: errors = {} } = lately;
@@ -81,7 +81,7 @@ function isPartlyPaused({ about, breaker, paused_until: until, scopes = [] }: St
   return isOwn || scopes.some(isHolding);
 }
 
-/** Tells whether all slots are taken: of all pools, or of one where calls wait for them. */
+/** Whether the slots of all pools are in use, or those of one pool with queued calls. */
 function isFull(pools: readonly StateGauges[]): boolean {
   if (pools.some((pool) => pool.queued > 0 && freeOf(pool) <= 0)) return true;
   const isAnyUsed = pools.some((pool) => takenOf(pool) > 0);

@@ -3,6 +3,7 @@ import type { Config, GroupConfig } from '../contract/config/config.ts';
 import { NOT_REPORTED_BEFORE, type PoolStatus, type SpendStatus } from '../contract/status.ts';
 import type { GroupStatus, PartitionStatus } from '../contract/admin/status-schemas.ts';
 import type { RefusalCount } from '../contract/refusals.ts';
+import { plural } from '../core/words/figures.ts';
 import { steadyClock } from '../runtime/steady-clock.ts';
 import { configuredSlots } from '../routing/configured-slots.ts';
 import { takesCalls } from '../routing/pool.ts';
@@ -26,7 +27,7 @@ import { joinWaiting } from './waiting.ts';
 
 type PoolGauges = Omit<PoolStatus, 'group' | 'partition'>;
 
-/** Adds up the answers of a group's pools. Null: nothing is set of it, and it holds nothing any more. */
+/** Adds up the replies of a group's pools. Returns null for a group that is not configured and holds no calls. */
 export function groupStatus(
   name: string,
   config: Config,
@@ -77,14 +78,14 @@ function kindOf(name: string, group: GroupConfig | null): GroupStatus['kind'] {
   return name.startsWith(AUTO_PREFIX) ? 'automatic' : 'retired';
 }
 
-/** Tells whether a pool holds calls. One that cannot be reached may, so it counts as one that does. */
+/** Whether a pool holds calls. An unreachable pool counts as busy, because it may hold some. */
 function isBusy(one: PoolReply<PoolStatus>): boolean {
   if ('error' in one) return true;
   const { in_use, cooling, unclaimed: orphaned, lent, queued } = one.answer;
   return in_use + cooling + orphaned + lent + queued > 0;
 }
 
-/** Finds the limit that holds in each pool. Where pools differ for a moment, the smallest is shown. */
+/** Returns the limit of each pool. Where pools differ for a moment, the smallest limit is shown. */
 function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): PoolGauges['limit'] {
   const limits = answers.map((pool) => pool.limit).filter(isDefined);
   const least = smallest(limits.map((limit) => limit.effective));
@@ -97,7 +98,7 @@ function limitOf(group: GroupConfig | null, answers: readonly PoolStatus[]): Poo
   return { configured, effective, source: limits[0]?.source ?? 'configured' };
 }
 
-/** Finds what a group grants once it is called: one that is paused is shown without a pool, too. */
+/** Returns the limit of a group whose pools do not exist yet, such as a group that was paused before its first call. */
 function limitWithoutPools(
   name: string,
   group: GroupConfig | null,
@@ -110,12 +111,12 @@ function limitWithoutPools(
   return { configured: null, effective: slotsMax, source };
 }
 
-/** Tells whether a limit is known: an object without a call yet says 0, though nobody configured that. */
+/** Whether a limit is defined. A pool without a call yet reports 0 slots, although nothing configures that. */
 function isDefined({ configured, effective, source }: PoolGauges['limit']): boolean {
   return !(source === 'configured' && configured === null && effective === 0);
 }
 
-/** Fields that are set for the whole group, and not summed up. */
+/** Fields that apply to the whole group and are not added up. */
 type GroupWideField = 'limit' | 'paused' | 'draining' | 'dry_run';
 
 function totals(all: readonly PoolStatus[]): Omit<PoolGauges, GroupWideField> {
@@ -169,12 +170,12 @@ function totals(all: readonly PoolStatus[]): Omit<PoolGauges, GroupWideField> {
   };
 }
 
-/** Tells of when the oldest of what idle pools said is. */
 function joinPassedAt(pools: readonly PoolStatus[]): Pick<PoolStatus, 'passed_unlimited_at'> {
   const last = latest(pools.flatMap(({ passed_unlimited_at: at }) => at ?? []));
   return last === null ? {} : { passed_unlimited_at: last };
 }
 
+/** Returns the time of the oldest report, if some pools are idle. */
 function asOf(pools: readonly PoolStatus[]): Pick<PoolStatus, 'as_of'> {
   const [oldest] = pools.flatMap(({ as_of: at }) => at ?? []).toSorted();
   return oldest === undefined ? {} : { as_of: oldest };
@@ -206,5 +207,5 @@ function partitionStatus(config: Config): (one: PoolReply<PoolStatus>) => Partit
 
 function failureNote(failed: number, shown: readonly PoolReply<PoolStatus>[]): string {
   const first = shown.flatMap((one) => ('error' in one ? [one.error] : []))[0] ?? '';
-  return `${failed} of ${shown.length} pools cannot be reached: ${first}`;
+  return `${failed} of ${plural(shown.length, 'pool')} did not respond: ${first}`;
 }

@@ -2,7 +2,6 @@ import type { MemberStatus, PoolStatus } from '../contract/status.ts';
 import { joinAbout } from '../routing/scopes-shown.ts';
 import { latest, longestPause, smallest, worstBreaker } from './joins.ts';
 
-/** Adds up what the pools of a group tell of its members. */
 export function joinMembers(
   pools: readonly PoolStatus[],
 ): Pick<PoolStatus, 'members' | 'affinity'> {
@@ -19,7 +18,7 @@ export function joinMembers(
   };
 }
 
-/** Makes one of what pools tell of a member. The first says how it is configured. */
+/** Joins the reports of several pools on one member. Its configuration comes from the first. */
 function joined(all: readonly MemberStatus[]): MemberStatus[] {
   const [first, second] = all;
   if (first === undefined) return [];

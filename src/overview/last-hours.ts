@@ -3,10 +3,8 @@ import { longest, sumUp } from './joins.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** An hour in which nothing happened. */
 export const NOTHING_LATELY: LastHour = NOT_REPORTED_BEFORE.last_hour;
 
-/** Adds up the last hours of several pools. */
 export function joinLastHours(all: readonly LastHour[]): LastHour {
   const length = Math.max(0, ...all.map(({ steps }) => steps.refused.length));
   const steps = Array.from({ length }, (_, index) => index);
@@ -27,13 +25,13 @@ function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** Adds up what is known. Null: nothing is. */
+/** Adds up the known counts. null if none is known. */
 function sumOfKnown(counts: readonly (number | null | undefined)[]): number | null {
   const known = counts.filter((count) => typeof count === 'number');
   return known.length === 0 ? null : sumOf(known);
 }
 
-/** Reads what a pool that rests has said of its last hour: it holds until nobody has used the pool for one. */
-export function restingHour(said: LastHour = NOTHING_LATELY, idleMs: number): LastHour {
-  return idleMs < HOUR_MS ? said : NOTHING_LATELY;
+/** Returns the last hour of an idle pool as it reported it, until the pool has been idle for an hour. */
+export function restingHour(reported: LastHour = NOTHING_LATELY, idleMs: number): LastHour {
+  return idleMs < HOUR_MS ? reported : NOTHING_LATELY;
 }

@@ -2,10 +2,10 @@ import { NOT_FAILING_AFTER_MS, NOTHING_LATELY_AFTER_MS, type Lately } from '../c
 import type { RefusalCount } from '../contract/refusals.ts';
 import { latest, sumUp } from './joins.ts';
 
-/** A minute: figures of the last minutes are by minutes of the clock. */
+/** Figures of the last minutes are counted by minutes of the clock. */
 const MINUTE_MS = 60_000;
 
-/** Joins how the calls of several pools of a group fared: one of them that serves calls is enough. */
+/** Joins the last minutes of the pools of a group. The group is not failing if one of its pools serves calls. */
 export function joinLately(all: readonly Lately[]): { readonly lately?: Lately } {
   const [first, ...others] = all;
   if (first === undefined) return {};
@@ -36,17 +36,17 @@ function minutesTo(later: string, earlier: string): number {
   return (Date.parse(later) - Date.parse(earlier)) / MINUTE_MS;
 }
 
-/** Reads what a pool that rests has said of its last minutes. */
+/** Returns the last minutes of an idle pool from its last report. */
 export function restingLately(
-  said: Lately | undefined,
+  reported: Lately | undefined,
   idleMs: number,
 ): { readonly lately?: Lately } {
-  if (said === undefined || idleMs >= NOTHING_LATELY_AFTER_MS) return {};
-  if (idleMs < NOT_FAILING_AFTER_MS) return { lately: said };
-  return { lately: { ...said, is_failing: false } };
+  if (reported === undefined || idleMs >= NOTHING_LATELY_AFTER_MS) return {};
+  if (idleMs < NOT_FAILING_AFTER_MS) return { lately: reported };
+  return { lately: { ...reported, is_failing: false } };
 }
 
-/** Refusals that pools count themselves, as in `lately`. */
+/** Reasons that pools count in `lately` themselves. */
 const COUNTED_BY_POOLS: ReadonlySet<string> = new Set([
   'queue_full',
   'queue_timeout',
@@ -63,7 +63,7 @@ const COUNTED_BY_POOLS: ReadonlySet<string> = new Set([
   'budget_exhausted',
 ]);
 
-/** Adds the calls of a group that Headgate refused before its pools saw them, as those without a known price. */
+/** Adds the calls that Headgate rejected before they reached a pool, such as those without a known price. */
 export function withRefusedHere(
   lately: Lately | undefined,
   refusals: readonly RefusalCount[],

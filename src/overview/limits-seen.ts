@@ -1,6 +1,6 @@
 import type { LimitsSeenStatus, PoolStatus } from '../contract/status.ts';
 
-/** Puts together what pools of a group have seen: of each upstream and model what was told last. */
+/** Joins the limits that pools observed. For each upstream and model the latest report counts. */
 export function joinLimitsSeen(pools: readonly PoolStatus[]): Pick<PoolStatus, 'limits_seen'> {
   const all = pools.flatMap(({ limits_seen: seen }) => seen ?? []);
   if (all.length === 0) return {};

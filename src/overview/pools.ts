@@ -16,49 +16,48 @@ import { ownPool, poolKey, poolOf, type PlacedPool } from '../routing/pool.ts';
 import { mapConcurrently } from '../runtime/map-concurrently.ts';
 import { within } from '../runtime/within.ts';
 
-/** Maximum of pools asked at once. */
 const ASKED_AT_ONCE = 32;
 
-/** Maximum of pools asked in one request: a request may make a bounded number of calls. */
+/** Maximum pools queried by one request, because a request may make a bounded number of calls. */
 export const ASKED_MAX = 800;
 
-/** How long a pool may take to answer before it is shown as out of reach. */
+/** Time limit after which a pool counts as unreachable. */
 const ANSWER_MS_MAX = 5_000;
 
-/** Everything that a picture of the pools needs, at one version. */
+/** The configuration and the list of pools, at one version. */
 export interface Directory {
   readonly version: number;
-  /** Changes with everything but the pools. Null: from a directory that knows no tags yet. */
+  /** Changes with everything except the pools. null from a directory that does not support tags yet. */
   readonly tag: string | null;
   readonly config: Config;
   readonly fingerprintKey: string;
-  /** Fields of groups that go back by themselves. */
+  /** Fields of groups that revert automatically. */
   readonly temporary: readonly TemporaryField[];
-  /** The listed pools and the own objects of configured groups, configured groups first. */
+  /** The listed pools and the own pools of configured groups, configured groups first. */
   readonly pools: readonly PlacedPool[];
-  /** Keys of the listed ones. */
+  /** Keys of the listed pools. */
   readonly listed: ReadonlySet<string>;
-  /** Refusals of Headgate's own in the last 10 minutes. */
+  /** Calls that Headgate itself rejected in the last 10 minutes. */
   readonly refusals: readonly RefusalCount[];
 }
 
-/** One pool's answer, or why there is none. */
+/** The answer of one pool, or why there is none. */
 export type PoolReply<T> =
   | { readonly pool: PlacedPool; readonly answer: T }
   | { readonly pool: PlacedPool; readonly error: string };
 
-/** Reads the configuration, unless it is still the one that is `known`, and the list of pools. */
+/** Reads the list of pools, and the configuration unless it is still the `known` one. */
 export async function readDirectory(env: Env, known: Directory | null = null): Promise<Directory> {
   const [snapshot, listed, refusals] = await Promise.all([
     directoryOf(env).snapshot(known?.tag ?? null),
     directoryOf(env).pools(),
-    // A directory of the release before counts none.
+    // A directory of an older release counts no refusals.
     directoryOf(env)
       .refusals(steadyClock.now() - NOTHING_LATELY_AFTER_MS)
       .catch(() => []),
   ]);
   const current = snapshot ?? known;
-  if (current === null) throw new Error('The directory gave no configuration.');
+  if (current === null) throw new Error('The directory returned no configuration.');
   const { version, tag = null, config, fingerprintKey, temporary = [] } = current;
   const own = config.groups.flatMap((group) => ownPool(group) ?? []);
   const pools = new Map([...own, ...listed].map((pool) => [poolKey(pool), pool]));
@@ -68,8 +67,8 @@ export async function readDirectory(env: Env, known: Directory | null = null): P
 }
 
 /**
- * Asks pools that are in use how they are. Of one that rests, and of a group that was never used, the answer is made of
- * what the directory knows: none is woken for it.
+ * Queries the pools that are in use. The answer of an idle pool or an unused group comes from the directory, so that
+ * none is woken.
  */
 export async function askAwake<T>(
   env: Env,
@@ -88,7 +87,7 @@ export async function askAwake<T>(
   });
 }
 
-/** Makes the figures of pools that rest, and of groups that were never used, of what the directory knows. */
+/** Returns the figures of idle pools and unused groups from the data in the directory. */
 export async function readUnasked(
   env: Env,
   { config, listed }: Directory,
@@ -114,8 +113,8 @@ export async function readUnasked(
 }
 
 /**
- * Reads which pools are to be asked how they are, by their keys, and has those that come into use tell the hub of the
- * dashboards. Null: all, as the directory is one of before.
+ * Returns the keys of the pools that must be queried, and makes pools that come into use notify the hub of the
+ * dashboards. null means all pools, because the directory is unreachable or of an older release.
  */
 export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<string> | null> {
   try {
@@ -127,7 +126,7 @@ export async function readAwake(env: Env, span: WatchSpan): Promise<ReadonlySet<
   }
 }
 
-/** Reads what is known of pools without asking them, by their keys. Null: nothing, from a directory of before. */
+/** Reads the stored reports of pools, by their keys. null if the directory is unreachable or of an older release. */
 export async function readPresence(env: Env): Promise<ReadonlyMap<string, StoredPool> | null> {
   try {
     const known = await within(ANSWER_MS_MAX, directoryOf(env).presence());
@@ -138,7 +137,7 @@ export async function readPresence(env: Env): Promise<ReadonlyMap<string, Stored
   }
 }
 
-/** Asks pools the same thing. One that fails or hangs holds up nothing. Those past the bound are left out. */
+/** Queries pools concurrently. One that fails or hangs does not delay the others. Pools past the bound are left out. */
 export async function askPools<T>(
   env: Env,
   config: Config,
@@ -160,10 +159,10 @@ export async function askPools<T>(
   });
 }
 
-/** Maximum of pools told to leave in one request, which has made most of its calls by then. */
+/** Maximum pools removed by one request, which has already made most of its calls by then. */
 const FORGOTTEN_AT_ONCE = 100;
 
-/** Asks pools that nobody used for long to leave the list. They are listed again at their next 2xx. */
+/** Removes pools from the list that are idle for long. Each is listed again at its next 2xx response. */
 export async function forgetIdle(
   env: Env,
   { config }: Directory,
@@ -179,7 +178,7 @@ export async function forgetIdle(
   );
 }
 
-/** Tells whether nobody used a pool for long, and it is no configured group's own. */
+/** Whether a pool is idle for long and is not the own pool of a configured group. */
 export function isLongIdle(
   one: PoolReply<PoolStatus>,
   { groups }: Pick<Config, 'groups'>,

@@ -20,10 +20,10 @@ import { restingLately } from './last-minutes.ts';
 import { restingUpstreams } from './upstream-calls.ts';
 import { pauseNow, restingMembers, untouchedMembers } from './unused-members.ts';
 
-/** How far back the waits are that a status tells of. */
+/** Age from which on the waits of a status are outdated. */
 const WAITS_MS = 300_000;
 
-/** Makes the figures of a configured group that was never used, as its object would tell them. */
+/** Returns the figures of a configured group that was never used, as its pool would report them. */
 export function untouched(group: GroupConfig, now: InstantMs): PoolMetrics {
   return {
     status: untouchedStatus(group, now),
@@ -73,7 +73,7 @@ function untouchedStatus(group: GroupConfig, now: InstantMs): PoolStatus {
   };
 }
 
-/** Gauges of a pool that nobody uses. */
+/** Gauges of an idle pool. */
 const NO_ACTOR = {
   in_use: 0,
   cooling: 0,
@@ -96,18 +96,18 @@ const NOTHING_SPENT: SpendStatus = {
 };
 
 /**
- * Makes the figures of a pool that rests: what it said, with what time and the configuration have done since. It may have
- * been in use when it said so, and its process has ended, or nobody heard that it rests.
+ * Returns the figures of an idle pool: its last report, with changes of the configuration since and without what has
+ * expired. The last report may be of a pool in use whose process ended without a later report.
  */
 export function resting(
   { group: name, partition }: PlacedPool,
-  said: PresenceReport,
+  report: PresenceReport,
   config: Config,
   now: InstantMs,
 ): PoolMetrics {
-  const { status, queued_by_scope: _queued, ...counted } = said.metrics;
+  const { status, queued_by_scope: _queued, ...counted } = report.metrics;
   const group = definedGroup(config, name);
-  const idleMs = status.idle_ms + Math.max(0, now - said.at);
+  const idleMs = status.idle_ms + Math.max(0, now - report.at);
   const waits = idleMs < WAITS_MS ? {} : { wait_p50_ms: null, wait_p95_ms: null };
   const { spend } = status;
   const {
@@ -129,23 +129,27 @@ export function resting(
       ...rest,
       ...NO_ACTOR,
       ...waits,
-      ...(group === undefined ? switchesInForce(config, name) : byGroup(status, said, group, now)),
+      ...(group === undefined
+        ? switchesInForce(config, name)
+        : byGroup(status, report, group, now)),
       ...pauseNow(status, now),
       ...restingScopes(status, now),
-      spend: spend === null ? newBudget(group) : spendNow(spend, said.at, now),
-      budget_spent: restingBudget(status.budget_spent, group, instant(said.at), now),
+      spend: spend === null ? newBudget(group) : spendNow(spend, report.at, now),
+      budget_spent: restingBudget(status.budget_spent, group, instant(report.at), now),
       rate_used_up: null,
       last_hour: restingHour(status.last_hour, idleMs),
       ...restingLately(lately, idleMs),
-      upstreams: restingUpstreams(status.upstreams, instant(said.at), now),
-      ...(group === undefined || isOwnPartition(partition) ? {} : restingMembers(said, group, now)),
+      upstreams: restingUpstreams(status.upstreams, instant(report.at), now),
+      ...(group === undefined || isOwnPartition(partition)
+        ? {}
+        : restingMembers(report, group, now)),
       idle_ms: idleMs,
-      as_of: new Date(said.at).toISOString(),
+      as_of: new Date(report.at).toISOString(),
     },
   };
 }
 
-/** Reads what a pool said by the configuration of now. What it learned holds until its next use. */
+/** Applies the current configuration to a report. What the pool learned holds until its next use. */
 function byGroup(
   { limit, cooldown_ms: lastMs }: PoolStatus,
   { rates: used }: PresenceReport,
@@ -166,23 +170,23 @@ function byGroup(
   };
 }
 
-/** Tells of a budget that was spent when the pool said so, as long as its period lasts and it is neither raised nor gone. */
+/** Keeps a reported spent budget until its period ends, or until the budget is raised or removed. */
 function restingBudget(
-  // A release of before did not tell.
-  said: PoolStatus['budget_spent'] = null,
+  // Reports of an older release have no such field.
+  reported: PoolStatus['budget_spent'] = null,
   group: GroupConfig | undefined,
-  saidAt: InstantMs,
+  reportedAt: InstantMs,
   now: InstantMs,
 ): PoolStatus['budget_spent'] {
-  if (said === null || group === undefined) return null;
-  if (periodBegin(said.window, now) > saidAt) return null;
-  // It may be the budget of a member.
+  if (reported === null || group === undefined) return null;
+  if (periodBegin(reported.window, now) > reportedAt) return null;
+  // The budget may be that of a member.
   const isInForce = [group, ...group.members].some(({ limits }) => {
     const { perHourUsd: hour, perDayUsd: day, perMonthUsd: month } = ratesOf(limits).budgets;
-    const limit = { hour, day, month }[said.window];
-    return limit !== null && limit <= said.limit_usd;
+    const limit = { hour, day, month }[reported.window];
+    return limit !== null && limit <= reported.limit_usd;
   });
-  return isInForce ? said : null;
+  return isInForce ? reported : null;
 }
 
 function newBudget(group: GroupConfig | undefined): SpendStatus | null {
@@ -193,7 +197,7 @@ function hasBudget({ limits }: GroupConfig): boolean {
   return Object.values(ratesOf(limits).budgets).some((budget) => budget !== null);
 }
 
-/** Takes the configured cool-down. Null: it is learned. */
+/** Returns the configured cool-down. null means it is learned. */
 function configuredCooldown({ holds: { release_cooldown_ms: ms } }: GroupConfig): number | null {
   return ms === 'auto' ? null : ms;
 }
@@ -202,9 +206,9 @@ function switchesNow({ paused, draining, dry_run }: GroupConfig) {
   return { paused, draining, dry_run };
 }
 
-/** Leaves out what was spent in an hour, day or month that is over. */
-function spendNow(spend: SpendStatus, saidAt: number, now: InstantMs): SpendStatus {
-  const at = instant(saidAt);
+function spendNow(spend: SpendStatus, reportedAt: number, now: InstantMs): SpendStatus {
+  const at = instant(reportedAt);
+  // Spend of 1 in each period shows which periods have ended.
   const ofToday = { hour_usd: 1, day_usd: 1, month_usd: 1 };
   const isSameDay = spentNow(ofToday, at, now).day_usd > 0;
   return {

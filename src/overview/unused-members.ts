@@ -17,13 +17,13 @@ const NO_AFFINITY = { kept_total: 0, left_total: 0, waited_total: 0 };
 
 const NOTHING_SPENT = { hour_usd: 0, day_usd: 0, month_usd: 0, reserved_usd: 0 };
 
-/** Makes what the object of a group that was never used would tell of its members. */
+/** Returns the members of a group that was never used, as its pool would report them. */
 export function untouchedMembers({ members }: GroupConfig, now: InstantMs): MembersStatus {
   if ((members ?? []).length === 0) return {};
   return { members: members.map((member) => untouched(member, now)), affinity: NO_AFFINITY };
 }
 
-/** Adds the members of its group to what a pool says before its first call, when it knows of none. */
+/** Adds the members of the group to the status of a pool that has had no call yet and reports none. */
 export function withMembers(
   status: PoolStatus,
   { group: name, partition }: PlacedPool,
@@ -37,23 +37,23 @@ export function withMembers(
     : { ...status, ...untouchedMembers(group, now) };
 }
 
-/** Makes what a pool that rests would tell of its members, and of what they give: what it said, by the configuration of now. */
+/** Returns the members of an idle pool and their limit: its last report, with the current configuration applied. */
 export function restingMembers(
-  said: PresenceReport,
+  report: PresenceReport,
   group: GroupConfig,
   now: InstantMs,
 ): MembersStatus | (MembersStatus & Pick<PoolStatus, 'limit'>) {
-  const { members: reported = [], affinity = NO_AFFINITY } = said.metrics.status;
+  const { members: reported = [], affinity = NO_AFFINITY } = report.metrics.status;
   const before = new Map(reported.map((member) => [member.id, member]));
   const members = (group.members ?? []).map((config) => {
-    const fresh = untouched(config, now, said.memberRates?.[memberIdOf(config)]);
+    const fresh = untouched(config, now, report.memberRates?.[memberIdOf(config)]);
     const known = before.get(fresh.id);
-    return known === undefined ? fresh : resting(known, fresh, instant(said.at), now);
+    return known === undefined ? fresh : resting(known, fresh, instant(report.at), now);
   });
   return members.length === 0 ? {} : { members, affinity, limit: limitOf(group, members) };
 }
 
-/** Adds up what members give that are in. */
+/** Adds up the slots of members that are not ejected. */
 function limitOf(group: GroupConfig, members: readonly MemberStatus[]): PoolStatus['limit'] {
   const isIn = members.filter(({ out }) => out === null);
   const ofEach = isIn.map(({ limit }) => limit.effective ?? Infinity);
@@ -102,7 +102,7 @@ function untouched(
   };
 }
 
-/** Reads a pause from an earlier report of a pool. It may be over. */
+/** Returns a reported pause. It may have ended since. */
 export function pauseNow(
   { paused_until: until, pause }: Pick<PoolStatus, 'paused_until' | 'pause'>,
   now: InstantMs,
@@ -111,11 +111,11 @@ export function pauseNow(
   return { paused_until: until, ...(pause !== undefined && { pause }) };
 }
 
-/** Reads what was said of a member by the configuration of now. What was learned of it holds until its next use. */
+/** Applies the current configuration to the report on a member. What was learned of it holds until its next use. */
 function resting(
   known: MemberStatus,
   fresh: MemberStatus,
-  saidAt: InstantMs,
+  reportedAt: InstantMs,
   now: InstantMs,
 ): MemberStatus {
   const { upstream, tier, weight, enabled, limit, rates } = fresh;
@@ -135,6 +135,6 @@ function resting(
     limit:
       isLearned && Number.isFinite(effective) ? { ...limit, effective, source: 'learned' } : limit,
     ...pauseNow(known, now),
-    spend: spend === null ? fresh.spend : { ...spentNow(spend, saidAt, now), reserved_usd: 0 },
+    spend: spend === null ? fresh.spend : { ...spentNow(spend, reportedAt, now), reserved_usd: 0 },
   };
 }

@@ -2,7 +2,7 @@ import type { UpstreamCallsStatus } from '../contract/status.ts';
 import type { InstantMs } from '../core/words/ids.ts';
 import { spentNow } from './spent-now.ts';
 
-/** Adds up what pools, and members of one pool, tell of their calls to the same upstream. */
+/** Adds up the calls that pools, and members of one pool, report to each upstream. */
 export function joinUpstreams(all: readonly UpstreamCallsStatus[]): UpstreamCallsStatus[] {
   return [...Map.groupBy(all, ({ id }) => id).values()].flatMap((same) =>
     same.length === 0 ? [] : [same.reduce(joined)],
@@ -21,26 +21,26 @@ function joined(a: UpstreamCallsStatus, b: UpstreamCallsStatus): UpstreamCallsSt
   };
 }
 
-/** Reads what a pool that rests has said of its upstreams: nobody is there now, and the day may be over. */
+/** Returns the upstreams of an idle pool from its last report. Nothing is in flight, and the day may have ended. */
 export function restingUpstreams(
-  // A release of before did not tell.
-  said: readonly UpstreamCallsStatus[] = [],
-  saidAt: InstantMs,
+  // Reports of an older release have no such field.
+  reported: readonly UpstreamCallsStatus[] = [],
+  reportedAt: InstantMs,
   now: InstantMs,
 ): UpstreamCallsStatus[] {
-  const isSameDay = ofPeriod({ day_usd: 1, month_usd: 1 }, saidAt, now).day_usd > 0;
-  return said.map((one) => ({
+  const isSameDay = ofPeriod({ day_usd: 1, month_usd: 1 }, reportedAt, now).day_usd > 0;
+  return reported.map((one) => ({
     ...one,
     in_flight: 0,
     ...(isSameDay ? {} : { day_granted: 0, day_refusals: {} }),
-    spend: one.spend === null ? null : ofPeriod(one.spend, saidAt, now),
+    spend: one.spend === null ? null : ofPeriod(one.spend, reportedAt, now),
   }));
 }
 
 type UpstreamSpend = NonNullable<UpstreamCallsStatus['spend']>;
 
-function ofPeriod(spend: UpstreamSpend, saidAt: InstantMs, now: InstantMs): UpstreamSpend {
-  const { day_usd, month_usd } = spentNow({ hour_usd: 0, ...spend }, saidAt, now);
+function ofPeriod(spend: UpstreamSpend, reportedAt: InstantMs, now: InstantMs): UpstreamSpend {
+  const { day_usd, month_usd } = spentNow({ hour_usd: 0, ...spend }, reportedAt, now);
   return { day_usd, month_usd };
 }
 

@@ -54,7 +54,6 @@ function health(states: readonly Trouble[], scopes: readonly ScopeStatus[]): Hea
   return { state: 'partly paused', ...endsOf(partly), stopped };
 }
 
-/** Lists the stopped calls without duplicates. */
 export function joinStopped(all: readonly ScopeFields[]): ScopeFields[] {
   const distinct = new Map(all.map((about) => [scopeWords(about), about]));
   return [...distinct.values()].slice(0, SCOPES_SHOWN_MAX);
@@ -67,7 +66,7 @@ function endsOf(all: readonly Omit<Trouble, 'about'>[]) {
   };
 }
 
-/** Finds the upstream that last refused a call of a model, or else any call. null if none did. */
+/** Returns the upstream that last refused a call of a model, or else any call. null if none did. */
 function refusedLast(calls: readonly UpstreamCallsStatus[], model: string | null): string | null {
   const refusals = calls
     .flatMap(({ id, last_refusals: all }) => all.map((refusal) => ({ ...refusal, id })))

@@ -4,12 +4,12 @@ import { poolKey, type PlacedPool } from '../routing/pool.ts';
 import { within } from '../runtime/within.ts';
 import type { Directory } from './pools.ts';
 
-/** How long the directory may take to tell which pools were used. */
+/** Time limit for the directory to return the used pools. */
 const ANSWER_MS_MAX = 5_000;
 
 /**
- * Finds the pools that may know of a call since `fromMs`, those that were used last first: none that rested all the while is
- * woken for it, nor one that was never used. `group`: of that one alone.
+ * Returns the pools that may have had a call since `fromMs`, the last used first, optionally of one `group`. Pools that
+ * were idle all that time or were never used are left out, so that none is woken.
  */
 export async function usedSince(
   env: Env,
@@ -21,7 +21,7 @@ export async function usedSince(
     ANSWER_MS_MAX,
     Promise.all([
       directoryOf(env).presence(),
-      // One of a release before knows of none.
+      // A directory of an older release lists no past pools.
       directoryOf(env)
         .pastPools(fromMs)
         .catch(() => []),
@@ -31,7 +31,7 @@ export async function usedSince(
   const note = (pool: PlacedPool, at: number): void => {
     usedAt.set(poolKey(pool), { pool, at });
   };
-  // When they were used last, nobody knows exactly; those of before are sorted by when they left.
+  // Their last use is not known exactly. Pools that left the list are sorted by the time when they left.
   for (const [index, pool] of past.entries()) note(pool, fromMs - index);
   for (const pool of pools) if (listed.has(poolKey(pool))) note(pool, Infinity);
   for (const { said, ...pool } of known) note(pool, said === null ? Infinity : lastUseOf(said));

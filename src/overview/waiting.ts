@@ -5,7 +5,7 @@ import type { PoolReply } from './pools.ts';
 
 type WaiterGauges = Pick<PoolStatus, 'waiting_for' | 'needed_elsewhere' | 'stalled_ms'>;
 
-/** Joins what the waiters of several pools wait for. */
+/** Joins the wait reasons of several pools. */
 export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
   const causes = pools.flatMap(({ waiting_for: counts }) => (counts === undefined ? [] : [counts]));
   const needed = pools.flatMap(({ needed_elsewhere: counts }) =>
@@ -21,8 +21,8 @@ export function joinWaiting(pools: readonly WaiterGauges[]): WaiterGauges {
 }
 
 /**
- * Finds for each group where its calls wait: a call of several groups stands in the queue of one of them, and the others
- * know nothing of it. That one's pools say which others its waiters need.
+ * Returns for each group where else its calls are queued. A call of several groups is queued in one of them, and only the
+ * pools of that group report which other groups its waiters need.
  */
 export function waitingElsewhere(
   replies: readonly PoolReply<WaiterGauges>[],
@@ -45,12 +45,12 @@ export function waitingElsewhere(
   );
 }
 
-/** Lists the groups that waiters of a pool need besides it. */
+/** Returns the other groups that the waiters of a pool need. */
 export function groupsNeeded({ needed_elsewhere: needed = {} }: WaiterGauges): string[] {
   return Object.keys(needed).map(groupOfPool);
 }
 
-/** The group of a pool, by its name: `#` may not stand in the name of a group. */
+/** Returns the group of a pool name. The name of a group contains no `#`. */
 export function groupOfPool(name: string): string {
   return name.split('#', 1)[0] ?? name;
 }

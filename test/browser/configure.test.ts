@@ -84,7 +84,7 @@ it('an upstream whose secret is not set is what the first page shows first', asy
     .first();
   await expect
     .poll(() => first.textContent())
-    .toBe('sealedThe secret UPSTREAM_NOT_SET is not set: calls to this upstream are refused.');
+    .toBe('sealedSecret `UPSTREAM_NOT_SET` is not set, so calls to this upstream are rejected.');
   expect((await stage.admin.request('PUT', '/config', before)).status).toBe(200);
 });
 

@@ -119,7 +119,7 @@ it.each([
 it('the list of groups calls the group partly paused', async () => {
   page = await signedIn(browser, stage);
   await page.getByText('partly paused').first().waitFor();
-  await page.getByText(/The upstream stops only .* and 1 more/).waitFor();
+  await page.getByText(/The upstream accepts no calls with .* and 1 more/).waitFor();
   await expectAccessible(page);
   expect(browser.complaints).toEqual([]);
 });

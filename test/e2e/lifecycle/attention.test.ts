@@ -155,7 +155,7 @@ it('all five say the same, with the words of the provider', async () => {
   const all = await listed();
   const keys = all.map(keyOf);
   expect(all[0]?.says).toMatch(
-    /^refusing refuses every call: \d+ × 429 'quota exceeded' in \d minutes?\.$/,
+    /^`refusing` refuses every call: \d+ × 429 'quota exceeded' in \d minutes?\.$/,
   );
 
   const status = await command('status', '--json');

@@ -109,7 +109,7 @@ describe('a group that serves nothing', () => {
       subject: { kind: 'group', id: 'chat' },
       since: ago(10 * MINUTE),
       count: 276,
-      says: "openai refuses every call: 276 × 429 'quota exceeded' in 10 minutes.",
+      says: "`openai` refuses every call: 276 × 429 'quota exceeded' in 10 minutes.",
       words: 'quota exceeded',
     });
     expect(others).toEqual([]);
@@ -119,7 +119,7 @@ describe('a group that serves nothing', () => {
     const bare = { upstreams: [upstream('openai', 'requests', { status: 429 })] };
     const lately = failing({ refusals: { requests: 1 }, failing_since: ago(MINUTE) });
     expect(of({ lately, ...bare })[0]?.says).toBe(
-      'openai refuses every call: 1 × 429 (too many requests) in 1 minute.',
+      '`openai` refuses every call: 1 × 429 (too many requests) in 1 minute.',
     );
     const long = {
       upstreams: [upstream('openai', 'requests', { ...QUOTA, message: 'x'.repeat(300) })],
@@ -132,7 +132,7 @@ describe('a group that serves nothing', () => {
     const [first] = of({ lately, upstreams: [upstream('openai', 'overload', { status: 503 })] });
     expect(first).toMatchObject({
       rule: 'refused_by_upstream',
-      advice: 'Look at the status page of the provider, or send the calls to another upstream.',
+      advice: 'Check the status page of the provider, or send the calls to another upstream.',
     });
   });
 
@@ -155,7 +155,7 @@ describe('a group that serves nothing', () => {
   it('names all upstreams that refuse', () => {
     const upstreams = [upstream('openai', 'quota', QUOTA), upstream('groq', 'quota', QUOTA)];
     expect(of({ lately: failing({ refusals: { quota: 9 } }), upstreams })[0]?.says).toBe(
-      "openai and groq refuse every call: 9 × 429 'quota exceeded' in 10 minutes.",
+      "`openai` and `groq` refuse every call: 9 × 429 'quota exceeded' in 10 minutes.",
     );
   });
 
@@ -167,8 +167,8 @@ describe('a group that serves nothing', () => {
       {
         rule: 'refused_by_upstream',
         count: 5,
-        says: 'openai answers every call with an error: 5 × 401 (the key is refused) in 1 minute.',
-        advice: 'Set the right key for the upstream, or correct the provider keys of the callers.',
+        says: '`openai` answers every call with an error: 5 × 401 (the key is refused) in 1 minute.',
+        advice: 'Set a valid key for the upstream, or correct the provider keys of the clients.',
       },
     ]);
     expect(of({ lately: { ...lately, answered_errors: { '401': 4 } } })).toEqual([]);
@@ -195,7 +195,7 @@ describe('a group that serves nothing', () => {
         lately: failing({ answered_errors: { '404': 12, '400': 1 } }),
         upstreams: [upstream('openai', 'requests', { at: ago(60 * MINUTE) })],
       },
-      'openai answers every call with an error: 12 × 404 (the path or the model is unknown) and 1 × 400 (the requests are invalid) in 10 minutes; nothing was served for 10 minutes.',
+      '`openai` answers every call with an error: 12 × 404 (the path or the model is unknown) and 1 × 400 (the requests are invalid) in 10 minutes. No call was served for 10 minutes.',
     ],
     [
       'failures of the upstream',
@@ -203,17 +203,17 @@ describe('a group that serves nothing', () => {
         lately: failing({ refusals: { error: 12 }, ended: { failed: 12 } }),
         upstreams: [upstream('openai', 'error', { status: 503, message: 'bad gateway' })],
       },
-      "openai fails every call: 12 × 503 'bad gateway' in 10 minutes; nothing was served for 10 minutes.",
+      "`openai` fails every call: 12 × 503 'bad gateway' in 10 minutes. No call was served for 10 minutes.",
     ],
     [
       'refusals of Headgate',
       { lately: failing({ rejected: { queue_timeout: 7, never_fits: 1 } }) },
-      'Headgate refuses every call: 7 × queue_timeout and 1 × never_fits; nothing was served for 10 minutes.',
+      'Headgate rejects every call: 7 × `queue_timeout` and 1 × `never_fits`. No call was served for 10 minutes.',
     ],
     [
       'a provider that hangs',
       { lately: failing({ ended: { cancelled: 4 } }) },
-      'No call gets its answer in time: 4 callers left; nothing was served for 10 minutes.',
+      'No call is answered in time: 4 clients disconnected. No call was served for 10 minutes.',
     ],
   ])('for five minutes by %s', (_title, changes, says) => {
     expect(of(changes)).toMatchObject([{ rule: 'nothing_served', says }]);
@@ -226,10 +226,10 @@ describe('a group that serves nothing', () => {
       of({ lately: failing(changes) })[0]?.says.replace(/[:;].*/s, '');
     const cancelled = { cancelled: 4 };
     expect(says({ ended: cancelled, rejected: { queue_timeout: 3 } })).toBe(
-      'No call gets its answer in time',
+      'No call is answered in time',
     );
     expect(says({ refusals: { error: 3 }, rejected: { queue_timeout: 4 } })).toBe(
-      'Headgate refuses every call',
+      'Headgate rejects every call',
     );
     expect(says({ refusals: { error: 3 }, answered_errors: { '404': 3 } })).toBe(
       'The upstream fails every call',
@@ -242,7 +242,7 @@ describe('a group that serves nothing', () => {
       /^The upstream fails every call: 3 × /,
     );
     expect(of({ lately: failing({ rejected }) })[0]?.says).toMatch(
-      /^Headgate refuses every call: 900 × breaker_open and 3 × /,
+      /^Headgate rejects every call: 900 × `breaker_open` and 3 × /,
     );
   });
 
@@ -251,7 +251,7 @@ describe('a group that serves nothing', () => {
       {
         rule: 'nothing_served',
         count: 10,
-        says: 'No answer reaches its end: 9 answers broke off; nothing was served for 10 minutes.',
+        says: 'No response completes: 9 responses were cut off. No call was served for 10 minutes.',
       },
     ]);
   });
@@ -285,7 +285,7 @@ describe('a group that serves nothing', () => {
     expect(entries).toMatchObject([
       {
         rule: 'breaker_open',
-        says: 'openai fails every call: 12 × 503 (no answer, or a failure of the server) in 10 minutes. The breaker is open, and 1 call waits.',
+        says: '`openai` fails every call: 12 × 503 (no response, or a server error) in 10 minutes. The breaker is open, and 1 call is queued.',
       },
     ]);
   });
@@ -309,40 +309,40 @@ describe('a group needs attention when', () => {
     [
       'object_unreachable',
       { error: 'it was reset' },
-      'A pool of the group does not answer: it was reset.',
+      'A pool of the group does not respond: it was reset.',
     ],
     [
       'budget_spent',
       { budget_spent: { window: 'day', limit_usd: 2 }, spend: spend(2.1) },
-      'The budget of this day, $2, is spent, and calls are refused.',
+      'The budget for this day ($2) is spent, so calls are rejected.',
     ],
     [
       'budget_spent',
       { budget_spent: { window: 'day', limit_usd: 0.002 }, spend: spend(0) },
-      'The budget of this day, $0.002, has no room for the next call: nothing is spent, and calls are refused. 1 call refused in 10 minutes.',
+      'The budget for this day ($0.002) has no room for the next call (nothing is spent), so calls are rejected. 1 call was rejected in the last 10 minutes.',
       { refusals: [refusal('budget_exhausted', { group: 'chat' })] },
     ],
     [
       'budget_spent',
       { budget_spent: { window: 'day', limit_usd: 0 }, spend: spend(0) },
-      'The budget of this day is $0, and calls are refused.',
+      'The budget for this day is $0, so calls are rejected.',
     ],
     [
       'budget_spent',
       {},
-      'A budget has no room for some calls. 4 calls refused in 10 minutes.',
+      'Some calls do not fit into a budget. 4 calls were rejected in the last 10 minutes.',
       { refusals: [refusal('budget_exhausted', { group: 'chat', count: 4 })] },
     ],
     [
       'budget_near',
       { spend: spend(1.7) },
-      '85 % of the budget of this day, $2, is spent.',
+      '85 % of the budget for this day ($2) is spent.',
       { budgets: new Map([['chat', { hour: null, day: 2, month: null }]]) },
     ],
     [
       'egress_refused',
       { upstreams: [upstream('openai', 'egress')] },
-      'openai refuses calls from where the Worker runs: 1 refusal in the last hour.',
+      "Calls from the Worker's location are refused at `openai`: 1 refusal in the last hour.",
     ],
     [
       'quota_exhausted',
@@ -351,18 +351,22 @@ describe('a group needs attention when', () => {
         ...hour([]),
         last_hour: { ...hour([]).last_hour, refusals: { quota: 3 } },
       },
-      'openai says that the account has no quota left: 3 refusals in the last hour.',
+      'The account has no quota left at `openai`: 3 refusals in the last hour.',
     ],
     [
       'day_limit_spent',
       { rates: { rpd: { limit: 100, left: 0 } }, queued: 1 },
-      'The limit of 24 hours (`rpd`) is used up, and 1 call waits.',
+      'The 24-hour limit (`rpd`) is used up, and 1 call is queued.',
     ],
-    ['paused', { paused: true, queued: 2 }, 'An operator paused the group, and 2 calls wait.'],
+    [
+      'paused',
+      { paused: true, queued: 2 },
+      'An operator paused the group, and 2 calls are queued.',
+    ],
     [
       'upstream_pause',
       { paused_until: inMs(120_000) },
-      'The upstream asked to wait for another 2 minutes.',
+      'The upstream asked for a backoff, which lasts another 2 minutes.',
     ],
     [
       'partly_stopped',
@@ -370,39 +374,39 @@ describe('a group needs attention when', () => {
         about: { model: 'gpt-x', service_tier: null, credential: null },
         paused_until: inMs(60_000),
       },
-      'The upstream stops only model gpt-x, for another 1 minute.',
+      'The upstream accepts no calls with model gpt-x for another 1 minute.',
     ],
-    ['no_slots', { limit: LIMIT_0, queued: 1 }, 'The limit is 0, and 1 call waits.'],
+    ['no_slots', { limit: LIMIT_0, queued: 1 }, 'The slot limit is 0, and 1 call is queued.'],
     [
       'slots_orphaned',
       { unclaimed: 1, unclaimed_until: inMs(20_000) },
-      'The pool was restarted: 1 slot may still be held by earlier calls, for 20 seconds at most.',
+      'The pool was restarted, and earlier calls may still hold 1 slot for at most 20 seconds.',
     ],
     [
       'slots_stuck',
       {},
-      'Their holders were gone: 1 slot was taken back in 10 minutes.',
+      '1 lease expired in the last 10 minutes without a release.',
       { warnings: [warning('lease_expired', { leases: 1 })] },
     ],
     [
       'passed_unlimited',
       { passed_unlimited_total: 2, passed_unlimited_at: ago(9 * MINUTE) },
-      'The pool was out of reach: 2 calls passed without a slot, the last one in the last 10 minutes.',
+      'The pool was unreachable. 2 calls started without a slot, the last one in the last 10 minutes.',
     ],
     [
       'queue_old',
       { in_use: 5, queued: 3, oldest_wait_ms: 31_000 },
-      '3 calls wait, the oldest for 31 seconds.',
+      '3 calls are queued, the oldest for 31 seconds.',
     ],
     [
       'queue_old',
       { queued: 1, oldest_wait_ms: 11_000, ...hour([1_000, 2_000, 1_500]) },
-      '1 call waits, the oldest for 11 seconds (usually 2 seconds).',
+      '1 call is queued, the oldest for 11 seconds (usually 2 seconds).',
     ],
     [
       'queue_growing',
       { queued: 12 },
-      'The queue grows: 12 calls wait.',
+      'The queue is growing: 12 calls are queued.',
       { warnings: [warning('queue_growing', { queued_before: 4, queued: 10 })] },
     ],
     ['invariant_violated', {}, 'It is so.', { warnings: [warning('invariant_violated')] }],
@@ -431,7 +435,7 @@ describe('a group needs attention when', () => {
         subject: { kind: 'member', id: 'b' },
         group: 'chat',
         since: ago(MINUTE),
-        says: 'Member b gets no calls: its upstream refuses its key.',
+        says: 'Member `b` gets no calls, because its upstream refuses its key.',
       },
     ]);
     expect(of({ members: [member(false)] })).toEqual([]);
@@ -504,7 +508,7 @@ describe('refused calls', () => {
         rule: 'price_missing',
         subject: { kind: 'team', id: 'red' },
         group: 'team:red',
-        says: 'Model gpt-x has no known price, which its budget needs: 412 calls refused in 10 minutes (price_unknown).',
+        says: 'Model `gpt-x` has no known price, which the budget requires. 412 calls were rejected in the last 10 minutes (`price_unknown`).',
       },
     ],
     [
@@ -512,7 +516,7 @@ describe('refused calls', () => {
       {
         rule: 'key_refused',
         subject: { kind: 'upstream', id: 'openai' },
-        says: 'Calls come without a gateway key: 1 call refused in 10 minutes (key_missing).',
+        says: 'Calls arrive without a gateway key. 1 call was rejected in the last 10 minutes (`key_missing`).',
       },
     ],
     [
@@ -524,7 +528,7 @@ describe('refused calls', () => {
       {
         rule: 'model_refused',
         subject: { kind: 'deployment', id: 'headgate' },
-        says: 'Model gpt-6 belongs to no upstream: 1 call refused in 10 minutes (model_unknown).',
+        says: 'Model `gpt-6` belongs to no upstream. 1 call was rejected in the last 10 minutes (`model_unknown`).',
       },
     ],
     [refusal('upstream_redirects', { upstream: 'local' }), { rule: 'calls_refused' }],
@@ -545,7 +549,7 @@ describe('refused calls', () => {
       { subject: { kind: 'key', id: 'k' }, count: 1 },
     ]);
     expect(found({ refusals: models })[0]?.says).toContain(
-      'Models a, b, c and 2 more have no known price',
+      'Models `a`, `b`, `c` and 2 more have no known price',
     );
   });
 
@@ -562,7 +566,7 @@ it('secrets and warnings of the configuration are listed, with the calls that a 
         group: null,
         secret: 'UPSTREAM_OPENAI',
         fault: 'is not set',
-        effect: 'calls to this upstream are refused',
+        effect: 'calls to this upstream are rejected',
         advice: 'Set it.',
       },
     ],
@@ -574,7 +578,7 @@ it('secrets and warnings of the configuration are listed, with the calls that a 
       rule: 'secret_missing',
       count: 3,
       since: ago(5 * MINUTE),
-      says: 'The secret UPSTREAM_OPENAI is not set: calls to this upstream are refused.',
+      says: 'Secret `UPSTREAM_OPENAI` is not set, so calls to this upstream are rejected.',
     },
     { rule: 'config_warning', says: 'It ends in /v1/v1.' },
   ]);
@@ -586,7 +590,7 @@ it('a secret of the deployment has no calls of an upstream with the same name', 
     group: null,
     secret: 'METRICS_TOKEN',
     fault: 'has white space or control characters inside',
-    effect: '/metrics refuses this token',
+    effect: '`/metrics` rejects this token',
     advice: 'Set it.',
   } as const;
   const refusals = [refusal('secret_missing', { upstream: 'metrics', count: 3 })];
